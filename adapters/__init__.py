@@ -1,0 +1,1 @@
+"""One module for each framework: `xgb` for XGBoost, `lgbm` for LightGBM."""

@@ -1,0 +1,1 @@
+"""Thresholds only: initialise, Newton step, Schur step, order. Pure functions of sums."""
