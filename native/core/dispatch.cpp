@@ -1,0 +1,52 @@
+#include "dispatch.hpp"
+
+#include <atomic>
+#include <cstring>
+
+namespace ordinal {
+namespace {
+
+#if defined(ORDINAL_X86_DISPATCH)
+// The compiler's own test also asks the operating system whether it saves the wide registers.
+const InstructionSet kSets[] = {
+    {"avx512",
+     __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+         __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"),
+     logit_block_avx512},
+    {"avx2", __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"), logit_block_avx2},
+    {"sse2", true, logit_block_baseline},
+};
+#elif defined(__aarch64__) || defined(__ARM_NEON)
+const InstructionSet kSets[] = {{"neon", true, logit_block_baseline}};
+#else
+const InstructionSet kSets[] = {{"baseline", true, logit_block_baseline}};
+#endif
+constexpr int kCount = sizeof kSets / sizeof kSets[0];
+
+std::atomic<const InstructionSet*> chosen{nullptr};
+
+}  // namespace
+
+const InstructionSet* instruction_sets(int& count) {
+    count = kCount;
+    return kSets;
+}
+
+const InstructionSet& active_instruction_set() {
+    if (const InstructionSet* set = chosen.load()) return *set;
+    const InstructionSet* best = kSets;
+    while (!best->supported) ++best;
+    return *best;
+}
+
+bool select_instruction_set(const char* name) {
+    for (const InstructionSet& set : kSets) {
+        if (std::strcmp(set.name, name) == 0 && set.supported) {
+            chosen.store(&set);
+            return true;
+        }
+    }
+    return false;
+}
+
+}  // namespace ordinal

@@ -1,0 +1,25 @@
+// The float32 kernel of the logit link, one entry for each instruction set it is compiled for.
+#pragma once
+
+#include "round.hpp"
+
+namespace ordinal {
+
+// Rows that share one float32 accumulator: short enough that its rounding stays below 1e-6.
+constexpr int kLaneBlock = 512;
+
+// What depends on the thresholds alone, prepared once a round. Scores are taken relative to `center`.
+struct LogitConstants {
+    double center;
+    float lowest, highest;  // of theta
+    const float* theta;     // (n_thresholds,) theta_k - center
+    const float* scale;     // (n_thresholds,) exp(theta_k - center), the exponent clipped to +-80
+};
+
+using LogitBlock = void (*)(const LogitRound&, const LogitConstants&, std::int64_t begin, int n, BlockSums&);
+
+void logit_block_baseline(const LogitRound&, const LogitConstants&, std::int64_t begin, int n, BlockSums&);
+void logit_block_avx2(const LogitRound&, const LogitConstants&, std::int64_t begin, int n, BlockSums&);
+void logit_block_avx512(const LogitRound&, const LogitConstants&, std::int64_t begin, int n, BlockSums&);
+
+}  // namespace ordinal

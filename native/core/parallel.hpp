@@ -1,0 +1,27 @@
+// Threads that live for one call: no runtime to share with OpenMP, no state that a fork could break.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <thread>
+#include <vector>
+
+namespace ordinal {
+
+// Calls body(block) for every block in [0, n_blocks). Blocks are handed out on demand, so body must write
+// only to its own block; results summed over blocks in order are then the same for any number of threads.
+// body must not throw.
+template <class Body>
+void parallel_blocks(std::int64_t n_blocks, int n_threads, const Body& body) {
+    std::atomic<std::int64_t> next{0};
+    const auto work = [&] {
+        for (std::int64_t block = next++; block < n_blocks; block = next++) body(block);
+    };
+    std::vector<std::thread> helpers;
+    const std::int64_t wanted = n_threads < n_blocks ? n_threads : n_blocks;
+    for (std::int64_t t = 1; t < wanted; ++t) helpers.emplace_back(work);
+    work();
+    for (std::thread& helper : helpers) helper.join();
+}
+
+}  // namespace ordinal

@@ -1,0 +1,42 @@
+// What one pass over the rows reads and writes: shared by every kernel, free of Python and of containers,
+// because core/logit_lanes.cpp is compiled for several instruction sets.
+#pragma once
+
+#include <cstdint>
+
+namespace ordinal {
+
+enum class Loss : int { all_threshold = 0, cumulative_link = 1, immediate_threshold = 2 };
+enum class Link : int { logit = 0, probit = 1, cloglog = 2, loglog = 3, cauchit = 4 };
+
+// A row's curvature in the score is summed over its thresholds, so one struct serves all losses.
+template <class Weight, class Output>
+struct Round {
+    const float* raw32 = nullptr;  // (n,) exactly one of raw32, raw64 is set
+    const double* raw64 = nullptr;
+    const std::int32_t* y = nullptr;     // (n,) class codes 0..n_thresholds
+    const Weight* weight = nullptr;      // (n,) or null for ones
+    const double* thresholds = nullptr;  // (n_thresholds,)
+    int n_thresholds = 0;
+    Loss loss = Loss::all_threshold;
+    Link link = Link::logit;
+    bool majorized = true;
+    bool want_loss = false;
+    Output* gradient = nullptr;  // (n,)
+    Output* hessian = nullptr;   // (n,)
+    Output* cross = nullptr;     // (n, n_thresholds) row-major, or null
+};
+
+// Sums over one block of rows, always in float64; the arrays hold n_thresholds entries each.
+struct BlockSums {
+    double* threshold_gradient;     // u
+    double* threshold_hessian;      // V, diagonal
+    double* threshold_hessian_off;  // V, next to the diagonal (entry k couples k and k + 1)
+    double loss;
+    std::int64_t n_clipped;
+    std::int64_t n_floored;
+};
+
+using LogitRound = Round<float, float>;
+
+}  // namespace ordinal

@@ -1,0 +1,96 @@
+#include "round_statistics.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "dispatch.hpp"
+#include "parallel.hpp"
+
+namespace ordinal {
+namespace {
+
+// Rows whose sums are kept apart until the end: a multiple of kLaneBlock, large enough to share out.
+constexpr std::int64_t kChunk = 16 * kLaneBlock;
+
+// Runs fill(begin, n, sums) over chunks of rows and adds the chunks up in order.
+template <class Fill>
+RoundSums sum_chunks(std::int64_t n_rows, int n_thresholds, int n_threads, const Fill& fill) {
+    const std::int64_t n_chunks = (n_rows + kChunk - 1) / kChunk;
+    const std::size_t width = static_cast<std::size_t>(n_thresholds);
+    std::vector<double> arrays(static_cast<std::size_t>(n_chunks) * 3 * width, 0.0);
+    std::vector<BlockSums> chunks(static_cast<std::size_t>(n_chunks));
+    parallel_blocks(n_chunks, n_threads, [&](std::int64_t c) {
+        double* u = arrays.data() + static_cast<std::size_t>(c) * 3 * width;
+        BlockSums sums{u, u + width, u + 2 * width, 0.0, 0, 0};
+        fill(c * kChunk, std::min(kChunk, n_rows - c * kChunk), sums);
+        chunks[static_cast<std::size_t>(c)] = sums;
+    });
+    RoundSums total;
+    total.threshold_gradient.assign(width, 0.0);
+    total.threshold_hessian.assign(width, 0.0);
+    total.threshold_hessian_off.assign(width - 1, 0.0);
+    for (const BlockSums& sums : chunks) {
+        for (std::size_t k = 0; k < width; ++k) {
+            total.threshold_gradient[k] += sums.threshold_gradient[k];
+            total.threshold_hessian[k] += sums.threshold_hessian[k];
+            if (k + 1 < width) total.threshold_hessian_off[k] += sums.threshold_hessian_off[k];
+        }
+        total.loss += sums.loss;
+        total.n_clipped += sums.n_clipped;
+        total.n_floored += sums.n_floored;
+    }
+    return total;
+}
+
+// Cumulative link with logit = immediate threshold - log(1 - exp(-(theta_y - theta_{y-1}))): the last term
+// depends on the weight of each inner class alone.
+void add_gap_terms(const LogitRound& round, std::int64_t n_rows, RoundSums& total) {
+    std::vector<double> class_weight(static_cast<std::size_t>(round.n_thresholds) + 1, 0.0);
+    for (std::int64_t i = 0; i < n_rows; ++i)
+        class_weight[static_cast<std::size_t>(round.y[i])] += round.weight ? round.weight[i] : 1.0;
+    for (int k = 1; k < round.n_thresholds; ++k) {
+        const std::size_t high = static_cast<std::size_t>(k);
+        const double weight = class_weight[high];
+        if (weight == 0.0) continue;
+        const double gap = round.thresholds[k] - round.thresholds[k - 1];
+        const double slope = -weight / std::expm1(gap);
+        const double bend = weight / (-std::expm1(-gap) * std::expm1(gap));
+        total.loss -= round.want_loss ? weight * std::log(-std::expm1(-gap)) : 0.0;
+        total.threshold_gradient[high] += slope;
+        total.threshold_gradient[high - 1] -= slope;
+        total.threshold_hessian[high] += bend;
+        total.threshold_hessian[high - 1] += bend;
+        total.threshold_hessian_off[high - 1] -= bend;
+    }
+}
+
+}  // namespace
+
+RoundSums logit_statistics(const LogitRound& round, std::int64_t n_rows, int n_threads) {
+    const int width = round.n_thresholds;
+    const auto [lowest, highest] = std::minmax_element(round.thresholds, round.thresholds + width);
+    LogitConstants constants;
+    constants.center = 0.5 * (*lowest + *highest);
+    std::vector<float> theta(static_cast<std::size_t>(width));
+    std::vector<float> scale(static_cast<std::size_t>(width));
+    for (int k = 0; k < width; ++k) {
+        const double relative = round.thresholds[k] - constants.center;
+        theta[static_cast<std::size_t>(k)] = static_cast<float>(relative);
+        scale[static_cast<std::size_t>(k)] = static_cast<float>(std::exp(std::clamp(relative, -80.0, 80.0)));
+    }
+    constants.lowest = static_cast<float>(*lowest - constants.center);
+    constants.highest = static_cast<float>(*highest - constants.center);
+    constants.theta = theta.data();
+    constants.scale = scale.data();
+    const LogitBlock block = active_instruction_set().logit_block;
+    RoundSums total =
+        sum_chunks(n_rows, width, n_threads, [&](std::int64_t begin, std::int64_t n, BlockSums& sums) {
+            for (std::int64_t at = 0; at < n; at += kLaneBlock)
+                block(round, constants, begin + at, static_cast<int>(std::min<std::int64_t>(kLaneBlock, n - at)),
+                      sums);
+        });
+    if (round.loss == Loss::cumulative_link) add_gap_terms(round, n_rows, total);
+    return total;
+}
+
+}  // namespace ordinal
