@@ -6,10 +6,14 @@
 #include <nanobind/stl/vector.h>
 
 #include "../core/dispatch.hpp"
+#include "../core/parallel.hpp"
 #include "../core/round_statistics.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
+
+// A C symbol, so that threadpoolctl can tell this library among those loaded.
+extern "C" NB_EXPORT int ordinal_objectives_thread_limit() { return ordinal::thread_limit().load(); }
 
 namespace {
 
@@ -81,6 +85,8 @@ NB_MODULE(_core, m) {
     };
     arguments(&logit_statistics<float>);
     arguments(&logit_statistics<double>);
+    m.def("thread_limit", [] { return ordinal::thread_limit().load(); });
+    m.def("set_thread_limit", [](int limit) { ordinal::thread_limit().store(limit); }, "limit"_a);
     m.def("instruction_set", [] { return std::string(ordinal::active_instruction_set().name); });
     m.def("instruction_sets", &supported_instruction_sets);
     m.def("select_instruction_set",

@@ -8,6 +8,12 @@
 
 namespace ordinal {
 
+// What threadpoolctl set as the largest number of threads; 0 for no limit. Python asks before each call.
+inline std::atomic<int>& thread_limit() {
+    static std::atomic<int> limit{0};
+    return limit;
+}
+
 // Calls body(block) for every block in [0, n_blocks). Blocks are handed out on demand, so body must write
 // only to its own block; results summed over blocks in order are then the same for any number of threads.
 // body must not throw.

@@ -1,0 +1,154 @@
+"""The native pass over the rows: gradients, Hessians and the sums that the threshold step needs.
+
+:mod:`ordinal_objectives.losses` holds the same quantities in readable NumPy; the tests compare the two.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ordinal_objectives import _core
+from ordinal_objectives.losses import OrdinalLoss, RoundStatistics
+from ordinal_objectives.threads import effective_n_threads
+from ordinal_objectives.validation import check_codes, check_sample_weight, check_thresholds
+
+_LOSS_CODES = {"all_threshold": 0, "cumulative_link": 1, "immediate_threshold": 2}
+_LINK_CODES = {"logit": 0, "probit": 1, "cloglog": 2, "loglog": 3, "cauchit": 4}
+
+
+class RowStatistics:
+    """One pass over a fixed set of rows, as often as needed: the kernel behind every adapter.
+
+    Labels and weights are checked and stored once; each call costs one native pass. The arrays of the
+    result are reused by the next call, so copy what must outlive it.
+
+    Parameters
+    ----------
+    loss : OrdinalLoss
+        Loss and link.
+    y : array-like of int, shape (n_samples,)
+        Class codes 0..n_classes - 1.
+    n_classes : int
+        Number of classes K.
+    sample_weight : array-like of float, shape (n_samples,), or None
+        Non-negative; ones if None.
+    hessian : {"majorized", "exact"}
+        Curvature of the rows and of the thresholds.
+    precision : {"float32", "float64"}
+        "float32": vector lanes for the logit link, sums in float64. "float64": scalar double precision
+        throughout, slower, for reference. Links other than logit are computed in double precision either
+        way.
+    n_threads : int or None
+        See :func:`ordinal_objectives.threads.effective_n_threads`.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range; the message names it.
+    """
+
+    def __init__(
+        self,
+        loss: OrdinalLoss,
+        y: ArrayLike,
+        n_classes: int,
+        sample_weight: ArrayLike | None = None,
+        *,
+        precision: str = "float32",
+        n_threads: int | None = None,
+    ) -> None:
+        if precision not in ("float32", "float64"):
+            raise ValueError(f"precision must be 'float32' or 'float64'; got {precision!r}")
+        self.loss = loss
+        self.n_classes = n_classes
+        self.y = check_codes(y, n_classes)
+        self.n_threads = n_threads
+        self._lanes = precision == "float32" and loss.link.name == "logit"
+        self._dtype: type = np.float32 if precision == "float32" else np.float64
+        weight = check_sample_weight(sample_weight, self.y.shape[0])
+        self.class_weights: NDArray[np.float64] = np.bincount(self.y, weights=weight, minlength=n_classes).astype(
+            np.float64
+        )
+        self.total_weight = float(self.class_weights.sum())
+        self._weight = weight if weight is None else weight.astype(np.float32 if self._lanes else np.float64)
+        computed = np.float32 if self._lanes else np.float64
+        self._gradient = np.empty(self.y.shape[0], computed)
+        self._hessian = np.empty(self.y.shape[0], computed)
+
+    def __call__(
+        self,
+        raw_prediction: ArrayLike,
+        thresholds: ArrayLike,
+        hessian: str = "majorized",
+        *,
+        want_loss: bool = True,
+        want_cross: bool = False,
+    ) -> RoundStatistics:
+        """Return the statistics of the rows at a score and a set of thresholds.
+
+        Parameters
+        ----------
+        raw_prediction : array-like of float32 or float64, shape (n_samples,)
+            The score f.
+        thresholds : array-like of float, shape (n_classes - 1,)
+            Cut points theta, increasing unless the loss is immediate-threshold.
+        hessian : {"majorized", "exact"}, default="majorized"
+            Curvature in the rows' Hessian and in the thresholds'.
+        want_loss, want_cross : bool
+            Whether to compute the loss sum (0 otherwise), and the cross terms L row by row
+            ((n_samples, n_classes - 1); an empty (0, n_classes - 1) array otherwise).
+
+        Returns
+        -------
+        RoundStatistics
+            All entries weighted. Gradient and Hessian are float32 with ``precision="float32"``.
+
+        Raises
+        ------
+        ValueError
+            If shapes disagree, a value is not finite, the thresholds are unordered where the loss needs
+            order, or the loss and link have no such Hessian.
+        """
+        self.loss.check_hessian(hessian)
+        theta = check_thresholds(thresholds, self.n_classes, ordered=self.loss.ordered)
+        raw = self._check_scores(raw_prediction)
+        n_columns = self.n_classes - 1
+        cross = np.empty((self.y.shape[0] if want_cross else 0, n_columns), self._gradient.dtype)
+        common = (raw, self.y, theta, self._weight, self._gradient, self._hessian, cross if want_cross else None)
+        loss_code = _LOSS_CODES[self.loss.name]
+        majorized = hessian == "majorized"
+        threads = effective_n_threads(self.n_threads)
+        if self._lanes:
+            sums = _core.logit_statistics(*common, loss_code, majorized, want_loss, threads)
+        else:
+            link_code = _LINK_CODES[self.loss.link.name]
+            sums = _core.link_statistics(*common, loss_code, link_code, majorized, want_loss, threads)
+        return self._result(sums, cross)
+
+    def _check_scores(self, raw_prediction: ArrayLike) -> NDArray[Any]:
+        raw = np.asarray(raw_prediction)
+        if raw.dtype not in (np.float32, np.float64) or not self._lanes:
+            raw = raw.astype(np.float64, copy=False)
+        if raw.shape != self.y.shape:
+            raise ValueError(f"raw_prediction must have shape {self.y.shape}, one score a row; got {raw.shape}")
+        return np.ascontiguousarray(raw)
+
+    def _result(self, sums: dict[str, Any], cross: NDArray[Any]) -> RoundStatistics:
+        u = np.asarray(sums["threshold_gradient"])
+        if not np.isfinite(u).all():
+            # A NaN score reaches every threshold's sum: the check is free here and would cost a pass before.
+            raise ValueError("raw_prediction holds NaN or infinite values, or overflows the link; scores must be finite")
+        return RoundStatistics(
+            gradient=self._gradient.astype(self._dtype, copy=False),
+            hessian=self._hessian.astype(self._dtype, copy=False),
+            loss=sums["loss"],
+            threshold_gradient=u,
+            threshold_hessian=np.asarray(sums["threshold_hessian"]),
+            threshold_hessian_off=np.asarray(sums["threshold_hessian_off"]),
+            cross=cross.astype(self._dtype, copy=False),
+            n_floored=sums["n_floored"],
+            n_clipped=sums["n_clipped"],
+        )

@@ -1,0 +1,78 @@
+"""How many threads the native kernels use, and what decides it."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import joblib
+import threadpoolctl
+
+from ordinal_objectives import _core
+
+
+class _KernelThreads(threadpoolctl.LibController):  # type: ignore[misc]
+    """Lets ``threadpoolctl.threadpool_limits`` cap the kernels as it caps BLAS and OpenMP."""
+
+    user_api = "ordinal_objectives"
+    internal_api = "ordinal_objectives"
+    filename_prefixes = ("_core",)
+    check_symbols = ("ordinal_objectives_thread_limit",)
+
+    def get_num_threads(self) -> int:
+        return effective_n_threads()
+
+    def set_num_threads(self, num_threads: int) -> None:
+        _core.set_thread_limit(num_threads)
+
+    def get_version(self) -> None:
+        return None
+
+
+threadpoolctl.register(_KernelThreads)
+
+
+def effective_n_threads(n_threads: int | None = None) -> int:
+    """Return the number of threads a kernel call will use.
+
+    Parameters
+    ----------
+    n_threads : int or None, default=None
+        A positive number is taken as it is. ``None`` or 0 asks for the default: the processors this process
+        may use (its affinity and container limits), capped by the environment variable ``OMP_NUM_THREADS``.
+        Negative numbers count from the processors down, -1 being all of them (joblib's convention).
+
+    Returns
+    -------
+    int
+        At least 1. A limit set by ``threadpoolctl.threadpool_limits`` caps every answer.
+
+    Raises
+    ------
+    TypeError
+        If ``n_threads`` is neither an integer nor None.
+
+    Examples
+    --------
+    >>> from ordinal_objectives.threads import effective_n_threads
+    >>> effective_n_threads(2)
+    2
+    """
+    n_threads = _integer_or_none(n_threads)
+    if n_threads is not None and n_threads > 0:
+        wanted = n_threads
+    else:
+        processors = joblib.cpu_count()
+        wanted = max(1, processors + 1 + n_threads) if n_threads else processors
+        if not n_threads and os.environ.get("OMP_NUM_THREADS", "").isdigit():
+            wanted = min(wanted, max(1, int(os.environ["OMP_NUM_THREADS"])))
+    limit = _core.thread_limit()
+    return int(min(wanted, limit) if limit else wanted)
+
+
+def _integer_or_none(n_threads: Any) -> int | None:
+    if n_threads is None:
+        return None
+    if isinstance(n_threads, bool) or not hasattr(n_threads, "__index__"):
+        raise TypeError(f"n_threads must be an integer or None; got {n_threads!r}")
+    return int(n_threads.__index__())

@@ -1,0 +1,132 @@
+"""Checks at the door: each refusal names the argument, what came and what is allowed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+
+def check_n_classes(n_classes: Any) -> int:
+    """Return ``n_classes`` as an int of at least 2.
+
+    Raises
+    ------
+    TypeError
+        If it is not an integer.
+    ValueError
+        If it is below 2.
+    """
+    if isinstance(n_classes, (bool, np.bool_)) or not isinstance(n_classes, (int, np.integer)):
+        raise TypeError(f"n_classes must be an integer of at least 2; got {n_classes!r}")
+    if n_classes < 2:
+        raise ValueError(f"n_classes must be at least 2; got {n_classes}")
+    return int(n_classes)
+
+
+def check_codes(y: ArrayLike, n_classes: int | None = None, *, name: str = "y") -> NDArray[np.int32]:
+    """Return labels as contiguous class codes 0..n_classes - 1.
+
+    Parameters
+    ----------
+    y : array-like, shape (n_samples,)
+        Integers, or floats with integer values.
+    n_classes : int or None
+        None allows any code from 0 on.
+    name : str
+        The argument's name in messages.
+
+    Returns
+    -------
+    ndarray of int32, shape (n_samples,)
+
+    Raises
+    ------
+    ValueError
+        If there are no labels, or one is NaN, infinite, fractional or outside 0..n_classes - 1.
+    """
+    labels = np.asarray(y)
+    if labels.ndim != 1 or labels.shape[0] == 0:
+        raise ValueError(f"{name} must be a non-empty one-dimensional array of class codes; got shape {labels.shape}")
+    if labels.dtype.kind not in "biuf":
+        raise ValueError(f"{name} must hold class codes 0, 1, 2, ...; got values of dtype {labels.dtype}")
+    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+        raise ValueError(f"{name} holds NaN or infinite labels; class codes must be finite integers")
+    codes = labels.astype(np.int32)
+    wrong = codes != labels
+    if wrong.any():
+        raise ValueError(f"{name} must hold integer class codes; got {_some(labels[wrong])}")
+    allowed = f"0..{n_classes - 1}" if n_classes is not None else "0, 1, 2, ..."
+    outside = codes < 0 if n_classes is None else (codes < 0) | (codes >= n_classes)
+    if outside.any():
+        raise ValueError(f"{name} holds labels outside the declared classes {allowed}; got {_some(codes[outside])}")
+    return codes
+
+
+def check_two_classes(class_weights: NDArray[np.float64], *, name: str = "y") -> None:
+    """Raise ValueError unless at least two classes carry weight."""
+    present = np.flatnonzero(class_weights > 0)
+    if present.size < 2:
+        raise ValueError(
+            f"{name} must hold at least two classes of positive weight to train on; "
+            f"got only class {present[0] if present.size else 'none'}"
+        )
+
+
+def check_sample_weight(sample_weight: ArrayLike | None, n_samples: int) -> NDArray[np.float64] | None:
+    """Return weights as float64, or None.
+
+    Raises
+    ------
+    ValueError
+        If the length differs, or a weight is negative, NaN or infinite, or all are zero.
+    """
+    if sample_weight is None:
+        return None
+    weight = np.asarray(sample_weight, dtype=np.float64)
+    if weight.shape != (n_samples,):
+        raise ValueError(f"sample_weight must have shape ({n_samples},), one weight a row; got {weight.shape}")
+    if not np.isfinite(weight).all():
+        raise ValueError("sample_weight holds NaN or infinite values; weights must be finite and non-negative")
+    if (weight < 0).any():
+        raise ValueError(f"sample_weight must be non-negative; got {_some(weight[weight < 0])}")
+    if not weight.any():
+        raise ValueError("sample_weight is zero for every row; at least one weight must be positive")
+    return weight
+
+
+def check_thresholds(
+    thresholds: ArrayLike, n_classes: int | None = None, *, ordered: bool = True
+) -> NDArray[np.float64]:
+    """Return thresholds as a contiguous float64 array.
+
+    Parameters
+    ----------
+    thresholds : array-like of float, shape (n_classes - 1,)
+    n_classes : int or None
+        None accepts any length from 1 on.
+    ordered : bool
+        Whether they must not decrease.
+
+    Raises
+    ------
+    ValueError
+        If the length is wrong, a value is not finite, or the order is broken.
+    """
+    theta = np.ascontiguousarray(thresholds, dtype=np.float64)
+    expected = "(n_classes - 1,)" if n_classes is None else f"({n_classes - 1},)"
+    if theta.ndim != 1 or theta.shape[0] == 0 or (n_classes is not None and theta.shape[0] != n_classes - 1):
+        raise ValueError(f"thresholds must have shape {expected}; got {theta.shape}")
+    if not np.isfinite(theta).all():
+        raise ValueError(f"thresholds must be finite; got {theta.tolist()}")
+    if ordered and (np.diff(theta) < 0).any():
+        raise ValueError(f"thresholds must be in increasing order; got {theta.tolist()}")
+    return theta
+
+
+def _some(values: NDArray[Any]) -> str:
+    """Print a few distinct offenders."""
+    distinct = np.unique(values)
+    shown = ", ".join(str(v) for v in distinct[:5].tolist())
+    return shown + (", ..." if distinct.size > 5 else "")
