@@ -1,0 +1,198 @@
+"""What the objectives of both frameworks share: their parameters, and predictions from scores."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ordinal_objectives.adapters.threshold_record import ThresholdRecord
+from ordinal_objectives.adapters.training_run import TrainingRun
+from ordinal_objectives.decision import decide
+from ordinal_objectives.losses import OrdinalLoss, get_loss
+from ordinal_objectives.statistics import RowStatistics
+from ordinal_objectives.validation import check_codes, check_n_classes, check_thresholds
+
+THRESHOLD_UPDATES = ("newton", "fixed")
+
+
+class OrdinalObjectiveBase:
+    """Parameters and state of an ordinal objective; :mod:`.xgb` and :mod:`.lgbm` add the framework.
+
+    Parameters
+    ----------
+    n_classes : int or None, default=None
+        Number of classes K. None takes the largest training label plus one.
+    loss : {"all_threshold", "cumulative_link", "immediate_threshold"} or OrdinalLoss
+        An instance brings its own link.
+    link : {"logit", "probit", "cloglog", "loglog", "cauchit"} or Link
+        Inverse link G in P(y <= k | x) = G(theta_k - f(x)).
+    hessian : {"majorized", "exact"}
+        Curvature given to the framework. "majorized" exists for some losses and links only.
+    threshold_update : {"newton", "fixed"}
+        "newton": one conditional Newton step on the thresholds a round. "fixed": the thresholds that fit
+        the class shares, never moved.
+    thresholds : array-like of float, shape (n_classes - 1,), or None
+        Where the thresholds start; None computes them from the class shares.
+    n_threads : int or None
+        Threads of the gradient kernel; see :func:`ordinal_objectives.threads.effective_n_threads`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If a parameter is not one of those allowed; the message names it.
+    """
+
+    def __init__(
+        self,
+        n_classes: int | None = None,
+        *,
+        loss: str | OrdinalLoss = "all_threshold",
+        link: str = "logit",
+        hessian: str = "majorized",
+        threshold_update: str = "newton",
+        thresholds: ArrayLike | None = None,
+        n_threads: int | None = None,
+    ) -> None:
+        self.n_classes = None if n_classes is None else check_n_classes(n_classes)
+        self.loss = get_loss(loss, link)
+        self.loss.check_hessian(hessian)
+        if threshold_update not in THRESHOLD_UPDATES:
+            raise ValueError(
+                f"threshold_update must be one of {', '.join(map(repr, THRESHOLD_UPDATES))}; got {threshold_update!r}"
+            )
+        self.hessian = hessian
+        self.threshold_update = threshold_update
+        self.thresholds = (
+            None
+            if thresholds is None
+            else check_thresholds(thresholds, self.n_classes, ordered=self.loss.ordered).copy()
+        )
+        self.n_threads = n_threads
+        self._forget()
+
+    def _forget(self) -> None:
+        # One run for each training matrix: cross-validation interleaves its folds through one objective.
+        self._runs: weakref.WeakKeyDictionary[Any, TrainingRun] = weakref.WeakKeyDictionary()
+        self._rows: weakref.WeakKeyDictionary[Any, RowStatistics] = weakref.WeakKeyDictionary()
+        self._latest: TrainingRun | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Training matrices cannot travel; a copy starts afresh.
+        return {name: value for name, value in vars(self).items() if not name.startswith("_")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._forget()
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}(n_classes={self.n_classes}, loss={self.loss!r}, "
+            f"hessian={self.hessian!r}, threshold_update={self.threshold_update!r})"
+        )
+
+    @property
+    def thresholds_(self) -> NDArray[np.float64]:
+        """Newest thresholds of the latest training, shape (n_classes - 1,), float64."""
+        return self._latest_run().thresholds.copy()
+
+    @property
+    def diagnostics_(self) -> dict[str, int]:
+        """Counters of the latest training: steps halved, orders repaired, values clipped or floored."""
+        return self._latest_run().diagnostics.as_dict()
+
+    def _latest_run(self) -> TrainingRun:
+        if self._latest is None:
+            raise ValueError("the objective has not been used in a training yet, so it holds no thresholds")
+        return self._latest
+
+    def _new_run(self, matrix: Any, start_thresholds: ArrayLike | None = None) -> TrainingRun:
+        label, weight = self._label_and_weight(matrix)
+        codes = check_codes(label, self.n_classes, name="the training labels")
+        n_classes = self.n_classes if self.n_classes is not None else max(2, int(codes.max()) + 1)
+        run = TrainingRun(
+            self.loss,
+            codes,
+            n_classes,
+            weight,
+            hessian=self.hessian,
+            threshold_update=self.threshold_update,
+            start_thresholds=self.thresholds if start_thresholds is None else start_thresholds,
+            n_threads=self.n_threads,
+        )
+        self._runs[matrix] = run
+        self._latest = run
+        return run
+
+    def _label_and_weight(self, matrix: Any) -> tuple[Any, Any]:
+        raise NotImplementedError("each framework's adapter reads its own matrix")
+
+    def _mean_loss(self, raw_prediction: ArrayLike, matrix: Any, run: TrainingRun) -> float:
+        """Weighted mean loss of any matrix at given scores and the newest thresholds of a run."""
+        if self._runs.get(matrix) is run:
+            return run.training_loss[-1]
+        thresholds = run.thresholds
+        rows = self._rows.get(matrix)
+        if rows is None or rows.n_classes != thresholds.shape[0] + 1:
+            label, weight = self._label_and_weight(matrix)
+            rows = RowStatistics(self.loss, label, thresholds.shape[0] + 1, weight, n_threads=self.n_threads)
+            self._rows[matrix] = rows
+        return rows(raw_prediction, thresholds, self.hessian).loss / rows.total_weight
+
+    def _record_of(self, run: TrainingRun) -> ThresholdRecord:
+        return ThresholdRecord(
+            loss=self.loss.name,
+            link=self.loss.link.name,
+            hessian=self.hessian,
+            threshold_update=self.threshold_update,
+            n_classes=run.thresholds.shape[0] + 1,
+            thresholds=run.history,
+            training_loss=run.training_loss,
+            diagnostics=run.diagnostics.as_dict(),
+        )
+
+
+def continued(previous: ThresholdRecord | None, start: int, new: ThresholdRecord) -> ThresholdRecord:
+    """Join the record of a loaded model, kept up to iteration ``start``, with that of its continuation."""
+    old = previous.thresholds[:start] if previous else [new.thresholds[0]] * start
+    losses = previous.training_loss[:start] if previous else [float("nan")] * start
+    return replace(new, thresholds=old + new.thresholds, training_loss=losses + new.training_loss)
+
+
+def up_to(record: ThresholdRecord, iteration: int) -> ThresholdRecord:
+    """Extend a record that lacks the step after the last tree: that tree keeps the thresholds it was grown on."""
+    missing = iteration - record.n_iterations
+    return replace(
+        record,
+        thresholds=record.thresholds + [record.thresholds[-1]] * missing,
+        training_loss=record.training_loss + [float("nan")] * missing,
+    )
+
+
+def refuse_parameters(params: Mapping[str, Any], refused: Mapping[str, str]) -> None:
+    """Raise ValueError for the first parameter in ``params`` that an ordinal objective cannot live with.
+
+    ``refused`` maps a name to the reason.
+    """
+    for name, reason in refused.items():
+        if params.get(name) is not None:
+            raise ValueError(f"params[{name!r}] = {params[name]!r} is not allowed beside an ordinal objective: {reason}")
+
+
+def predict_from_scores(
+    record: ThresholdRecord, iteration: int, raw_prediction: NDArray[Any]
+) -> NDArray[np.float64]:
+    """Return class probabilities (n_samples, n_classes) with the thresholds of ``iteration``."""
+    scores = np.asarray(raw_prediction, dtype=np.float64)
+    return record.ordinal_loss().predict_proba(scores, record.at(iteration))
+
+
+def predict_codes(
+    probabilities: NDArray[np.float64], decision_rule: str, cost_matrix: ArrayLike | None
+) -> NDArray[np.intp]:
+    """Return class codes (n_samples,) by a decision rule."""
+    return decide(probabilities, rule=decision_rule, cost_matrix=cost_matrix)

@@ -1,0 +1,125 @@
+"""What travels with a model: its thresholds at every iteration and how they were learned."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ordinal_objectives.losses import OrdinalLoss, get_loss
+from ordinal_objectives.validation import check_n_classes, check_thresholds
+
+FORMAT = "ordinal_objectives"
+VERSION = 1
+
+
+@dataclass
+class ThresholdRecord:
+    """Thresholds and training loss after t = 0, 1, ... boosting iterations.
+
+    Parameters
+    ----------
+    loss, link, hessian, threshold_update : str
+        As given to the objective.
+    n_classes : int
+        Number of classes K.
+    thresholds : list of ndarray of float64, shape (n_classes - 1,)
+        Entry t belongs to the score after t trees (rounds); entry 0 is the start.
+    training_loss : list of float
+        Weighted mean of the loss over the training rows at (score, thresholds) of iteration t; NaN where
+        the iteration was not evaluated.
+    diagnostics : dict of str to int
+        Counters of everything that was repaired, halved, clipped or floored.
+    """
+
+    loss: str
+    link: str
+    hessian: str
+    threshold_update: str
+    n_classes: int
+    thresholds: list[NDArray[np.float64]] = field(default_factory=list)
+    training_loss: list[float] = field(default_factory=list)
+    diagnostics: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def n_iterations(self) -> int:
+        """Number of boosting iterations covered."""
+        return len(self.thresholds) - 1
+
+    def ordinal_loss(self) -> OrdinalLoss:
+        """Return the loss object named by the record."""
+        return get_loss(self.loss, self.link)
+
+    def at(self, iteration: int) -> NDArray[np.float64]:
+        """Return the thresholds that belong to the score after ``iteration`` trees.
+
+        Raises
+        ------
+        ValueError
+            If the record does not cover that iteration.
+        """
+        if not 0 <= iteration <= self.n_iterations:
+            raise ValueError(
+                f"iteration must be in 0..{self.n_iterations}, the iterations whose thresholds were recorded; "
+                f"got {iteration}"
+            )
+        return self.thresholds[iteration]
+
+    def to_json(self) -> str:
+        """Write the record as one line of JSON; numbers round-trip exactly."""
+        losses = [None if np.isnan(value) else value for value in self.training_loss]
+        content = {
+            "format": FORMAT,
+            "version": VERSION,
+            "loss": self.loss,
+            "link": self.link,
+            "hessian": self.hessian,
+            "threshold_update": self.threshold_update,
+            "n_classes": self.n_classes,
+            "thresholds": [theta.tolist() for theta in self.thresholds],
+            "training_loss": losses,
+            "diagnostics": self.diagnostics,
+        }
+        return json.dumps(content, separators=(",", ":"), allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> ThresholdRecord:
+        """Read what :meth:`to_json` wrote.
+
+        Raises
+        ------
+        ValueError
+            If the text is not such a record, or was written by a newer version of the format.
+        """
+        try:
+            content: dict[str, Any] = json.loads(text)
+            version = content["version"] if content["format"] == FORMAT else None
+        except (json.JSONDecodeError, KeyError, TypeError) as error:
+            raise ValueError(f"the model's threshold record is damaged: {error}") from error
+        if version != VERSION:
+            raise ValueError(
+                f"the model's threshold record has format version {version!r}; this version of "
+                f"ordinal_objectives reads version {VERSION}"
+            )
+        try:
+            n_classes = check_n_classes(content["n_classes"])
+            ordered = get_loss(content["loss"], content["link"]).ordered
+            thresholds = [check_thresholds(row, n_classes, ordered=ordered) for row in content["thresholds"]]
+            losses = [float("nan") if value is None else float(value) for value in content["training_loss"]]
+            if not thresholds:
+                raise ValueError("it holds no thresholds")
+            return cls(
+                loss=content["loss"],
+                link=content["link"],
+                hessian=content["hessian"],
+                threshold_update=content["threshold_update"],
+                n_classes=n_classes,
+                thresholds=thresholds,
+                training_loss=losses,
+                diagnostics={str(name): int(count) for name, count in content["diagnostics"].items()},
+            )
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            raise ValueError(f"the model's threshold record is damaged: {error}") from error

@@ -1,0 +1,171 @@
+"""Thresholds of one training run: learned beside the trees, recorded for every iteration.
+
+A run belongs to one training matrix. Iteration t is the state after t trees: the score f_t, and the
+thresholds that belong to it. Both adapters drive a run the same way:
+
+    advance(f_t, t)    learns the thresholds of t, once
+    gradient(f_t, t)   what the next tree is grown on; advances first if nobody has
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ordinal_objectives.losses import OrdinalLoss, RoundStatistics
+from ordinal_objectives.statistics import RowStatistics
+from ordinal_objectives.threshold_solver import (
+    Diagnostics,
+    initial_thresholds,
+    newton_step,
+    repair_order,
+    safeguarded_step,
+)
+from ordinal_objectives.validation import check_thresholds, check_two_classes
+
+# Given scores that do not start at zero, the thresholds that fit them are found before the first tree.
+_MAX_START_STEPS = 100
+_START_TOLERANCE = 1e-10
+
+
+class TrainingRun:
+    """State of one training run.
+
+    Parameters
+    ----------
+    loss : OrdinalLoss
+        Loss and link.
+    y : array-like of int, shape (n_samples,)
+        Class codes of the training rows.
+    n_classes : int
+        Number of classes K.
+    sample_weight : array-like of float, shape (n_samples,), or None
+    hessian : {"majorized", "exact"}
+        Curvature given to the framework.
+    threshold_update : {"newton", "fixed"}
+        Whether thresholds move.
+    start_thresholds : array-like of float, shape (n_classes - 1,), or None
+        Thresholds of iteration 0; None computes them from the class shares (thesis, eq. 3.5).
+    n_threads : int or None
+
+    Attributes
+    ----------
+    thresholds : ndarray of float64, shape (n_classes - 1,)
+        The newest ones.
+    history : list of ndarray
+        Thresholds of every iteration so far.
+    training_loss : list of float
+        Weighted mean loss of every iteration so far.
+    diagnostics : Diagnostics
+        Counters.
+    """
+
+    def __init__(
+        self,
+        loss: OrdinalLoss,
+        y: ArrayLike,
+        n_classes: int,
+        sample_weight: ArrayLike | None = None,
+        *,
+        hessian: str = "majorized",
+        threshold_update: str = "newton",
+        start_thresholds: ArrayLike | None = None,
+        n_threads: int | None = None,
+    ) -> None:
+        self.loss = loss
+        self.hessian = hessian
+        # The conditional step on theta wants a majoriser wherever there is one: it can never raise the loss.
+        self._step_hessian = "majorized" if loss.supports("majorized") else "exact"
+        self.learns = threshold_update != "fixed"
+        self._rows = RowStatistics(loss, y, n_classes, sample_weight, n_threads=n_threads)
+        check_two_classes(self._rows.class_weights, name="the training labels")
+        start = initial_thresholds(self._rows.class_weights, loss.link.name, loss.name)
+        self._active = start.active
+        self._given_start = start_thresholds is not None
+        self.thresholds: NDArray[np.float64] = (
+            start.thresholds
+            if start_thresholds is None
+            else check_thresholds(start_thresholds, n_classes, ordered=loss.ordered).copy()
+        )
+        self.history: list[NDArray[np.float64]] = []
+        self.training_loss: list[float] = []
+        self.diagnostics = Diagnostics(n_inactive=int((~self._active).sum()))
+        self._evaluated: RoundStatistics | None = None  # at the newest (score, thresholds)
+
+    def gradient(self, raw_prediction: ArrayLike, iteration: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Return gradient and Hessian, (n_samples,) each, for the tree after ``iteration`` trees.
+
+        The arrays are reused by the next call.
+        """
+        self.advance(raw_prediction, iteration)
+        if self._evaluated is None:
+            self._evaluated = self._evaluate(raw_prediction, self.thresholds)
+        statistics, self._evaluated = self._evaluated, None
+        return statistics.gradient, statistics.hessian
+
+    def advance(self, raw_prediction: ArrayLike, iteration: int) -> None:
+        """Learn the thresholds of ``iteration`` from its score, unless that is done already.
+
+        The loss is evaluated with them; that pass is also the one the next tree is grown on.
+        """
+        if iteration < len(self.history):
+            return
+        self._evaluated = None
+        if iteration == 0:
+            self._start(raw_prediction)
+        elif self.learns:
+            self._step(raw_prediction)
+        if self._evaluated is None:
+            self._evaluated = self._evaluate(raw_prediction, self.thresholds)
+        self.history.append(self.thresholds)
+        self.training_loss.append(self._evaluated.loss / self._rows.total_weight)
+
+    def _start(self, raw_prediction: ArrayLike) -> None:
+        """Fit the thresholds to scores that do not start at zero (an offset, a model continued)."""
+        if self._given_start or not self.learns or not np.any(raw_prediction):
+            return
+        for _ in range(_MAX_START_STEPS):
+            before = self.thresholds
+            self._step(raw_prediction)
+            if np.abs(self.thresholds - before).max() <= _START_TOLERANCE * (1 + np.abs(before).max()):
+                return
+
+    def _step(self, raw_prediction: ArrayLike) -> None:
+        """One conditional Newton step on the thresholds given the score."""
+        needs_safeguard = self._step_hessian == "exact" or self.loss.name == "cumulative_link"
+        now = self._rows(raw_prediction, self.thresholds, self._step_hessian, want_loss=needs_safeguard)
+        off = now.threshold_hessian_off if self.loss.name == "cumulative_link" else None
+        delta = newton_step(now.threshold_gradient, now.threshold_hessian, off, self._active)
+        if needs_safeguard:
+            self._safeguard(raw_prediction, delta, now.loss)
+        elif self.loss.ordered:
+            self.thresholds, repaired = repair_order(self.thresholds + delta)
+            self.diagnostics.n_repaired += repaired
+        else:
+            self.thresholds = self.thresholds + delta
+
+    def _safeguard(self, raw_prediction: ArrayLike, delta: NDArray[np.float64], loss_now: float) -> None:
+        trials: dict[bytes, RoundStatistics] = {}
+
+        def loss_at(thresholds: NDArray[np.float64]) -> float:
+            trials.clear()
+            statistics = self._evaluate(raw_prediction, thresholds)
+            trials[thresholds.tobytes()] = statistics
+            return statistics.loss
+
+        self.thresholds, halvings = safeguarded_step(
+            self.thresholds,
+            delta,
+            loss_at,
+            loss_now,
+            strictly_ordered=self.loss.name == "cumulative_link",
+        )
+        self.diagnostics.n_halved += halvings
+        # The accepted trial is the pass that the next tree needs: keep it.
+        self._evaluated = trials.get(self.thresholds.tobytes())
+
+    def _evaluate(self, raw_prediction: ArrayLike, thresholds: NDArray[np.float64]) -> RoundStatistics:
+        statistics = self._rows(raw_prediction, thresholds, self.hessian)
+        self.diagnostics.n_clipped += statistics.n_clipped
+        self.diagnostics.n_floored += statistics.n_floored
+        return statistics

@@ -1,0 +1,305 @@
+"""Ordinal boosting inside XGBoost: an objective for ``xgboost.train`` whose thresholds are learned."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import xgboost
+from numpy.typing import ArrayLike, NDArray
+from xgboost.callback import TrainingCallback
+
+from ordinal_objectives.adapters.objective import (
+    OrdinalObjectiveBase,
+    continued,
+    predict_codes,
+    predict_from_scores,
+    up_to,
+)
+from ordinal_objectives.adapters.threshold_record import ThresholdRecord
+from ordinal_objectives.adapters.training_run import TrainingRun
+
+ATTRIBUTE = "ordinal_objectives"
+
+
+class OrdinalObjective(OrdinalObjectiveBase):
+    """Ordinal objective for :func:`xgboost.train`.
+
+    The score starts at 0, so ``params`` must hold ``base_score=0.0``; ``disable_default_eval_metric=1``
+    silences XGBoost's rmse. Pass the object as ``obj=``: thresholds are learned inside the call, one Newton
+    step behind the trees. Pass ``callbacks=[objective.callback]`` as well, and metrics see the thresholds
+    of their own round, the last step is done, and the thresholds are stored in the booster, where
+    saving, slicing, pickling and continuing keep them.
+
+    Parameters
+    ----------
+    n_classes, loss, link, hessian, threshold_update, thresholds, n_threads
+        See :class:`ordinal_objectives.adapters.objective.OrdinalObjectiveBase`.
+
+    Examples
+    --------
+    >>> import numpy as np, xgboost
+    >>> from ordinal_objectives.adapters import xgb as oxgb
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 3))
+    >>> y = np.digitize(X[:, 0] + 0.3 * rng.normal(size=300), [-1.0, 0.0, 1.0])
+    >>> dtrain = xgboost.DMatrix(X, y)
+    >>> objective = oxgb.OrdinalObjective(n_classes=4)
+    >>> params = {"base_score": 0.0, "disable_default_eval_metric": 1, "max_depth": 2}
+    >>> booster = xgboost.train(params, dtrain, 20, obj=objective, callbacks=[objective.callback])
+    >>> objective.predict_proba(booster, dtrain).shape
+    (300, 4)
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.callback = _ThresholdCallback(self)
+
+    def _forget(self) -> None:
+        super()._forget()
+        self._calls = 0  # of the latest run, for trainings without the callback
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in super().__getstate__().items() if name != "callback"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self.callback = _ThresholdCallback(self)
+
+    def __call__(self, predt: NDArray[Any], dtrain: xgboost.DMatrix) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return gradient and Hessian, float32 (n_samples,) each, as XGBoost asks for them."""
+        managed = self.callback.booster_of(dtrain)
+        run = self._runs.get(dtrain)
+        if managed is None:
+            # Scores are all zero before the first tree alone: a new training has begun on this matrix.
+            if run is None or (run.history and not predt.any()):
+                _check_start(predt, resumes=self.thresholds is not None or self.threshold_update != "fixed")
+                run = self._new_run(dtrain)
+                self._calls = 0
+            iteration, self._calls = self._calls, self._calls + 1
+        else:
+            if run is None:
+                _check_start(predt, resumes=self.callback.start is not None or self.threshold_update != "fixed")
+                run = self._new_run(dtrain, self.callback.start)
+            iteration = self.callback.rounds_done
+        return run.gradient(predt, iteration)
+
+    def metric(self, predt: NDArray[Any], dmatrix: xgboost.DMatrix) -> tuple[str, float]:
+        """Weighted mean of the loss, for ``custom_metric=``; fresh thresholds if the callback is passed."""
+        run = self.callback.refresh() or self._latest_run()
+        return self.loss.name, self._mean_loss(predt, dmatrix, run)
+
+    def attach(self, booster: xgboost.Booster, dtrain: xgboost.DMatrix | None = None) -> None:
+        """Store the thresholds in a booster that was trained without the callback.
+
+        Parameters
+        ----------
+        booster : xgboost.Booster
+            What the latest training with this objective returned. Its attribute is set.
+        dtrain : xgboost.DMatrix or None, default=None
+            The training matrix, to take the last threshold step; None leaves the last tree with the
+            thresholds it was grown on.
+
+        Raises
+        ------
+        ValueError
+            If the objective's latest training is not the booster's.
+        """
+        booster.set_attr(**{ATTRIBUTE: self._finished_record(booster, dtrain).to_json()})
+
+    def _finished_record(self, booster: xgboost.Booster, dtrain: xgboost.DMatrix | None) -> ThresholdRecord:
+        run = self._latest_run()
+        start = booster.num_boosted_rounds() - self._calls
+        if start < 0 or not self._calls:
+            raise ValueError(
+                f"booster has {booster.num_boosted_rounds()} rounds, but this objective's latest training had "
+                f"{self._calls}; attach the booster that it returned, or pass callbacks=[objective.callback] to train"
+            )
+        if dtrain is not None:
+            run.advance(booster.predict(dtrain, output_margin=True), self._calls)
+        return continued(_stored_record(booster), start, up_to(self._record_of(run), self._calls))
+
+    def _record(self, booster: xgboost.Booster) -> ThresholdRecord:
+        return _stored_record(booster) or self._finished_record(booster, None)
+
+    def predict_proba(
+        self, booster: xgboost.Booster, data: xgboost.DMatrix, iteration_range: tuple[int, int] | None = None
+    ) -> NDArray[np.float64]:
+        """Class probabilities, float64 (n_samples, n_classes); see :func:`predict_proba`."""
+        return _proba(booster, self._record(booster), data, iteration_range)
+
+    def predict(
+        self,
+        booster: xgboost.Booster,
+        data: xgboost.DMatrix,
+        iteration_range: tuple[int, int] | None = None,
+        *,
+        decision_rule: str = "median",
+        cost_matrix: ArrayLike | None = None,
+    ) -> NDArray[np.intp]:
+        """Class codes, (n_samples,); see :func:`predict`."""
+        return predict_codes(self.predict_proba(booster, data, iteration_range), decision_rule, cost_matrix)
+
+
+class _ThresholdCallback(TrainingCallback):  # type: ignore[misc]
+    """Keeps an objective's thresholds in step with the booster, and stores them in it."""
+
+    def __init__(self, objective: OrdinalObjective) -> None:
+        super().__init__()
+        self._objective = objective
+        self._model: Any = None
+        self.start: NDArray[np.float64] | None = None
+        self._start_round = 0
+        self._previous: ThresholdRecord | None = None
+        self.rounds_done = 0
+
+    def before_training(self, model: Any) -> Any:
+        self._objective._forget()
+        self._model = model
+        self.rounds_done = 0
+        if not hasattr(model, "cvfolds"):
+            self._previous = _stored_record(model)
+            self._start_round = model.num_boosted_rounds()
+            self.start = self._previous.at(self._start_round) if self._previous else None
+        return model
+
+    def before_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
+        self._model = model
+        self.rounds_done = epoch
+        return False
+
+    def booster_of(self, dtrain: xgboost.DMatrix) -> xgboost.Booster | None:
+        """Return the booster that trains on a matrix, or None outside a training with this callback."""
+        for fold in getattr(self._model, "cvfolds", ()):
+            if fold.dtrain is dtrain:
+                return fold.bst
+        return None if hasattr(self._model, "cvfolds") else self._model
+
+    def refresh(self) -> TrainingRun | None:
+        """Learn the thresholds of the round just finished; a second call in a round costs nothing."""
+        if self._model is None:
+            return None
+        run = None
+        for dtrain, run in self._objective._runs.items():
+            if len(run.history) <= self.rounds_done + 1:
+                booster = self.booster_of(dtrain)
+                run.advance(booster.predict(dtrain, output_margin=True), self.rounds_done + 1)
+        return run
+
+    def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
+        self.refresh()
+        return False
+
+    def after_training(self, model: Any) -> Any:
+        # A model that early stopping cut short keeps the whole record; predictions use its own iteration.
+        for dtrain, run in self._objective._runs.items():
+            booster = self.booster_of(dtrain)
+            record = continued(self._previous, self._start_round, self._objective._record_of(run))
+            for target in {id(b): b for b in (booster, getattr(model, "bst", model)) if isinstance(b, xgboost.Booster)}.values():
+                target.set_attr(**{ATTRIBUTE: record.to_json()})
+        self._model = None
+        return model
+
+
+def _check_start(predt: NDArray[Any], *, resumes: bool) -> None:
+    """Refuse a constant start other than zero, which is base_score, and a start that nothing explains."""
+    if predt.any() and predt.size > 1 and np.ptp(predt) == 0:
+        raise ValueError(
+            f"base_score must be 0.0 beside an ordinal objective, since the thresholds hold the location; "
+            f"the score starts at {predt[0]}. Pass params={{'base_score': 0.0, ...}}"
+        )
+    if predt.any() and not resumes:
+        raise ValueError(
+            "the score does not start at zero (a model is continued, or base_margin is set), and "
+            "threshold_update='fixed' cannot fit thresholds to it: pass callbacks=[objective.callback] to take "
+            "those of the continued model, or thresholds="
+        )
+
+
+def _stored_record(booster: xgboost.Booster) -> ThresholdRecord | None:
+    text = booster.attr(ATTRIBUTE)
+    return None if text is None else ThresholdRecord.from_json(text)
+
+
+def threshold_record(booster: xgboost.Booster) -> ThresholdRecord:
+    """Return what a booster carries about its thresholds: those of every iteration, losses, settings.
+
+    Raises
+    ------
+    ValueError
+        If the booster carries no thresholds.
+    """
+    record = _stored_record(booster)
+    if record is None:
+        raise ValueError(
+            "booster carries no ordinal thresholds; train with callbacks=[objective.callback], or call "
+            "objective.attach(booster, dtrain) after training"
+        )
+    return record
+
+
+def _proba(
+    booster: xgboost.Booster,
+    record: ThresholdRecord,
+    data: xgboost.DMatrix,
+    iteration_range: tuple[int, int] | None,
+) -> NDArray[np.float64]:
+    end = kept_rounds(booster) if iteration_range is None else iteration_range[1]
+    start = 0 if iteration_range is None else iteration_range[0]
+    end = end or booster.num_boosted_rounds()
+    if start != 0:
+        raise ValueError(
+            f"iteration_range must start at 0, since thresholds belong to a score summed from the first tree; "
+            f"got {iteration_range}"
+        )
+    scores = booster.predict(data, output_margin=True, iteration_range=(0, end))
+    return predict_from_scores(record, end, scores)
+
+
+def kept_rounds(booster: xgboost.Booster) -> int:
+    """Return the number of rounds that predictions use: up to the best one after early stopping."""
+    best = booster.attr("best_iteration")
+    return booster.num_boosted_rounds() if best is None else int(best) + 1
+
+
+def predict_proba(
+    booster: xgboost.Booster, data: xgboost.DMatrix, iteration_range: tuple[int, int] | None = None
+) -> NDArray[np.float64]:
+    """Return class probabilities of a booster that carries its thresholds.
+
+    Parameters
+    ----------
+    booster : xgboost.Booster
+        Trained with the callback, or loaded from a file of such a model.
+    data : xgboost.DMatrix
+        Rows to predict.
+    iteration_range : tuple of int, or None
+        (0, t) uses the first t rounds and the thresholds of iteration t. None uses all rounds, or those
+        up to the best one if early stopping ended the training.
+
+    Returns
+    -------
+    ndarray of float64, shape (n_samples, n_classes)
+
+    Raises
+    ------
+    ValueError
+        If the booster carries no thresholds, or none for that iteration.
+    """
+    return _proba(booster, threshold_record(booster), data, iteration_range)
+
+
+def predict(
+    booster: xgboost.Booster,
+    data: xgboost.DMatrix,
+    iteration_range: tuple[int, int] | None = None,
+    *,
+    decision_rule: str = "median",
+    cost_matrix: ArrayLike | None = None,
+) -> NDArray[np.intp]:
+    """Return class codes, (n_samples,), of a booster that carries its thresholds.
+
+    ``decision_rule`` and ``cost_matrix`` are those of :func:`ordinal_objectives.decision.decide`; the other
+    parameters are those of :func:`predict_proba`.
+    """
+    return predict_codes(predict_proba(booster, data, iteration_range), decision_rule, cost_matrix)
