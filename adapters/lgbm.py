@@ -14,10 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives.adapters.objective import (
     OrdinalObjectiveBase,
-    continued,
     predict_codes,
     predict_from_scores,
-    up_to,
 )
 from ordinal_objectives.adapters.threshold_record import ThresholdRecord
 from ordinal_objectives.adapters.training_run import TrainingRun
@@ -64,7 +62,9 @@ class OrdinalObjective(OrdinalObjectiveBase):
     def _forget(self) -> None:
         super()._forget()
         # Dataset -> (what its score looked like last, the iteration that was)
-        self._seen: weakref.WeakKeyDictionary[Any, tuple[tuple[float, ...], int]] = weakref.WeakKeyDictionary()
+        self._seen: weakref.WeakKeyDictionary[Any, tuple[tuple[float, ...], int]] = (
+            weakref.WeakKeyDictionary()
+        )
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in super().__getstate__().items() if name != "callback"}
@@ -76,7 +76,9 @@ class OrdinalObjective(OrdinalObjectiveBase):
     def __deepcopy__(self, memo: dict[int, Any]) -> OrdinalObjective:
         return self
 
-    def __call__(self, preds: NDArray[Any], train_data: lightgbm.Dataset) -> tuple[NDArray[Any], NDArray[Any]]:
+    def __call__(
+        self, preds: NDArray[Any], train_data: lightgbm.Dataset
+    ) -> tuple[NDArray[Any], NDArray[Any]]:
         """Return gradient and Hessian, float32 (n_samples,) each, as LightGBM asks for them."""
         if preds.ndim != 1:
             raise ValueError(
@@ -84,22 +86,30 @@ class OrdinalObjective(OrdinalObjectiveBase):
                 f"got {preds.shape}"
             )
         run = self._runs.get(train_data)
+        # Scores are all zero before the first tree alone: a new training has begun on this data set.
         if run is None or (len(run.history) > 1 and not preds.any()):
-            # Scores are all zero before the first tree alone: a new training has begun on this data set.
-            if preds.any() and self.thresholds is None and self.threshold_update == "fixed":
-                raise ValueError(
-                    "the score does not start at zero (init_model or init_score is set), and "
-                    "threshold_update='fixed' cannot fit thresholds to it: pass thresholds="
-                )
-            run = self._new_run(train_data)
-            self._seen.pop(train_data, None)
-            self.callback.model = None
+            run = self._begin(preds, train_data)
         return run.gradient(preds, self._iteration(preds, train_data))
+
+    def _begin(self, preds: NDArray[Any], train_data: lightgbm.Dataset) -> TrainingRun:
+        if (
+            preds.any()
+            and self.thresholds is None
+            and self.continues is None
+            and self.threshold_update == "fixed"
+        ):
+            raise ValueError(
+                "the score does not start at zero (init_model or init_score is set), and "
+                "threshold_update='fixed' cannot fit thresholds to it: pass thresholds="
+            )
+        self._seen.pop(train_data, None)
+        self.callback.model = None
+        return self._new_run(train_data, self.continues)
 
     def _iteration(self, preds: NDArray[Any], train_data: lightgbm.Dataset) -> int:
         """Count the iterations that changed the score: a round without a split adds no tree."""
         looks = (float(preds[0]), float(preds[-1]), float(preds.sum()), float(preds @ preds))
-        last, iteration = self._seen.get(train_data, (looks, 0))
+        last, iteration = self._seen.get(train_data, (looks, self._runs[train_data].first_iteration))
         iteration += looks != last
         self._seen[train_data] = (looks, iteration)
         return iteration
@@ -142,21 +152,17 @@ class OrdinalObjective(OrdinalObjectiveBase):
 
     def _finished_record(self, booster: lightgbm.Booster, data: Any) -> ThresholdRecord:
         run = self._latest_run()
-        # The objective never sees the score after the last tree, which is one iteration more.
         rounds = booster.current_iteration()
-        start = self._start_round(booster, run, rounds)
-        if data is not None:
-            run.advance(booster.predict(data, raw_score=True, num_iteration=rounds), rounds - start)
-        return continued(None, start, up_to(self._record_of(run), rounds - start))
-
-    def _start_round(self, booster: lightgbm.Booster, run: TrainingRun, rounds: int) -> int:
-        missing = rounds - (len(run.history) - 1)
-        if missing < 0:
+        # The objective last saw the score before the last tree; a round without a split adds none.
+        offset = rounds - len(run.history)
+        if offset < -1:
             raise ValueError(
                 f"booster has {rounds} iterations, but this objective's latest training had at least "
                 f"{len(run.history) - 1}; attach the booster that it returned"
             )
-        return max(0, missing - 1)
+        if data is not None:
+            run.advance(booster.predict(data, raw_score=True, num_iteration=rounds), len(run.history))
+        return self._record_of(run).stretched(rounds, max(0, offset))
 
     def _record(self, booster: lightgbm.Booster) -> ThresholdRecord:
         return _stored_record(booster) or self._finished_record(booster, None)
@@ -274,7 +280,9 @@ def threshold_record(booster: lightgbm.Booster) -> ThresholdRecord:
     return record
 
 
-def save_model(booster: lightgbm.Booster, filename: str | PathLike[str], num_iteration: int | None = None) -> None:
+def save_model(
+    booster: lightgbm.Booster, filename: str | PathLike[str], num_iteration: int | None = None
+) -> None:
     """Save a booster with its thresholds in LightGBM's text format.
 
     Parameters
@@ -328,7 +336,9 @@ def _proba(
     return predict_from_scores(record, end, scores)
 
 
-def predict_proba(booster: lightgbm.Booster, data: Any, num_iteration: int | None = None) -> NDArray[np.float64]:
+def predict_proba(
+    booster: lightgbm.Booster, data: Any, num_iteration: int | None = None
+) -> NDArray[np.float64]:
     """Return class probabilities of a booster that carries its thresholds.
 
     Parameters

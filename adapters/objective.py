@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -36,8 +35,9 @@ class OrdinalObjectiveBase:
     threshold_update : {"newton", "fixed"}
         "newton": one conditional Newton step on the thresholds a round. "fixed": the thresholds that fit
         the class shares, never moved.
-    thresholds : array-like of float, shape (n_classes - 1,), or None
-        Where the thresholds start; None computes them from the class shares.
+    thresholds : array-like of float, shape (n_classes - 1,), ThresholdRecord, or None
+        Where the thresholds start; None computes them from the class shares. The record of a model that is
+        to be continued starts with its last thresholds and keeps its history.
     n_threads : int or None
         Threads of the gradient kernel; see :func:`ordinal_objectives.threads.effective_n_threads`.
 
@@ -55,7 +55,7 @@ class OrdinalObjectiveBase:
         link: str = "logit",
         hessian: str = "majorized",
         threshold_update: str = "newton",
-        thresholds: ArrayLike | None = None,
+        thresholds: ArrayLike | ThresholdRecord | None = None,
         n_threads: int | None = None,
     ) -> None:
         self.n_classes = None if n_classes is None else check_n_classes(n_classes)
@@ -67,13 +67,26 @@ class OrdinalObjectiveBase:
             )
         self.hessian = hessian
         self.threshold_update = threshold_update
-        self.thresholds = (
-            None
-            if thresholds is None
-            else check_thresholds(thresholds, self.n_classes, ordered=self.loss.ordered).copy()
-        )
+        self.continues = thresholds if isinstance(thresholds, ThresholdRecord) else None
+        self.thresholds = None
+        if self.continues is not None:
+            self.check_continues(self.continues)
+        elif thresholds is not None:
+            self.thresholds = check_thresholds(thresholds, self.n_classes, ordered=self.loss.ordered).copy()
         self.n_threads = n_threads
         self._forget()
+
+    def check_continues(self, record: ThresholdRecord) -> None:
+        """Raise ValueError unless a model with this record can be continued with this objective."""
+        if record.ordinal_loss() != self.loss:
+            raise ValueError(
+                f"thresholds come from a model with loss {record.ordinal_loss()!r}; this objective has {self.loss!r}, "
+                f"and a model is continued with its own loss and link"
+            )
+        if self.n_classes not in (None, record.n_classes):
+            raise ValueError(
+                f"n_classes must be {record.n_classes}, that of the model continued; got {self.n_classes}"
+            )
 
     def _forget(self) -> None:
         # One run for each training matrix: cross-validation interleaves its folds through one objective.
@@ -110,10 +123,10 @@ class OrdinalObjectiveBase:
             raise ValueError("the objective has not been used in a training yet, so it holds no thresholds")
         return self._latest
 
-    def _new_run(self, matrix: Any, start_thresholds: ArrayLike | None = None) -> TrainingRun:
+    def _new_run(self, matrix: Any, previous: ThresholdRecord | None = None) -> TrainingRun:
         label, weight = self._label_and_weight(matrix)
         codes = check_codes(label, self.n_classes, name="the training labels")
-        n_classes = self.n_classes if self.n_classes is not None else max(2, int(codes.max()) + 1)
+        n_classes = self.n_classes or (previous.n_classes if previous else max(2, int(codes.max()) + 1))
         run = TrainingRun(
             self.loss,
             codes,
@@ -121,7 +134,8 @@ class OrdinalObjectiveBase:
             weight,
             hessian=self.hessian,
             threshold_update=self.threshold_update,
-            start_thresholds=self.thresholds if start_thresholds is None else start_thresholds,
+            start_thresholds=self.thresholds,
+            previous=previous,
             n_threads=self.n_threads,
         )
         self._runs[matrix] = run
@@ -144,6 +158,7 @@ class OrdinalObjectiveBase:
         return rows(raw_prediction, thresholds, self.hessian).loss / rows.total_weight
 
     def _record_of(self, run: TrainingRun) -> ThresholdRecord:
+        """Return a record that shares the lists of the run, and so grows with it."""
         return ThresholdRecord(
             loss=self.loss.name,
             link=self.loss.link.name,
@@ -156,23 +171,6 @@ class OrdinalObjectiveBase:
         )
 
 
-def continued(previous: ThresholdRecord | None, start: int, new: ThresholdRecord) -> ThresholdRecord:
-    """Join the record of a loaded model, kept up to iteration ``start``, with that of its continuation."""
-    old = previous.thresholds[:start] if previous else [new.thresholds[0]] * start
-    losses = previous.training_loss[:start] if previous else [float("nan")] * start
-    return replace(new, thresholds=old + new.thresholds, training_loss=losses + new.training_loss)
-
-
-def up_to(record: ThresholdRecord, iteration: int) -> ThresholdRecord:
-    """Extend a record that lacks the step after the last tree: that tree keeps the thresholds it was grown on."""
-    missing = iteration - record.n_iterations
-    return replace(
-        record,
-        thresholds=record.thresholds + [record.thresholds[-1]] * missing,
-        training_loss=record.training_loss + [float("nan")] * missing,
-    )
-
-
 def refuse_parameters(params: Mapping[str, Any], refused: Mapping[str, str]) -> None:
     """Raise ValueError for the first parameter in ``params`` that an ordinal objective cannot live with.
 
@@ -180,7 +178,9 @@ def refuse_parameters(params: Mapping[str, Any], refused: Mapping[str, str]) -> 
     """
     for name, reason in refused.items():
         if params.get(name) is not None:
-            raise ValueError(f"params[{name!r}] = {params[name]!r} is not allowed beside an ordinal objective: {reason}")
+            raise ValueError(
+                f"params[{name!r}] = {params[name]!r} is not allowed beside an ordinal objective: {reason}"
+            )
 
 
 def predict_from_scores(

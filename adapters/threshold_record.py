@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -67,6 +67,30 @@ class ThresholdRecord:
                 f"got {iteration}"
             )
         return self.thresholds[iteration]
+
+    def kept(self, n_iterations: int) -> ThresholdRecord:
+        """Return the record of the same model cut to its first iterations."""
+        self.at(n_iterations)
+        return replace(
+            self,
+            thresholds=self.thresholds[: n_iterations + 1],
+            training_loss=self.training_loss[: n_iterations + 1],
+        )
+
+    def stretched(self, n_iterations: int, offset: int = 0) -> ThresholdRecord:
+        """Return the record laid over a model of ``n_iterations``.
+
+        The first ``offset`` iterations (of a model continued without its record) take the first thresholds;
+        a last tree without its step keeps the thresholds it was grown on.
+        """
+        before = [self.thresholds[0]] * offset
+        missing = n_iterations + 1 - offset - len(self.thresholds)
+        unknown = float("nan")
+        return replace(
+            self,
+            thresholds=before + self.thresholds + [self.thresholds[-1]] * missing,
+            training_loss=[unknown] * offset + self.training_loss + [unknown] * missing,
+        )
 
     def to_json(self) -> str:
         """Write the record as one line of JSON; numbers round-trip exactly."""

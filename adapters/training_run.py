@@ -12,6 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ordinal_objectives.adapters.threshold_record import ThresholdRecord
 from ordinal_objectives.losses import OrdinalLoss, RoundStatistics
 from ordinal_objectives.statistics import RowStatistics
 from ordinal_objectives.threshold_solver import (
@@ -45,13 +46,18 @@ class TrainingRun:
     threshold_update : {"newton", "fixed"}
         Whether thresholds move.
     start_thresholds : array-like of float, shape (n_classes - 1,), or None
-        Thresholds of iteration 0; None computes them from the class shares (thesis, eq. 3.5).
+        Thresholds of the first iteration; None computes them from the class shares (thesis, eq. 3.5).
+    previous : ThresholdRecord or None
+        Record of the model that is continued: its last thresholds are where this run starts, and its
+        history comes first in this run's.
     n_threads : int or None
 
     Attributes
     ----------
     thresholds : ndarray of float64, shape (n_classes - 1,)
         The newest ones.
+    first_iteration : int
+        Iteration at which the run began: 0, or that of the model it continues.
     history : list of ndarray
         Thresholds of every iteration so far.
     training_loss : list of float
@@ -70,6 +76,7 @@ class TrainingRun:
         hessian: str = "majorized",
         threshold_update: str = "newton",
         start_thresholds: ArrayLike | None = None,
+        previous: ThresholdRecord | None = None,
         n_threads: int | None = None,
     ) -> None:
         self.loss = loss
@@ -81,18 +88,23 @@ class TrainingRun:
         check_two_classes(self._rows.class_weights, name="the training labels")
         start = initial_thresholds(self._rows.class_weights, loss.link.name, loss.name)
         self._active = start.active
+        self.first_iteration = 0 if previous is None else previous.n_iterations
+        if previous is not None:
+            start_thresholds = previous.at(self.first_iteration)
         self._given_start = start_thresholds is not None
         self.thresholds: NDArray[np.float64] = (
             start.thresholds
             if start_thresholds is None
             else check_thresholds(start_thresholds, n_classes, ordered=loss.ordered).copy()
         )
-        self.history: list[NDArray[np.float64]] = []
-        self.training_loss: list[float] = []
+        self.history: list[NDArray[np.float64]] = previous.thresholds[:-1] if previous else []
+        self.training_loss: list[float] = previous.training_loss[:-1] if previous else []
         self.diagnostics = Diagnostics(n_inactive=int((~self._active).sum()))
         self._evaluated: RoundStatistics | None = None  # at the newest (score, thresholds)
 
-    def gradient(self, raw_prediction: ArrayLike, iteration: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    def gradient(
+        self, raw_prediction: ArrayLike, iteration: int
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Return gradient and Hessian, (n_samples,) each, for the tree after ``iteration`` trees.
 
         The arrays are reused by the next call.
@@ -111,7 +123,7 @@ class TrainingRun:
         if iteration < len(self.history):
             return
         self._evaluated = None
-        if iteration == 0:
+        if iteration == self.first_iteration:
             self._start(raw_prediction)
         elif self.learns:
             self._step(raw_prediction)

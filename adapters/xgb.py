@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,8 @@ from xgboost.callback import TrainingCallback
 
 from ordinal_objectives.adapters.objective import (
     OrdinalObjectiveBase,
-    continued,
     predict_codes,
     predict_from_scores,
-    up_to,
 )
 from ordinal_objectives.adapters.threshold_record import ThresholdRecord
 from ordinal_objectives.adapters.training_run import TrainingRun
@@ -68,26 +67,46 @@ class OrdinalObjective(OrdinalObjectiveBase):
 
     def __call__(self, predt: NDArray[Any], dtrain: xgboost.DMatrix) -> tuple[NDArray[Any], NDArray[Any]]:
         """Return gradient and Hessian, float32 (n_samples,) each, as XGBoost asks for them."""
-        managed = self.callback.booster_of(dtrain)
+        if predt.ndim != 1:
+            raise ValueError(
+                f"params['num_class'] is not allowed beside an ordinal objective: the score must have shape (n_samples,); "
+                f"got {predt.shape}"
+            )
         run = self._runs.get(dtrain)
-        if managed is None:
-            # Scores are all zero before the first tree alone: a new training has begun on this matrix.
-            if run is None or (run.history and not predt.any()):
-                _check_start(predt, resumes=self.thresholds is not None or self.threshold_update != "fixed")
-                run = self._new_run(dtrain)
-                self._calls = 0
-            iteration, self._calls = self._calls, self._calls + 1
-        else:
+        if self.callback.booster_of(dtrain) is not None:
             if run is None:
-                _check_start(predt, resumes=self.callback.start is not None or self.threshold_update != "fixed")
-                run = self._new_run(dtrain, self.callback.start)
-            iteration = self.callback.rounds_done
-        return run.gradient(predt, iteration)
+                run = self._begin(predt, dtrain, self.callback.previous)
+            return run.gradient(predt, run.first_iteration + self.callback.rounds_done)
+        # Scores are all zero before the first tree alone: a new training has begun on this matrix.
+        if run is None or (self._calls and not predt.any()):
+            run = self._begin(predt, dtrain, self.continues)
+        self._calls += 1
+        return run.gradient(predt, run.first_iteration + self._calls - 1)
+
+    def _begin(
+        self, predt: NDArray[Any], dtrain: xgboost.DMatrix, previous: ThresholdRecord | None
+    ) -> TrainingRun:
+        if predt.any() and predt.size > 1 and np.ptp(predt) == 0:
+            raise ValueError(
+                f"base_score must be 0.0 beside an ordinal objective, since the thresholds hold the location; "
+                f"the score starts at {predt[0]}. Pass params={{'base_score': 0.0, ...}}"
+            )
+        if predt.any() and previous is None and self.thresholds is None and self.threshold_update == "fixed":
+            raise ValueError(
+                "the score does not start at zero (a model is continued, or base_margin is set), and "
+                "threshold_update='fixed' cannot fit thresholds to it: pass thresholds="
+            )
+        self._calls = 0
+        return self._new_run(dtrain, previous)
 
     def metric(self, predt: NDArray[Any], dmatrix: xgboost.DMatrix) -> tuple[str, float]:
         """Weighted mean of the loss, for ``custom_metric=``; fresh thresholds if the callback is passed."""
         run = self.callback.refresh() or self._latest_run()
         return self.loss.name, self._mean_loss(predt, dmatrix, run)
+
+    def _label_and_weight(self, matrix: xgboost.DMatrix) -> tuple[Any, Any]:
+        weight = matrix.get_weight()
+        return matrix.get_label(), weight if weight.size else None
 
     def attach(self, booster: xgboost.Booster, dtrain: xgboost.DMatrix | None = None) -> None:
         """Store the thresholds in a booster that was trained without the callback.
@@ -109,15 +128,16 @@ class OrdinalObjective(OrdinalObjectiveBase):
 
     def _finished_record(self, booster: xgboost.Booster, dtrain: xgboost.DMatrix | None) -> ThresholdRecord:
         run = self._latest_run()
-        start = booster.num_boosted_rounds() - self._calls
-        if start < 0 or not self._calls:
+        rounds = booster.num_boosted_rounds()
+        offset = rounds - run.first_iteration - self._calls
+        if offset < 0 or not self._calls:
             raise ValueError(
-                f"booster has {booster.num_boosted_rounds()} rounds, but this objective's latest training had "
-                f"{self._calls}; attach the booster that it returned, or pass callbacks=[objective.callback] to train"
+                f"booster has {rounds} rounds, but this objective's latest training had {self._calls}; attach the "
+                f"booster that it returned, or pass callbacks=[objective.callback] to train"
             )
         if dtrain is not None:
-            run.advance(booster.predict(dtrain, output_margin=True), self._calls)
-        return continued(_stored_record(booster), start, up_to(self._record_of(run), self._calls))
+            run.advance(booster.predict(dtrain, output_margin=True), run.first_iteration + self._calls)
+        return self._record_of(run).stretched(rounds, offset)
 
     def _record(self, booster: xgboost.Booster) -> ThresholdRecord:
         return _stored_record(booster) or self._finished_record(booster, None)
@@ -148,19 +168,26 @@ class _ThresholdCallback(TrainingCallback):  # type: ignore[misc]
         super().__init__()
         self._objective = objective
         self._model: Any = None
-        self.start: NDArray[np.float64] | None = None
-        self._start_round = 0
-        self._previous: ThresholdRecord | None = None
+        self.previous: ThresholdRecord | None = None
         self.rounds_done = 0
 
     def before_training(self, model: Any) -> Any:
         self._objective._forget()
         self._model = model
         self.rounds_done = 0
+        self.previous = self._objective.continues
         if not hasattr(model, "cvfolds"):
-            self._previous = _stored_record(model)
-            self._start_round = model.num_boosted_rounds()
-            self.start = self._previous.at(self._start_round) if self._previous else None
+            _check_configuration(model)
+            rounds = model.num_boosted_rounds()
+            stored = _stored_record(model)
+            if stored is not None:
+                self.previous = stored.kept(rounds)
+                self._objective.check_continues(self.previous)
+            elif rounds and (self.previous is None or self.previous.n_iterations != rounds):
+                raise ValueError(
+                    f"xgb_model has {rounds} rounds but carries no thresholds for them; train it with this "
+                    f"callback, or store them with objective.attach(booster, dtrain)"
+                )
         return model
 
     def before_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
@@ -181,9 +208,10 @@ class _ThresholdCallback(TrainingCallback):  # type: ignore[misc]
             return None
         run = None
         for dtrain, run in self._objective._runs.items():
-            if len(run.history) <= self.rounds_done + 1:
-                booster = self.booster_of(dtrain)
-                run.advance(booster.predict(dtrain, output_margin=True), self.rounds_done + 1)
+            iteration = run.first_iteration + self.rounds_done + 1
+            booster = self.booster_of(dtrain)
+            if booster is not None and len(run.history) <= iteration:
+                run.advance(booster.predict(dtrain, output_margin=True), iteration)
         return run
 
     def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
@@ -193,26 +221,28 @@ class _ThresholdCallback(TrainingCallback):  # type: ignore[misc]
     def after_training(self, model: Any) -> Any:
         # A model that early stopping cut short keeps the whole record; predictions use its own iteration.
         for dtrain, run in self._objective._runs.items():
-            booster = self.booster_of(dtrain)
-            record = continued(self._previous, self._start_round, self._objective._record_of(run))
-            for target in {id(b): b for b in (booster, getattr(model, "bst", model)) if isinstance(b, xgboost.Booster)}.values():
-                target.set_attr(**{ATTRIBUTE: record.to_json()})
+            record = self._objective._record_of(run).to_json()
+            for booster in (self.booster_of(dtrain), model):
+                if isinstance(booster, xgboost.Booster):
+                    booster.set_attr(**{ATTRIBUTE: record})
         self._model = None
         return model
 
 
-def _check_start(predt: NDArray[Any], *, resumes: bool) -> None:
-    """Refuse a constant start other than zero, which is base_score, and a start that nothing explains."""
-    if predt.any() and predt.size > 1 and np.ptp(predt) == 0:
+def _check_configuration(booster: xgboost.Booster) -> None:
+    """Refuse what would silently spoil an ordinal training, as far as the booster's configuration shows it."""
+    learner = json.loads(booster.save_config())["learner"]
+    objective = learner["learner_train_param"]["objective"]
+    # XGBoost fills in this one when no objective is given.
+    if objective != "reg:squarederror":
         raise ValueError(
-            f"base_score must be 0.0 beside an ordinal objective, since the thresholds hold the location; "
-            f"the score starts at {predt[0]}. Pass params={{'base_score': 0.0, ...}}"
+            f"params['objective'] = {objective!r} is not allowed beside an ordinal objective; leave it out and pass "
+            f"obj=objective alone"
         )
-    if predt.any() and not resumes:
+    if int(learner["learner_model_param"]["num_class"]) > 0:
         raise ValueError(
-            "the score does not start at zero (a model is continued, or base_margin is set), and "
-            "threshold_update='fixed' cannot fit thresholds to it: pass callbacks=[objective.callback] to take "
-            "those of the continued model, or thresholds="
+            f"params['num_class'] = {learner['learner_model_param']['num_class']} is not allowed beside an ordinal "
+            f"objective: it has one score for all classes; pass n_classes to the objective instead"
         )
 
 

@@ -69,9 +69,9 @@ class RowStatistics:
         self._lanes = precision == "float32" and loss.link.name == "logit"
         self._dtype: type = np.float32 if precision == "float32" else np.float64
         weight = check_sample_weight(sample_weight, self.y.shape[0])
-        self.class_weights: NDArray[np.float64] = np.bincount(self.y, weights=weight, minlength=n_classes).astype(
-            np.float64
-        )
+        self.class_weights: NDArray[np.float64] = np.bincount(
+            self.y, weights=weight, minlength=n_classes
+        ).astype(np.float64)
         self.total_weight = float(self.class_weights.sum())
         self._weight = weight if weight is None else weight.astype(np.float32 if self._lanes else np.float64)
         computed = np.float32 if self._lanes else np.float64
@@ -117,7 +117,15 @@ class RowStatistics:
         raw = self._check_scores(raw_prediction)
         n_columns = self.n_classes - 1
         cross = np.empty((self.y.shape[0] if want_cross else 0, n_columns), self._gradient.dtype)
-        common = (raw, self.y, theta, self._weight, self._gradient, self._hessian, cross if want_cross else None)
+        common = (
+            raw,
+            self.y,
+            theta,
+            self._weight,
+            self._gradient,
+            self._hessian,
+            cross if want_cross else None,
+        )
         loss_code = _LOSS_CODES[self.loss.name]
         majorized = hessian == "majorized"
         threads = effective_n_threads(self.n_threads)
@@ -133,14 +141,18 @@ class RowStatistics:
         if raw.dtype not in (np.float32, np.float64) or not self._lanes:
             raw = raw.astype(np.float64, copy=False)
         if raw.shape != self.y.shape:
-            raise ValueError(f"raw_prediction must have shape {self.y.shape}, one score a row; got {raw.shape}")
+            raise ValueError(
+                f"raw_prediction must have shape {self.y.shape}, one score a row; got {raw.shape}"
+            )
         return np.ascontiguousarray(raw)
 
     def _result(self, sums: dict[str, Any], cross: NDArray[Any]) -> RoundStatistics:
         u = np.asarray(sums["threshold_gradient"])
         if not np.isfinite(u).all():
             # A NaN score reaches every threshold's sum: the check is free here and would cost a pass before.
-            raise ValueError("raw_prediction holds NaN or infinite values, or overflows the link; scores must be finite")
+            raise ValueError(
+                "raw_prediction holds NaN or infinite values, or overflows the link; scores must be finite"
+            )
         return RoundStatistics(
             gradient=self._gradient.astype(self._dtype, copy=False),
             hessian=self._hessian.astype(self._dtype, copy=False),
