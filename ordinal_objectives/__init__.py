@@ -4,3 +4,59 @@ An ordinal model is a score cut by ordered thresholds, P(y <= k | x) = G(theta_k
 learns both parts inside XGBoost and LightGBM. Names are imported on first use, so that neither framework
 is needed to import the package.
 """
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ordinal_objectives.adapters.lgbm_estimator import LGBMOrdinalClassifier
+    from ordinal_objectives.adapters.xgb_estimator import XGBOrdinalClassifier
+    from ordinal_objectives.decision import decide
+    from ordinal_objectives.losses import AllThreshold, CumulativeLink, ImmediateThreshold
+    from ordinal_objectives.versions import show_versions
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "AllThreshold": "losses",
+    "CumulativeLink": "losses",
+    "ImmediateThreshold": "losses",
+    "LGBMOrdinalClassifier": "adapters.lgbm_estimator",
+    "XGBOrdinalClassifier": "adapters.xgb_estimator",
+    "decide": "decision",
+    "show_versions": "versions",
+}
+
+__all__ = [
+    "AllThreshold",
+    "CumulativeLink",
+    "ImmediateThreshold",
+    "LGBMOrdinalClassifier",
+    "XGBOrdinalClassifier",
+    "decide",
+    "show_versions",
+]
+
+if not list(Path(__file__).parent.glob("_core*.so")) and not list(Path(__file__).parent.glob("_core*.pyd")):
+    try:
+        importlib.import_module("ordinal_objectives._core")
+    except ImportError as error:
+        raise ImportError(
+            f"{Path(__file__).parent} is a source folder whose native kernels are not built. Install the project "
+            f"(pip install .) and start Python outside the source folder, so that the installed package is found."
+        ) from error
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -1,0 +1,48 @@
+# Each command sets up its own virtual environment. A newcomer needs two: make demo, make test.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+SOURCES := pyproject.toml $(shell find native ordinal_objectives adapters threshold_solver -name '*.py' -o -name '*.cpp' -o -name '*.hpp' -o -name CMakeLists.txt)
+DEMO_ARGS ?=
+
+.PHONY: demo test test-fast lint format bench clean
+# The package is imported from the environment, never from the source folder beside it.
+export PYTHONSAFEPATH = 1
+
+$(VENV)/created:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "Python 3.10 or newer is needed; try make PYTHON=python3.12 ...")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	touch $@
+
+# One stamp for each set of extras.
+$(VENV)/installed-%: $(VENV)/created $(SOURCES)
+	$(BIN)/python -m pip install --quiet '.[$*]'
+	touch $@
+
+demo: $(VENV)/installed-demo
+	$(BIN)/python -m ordinal_objectives demo $(DEMO_ARGS)
+
+test: $(VENV)/installed-test
+	$(BIN)/python -m pytest
+
+test-fast: $(VENV)/installed-test
+	$(BIN)/python -m pytest -m 'not slow'
+
+lint: $(VENV)/installed-test $(VENV)/installed-lint
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/clang-format --dry-run --Werror $(shell find native -name '*.cpp' -o -name '*.hpp')
+	cd $(VENV) && bin/mypy --config-file ../pyproject.toml -p ordinal_objectives
+
+format: $(VENV)/installed-lint
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+	$(BIN)/clang-format -i $(shell find native -name '*.cpp' -o -name '*.hpp')
+
+bench: $(VENV)/installed-test
+	$(BIN)/python benchmarks/kernel.py
+	$(BIN)/python benchmarks/numpy_kernel.py
+
+clean:
+	rm -rf build dist .venv* .pytest_cache .mypy_cache .ruff_cache .hypothesis
