@@ -1,0 +1,245 @@
+"""The demonstration: ordinal models beside multiclass and rounded regression of the same library."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.datasets import load_diabetes
+from sklearn.model_selection import train_test_split
+
+from ordinal_objectives import metrics
+from ordinal_objectives.labels import OrderedLabels
+
+# The same for every model: shallow trees, small steps, early stopping on rows held out of the training part.
+_DEPTH, _LEARNING_RATE, _PATIENCE = 3, 0.05, 50
+_MOST_CLASSES, _CUT_INTO = 20, 5
+
+
+@dataclass
+class Split:
+    """Rows for training, early stopping and testing, with class codes."""
+
+    name: str
+    labels: OrderedLabels
+    X: tuple[Any, Any, Any]
+    y: tuple[NDArray[Any], NDArray[Any], NDArray[Any]]
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return len(self.labels.classes_)
+
+
+@dataclass
+class Result:
+    """One line of the table."""
+
+    name: str
+    proba: NDArray[np.float64]
+    predicted: NDArray[Any]
+    seconds: float
+    rounds: int
+    model: Any = None
+
+
+def load(options: argparse.Namespace) -> Split:
+    """Read the data and split it 56 : 14 : 30.
+
+    Raises
+    ------
+    ValueError
+        If the target is missing or cannot be read as ordered classes.
+    """
+    if options.data is None:
+        data = load_diabetes(as_frame=True)
+        name, X, target = "diabetes progression (scikit-learn)", data.data, data.target
+    else:
+        frame = pd.read_csv(options.data)
+        column = frame.columns[-1] if options.target is None else options.target
+        if column not in frame.columns:
+            raise ValueError(f"--target {column!r} is not a column of {options.data}; there are {list(frame.columns)}")
+        frame = frame[frame[column].notna()]
+        name, X, target = options.data.name, frame.drop(columns=column), frame[column]
+        for text in X.columns[[not pd.api.types.is_numeric_dtype(kind) for kind in X.dtypes]]:
+            X[text] = X[text].astype("category")
+    numeric = pd.api.types.is_numeric_dtype(target)
+    if numeric and options.classes is None and target.nunique() > _MOST_CLASSES:
+        edges = np.unique(np.quantile(target, np.linspace(0, 1, _CUT_INTO + 1)[1:-1]))
+        print(f"The target has {target.nunique()} values; cut at {np.round(edges, 3).tolist()} into classes.")
+        target = pd.Series(np.digitize(target, edges), index=target.index)
+    classes = None if options.classes is None else [part.strip() for part in options.classes.split(",")]
+    if classes is not None and numeric:
+        classes = [float(part) for part in classes]
+    labels = OrderedLabels(classes).fit(target)
+    codes = labels.encode(target)
+    rows = np.arange(len(codes))
+    counts = np.bincount(codes)
+    learn, test = train_test_split(
+        rows, test_size=0.3, random_state=options.seed, stratify=codes if counts[counts > 0].min() >= 2 else None
+    )
+    fit, stop = train_test_split(learn, test_size=0.2, random_state=options.seed)
+    parts = (fit, stop, test)
+    return Split(name, labels, tuple(X.iloc[p] for p in parts), tuple(codes[p] for p in parts))
+
+
+@contextmanager
+def _progress(name: str, rounds: int) -> Iterator[Callable[[], object]]:
+    try:
+        from tqdm import tqdm
+    except ImportError:
+        yield lambda: None
+        return
+    # disable=None: no bar where nobody watches.
+    with tqdm(total=rounds, desc=name, unit="round", leave=False, disable=None) as bar:
+        yield lambda: bar.update(1)
+
+
+def _point_mass(codes: NDArray[Any], n_classes: int) -> NDArray[np.float64]:
+    return np.eye(n_classes)[codes]
+
+
+def _xgboost_models(split: Split, rounds: int) -> Iterator[Result]:
+    import xgboost
+
+    from ordinal_objectives import XGBOrdinalClassifier
+
+    class Tick(xgboost.callback.TrainingCallback):  # type: ignore[misc]
+        def __init__(self, tick: Callable[[], object]) -> None:
+            self._tick = tick
+
+        def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
+            self._tick()
+            return False
+
+    common: dict[str, Any] = {
+        "n_estimators": rounds,
+        "max_depth": _DEPTH,
+        "learning_rate": _LEARNING_RATE,
+        "early_stopping_rounds": _PATIENCE,
+        "enable_categorical": True,
+    }
+    kinds = [
+        ("XGBoost ordinal", XGBOrdinalClassifier(classes=np.arange(split.n_classes), **common)),
+        ("XGBoost multiclass", xgboost.XGBClassifier(objective="multi:softprob", num_class=split.n_classes, **common)),
+        ("XGBoost regression, rounded", xgboost.XGBRegressor(**common)),
+    ]
+    for name, model in kinds:
+        with _progress(name, rounds) as tick:
+            model.set_params(callbacks=[Tick(tick)])
+            yield _fit(name, model, split, {"verbose": False}, lambda m: int(getattr(m, "best_iteration", 0)) + 1)
+            model.set_params(callbacks=None)
+
+
+def _lightgbm_models(split: Split, rounds: int) -> Iterator[Result]:
+    import lightgbm
+
+    from ordinal_objectives import LGBMOrdinalClassifier
+
+    common: dict[str, Any] = {
+        "n_estimators": rounds,
+        "max_depth": _DEPTH,
+        "num_leaves": 2**_DEPTH,
+        "learning_rate": _LEARNING_RATE,
+        "verbose": -1,
+    }
+    kinds = [
+        ("LightGBM ordinal", LGBMOrdinalClassifier(classes=np.arange(split.n_classes), **common)),
+        (
+            "LightGBM multiclass",
+            lightgbm.LGBMClassifier(objective="multiclass", num_class=split.n_classes, **common),
+        ),
+        ("LightGBM regression, rounded", lightgbm.LGBMRegressor(**common)),
+    ]
+    for name, model in kinds:
+        with _progress(name, rounds) as tick:
+            callbacks = [lightgbm.early_stopping(_PATIENCE, verbose=False), lambda env, tick=tick: tick()]
+            yield _fit(name, model, split, {"callbacks": callbacks}, lambda m: int(m.best_iteration_))
+
+
+def _fit(
+    name: str, model: Any, split: Split, options: dict[str, Any], rounds_of: Callable[[Any], int]
+) -> Result:
+    (X, X_stop, X_test), (y, y_stop, _) = split.X, split.y
+    start = time.perf_counter()
+    model.fit(X, y, eval_set=[(X_stop, y_stop)], **options)
+    seconds = time.perf_counter() - start
+    if hasattr(model, "predict_proba"):
+        proba = model.predict_proba(X_test)
+        predicted = model.predict(X_test)
+    else:
+        predicted = np.clip(np.rint(model.predict(X_test)), 0, split.n_classes - 1).astype(int)
+        proba = _point_mass(predicted, split.n_classes)
+    return Result(name, proba, predicted, seconds, rounds_of(model), model)
+
+
+def table(results: list[Result], y: NDArray[Any]) -> str:
+    """Return the comparison as text."""
+    lines = [f"{'':<30}{'MAE':>8}{'zero-one':>10}{'QWK':>8}{'RPS':>8}{'seconds':>10}{'rounds':>8}"]
+    for r in results:
+        lines.append(
+            f"{r.name:<30}{metrics.mean_absolute_error(y, r.predicted):>8.3f}"
+            f"{metrics.zero_one_error(y, r.predicted):>10.3f}{metrics.quadratic_weighted_kappa(y, r.predicted):>8.3f}"
+            f"{metrics.ranked_probability_score(y, r.proba):>8.3f}{r.seconds:>10.2f}{r.rounds:>8d}"
+        )
+    return "\n".join(lines)
+
+
+def _save(results: list[Result], split: Split, folder: Path) -> list[Path]:
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    from ordinal_objectives.plotting import ScoreDistributionDisplay
+
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    ordinal = [r for r in results if r.name.endswith("ordinal")]
+    names = [str(label) for label in split.labels.classes_]
+    with mpl.rc_context({"font.size": 9}):
+        figure = Figure(figsize=(8.0, (1.4 + 0.55 * split.n_classes) * len(ordinal)), layout="constrained")
+        axes = figure.subplots(len(ordinal), 1, squeeze=False)[:, 0]
+        for ax, result in zip(axes, ordinal, strict=True):
+            scores = result.model.predict_raw(split.X[2])
+            ScoreDistributionDisplay(scores, split.y[2], result.model.thresholds_, names).plot(ax)
+            ax.set_title(f"{result.name}, test rows of {split.name}")
+        figure.savefig(folder / "scores.png", dpi=120)
+    written.append(folder / "scores.png")
+    for result in ordinal:
+        if result.name.startswith("XGBoost"):
+            written.append(folder / "xgboost_ordinal.json")
+            result.model.booster_.save_model(written[-1])
+        else:
+            from ordinal_objectives.adapters import lgbm
+
+            written.append(folder / "lightgbm_ordinal.txt")
+            lgbm.save_model(result.model.booster_, written[-1])
+    return written
+
+
+def run(options: argparse.Namespace) -> list[Result]:
+    """Run the demonstration and print what it finds."""
+    split = load(options)
+    sizes = [len(y) for y in split.y]
+    print(f"{split.name}: {sizes[0]} rows to fit, {sizes[1]} to stop early, {sizes[2]} to test")
+    print(f"classes, lowest first: {', '.join(map(str, split.labels.classes_))}\n")
+    results: list[Result] = []
+    if options.backend in ("xgboost", "all"):
+        results += _xgboost_models(split, options.rounds)
+    if options.backend in ("lightgbm", "all"):
+        results += _lightgbm_models(split, options.rounds)
+    print(table(results, split.y[2]))
+    print("\nLearned thresholds (the score axis is cut here):")
+    for result in results:
+        if result.name.endswith("ordinal"):
+            print(f"  {result.name:<18}{np.array2string(result.model.thresholds_, precision=3)}")
+    written = _save(results, split, options.output)
+    print("\nWritten: " + ", ".join(map(str, written)))
+    return results
