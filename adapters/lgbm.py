@@ -62,9 +62,7 @@ class OrdinalObjective(OrdinalObjectiveBase):
     def _forget(self) -> None:
         super()._forget()
         # Dataset -> (what its score looked like last, the iteration that was)
-        self._seen: weakref.WeakKeyDictionary[Any, tuple[tuple[float, ...], int]] = (
-            weakref.WeakKeyDictionary()
-        )
+        self._seen: weakref.WeakKeyDictionary[Any, tuple[tuple[float, ...], int]] = weakref.WeakKeyDictionary()
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in super().__getstate__().items() if name != "callback"}
@@ -76,9 +74,7 @@ class OrdinalObjective(OrdinalObjectiveBase):
     def __deepcopy__(self, memo: dict[int, Any]) -> OrdinalObjective:
         return self
 
-    def __call__(
-        self, preds: NDArray[Any], train_data: lightgbm.Dataset
-    ) -> tuple[NDArray[Any], NDArray[Any]]:
+    def __call__(self, preds: NDArray[Any], train_data: lightgbm.Dataset) -> tuple[NDArray[Any], NDArray[Any]]:
         """Return gradient and Hessian, float32 (n_samples,) each, as LightGBM asks for them."""
         if preds.ndim != 1:
             raise ValueError(
@@ -92,12 +88,7 @@ class OrdinalObjective(OrdinalObjectiveBase):
         return run.gradient(preds, self._iteration(preds, train_data))
 
     def _begin(self, preds: NDArray[Any], train_data: lightgbm.Dataset) -> TrainingRun:
-        if (
-            preds.any()
-            and self.thresholds is None
-            and self.continues is None
-            and self.threshold_update == "fixed"
-        ):
+        if preds.any() and self.thresholds is None and self.continues is None and self.threshold_update == "fixed":
             raise ValueError(
                 "the score does not start at zero (init_model or init_score is set), and "
                 "threshold_update='fixed' cannot fit thresholds to it: pass thresholds="
@@ -280,9 +271,7 @@ def threshold_record(booster: lightgbm.Booster) -> ThresholdRecord:
     return record
 
 
-def save_model(
-    booster: lightgbm.Booster, filename: str | PathLike[str], num_iteration: int | None = None
-) -> None:
+def save_model(booster: lightgbm.Booster, filename: str | PathLike[str], num_iteration: int | None = None) -> None:
     """Save a booster with its thresholds in LightGBM's text format.
 
     Parameters
@@ -336,9 +325,7 @@ def _proba(
     return predict_from_scores(record, end, scores)
 
 
-def predict_proba(
-    booster: lightgbm.Booster, data: Any, num_iteration: int | None = None
-) -> NDArray[np.float64]:
+def predict_proba(booster: lightgbm.Booster, data: Any, num_iteration: int | None = None) -> NDArray[np.float64]:
     """Return class probabilities of a booster that carries its thresholds.
 
     Parameters

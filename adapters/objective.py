@@ -84,9 +84,7 @@ class OrdinalObjectiveBase:
                 f"and a model is continued with its own loss and link"
             )
         if self.n_classes not in (None, record.n_classes):
-            raise ValueError(
-                f"n_classes must be {record.n_classes}, that of the model continued; got {self.n_classes}"
-            )
+            raise ValueError(f"n_classes must be {record.n_classes}, that of the model continued; got {self.n_classes}")
 
     def _forget(self) -> None:
         # One run for each training matrix: cross-validation interleaves its folds through one objective.
@@ -183,9 +181,7 @@ def refuse_parameters(params: Mapping[str, Any], refused: Mapping[str, str]) -> 
             )
 
 
-def predict_from_scores(
-    record: ThresholdRecord, iteration: int, raw_prediction: NDArray[Any]
-) -> NDArray[np.float64]:
+def predict_from_scores(record: ThresholdRecord, iteration: int, raw_prediction: NDArray[Any]) -> NDArray[np.float64]:
     """Return class probabilities (n_samples, n_classes) with the thresholds of ``iteration``."""
     scores = np.asarray(raw_prediction, dtype=np.float64)
     return record.ordinal_loss().predict_proba(scores, record.at(iteration))

@@ -102,9 +102,7 @@ class TrainingRun:
         self.diagnostics = Diagnostics(n_inactive=int((~self._active).sum()))
         self._evaluated: RoundStatistics | None = None  # at the newest (score, thresholds)
 
-    def gradient(
-        self, raw_prediction: ArrayLike, iteration: int
-    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    def gradient(self, raw_prediction: ArrayLike, iteration: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Return gradient and Hessian, (n_samples,) each, for the tree after ``iteration`` trees.
 
         The arrays are reused by the next call.

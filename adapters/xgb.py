@@ -83,9 +83,7 @@ class OrdinalObjective(OrdinalObjectiveBase):
         self._calls += 1
         return run.gradient(predt, run.first_iteration + self._calls - 1)
 
-    def _begin(
-        self, predt: NDArray[Any], dtrain: xgboost.DMatrix, previous: ThresholdRecord | None
-    ) -> TrainingRun:
+    def _begin(self, predt: NDArray[Any], dtrain: xgboost.DMatrix, previous: ThresholdRecord | None) -> TrainingRun:
         if predt.any() and predt.size > 1 and np.ptp(predt) == 0:
             raise ValueError(
                 f"base_score must be 0.0 beside an ordinal objective, since the thresholds hold the location; "

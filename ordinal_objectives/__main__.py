@@ -14,7 +14,9 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("versions", help="print versions, instruction set and thread count")
     demo = commands.add_parser("demo", help="train ordinal models on real data beside multiclass and regression")
-    demo.add_argument("--data", type=Path, metavar="FILE", help=".csv or .csv.gz file; default: scikit-learn's diabetes")
+    demo.add_argument(
+        "--data", type=Path, metavar="FILE", help=".csv or .csv.gz file; default: scikit-learn's diabetes"
+    )
     demo.add_argument("--target", metavar="COLUMN", help="column to predict; default: the last one")
     demo.add_argument("--classes", metavar="A,B,...", help="the classes of the target, lowest first")
     demo.add_argument("--backend", choices=["xgboost", "lightgbm", "all"], default="all")

@@ -165,9 +165,7 @@ def _lightgbm_models(split: Split, rounds: int) -> Iterator[Result]:
             yield _fit(name, model, split, {"callbacks": callbacks}, lambda m: int(m.best_iteration_))
 
 
-def _fit(
-    name: str, model: Any, split: Split, options: dict[str, Any], rounds_of: Callable[[Any], int]
-) -> Result:
+def _fit(name: str, model: Any, split: Split, options: dict[str, Any], rounds_of: Callable[[Any], int]) -> Result:
     (X, X_stop, X_test), (y, y_stop, _) = split.X, split.y
     start = time.perf_counter()
     model.fit(X, y, eval_set=[(X_stop, y_stop)], **options)

@@ -78,9 +78,7 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _validate_training(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, NDArray[np.int32], Any]:
         """Return features, class codes and weights, and set ``classes_``; nothing fitted is touched before."""
         if y is None:
-            raise ValueError(
-                f"This {type(self).__name__} estimator requires y to be passed, but the target y is None."
-            )
+            raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
         labels = OrderedLabels(self.classes).fit(y)
         codes = labels.encode(y)
         X = self._validate_features(X, reset=True)

@@ -69,9 +69,9 @@ class RowStatistics:
         self._lanes = precision == "float32" and loss.link.name == "logit"
         self._dtype: type = np.float32 if precision == "float32" else np.float64
         weight = check_sample_weight(sample_weight, self.y.shape[0])
-        self.class_weights: NDArray[np.float64] = np.bincount(
-            self.y, weights=weight, minlength=n_classes
-        ).astype(np.float64)
+        self.class_weights: NDArray[np.float64] = np.bincount(self.y, weights=weight, minlength=n_classes).astype(
+            np.float64
+        )
         self.total_weight = float(self.class_weights.sum())
         self._weight = weight if weight is None else weight.astype(np.float32 if self._lanes else np.float64)
         computed = np.float32 if self._lanes else np.float64
@@ -141,9 +141,7 @@ class RowStatistics:
         if raw.dtype not in (np.float32, np.float64) or not self._lanes:
             raw = raw.astype(np.float64, copy=False)
         if raw.shape != self.y.shape:
-            raise ValueError(
-                f"raw_prediction must have shape {self.y.shape}, one score a row; got {raw.shape}"
-            )
+            raise ValueError(f"raw_prediction must have shape {self.y.shape}, one score a row; got {raw.shape}")
         return np.ascontiguousarray(raw)
 
     def _result(self, sums: dict[str, Any], cross: NDArray[Any]) -> RoundStatistics:

@@ -48,9 +48,7 @@ def check_codes(y: ArrayLike, n_classes: int | None = None, *, name: str = "y") 
     """
     labels = np.asarray(y)
     if labels.ndim != 1 or labels.shape[0] == 0:
-        raise ValueError(
-            f"{name} must be a non-empty one-dimensional array of class codes; got shape {labels.shape}"
-        )
+        raise ValueError(f"{name} must be a non-empty one-dimensional array of class codes; got shape {labels.shape}")
     if labels.dtype.kind not in "biuf":
         raise ValueError(f"{name} must hold class codes 0, 1, 2, ...; got values of dtype {labels.dtype}")
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
@@ -62,9 +60,7 @@ def check_codes(y: ArrayLike, n_classes: int | None = None, *, name: str = "y") 
     allowed = f"0..{n_classes - 1}" if n_classes is not None else "0, 1, 2, ..."
     outside = codes < 0 if n_classes is None else (codes < 0) | (codes >= n_classes)
     if outside.any():
-        raise ValueError(
-            f"{name} holds labels outside the declared classes {allowed}; got {_some(codes[outside])}"
-        )
+        raise ValueError(f"{name} holds labels outside the declared classes {allowed}; got {_some(codes[outside])}")
     return codes
 
 
@@ -90,13 +86,9 @@ def check_sample_weight(sample_weight: ArrayLike | None, n_samples: int) -> NDAr
         return None
     weight = np.asarray(sample_weight, dtype=np.float64)
     if weight.shape != (n_samples,):
-        raise ValueError(
-            f"sample_weight must have shape ({n_samples},), one weight a row; got {weight.shape}"
-        )
+        raise ValueError(f"sample_weight must have shape ({n_samples},), one weight a row; got {weight.shape}")
     if not np.isfinite(weight).all():
-        raise ValueError(
-            "sample_weight holds NaN or infinite values; weights must be finite and non-negative"
-        )
+        raise ValueError("sample_weight holds NaN or infinite values; weights must be finite and non-negative")
     if (weight < 0).any():
         raise ValueError(f"sample_weight must be non-negative; got {_some(weight[weight < 0])}")
     if not weight.any():
