@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
+import pytest
 from hypothesis import settings
 
 _ROOT = Path(__file__).resolve().parents[1]
@@ -12,3 +15,16 @@ sys.path[:] = [entry for entry in sys.path if Path(entry or ".").resolve() != _R
 
 settings.register_profile("reproducible", derandomize=True, deadline=None, max_examples=100)
 settings.load_profile("reproducible")
+
+
+@pytest.fixture
+def ordinal_data() -> Callable[..., tuple[np.ndarray, np.ndarray]]:
+    """Return a maker of (X, y): a nonlinear score with logistic noise, cut into classes of equal size."""
+
+    def make(n_rows: int = 400, n_classes: int = 5, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(n_rows, 4))
+        score = 2 * X[:, 0] + 2 * np.sin(2 * X[:, 1]) + rng.logistic(size=n_rows)
+        return X, np.searchsorted(np.quantile(score, np.arange(1, n_classes) / n_classes), score)
+
+    return make

@@ -1,0 +1,202 @@
+"""The native pass equals the NumPy reference, on every instruction set and any number of threads."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ordinal_objectives import _core
+from ordinal_objectives.losses import LOSSES, get_loss
+from ordinal_objectives.links import LINKS
+from ordinal_objectives.statistics import RowStatistics
+
+CASES = [
+    (loss, link, hessian)
+    for loss in LOSSES
+    for link in LINKS
+    for hessian in ("majorized", "exact")
+    if get_loss(loss, link).supports(hessian)
+]
+
+
+@pytest.fixture(params=_core.instruction_sets())
+def instruction_set(request):
+    before = _core.instruction_set()
+    assert _core.select_instruction_set(request.param)
+    yield request.param
+    _core.select_instruction_set(before)
+
+
+def make_rows(n_classes, n_rows=3000, spread=3.0, weighted=True, dtype=np.float64):
+    rng = np.random.default_rng(n_classes)
+    f = (spread * rng.normal(size=n_rows)).astype(dtype)
+    y = rng.integers(0, n_classes, n_rows)
+    thresholds = np.cumsum(rng.uniform(0.2, 1.5, n_classes - 1)) - 0.5 * n_classes
+    f[:3] = thresholds[0]  # the middle of the curve, where the majoriser is a series
+    return f, y, thresholds, rng.uniform(0.1, 3.0, n_rows) if weighted else None
+
+
+def assert_same(native, loss, f, y, thresholds, weight, hessian, rtol):
+    reference = loss.round_statistics(f.astype(np.float64), y, thresholds, weight, hessian)
+    w = np.ones(len(y)) if weight is None else weight
+    rows = loss.row_derivatives(f.astype(np.float64), y, thresholds)
+    # Sums are compared on the scale of the absolute values of their terms.
+    slopes = w[:, None] * np.abs(rows.threshold_gradient)
+    bends = w[:, None] * np.abs(rows.curvature) + 1e-300
+    scale = np.maximum(np.abs(reference.hessian), bends.sum(axis=1))
+    assert np.all(np.abs(native.gradient - reference.gradient) <= rtol * slopes.sum(axis=1))
+    assert np.all(np.abs(native.hessian - reference.hessian) <= rtol * scale)
+    np.testing.assert_allclose(native.cross, reference.cross, rtol=rtol, atol=rtol * bends.max())
+    total_slopes, total_bends = slopes.sum(axis=0), np.maximum(bends.sum(axis=0), reference.threshold_hessian)
+    assert np.all(np.abs(native.threshold_gradient - reference.threshold_gradient) <= rtol * total_slopes)
+    assert np.all(np.abs(native.threshold_hessian - reference.threshold_hessian) <= rtol * total_bends)
+    np.testing.assert_allclose(
+        native.threshold_hessian_off, reference.threshold_hessian_off, rtol=rtol, atol=rtol * total_bends.max()
+    )
+    assert native.loss == pytest.approx(reference.loss, rel=rtol)
+    assert native.n_floored == reference.n_floored
+
+
+@pytest.mark.parametrize(("loss", "link", "hessian"), CASES)
+@pytest.mark.parametrize("n_classes", [2, 3, 7])
+def test_double_precision_equals_reference(loss, link, hessian, n_classes):
+    loss = get_loss(loss, link)
+    f, y, thresholds, weight = make_rows(n_classes)
+    rows = RowStatistics(loss, y, n_classes, weight, precision="float64", n_threads=1)
+    assert_same(rows(f, thresholds, hessian, want_cross=True), loss, f, y, thresholds, weight, hessian, 1e-12)
+
+
+@pytest.mark.parametrize(("loss", "link", "hessian"), [case for case in CASES if case[1] == "logit"])
+@pytest.mark.parametrize("n_classes", [2, 3, 7, 40])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_float32_lanes_equal_reference(instruction_set, loss, link, hessian, n_classes, dtype):
+    loss = get_loss(loss, link)
+    f, y, thresholds, weight = make_rows(n_classes, dtype=dtype)
+    rows = RowStatistics(loss, y, n_classes, weight, n_threads=1)
+    native = rows(f, thresholds, hessian, want_cross=True)
+    assert native.gradient.dtype == np.float32
+    assert_same(native, loss, f, y, thresholds, weight, hessian, 1e-5)
+
+
+@pytest.mark.parametrize("n_rows", [1, 15, 511, 512, 513, 8192, 8193, 30_000])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_any_number_of_rows(n_rows, weighted):
+    loss = get_loss("all_threshold")
+    f, y, thresholds, weight = make_rows(4, n_rows, weighted=weighted)
+    native = RowStatistics(loss, y, 4, weight)(f, thresholds, want_cross=True)
+    assert_same(native, loss, f, y, thresholds, weight, "majorized", 1e-5)
+
+
+@pytest.mark.parametrize(("loss", "link"), [("all_threshold", "logit"), ("cumulative_link", "logit"), ("all_threshold", "probit")])
+def test_thread_count_changes_nothing(loss, link):
+    f, y, thresholds, weight = make_rows(5, 50_000)
+    one, two, many = (
+        RowStatistics(get_loss(loss, link), y, 5, weight, n_threads=n)(f, thresholds) for n in (1, 2, 7)
+    )
+    for other in (two, many):
+        np.testing.assert_array_equal(one.gradient, other.gradient)
+        np.testing.assert_array_equal(one.threshold_gradient, other.threshold_gradient)
+        np.testing.assert_array_equal(one.threshold_hessian, other.threshold_hessian)
+        assert one.loss == other.loss
+
+
+@pytest.mark.parametrize("hessian", ["majorized", "exact"])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_float32_lanes_at_extremes(instruction_set, loss, hessian):
+    distance = np.array([0.0, 1e-8, 1e-4, 0.0999, 0.1001, 1.0, 20.0, 60.0, 79.0])
+    f = np.concatenate([distance, -distance])
+    for label in (0, 1):
+        y = np.full(f.shape, label)
+        native = RowStatistics(get_loss(loss), np.append(y, 1 - label), 2)
+        loss_object = get_loss(loss)
+        scores = np.append(f, 0.0)
+        assert_same(
+            native(scores, [0.0], hessian, want_cross=True),
+            loss_object,
+            scores,
+            np.append(y, 1 - label),
+            np.array([0.0]),
+            None,
+            hessian,
+            1e-5,
+        )
+
+
+def test_beyond_the_limit_is_clipped_and_counted(instruction_set):
+    f = np.array([0.0, 85.0, -85.0, 1e6, -1e30])
+    y = np.array([0, 0, 1, 1, 0])
+    native = RowStatistics(get_loss("all_threshold"), y, 2)(f, [0.0])
+    assert native.n_clipped == 4
+    for values in (native.gradient, native.hessian, native.threshold_gradient, [native.loss]):
+        assert np.isfinite(values).all()
+    assert native.gradient[1] == pytest.approx(1.0)
+
+
+def test_caller_keeps_its_arrays():
+    f, y, thresholds, weight = make_rows(4)
+    copies = [a.copy() for a in (f, y, thresholds, weight)]
+    RowStatistics(get_loss("all_threshold"), y, 4, weight)(f, thresholds)
+    for before, after in zip(copies, (f, y, thresholds, weight), strict=True):
+        np.testing.assert_array_equal(before, after)
+
+
+def test_weights_scale_everything():
+    f, y, thresholds, _ = make_rows(4)
+    loss = get_loss("cumulative_link")
+    one = RowStatistics(loss, y, 4, np.ones(len(y)))(f, thresholds, "exact", want_cross=True)
+    one_gradient, one_hessian = one.gradient.copy(), one.hessian.copy()
+    three = RowStatistics(loss, y, 4, np.full(len(y), 3.0))(f, thresholds, "exact", want_cross=True)
+    for a, b in [
+        (one_gradient, three.gradient),
+        (one_hessian, three.hessian),
+        (one.threshold_gradient, three.threshold_gradient),
+        (one.threshold_hessian, three.threshold_hessian),
+        (one.threshold_hessian_off, three.threshold_hessian_off),
+        (one.cross, three.cross),
+        (one.loss, three.loss),
+    ]:
+        np.testing.assert_allclose(3 * np.asarray(a), b, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("f", "thresholds", "message"),
+    [
+        ([0.0, 1.0], [0.0, 1.0], r"raw_prediction must have shape \(3,\)"),
+        ([0.0, np.nan, 1.0], [0.0, 1.0], "raw_prediction holds NaN"),
+        ([0.0, np.inf, 1.0], [0.0, 1.0], "raw_prediction holds NaN or infinite"),
+        ([0.0, 1.0, 2.0], [0.0], r"thresholds must have shape \(2,\)"),
+        ([0.0, 1.0, 2.0], [1.0, 0.0], "increasing order"),
+        ([0.0, 1.0, 2.0], [0.0, np.inf], "thresholds must be finite"),
+    ],
+)
+def test_bad_call_is_refused(f, thresholds, message):
+    rows = RowStatistics(get_loss("all_threshold"), [0, 1, 2], 3)
+    with pytest.raises(ValueError, match=message):
+        rows(f, thresholds)
+
+
+@pytest.mark.parametrize(
+    ("y", "weight", "message"),
+    [
+        ([0, 1, 3], None, r"outside the declared classes 0\.\.2; got 3"),
+        ([0, -1, 2], None, "got -1"),
+        ([0, 0.5, 2], None, "integer class codes; got 0.5"),
+        ([0, np.nan, 2], None, "NaN or infinite labels"),
+        ([0, np.inf, 2], None, "NaN or infinite labels"),
+        (["a", "b", "c"], None, "must hold class codes"),
+        ([], None, "non-empty"),
+        ([0, 1, 2], [1.0, -1.0, 1.0], "sample_weight must be non-negative; got -1.0"),
+        ([0, 1, 2], [0.0, 0.0, 0.0], "zero for every row"),
+        ([0, 1, 2], [1.0, 1.0], r"sample_weight must have shape \(3,\)"),
+        ([0, 1, 2], [1.0, np.nan, 1.0], "sample_weight holds NaN"),
+    ],
+)
+def test_bad_rows_are_refused(y, weight, message):
+    with pytest.raises(ValueError, match=message):
+        RowStatistics(get_loss("all_threshold"), y, 3, weight)
+
+
+def test_hessian_without_majoriser_is_refused():
+    rows = RowStatistics(get_loss("all_threshold", "cloglog"), [0, 1, 2], 3)
+    with pytest.raises(ValueError, match="cloglog"):
+        rows(np.zeros(3), [0.0, 1.0], "majorized")
