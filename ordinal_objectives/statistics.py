@@ -35,8 +35,6 @@ class RowStatistics:
         Number of classes K.
     sample_weight : array-like of float, shape (n_samples,), or None
         Non-negative; ones if None.
-    hessian : {"majorized", "exact"}
-        Curvature of the rows and of the thresholds.
     precision : {"float32", "float64"}
         "float32": vector lanes for the logit link, sums in float64. "float64": scalar double precision
         throughout, slower, for reference. Links other than logit are computed in double precision either
@@ -149,7 +147,7 @@ class RowStatistics:
         if not np.isfinite(u).all():
             # A NaN score reaches every threshold's sum: the check is free here and would cost a pass before.
             raise ValueError(
-                "raw_prediction holds NaN or infinite values, or overflows the link; scores must be finite"
+                "raw_prediction holds NaN, or overflows the link; scores must be numbers"
             )
         return RoundStatistics(
             gradient=self._gradient.astype(self._dtype, copy=False),

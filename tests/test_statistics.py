@@ -123,7 +123,7 @@ def test_float32_lanes_at_extremes(instruction_set, loss, hessian):
 
 
 def test_beyond_the_limit_is_clipped_and_counted(instruction_set):
-    f = np.array([0.0, 85.0, -85.0, 1e6, -1e30])
+    f = np.array([0.0, 85.0, -85.0, 1e6, -np.inf])
     y = np.array([0, 0, 1, 1, 0])
     native = RowStatistics(get_loss("all_threshold"), y, 2)(f, [0.0])
     assert native.n_clipped == 4
@@ -163,7 +163,6 @@ def test_weights_scale_everything():
     [
         ([0.0, 1.0], [0.0, 1.0], r"raw_prediction must have shape \(3,\)"),
         ([0.0, np.nan, 1.0], [0.0, 1.0], "raw_prediction holds NaN"),
-        ([0.0, np.inf, 1.0], [0.0, 1.0], "raw_prediction holds NaN or infinite"),
         ([0.0, 1.0, 2.0], [0.0], r"thresholds must have shape \(2,\)"),
         ([0.0, 1.0, 2.0], [1.0, 0.0], "increasing order"),
         ([0.0, 1.0, 2.0], [0.0, np.inf], "thresholds must be finite"),

@@ -8,12 +8,16 @@ namespace ordinal {
 // Rows that share one float32 accumulator: short enough that its rounding stays below 1e-6.
 constexpr int kLaneBlock = 512;
 
-// What depends on the thresholds alone, prepared once a round. Scores are taken relative to `center`.
+// exp(+-80), and its product with any distance below 80, stay inside float32.
+constexpr double kMaxDistance = 80.0;
+
+// What depends on the thresholds alone, prepared once a round. Scores are taken relative to `center`, and
+// clipped to within kMaxDistance of every threshold, which are therefore less than twice that apart.
 struct LogitConstants {
     double center;
-    float lowest, highest;  // of theta
-    const float* theta;     // (n_thresholds,) theta_k - center
-    const float* scale;     // (n_thresholds,) exp(theta_k - center), the exponent clipped to +-80
+    float lowest_score, highest_score;
+    const float* theta;  // (n_thresholds,) theta_k - center
+    const float* scale;  // (n_thresholds,) exp(theta_k - center)
 };
 
 using LogitBlock = void (*)(const LogitRound&, const LogitConstants&, std::int64_t begin, int n, BlockSums&);

@@ -76,10 +76,10 @@ RoundSums logit_statistics(const LogitRound& round, std::int64_t n_rows, int n_t
     for (int k = 0; k < width; ++k) {
         const double relative = round.thresholds[k] - constants.center;
         theta[static_cast<std::size_t>(k)] = static_cast<float>(relative);
-        scale[static_cast<std::size_t>(k)] = static_cast<float>(std::exp(std::clamp(relative, -80.0, 80.0)));
+        scale[static_cast<std::size_t>(k)] = static_cast<float>(std::exp(relative));
     }
-    constants.lowest = static_cast<float>(*lowest - constants.center);
-    constants.highest = static_cast<float>(*highest - constants.center);
+    constants.lowest_score = static_cast<float>(*highest - constants.center - kMaxDistance);
+    constants.highest_score = static_cast<float>(*lowest - constants.center + kMaxDistance);
     constants.theta = theta.data();
     constants.scale = scale.data();
     const LogitBlock block = active_instruction_set().logit_block;

@@ -1,0 +1,127 @@
+// Vectors of float32 lanes and the few functions that the kernels need of them.
+//
+// Written with the vector extension of GCC and Clang, so that one text serves every instruction set; other
+// compilers get one lane. Included only by files that are compiled once for each instruction set: everything
+// is in an unnamed namespace and nothing from the standard library is instantiated, because an inline
+// function compiled with AVX-512 must never be the copy that the linker keeps for everyone.
+#pragma once
+
+#include <cstdint>
+
+#if defined(__AVX512F__)
+#include <immintrin.h>
+#endif
+
+namespace ordinal {
+namespace {
+
+#if defined(__AVX512F__)
+constexpr int kLanes = 16;
+#elif defined(__AVX2__)
+constexpr int kLanes = 8;
+#elif defined(__GNUC__)
+constexpr int kLanes = 4;
+#else
+constexpr int kLanes = 1;
+#endif
+
+#if defined(__GNUC__)
+typedef float Floats __attribute__((vector_size(4 * kLanes)));
+typedef std::int32_t Ints __attribute__((vector_size(4 * kLanes)));
+using Mask = Ints;
+
+inline Floats select(Mask mask, Floats yes, Floats no) { return mask ? yes : no; }
+inline Ints select(Mask mask, Ints yes, Ints no) { return mask ? yes : no; }
+inline Floats to_floats(Ints x) { return __builtin_convertvector(x, Floats); }
+inline float lane(Floats x, int i) { return x[i]; }
+#else
+using Floats = float;
+using Ints = std::int32_t;
+using Mask = bool;
+
+inline Floats select(Mask mask, Floats yes, Floats no) { return mask ? yes : no; }
+inline Ints select(Mask mask, Ints yes, Ints no) { return mask ? yes : no; }
+inline Floats to_floats(Ints x) { return static_cast<Floats>(x); }
+inline float lane(Floats x, int) { return x; }
+#endif
+
+template <class To, class From>
+inline To reinterpret(From from) {
+    static_assert(sizeof(To) == sizeof(From), "bits are reinterpreted, not converted");
+    To to;
+    __builtin_memcpy(&to, &from, sizeof to);
+    return to;
+}
+
+inline Floats load(const float* from) {
+    Floats x;
+    __builtin_memcpy(&x, from, sizeof x);
+    return x;
+}
+
+inline Ints load(const std::int32_t* from) {
+    Ints x;
+    __builtin_memcpy(&x, from, sizeof x);
+    return x;
+}
+
+inline void store(float* to, Floats x) { __builtin_memcpy(to, &x, sizeof x); }
+
+inline Floats all(float x) { return Floats{} + x; }
+inline Ints all(std::int32_t x) { return Ints{} + x; }
+
+inline float sum(Floats x) {
+    float total = 0.0f;
+    for (int i = 0; i < kLanes; ++i) total += lane(x, i);
+    return total;
+}
+
+inline Floats clamp(Floats x, float low, float high) {
+    x = select(x < low, all(low), x);
+    return select(x > high, all(high), x);
+}
+
+// Within 2 units in the last place: the hardware's 14 bits and one Newton step where that is much faster
+// than a division.
+inline Floats reciprocal(Floats x) {
+#if defined(__AVX512F__)
+    const __m512 guess = _mm512_rcp14_ps(reinterpret<__m512>(x));
+    const __m512 error = _mm512_fnmadd_ps(reinterpret<__m512>(x), guess, _mm512_set1_ps(1.0f));
+    return reinterpret<Floats>(_mm512_fmadd_ps(guess, error, guess));
+#else
+    return 1.0f / x;
+#endif
+}
+
+// |x| <= 87. Adding 1.5 * 2^23 rounds to the nearest integer, found again in the low bits; the logarithm of
+// 2 comes in two pieces, the first of them short enough that its multiples are exact.
+inline Floats exp(Floats x) {
+    constexpr float kRound = 12582912.0f;
+    const Floats shifted = x * 1.44269504088896f + kRound;
+    const Floats whole = shifted - kRound;
+    const Floats r = (x - whole * 0.693359375f) + whole * 2.12194440e-4f;
+    Floats p = all(1.0f / 5040);
+    p = p * r + 1.0f / 720;
+    p = p * r + 1.0f / 120;
+    p = p * r + 1.0f / 24;
+    p = p * r + 1.0f / 6;
+    p = p * r + 0.5f;
+    p = p * r + 1.0f;
+    p = p * r + 1.0f;
+    const Ints power = reinterpret<Ints>(shifted) - (0x4b400000 - 127);  // the bits of kRound
+    return p * reinterpret<Floats>(power << 23);
+}
+
+// log(m 2^e) for m in [1, 2), by the series of artanh around 1.
+inline Floats log_scaled(Floats m, Ints e) {
+    const Mask high = m > 1.41421356f;
+    m = select(high, 0.5f * m, m);
+    e = select(high, e + 1, e);
+    const Floats s = (m - 1.0f) / (m + 1.0f);
+    const Floats s2 = s * s;
+    const Floats series = 2.0f + s2 * (2.0f / 3 + s2 * (2.0f / 5 + s2 * (2.0f / 7 + s2 * (2.0f / 9))));
+    return s * series + to_floats(e) * 0.693147180559945f;
+}
+
+}  // namespace
+}  // namespace ordinal
