@@ -66,6 +66,7 @@ inline Ints load(const std::int32_t* from) {
 }
 
 inline void store(float* to, Floats x) { __builtin_memcpy(to, &x, sizeof x); }
+inline void store(std::int32_t* to, Ints x) { __builtin_memcpy(to, &x, sizeof x); }
 
 inline Floats all(float x) { return Floats{} + x; }
 inline Ints all(std::int32_t x) { return Ints{} + x; }

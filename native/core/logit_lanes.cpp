@@ -112,7 +112,7 @@ void one_tile(const LogitRound& round, const LogitConstants& constants, Rows& ro
         store(rows.h + i, h);
         if (kKeep) {
             store(rows.mantissa + i, mantissa);
-            __builtin_memcpy(rows.exponent + i, &exponent, sizeof exponent);
+            store(rows.exponent + i, exponent);
         }
     }
     for (int k = first; k < last; ++k) {
@@ -146,17 +146,20 @@ void block(const LogitRound& round, const LogitConstants& constants, std::int64_
                               : load_scores(rows, round.raw64 + begin, n, constants.center,
                                             constants.lowest_score, constants.highest_score);
     sums.n_clipped += clipped;
-    __builtin_memcpy(rows.y, round.y + begin, static_cast<unsigned>(n) * sizeof(std::int32_t));
-    for (int i = 0; i < n_padded; ++i) {
-        rows.g[i] = rows.h[i] = 0.0f;
-        if (kWeighted) rows.weight[i] = i < n ? (round.weight ? round.weight[begin + i] : 1.0f) : 0.0f;
+    const unsigned n_bytes = static_cast<unsigned>(n) * sizeof(float);
+    __builtin_memcpy(rows.y, round.y + begin, n_bytes);
+    if (round.weight) __builtin_memcpy(rows.weight, round.weight + begin, n_bytes);
+    for (int i = 0; i < n_padded; i += kLanes) {
+        store(rows.g + i, Floats{});
+        store(rows.h + i, Floats{});
+        if (kWeighted && !round.weight) store(rows.weight + i, all(1.0f));
         if (kKeep) {
-            rows.mantissa[i] = 1.0f;
-            rows.exponent[i] = 0;
+            store(rows.mantissa + i, all(1.0f));
+            store(rows.exponent + i, Ints{});
         }
     }
-    for (int i = n; i < n_padded; ++i) {  // of weight 0
-        rows.score[i] = 0.0f;
+    for (int i = n; i < n_padded; ++i) {
+        rows.score[i] = rows.weight[i] = 0.0f;
         rows.y[i] = 0;
     }
     for (int i = 0; i < n_padded; i += kLanes) store(rows.t + i, exp(-load(rows.score + i)));
@@ -173,8 +176,8 @@ void block(const LogitRound& round, const LogitConstants& constants, std::int64_
         }
         sums.loss += sum(loss);
     }
-    __builtin_memcpy(round.gradient + begin, rows.g, static_cast<unsigned>(n) * sizeof(float));
-    __builtin_memcpy(round.hessian + begin, rows.h, static_cast<unsigned>(n) * sizeof(float));
+    __builtin_memcpy(round.gradient + begin, rows.g, n_bytes);
+    __builtin_memcpy(round.hessian + begin, rows.h, n_bytes);
 }
 
 using Block = void (*)(const LogitRound&, const LogitConstants&, std::int64_t, int, BlockSums&);
