@@ -87,7 +87,7 @@ class TrainingRun:
         self._rows = RowStatistics(loss, y, n_classes, sample_weight, n_threads=n_threads)
         check_two_classes(self._rows.class_weights, name="the training labels")
         start = initial_thresholds(self._rows.class_weights, loss.link.name, loss.name)
-        self._active = start.active
+        self._active, self._tied = start.active, start.tied
         self.first_iteration = 0 if previous is None else previous.n_iterations
         if previous is not None:
             start_thresholds = previous.at(self.first_iteration)
@@ -99,7 +99,7 @@ class TrainingRun:
         )
         self.history: list[NDArray[np.float64]] = previous.thresholds[:-1] if previous else []
         self.training_loss: list[float] = previous.training_loss[:-1] if previous else []
-        self.diagnostics = Diagnostics(n_inactive=int((~self._active).sum()))
+        self.diagnostics = Diagnostics(n_inactive=int((~start.active).sum()), n_tied=int(start.tied.sum()))
         self._evaluated: RoundStatistics | None = None  # at the newest (score, thresholds)
 
     def gradient(self, raw_prediction: ArrayLike, iteration: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
@@ -145,37 +145,47 @@ class TrainingRun:
         needs_safeguard = self._step_hessian == "exact" or self.loss.name == "cumulative_link"
         now = self._rows(raw_prediction, self.thresholds, self._step_hessian, want_loss=needs_safeguard)
         off = now.threshold_hessian_off if self.loss.name == "cumulative_link" else None
-        delta = newton_step(now.threshold_gradient, now.threshold_hessian, off, self._active)
+        delta = newton_step(
+            now.threshold_gradient,
+            now.threshold_hessian,
+            off,
+            self._active,
+            self._tied,
+            diagnostics=self.diagnostics,
+        )
         if needs_safeguard:
             self._safeguard(raw_prediction, delta, now.loss)
-        elif self.loss.ordered:
-            self.thresholds, repaired = repair_order(self.thresholds + delta)
-            self.diagnostics.n_repaired += repaired
         else:
-            self.thresholds = self.thresholds + delta
+            self.thresholds = self._in_order(self.thresholds + delta)
+
+    def _in_order(self, thresholds: NDArray[np.float64]) -> NDArray[np.float64]:
+        if self.loss.name != "all_threshold":
+            return thresholds  # cumulative link: the step was halved until ordered; immediate threshold: any order
+        ordered, repaired = repair_order(thresholds)
+        self.diagnostics.add(n_repaired=repaired)
+        return ordered
 
     def _safeguard(self, raw_prediction: ArrayLike, delta: NDArray[np.float64], loss_now: float) -> None:
-        trials: dict[bytes, RoundStatistics] = {}
-
         def loss_at(thresholds: NDArray[np.float64]) -> float:
-            trials.clear()
-            statistics = self._evaluate(raw_prediction, thresholds)
-            trials[thresholds.tobytes()] = statistics
-            return statistics.loss
+            # The last trial is the accepted one, unless all are rejected; its pass is what the next tree needs.
+            self._evaluated = self._evaluate(raw_prediction, self._in_order(thresholds))
+            return self._evaluated.loss
 
-        self.thresholds, halvings = safeguarded_step(
+        before = self.diagnostics.n_rejected
+        accepted, _ = safeguarded_step(
             self.thresholds,
             delta,
             loss_at,
             loss_now,
             strictly_ordered=self.loss.name == "cumulative_link",
+            diagnostics=self.diagnostics,
         )
-        self.diagnostics.n_halved += halvings
-        # The accepted trial is the pass that the next tree needs: keep it.
-        self._evaluated = trials.get(self.thresholds.tobytes())
+        if self.diagnostics.n_rejected > before:
+            self._evaluated = None
+        else:
+            self.thresholds = self._in_order(accepted)
 
     def _evaluate(self, raw_prediction: ArrayLike, thresholds: NDArray[np.float64]) -> RoundStatistics:
         statistics = self._rows(raw_prediction, thresholds, self.hessian)
-        self.diagnostics.n_clipped += statistics.n_clipped
-        self.diagnostics.n_floored += statistics.n_floored
+        self.diagnostics.add(n_clipped=statistics.n_clipped, n_floored=statistics.n_floored)
         return statistics

@@ -15,9 +15,9 @@ from typing import Any
 
 import lightgbm
 import numpy as np
-import report
 import xgboost
 
+import report
 from ordinal_objectives.adapters import lgbm as olgbm
 from ordinal_objectives.adapters import xgb as oxgb
 from ordinal_objectives.losses import AllThreshold

@@ -10,10 +10,10 @@ import time
 from statistics import median
 
 import numpy as np
-import report
 from numpy.typing import NDArray
 from scipy.special import expit
 
+import report
 from ordinal_objectives.losses import AllThreshold
 from ordinal_objectives.statistics import RowStatistics
 from ordinal_objectives.threshold_solver import initial_thresholds

@@ -146,9 +146,7 @@ class RowStatistics:
         u = np.asarray(sums["threshold_gradient"])
         if not np.isfinite(u).all():
             # A NaN score reaches every threshold's sum: the check is free here and would cost a pass before.
-            raise ValueError(
-                "raw_prediction holds NaN, or overflows the link; scores must be numbers"
-            )
+            raise ValueError("raw_prediction holds NaN, or overflows the link; scores must be numbers")
         return RoundStatistics(
             gradient=self._gradient.astype(self._dtype, copy=False),
             hessian=self._hessian.astype(self._dtype, copy=False),

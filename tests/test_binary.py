@@ -29,9 +29,7 @@ def test_xgboost_binary_logistic(binary_data):
     params = {"max_depth": 3, "eta": 0.1, "tree_method": "hist", "nthread": 1}
     builtin = xgboost.train({**params, "objective": "binary:logistic", "base_score": y.mean()}, dtrain, ROUNDS)
     objective = oxgb.OrdinalObjective(2, hessian="exact", threshold_update="fixed", n_threads=1)
-    ours = xgboost.train(
-        {**params, "base_score": 0.0, "disable_default_eval_metric": 1}, dtrain, ROUNDS, obj=objective
-    )
+    ours = xgboost.train({**params, "base_score": 0.0, "disable_default_eval_metric": 1}, dtrain, ROUNDS, obj=objective)
     for mine, theirs in zip(_xgboost_trees(ours), _xgboost_trees(builtin), strict=True):
         for key in ("left_children", "right_children", "split_indices"):
             assert mine[key] == theirs[key]

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from ordinal_objectives import _core
-from ordinal_objectives.losses import LOSSES, get_loss
 from ordinal_objectives.links import LINKS
+from ordinal_objectives.losses import LOSSES, get_loss
 from ordinal_objectives.statistics import RowStatistics
 
 CASES = [
@@ -87,12 +87,12 @@ def test_any_number_of_rows(n_rows, weighted):
     assert_same(native, loss, f, y, thresholds, weight, "majorized", 1e-5)
 
 
-@pytest.mark.parametrize(("loss", "link"), [("all_threshold", "logit"), ("cumulative_link", "logit"), ("all_threshold", "probit")])
+@pytest.mark.parametrize(
+    ("loss", "link"), [("all_threshold", "logit"), ("cumulative_link", "logit"), ("all_threshold", "probit")]
+)
 def test_thread_count_changes_nothing(loss, link):
     f, y, thresholds, weight = make_rows(5, 50_000)
-    one, two, many = (
-        RowStatistics(get_loss(loss, link), y, 5, weight, n_threads=n)(f, thresholds) for n in (1, 2, 7)
-    )
+    one, two, many = (RowStatistics(get_loss(loss, link), y, 5, weight, n_threads=n)(f, thresholds) for n in (1, 2, 7))
     for other in (two, many):
         np.testing.assert_array_equal(one.gradient, other.gradient)
         np.testing.assert_array_equal(one.threshold_gradient, other.threshold_gradient)
