@@ -190,11 +190,10 @@ class _ThresholdCallback:
         first = self.model is not env.model
         self.model = env.model
         for booster in self._boosters():
-            if first:
-                # The record shares the lists of the run, so it grows with it.
-                run = self._objective._runs[booster.train_set]
-                booster.ordinal_thresholds = self._objective._record_of(run)
             self._advance(booster)
+            # The record shares the lists of the run, so this copies nothing.
+            run = self._objective._runs[booster.train_set]
+            booster.ordinal_thresholds = self._objective._record_of(run)
         if first and env.evaluation_result_list:
             self._renew_first_metrics(env)
 

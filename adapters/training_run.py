@@ -178,6 +178,7 @@ class TrainingRun:
             loss_at,
             loss_now,
             strictly_ordered=self.loss.name == "cumulative_link",
+            relative_tolerance=self._rows.loss_precision,
             diagnostics=self.diagnostics,
         )
         if self.diagnostics.n_rejected > before:

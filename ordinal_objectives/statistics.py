@@ -64,6 +64,8 @@ class RowStatistics:
         self.n_classes = n_classes
         self.y = check_codes(y, n_classes)
         self.n_threads = n_threads
+        # Relative rounding of the loss sum: smaller differences mean nothing.
+        self.loss_precision = 1e-7 if precision == "float32" and loss.link.name == "logit" else 1e-12
         self._lanes = precision == "float32" and loss.link.name == "logit"
         self._dtype: type = np.float32 if precision == "float32" else np.float64
         weight = check_sample_weight(sample_weight, self.y.shape[0])
