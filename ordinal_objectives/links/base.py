@@ -1,0 +1,237 @@
+"""What every link offers: G, its derivatives, and the negative log probabilities made of it.
+
+References
+----------
+.. [1] J. de Leeuw and K. Lange, "Sharp quadratic majorization in one dimension", CSDA 53 (2009), 2471-2484.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+FloatArray: TypeAlias = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class IntervalTerms:
+    """``l(a, b) = -log[G(b) - G(a)]`` and its derivatives, each an array of the shape of a and b.
+
+    The derivatives along the common shift (a + t, b + t) are primary: subtracting larger terms to get
+    them would lose all digits between close thresholds. The others follow from them by sums alone.
+
+    Attributes
+    ----------
+    value : ndarray of float64
+    d_lower, d_upper : ndarray of float64
+        dl/da and dl/db.
+    d_shift : ndarray of float64
+        dl/da + dl/db.
+    d_lower_shift, d_upper_shift : ndarray of float64
+        d2l/da2 + d2l/dadb and d2l/db2 + d2l/dadb.
+    """
+
+    value: FloatArray
+    d_lower: FloatArray
+    d_upper: FloatArray
+    d_shift: FloatArray
+    d_lower_shift: FloatArray
+    d_upper_shift: FloatArray
+
+    @property
+    def d_cross(self) -> FloatArray:
+        """d2l/dadb = (dl/da)(dl/db), because G(b) - G(a) has no mixed derivative."""
+        return self.d_lower * self.d_upper
+
+    @property
+    def d_lower2(self) -> FloatArray:
+        """d2l/da2."""
+        return self.d_lower_shift - self.d_cross
+
+    @property
+    def d_upper2(self) -> FloatArray:
+        """d2l/db2."""
+        return self.d_upper_shift - self.d_cross
+
+
+class Link(ABC):
+    """An inverse link G, an increasing map of the real line onto (0, 1), with its derivatives.
+
+    All methods work elementwise on float64 arrays. Links have no state: two of the same kind are equal.
+
+    Attributes
+    ----------
+    name, mirror : str
+        Own name, and the name of the link m with G_m(x) = 1 - G(-x).
+    symmetric : bool
+        Whether the link is its own mirror.
+    curvature_bound : float or None
+        Largest second derivative of -log G; None where there is none.
+    curvature_floor : float
+        Magnitude of the most negative second derivative e of -log G, 0 where -log G is convex. With
+        max(e, floor) on the diagonal and -e off it, |e| never exceeds the diagonal, so that the joint
+        matrix of leaves and thresholds stays positive semidefinite.
+    argument_limit : float
+        Arguments beyond it are held there, because double precision ends (exp(700) is about 1e304).
+    """
+
+    name: ClassVar[str]
+    mirror: ClassVar[str]
+    curvature_bound: ClassVar[float | None] = None
+    curvature_floor: ClassVar[float] = 0.0
+    argument_limit: ClassVar[float] = float("inf")
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether G(-x) = 1 - G(x)."""
+        return self.mirror == self.name
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other)
+
+    def __hash__(self) -> int:
+        return hash(type(self))
+
+    @abstractmethod
+    def inverse(self, x: FloatArray) -> FloatArray:
+        """G(x)."""
+
+    @abstractmethod
+    def log_inverse(self, x: FloatArray) -> FloatArray:
+        """Log G(x)."""
+
+    @abstractmethod
+    def density(self, x: FloatArray) -> FloatArray:
+        """G'(x)."""
+
+    @abstractmethod
+    def density_derivative(self, x: FloatArray) -> FloatArray:
+        """G''(x)."""
+
+    @abstractmethod
+    def lower(self, x: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """-log G(x) and its first and second derivative: the loss of a label at or below the threshold."""
+
+    @abstractmethod
+    def _link(self, p: FloatArray) -> FloatArray:
+        """G^-1(p) for p in [0, 1]."""
+
+    @abstractmethod
+    def _interval(self, lower: FloatArray, upper: FloatArray) -> IntervalTerms:
+        """Interval terms between finite ends."""
+
+    def complement(self, x: FloatArray) -> FloatArray:
+        """1 - G(x), accurate where G(x) is close to 1."""
+        return LINKS[self.mirror].inverse(-x)
+
+    def log_complement(self, x: FloatArray) -> FloatArray:
+        """Log(1 - G(x))."""
+        return LINKS[self.mirror].log_inverse(-x)
+
+    def upper(self, x: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """-log(1 - G(x)) and its first and second derivative: the loss of a label above the threshold."""
+        value, d1, d2 = LINKS[self.mirror].lower(-x)
+        return value, -d1, d2
+
+    def link(self, p: FloatArray) -> FloatArray:
+        """G^-1(p).
+
+        Parameters
+        ----------
+        p : ndarray of float64
+            Probabilities in [0, 1]; the ends give minus and plus infinity.
+
+        Raises
+        ------
+        ValueError
+            If a value lies outside [0, 1] or is NaN.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from ordinal_objectives.links import get_link
+        >>> get_link("logit").link(np.array([0.5, 0.75])).round(4)
+        array([0.    , 1.0986])
+        """
+        p = np.asarray(p, dtype=np.float64)
+        outside = ~((p >= 0) & (p <= 1))
+        if outside.any():
+            raise ValueError(f"p must lie in [0, 1]; got {p[outside].flat[0]}")
+        with np.errstate(divide="ignore"):
+            return self._link(p)
+
+    def interval(self, lower: FloatArray, upper: FloatArray) -> IntervalTerms:
+        """-log[G(upper) - G(lower)] and its derivatives: the loss of a label between two thresholds.
+
+        Parameters
+        ----------
+        lower, upper : ndarray of float64
+            Ends of the interval, of one shape; lower may be -inf and upper inf.
+
+        Raises
+        ------
+        ValueError
+            Unless lower < upper everywhere: an empty interval has no probability.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from ordinal_objectives.links import get_link
+        >>> terms = get_link("logit").interval(np.array([-1.0]), np.array([1.0]))
+        >>> terms.value.round(4), terms.d_shift.round(4)
+        (array([0.7719]), array([0.]))
+        """
+        lower = np.asarray(lower, dtype=np.float64)
+        upper = np.asarray(upper, dtype=np.float64)
+        lower, upper = np.broadcast_arrays(lower, upper)
+        wrong = ~(lower < upper)
+        if wrong.any():
+            raise ValueError(
+                f"lower must be below upper; got lower={lower[wrong].flat[0]}, upper={upper[wrong].flat[0]}"
+            )
+        terms = IntervalTerms(*(np.zeros(lower.shape) for _ in range(6)))
+        from_below, to_above = np.isneginf(lower), np.isposinf(upper)
+        both = ~from_below & ~to_above
+        if both.any():
+            inner = self._interval(lower[both], upper[both])
+            for name, whole in vars(terms).items():
+                whole[both] = getattr(inner, name)
+        only = from_below & ~to_above
+        terms.value[only], terms.d_upper[only], terms.d_upper_shift[only] = self.lower(upper[only])
+        only = to_above & ~from_below
+        terms.value[only], terms.d_lower[only], terms.d_lower_shift[only] = self.upper(lower[only])
+        ends = ~both
+        terms.d_shift[ends] = terms.d_lower[ends] + terms.d_upper[ends]
+        return terms
+
+    def sharp_curvature(self, d: FloatArray) -> FloatArray:
+        """Curvature c(d) of a parabola through (d, -log G(d)) that lies nowhere below -log G.
+
+        The logit has the sharpest one [1]_; elsewhere it is the constant `curvature_bound`.
+
+        Raises
+        ------
+        ValueError
+            For a link whose curvature is unbounded (cloglog, loglog).
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from ordinal_objectives.links import get_link
+        >>> get_link("logit").sharp_curvature(np.array([0.0, 4.0])).round(4)
+        array([0.25  , 0.1205])
+        """
+        if self.curvature_bound is None:
+            allowed = ", ".join(repr(n) for n, link in LINKS.items() if link.curvature_bound is not None)
+            raise ValueError(f"link {self.name!r} has no quadratic majoriser; links that have one: {allowed}")
+        return np.full(np.shape(d), self.curvature_bound)
+
+
+LINKS: dict[str, Link] = {}

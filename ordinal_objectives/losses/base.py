@@ -1,0 +1,271 @@
+"""What every ordinal loss offers."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import ClassVar, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ordinal_objectives.links import FloatArray, Link, get_link
+from ordinal_objectives.losses.quantities import Curvatures, RoundStatistics, RowDerivatives
+from ordinal_objectives.validation import check_codes, check_sample_weight, check_thresholds
+
+CodeArray: TypeAlias = NDArray[np.int32]
+
+HESSIANS = ("exact", "majorized")
+
+
+class OrdinalLoss(ABC):
+    """Loss of ordered labels y in 0..n_classes - 1, given a score f and n_classes - 1 thresholds theta.
+
+    Parameters
+    ----------
+    link : {"logit", "probit", "cloglog", "loglog", "cauchit"} or Link, default="logit"
+
+    Attributes
+    ----------
+    name : str
+    link : Link
+    ordered : bool
+        Whether the thresholds must increase for the class probabilities to exist.
+
+    Notes
+    -----
+    Methods take ``raw_prediction`` of shape (n_samples,), class codes ``y`` of that shape and ``thresholds``
+    of shape (n_classes - 1,), and compute in float64. They raise ValueError where a length is wrong, a
+    label is out of range, a value is not finite or a weight is negative.
+    """
+
+    name: ClassVar[str]
+    ordered: ClassVar[bool]
+
+    def __init__(self, link: str | Link = "logit") -> None:
+        self.link = get_link(link)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(link={self.link.name!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, OrdinalLoss) and (self.name, self.link) == (other.name, other.link)
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.link))
+
+    @abstractmethod
+    def _row_derivatives(self, f: FloatArray, y: CodeArray, thresholds: FloatArray) -> RowDerivatives:
+        """Row derivatives of checked arrays."""
+
+    @abstractmethod
+    def _majorized(self, f: FloatArray, y: CodeArray, thresholds: FloatArray) -> Curvatures:
+        """Curvatures of the quadratic majoriser."""
+
+    @abstractmethod
+    def _floored(self, rows: RowDerivatives, y: CodeArray) -> tuple[Curvatures, int]:
+        """Exact curvatures, none below the floor of the link, and how many were raised."""
+
+    @abstractmethod
+    def _majorized_links(self) -> tuple[str, ...]:
+        """Names of the links with which this loss has a majoriser."""
+
+    def supports(self, hessian: str) -> bool:
+        """Whether `hessian` ("exact" or "majorized") exists for this loss and link."""
+        return hessian == "exact" or (hessian == "majorized" and self.link.name in self._majorized_links())
+
+    def check_hessian(self, hessian: str) -> None:
+        """Raise unless `hessian` exists for this loss and link.
+
+        Raises
+        ------
+        ValueError
+            Naming the loss, the link and what is allowed.
+        """
+        if hessian not in HESSIANS:
+            raise ValueError(f"hessian must be one of {', '.join(map(repr, HESSIANS))}; got {hessian!r}")
+        if not self.supports(hessian):
+            links = ", ".join(map(repr, self._majorized_links()))
+            raise ValueError(
+                f"hessian={hessian!r} does not exist for loss {self.name!r} with link {self.link.name!r}; "
+                f"allowed: hessian='exact', or one of the links {links}"
+            )
+
+    def row_derivatives(self, raw_prediction: ArrayLike, y: ArrayLike, thresholds: ArrayLike) -> RowDerivatives:
+        """Loss of each row and its exact derivatives, unweighted.
+
+        Examples
+        --------
+        >>> from ordinal_objectives import AllThreshold
+        >>> AllThreshold().row_derivatives([0.0, 0.5], [0, 2], [-1.0, 1.0]).gradient.round(4)
+        array([ 1.    , -0.8049])
+        """
+        return self._row_derivatives(*_check_rows(raw_prediction, y, thresholds))
+
+    def value(self, raw_prediction: ArrayLike, y: ArrayLike, thresholds: ArrayLike) -> FloatArray:
+        """l_i, shape (n_samples,)."""
+        return self.row_derivatives(raw_prediction, y, thresholds).value
+
+    def gradient(self, raw_prediction: ArrayLike, y: ArrayLike, thresholds: ArrayLike) -> FloatArray:
+        """g_i = dl_i/df_i, shape (n_samples,)."""
+        return self.row_derivatives(raw_prediction, y, thresholds).gradient
+
+    def hessian(
+        self, raw_prediction: ArrayLike, y: ArrayLike, thresholds: ArrayLike, kind: str = "exact"
+    ) -> FloatArray:
+        """h_i, shape (n_samples,): d2l_i/df_i2 without a floor ("exact"), or its majoriser ("majorized")."""
+        return self._curvatures(*_check_rows(raw_prediction, y, thresholds), kind).hessian
+
+    def cross_terms(self, raw_prediction: ArrayLike, y: ArrayLike, thresholds: ArrayLike) -> FloatArray:
+        """d2l_i/df_i dtheta_k, shape (n_samples, n_classes - 1)."""
+        return self.row_derivatives(raw_prediction, y, thresholds).cross
+
+    def threshold_gradient(
+        self, raw_prediction: ArrayLike, y: ArrayLike, thresholds: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> FloatArray:
+        """u, shape (n_classes - 1,): the weighted sum of dl_i/dtheta_k."""
+        rows = self.row_derivatives(raw_prediction, y, thresholds)
+        return _weights(sample_weight, len(rows.value)) @ rows.threshold_gradient
+
+    def threshold_hessian(
+        self,
+        raw_prediction: ArrayLike,
+        y: ArrayLike,
+        thresholds: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        kind: str = "exact",
+    ) -> tuple[FloatArray, FloatArray]:
+        """V: its diagonal (n_classes - 1,) and the entries beside it (n_classes - 2,), without a floor."""
+        f, y, thresholds = _check_rows(raw_prediction, y, thresholds)
+        weight = _weights(sample_weight, len(f))
+        curvatures = self._curvatures(f, y, thresholds, kind)
+        return weight @ curvatures.diagonal, weight @ curvatures.off_diagonal
+
+    def round_statistics(
+        self,
+        raw_prediction: ArrayLike,
+        y: ArrayLike,
+        thresholds: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        hessian: str = "majorized",
+    ) -> RoundStatistics:
+        """All statistics of one round, weighted: what the native kernels are compared with.
+
+        Parameters
+        ----------
+        raw_prediction : array-like of shape (n_samples,)
+        y : array-like of int of shape (n_samples,)
+        thresholds : array-like of shape (n_classes - 1,)
+        sample_weight : array-like of shape (n_samples,), default=None
+            Not negative; None weighs every row 1.
+        hessian : {"majorized", "exact"}, default="majorized"
+            With "exact", curvatures below the link's `curvature_floor` are raised to it and counted.
+
+        Returns
+        -------
+        RoundStatistics
+
+        Raises
+        ------
+        ValueError
+            If the loss has no such Hessian with its link (see `check_hessian`).
+
+        Examples
+        --------
+        >>> from ordinal_objectives import AllThreshold
+        >>> statistics = AllThreshold().round_statistics([0.0, 0.5], [0, 2], [-1.0, 1.0])
+        >>> statistics.threshold_gradient.round(4), round(statistics.loss, 4)
+        (array([-0.5486,  0.3535]), 2.802)
+        """
+        f, y, thresholds = _check_rows(raw_prediction, y, thresholds)
+        weight = _weights(sample_weight, len(f))
+        self.check_hessian(hessian)
+        rows = self._row_derivatives(f, y, thresholds)
+        if hessian == "majorized":
+            curvatures, n_floored = self._majorized(f, y, thresholds), 0
+        else:
+            curvatures, n_floored = self._floored(rows, y)
+        beyond = np.abs(f[:, None] - thresholds) > self.link.argument_limit
+        return RoundStatistics(
+            gradient=weight * rows.gradient,
+            hessian=weight * curvatures.hessian,
+            loss=float(weight @ rows.value),
+            threshold_gradient=weight @ rows.threshold_gradient,
+            threshold_hessian=weight @ curvatures.diagonal,
+            threshold_hessian_off=weight @ curvatures.off_diagonal,
+            cross=weight[:, None] * rows.cross,
+            n_floored=n_floored,
+            n_clipped=int(beyond.any(axis=1).sum()),
+        )
+
+    def cumulative_proba(self, raw_prediction: ArrayLike, thresholds: ArrayLike) -> FloatArray:
+        """P(y <= k), shape (n_samples, n_classes - 1).
+
+        Raises
+        ------
+        ValueError
+            If the thresholds decrease somewhere and the loss needs them in order.
+        """
+        return self.link.inverse(self._distances(raw_prediction, thresholds))
+
+    def predict_proba(self, raw_prediction: ArrayLike, thresholds: ArrayLike) -> FloatArray:
+        """P(y = k), shape (n_samples, n_classes); never negative, and each row sums to one.
+
+        Raises
+        ------
+        ValueError
+            If the thresholds decrease somewhere and the loss needs them in order.
+
+        Examples
+        --------
+        >>> from ordinal_objectives import CumulativeLink
+        >>> CumulativeLink().predict_proba([0.0], [-1.0, 1.0]).round(4)
+        array([[0.2689, 0.4621, 0.2689]])
+        """
+        x = self._distances(raw_prediction, thresholds)
+        below, above = self.link.inverse(x), self.link.complement(x)
+        # Subtracted in the tail where both terms are small, so that small probabilities keep their digits.
+        inner = np.where(x[:, :-1] > 0, above[:, :-1] - above[:, 1:], below[:, 1:] - below[:, :-1])
+        return np.hstack([below[:, :1], np.maximum(inner, 0.0), above[:, -1:]])
+
+    def _distances(self, raw_prediction: ArrayLike, thresholds: ArrayLike) -> FloatArray:
+        """Return theta_k - f_i, shape (n_samples, n_classes - 1)."""
+        thresholds = check_thresholds(thresholds, ordered=self.ordered)
+        return thresholds - _check_scores(raw_prediction)[:, None]
+
+    def _curvatures(self, f: FloatArray, y: CodeArray, thresholds: FloatArray, kind: str) -> Curvatures:
+        self.check_hessian(kind)
+        if kind == "majorized":
+            return self._majorized(f, y, thresholds)
+        rows = self._row_derivatives(f, y, thresholds)
+        return Curvatures(rows.hessian, rows.curvature, rows.curvature_next)
+
+
+def beside_label(y: CodeArray, n_thresholds: int) -> NDArray[np.bool_]:
+    """Which thresholds lie next to each label, shape (n_samples, n_thresholds)."""
+    k = np.arange(n_thresholds)
+    return np.asarray((y[:, None] == k) | (y[:, None] == k + 1))
+
+
+def _check_scores(raw_prediction: ArrayLike) -> FloatArray:
+    f = np.asarray(raw_prediction, dtype=np.float64)
+    if f.ndim != 1:
+        raise ValueError(f"raw_prediction must have shape (n_samples,); got {f.shape}")
+    if not np.isfinite(f).all():
+        raise ValueError("raw_prediction holds NaN or infinite values; scores must be finite")
+    return f
+
+
+def _check_rows(
+    raw_prediction: ArrayLike, y: ArrayLike, thresholds: ArrayLike
+) -> tuple[FloatArray, CodeArray, FloatArray]:
+    # A partial step may leave the thresholds unordered, and its loss must still be computable: no order here.
+    theta = check_thresholds(thresholds, ordered=False)
+    f, codes = _check_scores(raw_prediction), check_codes(y, len(theta) + 1)
+    if f.shape != codes.shape:
+        raise ValueError(f"raw_prediction must have shape {codes.shape}, one score a label; got {f.shape}")
+    return f, codes, theta
+
+
+def _weights(sample_weight: ArrayLike | None, n_samples: int) -> FloatArray:
+    weight = check_sample_weight(sample_weight, n_samples)
+    return np.ones(n_samples) if weight is None else weight

@@ -1,0 +1,84 @@
+"""The likelihood of the cumulative link model, proportional odds with the logit."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ordinal_objectives.links import FloatArray, IntervalTerms
+from ordinal_objectives.losses.base import CodeArray, OrdinalLoss, beside_label
+from ordinal_objectives.losses.quantities import Curvatures, RowDerivatives
+
+
+class CumulativeLink(OrdinalLoss):
+    """Negative log-likelihood of P(y <= k) = G(theta_k - f) [1]_.
+
+    l_i = -log[G(theta_y - f_i) - G(theta_{y-1} - f_i)] with theta_{-1} = -inf and theta_{K-1} = inf. Its
+    Hessian in the thresholds is tridiagonal. With the logit it is the immediate-threshold loss minus
+    log[1 - exp(-(theta_y - theta_{y-1}))], a term free of f; the majorised Hessian replaces the curvature
+    of the first part alone.
+
+    Parameters
+    ----------
+    link : {"logit", "probit", "cloglog", "loglog", "cauchit"} or Link, default="logit"
+
+    References
+    ----------
+    .. [1] P. McCullagh, "Regression models for ordinal data", JRSS B 42 (1980), 109-142.
+
+    Examples
+    --------
+    >>> CumulativeLink().value([0.0], [1], [-1.0, 1.0]).round(4)
+    array([0.7719])
+    """
+
+    name = "cumulative_link"
+    ordered = True
+
+    def _row_derivatives(self, f: FloatArray, y: CodeArray, thresholds: FloatArray) -> RowDerivatives:
+        terms = self._interval(f, y, thresholds)
+        below, above = np.flatnonzero(y > 0), np.flatnonzero(y < len(thresholds))
+        inner = np.intersect1d(below, above)
+        threshold_gradient, curvature, cross = np.zeros((3, len(f), len(thresholds)))
+        curvature_next = np.zeros((len(f), len(thresholds) - 1))
+        threshold_gradient[below, y[below] - 1] = terms.d_lower[below]
+        threshold_gradient[above, y[above]] = terms.d_upper[above]
+        curvature[below, y[below] - 1] = terms.d_lower2[below]
+        curvature[above, y[above]] = terms.d_upper2[above]
+        curvature_next[inner, y[inner] - 1] = terms.d_cross[inner]
+        cross[below, y[below] - 1] = -terms.d_lower_shift[below]
+        cross[above, y[above]] = -terms.d_upper_shift[above]
+        return RowDerivatives(terms.value, -terms.d_shift, threshold_gradient, curvature, curvature_next, cross)
+
+    def _interval(self, f: FloatArray, y: CodeArray, thresholds: FloatArray) -> IntervalTerms:
+        ends = np.concatenate([[-np.inf], thresholds, [np.inf]])
+        empty = ends[y + 1] <= ends[y]
+        if empty.any():
+            raise ValueError(
+                f"thresholds must increase strictly around every class that has rows for loss {self.name!r}; "
+                f"got {thresholds.tolist()} with rows of class {y[empty][0]}"
+            )
+        lower, upper = ends[y] - f, ends[y + 1] - f
+        # Far from the score, a narrow gap can round to nothing although the thresholds differ.
+        return self.link.interval(lower, np.maximum(upper, np.nextafter(lower, np.inf)))
+
+    def _majorized(self, f: FloatArray, y: CodeArray, thresholds: FloatArray) -> Curvatures:
+        sides = np.where(beside_label(y, len(thresholds)), self.link.sharp_curvature(f[:, None] - thresholds), 0.0)
+        off_diagonal = self._row_derivatives(f, y, thresholds).curvature_next
+        diagonal = sides.copy()
+        diagonal[:, 1:] -= off_diagonal
+        diagonal[:, :-1] -= off_diagonal
+        return Curvatures(sides.sum(axis=1), diagonal, off_diagonal)
+
+    def _floored(self, rows: RowDerivatives, y: CodeArray) -> tuple[Curvatures, int]:
+        floor = self.link.curvature_floor
+        low = rows.hessian < floor
+        low_diagonal = beside_label(y, rows.curvature.shape[1]) & (rows.curvature < floor)
+        curvatures = Curvatures(
+            np.where(low, floor, rows.hessian),
+            np.where(low_diagonal, floor, rows.curvature),
+            rows.curvature_next,
+        )
+        return curvatures, int(low.sum() + low_diagonal.sum())
+
+    def _majorized_links(self) -> tuple[str, ...]:
+        return ("logit",)

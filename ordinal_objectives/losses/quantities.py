@@ -1,0 +1,88 @@
+"""What a loss hands out: per row, and summed for one boosting round."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ordinal_objectives.links import FloatArray
+
+
+@dataclass(frozen=True)
+class RowDerivatives:
+    """Loss of each row and its exact derivatives, unweighted; all float64.
+
+    Attributes
+    ----------
+    value, gradient : ndarray of shape (n_samples,)
+        l_i and dl_i/df_i.
+    threshold_gradient, curvature : ndarray of shape (n_samples, n_classes - 1)
+        dl_i/dtheta_k and d2l_i/dtheta_k2.
+    curvature_next : ndarray of shape (n_samples, n_classes - 2)
+        d2l_i/dtheta_k dtheta_{k+1}; zero unless the loss is the cumulative link.
+    cross : ndarray of shape (n_samples, n_classes - 1)
+        d2l_i/df_i dtheta_k. Summed over the rows of leaf j it is L_jk.
+    """
+
+    value: FloatArray
+    gradient: FloatArray
+    threshold_gradient: FloatArray
+    curvature: FloatArray
+    curvature_next: FloatArray
+    cross: FloatArray
+
+    @property
+    def hessian(self) -> FloatArray:
+        """d2l_i/df_i2, shape (n_samples,)."""
+        return -self.cross.sum(axis=1)
+
+
+@dataclass(frozen=True)
+class Curvatures:
+    """Second derivatives of each row that a step uses: exact, floored or majorised.
+
+    Attributes
+    ----------
+    hessian : ndarray of shape (n_samples,)
+        In the score.
+    diagonal : ndarray of shape (n_samples, n_classes - 1)
+        In each threshold.
+    off_diagonal : ndarray of shape (n_samples, n_classes - 2)
+        Between neighbouring thresholds.
+    """
+
+    hessian: FloatArray
+    diagonal: FloatArray
+    off_diagonal: FloatArray
+
+
+@dataclass(frozen=True)
+class RoundStatistics:
+    """All that one boosting round needs of the rows, multiplied by the sample weights.
+
+    Attributes
+    ----------
+    gradient, hessian : ndarray of shape (n_samples,)
+        g_i and h_i.
+    loss : float
+        Sum of the row losses.
+    threshold_gradient, threshold_hessian : ndarray of shape (n_classes - 1,)
+        u and the diagonal of V.
+    threshold_hessian_off : ndarray of shape (n_classes - 2,)
+        Entries of V beside its diagonal.
+    cross : ndarray of shape (n_samples, n_classes - 1)
+        Row contributions to L, always with the exact curvature.
+    n_floored : int
+        Curvatures that were raised to the link's `curvature_floor`.
+    n_clipped : int
+        Rows with |f_i - theta_k| beyond the link's `argument_limit` for some k.
+    """
+
+    gradient: FloatArray
+    hessian: FloatArray
+    loss: float
+    threshold_gradient: FloatArray
+    threshold_hessian: FloatArray
+    threshold_hessian_off: FloatArray
+    cross: FloatArray
+    n_floored: int
+    n_clipped: int

@@ -1,0 +1,126 @@
+"""Losses that are sums over thresholds, each asking on which side of it the label lies."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import special
+
+from ordinal_objectives.links import LINKS, FloatArray
+from ordinal_objectives.losses.base import CodeArray, OrdinalLoss, beside_label
+from ordinal_objectives.losses.quantities import Curvatures, RowDerivatives
+
+
+class _ThresholdSum(OrdinalLoss):
+    """l_i = sum over counted k of -log G(theta_k - f_i) if y_i <= k, else -log[1 - G(theta_k - f_i)]."""
+
+    @abstractmethod
+    def _counted(self, y: CodeArray, n_thresholds: int) -> NDArray[np.bool_]:
+        """Which thresholds enter the sum of each row."""
+
+    def _row_derivatives(self, f: FloatArray, y: CodeArray, thresholds: FloatArray) -> RowDerivatives:
+        x = thresholds - f[:, None]
+        counted = self._counted(y, len(thresholds))
+        above = y[:, None] > np.arange(len(thresholds))
+        terms = np.zeros((3, *x.shape))
+        for side, function in ((counted & ~above, self.link.lower), (counted & above, self.link.upper)):
+            terms[:, side] = function(x[side])
+        value, slope, curvature = terms
+        return RowDerivatives(
+            value=value.sum(axis=1),
+            gradient=-slope.sum(axis=1),
+            threshold_gradient=slope,
+            curvature=curvature,
+            curvature_next=np.zeros((len(f), len(thresholds) - 1)),
+            cross=-curvature,
+        )
+
+    def _majorized(self, f: FloatArray, y: CodeArray, thresholds: FloatArray) -> Curvatures:
+        counted = self._counted(y, len(thresholds))
+        return _diagonal(np.where(counted, self.link.sharp_curvature(f[:, None] - thresholds), 0.0))
+
+    def _floored(self, rows: RowDerivatives, y: CodeArray) -> tuple[Curvatures, int]:
+        floor = self.link.curvature_floor
+        low = self._counted(y, rows.curvature.shape[1]) & (rows.curvature < floor)
+        return _diagonal(np.where(low, floor, rows.curvature)), int(low.sum())
+
+    def _majorized_links(self) -> tuple[str, ...]:
+        return tuple(name for name, link in LINKS.items() if link.curvature_bound is not None)
+
+
+class AllThreshold(_ThresholdSum):
+    """Sum over all thresholds of the loss of telling on which side the label lies [1]_.
+
+    l_i = sum_k psi(s_ik (f_i - theta_k)) with s_ik = 1 if y_i > k, else -1, and psi = -log G for a symmetric
+    link. With two classes and the logit it is the logistic loss. Fisher consistent for the absolute
+    error [2]_.
+
+    Parameters
+    ----------
+    link : {"logit", "probit", "cloglog", "loglog", "cauchit"} or Link, default="logit"
+
+    References
+    ----------
+    .. [1] J. Rennie and N. Srebro, "Loss functions for preference levels: regression with discrete ordered
+       labels", IJCAI Multidisciplinary Workshop on Advances in Preference Handling (2005).
+    .. [2] F. Pedregosa, F. Bach and A. Gramfort, "On the consistency of ordinal regression methods", JMLR 18
+       (2017), 55:1-35.
+
+    Examples
+    --------
+    >>> AllThreshold().value([0.0], [1], [-1.0, 1.0]).round(4)
+    array([0.6265])
+    """
+
+    name = "all_threshold"
+    ordered = True
+
+    def _counted(self, y: CodeArray, n_thresholds: int) -> NDArray[np.bool_]:
+        return np.ones((len(y), n_thresholds), dtype=np.bool_)
+
+
+class ImmediateThreshold(_ThresholdSum):
+    """The all-threshold loss restricted to the two thresholds next to the label [1]_.
+
+    It models adjacent categories, P(y = k + 1) / P(y = k) = [1 - G(theta_k - f)] / G(theta_k - f), not a
+    cumulative probability. Its thresholds need no order.
+
+    Parameters
+    ----------
+    link : {"logit", "probit", "cloglog", "loglog", "cauchit"} or Link, default="logit"
+
+    References
+    ----------
+    .. [1] J. Rennie and N. Srebro, "Loss functions for preference levels: regression with discrete ordered
+       labels", IJCAI Multidisciplinary Workshop on Advances in Preference Handling (2005).
+
+    Examples
+    --------
+    >>> ImmediateThreshold().predict_proba([0.0], [0.0, 0.0]).round(4)
+    array([[0.3333, 0.3333, 0.3333]])
+    """
+
+    name = "immediate_threshold"
+    ordered = False
+
+    def _counted(self, y: CodeArray, n_thresholds: int) -> NDArray[np.bool_]:
+        return beside_label(y, n_thresholds)
+
+    def predict_proba(self, raw_prediction: ArrayLike, thresholds: ArrayLike) -> FloatArray:
+        """P(y = k), shape (n_samples, n_classes): products of adjacent odds, normalised."""
+        x = self._distances(raw_prediction, thresholds)
+        log_odds = self.link.log_complement(x) - self.link.log_inverse(x)
+        return np.asarray(special.softmax(np.cumsum(np.insert(log_odds, 0, 0.0, axis=1), axis=1), axis=1))
+
+    def cumulative_proba(self, raw_prediction: ArrayLike, thresholds: ArrayLike) -> FloatArray:
+        """P(y <= k), shape (n_samples, n_classes - 1): the sums of `predict_proba`."""
+        proba = self.predict_proba(raw_prediction, thresholds)
+        return np.minimum(np.cumsum(proba, axis=1)[:, :-1], 1.0)
+
+
+def _diagonal(curvature: FloatArray) -> Curvatures:
+    """Curvatures of a sum of functions of one threshold each."""
+    n_samples, n_thresholds = curvature.shape
+    return Curvatures(curvature.sum(axis=1), curvature, np.zeros((n_samples, n_thresholds - 1)))
