@@ -75,7 +75,7 @@ def test_newton_solves_the_tridiagonal_system(seed, n_thresholds):
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(3, 9))
-def test_newton_leaves_inactive_thresholds_and_moves_tied_ones_together(seed, n_thresholds):
+def test_newton_lets_inactive_thresholds_give_way_and_moves_tied_ones_together(seed, n_thresholds):
     rng = np.random.default_rng(seed)
     u, off = rng.normal(size=n_thresholds), rng.uniform(-1.0, 0.0, n_thresholds - 1)
     v = rng.uniform(2.1, 4.0, n_thresholds)
@@ -85,9 +85,17 @@ def test_newton_leaves_inactive_thresholds_and_moves_tied_ones_together(seed, n_
     tied = np.r_[[False, False], rng.random(n_thresholds - 3) < 0.5, [False]]
     E = basis(active, tied)
     step = newton_step(u, v, off, active, tied)
-    np.testing.assert_allclose(E.T @ (V @ step + u), 0.0, atol=1e-12)
-    assert step[0] == step[-1] == 0.0
+    np.testing.assert_allclose(E.T @ (V @ np.where(active, step, 0.0) + u), 0.0, atol=1e-12)
+    assert step[0] == (step[1] if step[1] < 0.0 <= u[0] else 0.0)
+    assert step[-1] == (step[-2] if u[-1] <= 0.0 < step[-2] else 0.0)
     assert np.all(np.diff(step)[tied[1:] & active[1:]] == 0.0)
+
+
+def test_newton_moves_an_inactive_threshold_outwards_alone():
+    """Inwards, the outer of two idle thresholds would run into the inner one, which its loss holds back."""
+    active = np.array([True, False, False])
+    assert newton_step([-1.0, -0.1, 0.0], [1.0, 1.0, 1.0], active=active).tolist() == [1.0, 1.0, 1.0]
+    assert newton_step([1.0, -0.1, 0.0], [1.0, 1.0, 1.0], active=active).tolist() == [-1.0, 0.0, 0.0]
 
 
 def test_newton_with_no_curvature_stays_and_is_counted():
@@ -158,7 +166,9 @@ def test_schur_with_tridiagonal_inactive_and_tied_thresholds(seed, n_classes):
     )
     matrix = E.T @ joint_matrix(H, L, v, v_off, 1.0) @ E
     expected = E @ np.linalg.solve(matrix, -(E.T @ np.r_[G, u]))
-    np.testing.assert_allclose(np.r_[w, delta], expected, rtol=1e-9, atol=1e-11)
+    np.testing.assert_allclose(w, expected[:4], rtol=1e-9, atol=1e-11)
+    np.testing.assert_allclose(delta[1:], expected[5:], rtol=1e-9, atol=1e-11)
+    assert delta[0] == (delta[1] if delta[1] < 0.0 <= u[0] else 0.0)
     assert decrease == pytest.approx(-0.5 * np.r_[G, u] @ expected, rel=1e-9)
 
 

@@ -25,6 +25,23 @@ def free_directions(
     return directions[:, ~np.any(directions[~is_active] > 0.0, axis=0)]
 
 
+def give_way(
+    step: NDArray[np.float64], threshold_gradient: NDArray[np.float64], active: ArrayLike | None
+) -> NDArray[np.float64]:
+    """Move thresholds beyond the outermost active ones outwards with these, where that lowers their own loss.
+
+    A threshold without weight on one side has no best place, but it must not block the way of the others,
+    which spread as the score does. Since it moves downhill alone, no promise of the step is lost.
+    """
+    free = np.flatnonzero(as_mask("active", active, step.size, default=True))
+    if 0 < free.size < step.size:
+        index = np.arange(step.size)
+        outwards = np.sign(index - np.clip(index, free[0], free[-1]))
+        neighbour = step[np.clip(index, free[0], free[-1])]
+        step = np.where((neighbour * outwards > 0.0) & (threshold_gradient * outwards <= 0.0), neighbour, step)
+    return step
+
+
 def tridiagonal(diagonal: ArrayLike, off_diagonal: ArrayLike | None, size: int) -> NDArray[np.float64]:
     """Return V (size, size) as a full matrix: K is small, and a joint step fills it anyway."""
     matrix = np.diag(as_vector("threshold_hessian", diagonal, size))

@@ -6,7 +6,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives.threshold_solver.checks import as_vector
-from ordinal_objectives.threshold_solver.curvature import free_directions, solve_positive_definite, tridiagonal
+from ordinal_objectives.threshold_solver.curvature import (
+    free_directions,
+    give_way,
+    solve_positive_definite,
+    tridiagonal,
+)
 from ordinal_objectives.threshold_solver.diagnostics import Diagnostics
 
 
@@ -34,7 +39,8 @@ def newton_step(
     threshold_hessian_off : array-like of shape (n_classes - 2,), float64, or None
         V next to the diagonal, for the cumulative-link loss; None for a diagonal V.
     active : array-like of shape (n_classes - 1,), bool, or None
-        Thresholds that may move; None for all. See `initial_thresholds`.
+        Thresholds with weight on both sides, which the system is solved for; None for all. Those beyond
+        the outermost of them give way: they move outwards with these if that lowers the loss.
     tied : array-like of shape (n_classes - 1,), bool, or None
         Thresholds that move together with the one below; None for none.
     diagnostics : Diagnostics or None
@@ -43,7 +49,7 @@ def newton_step(
     Returns
     -------
     ndarray of shape (n_classes - 1,), float64
-        The step, finite, 0 where a threshold is not active or has no curvature.
+        The step, finite, 0 where there is no curvature.
 
     Raises
     ------
@@ -57,6 +63,8 @@ def newton_step(
     [-0.5, 0.25]
     >>> newton_step([2.0, -1.0], [4.0, 4.0], active=[True, False]).tolist()
     [-0.5, 0.0]
+    >>> newton_step([-2.0, -1.0], [4.0, 4.0], active=[True, False]).tolist()
+    [0.5, 0.5]
     """
     u = as_vector("threshold_gradient", threshold_gradient)
     V = tridiagonal(threshold_hessian, threshold_hessian_off, u.size)
@@ -64,4 +72,4 @@ def newton_step(
     free_step, fell_back = solve_positive_definite(E.T @ V @ E, -(E.T @ u))
     if diagnostics is not None:
         diagnostics.add(n_fallback=int(fell_back))
-    return np.asarray(E @ free_step)
+    return give_way(E @ free_step, u, active)

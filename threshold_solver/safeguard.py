@@ -76,6 +76,7 @@ def safeguarded_step(
         raise ValueError(f"current_loss must be finite, got {current_loss}")
     if max_halvings < 0:
         raise ValueError(f"max_halvings must be at least 0, got {max_halvings}")
+
     def in_order(candidate: NDArray[np.float64]) -> bool:
         return is_ordered(candidate, strict=strictly_ordered) or not (ordered or strictly_ordered)
 

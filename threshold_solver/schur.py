@@ -8,7 +8,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives.threshold_solver.checks import as_array, as_vector
-from ordinal_objectives.threshold_solver.curvature import free_directions, solve_positive_definite, tridiagonal
+from ordinal_objectives.threshold_solver.curvature import (
+    free_directions,
+    give_way,
+    solve_positive_definite,
+    tridiagonal,
+)
 from ordinal_objectives.threshold_solver.diagnostics import Diagnostics
 
 
@@ -73,7 +78,7 @@ def schur_step(
     reg_lambda : float, default=0.0
         L2 penalty lambda of the leaf weights, at least 0.
     active, tied : array-like of shape (n_classes - 1,), bool, or None
-        Thresholds that may move, and those that move with the one below, as in `newton_step`.
+        Thresholds to solve for, and those that move with the one below, as in `newton_step`.
     gauge_tolerance : float, default=1e-8
         S counts as singular along the ones if \|S 1\| is at most this times the trace of V. Sums of
         float32 rows need about 1e-6.
@@ -123,7 +128,7 @@ def schur_step(
     if diagnostics is not None:
         n_flat_leaves = np.count_nonzero(~has_curvature & (G != 0.0))
         diagnostics.add(n_fallback=int(fell_back), n_flat_leaves=int(n_flat_leaves))
-    return JointStep(leaf_weights, threshold_step, float(decrease))
+    return JointStep(leaf_weights, give_way(threshold_step, u, active), float(decrease))
 
 
 def _solve_gauge(
