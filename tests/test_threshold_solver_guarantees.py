@@ -1,0 +1,149 @@
+"""What the steps promise for the all-threshold logit loss, and what they do not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.special import expit
+
+from ordinal_objectives.threshold_solver import is_ordered, newton_step, repair_order, safeguarded_step, schur_step
+
+ROUNDING = 1e-9
+seeds = st.integers(0, 2**32 - 1)
+n_classes = st.integers(2, 7)
+scales = st.sampled_from([0.1, 1.0, 5.0, 30.0])
+
+
+class Problem:
+    """A random training set with its current score and thresholds, and one tree of `n_leaves` leaves."""
+
+    def __init__(self, seed, n_classes, scale=1.0, n_samples=40, n_leaves=4):
+        rng = np.random.default_rng(seed)
+        self.raw_prediction = scale * rng.normal(size=n_samples)
+        self.thresholds = np.sort(scale * rng.normal(size=n_classes - 1))
+        self.y = rng.integers(0, n_classes, n_samples)
+        self.weight = rng.uniform(0.1, 3.0, n_samples)
+        self.leaf = rng.integers(0, n_leaves, n_samples)
+        self.one_hot = np.eye(n_leaves)[self.leaf]
+
+    def loss(self, raw_prediction, thresholds):
+        d = np.subtract.outer(raw_prediction, thresholds)
+        s = np.where(np.greater.outer(self.y, np.arange(thresholds.size)), 1.0, -1.0)
+        return float(self.weight @ np.logaddexp(0.0, -s * d).sum(axis=1))
+
+    def sums(self, hessian):
+        """G, H, L of the leaves and u, V of the thresholds, one weighted row after the other."""
+        d = np.subtract.outer(self.raw_prediction, self.thresholds)
+        above = np.greater.outer(self.y, np.arange(self.thresholds.size))
+        slope = (expit(d) - above) * self.weight[:, None]
+        e = expit(d) * expit(-d) * self.weight[:, None]
+        safe = np.where(np.abs(d) < 1e-4, 1.0, d)
+        c = np.where(np.abs(d) < 1e-4, 0.25, np.tanh(safe / 2) / (2 * safe)) * self.weight[:, None]
+        curvature = c if hessian == "majorized" else e
+        G, H, L = (self.one_hot.T @ rows for rows in (slope.sum(axis=1), curvature.sum(axis=1), -e))
+        return G, H, L, -slope.sum(axis=0), curvature.sum(axis=0)
+
+    def loss_after(self, leaf_weights, threshold_step, shrinkage=1.0):
+        raw_prediction = self.raw_prediction + shrinkage * leaf_weights[self.leaf]
+        return self.loss(raw_prediction, self.thresholds + shrinkage * threshold_step)
+
+    @property
+    def start(self):
+        return self.loss(self.raw_prediction, self.thresholds)
+
+
+@given(seeds, n_classes, scales)
+def test_majorized_newton_step_never_raises_the_loss(seed, n_classes, scale):
+    problem = Problem(seed, n_classes, scale)
+    *_, u, v = problem.sums("majorized")
+    after = problem.loss(problem.raw_prediction, problem.thresholds + newton_step(u, v))
+    assert after <= problem.start * (1 + ROUNDING)
+
+
+@given(seeds, n_classes, scales)
+def test_sorting_never_raises_the_loss(seed, n_classes, scale):
+    problem = Problem(seed, n_classes, scale)
+    disordered = np.random.default_rng(seed).permutation(problem.thresholds)
+    ordered, _ = repair_order(disordered)
+    before = problem.loss(problem.raw_prediction, disordered)
+    assert problem.loss(problem.raw_prediction, ordered) <= before * (1 + ROUNDING)
+
+
+@given(seeds, n_classes, scales, st.sampled_from([0.0, 1e-3, 1.0]), st.sampled_from([0.05, 0.3, 0.7, 1.0]))
+def test_majorized_joint_step_decreases_the_loss_as_promised(seed, n_classes, scale, reg_lambda, shrinkage):
+    """The full step never raises the loss; a step of nu decreases it by nu (1 - nu) d'Hd or more."""
+    problem = Problem(seed, n_classes, scale)
+    G, H, L, u, v = problem.sums("majorized")
+    w, delta, _ = schur_step(G, H, L, u, v, reg_lambda=reg_lambda)
+    curvature = w @ (H * w) + delta @ (v * delta) + 2 * w @ L @ delta
+    promised = shrinkage * (1 - shrinkage) * curvature
+    assert promised >= 0.0
+    assert problem.loss_after(w, delta, shrinkage) <= problem.start * (1 + ROUNDING) - promised
+
+
+@given(seeds, n_classes, scales)
+def test_safeguard_keeps_the_promise_of_the_exact_step(seed, n_classes, scale):
+    problem = Problem(seed, n_classes, scale)
+    *_, u, v = problem.sums("exact")
+
+    def loss_at(thresholds):
+        return problem.loss(problem.raw_prediction, thresholds)
+
+    thresholds, _ = safeguarded_step(
+        problem.thresholds, newton_step(u, v), loss_at, problem.start, strictly_ordered=False
+    )
+    assert is_ordered(thresholds)
+    assert loss_at(thresholds) <= problem.start * (1 + ROUNDING)
+
+
+def share_of_rises(loss_after_step):
+    """Share of 300 random problems in which a step raised the loss."""
+    problems = [Problem(seed, 2 + seed % 6, scale=3.0) for seed in range(300)]
+    return np.mean([loss_after_step(problem) > problem.start * (1 + ROUNDING) for problem in problems])
+
+
+def exact_newton(problem):
+    *_, u, v = problem.sums("exact")
+    return problem.loss(problem.raw_prediction, problem.thresholds + newton_step(u, v))
+
+
+def exact_joint(problem):
+    w, delta, _ = schur_step(*problem.sums("exact"), reg_lambda=1e-3)
+    return problem.loss_after(w, delta)
+
+
+def exact_joint_without_renewal(problem):
+    G, H, *_ = sums = problem.sums("exact")
+    _, delta, _ = schur_step(*sums, reg_lambda=1e-3)
+    return problem.loss_after(-G / (H + 1e-3), delta)
+
+
+@pytest.mark.parametrize("loss_after_step", [exact_newton, exact_joint, exact_joint_without_renewal])
+def test_the_exact_curvature_promises_nothing(loss_after_step):
+    """Full exact steps do raise the loss, which is what the safeguard is there for."""
+    assert share_of_rises(loss_after_step) > 0.1
+
+
+def test_joint_thresholds_without_their_leaf_weights_promise_nothing():
+    """A large leaf at the threshold would follow it a long way, but with -G/H it stays behind."""
+    problem = Problem(0, 2, n_samples=1005, n_leaves=2)
+    problem.leaf = np.repeat([0, 1], [1000, 5])
+    problem.one_hot = np.eye(2)[problem.leaf]
+    problem.raw_prediction = np.where(problem.leaf == 0, 0.0, -6.0)
+    problem.thresholds = np.zeros(1)
+    problem.y = np.r_[np.zeros(505), np.ones(500)]
+    problem.weight = np.ones(1005)
+    G, H, *_ = sums = problem.sums("majorized")
+    joint = schur_step(*sums)
+    assert problem.loss_after(joint.leaf_weights, joint.threshold_step) < problem.start
+    assert problem.loss_after(-G / H, joint.threshold_step) > 1.2 * problem.start
+
+
+@given(seeds, n_classes)
+def test_joint_step_promises_at_least_what_the_separate_steps_do(seed, n_classes):
+    """The joint optimum of the quadratic model lies no higher than the optimum over leaves or thresholds."""
+    G, H, L, u, v = Problem(seed, n_classes).sums("majorized")
+    decrease = schur_step(G, H, L, u, v, reg_lambda=1.0).decrease
+    assert decrease >= 0.5 * max(np.sum(G * G / (H + 1.0)), np.sum(u * u / v)) * (1 - ROUNDING)

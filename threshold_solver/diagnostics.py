@@ -1,0 +1,89 @@
+"""Counters of everything a training run did beside the plain step."""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import asdict, dataclass, fields
+
+
+@dataclass
+class Diagnostics:
+    """Counts of repairs, halvings and other departures from the plain Newton step.
+
+    Every field starts at 0 and only grows.
+
+    Parameters
+    ----------
+    n_repaired : int
+        Neighbouring thresholds found out of order and sorted.
+    n_halved : int
+        Halvings of a threshold step.
+    n_rejected : int
+        Threshold steps given up after the last halving.
+    n_fallback : int
+        Systems that were not positive definite, solved with a diagonal bound instead.
+    n_flat_leaves : int
+        Leaves with a gradient but no curvature, whose weight was set to 0.
+    n_floored : int
+        Curvatures raised to the link's floor.
+    n_clipped : int
+        Distances from a threshold that were clipped before the exponential.
+    n_inactive : int
+        Thresholds with no weight on one side, left at their start value.
+    n_tied : int
+        Thresholds that move together with the one below because no row lies between them.
+
+    Examples
+    --------
+    >>> from ordinal_objectives.threshold_solver import Diagnostics
+    >>> diagnostics = Diagnostics()
+    >>> diagnostics.add(n_halved=3, n_rejected=1)
+    >>> diagnostics.merge(Diagnostics(n_halved=2))
+    >>> diagnostics.n_halved, diagnostics.as_dict()["n_rejected"]
+    (5, 1)
+    """
+
+    n_repaired: int = 0
+    n_halved: int = 0
+    n_rejected: int = 0
+    n_fallback: int = 0
+    n_flat_leaves: int = 0
+    n_floored: int = 0
+    n_clipped: int = 0
+    n_inactive: int = 0
+    n_tied: int = 0
+
+    def add(self, **counts: int) -> None:
+        """Raise the named counters.
+
+        Parameters
+        ----------
+        **counts : int
+            Counter name and how much to add, at least 0.
+
+        Raises
+        ------
+        ValueError
+            If a name is no counter or a count is negative.
+        """
+        allowed = [field.name for field in fields(self)]
+        for name, count in counts.items():
+            if name not in allowed:
+                raise ValueError(f"{name!r} is no counter; allowed: {', '.join(allowed)}")
+            if operator.index(count) < 0:
+                raise ValueError(f"{name} can only grow, got {count}")
+        for name, count in counts.items():
+            setattr(self, name, getattr(self, name) + operator.index(count))
+
+    def merge(self, other: Diagnostics) -> None:
+        """Add all counters of another run to these."""
+        self.add(**other.as_dict())
+
+    def as_dict(self) -> dict[str, int]:
+        """Return the counters by name.
+
+        Returns
+        -------
+        dict of str to int
+        """
+        return asdict(self)

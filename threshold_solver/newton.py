@@ -1,0 +1,75 @@
+"""The conditional Newton step: thresholds move, the score stays."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ordinal_objectives.threshold_solver.checks import as_vector
+from ordinal_objectives.threshold_solver.curvature import (
+    free_directions,
+    give_way,
+    solve_positive_definite,
+    tridiagonal,
+)
+from ordinal_objectives.threshold_solver.diagnostics import Diagnostics
+
+
+def newton_step(
+    threshold_gradient: ArrayLike,
+    threshold_hessian: ArrayLike,
+    threshold_hessian_off: ArrayLike | None = None,
+    active: ArrayLike | None = None,
+    tied: ArrayLike | None = None,
+    *,
+    diagnostics: Diagnostics | None = None,
+) -> NDArray[np.float64]:
+    r"""Newton step of the thresholds given the score.
+
+    Solves :math:`V \delta = -u` over the thresholds that may move. With the majorised curvature of the
+    all-threshold logit loss the full step never raises the loss; with the exact one it can, and belongs
+    into `safeguarded_step`.
+
+    Parameters
+    ----------
+    threshold_gradient : array-like of shape (n_classes - 1,), float64
+        u, the first derivatives of the loss in the thresholds, summed over all rows.
+    threshold_hessian : array-like of shape (n_classes - 1,), float64
+        Diagonal of V, the second derivatives.
+    threshold_hessian_off : array-like of shape (n_classes - 2,), float64, or None
+        V next to the diagonal, for the cumulative-link loss; None for a diagonal V.
+    active : array-like of shape (n_classes - 1,), bool, or None
+        Thresholds with weight on both sides, which the system is solved for; None for all. Those beyond
+        the outermost of them give way: they move outwards with these if that lowers the loss.
+    tied : array-like of shape (n_classes - 1,), bool, or None
+        Thresholds that move together with the one below; None for none.
+    diagnostics : Diagnostics or None
+        `n_fallback` is raised here if V is not positive definite.
+
+    Returns
+    -------
+    ndarray of shape (n_classes - 1,), float64
+        The step, finite, 0 where there is no curvature.
+
+    Raises
+    ------
+    ValueError
+        If an array has the wrong shape or is not finite.
+
+    Examples
+    --------
+    >>> from ordinal_objectives.threshold_solver import newton_step
+    >>> newton_step([2.0, -1.0], [4.0, 4.0]).tolist()
+    [-0.5, 0.25]
+    >>> newton_step([2.0, -1.0], [4.0, 4.0], active=[True, False]).tolist()
+    [-0.5, 0.0]
+    >>> newton_step([-2.0, -1.0], [4.0, 4.0], active=[True, False]).tolist()
+    [0.5, 0.5]
+    """
+    u = as_vector("threshold_gradient", threshold_gradient)
+    V = tridiagonal(threshold_hessian, threshold_hessian_off, u.size)
+    E = free_directions(u.size, active, tied)
+    free_step, fell_back = solve_positive_definite(E.T @ V @ E, -(E.T @ u))
+    if diagnostics is not None:
+        diagnostics.add(n_fallback=int(fell_back))
+    return give_way(E @ free_step, u, active)

@@ -1,0 +1,73 @@
+"""Order of the thresholds: is it kept, and repair by sorting."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ordinal_objectives.threshold_solver.checks import as_vector
+
+
+def is_ordered(thresholds: ArrayLike, strict: bool = False) -> bool:
+    """Tell whether thresholds increase.
+
+    Parameters
+    ----------
+    thresholds : array-like of shape (n_classes - 1,), float64
+        Cut points.
+    strict : bool, default=False
+        Whether equal neighbours count as out of order, as they do for the cumulative-link loss.
+
+    Returns
+    -------
+    bool
+
+    Raises
+    ------
+    ValueError
+        If `thresholds` is not a finite vector.
+
+    Examples
+    --------
+    >>> from ordinal_objectives.threshold_solver import is_ordered
+    >>> is_ordered([-1.0, 0.5, 0.5]), is_ordered([-1.0, 0.5, 0.5], strict=True)
+    (True, False)
+    """
+    gaps = np.diff(as_vector("thresholds", thresholds))
+    return bool(np.all(gaps > 0.0 if strict else gaps >= 0.0))
+
+
+def repair_order(thresholds: ArrayLike) -> tuple[NDArray[np.float64], int]:
+    """Sort thresholds that a partial step left out of order.
+
+    Sorting never raises the all-threshold loss. Two crossing thresholds matter to a row of the classes
+    between them alone, which wants the lower one below its score and the higher one above; all other rows
+    have both on the same side and do not notice the swap. Projections that move thresholds to new values,
+    such as isotonic regression, have no such property.
+
+    Parameters
+    ----------
+    thresholds : array-like of shape (n_classes - 1,), float64
+        Cut points in any order; not changed.
+
+    Returns
+    -------
+    sorted_thresholds : ndarray of shape (n_classes - 1,), float64
+        A sorted copy.
+    n_repairs : int
+        Neighbouring pairs that were out of order; 0 means that nothing moved.
+
+    Raises
+    ------
+    ValueError
+        If `thresholds` is not a finite vector.
+
+    Examples
+    --------
+    >>> from ordinal_objectives.threshold_solver import repair_order
+    >>> thresholds, n_repairs = repair_order([0.4, 0.1, 2.0])
+    >>> thresholds.tolist(), n_repairs
+    ([0.1, 0.4, 2.0], 1)
+    """
+    values = as_vector("thresholds", thresholds)
+    return np.sort(values), int(np.count_nonzero(np.diff(values) < 0.0))

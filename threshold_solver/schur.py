@@ -1,0 +1,146 @@
+"""The joint Newton step: thresholds and leaf weights of one tree move together."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ordinal_objectives.threshold_solver.checks import as_array, as_vector
+from ordinal_objectives.threshold_solver.curvature import (
+    free_directions,
+    give_way,
+    solve_positive_definite,
+    tridiagonal,
+)
+from ordinal_objectives.threshold_solver.diagnostics import Diagnostics
+
+
+class JointStep(NamedTuple):
+    """Leaf weights and threshold step that minimise the joint quadratic model.
+
+    Attributes
+    ----------
+    leaf_weights : ndarray of shape (n_leaves,), float64
+        w, on the scale of the score.
+    threshold_step : ndarray of shape (n_classes - 1,), float64
+        delta.
+    decrease : float
+        Decrease of the quadratic model by the full step, at least 0 if the model is convex.
+    """
+
+    leaf_weights: NDArray[np.float64]
+    threshold_step: NDArray[np.float64]
+    decrease: float
+
+
+def schur_step(
+    leaf_gradient: ArrayLike,
+    leaf_hessian: ArrayLike,
+    leaf_cross: ArrayLike,
+    threshold_gradient: ArrayLike,
+    threshold_hessian: ArrayLike,
+    threshold_hessian_off: ArrayLike | None = None,
+    reg_lambda: float = 0.0,
+    active: ArrayLike | None = None,
+    tied: ArrayLike | None = None,
+    *,
+    gauge_tolerance: float = 1e-8,
+    diagnostics: Diagnostics | None = None,
+) -> JointStep:
+    r"""Joint Newton step of leaf weights and thresholds, from the sums of one tree.
+
+    With :math:`h_j = H_j + \lambda`,
+
+    .. math::
+
+        S = V - \sum_j L_j L_j' / h_j, \quad r = u - \sum_j G_j L_j / h_j, \quad
+        \delta = -S^{-1} r, \quad w_j = -(G_j + L_j'\delta) / h_j .
+
+    Score and thresholds can be shifted together without changing the model, so S may be singular along
+    the all-ones direction. There the step with :math:`\sum_k \delta_k = 0` is taken.
+
+    Parameters
+    ----------
+    leaf_gradient : array-like of shape (n_leaves,), float64
+        G, first derivatives in the score, summed over all rows of each leaf.
+    leaf_hessian : array-like of shape (n_leaves,), float64
+        H, second derivatives.
+    leaf_cross : array-like of shape (n_leaves, n_classes - 1), float64
+        L, mixed second derivatives of score and thresholds; not positive for the losses here.
+    threshold_gradient : array-like of shape (n_classes - 1,), float64
+        u, over the same rows.
+    threshold_hessian : array-like of shape (n_classes - 1,), float64
+        Diagonal of V.
+    threshold_hessian_off : array-like of shape (n_classes - 2,), float64, or None
+        V next to the diagonal, for the cumulative-link loss.
+    reg_lambda : float, default=0.0
+        L2 penalty lambda of the leaf weights, at least 0.
+    active, tied : array-like of shape (n_classes - 1,), bool, or None
+        Thresholds to solve for, and those that move with the one below, as in `newton_step`.
+    gauge_tolerance : float, default=1e-8
+        S counts as singular along the ones if \|S 1\| is at most this times the trace of V. Sums of
+        float32 rows need about 1e-6.
+    diagnostics : Diagnostics or None
+        `n_fallback` and `n_flat_leaves` are raised here.
+
+    Returns
+    -------
+    JointStep
+        A leaf with :math:`h_j = 0` has weight 0.
+
+    Raises
+    ------
+    ValueError
+        If an array has the wrong shape or is not finite, or `reg_lambda` is negative.
+
+    Examples
+    --------
+    Two leaves, K = 2: the shift of the threshold is left to the leaves, where a common part belongs.
+
+    >>> from ordinal_objectives.threshold_solver import schur_step
+    >>> step = schur_step([1.0, -1.0], [2.0, 2.0], [[-2.0], [-2.0]], [0.0], [4.0])
+    >>> step.leaf_weights.tolist(), step.threshold_step.tolist(), step.decrease
+    ([-0.5, 0.5], [0.0], 0.5)
+    """
+    G = as_vector("leaf_gradient", leaf_gradient)
+    u = as_vector("threshold_gradient", threshold_gradient)
+    H = as_vector("leaf_hessian", leaf_hessian, G.size)
+    L = as_array("leaf_cross", leaf_cross, (G.size, u.size))
+    if not 0.0 <= reg_lambda < np.inf:
+        raise ValueError(f"reg_lambda must be finite and at least 0, got {reg_lambda}")
+
+    h = H + reg_lambda
+    has_curvature = h > 0.0
+    inverse_h = np.divide(1.0, h, out=np.zeros_like(h), where=has_curvature)
+
+    E = free_directions(u.size, active, tied)
+    V = E.T @ tridiagonal(threshold_hessian, threshold_hessian_off, u.size) @ E
+    L_free = L @ E
+    S = V - (L_free * inverse_h[:, np.newaxis]).T @ L_free
+    r = E.T @ u - L_free.T @ (G * inverse_h)
+    free_step, fell_back = _solve_gauge(S, -r, E.sum(axis=0), np.trace(V), gauge_tolerance)
+
+    threshold_step = E @ free_step
+    leaf_weights = -(G + L @ threshold_step) * inverse_h
+    decrease = 0.5 * np.sum(G * G * inverse_h) - r @ free_step - 0.5 * free_step @ S @ free_step
+    if diagnostics is not None:
+        n_flat_leaves = np.count_nonzero(~has_curvature & (G != 0.0))
+        diagnostics.add(n_fallback=int(fell_back), n_flat_leaves=int(n_flat_leaves))
+    return JointStep(leaf_weights, give_way(threshold_step, u, active), float(decrease))
+
+
+def _solve_gauge(
+    S: NDArray[np.float64],
+    right: NDArray[np.float64],
+    sizes: NDArray[np.float64],
+    trace: float,
+    tolerance: float,
+) -> tuple[NDArray[np.float64], bool]:
+    """Solve S step = right; where S is singular along the ones, for the step whose sum is 0."""
+    if np.linalg.norm(S.sum(axis=1)) > tolerance * trace:
+        return solve_positive_definite(S, right)
+    n = sizes.sum()
+    step, fell_back = solve_positive_definite(S + trace / max(n * n, 1.0) * np.outer(sizes, sizes), right)
+    return step - sizes @ step / max(n, 1.0), fell_back
