@@ -27,7 +27,18 @@ _NATIVE = {
     "random_state": "seed",
     "n_jobs": "num_threads",
 }
-_OWN = ["n_estimators", "classes", "loss", "link", "hessian", "threshold_update", "decision_rule", "cost_matrix", "class_weight", "importance_type"]
+_OWN = [
+    "n_estimators",
+    "classes",
+    "loss",
+    "link",
+    "hessian",
+    "threshold_update",
+    "decision_rule",
+    "cost_matrix",
+    "class_weight",
+    "importance_type",
+]
 
 
 class LGBMOrdinalClassifier(OrdinalClassifier):

@@ -14,7 +14,23 @@ from ordinal_objectives.losses import OrdinalLoss
 
 # Constructor names that xgboost.train spells otherwise.
 _NATIVE = {"n_jobs": "nthread", "random_state": "seed"}
-_OWN = ["n_estimators", "classes", "loss", "link", "hessian", "threshold_update", "decision_rule", "cost_matrix", "class_weight", "importance_type", "early_stopping_rounds", "callbacks", "missing", "enable_categorical", "verbosity"]
+_OWN = [
+    "n_estimators",
+    "classes",
+    "loss",
+    "link",
+    "hessian",
+    "threshold_update",
+    "decision_rule",
+    "cost_matrix",
+    "class_weight",
+    "importance_type",
+    "early_stopping_rounds",
+    "callbacks",
+    "missing",
+    "enable_categorical",
+    "verbosity",
+]
 
 
 class XGBOrdinalClassifier(OrdinalClassifier):

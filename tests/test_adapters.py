@@ -1,0 +1,310 @@
+"""The objectives of both frameworks: what they refuse, and that their state never leaks."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import lightgbm
+import numpy as np
+import pytest
+import xgboost
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ordinal_objectives.adapters import lgbm as olgbm
+from ordinal_objectives.adapters import xgb as oxgb
+from ordinal_objectives.adapters.threshold_record import ThresholdRecord
+
+XGB_PARAMS = {"base_score": 0.0, "disable_default_eval_metric": 1, "max_depth": 3}
+LGB_PARAMS = {"num_leaves": 8, "verbosity": -1, "metric": "None", "min_data_in_leaf": 5}
+OBJECTIVES = pytest.mark.parametrize("make", [oxgb.OrdinalObjective, olgbm.OrdinalObjective])
+
+
+def train_xgb(objective, X, y, rounds=10, params=None, callback=True, **kwargs):
+    callbacks = [objective.callback] if callback else []
+    matrix = xgboost.DMatrix(X, y, **kwargs)
+    return xgboost.train({**XGB_PARAMS, **(params or {})}, matrix, rounds, obj=objective, callbacks=callbacks)
+
+
+def train_lgb(objective, X, y, rounds=10, params=None, callback=True, **kwargs):
+    callbacks = [objective.callback] if callback else []
+    data = lightgbm.Dataset(X, y, **kwargs)
+    return lightgbm.train({**LGB_PARAMS, **(params or {}), "objective": objective}, data, rounds, callbacks=callbacks)
+
+
+TRAINERS = pytest.mark.parametrize(
+    ("make", "train"), [(oxgb.OrdinalObjective, train_xgb), (olgbm.OrdinalObjective, train_lgb)]
+)
+
+
+@OBJECTIVES
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"n_classes": 1}, ValueError, "n_classes must be at least 2; got 1"),
+        ({"n_classes": 2.5}, TypeError, "n_classes must be an integer"),
+        ({"loss": "hinge"}, ValueError, "hinge.*all_threshold"),
+        ({"link": "logistic"}, ValueError, "logistic.*cauchit.*cloglog.*logit"),
+        ({"hessian": "diagonal"}, ValueError, "diagonal.*exact.*majorized"),
+        ({"link": "cloglog", "hessian": "majorized"}, ValueError, "cloglog"),
+        ({"threshold_update": "always"}, ValueError, "threshold_update must be one of 'newton', 'fixed'; got 'always'"),
+        ({"thresholds": [1.0, 0.0]}, ValueError, r"increasing order; got \[1.0, 0.0\]"),
+        ({"n_classes": 4, "thresholds": [0.0, 1.0]}, ValueError, r"thresholds must have shape \(3,\); got \(2,\)"),
+        ({"thresholds": [0.0, np.nan]}, ValueError, "thresholds must be finite"),
+    ],
+)
+def test_bad_parameters_are_refused(make, options, error, message):
+    with pytest.raises(error, match=message):
+        make(**options)
+
+
+@TRAINERS
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        ([0, 1, 2, 5], r"labels outside the declared classes 0\.\.2; got 5"),
+        ([0, 1, 2, -1], "got -1"),
+        ([0, 1, 2, 0.5], "integer class codes; got 0.5"),
+        ([1, 1, 1, 1], "at least two classes.*got only class 1"),
+        ([0, 1, 2, np.nan], "NaN"),
+    ],
+)
+@pytest.mark.parametrize("callback", [True, False])
+def test_bad_labels_are_refused(make, train, labels, message, callback):
+    if train is train_xgb and np.isnan(labels[3]):
+        pytest.skip("XGBoost itself refuses NaN labels, in its own words")
+    X = np.arange(40.0).reshape(40, 1)
+    y = np.tile(labels, 10)
+    with pytest.raises(ValueError, match=message):
+        train(make(3), X, y, callback=callback)
+
+
+@TRAINERS
+def test_weights_of_zero_are_refused(make, train, ordinal_data):
+    X, y = ordinal_data(100)
+    with pytest.raises(ValueError, match="zero for every row"):
+        train(make(5), X, y, weight=np.zeros(100))
+
+
+@pytest.mark.parametrize("callback", [True, False])
+@pytest.mark.parametrize("base_score", [0.5, None])
+def test_xgboost_base_score_is_refused(ordinal_data, base_score, callback):
+    params = {} if base_score is None else {"base_score": base_score}
+    objective = oxgb.OrdinalObjective(5)
+    callbacks = [objective.callback] if callback else []
+    with pytest.raises(ValueError, match="base_score must be 0.0.*starts at 0.5"):
+        xgboost.train(params, xgboost.DMatrix(*ordinal_data(100)), 2, obj=objective, callbacks=callbacks)
+
+
+def test_xgboost_builtin_objective_is_refused(ordinal_data):
+    with pytest.raises(ValueError, match="'binary:logistic' is not allowed"):
+        train_xgb(oxgb.OrdinalObjective(5), *ordinal_data(100), params={"objective": "binary:logistic"})
+
+
+@TRAINERS
+@pytest.mark.parametrize("callback", [True, False])
+def test_num_class_is_refused(make, train, ordinal_data, callback):
+    with pytest.raises(ValueError, match="num_class"):
+        train(make(5), *ordinal_data(100), params={"num_class": 5}, callback=callback)
+
+
+@TRAINERS
+def test_parameters_and_arrays_are_left_alone(make, train, ordinal_data):
+    X, y = ordinal_data(200)
+    params = {"max_depth": 2}
+    before = copy.deepcopy((X, y, params))
+    train(make(5), X, y, params=params)
+    np.testing.assert_array_equal(X, before[0])
+    np.testing.assert_array_equal(y, before[1])
+    assert params == before[2]
+
+
+@TRAINERS
+def test_number_of_classes_is_read_from_labels(make, train, ordinal_data):
+    objective = make()
+    train(objective, *ordinal_data(200, 4))
+    assert objective.thresholds_.shape == (3,)
+
+
+@TRAINERS
+def test_wrong_lengths_are_named(make, train, ordinal_data):
+    X, y = ordinal_data(200)
+    objective = make(5)
+    booster = train(objective, X, y)
+    matrix = xgboost.DMatrix(X, y) if train is train_xgb else lightgbm.Dataset(X, y).construct()
+    with pytest.raises(ValueError, match=r"raw_prediction must have shape \(200,\).*got \(3,\)"):
+        objective(np.zeros(3, np.float32), matrix)
+    assert booster is not None
+
+
+@TRAINERS
+@pytest.mark.parametrize("callback", [True, False])
+def test_one_objective_many_trainings(make, train, ordinal_data, callback):
+    """A second training with the same object equals one with a fresh object."""
+    X, y = ordinal_data(300)
+    Z, z = ordinal_data(300, seed=4)
+    objective = make(5)
+    train(objective, X, y, callback=callback)
+    train(objective, Z, z, callback=callback)
+    fresh = make(5)
+    train(fresh, Z, z, callback=callback)
+    np.testing.assert_array_equal(objective.thresholds_, fresh.thresholds_)
+
+
+@pytest.mark.parametrize("callback", [True, False])
+def test_same_matrix_trained_twice(ordinal_data, callback):
+    X, y = ordinal_data(300)
+    dtrain, data = xgboost.DMatrix(X, y), lightgbm.Dataset(X, y, free_raw_data=False)
+    results = []
+    xgb_objective, lgb_objective = oxgb.OrdinalObjective(5), olgbm.OrdinalObjective(5)
+    for _ in range(2):
+        callbacks = [xgb_objective.callback] if callback else []
+        xgboost.train(XGB_PARAMS, dtrain, 8, obj=xgb_objective, callbacks=callbacks)
+        callbacks = [lgb_objective.callback] if callback else []
+        lightgbm.train({**LGB_PARAMS, "objective": lgb_objective}, data, 8, callbacks=callbacks)
+        results.append((xgb_objective.thresholds_, lgb_objective.thresholds_))
+    np.testing.assert_array_equal(results[0][0], results[1][0])
+    np.testing.assert_array_equal(results[0][1], results[1][1])
+
+
+@OBJECTIVES
+def test_pickle_starts_afresh(make):
+    objective = make(4, loss="cumulative_link", link="probit", hessian="exact", thresholds=[0.0, 1.0, 2.0])
+    again = pickle.loads(pickle.dumps(objective))
+    assert repr(again) == repr(objective)
+    np.testing.assert_array_equal(again.thresholds, [0.0, 1.0, 2.0])
+    assert again.callback is not objective.callback
+    with pytest.raises(ValueError, match="not been used in a training"):
+        _ = again.thresholds_
+
+
+def test_xgboost_cv_leaks_nothing(ordinal_data):
+    X, y = ordinal_data(300)
+    folds = [(np.arange(100, 300), np.arange(100)), (np.arange(200), np.arange(200, 300))]
+    objective = oxgb.OrdinalObjective(5)
+    result = xgboost.cv(
+        XGB_PARAMS, xgboost.DMatrix(X, y), 6, folds=folds, obj=objective, custom_metric=objective.metric,
+        callbacks=[objective.callback], as_pandas=False,
+    )  # fmt: skip
+    losses = []
+    for fit, test in folds:
+        single = oxgb.OrdinalObjective(5)
+        seen: dict = {}
+        xgboost.train(
+            XGB_PARAMS, xgboost.DMatrix(X[fit], y[fit]), 6, obj=single, custom_metric=single.metric,
+            callbacks=[single.callback], evals=[(xgboost.DMatrix(X[test], y[test]), "v")], evals_result=seen,
+            verbose_eval=False,
+        )  # fmt: skip
+        losses.append(seen["v"]["all_threshold"])
+    np.testing.assert_allclose(result["test-all_threshold-mean"], np.mean(losses, axis=0), rtol=1e-5)
+
+
+def test_lightgbm_cv_leaks_nothing(ordinal_data):
+    X, y = ordinal_data(300)
+    folds = [(np.arange(100, 300), np.arange(100)), (np.arange(200), np.arange(200, 300))]
+    objective = olgbm.OrdinalObjective(5)
+    params = {**LGB_PARAMS, "objective": objective}
+    data = lightgbm.Dataset(X, y, free_raw_data=False)
+    result = lightgbm.cv(
+        params, data, 6, folds=folds, feval=objective.metric, callbacks=[objective.callback], stratified=False
+    )
+    losses = []
+    for fit, test in folds:
+        single = olgbm.OrdinalObjective(5)
+        seen: dict = {}
+        part = data.subset(sorted(fit)).construct()
+        lightgbm.train(
+            {**LGB_PARAMS, "objective": single}, part, 6, valid_sets=[data.subset(sorted(test))], valid_names=["v"],
+            feval=single.metric, callbacks=[single.callback, lightgbm.record_evaluation(seen)],
+        )  # fmt: skip
+        losses.append(seen["v"]["all_threshold"])
+    np.testing.assert_allclose(result["valid all_threshold-mean"], np.mean(losses, axis=0), rtol=1e-5)
+    np.testing.assert_allclose(result["valid all_threshold-stdv"], np.std(losses, axis=0), atol=1e-5)
+
+
+def test_booster_without_thresholds_is_refused(ordinal_data, tmp_path):
+    X, y = ordinal_data(100)
+    dtrain = xgboost.DMatrix(X, y)
+    with pytest.raises(ValueError, match="booster carries no ordinal thresholds"):
+        oxgb.predict_proba(xgboost.train({}, dtrain, 2), dtrain)
+    plain = lightgbm.train({"verbosity": -1}, lightgbm.Dataset(X, y), 2)
+    with pytest.raises(ValueError, match="booster carries no ordinal thresholds"):
+        olgbm.predict_proba(plain, X)
+    plain.save_model(tmp_path / "plain.txt")
+    with pytest.raises(ValueError, match="holds no ordinal thresholds"):
+        olgbm.load_model(tmp_path / "plain.txt")
+    with pytest.raises(ValueError, match="carries no ordinal thresholds"):
+        olgbm.save_model(plain, tmp_path / "other.txt")
+
+
+def test_wrong_booster_is_not_attached(ordinal_data):
+    X, y = ordinal_data(200)
+    dtrain = xgboost.DMatrix(X, y)
+    objective = oxgb.OrdinalObjective(5)
+    xgboost.train(XGB_PARAMS, dtrain, 5, obj=objective)
+    with pytest.raises(ValueError, match="booster has 3 rounds, but this objective's latest training had 5"):
+        objective.attach(xgboost.train({}, dtrain, 3))
+
+
+def test_iteration_range_must_start_at_zero(ordinal_data):
+    X, y = ordinal_data(200)
+    objective = oxgb.OrdinalObjective(5)
+    booster = train_xgb(objective, X, y)
+    with pytest.raises(ValueError, match="iteration_range must start at 0"):
+        oxgb.predict_proba(booster, xgboost.DMatrix(X), iteration_range=(2, 4))
+
+
+def test_lightgbm_round_without_a_split_adds_no_iteration(ordinal_data):
+    X, y = ordinal_data(100)
+    objective = olgbm.OrdinalObjective(5)
+    booster = train_lgb(objective, X, y, rounds=60, params={"min_gain_to_split": 5.0, "learning_rate": 0.9})
+    record = olgbm.threshold_record(booster)
+    assert booster.current_iteration() < 60
+    assert record.n_iterations == booster.current_iteration()
+
+
+def test_lightgbm_text_survives_its_own_loader(ordinal_data, tmp_path):
+    X, y = ordinal_data(200)
+    objective = olgbm.OrdinalObjective(5)
+    booster = train_lgb(objective, X, y)
+    olgbm.save_model(booster, tmp_path / "model.txt")
+    plain = lightgbm.Booster(model_file=tmp_path / "model.txt")
+    np.testing.assert_array_equal(olgbm.predict_proba(plain, X), olgbm.predict_proba(booster, X))
+    copied = pickle.loads(pickle.dumps(booster))
+    np.testing.assert_array_equal(olgbm.predict_proba(copied, X), olgbm.predict_proba(booster, X))
+
+
+@given(
+    st.lists(st.lists(st.floats(-1e300, 1e300), min_size=3, max_size=3).map(sorted), min_size=1, max_size=5),
+    st.sampled_from(["all_threshold", "cumulative_link"]),
+)
+def test_record_round_trips_exactly(thresholds, loss):
+    record = ThresholdRecord(
+        loss, "logit", "exact", "newton", 4, [np.array(row) for row in thresholds], [float("nan"), 0.1], {"n_halved": 2}
+    )
+    again = ThresholdRecord.from_json(record.to_json())
+    np.testing.assert_array_equal(again.thresholds, record.thresholds)
+    np.testing.assert_array_equal(again.training_loss, record.training_loss)
+    assert again.diagnostics == {"n_halved": 2}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "damaged"),
+        ("[]", "damaged"),
+        ('{"format": "other", "version": 1}', "format version None"),
+        ('{"format": "ordinal_objectives", "version": 99}', "format version 99"),
+        ('{"format": "ordinal_objectives", "version": 1}', "damaged"),
+        (
+            '{"format": "ordinal_objectives", "version": 1, "n_classes": 3, "loss": "all_threshold", "link": "logit", '
+            '"hessian": "exact", "threshold_update": "newton", "thresholds": [[1, 0]], "training_loss": [], '
+            '"diagnostics": {}}',
+            "damaged.*increasing order",
+        ),
+    ],
+)
+def test_damaged_record_is_refused(text, message):
+    with pytest.raises(ValueError, match=message):
+        ThresholdRecord.from_json(text)
