@@ -99,7 +99,7 @@ class OrdinalObjective(OrdinalObjectiveBase):
 
     def metric(self, predt: NDArray[Any], dmatrix: xgboost.DMatrix) -> tuple[str, float]:
         """Weighted mean of the loss, for ``custom_metric=``; fresh thresholds if the callback is passed."""
-        run = self.callback.refresh() or self._latest_run()
+        run = self.callback.refresh(dmatrix) or self._latest_run()
         return self.loss.name, self._mean_loss(predt, dmatrix, run)
 
     def _label_and_weight(self, matrix: xgboost.DMatrix) -> tuple[Any, Any]:
@@ -177,6 +177,8 @@ class _ThresholdCallback(TrainingCallback):  # type: ignore[misc]
         if not hasattr(model, "cvfolds"):
             _check_configuration(model)
             rounds = model.num_boosted_rounds()
+            # Where an earlier training stopped best says nothing about the model that this one will return.
+            model.set_attr(best_iteration=None, best_score=None)
             stored = _stored_record(model)
             if stored is not None:
                 self.previous = stored.kept(rounds)
@@ -193,24 +195,27 @@ class _ThresholdCallback(TrainingCallback):  # type: ignore[misc]
         self.rounds_done = epoch
         return False
 
-    def booster_of(self, dtrain: xgboost.DMatrix) -> xgboost.Booster | None:
-        """Return the booster that trains on a matrix, or None outside a training with this callback."""
-        for fold in getattr(self._model, "cvfolds", ()):
-            if fold.dtrain is dtrain:
-                return fold.bst
-        return None if hasattr(self._model, "cvfolds") else self._model
+    def booster_of(self, dmatrix: xgboost.DMatrix) -> xgboost.Booster | None:
+        """Return the booster that a matrix belongs to, or None outside a training with this callback."""
+        folds = getattr(self._model, "cvfolds", None)
+        if folds is None:
+            return self._model
+        return next((fold.bst for fold in folds if dmatrix is fold.dtrain or dmatrix is fold.dtest), None)
 
-    def refresh(self) -> TrainingRun | None:
-        """Learn the thresholds of the round just finished; a second call in a round costs nothing."""
-        if self._model is None:
-            return None
-        run = None
+    def refresh(self, dmatrix: xgboost.DMatrix | None = None) -> TrainingRun | None:
+        """Learn the thresholds of the round just finished; a second call in a round costs nothing.
+
+        Returns the run of the booster that ``dmatrix`` belongs to.
+        """
+        wanted = None
         for dtrain, run in self._objective._runs.items():
-            iteration = run.first_iteration + self.rounds_done + 1
             booster = self.booster_of(dtrain)
+            iteration = run.first_iteration + self.rounds_done + 1
             if booster is not None and len(run.history) <= iteration:
                 run.advance(booster.predict(dtrain, output_margin=True), iteration)
-        return run
+            if booster is not None and dmatrix is not None and self.booster_of(dmatrix) is booster:
+                wanted = run
+        return wanted
 
     def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
         self.refresh()
@@ -230,17 +235,18 @@ class _ThresholdCallback(TrainingCallback):  # type: ignore[misc]
 def _check_configuration(booster: xgboost.Booster) -> None:
     """Refuse what would silently spoil an ordinal training, as far as the booster's configuration shows it."""
     learner = json.loads(booster.save_config())["learner"]
+    num_class = int(learner["learner_model_param"]["num_class"])
+    if num_class > 0:
+        raise ValueError(
+            f"params['num_class'] = {num_class} is not allowed beside an ordinal objective: one score serves all "
+            f"classes; pass n_classes to the objective instead"
+        )
     objective = learner["learner_train_param"]["objective"]
     # XGBoost fills in this one when no objective is given.
     if objective != "reg:squarederror":
         raise ValueError(
             f"params['objective'] = {objective!r} is not allowed beside an ordinal objective; leave it out and pass "
             f"obj=objective alone"
-        )
-    if int(learner["learner_model_param"]["num_class"]) > 0:
-        raise ValueError(
-            f"params['num_class'] = {learner['learner_model_param']['num_class']} is not allowed beside an ordinal "
-            f"objective: it has one score for all classes; pass n_classes to the objective instead"
         )
 
 
@@ -287,7 +293,8 @@ def _proba(
 def kept_rounds(booster: xgboost.Booster) -> int:
     """Return the number of rounds that predictions use: up to the best one after early stopping."""
     best = booster.attr("best_iteration")
-    return booster.num_boosted_rounds() if best is None else int(best) + 1
+    rounds = booster.num_boosted_rounds()
+    return int(rounds if best is None else min(int(best) + 1, rounds))
 
 
 def predict_proba(

@@ -56,7 +56,7 @@ def replay(model: Path, X, y, w, library: str) -> int:
     data = model.with_suffix(".npz")
     np.savez(data, X=X, y=y, w=w)
     command = [sys.executable, "-W", "error", "-c", REPLAY, str(model), str(data), library]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=model.parent)
     assert done.returncode == 0, done.stderr
     return int(done.stdout)
 
@@ -122,7 +122,7 @@ def test_xgboost_early_stopping(rows, ordinal_data, tmp_path, save_best):
     X, y, w = rows
     dtrain, dvalid = xgboost.DMatrix(X, y, weight=w), xgboost.DMatrix(*ordinal_data(300, seed=7))
     objective = oxgb.OrdinalObjective(5, hessian="exact")
-    stop = xgboost.callback.EarlyStopping(5, save_best=save_best)
+    stop = xgboost.callback.EarlyStopping(rounds=5, save_best=save_best)
     booster = xgboost.train(
         {**XGB_PARAMS, "eta": 1.0},
         dtrain,
