@@ -7,6 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+# Probabilities that went through float32 still pass.
+_PROBABILITY_TOLERANCE = 1e-4
+
 
 def check_n_classes(n_classes: Any) -> int:
     """Return ``n_classes`` as an int of at least 2.
@@ -94,6 +97,31 @@ def check_sample_weight(sample_weight: ArrayLike | None, n_samples: int) -> NDAr
     if not weight.any():
         raise ValueError("sample_weight is zero for every row; at least one weight must be positive")
     return weight
+
+
+def check_proba(proba: ArrayLike, n_samples: int | None = None, *, name: str = "proba") -> NDArray[Any]:
+    """Return class probabilities as float32 (if they came so) or float64, shape (n_samples, n_classes).
+
+    Raises
+    ------
+    ValueError
+        If the shape is wrong, there are fewer than two columns, an entry is not finite or negative, or a row
+        does not sum to 1.
+    """
+    P = np.asarray(proba)
+    P = P if P.dtype == np.float32 else P.astype(np.float64, copy=False)
+    rows = "n_samples" if n_samples is None else n_samples
+    if P.ndim != 2 or P.shape[1] < 2 or P.shape[0] == 0 or n_samples not in (None, P.shape[0]):
+        raise ValueError(f"{name} must have shape ({rows}, n_classes) with at least two classes; got {P.shape}")
+    if not np.isfinite(P).all():
+        raise ValueError(f"{name} holds NaN or infinite values; probabilities must be finite")
+    if P.min() < -_PROBABILITY_TOLERANCE:
+        raise ValueError(f"{name} must not be negative; got {P.min()}")
+    sums = P.sum(axis=1, dtype=np.float64)
+    worst = np.argmax(np.abs(sums - 1.0))
+    if abs(sums[worst] - 1.0) > _PROBABILITY_TOLERANCE:
+        raise ValueError(f"rows of {name} must sum to 1; row {worst} sums to {sums[worst]:.6g}")
+    return P
 
 
 def check_thresholds(
