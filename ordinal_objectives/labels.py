@@ -1,0 +1,217 @@
+"""Ordered class labels: which order they have, and their codes 0..K-1."""
+
+from __future__ import annotations
+
+import numbers
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import column_or_1d
+
+from ordinal_objectives.validation import check_codes
+
+
+class LabelOrderWarning(UserWarning):
+    """Plain strings were put into alphabetical order because nobody said what their order is."""
+
+
+class OrderedLabels:
+    """Order of the classes, and the translation between labels and codes.
+
+    The order is, in this sequence: `classes`; the categories of an ordered categorical (pandas, polars
+    Enum), levels without rows included; the numeric order of integers, booleans and floats with integer
+    values, gaps allowed; the alphabetical order of strings, with a warning that prints it.
+
+    Parameters
+    ----------
+    classes : array-like of shape (n_classes,), or None
+        Labels from the lowest class to the highest; classes without rows allowed. None reads the order off
+        the labels given to `fit`.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Labels in their order, of the labels' own type. With `classes` it is there before `fit`.
+
+    Raises
+    ------
+    ValueError
+        If `classes` is not one-dimensional, has fewer than two entries, duplicates, or missing values.
+
+    Examples
+    --------
+    >>> from ordinal_objectives.labels import OrderedLabels
+    >>> labels = OrderedLabels(["low", "middle", "high"]).fit(["high", "low", "low"])
+    >>> labels.encode(["low", "high"]), labels.decode([1, 2])
+    (array([0, 2], dtype=int32), array(['middle', 'high'], dtype='<U6'))
+    >>> OrderedLabels().fit([10, 30, 20, 10]).classes_
+    array([10, 20, 30])
+    """
+
+    classes_: NDArray[Any]
+
+    def __init__(self, classes: ArrayLike | None = None) -> None:
+        self._declared = classes is not None
+        if classes is not None:
+            self._set_classes(_as_labels("classes", classes).copy())
+
+    def fit(self, y: ArrayLike) -> OrderedLabels:
+        """Find the order of the classes, and check the labels to be trained on.
+
+        Parameters
+        ----------
+        y : array-like of shape (n_samples,)
+            Labels: integers, floats, booleans, strings or a categorical.
+
+        Returns
+        -------
+        OrderedLabels
+            Itself.
+
+        Raises
+        ------
+        ValueError
+            If `y` is empty or not one-dimensional, has missing or infinite values, only one class, or
+            labels outside the declared classes, or is continuous while no classes are declared.
+
+        Warns
+        -----
+        LabelOrderWarning
+            If the order of strings had to be assumed.
+        """
+        values = _as_labels("y", y)
+        if self._declared:
+            observed = np.unique(self.encode(y))
+            only = self.classes_[observed[:1]].tolist()
+        else:
+            categories = _ordered_categories(y)
+            observed = _sorted_distinct(values)
+            only = observed[:1].tolist()
+            if categories is None and len(observed) > 1:
+                _warn_if_assumed(observed)
+            if len(observed) > 1:
+                self._set_classes(observed if categories is None else categories)
+        if len(observed) < 2:
+            raise ValueError(f"y must hold labels of at least two classes; got only the class {only[0]!r}")
+        return self
+
+    def encode(self, y: ArrayLike) -> NDArray[np.int32]:
+        """Translate labels into codes.
+
+        Parameters
+        ----------
+        y : array-like of shape (n_samples,)
+            Labels; one class alone will do here.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), int32
+            Codes 0..n_classes - 1.
+
+        Raises
+        ------
+        ValueError
+            If `y` is empty or not one-dimensional, or holds labels that are not among the classes.
+        NotFittedError
+            If there are no classes yet.
+        """
+        if not hasattr(self, "classes_"):
+            raise NotFittedError("OrderedLabels has no classes yet: pass classes= or call fit first")
+        values = _as_labels("y", y).tolist()
+        codes = np.fromiter((self._code_of.get(value, -1) for value in values), dtype=np.int32, count=len(values))
+        if codes.min() < 0:
+            unknown = list(dict.fromkeys(value for value in values if value not in self._code_of))
+            shown = ", ".join(map(repr, unknown[:5])) + (", ..." if len(unknown) > 5 else "")
+            raise ValueError(f"y holds labels outside the classes {self.classes_.tolist()}; got {shown}")
+        return codes
+
+    def decode(self, codes: ArrayLike) -> NDArray[Any]:
+        """Translate codes into labels.
+
+        Parameters
+        ----------
+        codes : array-like of int, shape (n_samples,)
+            Codes 0..n_classes - 1.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Labels, of the type of `classes_`.
+
+        Raises
+        ------
+        ValueError
+            If a code is out of range.
+        """
+        return self.classes_[check_codes(codes, len(self.classes_), name="codes")]
+
+    def _set_classes(self, classes: NDArray[Any]) -> None:
+        if len(classes) < 2:
+            raise ValueError(f"classes must hold at least two labels; got {classes.tolist()}")
+        self._code_of = {label: code for code, label in enumerate(classes.tolist())}
+        if len(self._code_of) < len(classes):
+            labels = classes.tolist()
+            twice = list(dict.fromkeys(label for label in labels if labels.count(label) > 1))
+            raise ValueError(f"classes must be distinct; got more than once: {', '.join(map(repr, twice))}")
+        self.classes_ = classes
+
+
+def _as_labels(name: str, y: ArrayLike) -> NDArray[Any]:
+    """Return labels as a one-dimensional array without missing values."""
+    if np.ndim(y) == 0:
+        raise ValueError(f"{name} must be one-dimensional; got {y!r}")
+    values = column_or_1d(y, warn=True)
+    if len(values) == 0:
+        raise ValueError(f"{name} must hold labels; got none (0 samples)")
+    if values.dtype.kind in "OT" and any(map(_is_missing, values.tolist())):
+        raise ValueError(f"{name} contains missing labels (None, NaN or NA); every row needs a label")
+    if values.dtype.kind == "O" and all(isinstance(value, numbers.Real) for value in values.tolist()):
+        values = np.asarray(values.tolist())
+    if values.dtype.kind == "f" and not np.isfinite(values).all():
+        raise ValueError(f"{name} contains NaN or infinity; labels must be finite")
+    if values.dtype.kind not in "biufUSOT":
+        raise ValueError(f"Unknown label type: {values.dtype}; {name} must hold numbers, strings or a categorical")
+    return values
+
+
+def _is_missing(value: Any) -> bool:
+    try:
+        return value is None or bool(value != value)
+    except TypeError:
+        return True  # the truth of pandas.NA is undefined
+
+
+def _ordered_categories(y: Any) -> NDArray[Any] | None:
+    """Return the categories of an ordered categorical, lowest first, without importing its library."""
+    dtype = getattr(y, "dtype", None)
+    if dtype is None and getattr(y, "ndim", 0) == 2 and hasattr(y, "iloc"):
+        dtype = y.iloc[:, 0].dtype
+    is_ordered = getattr(dtype, "ordered", type(dtype).__name__ == "Enum")
+    return np.array(dtype.categories) if is_ordered and hasattr(dtype, "categories") else None
+
+
+def _sorted_distinct(values: NDArray[Any]) -> NDArray[Any]:
+    if values.dtype.kind == "f" and (values != np.floor(values)).any():
+        fraction = values[values != np.floor(values)][0]
+        raise ValueError(
+            f"Unknown label type: continuous. y holds {fraction}; ordered classes are integers, strings or a "
+            f"categorical, or any numbers that classes= declares"
+        )
+    try:
+        return np.unique(values)
+    except TypeError:
+        kinds = ", ".join(sorted({type(value).__name__ for value in values}))
+        raise ValueError(f"Unknown label type: mixed. y holds labels of types {kinds}, which have no order") from None
+
+
+def _warn_if_assumed(classes: NDArray[Any]) -> None:
+    if classes.dtype.kind in "UST" or any(isinstance(label, (str, bytes)) for label in classes.tolist()):
+        warnings.warn(
+            f"The labels are strings and their order was not given; assumed {' < '.join(map(str, classes.tolist()))}. "
+            f"Pass classes= or an ordered categorical to set it.",
+            LabelOrderWarning,
+            stacklevel=3,
+        )

@@ -1,0 +1,226 @@
+"""Which order labels have, their codes, and what is refused."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.exceptions import DataConversionWarning, NotFittedError
+
+from ordinal_objectives.labels import LabelOrderWarning, OrderedLabels
+
+SIZES = ["small", "medium", "large"]
+
+
+class FakeEnum:
+    """Stands in for a polars data type; only its class name and its categories count."""
+
+    categories = tuple(SIZES)
+
+
+FakeEnum.__name__ = "Enum"
+
+
+class FakeSeries:
+    dtype = FakeEnum()
+
+    def __init__(self, values):
+        self.values = values
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array(self.values, dtype=dtype)
+
+    def __len__(self):
+        return len(self.values)
+
+
+@pytest.mark.parametrize(
+    ("y", "expected"),
+    [
+        ([3, 1, 2, 1], [1, 2, 3]),
+        ([100, -5, 20], [-5, 20, 100]),
+        ([10, 9, 100], [9, 10, 100]),
+        ([2.0, 1.0, 5.0], [1.0, 2.0, 5.0]),
+        ([True, False], [False, True]),
+        (np.array([3, 1], dtype=np.uint8), [1, 3]),
+        (np.array([3, 1], dtype=object), [1, 3]),
+        (pd.Series([10, 2, 10]), [2, 10]),
+        (pd.Series([10, 2, 10], dtype="Int64"), [2, 10]),
+        (pd.Series([10, 2, 10], dtype="category"), [2, 10]),
+        (pd.Categorical([10, 2, 10], categories=[10, 2, 7], ordered=True), [10, 2, 7]),
+        (pd.Series(pd.Categorical(["large", "small"], categories=SIZES, ordered=True)), SIZES),
+        (pd.CategoricalIndex(["large", "small"], categories=SIZES, ordered=True), SIZES),
+        (FakeSeries(["large", "small"]), SIZES),
+    ],
+)
+def test_order_without_a_word_from_the_user(y, expected):
+    labels = OrderedLabels().fit(y)
+    assert labels.classes_.tolist() == expected
+    assert labels.decode(labels.encode(y)).tolist() == np.asarray(y).tolist()
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        SIZES,
+        np.array(SIZES, dtype=object),
+        pd.Series(SIZES),
+        pd.Series(SIZES, dtype="category"),
+        np.array(SIZES, dtype=np.dtypes.StringDType()),
+    ],
+)
+def test_strings_warn_with_the_order_assumed(y):
+    with pytest.warns(LabelOrderWarning, match="assumed large < medium < small") as record:
+        labels = OrderedLabels().fit(y)
+    assert record[0].filename == __file__
+    assert labels.classes_.tolist() == ["large", "medium", "small"]
+    assert labels.encode(y).tolist() == [2, 1, 0]
+
+
+@pytest.mark.parametrize("classes", [SIZES, tuple(SIZES), np.array(SIZES), pd.Index(SIZES), pd.Series(SIZES)])
+def test_declared_classes_set_the_order(classes):
+    labels = OrderedLabels(classes).fit(["large", "small"])
+    assert labels.classes_.tolist() == SIZES
+    codes = labels.encode(["large", "small", "medium"])
+    assert codes.dtype == np.int32
+    assert codes.tolist() == [2, 0, 1]
+    assert labels.decode([0, 2]).tolist() == ["small", "large"]
+
+
+def test_declared_classes_win_over_a_categorical():
+    y = pd.Categorical(["large", "small"], categories=SIZES, ordered=True)
+    assert OrderedLabels(SIZES[::-1]).fit(y).encode(y).tolist() == [0, 2]
+
+
+def test_declared_classes_may_be_fractions_and_meet_other_number_types():
+    stars = OrderedLabels([0.5, 1.0, 1.5]).fit([1.5, 0.5])
+    assert stars.encode([1, 1.5]).tolist() == [1, 2]
+    assert OrderedLabels([1.0, 2.0]).fit(np.array([2, 1])).decode([1]).tolist() == [2.0]
+
+
+def test_declared_classes_are_there_before_fit_and_are_the_callers_no_more():
+    classes = np.array([1, 2, 3])
+    labels = OrderedLabels(classes)
+    assert labels.encode([2]).tolist() == [1]
+    classes[0] = 9
+    assert labels.classes_.tolist() == [1, 2, 3]
+
+
+def test_a_column_is_flattened_with_scikit_learns_warning():
+    with pytest.warns(DataConversionWarning):
+        labels = OrderedLabels().fit(np.array([[1], [2]]))
+    assert labels.classes_.tolist() == [1, 2]
+    frame = pd.DataFrame({"size": pd.Categorical(["large", "small"], categories=SIZES, ordered=True)})
+    with pytest.warns(DataConversionWarning):
+        assert OrderedLabels().fit(frame).classes_.tolist() == SIZES
+
+
+def test_labels_keep_their_type():
+    assert OrderedLabels().fit(np.array([1, 2], dtype=np.int16)).decode([0]).dtype == np.int16
+    assert OrderedLabels(SIZES).decode([0]).dtype.kind == "U"
+    assert OrderedLabels().fit([True, False]).decode([0]).dtype == np.bool_
+
+
+@given(st.lists(st.integers(-(10**6), 10**6), min_size=2).filter(lambda y: len(set(y)) > 1))
+def test_integers_are_ranked(y):
+    labels = OrderedLabels().fit(y)
+    codes = labels.encode(y)
+    assert np.array_equal(codes, np.unique(y, return_inverse=True)[1])
+    assert labels.decode(codes).tolist() == y
+
+
+def test_labels_survive_copies():
+    labels = OrderedLabels(SIZES)
+    for twin in (pickle.loads(pickle.dumps(labels)), copy.deepcopy(labels)):
+        assert twin.encode(SIZES).tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        ([1, 1, 1], "y must hold labels of at least two classes; got only the class 1"),
+        (["a", "a"], "y must hold labels of at least two classes; got only the class 'a'"),
+        ([], r"y must hold labels; got none \(0 samples\)"),
+        (3, "y must be one-dimensional; got 3"),
+        ([1.0, np.nan], "y contains NaN or infinity"),
+        ([1.0, np.inf], "y contains NaN or infinity"),
+        (np.array([1, None], dtype=object), "y contains missing labels"),
+        (np.array(["a", np.nan], dtype=object), "y contains missing labels"),
+        (pd.Series([1, pd.NA], dtype="Int64"), "y contains NaN or infinity"),
+        (pd.Series(["a", None]), "y contains missing labels"),
+        (pd.Series(["a", None], dtype="category"), "y contains missing labels"),
+        (pd.Categorical(["large", None], categories=SIZES, ordered=True), "y contains missing labels"),
+        ([0.5, 1.5], r"Unknown label type: continuous. y holds 0.5"),
+        (np.array([1.5, 2], dtype=object), r"Unknown label type: continuous. y holds 1.5"),
+        (np.array(["a", 1], dtype=object), "Unknown label type: mixed. y holds labels of types int, str"),
+        (np.array([1j, 2j]), "Complex data not supported"),
+        (np.array(["2020-01-01", "2021-01-01"], dtype="datetime64[D]"), "Unknown label type: datetime64"),
+        ([[1, 2], [2, 1]], "y should be a 1d array"),
+        (pd.Categorical(["a", "a"], categories=["a"], ordered=True), "at least two classes; got only the class 'a'"),
+    ],
+)
+def test_bad_labels_are_refused(y, message):
+    with pytest.raises(ValueError, match=message):
+        OrderedLabels().fit(y)
+
+
+@pytest.mark.parametrize(
+    ("classes", "message"),
+    [
+        (["a"], r"classes must hold at least two labels; got \['a'\]"),
+        ([], "classes must hold labels; got none"),
+        (["a", "b", "a", "c", "b"], "classes must be distinct; got more than once: 'a', 'b'"),
+        ([1, 1.0], "classes must be distinct; got more than once: 1.0"),
+        ([1.0, np.nan], "classes contains NaN or infinity"),
+        ("abc", "classes must be one-dimensional; got 'abc'"),
+        ({"a", "b"}, "classes must be one-dimensional; got "),
+    ],
+)
+def test_bad_classes_are_refused(classes, message):
+    with pytest.raises(ValueError, match=message):
+        OrderedLabels(classes)
+
+
+@pytest.mark.parametrize("method", ["fit", "encode"])
+def test_labels_outside_the_declared_classes_are_printed(method):
+    labels = OrderedLabels(["low", "high"])
+    message = r"y holds labels outside the classes \['low', 'high'\]; got 'medium', 'huge'"
+    with pytest.raises(ValueError, match=message):
+        getattr(labels, method)(["low", "medium", "huge", "medium", "high"])
+    with pytest.raises(ValueError, match=r"got 2, 3, 4, 5, 6, \.\.\."):
+        OrderedLabels([0, 1]).encode(range(9))
+    with pytest.raises(ValueError, match=r"outside the classes \[1, 2\]; got '1', '2'"):
+        OrderedLabels([1, 2]).fit(["1", "2"])
+
+
+def test_one_observed_class_of_the_declared_ones_is_refused_for_training_alone():
+    labels = OrderedLabels(SIZES)
+    with pytest.raises(ValueError, match="at least two classes; got only the class 'medium'"):
+        labels.fit(["medium", "medium"])
+    assert labels.encode(["medium", "medium"]).tolist() == [1, 1]
+
+
+def test_codes_out_of_range_are_refused():
+    with pytest.raises(ValueError, match=r"codes holds labels outside the declared classes 0..2; got 3"):
+        OrderedLabels(SIZES).decode([0, 3])
+
+
+def test_without_classes_nothing_is_encoded():
+    with pytest.raises(NotFittedError, match="pass classes= or call fit first"):
+        OrderedLabels().encode([1])
+
+
+def test_pandas_is_not_needed(tmp_path):
+    program = (
+        "import sys; sys.modules['pandas'] = None\n"
+        "from ordinal_objectives.labels import OrderedLabels\n"
+        "assert OrderedLabels().fit([2, 1, 2]).encode([1, 2]).tolist() == [0, 1]\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, cwd=tmp_path)
