@@ -67,8 +67,8 @@ def decide(proba: ArrayLike, rule: str = "median", cost_matrix: ArrayLike | None
         return np.argmax(P, axis=1)
     rounding = 2 * P.shape[1] ** 2 * float(np.finfo(P.dtype).eps)
     if rule == "mean":
-        mean = P @ np.arange(P.shape[1])
-        return np.ceil(mean - 0.5 - rounding).astype(np.intp).clip(0, P.shape[1] - 1)
+        mean: NDArray[np.float64] = P @ np.arange(P.shape[1])
+        return np.maximum(np.ceil(mean - 0.5 - rounding), 0.0).astype(np.intp)
     return np.argmax(np.cumsum(P, axis=1, dtype=np.float64) >= 0.5 - rounding, axis=1)
 
 

@@ -146,7 +146,8 @@ class OrderedLabels:
         ValueError
             If a code is out of range.
         """
-        return self.classes_[check_codes(codes, len(self.classes_), name="codes")]
+        labels: NDArray[Any] = self.classes_[check_codes(codes, len(self.classes_), name="codes")]
+        return labels
 
     def _set_classes(self, classes: NDArray[Any]) -> None:
         if len(classes) < 2:
@@ -186,7 +187,7 @@ def _is_missing(value: Any) -> bool:
 
 def _ordered_categories(y: Any) -> NDArray[Any] | None:
     """Return the categories of an ordered categorical, lowest first, without importing its library."""
-    dtype = getattr(y, "dtype", None)
+    dtype: Any = getattr(y, "dtype", None)
     if dtype is None and getattr(y, "ndim", 0) == 2 and hasattr(y, "iloc"):
         dtype = y.iloc[:, 0].dtype
     is_ordered = getattr(dtype, "ordered", type(dtype).__name__ == "Enum")

@@ -1,0 +1,207 @@
+"""Metrics against scikit-learn, SciPy and slow sums over rows and pairs."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import somersd
+from sklearn import metrics as sk
+from sklearn.exceptions import UndefinedMetricWarning
+
+from ordinal_objectives import metrics
+from ordinal_objectives.metrics import (
+    concordance,
+    macro_mean_absolute_error,
+    mean_absolute_error,
+    ordinal_log_loss,
+    quadratic_weighted_kappa,
+    ranked_probability_score,
+    zero_one_error,
+)
+
+DECISION_METRICS = [mean_absolute_error, macro_mean_absolute_error, zero_one_error, quadratic_weighted_kappa]
+FORECAST_METRICS = [ranked_probability_score, ordinal_log_loss]
+problems = st.tuples(st.integers(0, 2**32 - 1), st.integers(2, 7), st.booleans())
+
+
+def labels_and_weights(problem, n_samples=60):
+    seed, n_classes, weighted = problem
+    rng = np.random.default_rng(seed)
+    true = np.r_[np.arange(n_classes), rng.integers(0, n_classes, n_samples)]
+    predicted = np.clip(true + rng.integers(-2, 3, true.size), 0, n_classes - 1)
+    return true, predicted, rng.uniform(0.0, 3.0, true.size) if weighted else None
+
+
+def forecasts(problem):
+    true, _, weight = labels_and_weights(problem)
+    P = np.random.default_rng(problem[0]).dirichlet(np.ones(problem[1]), true.size)
+    return true, P, weight
+
+
+@given(problems)
+def test_decisions_against_scikit_learn(problem):
+    true, predicted, weight = labels_and_weights(problem)
+    arguments = {"y_true": true, "y_pred": predicted, "sample_weight": weight}
+    assert mean_absolute_error(**arguments) == pytest.approx(sk.mean_absolute_error(**arguments))
+    assert zero_one_error(**arguments) == pytest.approx(sk.zero_one_loss(**arguments), abs=1e-12)
+    kappa = sk.cohen_kappa_score(true, predicted, weights="quadratic", sample_weight=weight)
+    assert quadratic_weighted_kappa(**arguments) == pytest.approx(kappa, abs=1e-12)
+
+
+@given(problems)
+def test_macro_mae_is_the_mean_over_classes(problem):
+    true, predicted, weight = labels_and_weights(problem)
+    weight = np.ones(true.size) if weight is None else weight
+    errors = [
+        sk.mean_absolute_error(true[true == k], predicted[true == k], sample_weight=weight[true == k])
+        for k in np.unique(true)
+    ]
+    assert macro_mean_absolute_error(true, predicted, weight) == pytest.approx(np.mean(errors))
+
+
+def test_macro_mae_leaves_out_classes_without_weight():
+    assert macro_mean_absolute_error([0, 0, 3], [1, 0, 0], sample_weight=[1.0, 1.0, 0.0]) == 0.5
+
+
+@given(problems)
+def test_log_loss_against_scikit_learn(problem):
+    true, P, weight = forecasts(problem)
+    expected = sk.log_loss(true, P, sample_weight=weight)
+    assert ordinal_log_loss(true, P, weight) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_log_loss_of_a_certain_error_is_scikit_learns(dtype):
+    P = np.array([[1.0, 0.0], [1.0, 0.0]], dtype=dtype)
+    assert ordinal_log_loss([0, 1], P) == pytest.approx(sk.log_loss([0, 1], P), rel=1e-6)
+
+
+@given(problems)
+def test_rps_is_the_sum_over_rows_and_thresholds(problem):
+    true, P, weight = forecasts(problem)
+    rows = [
+        sum((sum(p[: k + 1]) - float(y <= k)) ** 2 for k in range(P.shape[1] - 1)) for y, p in zip(true, P, strict=True)
+    ]
+    assert ranked_probability_score(true, P, weight) == pytest.approx(np.average(rows, weights=weight))
+
+
+@given(problems)
+def test_rps_is_the_mae_of_certain_forecasts_and_the_brier_score_of_two_classes(problem):
+    true, predicted, weight = labels_and_weights(problem)
+    certain = np.eye(problem[1])[predicted]
+    assert ranked_probability_score(true, certain, weight) == pytest.approx(
+        mean_absolute_error(true, predicted, weight)
+    )
+    true, P, weight = forecasts((problem[0], 2, problem[2]))
+    assert ranked_probability_score(true, P, weight) == pytest.approx(
+        sk.brier_score_loss(true, P[:, 1], sample_weight=weight)
+    )
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(2, 6), st.integers(2, 25), st.booleans())
+def test_concordance_is_the_share_of_pairs(seed, n_classes, n_samples, ties):
+    rng = np.random.default_rng(seed)
+    true = np.r_[0, 1, rng.integers(0, n_classes, n_samples)]
+    score = rng.integers(0, 4, true.size).astype(float) if ties else rng.normal(size=true.size)
+    weight = rng.uniform(0.1, 3.0, true.size)
+    right, every = 0.0, 0.0
+    for i, j in itertools.permutations(range(true.size), 2):
+        if true[i] < true[j]:
+            every += weight[i] * weight[j]
+            right += weight[i] * weight[j] * ((score[i] < score[j]) + 0.5 * (score[i] == score[j]))
+    assert concordance(true, score, weight) == pytest.approx(right / every)
+    if np.unique(score).size > 1:
+        assert concordance(true, score) == pytest.approx(0.5 + 0.5 * somersd(true, score).statistic)
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_concordance_of_two_classes_is_the_area_under_the_curve(seed):
+    rng = np.random.default_rng(seed)
+    true, weight = np.r_[0, 1, rng.integers(0, 2, 50)], rng.uniform(0.1, 2.0, 52)
+    score = np.round(rng.normal(size=52), 1)
+    assert concordance(true, score, weight) == pytest.approx(sk.roc_auc_score(true, score, sample_weight=weight))
+
+
+def test_concordance_of_gapped_codes_and_of_many_rows():
+    assert concordance([0, 5, 9], [1.0, 2.0, 3.0]) == 1.0
+    true = np.random.default_rng(0).integers(0, 10, 200_000)
+    assert concordance(true, true + 0.0) == 1.0
+    assert concordance(true, -true) == 0.0
+    assert concordance(true, np.zeros(true.size)) == 0.5
+
+
+@pytest.mark.parametrize("metric", [*DECISION_METRICS, *FORECAST_METRICS, concordance])
+def test_weights_stand_for_repeated_rows_and_their_scale_does_not_count(metric):
+    rng = np.random.default_rng(0)
+    true, weight = rng.integers(0, 4, 50), rng.integers(0, 4, 50)
+    response = {
+        concordance: rng.normal(size=50),
+        ranked_probability_score: rng.dirichlet(np.ones(4), 50),
+        ordinal_log_loss: rng.dirichlet(np.ones(4), 50),
+    }.get(metric, rng.integers(0, 4, 50))
+    weighted = metric(true, response, weight)
+    assert weighted == pytest.approx(metric(np.repeat(true, weight), np.repeat(response, weight, axis=0)))
+    assert weighted == pytest.approx(metric(true, response, 1e-3 * weight))
+    assert metric(true, response) == pytest.approx(metric(true, response, np.ones(50)))
+
+
+def test_undefined_metrics_say_so():
+    with pytest.warns(
+        UndefinedMetricWarning, match="The kappa is undefined: true and predicted labels are all"
+    ) as seen:
+        assert np.isnan(quadratic_weighted_kappa([2, 2], [2, 2]))
+    assert seen[0].filename == __file__
+    with pytest.warns(UndefinedMetricWarning, match="The concordance is undefined: all true labels are of one class"):
+        assert np.isnan(concordance([0, 0, 1], [1.0, 2.0, 3.0], [1.0, 1.0, 0.0]))
+    assert quadratic_weighted_kappa([2, 2], [1, 1]) == 0.0
+
+
+@pytest.mark.parametrize("metric", DECISION_METRICS)
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([0, 1], [0, 1, 1]), "inconsistent numbers of samples"),
+        (([0, 1.5], [0, 1]), "y_true must hold integer class codes; got 1.5"),
+        (([0, 1], [0, -1]), "y_pred holds labels outside the declared classes 0, 1, 2, ...; got -1"),
+        ((["a", "b"], [0, 1]), "y_true must hold class codes 0, 1, 2, ...; got values of dtype"),
+        (([0, 1], [0, 1], [1.0, -1.0]), "sample_weight must be non-negative; got -1.0"),
+        (([0, 1], [0, 1], [0.0, 0.0]), "sample_weight is zero for every row"),
+        (([0, 1], [0, 1], [1.0]), r"sample_weight must have shape \(2,\)"),
+    ],
+)
+def test_bad_decisions_are_refused(metric, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        metric(*arguments)
+
+
+@pytest.mark.parametrize("metric", FORECAST_METRICS)
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([0, 2], [[0.5, 0.5], [0.5, 0.5]]), "y_true holds labels outside the declared classes 0..1; got 2"),
+        (([0, 1, 1], [[0.5, 0.5], [0.5, 0.5]]), "inconsistent numbers of samples"),
+        (([0, 1], [[0.5, 0.6], [0.5, 0.5]]), "rows of proba must sum to 1; row 0 sums to 1.1"),
+        (([0, 1], [0.5, 0.5]), "proba must have shape"),
+    ],
+)
+def test_bad_forecasts_are_refused(metric, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        metric(*arguments)
+
+
+def test_bad_scores_are_refused():
+    with pytest.raises(ValueError, match="score holds NaN or infinite values"):
+        concordance([0, 1], [np.nan, 1.0])
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        concordance([0, 1], [1.0])
+
+
+def test_every_public_name_is_a_metric_that_returns_a_float():
+    results = [getattr(metrics, name)([0, 1], [[0.9, 0.1], [0.2, 0.8]]) for name in ("ordinal_log_loss",)]
+    results += [metric([0, 1, 1], [0, 1, 0]) for metric in (*DECISION_METRICS, concordance)]
+    assert all(type(result) is float for result in results)
+    assert set(metrics.__all__) == {m.__name__ for m in (*DECISION_METRICS, *FORECAST_METRICS, concordance)}

@@ -1,0 +1,125 @@
+"""Scorers inside scikit-learn's tools, with labels whose order is not that of the alphabet."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+import sklearn
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from ordinal_objectives import metrics, scorers
+from ordinal_objectives.scorers import OrdinalScorer, neg_mae_scorer, neg_rps_scorer, qwk_scorer
+
+GRADES = np.array(["low", "medium", "high"])
+ALL = [getattr(scorers, name) for name in scorers.__all__ if name != "OrdinalScorer"]
+
+
+class NearestGrade(ClassifierMixin, BaseEstimator):
+    """Rounds the only feature; its classes are in the order of the grades."""
+
+    def __init__(self, shift=0.0):
+        self.shift = shift
+
+    def fit(self, X, y, sample_weight=None):
+        self.classes_ = GRADES
+        return self
+
+    def codes(self, X):
+        return np.clip(np.rint(np.asarray(X)[:, 0] + self.shift), 0, 2).astype(int)
+
+    def predict(self, X):
+        return self.classes_[self.codes(X)]
+
+    def predict_proba(self, X):
+        return 0.8 * np.eye(3)[self.codes(X)] + 0.2 / 3
+
+
+@pytest.fixture
+def graded():
+    rng = np.random.default_rng(0)
+    codes = np.arange(60) % 3
+    return (codes + 0.6 * rng.normal(size=60))[:, np.newaxis], GRADES[codes], codes
+
+
+@pytest.mark.parametrize("scorer", ALL, ids=repr)
+def test_scorers_use_the_order_of_the_estimators_classes(scorer, graded):
+    X, y, codes = graded
+    model = NearestGrade().fit(X, y)
+    weight = np.random.default_rng(1).uniform(size=60)
+    response = model.codes(X) if scorer.response_method == "predict" else model.predict_proba(X)
+    sign = 1 if scorer.greater_is_better else -1
+    assert scorer(model, X, y) == sign * scorer.metric(codes, response)
+    assert scorer(model, X, y, sample_weight=weight) == sign * scorer.metric(codes, response, weight)
+    assert scorer(model, X, y) > scorer(NearestGrade(shift=2.0).fit(X, y), X, y)
+
+
+def test_the_order_of_the_alphabet_would_give_another_score(graded):
+    X, y, _ = graded
+    model = NearestGrade().fit(X, y)
+    alphabetical = [np.searchsorted(sorted(GRADES), labels) for labels in (y, model.predict(X))]
+    assert neg_mae_scorer(model, X, y) != -metrics.mean_absolute_error(*alphabetical)
+
+
+def test_scorers_inside_grid_search_and_cross_validation(graded):
+    X, y, _ = graded
+    search = GridSearchCV(NearestGrade(), {"shift": [0.0, 1.0, -1.0]}, scoring=neg_rps_scorer, cv=3).fit(X, y)
+    assert search.best_params_ == {"shift": 0.0}
+    scoring = {"mae": neg_mae_scorer, "qwk": qwk_scorer, "accuracy": "accuracy"}
+    result = cross_validate(NearestGrade(), X, y, cv=3, scoring=scoring)
+    assert np.all(result["test_qwk"] > 0.5)
+    scores = cross_val_score(make_pipeline(StandardScaler(), LogisticRegression()), X, y, cv=3, scoring=qwk_scorer)
+    assert scores.shape == (3,)
+
+
+def test_a_fold_without_a_class_is_scored(graded):
+    X, y, codes = graded
+    rows = codes < 2
+    assert np.isfinite(neg_rps_scorer(NearestGrade().fit(X, y), X[rows], y[rows]))
+
+
+def test_binary_labels_and_estimators_without_classes(graded):
+    X, _, codes = graded
+    model = LogisticRegression().fit(X, codes > 0)
+    assert neg_rps_scorer(model, X, codes > 0) < 0.0
+
+    class Codes:
+        def predict(self, X):
+            return np.zeros(len(X), dtype=int)
+
+    assert neg_mae_scorer(Codes(), X, codes) == -1.0
+
+
+def test_unknown_labels_are_refused(graded):
+    X, y, _ = graded
+    with pytest.raises(ValueError, match=r"outside the classes \['low', 'medium', 'high'\]; got 'huge'"):
+        neg_mae_scorer(NearestGrade().fit(X, y), X[:1], ["huge"])
+    with pytest.raises(
+        ValueError, match="response_method must be 'predict' or 'predict_proba'; got 'decision_function'"
+    ):
+        OrdinalScorer(metrics.zero_one_error, response_method="decision_function")
+
+
+def test_weights_are_routed_where_scikit_learn_routes(graded):
+    X, y, codes = graded
+    weight = np.random.default_rng(1).uniform(size=60)
+    with sklearn.config_context(enable_metadata_routing=True):
+        asking = neg_mae_scorer.set_score_request(sample_weight=True)
+        estimator = NearestGrade().set_fit_request(sample_weight=False)
+        scores = cross_val_score(
+            estimator, X, y, cv=[(codes < 3, codes < 3)], scoring=asking, params={"sample_weight": weight}
+        )
+        assert scores[0] == neg_mae_scorer(estimator.fit(X, y), X, y, sample_weight=weight)
+        with pytest.raises(sklearn.exceptions.UnsetMetadataPassedError):
+            cross_val_score(estimator, X, y, scoring=neg_mae_scorer, params={"sample_weight": weight})
+
+
+def test_scorers_are_pickled_and_shown():
+    twin = pickle.loads(pickle.dumps(qwk_scorer))
+    assert twin.metric is metrics.quadratic_weighted_kappa
+    assert repr(twin) == "OrdinalScorer(quadratic_weighted_kappa, response_method='predict', greater_is_better=True)"
