@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -17,48 +18,31 @@ from ordinal_objectives.adapters import xgb as oxgb
 XGB_PARAMS = {"base_score": 0.0, "disable_default_eval_metric": 1, "max_depth": 3, "eta": 0.3}
 LGB_PARAMS = {"num_leaves": 8, "learning_rate": 0.3, "verbosity": -1, "metric": "None", "min_data_in_leaf": 5}
 
-REPLAY = """
-import sys
-import numpy as np
-model, data, library = sys.argv[1:]
-X, y, w = (np.load(data)[name] for name in ("X", "y", "w"))
-if library == "xgboost":
-    import xgboost
-    from ordinal_objectives.adapters import xgb as adapter
-    booster = xgboost.Booster(model_file=model)
-    rows = xgboost.DMatrix(X)
-    total = booster.num_boosted_rounds()
-    score = lambda t: booster.predict(rows, output_margin=True, iteration_range=(0, t))
-else:
-    from ordinal_objectives.adapters import lgbm as adapter
-    booster = adapter.load_model(model)
-    total = booster.current_iteration()
-    score = lambda t: booster.predict(X, raw_score=True, num_iteration=t)
-record = adapter.threshold_record(booster)
-loss = record.ordinal_loss()
-assert record.n_iterations >= total > 0, (record.n_iterations, total)
-checked = 0
-for t in range(total + 1):
-    f = np.zeros(len(y)) if t == 0 else score(t).astype(float)
-    replayed = np.average(loss.value(f, y, record.at(t)), weights=w)
-    recorded = record.training_loss[t]
-    if np.isnan(recorded):
-        assert t == total, t
-        continue
-    assert abs(replayed / recorded - 1) < 1e-6, (t, replayed, recorded)
-    checked += 1
-print(checked)
-"""
 
+@pytest.fixture(scope="module")
+def replay():
+    """Return replay(model, X, y, w, library) -> rounds compared, in a process that never saw a training."""
+    worker = subprocess.Popen(
+        [sys.executable, "-W", "error", str(Path(__file__).with_name("replay_worker.py"))],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=Path(__file__).parent,
+    )
 
-def replay(model: Path, X, y, w, library: str) -> int:
-    """Replay in a fresh process; return how many rounds were compared."""
-    data = model.with_suffix(".npz")
-    np.savez(data, X=X, y=y, w=w)
-    command = [sys.executable, "-W", "error", "-c", REPLAY, str(model), str(data), library]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=model.parent)
-    assert done.returncode == 0, done.stderr
-    return int(done.stdout)
+    def run(model: Path, X, y, w, library: str) -> int:
+        data = model.with_suffix(".npz")
+        np.savez(data, X=X, y=y, w=w)
+        worker.stdin.write(f"{json.dumps([str(model), str(data), library])}\n")
+        worker.stdin.flush()
+        answer = json.loads(worker.stdout.readline())
+        assert "error" not in answer, answer
+        return answer["compared"]
+
+    yield run
+    worker.stdin.close()
+    assert worker.wait(timeout=60) == 0
+    worker.stdout.close()
 
 
 @pytest.fixture
@@ -81,7 +65,7 @@ CASES = pytest.mark.parametrize(
 
 @CASES
 @pytest.mark.parametrize("with_callback", [True, False])
-def test_xgboost(rows, tmp_path, loss, hessian, update, with_callback):
+def test_xgboost(rows, replay, tmp_path, loss, hessian, update, with_callback):
     X, y, w = rows
     dtrain = xgboost.DMatrix(X, y, weight=w)
     objective = oxgb.OrdinalObjective(5, loss=loss, hessian=hessian, threshold_update=update)
@@ -95,7 +79,7 @@ def test_xgboost(rows, tmp_path, loss, hessian, update, with_callback):
 
 @CASES
 @pytest.mark.parametrize("with_callback", [True, False])
-def test_lightgbm(rows, tmp_path, loss, hessian, update, with_callback):
+def test_lightgbm(rows, replay, tmp_path, loss, hessian, update, with_callback):
     X, y, w = rows
     objective = olgbm.OrdinalObjective(5, loss=loss, hessian=hessian, threshold_update=update)
     callbacks = [objective.callback] if with_callback else []
@@ -107,7 +91,7 @@ def test_lightgbm(rows, tmp_path, loss, hessian, update, with_callback):
     assert replay(tmp_path / "model.txt", X, y, w, "lightgbm") == 26
 
 
-def test_xgboost_without_last_step(rows, tmp_path):
+def test_xgboost_without_last_step(rows, replay, tmp_path):
     X, y, w = rows
     dtrain = xgboost.DMatrix(X, y, weight=w)
     objective = oxgb.OrdinalObjective(5)
@@ -118,7 +102,7 @@ def test_xgboost_without_last_step(rows, tmp_path):
 
 
 @pytest.mark.parametrize("save_best", [True, False])
-def test_xgboost_early_stopping(rows, ordinal_data, tmp_path, save_best):
+def test_xgboost_early_stopping(rows, replay, ordinal_data, tmp_path, save_best):
     X, y, w = rows
     dtrain, dvalid = xgboost.DMatrix(X, y, weight=w), xgboost.DMatrix(*ordinal_data(300, seed=7))
     objective = oxgb.OrdinalObjective(5, hessian="exact")
@@ -146,7 +130,7 @@ def test_xgboost_early_stopping(rows, ordinal_data, tmp_path, save_best):
     np.testing.assert_allclose(oxgb.predict_proba(booster, dvalid), expected, rtol=1e-12)
 
 
-def test_lightgbm_early_stopping_and_truncation(rows, ordinal_data, tmp_path):
+def test_lightgbm_early_stopping_and_truncation(rows, replay, ordinal_data, tmp_path):
     X, y, w = rows
     Xv, yv = ordinal_data(300, seed=7)
     train = lightgbm.Dataset(X, y, weight=w)
@@ -167,7 +151,7 @@ def test_lightgbm_early_stopping_and_truncation(rows, ordinal_data, tmp_path):
     np.testing.assert_allclose(olgbm.predict_proba(loaded, Xv), olgbm.predict_proba(booster, Xv), rtol=1e-12)
 
 
-def test_xgboost_truncation(rows, tmp_path):
+def test_xgboost_truncation(rows, replay, tmp_path):
     X, y, w = rows
     dtrain = xgboost.DMatrix(X, y, weight=w)
     objective = oxgb.OrdinalObjective(5)
@@ -181,7 +165,7 @@ def test_xgboost_truncation(rows, tmp_path):
 
 @pytest.mark.parametrize("update", ["newton", "fixed"])
 @pytest.mark.parametrize("with_callback", [True, False])
-def test_xgboost_continuation_is_an_uninterrupted_run(rows, tmp_path, update, with_callback):
+def test_xgboost_continuation_is_an_uninterrupted_run(rows, replay, tmp_path, update, with_callback):
     X, y, w = rows
     dtrain = xgboost.DMatrix(X, y, weight=w)
 
@@ -206,7 +190,7 @@ def test_xgboost_continuation_is_an_uninterrupted_run(rows, tmp_path, update, wi
 
 @pytest.mark.parametrize("update", ["newton", "fixed"])
 @pytest.mark.parametrize("with_callback", [True, False])
-def test_lightgbm_continuation_is_an_uninterrupted_run(rows, tmp_path, update, with_callback):
+def test_lightgbm_continuation_is_an_uninterrupted_run(rows, replay, tmp_path, update, with_callback):
     X, y, w = rows
 
     def train(n_rounds, model=None, **options):
