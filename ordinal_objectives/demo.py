@@ -17,6 +17,7 @@ from sklearn.datasets import load_diabetes
 from sklearn.model_selection import train_test_split
 
 from ordinal_objectives import metrics
+from ordinal_objectives.estimator import OrdinalClassifier
 from ordinal_objectives.labels import OrderedLabels
 
 # The same for every model: shallow trees, small steps, early stopping on rows held out of the training part.
@@ -135,7 +136,7 @@ def _xgboost_models(split: Split, rounds: int) -> Iterator[Result]:
     for name, model in kinds:
         with _progress(name, rounds) as tick:
             model.set_params(callbacks=[Tick(tick)])
-            yield _fit(name, model, split, {"verbose": False}, lambda m: int(getattr(m, "best_iteration", 0)) + 1)
+            yield _fit(name, model, split, {"eval_set": [(split.X[1], split.y[1])], "verbose": False})
             model.set_params(callbacks=None)
 
 
@@ -162,13 +163,16 @@ def _lightgbm_models(split: Split, rounds: int) -> Iterator[Result]:
     for name, model in kinds:
         with _progress(name, rounds) as tick:
             callbacks = [lightgbm.early_stopping(_PATIENCE, verbose=False), lambda env, tick=tick: tick()]
-            yield _fit(name, model, split, {"callbacks": callbacks}, lambda m: int(m.best_iteration_))
+            held_out = {"eval_X": split.X[1], "eval_y": split.y[1]}
+            if isinstance(model, LGBMOrdinalClassifier):
+                held_out = {"eval_set": [(split.X[1], split.y[1])]}
+            yield _fit(name, model, split, {"callbacks": callbacks, **held_out})
 
 
-def _fit(name: str, model: Any, split: Split, options: dict[str, Any], rounds_of: Callable[[Any], int]) -> Result:
-    (X, X_stop, X_test), (y, y_stop, _) = split.X, split.y
+def _fit(name: str, model: Any, split: Split, options: dict[str, Any]) -> Result:
+    (X, _, X_test), (y, _, _) = split.X, split.y
     start = time.perf_counter()
-    model.fit(X, y, eval_set=[(X_stop, y_stop)], **options)
+    model.fit(X, y, **options)
     seconds = time.perf_counter() - start
     if hasattr(model, "predict_proba"):
         proba = model.predict_proba(X_test)
@@ -176,7 +180,11 @@ def _fit(name: str, model: Any, split: Split, options: dict[str, Any], rounds_of
     else:
         predicted = np.clip(np.rint(model.predict(X_test)), 0, split.n_classes - 1).astype(int)
         proba = _point_mass(predicted, split.n_classes)
-    return Result(name, proba, predicted, seconds, rounds_of(model), model)
+    # Both libraries keep the best iteration; XGBoost counts it from 0.
+    rounds = int(model.best_iteration + 1 if hasattr(model, "best_iteration") else model.best_iteration_)
+    if isinstance(model, OrdinalClassifier):
+        rounds = model.n_iter_
+    return Result(name, proba, predicted, seconds, rounds, model)
 
 
 def table(results: list[Result], y: NDArray[Any]) -> str:
