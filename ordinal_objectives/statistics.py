@@ -121,7 +121,7 @@ class RowStatistics:
         raw = self._check_scores(raw_prediction)
         n_columns = self.n_classes - 1
         cross = np.empty((self.y.shape[0] if want_cross else 0, n_columns), self._gradient.dtype)
-        common: tuple[Any, ...] = (
+        common = (
             raw,
             self.y,
             theta,
@@ -134,7 +134,7 @@ class RowStatistics:
         majorized = hessian == "majorized"
         threads = effective_n_threads(self.n_threads)
         link_code = _LINK_CODES[self.loss.link.name]
-        kernel = _core.logit_statistics if self._lanes else _core.link_statistics
+        kernel: Any = _core.logit_statistics if self._lanes else _core.link_statistics
         sums = kernel(*common, loss_code, link_code, majorized, want_loss, _LIMITS[self._dtype], threads)
         return self._result(sums, cross)
 
