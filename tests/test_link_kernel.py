@@ -68,6 +68,19 @@ def test_beyond_the_range_is_counted_and_finite(loss, link, precision):
 
 
 @each
+def test_a_far_threshold_on_the_right_side_costs_nothing(loss, link):
+    # Thresholds 300 apart: beyond every limit of float32, and still the loss of a label between them.
+    thresholds, f = np.array([-150.0, -149.0, 150.0]), np.array([-150.0, -149.5, 0.0, 149.0, 151.0])
+    y, loss = np.array([0, 1, 2, 2, 3]), get_loss(loss, link)
+    reference = loss.round_statistics(f, y, thresholds, hessian="exact")
+    single = RowStatistics(loss, y, 4, precision="float64")
+    np.testing.assert_allclose(single(f, thresholds, "exact").gradient, reference.gradient, rtol=1e-12, atol=1e-15)
+    if link != "logit":
+        single = RowStatistics(loss, y, 4, precision="float32")
+        np.testing.assert_allclose(single(f, thresholds, "exact").gradient, reference.gradient, rtol=1e-6, atol=1e-15)
+
+
+@each
 @pytest.mark.parametrize("score", [np.nan, np.inf, -np.inf])
 def test_scores_that_are_no_numbers_are_refused(loss, link, score):
     for y in ([0, 1, 2], [1, 0, 2], [2, 1, 0]):

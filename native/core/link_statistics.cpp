@@ -12,32 +12,30 @@ namespace {
 
 constexpr std::int64_t kChunk = 4096;
 
-// The scores for which no distance to a threshold is beyond the limit.
-struct Range {
-    double low, high;
-    bool clip;  // whether scores are held inside; if not, the link holds each distance at its own limit
-
-    bool beyond(double f) const { return f < low || f > high; }
-};
-
-template <class L>
-Range range_of(const LinkRound& round) {
-    const double* end = round.thresholds + round.n_thresholds;
-    const bool clip = L::kLimit != kNoLimit && round.limit < L::kLimit;
-    const double limit = clip ? round.limit : L::kLimit;
-    return {*std::max_element(round.thresholds, end) - limit,
-            *std::min_element(round.thresholds, end) + limit, clip};
-}
-
-inline double raw_score(const LinkRound& round, std::int64_t i) {
-    return round.raw64 ? round.raw64[i] : round.raw32[i];
-}
-
-inline double score(const LinkRound& round, const Range& range, std::int64_t i) {
-    const double f = raw_score(round, i);
+inline double score(const LinkRound& round, std::int64_t i) {
+    const double f = round.raw64 ? round.raw64[i] : round.raw32[i];
     // An infinite score must reach the sums as NaN, where Python looks for it.
-    if (!std::isfinite(f)) return std::numeric_limits<double>::quiet_NaN();
-    return range.clip ? std::max(range.low, std::min(range.high, f)) : f;
+    return std::isfinite(f) ? f : std::numeric_limits<double>::quiet_NaN();
+}
+
+// Where terms grow like exp, the largest distance between a score and a threshold on its wrong side.
+template <class L>
+double limit_of(const LinkRound& round) {
+    return L::kLimit == kNoLimit ? kNoLimit : std::min(round.limit, L::kLimit);
+}
+
+// Rows with a threshold farther away than the limit.
+template <class L>
+std::int64_t count_clipped(const LinkRound& round, std::int64_t begin, std::int64_t n) {
+    const auto ends = std::minmax_element(round.thresholds, round.thresholds + round.n_thresholds);
+    const double low = *ends.second - limit_of<L>(round);
+    const double high = *ends.first + limit_of<L>(round);
+    std::int64_t count = 0;
+    for (std::int64_t i = begin; i < begin + n; ++i) {
+        const double f = score(round, i);
+        count += f < low || f > high;
+    }
+    return count;
 }
 
 inline double weight(const LinkRound& round, std::int64_t i) { return round.weight ? round.weight[i] : 1.0; }
@@ -58,11 +56,11 @@ double majorized_or(double exact, double x) {
 
 // All-threshold and immediate-threshold: a sum over thresholds, each on one side of the label.
 template <class L, bool kMajorized, bool kValue>
-void threshold_sum_rows(const LinkRound& round, const Range& range, std::int64_t begin, std::int64_t n,
-                        BlockSums& sums) {
+void threshold_sum_rows(const LinkRound& round, std::int64_t begin, std::int64_t n, BlockSums& sums) {
     const bool all = round.loss == Loss::all_threshold;
+    const double limit = limit_of<L>(round);
     for (std::int64_t i = begin; i < begin + n; ++i) {
-        const double f = score(round, range, i);
+        const double f = score(round, i);
         const double w = weight(round, i);
         const int y = round.y[i];
         const int first = all ? 0 : std::max(y - 1, 0);
@@ -72,8 +70,10 @@ void threshold_sum_rows(const LinkRound& round, const Range& range, std::int64_t
         double gradient = 0.0;
         double hessian = 0.0;
         for (int k = first; k < last; ++k) {
-            const double x = round.thresholds[k] - f;
-            const PairTerms pair = y > k ? upper<L, kValue>(x) : L::template lower<kValue>(x);
+            const bool above = y > k;
+            const double distance = round.thresholds[k] - f;
+            const double x = above ? std::min(distance, limit) : std::max(distance, -limit);
+            const PairTerms pair = above ? upper<L, kValue>(x) : L::template lower<kValue>(x);
             const double bend = majorized_or<L, kMajorized>(pair.bend, x);
             const double curvature = kMajorized ? bend : floored<L>(bend, sums);
             gradient -= pair.slope;
@@ -107,12 +107,14 @@ IntervalTerms between(const double* thresholds, int n_thresholds, int y, double 
 
 // Cumulative link. The majorised curvature replaces that of the two sides and leaves the gap term exact.
 template <class L, bool kMajorized, bool kValue>
-void cumulative_link_rows(const LinkRound& round, const Range& range, std::int64_t begin, std::int64_t n,
-                          BlockSums& sums) {
+void cumulative_link_rows(const LinkRound& round, std::int64_t begin, std::int64_t n, BlockSums& sums) {
+    const double limit = limit_of<L>(round);
     for (std::int64_t i = begin; i < begin + n; ++i) {
-        const double f = score(round, range, i);
         const double w = weight(round, i);
         const int y = round.y[i];
+        double f = score(round, i);
+        if (y > 0) f = std::max(f, round.thresholds[y - 1] - limit);
+        if (y < round.n_thresholds) f = std::min(f, round.thresholds[y] + limit);
         const IntervalTerms terms = between<L, kValue>(round.thresholds, round.n_thresholds, y, f);
         double hessian = 0.0;
         const auto add_side = [&](int k, double slope, double shift) {
@@ -138,15 +140,13 @@ void cumulative_link_rows(const LinkRound& round, const Range& range, std::int64
 
 template <class L, bool kMajorized, bool kValue>
 RoundSums run(const LinkRound& round, std::int64_t n_rows, int n_threads) {
-    const Range range = range_of<L>(round);
     return sum_chunks(n_rows, kChunk, round.n_thresholds, n_threads,
                       [&](std::int64_t begin, std::int64_t n, BlockSums& sums) {
                           if (round.loss == Loss::cumulative_link)
-                              cumulative_link_rows<L, kMajorized, kValue>(round, range, begin, n, sums);
+                              cumulative_link_rows<L, kMajorized, kValue>(round, begin, n, sums);
                           else
-                              threshold_sum_rows<L, kMajorized, kValue>(round, range, begin, n, sums);
-                          for (std::int64_t i = begin; i < begin + n; ++i)
-                              sums.n_clipped += range.beyond(raw_score(round, i));
+                              threshold_sum_rows<L, kMajorized, kValue>(round, begin, n, sums);
+                          sums.n_clipped += count_clipped<L>(round, begin, n);
                       });
 }
 
