@@ -22,7 +22,7 @@ struct Round {
     Link link = Link::logit;
     bool majorized = true;
     bool want_loss = false;
-    double limit = 700.0;  // link kernels: terms that grow like exp(|theta_k - f|) stop growing here
+    double limit = 700.0;        // link kernels: terms that grow like exp(|theta_k - f|) stop growing here
     Output* gradient = nullptr;  // (n,)
     Output* hessian = nullptr;   // (n,)
     Output* cross = nullptr;     // (n, n_thresholds) row-major, or null
