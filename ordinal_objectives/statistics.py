@@ -11,12 +11,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives import _core
+from ordinal_objectives.links import Cloglog
 from ordinal_objectives.losses import OrdinalLoss, RoundStatistics
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.validation import check_codes, check_sample_weight, check_thresholds
 
 _LOSS_CODES = {"all_threshold": 0, "cumulative_link": 1, "immediate_threshold": 2}
 _LINK_CODES = {"logit": 0, "probit": 1, "cloglog": 2, "loglog": 3, "cauchit": 4}
+# Distances |theta_k - f| beyond which terms that grow like exp would leave the range of the output.
+_LIMITS: dict[type, float] = {np.float32: 80.0, np.float64: Cloglog.argument_limit}
 
 
 class RowStatistics:
@@ -114,6 +117,7 @@ class RowStatistics:
         """
         self.loss.check_hessian(hessian)
         theta = check_thresholds(thresholds, self.n_classes, ordered=self.loss.ordered)
+        self.loss.check_gaps(theta, self.class_weights)
         raw = self._check_scores(raw_prediction)
         n_columns = self.n_classes - 1
         cross = np.empty((self.y.shape[0] if want_cross else 0, n_columns), self._gradient.dtype)
@@ -129,17 +133,15 @@ class RowStatistics:
         loss_code = _LOSS_CODES[self.loss.name]
         majorized = hessian == "majorized"
         threads = effective_n_threads(self.n_threads)
-        if self._lanes:
-            sums = _core.logit_statistics(*common, loss_code, majorized, want_loss, threads)
-        else:
-            link_code = _LINK_CODES[self.loss.link.name]
-            sums = _core.link_statistics(*common, loss_code, link_code, majorized, want_loss, threads)
+        link_code = _LINK_CODES[self.loss.link.name]
+        kernel: Any = _core.logit_statistics if self._lanes else _core.link_statistics
+        sums = kernel(*common, loss_code, link_code, majorized, want_loss, _LIMITS[self._dtype], threads)
         return self._result(sums, cross)
 
     def _check_scores(self, raw_prediction: ArrayLike) -> NDArray[Any]:
         raw = np.asarray(raw_prediction)
-        if raw.dtype not in (np.float32, np.float64) or not self._lanes:
-            raw = raw.astype(np.float64, copy=False)
+        if raw.dtype not in (np.float32, np.float64):
+            raw = raw.astype(np.float64)
         if raw.shape != self.y.shape:
             raise ValueError(f"raw_prediction must have shape {self.y.shape}, one score a row; got {raw.shape}")
         return np.ascontiguousarray(raw)

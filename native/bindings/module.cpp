@@ -35,12 +35,14 @@ nb::dict as_dict(const ordinal::RoundSums& sums) {
     return result;
 }
 
-template <class Raw>
-nb::dict logit_statistics(Vector<Raw> raw, Vector<std::int32_t> y, Vector<double> thresholds,
-                          std::optional<Vector<float>> weight, Output<float> gradient, Output<float> hessian,
-                          std::optional<OutputMatrix<float>> cross, int loss, bool majorized, bool want_loss,
-                          int n_threads) {
-    ordinal::LogitRound round;
+template <class Raw, class Real>
+ordinal::Round<Real, Real> make_round(const Vector<Raw>& raw, const Vector<std::int32_t>& y,
+                                      const Vector<double>& thresholds,
+                                      const std::optional<Vector<Real>>& weight, const Output<Real>& gradient,
+                                      const Output<Real>& hessian,
+                                      const std::optional<OutputMatrix<Real>>& cross, int loss, int link,
+                                      bool majorized, bool want_loss, double limit) {
+    ordinal::Round<Real, Real> round;
     if constexpr (sizeof(Raw) == sizeof(float))
         round.raw32 = raw.data();
     else
@@ -50,16 +52,33 @@ nb::dict logit_statistics(Vector<Raw> raw, Vector<std::int32_t> y, Vector<double
     round.thresholds = thresholds.data();
     round.n_thresholds = static_cast<int>(thresholds.size());
     round.loss = static_cast<ordinal::Loss>(loss);
+    round.link = static_cast<ordinal::Link>(link);
     round.majorized = majorized;
     round.want_loss = want_loss;
+    round.limit = limit;
     round.gradient = gradient.data();
     round.hessian = hessian.data();
     round.cross = cross ? cross->data() : nullptr;
+    return round;
+}
+
+// float32 outputs: the vector lanes of the logit link. float64 outputs: any link, in double precision.
+template <class Raw, class Real>
+nb::dict statistics(Vector<Raw> raw, Vector<std::int32_t> y, Vector<double> thresholds,
+                    std::optional<Vector<Real>> weight, Output<Real> gradient, Output<Real> hessian,
+                    std::optional<OutputMatrix<Real>> cross, int loss, int link, bool majorized,
+                    bool want_loss, double limit, int n_threads) {
+    const auto round = make_round<Raw, Real>(raw, y, thresholds, weight, gradient, hessian, cross, loss, link,
+                                             majorized, want_loss, limit);
+    const auto n_rows = static_cast<std::int64_t>(raw.size());
     ordinal::RoundSums sums;
     {
         // Only pointers into arrays that the caller's frame keeps alive are used from here on.
         nb::gil_scoped_release release;
-        sums = ordinal::logit_statistics(round, static_cast<std::int64_t>(raw.size()), n_threads);
+        if constexpr (sizeof(Real) == sizeof(float))
+            sums = ordinal::logit_statistics(round, n_rows, n_threads);
+        else
+            sums = ordinal::link_statistics(round, n_rows, n_threads);
     }
     return as_dict(sums);
 }
@@ -77,18 +96,21 @@ std::vector<std::string> supported_instruction_sets() {
 
 NB_MODULE(_core, m) {
     m.doc() = "Native kernels of ordinal_objectives; call them through ordinal_objectives.statistics.";
-    const auto arguments = [&](auto function) {
-        m.def("logit_statistics", function, "raw_prediction"_a.noconvert(), "y"_a.noconvert(),
-              "thresholds"_a.noconvert(), "sample_weight"_a.noconvert().none(), "gradient"_a.noconvert(),
-              "hessian"_a.noconvert(), "cross"_a.noconvert().none(), "loss"_a, "majorized"_a, "want_loss"_a,
+    const auto define = [&](const char* name, auto function) {
+        m.def(name, function, "raw_prediction"_a.noconvert(), "y"_a.noconvert(), "thresholds"_a.noconvert(),
+              "sample_weight"_a.noconvert().none(), "gradient"_a.noconvert(), "hessian"_a.noconvert(),
+              "cross"_a.noconvert().none(), "loss"_a, "link"_a, "majorized"_a, "want_loss"_a, "limit"_a,
               "n_threads"_a);
     };
-    arguments(&logit_statistics<float>);
-    arguments(&logit_statistics<double>);
+    define("logit_statistics", &statistics<float, float>);
+    define("logit_statistics", &statistics<double, float>);
+    define("link_statistics", &statistics<float, double>);
+    define("link_statistics", &statistics<double, double>);
     m.def("thread_limit", [] { return ordinal::thread_limit().load(); });
     m.def("set_thread_limit", [](int limit) { ordinal::thread_limit().store(limit); }, "limit"_a);
     m.def("instruction_set", [] { return std::string(ordinal::active_instruction_set().name); });
     m.def("instruction_sets", &supported_instruction_sets);
-    m.def("select_instruction_set",
-          [](const std::string& name) { return ordinal::select_instruction_set(name.c_str()); }, "name"_a);
+    m.def(
+        "select_instruction_set",
+        [](const std::string& name) { return ordinal::select_instruction_set(name.c_str()); }, "name"_a);
 }

@@ -22,6 +22,7 @@ struct Round {
     Link link = Link::logit;
     bool majorized = true;
     bool want_loss = false;
+    double limit = 700.0;        // link kernels: terms that grow like exp(|theta_k - f|) stop growing here
     Output* gradient = nullptr;  // (n,)
     Output* hessian = nullptr;   // (n,)
     Output* cross = nullptr;     // (n, n_thresholds) row-major, or null
@@ -38,5 +39,6 @@ struct BlockSums {
 };
 
 using LogitRound = Round<float, float>;
+using LinkRound = Round<double, double>;
 
 }  // namespace ordinal

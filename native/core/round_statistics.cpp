@@ -4,43 +4,13 @@
 #include <cmath>
 
 #include "dispatch.hpp"
-#include "parallel.hpp"
+#include "sum_chunks.hpp"
 
 namespace ordinal {
 namespace {
 
 // Rows whose sums are kept apart until the end: a multiple of kLaneBlock, large enough to share out.
 constexpr std::int64_t kChunk = 16 * kLaneBlock;
-
-// Runs fill(begin, n, sums) over chunks of rows and adds the chunks up in order.
-template <class Fill>
-RoundSums sum_chunks(std::int64_t n_rows, int n_thresholds, int n_threads, const Fill& fill) {
-    const std::int64_t n_chunks = (n_rows + kChunk - 1) / kChunk;
-    const std::size_t width = static_cast<std::size_t>(n_thresholds);
-    std::vector<double> arrays(static_cast<std::size_t>(n_chunks) * 3 * width, 0.0);
-    std::vector<BlockSums> chunks(static_cast<std::size_t>(n_chunks));
-    parallel_blocks(n_chunks, n_threads, [&](std::int64_t c) {
-        double* u = arrays.data() + static_cast<std::size_t>(c) * 3 * width;
-        BlockSums sums{u, u + width, u + 2 * width, 0.0, 0, 0};
-        fill(c * kChunk, std::min(kChunk, n_rows - c * kChunk), sums);
-        chunks[static_cast<std::size_t>(c)] = sums;
-    });
-    RoundSums total;
-    total.threshold_gradient.assign(width, 0.0);
-    total.threshold_hessian.assign(width, 0.0);
-    total.threshold_hessian_off.assign(width - 1, 0.0);
-    for (const BlockSums& sums : chunks) {
-        for (std::size_t k = 0; k < width; ++k) {
-            total.threshold_gradient[k] += sums.threshold_gradient[k];
-            total.threshold_hessian[k] += sums.threshold_hessian[k];
-            if (k + 1 < width) total.threshold_hessian_off[k] += sums.threshold_hessian_off[k];
-        }
-        total.loss += sums.loss;
-        total.n_clipped += sums.n_clipped;
-        total.n_floored += sums.n_floored;
-    }
-    return total;
-}
 
 // Cumulative link with logit = immediate threshold - log(1 - exp(-(theta_y - theta_{y-1}))): the last term
 // depends on the weight of each inner class alone.
@@ -83,11 +53,11 @@ RoundSums logit_statistics(const LogitRound& round, std::int64_t n_rows, int n_t
     constants.theta = theta.data();
     constants.scale = scale.data();
     const LogitBlock block = active_instruction_set().logit_block;
-    RoundSums total =
-        sum_chunks(n_rows, width, n_threads, [&](std::int64_t begin, std::int64_t n, BlockSums& sums) {
+    RoundSums total = sum_chunks(
+        n_rows, kChunk, width, n_threads, [&](std::int64_t begin, std::int64_t n, BlockSums& sums) {
             for (std::int64_t at = 0; at < n; at += kLaneBlock)
-                block(round, constants, begin + at, static_cast<int>(std::min<std::int64_t>(kLaneBlock, n - at)),
-                      sums);
+                block(round, constants, begin + at,
+                      static_cast<int>(std::min<std::int64_t>(kLaneBlock, n - at)), sums);
         });
     if (round.loss == Loss::cumulative_link) add_gap_terms(round, n_rows, total);
     return total;

@@ -29,7 +29,9 @@ class OrdinalLoss(ABC):
     name : str
     link : Link
     ordered : bool
-        Whether the thresholds must increase for the class probabilities to exist.
+        Whether the thresholds must not decrease, for the class probabilities to exist.
+    strictly_ordered : bool
+        Whether a class that has rows must lie between different thresholds, for its loss to be finite.
 
     Notes
     -----
@@ -40,6 +42,7 @@ class OrdinalLoss(ABC):
 
     name: ClassVar[str]
     ordered: ClassVar[bool]
+    strictly_ordered: ClassVar[bool] = False
 
     def __init__(self, link: str | Link = "logit") -> None:
         self.link = get_link(link)
@@ -88,6 +91,27 @@ class OrdinalLoss(ABC):
             raise ValueError(
                 f"hessian={hessian!r} does not exist for loss {self.name!r} with link {self.link.name!r}; "
                 f"allowed: hessian='exact', or one of the links {links}"
+            )
+
+    def check_gaps(self, thresholds: FloatArray, class_weights: FloatArray) -> None:
+        """Raise if a strictly ordered loss has rows of a class that finds no room between its thresholds.
+
+        Parameters
+        ----------
+        thresholds : ndarray of shape (n_classes - 1,)
+        class_weights : ndarray of shape (n_classes,)
+            Weight, or number, of the rows of each class.
+
+        Raises
+        ------
+        ValueError
+            Naming the class.
+        """
+        crowded = 1 + np.flatnonzero((np.diff(thresholds) <= 0) & (class_weights[1:-1] > 0))
+        if self.strictly_ordered and crowded.size:
+            raise ValueError(
+                f"thresholds must increase strictly around every class that has rows for loss {self.name!r}; "
+                f"got {thresholds.tolist()} with rows of class {crowded[0]}"
             )
 
     def row_derivatives(self, raw_prediction: ArrayLike, y: ArrayLike, thresholds: ArrayLike) -> RowDerivatives:

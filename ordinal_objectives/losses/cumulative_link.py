@@ -33,6 +33,7 @@ class CumulativeLink(OrdinalLoss):
 
     name = "cumulative_link"
     ordered = True
+    strictly_ordered = True
 
     def _row_derivatives(self, f: FloatArray, y: CodeArray, thresholds: FloatArray) -> RowDerivatives:
         terms = self._interval(f, y, thresholds)
@@ -50,13 +51,8 @@ class CumulativeLink(OrdinalLoss):
         return RowDerivatives(terms.value, -terms.d_shift, threshold_gradient, curvature, curvature_next, cross)
 
     def _interval(self, f: FloatArray, y: CodeArray, thresholds: FloatArray) -> IntervalTerms:
+        self.check_gaps(thresholds, np.bincount(y, minlength=len(thresholds) + 1).astype(np.float64))
         ends = np.concatenate([[-np.inf], thresholds, [np.inf]])
-        empty = ends[y + 1] <= ends[y]
-        if empty.any():
-            raise ValueError(
-                f"thresholds must increase strictly around every class that has rows for loss {self.name!r}; "
-                f"got {thresholds.tolist()} with rows of class {y[empty][0]}"
-            )
         lower, upper = ends[y] - f, ends[y + 1] - f
         # Far from the score, a narrow gap can round to nothing although the thresholds differ.
         return self.link.interval(lower, np.maximum(upper, np.nextafter(lower, np.inf)))

@@ -74,7 +74,8 @@ class RoundStatistics:
     n_floored : int
         Curvatures that were raised to the link's `curvature_floor`.
     n_clipped : int
-        Rows with |f_i - theta_k| beyond the link's `argument_limit` for some k.
+        Rows with |f_i - theta_k| beyond the link's `argument_limit` for some k. The float32 kernels hold the
+        logit, cloglog and loglog at 80 instead.
     """
 
     gradient: FloatArray

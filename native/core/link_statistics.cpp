@@ -1,0 +1,182 @@
+// One row after the other, in float64, for every loss and link.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "link_kernel.hpp"
+#include "round_statistics.hpp"
+#include "sum_chunks.hpp"
+
+namespace ordinal {
+namespace {
+
+constexpr std::int64_t kChunk = 4096;
+
+inline double score(const LinkRound& round, std::int64_t i) {
+    const double f = round.raw64 ? round.raw64[i] : round.raw32[i];
+    // An infinite score must reach the sums as NaN, where Python looks for it.
+    return std::isfinite(f) ? f : std::numeric_limits<double>::quiet_NaN();
+}
+
+// Where terms grow like exp, the largest distance between a score and a threshold on its wrong side.
+template <class L>
+double limit_of(const LinkRound& round) {
+    return L::kLimit == kNoLimit ? kNoLimit : std::min(round.limit, L::kLimit);
+}
+
+// Rows with a threshold farther away than the limit.
+template <class L>
+std::int64_t count_clipped(const LinkRound& round, std::int64_t begin, std::int64_t n) {
+    const auto ends = std::minmax_element(round.thresholds, round.thresholds + round.n_thresholds);
+    const double low = *ends.second - limit_of<L>(round);
+    const double high = *ends.first + limit_of<L>(round);
+    std::int64_t count = 0;
+    for (std::int64_t i = begin; i < begin + n; ++i) {
+        const double f = score(round, i);
+        count += f < low || f > high;
+    }
+    return count;
+}
+
+inline double weight(const LinkRound& round, std::int64_t i) { return round.weight ? round.weight[i] : 1.0; }
+
+// Raises a curvature to the link's floor, and counts it.
+template <class L>
+double floored(double curvature, BlockSums& sums) {
+    if (L::kFloor == 0.0 || !(curvature < L::kFloor)) return curvature;
+    ++sums.n_floored;
+    return L::kFloor;
+}
+
+template <class L, bool kMajorized>
+double majorized_or(double exact, double x) {
+    if constexpr (kMajorized) return L::sharp_curvature(x);
+    return exact;
+}
+
+// All-threshold and immediate-threshold: a sum over thresholds, each on one side of the label.
+template <class L, bool kMajorized, bool kValue>
+void threshold_sum_rows(const LinkRound& round, std::int64_t begin, std::int64_t n, BlockSums& sums) {
+    const bool all = round.loss == Loss::all_threshold;
+    const double limit = limit_of<L>(round);
+    for (std::int64_t i = begin; i < begin + n; ++i) {
+        const double f = score(round, i);
+        const double w = weight(round, i);
+        const int y = round.y[i];
+        const int first = all ? 0 : std::max(y - 1, 0);
+        const int last = all ? round.n_thresholds : std::min(y + 1, round.n_thresholds);
+        double* cross = round.cross ? round.cross + i * round.n_thresholds : nullptr;
+        if (cross) std::fill(cross, cross + round.n_thresholds, 0.0);
+        double gradient = 0.0;
+        double hessian = 0.0;
+        for (int k = first; k < last; ++k) {
+            const bool above = y > k;
+            const double distance = round.thresholds[k] - f;
+            const double x = above ? std::min(distance, limit) : std::max(distance, -limit);
+            const PairTerms pair = above ? upper<L, kValue>(x) : L::template lower<kValue>(x);
+            const double bend = majorized_or<L, kMajorized>(pair.bend, x);
+            const double curvature = kMajorized ? bend : floored<L>(bend, sums);
+            gradient -= pair.slope;
+            hessian += curvature;
+            sums.threshold_gradient[k] += w * pair.slope;
+            sums.threshold_hessian[k] += w * curvature;
+            if (kValue) sums.loss += w * pair.value;
+            if (cross) cross[k] = -w * pair.bend;
+        }
+        round.gradient[i] = w * gradient;
+        round.hessian[i] = w * hessian;
+    }
+}
+
+// Between the thresholds on both sides of the label; beyond the last one there is one side.
+template <class L, bool kValue>
+IntervalTerms between(const double* thresholds, int n_thresholds, int y, double f) {
+    if (y == 0) {
+        const PairTerms pair = L::template lower<kValue>(thresholds[0] - f);
+        return {pair.value, 0.0, pair.slope, pair.slope, 0.0, pair.bend};
+    }
+    const double a = thresholds[y - 1] - f;
+    if (y == n_thresholds) {
+        const PairTerms pair = upper<L, kValue>(a);
+        return {pair.value, pair.slope, 0.0, pair.slope, pair.bend, 0.0};
+    }
+    // Far from the score, a narrow gap can round to nothing although the thresholds differ.
+    const double above_a = std::nextafter(a, std::numeric_limits<double>::infinity());
+    return L::template interval<kValue>(a, std::max(thresholds[y] - f, above_a));
+}
+
+// Cumulative link. The majorised curvature replaces that of the two sides and leaves the gap term exact.
+template <class L, bool kMajorized, bool kValue>
+void cumulative_link_rows(const LinkRound& round, std::int64_t begin, std::int64_t n, BlockSums& sums) {
+    const double limit = limit_of<L>(round);
+    for (std::int64_t i = begin; i < begin + n; ++i) {
+        const double w = weight(round, i);
+        const int y = round.y[i];
+        double f = score(round, i);
+        if (y > 0) f = std::max(f, round.thresholds[y - 1] - limit);
+        if (y < round.n_thresholds) f = std::min(f, round.thresholds[y] + limit);
+        const IntervalTerms terms = between<L, kValue>(round.thresholds, round.n_thresholds, y, f);
+        double hessian = 0.0;
+        const auto add_side = [&](int k, double slope, double shift) {
+            const double side = majorized_or<L, kMajorized>(shift, round.thresholds[k] - f);
+            const double diagonal = side - terms.d_cross();
+            hessian += side;
+            sums.threshold_gradient[k] += w * slope;
+            sums.threshold_hessian[k] += w * (kMajorized ? diagonal : floored<L>(diagonal, sums));
+            if (round.cross) round.cross[i * round.n_thresholds + k] = -w * shift;
+        };
+        if (round.cross) {
+            double* cross = round.cross + i * round.n_thresholds;
+            std::fill(cross, cross + round.n_thresholds, 0.0);
+        }
+        if (y > 0) add_side(y - 1, terms.d_lower, terms.d_lower_shift);
+        if (y < round.n_thresholds) add_side(y, terms.d_upper, terms.d_upper_shift);
+        if (y > 0 && y < round.n_thresholds) sums.threshold_hessian_off[y - 1] += w * terms.d_cross();
+        if (kValue) sums.loss += w * terms.value;
+        round.gradient[i] = -w * terms.d_shift;
+        round.hessian[i] = w * (kMajorized ? hessian : floored<L>(hessian, sums));
+    }
+}
+
+template <class L, bool kMajorized, bool kValue>
+RoundSums run(const LinkRound& round, std::int64_t n_rows, int n_threads) {
+    return sum_chunks(n_rows, kChunk, round.n_thresholds, n_threads,
+                      [&](std::int64_t begin, std::int64_t n, BlockSums& sums) {
+                          if (round.loss == Loss::cumulative_link)
+                              cumulative_link_rows<L, kMajorized, kValue>(round, begin, n, sums);
+                          else
+                              threshold_sum_rows<L, kMajorized, kValue>(round, begin, n, sums);
+                          sums.n_clipped += count_clipped<L>(round, begin, n);
+                      });
+}
+
+template <class L>
+RoundSums with_link(const LinkRound& round, std::int64_t n_rows, int n_threads) {
+    if constexpr (L::kMajorizes) {
+        if (round.majorized)
+            return round.want_loss ? run<L, true, true>(round, n_rows, n_threads)
+                                   : run<L, true, false>(round, n_rows, n_threads);
+    }
+    return round.want_loss ? run<L, false, true>(round, n_rows, n_threads)
+                           : run<L, false, false>(round, n_rows, n_threads);
+}
+
+}  // namespace
+
+RoundSums link_statistics(const LinkRound& round, std::int64_t n_rows, int n_threads) {
+    switch (round.link) {
+        case Link::logit:
+            return with_link<LogitLink>(round, n_rows, n_threads);
+        case Link::probit:
+            return with_link<ProbitLink>(round, n_rows, n_threads);
+        case Link::cloglog:
+            return with_link<CloglogLink>(round, n_rows, n_threads);
+        case Link::loglog:
+            return with_link<LoglogLink>(round, n_rows, n_threads);
+        case Link::cauchit:
+            return with_link<CauchitLink>(round, n_rows, n_threads);
+    }
+    return {};
+}
+
+}  // namespace ordinal
