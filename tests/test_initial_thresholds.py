@@ -113,7 +113,7 @@ def optimum(raw_prediction, y, n_classes, loss):
     def loss_at(thresholds):
         return float(loss.value(raw_prediction, y, thresholds).sum())
 
-    for _ in range(60):
+    for _ in range(30):
         u = loss.threshold_gradient(raw_prediction, y, thresholds)
         v, v_off = loss.threshold_hessian(raw_prediction, y, thresholds, kind="exact")
         step = newton_step(u, v, v_off, start.active, start.tied)

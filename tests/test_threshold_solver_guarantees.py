@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.special import expit
 
+from ordinal_objectives.losses import AllThreshold
 from ordinal_objectives.threshold_solver import is_ordered, newton_step, repair_order, safeguarded_step, schur_step
 
+LOSS = AllThreshold()
 ROUNDING = 1e-9
 seeds = st.integers(0, 2**32 - 1)
 n_classes = st.integers(2, 7)
@@ -29,21 +30,13 @@ class Problem:
         self.one_hot = np.eye(n_leaves)[self.leaf]
 
     def loss(self, raw_prediction, thresholds):
-        d = np.subtract.outer(raw_prediction, thresholds)
-        s = np.where(np.greater.outer(self.y, np.arange(thresholds.size)), 1.0, -1.0)
-        return float(self.weight @ np.logaddexp(0.0, -s * d).sum(axis=1))
+        return float(self.weight @ LOSS.value(raw_prediction, self.y, thresholds))
 
     def sums(self, hessian):
-        """G, H, L of the leaves and u, V of the thresholds, one weighted row after the other."""
-        d = np.subtract.outer(self.raw_prediction, self.thresholds)
-        above = np.greater.outer(self.y, np.arange(self.thresholds.size))
-        slope = (expit(d) - above) * self.weight[:, None]
-        e = expit(d) * expit(-d) * self.weight[:, None]
-        safe = np.where(np.abs(d) < 1e-4, 1.0, d)
-        c = np.where(np.abs(d) < 1e-4, 0.25, np.tanh(safe / 2) / (2 * safe)) * self.weight[:, None]
-        curvature = c if hessian == "majorized" else e
-        G, H, L = (self.one_hot.T @ rows for rows in (slope.sum(axis=1), curvature.sum(axis=1), -e))
-        return G, H, L, -slope.sum(axis=0), curvature.sum(axis=0)
+        """G, H, L of the leaves and u, V of the thresholds."""
+        rows = LOSS.round_statistics(self.raw_prediction, self.y, self.thresholds, self.weight, hessian)
+        G, H, L = (self.one_hot.T @ column for column in (rows.gradient, rows.hessian, rows.cross))
+        return G, H, L, rows.threshold_gradient, rows.threshold_hessian
 
     def loss_after(self, leaf_weights, threshold_step, shrinkage=1.0):
         raw_prediction = self.raw_prediction + shrinkage * leaf_weights[self.leaf]
@@ -133,7 +126,7 @@ def test_joint_thresholds_without_their_leaf_weights_promise_nothing():
     problem.one_hot = np.eye(2)[problem.leaf]
     problem.raw_prediction = np.where(problem.leaf == 0, 0.0, -6.0)
     problem.thresholds = np.zeros(1)
-    problem.y = np.r_[np.zeros(505), np.ones(500)]
+    problem.y = np.repeat([0, 1], [505, 500])
     problem.weight = np.ones(1005)
     G, H, *_ = sums = problem.sums("majorized")
     joint = schur_step(*sums)
