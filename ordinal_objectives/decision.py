@@ -68,7 +68,8 @@ def decide(proba: ArrayLike, rule: str = "median", cost_matrix: ArrayLike | None
     rounding = 2 * P.shape[1] ** 2 * float(np.finfo(P.dtype).eps)
     if rule == "mean":
         mean: NDArray[np.float64] = P @ np.arange(P.shape[1])
-        return np.maximum(np.ceil(mean - 0.5 - rounding), 0.0).astype(np.intp)
+        codes: NDArray[np.intp] = np.maximum(np.ceil(mean - 0.5 - rounding), 0.0).astype(np.intp)
+        return codes
     return np.argmax(np.cumsum(P, axis=1, dtype=np.float64) >= 0.5 - rounding, axis=1)
 
 

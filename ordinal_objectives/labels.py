@@ -164,7 +164,7 @@ def _as_labels(name: str, y: ArrayLike) -> NDArray[Any]:
     """Return labels as a one-dimensional array without missing values."""
     if np.ndim(y) == 0:
         raise ValueError(f"{name} must be one-dimensional; got {y!r}")
-    values = column_or_1d(y, warn=True)
+    values: NDArray[Any] = column_or_1d(y, warn=True)
     if len(values) == 0:
         raise ValueError(f"{name} must hold labels; got none (0 samples)")
     if values.dtype.kind in "OT" and any(map(_is_missing, values.tolist())):
