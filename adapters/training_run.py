@@ -155,36 +155,31 @@ class TrainingRun:
         )
         if needs_safeguard:
             self._safeguard(raw_prediction, delta, now.loss)
-        else:
-            self.thresholds = self._in_order(self.thresholds + delta)
-
-    def _in_order(self, thresholds: NDArray[np.float64]) -> NDArray[np.float64]:
-        if self.loss.name != "all_threshold":
-            return thresholds  # cumulative link: the step was halved until ordered; immediate threshold: any order
-        ordered, repaired = repair_order(thresholds)
-        self.diagnostics.add(n_repaired=repaired)
-        return ordered
+            return
+        self.thresholds = self.thresholds + delta
+        if self.loss.ordered:
+            self.thresholds, repaired = repair_order(self.thresholds)
+            self.diagnostics.add(n_repaired=repaired)
 
     def _safeguard(self, raw_prediction: ArrayLike, delta: NDArray[np.float64], loss_now: float) -> None:
         def loss_at(thresholds: NDArray[np.float64]) -> float:
             # The last trial is the accepted one, unless all are rejected; its pass is what the next tree needs.
-            self._evaluated = self._evaluate(raw_prediction, self._in_order(thresholds))
+            self._evaluated = self._evaluate(raw_prediction, thresholds)
             return self._evaluated.loss
 
-        before = self.diagnostics.n_rejected
-        accepted, _ = safeguarded_step(
+        rejected = self.diagnostics.n_rejected
+        self.thresholds, _ = safeguarded_step(
             self.thresholds,
             delta,
             loss_at,
             loss_now,
             strictly_ordered=self.loss.name == "cumulative_link",
+            ordered=self.loss.ordered,
             relative_tolerance=self._rows.loss_precision,
             diagnostics=self.diagnostics,
         )
-        if self.diagnostics.n_rejected > before:
+        if self.diagnostics.n_rejected > rejected:
             self._evaluated = None
-        else:
-            self.thresholds = self._in_order(accepted)
 
     def _evaluate(self, raw_prediction: ArrayLike, thresholds: NDArray[np.float64]) -> RoundStatistics:
         statistics = self._rows(raw_prediction, thresholds, self.hessian)

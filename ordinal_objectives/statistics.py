@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,6 +20,9 @@ from ordinal_objectives.validation import check_codes, check_sample_weight, chec
 
 _LOSS_CODES = {"all_threshold": 0, "cumulative_link": 1, "immediate_threshold": 2}
 _LINK_CODES = {"logit": 0, "probit": 1, "cloglog": 2, "loglog": 3, "cauchit": 4}
+# The lanes hold a score within 80 of every threshold. Up to this spread of thresholds that leaves no trace,
+# since sigma is 0 or 1 in float32 from half of it on; a wider model, seen on separable data, takes doubles.
+_WIDEST = 40.0
 # Distances |theta_k - f| beyond which terms that grow like exp would leave the range of the output.
 _LIMITS: dict[type, float] = {np.float32: 80.0, np.float64: Cloglog.argument_limit}
 
@@ -119,6 +124,10 @@ class RowStatistics:
         theta = check_thresholds(thresholds, self.n_classes, ordered=self.loss.ordered)
         self.loss.check_gaps(theta, self.class_weights)
         raw = self._check_scores(raw_prediction)
+        if self._lanes and np.ptp(theta) > _WIDEST:
+            wide = self._in_double(raw, theta, hessian, want_loss=want_loss, want_cross=want_cross)
+            narrow = {name: getattr(wide, name).astype(np.float32) for name in ("gradient", "hessian", "cross")}
+            return replace(wide, **narrow)
         n_columns = self.n_classes - 1
         cross = np.empty((self.y.shape[0] if want_cross else 0, n_columns), self._gradient.dtype)
         common = (
@@ -137,6 +146,12 @@ class RowStatistics:
         kernel: Any = _core.logit_statistics if self._lanes else _core.link_statistics
         sums = kernel(*common, loss_code, link_code, majorized, want_loss, _LIMITS[self._dtype], threads)
         return self._result(sums, cross)
+
+    @cached_property
+    def _in_double(self) -> RowStatistics:
+        return RowStatistics(
+            self.loss, self.y, self.n_classes, self._weight, precision="float64", n_threads=self.n_threads
+        )
 
     def _check_scores(self, raw_prediction: ArrayLike) -> NDArray[Any]:
         raw = np.asarray(raw_prediction)

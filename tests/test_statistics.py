@@ -132,6 +132,24 @@ def test_beyond_the_limit_is_clipped_and_counted(instruction_set):
     assert native.gradient[1] == pytest.approx(1.0)
 
 
+@pytest.mark.parametrize("thresholds", [[-19.0, 19.0], [-70.0, 70.0], [-85.0, 85.0], [-300.0, 0.0]])
+@pytest.mark.parametrize("loss", ["all_threshold", "immediate_threshold"])
+def test_thresholds_far_apart(thresholds, loss):
+    f = np.array([-200.0, -60.0, 0.0, 60.0, 200.0] * 3)
+    y = np.repeat([0, 1, 2], 5)
+    loss = get_loss(loss)
+    native = RowStatistics(loss, y, 3)(f, thresholds)
+    reference = loss.round_statistics(f, y, np.array(thresholds))
+    assert native.gradient.dtype == np.float32
+    # Beyond a distance of 80 the loss of a wrong side stops growing.
+    np.testing.assert_allclose(native.gradient, reference.gradient, atol=1e-6)
+    inside = np.abs(f) <= 60
+    native = RowStatistics(loss, y[inside], 3)(f[inside], thresholds)
+    reference = loss.round_statistics(f[inside], y[inside], np.array(thresholds))
+    np.testing.assert_allclose(native.hessian, reference.hessian, rtol=1e-5)
+    assert native.loss == pytest.approx(reference.loss, rel=1e-6)
+
+
 def test_caller_keeps_its_arrays():
     f, y, thresholds, weight = make_rows(4)
     copies = [a.copy() for a in (f, y, thresholds, weight)]

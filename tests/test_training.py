@@ -1,0 +1,112 @@
+"""Every loss and link trains through both frameworks, and learned thresholds never raise the loss."""
+
+from __future__ import annotations
+
+import lightgbm
+import numpy as np
+import pytest
+import xgboost
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ordinal_objectives.adapters import lgbm as olgbm
+from ordinal_objectives.adapters import xgb as oxgb
+from ordinal_objectives.adapters.training_run import TrainingRun
+from ordinal_objectives.links import LINKS
+from ordinal_objectives.losses import LOSSES, get_loss
+
+XGB_PARAMS = {"base_score": 0.0, "disable_default_eval_metric": 1, "max_depth": 3, "min_child_weight": 0}
+LGB_PARAMS = {"num_leaves": 8, "verbosity": -1, "metric": "None", "min_data_in_leaf": 5}
+ALL = [(loss, link) for loss in LOSSES for link in LINKS]
+
+
+def train(library, objective, X, y, rounds):
+    if library == "xgboost":
+        dtrain = xgboost.DMatrix(X, y)
+        booster = xgboost.train(XGB_PARAMS, dtrain, rounds, obj=objective, callbacks=[objective.callback])
+        return oxgb.threshold_record(booster), objective.predict_proba(booster, dtrain)
+    booster = lightgbm.train(
+        {**LGB_PARAMS, "objective": objective}, lightgbm.Dataset(X, y), rounds, callbacks=[objective.callback]
+    )
+    return olgbm.threshold_record(booster), objective.predict_proba(booster, X)
+
+
+@pytest.mark.parametrize(("loss", "link"), ALL)
+@pytest.mark.parametrize("library", ["xgboost", "lightgbm"])
+def test_every_loss_and_link_learns(ordinal_data, library, loss, link):
+    X, y = ordinal_data(400, 4)
+    hessian = "majorized" if get_loss(loss, link).supports("majorized") else "exact"
+    module = oxgb if library == "xgboost" else olgbm
+    moving, fixed = (
+        train(
+            library,
+            module.OrdinalObjective(4, loss=loss, link=link, hessian=hessian, threshold_update=update),
+            X,
+            y,
+            30,
+        )
+        for update in ("newton", "fixed")
+    )
+    record, proba = moving
+    assert record.training_loss[-1] < fixed[0].training_loss[-1]
+    assert record.training_loss[-1] < 0.85 * record.training_loss[0]
+    np.testing.assert_allclose(proba.sum(axis=1), 1.0, rtol=1e-12)
+    assert proba.min() >= 0.0
+    if record.ordinal_loss().ordered:
+        assert all((np.diff(thresholds) >= 0).all() for thresholds in record.thresholds)
+
+
+@settings(max_examples=60)
+@given(
+    st.sampled_from(ALL),
+    st.sampled_from(["majorized", "exact"]),
+    st.integers(2, 6),
+    st.integers(0, 10**6),
+    st.floats(0.1, 30.0),
+)
+def test_threshold_step_never_raises_the_loss(loss_link, hessian, n_classes, seed, spread):
+    loss = get_loss(*loss_link)
+    if not loss.supports(hessian):
+        hessian = "exact"
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, n_classes, 80)
+    y[:2] = 0, n_classes - 1
+    score = np.clip(spread * (y - n_classes / 2 + rng.normal(size=80)) / n_classes, -40, 40)
+    run = TrainingRun(loss, y, n_classes, rng.uniform(0, 2, 80) + 1e-3, hessian=hessian)
+    run.advance(np.zeros(80), 0)
+    for t in range(1, 6):
+        before = loss.value(score, y, run.thresholds)
+        run.advance(score, t)
+        after = loss.value(score, y, run.thresholds)
+        weights = run._rows._weight
+        assert np.average(after, weights=weights) <= np.average(before, weights=weights) * (1 + 2e-7)
+        if loss.ordered:
+            assert (np.diff(run.thresholds) >= 0).all()
+
+
+def test_sampling_bagging_and_parallel_trees(ordinal_data):
+    X, y = ordinal_data(500)
+    objective = oxgb.OrdinalObjective(5)
+    params = {**XGB_PARAMS, "subsample": 0.6, "colsample_bytree": 0.7, "num_parallel_tree": 2, "seed": 1}
+    booster = xgboost.train(params, xgboost.DMatrix(X, y), 20, obj=objective, callbacks=[objective.callback])
+    assert oxgb.threshold_record(booster).n_iterations == 20
+    objective = olgbm.OrdinalObjective(5)
+    params = {**LGB_PARAMS, "objective": objective, "bagging_fraction": 0.6, "bagging_freq": 1}
+    booster = lightgbm.train(params, lightgbm.Dataset(X, y), 20, callbacks=[objective.callback])
+    record = olgbm.threshold_record(booster)
+    assert record.training_loss[-1] < record.training_loss[0]
+
+
+def test_an_absent_class_keeps_its_column(ordinal_data):
+    X, y = ordinal_data(300, 4)
+    for missing in range(4):
+        keep = y != missing
+        for library, module in (("xgboost", oxgb), ("lightgbm", olgbm)):
+            for loss in ("all_threshold", "cumulative_link"):
+                objective = module.OrdinalObjective(4, loss=loss)
+                record, proba = train(library, objective, X[keep], y[keep], 30)
+                assert proba.shape[1] == 4
+                assert np.isfinite(proba).all()
+                assert np.isfinite(record.training_loss).all()
+                assert (np.diff(record.training_loss) < 1e-6).all()
+                assert proba[:, missing].mean() < 0.05
