@@ -78,8 +78,8 @@ class OrdinalObjective(OrdinalObjectiveBase):
         """Return gradient and Hessian, float32 (n_samples,) each, as LightGBM asks for them."""
         if preds.ndim != 1:
             raise ValueError(
-                f"params['num_class'] is not allowed beside an ordinal objective: the score must have shape (n_samples,); "
-                f"got {preds.shape}"
+                "params['num_class'] is not allowed beside an ordinal objective: the score must have shape "
+                f"(n_samples,); got {preds.shape}"
             )
         run = self._runs.get(train_data)
         # Scores are all zero before the first tree alone: a new training has begun on this data set.

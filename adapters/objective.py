@@ -67,10 +67,11 @@ class OrdinalObjectiveBase:
             )
         self.hessian = hessian
         self.threshold_update = threshold_update
-        self.continues = thresholds if isinstance(thresholds, ThresholdRecord) else None
-        self.thresholds = None
-        if self.continues is not None:
-            self.check_continues(self.continues)
+        self.continues: ThresholdRecord | None = None
+        self.thresholds: NDArray[np.float64] | None = None
+        if isinstance(thresholds, ThresholdRecord):
+            self.check_continues(thresholds)
+            self.continues = thresholds
         elif thresholds is not None:
             self.thresholds = check_thresholds(thresholds, self.n_classes, ordered=self.loss.ordered).copy()
         self.n_threads = n_threads

@@ -9,6 +9,8 @@ thresholds that belong to it. Both adapters drive a run the same way:
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -102,8 +104,8 @@ class TrainingRun:
         self.diagnostics = Diagnostics(n_inactive=int((~start.active).sum()), n_tied=int(start.tied.sum()))
         self._evaluated: RoundStatistics | None = None  # at the newest (score, thresholds)
 
-    def gradient(self, raw_prediction: ArrayLike, iteration: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Return gradient and Hessian, (n_samples,) each, for the tree after ``iteration`` trees.
+    def gradient(self, raw_prediction: ArrayLike, iteration: int) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return gradient and Hessian, float32 (n_samples,) each, for the tree after ``iteration`` trees.
 
         The arrays are reused by the next call.
         """

@@ -69,8 +69,8 @@ class OrdinalObjective(OrdinalObjectiveBase):
         """Return gradient and Hessian, float32 (n_samples,) each, as XGBoost asks for them."""
         if predt.ndim != 1:
             raise ValueError(
-                f"params['num_class'] is not allowed beside an ordinal objective: the score must have shape (n_samples,); "
-                f"got {predt.shape}"
+                "params['num_class'] is not allowed beside an ordinal objective: the score must have shape "
+                f"(n_samples,); got {predt.shape}"
             )
         run = self._runs.get(dtrain)
         if self.callback.booster_of(dtrain) is not None:

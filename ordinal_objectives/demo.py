@@ -105,7 +105,8 @@ def _progress(name: str, rounds: int) -> Iterator[Callable[[], object]]:
 
 
 def _point_mass(codes: NDArray[Any], n_classes: int) -> NDArray[np.float64]:
-    return np.eye(n_classes)[codes]
+    proba: NDArray[np.float64] = np.eye(n_classes)[codes]
+    return proba
 
 
 def _xgboost_models(split: Split, rounds: int) -> Iterator[Result]:
@@ -128,7 +129,7 @@ def _xgboost_models(split: Split, rounds: int) -> Iterator[Result]:
         "early_stopping_rounds": _PATIENCE,
         "enable_categorical": True,
     }
-    kinds = [
+    kinds: list[tuple[str, Any]] = [
         ("XGBoost ordinal", XGBOrdinalClassifier(classes=np.arange(split.n_classes), **common)),
         ("XGBoost multiclass", xgboost.XGBClassifier(objective="multi:softprob", num_class=split.n_classes, **common)),
         ("XGBoost regression, rounded", xgboost.XGBRegressor(**common)),
@@ -152,7 +153,7 @@ def _lightgbm_models(split: Split, rounds: int) -> Iterator[Result]:
         "learning_rate": _LEARNING_RATE,
         "verbose": -1,
     }
-    kinds = [
+    kinds: list[tuple[str, Any]] = [
         ("LightGBM ordinal", LGBMOrdinalClassifier(classes=np.arange(split.n_classes), **common)),
         (
             "LightGBM multiclass",

@@ -147,10 +147,11 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         for iteration in range(1, self.n_iter_ + 1):
             yield self._loss().predict_proba(self._score(X, iteration), self._thresholds_at(iteration))
 
-    @available_if(_is_binary)
+    @available_if(_is_binary)  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Return f(x) - theta_0, float64 (n_samples,). Two classes only: more would not fit scikit-learn's shape."""
-        return self.predict_raw(X) - self.thresholds_[0]
+        distance: NDArray[np.float64] = self.predict_raw(X) - self.thresholds_[0]
+        return distance
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

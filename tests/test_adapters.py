@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import pickle
 
 import lightgbm
@@ -91,7 +92,7 @@ def test_xgboost_base_score_is_refused(ordinal_data, base_score, callback):
     params = {} if base_score is None else {"base_score": base_score}
     objective = oxgb.OrdinalObjective(5)
     callbacks = [objective.callback] if callback else []
-    with pytest.raises(ValueError, match="base_score must be 0.0.*starts at 0.5"):
+    with pytest.raises(ValueError, match=r"base_score must be 0\.0.*starts at 0\.5"):
         xgboost.train(params, xgboost.DMatrix(*ordinal_data(100)), 2, obj=objective, callbacks=callbacks)
 
 
@@ -298,9 +299,20 @@ def test_record_round_trips_exactly(thresholds, loss):
         ('{"format": "ordinal_objectives", "version": 99}', "format version 99"),
         ('{"format": "ordinal_objectives", "version": 1}', "damaged"),
         (
-            '{"format": "ordinal_objectives", "version": 1, "n_classes": 3, "loss": "all_threshold", "link": "logit", '
-            '"hessian": "exact", "threshold_update": "newton", "thresholds": [[1, 0]], "training_loss": [], '
-            '"diagnostics": {}}',
+            json.dumps(
+                {
+                    "format": "ordinal_objectives",
+                    "version": 1,
+                    "n_classes": 3,
+                    "loss": "all_threshold",
+                    "link": "logit",
+                    "hessian": "exact",
+                    "threshold_update": "newton",
+                    "thresholds": [[1, 0]],
+                    "training_loss": [],
+                    "diagnostics": {},
+                }
+            ),
             "damaged.*increasing order",
         ),
     ],
