@@ -20,10 +20,11 @@ class _KernelThreads(threadpoolctl.LibController):  # type: ignore[misc]
     check_symbols = ("ordinal_objectives_thread_limit",)
 
     def get_num_threads(self) -> int:
-        return effective_n_threads()
+        return int(_core.thread_limit() or joblib.cpu_count())
 
     def set_num_threads(self, num_threads: int) -> None:
-        _core.set_thread_limit(num_threads)
+        # Leaving a limit sets what get_num_threads said before: all processors means that there was none.
+        _core.set_thread_limit(num_threads if num_threads < joblib.cpu_count() else 0)
 
     def get_version(self) -> None:
         return None

@@ -1,0 +1,75 @@
+"""The demonstration runs on the data that ships with scikit-learn and on any CSV file."""
+
+from __future__ import annotations
+
+import lightgbm
+import numpy as np
+import pandas as pd
+import pytest
+import xgboost
+
+from ordinal_objectives.__main__ import main
+from ordinal_objectives.adapters import lgbm as olgbm
+from ordinal_objectives.adapters import xgb as oxgb
+
+
+def test_default_data(tmp_path, capsys):
+    assert main(["demo", "--rounds", "40", "--output", str(tmp_path)]) == 0
+    printed = capsys.readouterr().out
+    for name in ("XGBoost ordinal", "XGBoost multiclass", "XGBoost regression, rounded", "LightGBM ordinal",
+                 "LightGBM multiclass", "LightGBM regression, rounded"):  # fmt: skip
+        assert name in printed
+    for column in ("MAE", "zero-one", "QWK", "RPS", "seconds", "rounds", "Learned thresholds"):
+        assert column in printed
+    assert (tmp_path / "scores.png").stat().st_size > 10_000
+    booster = xgboost.Booster(model_file=tmp_path / "xgboost_ordinal.json")
+    assert oxgb.threshold_record(booster).n_classes == 5
+    assert olgbm.threshold_record(olgbm.load_model(tmp_path / "lightgbm_ordinal.txt")).n_classes == 5
+    assert isinstance(lightgbm.Booster(model_file=tmp_path / "lightgbm_ordinal.txt"), lightgbm.Booster)
+
+
+@pytest.fixture
+def table(ordinal_data, tmp_path):
+    X, y = ordinal_data(200, 3)
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    frame["kind"] = np.where(X[:, 0] > 0, "red", "blue")
+    frame["grade"] = np.array(["low", "mid", "high"])[y]
+    frame.loc[3, "grade"] = None
+    path = tmp_path / "table.csv.gz"
+    frame.to_csv(path, index=False)
+    return path
+
+
+@pytest.mark.parametrize("backend", ["xgboost", "lightgbm"])
+def test_csv_file_with_named_classes(table, tmp_path, capsys, backend):
+    arguments = ["--data", str(table), "--target", "grade", "--classes", "low,mid,high", "--backend", backend]
+    assert main(["demo", *arguments, "--rounds", "20", "--output", str(tmp_path)]) == 0
+    printed = capsys.readouterr().out
+    assert "classes, lowest first: low, mid, high" in printed
+    assert ("XGBoost" in printed) == (backend == "xgboost")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--target", "price"], "--target 'price' is not a column"),
+        (["--target", "grade", "--classes", "low,high"], "outside the classes"),
+    ],
+)
+def test_bad_input_ends_with_one_line(table, capsys, arguments, message):
+    assert main(["demo", "--data", str(table), *arguments]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("error: ")
+    assert message in error
+
+
+def test_missing_file_ends_with_one_line(capsys):
+    assert main(["demo", "--data", "nowhere.csv"]) == 2
+    assert "nowhere.csv" in capsys.readouterr().err
+
+
+def test_versions(capsys):
+    assert main(["versions"]) == 0
+    printed = capsys.readouterr().out
+    for name in ("ordinal_objectives", "instruction set", "threads", "xgboost", "lightgbm", "numpy"):
+        assert name in printed

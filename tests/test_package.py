@@ -1,0 +1,96 @@
+"""What importing the package costs, and how its threads behave."""
+
+from __future__ import annotations
+
+import multiprocessing
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import threadpoolctl
+
+import ordinal_objectives
+from ordinal_objectives import _core
+from ordinal_objectives.losses import get_loss
+from ordinal_objectives.statistics import RowStatistics
+from ordinal_objectives.threads import effective_n_threads
+
+
+def test_import_loads_no_framework(tmp_path):
+    code = (
+        "import sys, ordinal_objectives, ordinal_objectives.losses, ordinal_objectives.threshold_solver;"
+        "print([m for m in ('xgboost', 'lightgbm', 'matplotlib', 'pandas') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert done.stdout.strip() == "[]"
+
+
+def test_public_names_exist():
+    for name in ordinal_objectives.__all__:
+        assert getattr(ordinal_objectives, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = ordinal_objectives.nothing
+
+
+def test_source_folder_says_that_it_is_not_built(tmp_path):
+    source = tmp_path / "ordinal_objectives"
+    source.mkdir()
+    shutil.copy(ordinal_objectives.__file__, source)
+    done = subprocess.run(
+        [sys.executable, "-c", "import ordinal_objectives"], capture_output=True, text=True, check=False, cwd=tmp_path
+    )
+    assert done.returncode != 0
+    assert "is a source folder whose native kernels are not built" in done.stderr
+
+
+def test_thread_limits(monkeypatch):
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    available = effective_n_threads()
+    assert effective_n_threads(3) == 3
+    assert effective_n_threads(-1) == available
+    assert effective_n_threads(0) == available
+    assert effective_n_threads(-1000) == 1
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    assert effective_n_threads() == 1
+    assert effective_n_threads(3) == 3
+    monkeypatch.setattr("joblib.cpu_count", lambda: 8)
+    with threadpoolctl.threadpool_limits(2):
+        assert effective_n_threads(64) == 2
+    with threadpoolctl.threadpool_limits(1, user_api="ordinal_objectives"):
+        assert effective_n_threads(64) == 1
+    assert effective_n_threads(64) == 64
+    for bad in (1.5, "2", True):
+        with pytest.raises(TypeError, match="n_threads must be an integer or None"):
+            effective_n_threads(bad)
+
+
+def _loss_in_child(queue):
+    queue.put(_some_loss())
+
+
+def _some_loss():
+    y = np.arange(50_000) % 4
+    rows = RowStatistics(get_loss("all_threshold"), y, 4, n_threads=2)
+    return rows(np.sin(np.arange(50_000.0)), [-1.0, 0.0, 1.0]).loss
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="fork is the question")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_kernels_survive_a_fork():
+    before = _some_loss()
+    context = multiprocessing.get_context("fork")
+    queue = context.SimpleQueue()
+    child = context.Process(target=_loss_in_child, args=(queue,))
+    child.start()
+    child.join(timeout=60)
+    assert child.exitcode == 0
+    assert queue.get() == before == _some_loss()
+
+
+def test_instruction_sets():
+    names = _core.instruction_sets()
+    assert _core.instruction_set() == names[0]
+    assert not _core.select_instruction_set("none such")
+    assert _core.instruction_set() == names[0]
