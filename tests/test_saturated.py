@@ -54,8 +54,8 @@ def test_cumulative_link_is_statsmodels_ordered_model(one_feature, train, link, 
     np.testing.assert_allclose(thresholds, expected, atol=1e-3)
 
 
-# mord passes an option to L-BFGS-B that newer SciPy no longer knows.
-@pytest.mark.filterwarnings("ignore:Unknown solver options. disp")
+# mord passes an option to L-BFGS-B that SciPy deprecated in 1.16 and has since forgotten.
+@pytest.mark.filterwarnings("ignore:Unknown solver options. disp", "ignore:scipy.optimize. The `disp`")
 @TRAINERS
 @pytest.mark.parametrize("hessian", ["majorized", "exact"])
 def test_all_threshold_is_mord_logistic_at(one_feature, train, hessian):
