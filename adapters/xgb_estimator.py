@@ -122,7 +122,7 @@ importance_type, early_stopping_rounds, callbacks
         classes: ArrayLike | None = None,
         loss: str | OrdinalLoss = "all_threshold",
         link: str = "logit",
-        hessian: str = "majorized",
+        hessian: str = "exact",
         threshold_update: str = "newton",
         decision_rule: str = "median",
         cost_matrix: ArrayLike | None = None,
