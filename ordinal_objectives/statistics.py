@@ -72,9 +72,9 @@ class RowStatistics:
         self.n_classes = n_classes
         self.y = check_codes(y, n_classes)
         self.n_threads = n_threads
+        self._lanes = precision == "float32" and loss.link.name == "logit" and n_classes <= _core.max_lane_classes
         # Relative rounding of the loss sum: smaller differences mean nothing.
-        self.loss_precision = 1e-7 if precision == "float32" and loss.link.name == "logit" else 1e-12
-        self._lanes = precision == "float32" and loss.link.name == "logit"
+        self.loss_precision = 1e-7 if self._lanes else 1e-12
         self._dtype: type = np.float32 if precision == "float32" else np.float64
         weight = check_sample_weight(sample_weight, self.y.shape[0])
         self.class_weights: NDArray[np.float64] = np.bincount(self.y, weights=weight, minlength=n_classes).astype(

@@ -106,6 +106,7 @@ NB_MODULE(_core, m) {
     define("logit_statistics", &statistics<double, float>);
     define("link_statistics", &statistics<float, double>);
     define("link_statistics", &statistics<double, double>);
+    m.attr("max_lane_classes") = ordinal::kMaxThresholds + 1;
     m.def("thread_limit", [] { return ordinal::thread_limit().load(); });
     m.def("set_thread_limit", [](int limit) { ordinal::thread_limit().store(limit); }, "limit"_a);
     m.def("instruction_set", [] { return std::string(ordinal::active_instruction_set().name); });

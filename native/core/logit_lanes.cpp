@@ -14,23 +14,6 @@
 namespace ordinal {
 namespace {
 
-constexpr int kBlock = kLaneBlock;
-// Thresholds whose sums stay in the first-level cache together; most models need one tile.
-constexpr int kTile = 32;
-
-struct Rows {
-    alignas(64) float score[kBlock];  // f - c, clipped
-    alignas(64) float t[kBlock];      // exp(c - f)
-    alignas(64) float weight[kBlock];
-    alignas(64) std::int32_t y[kBlock];
-    alignas(64) float g[kBlock];
-    alignas(64) float h[kBlock];
-    // Product of the probabilities of the label's side over the thresholds, as mantissa and exponent: the
-    // loss takes one logarithm a row.
-    alignas(64) float mantissa[kBlock];
-    alignas(64) std::int32_t exponent[kBlock];
-};
-
 // What one threshold says of kLanes rows.
 struct Term {
     Floats wrong;      // probability of the side without the label
@@ -62,22 +45,26 @@ inline Term one_term(Floats score, Floats t, Ints y, std::int32_t k, float theta
     return {select(above, rest, sigma), select(above, sigma, rest), curvature, above};
 }
 
+// The rows of one vector, all thresholds: sums over the row stay in registers, sums over the thresholds go to
+// u and v, which the first-level cache holds.
 template <bool kMajorized, bool kMasked, bool kWeighted, bool kKeep>
-void one_tile(const LogitRound& round, const LogitConstants& constants, Rows& rows, int n_padded, int first,
-              int last, std::int64_t begin, int n, BlockSums& sums) {
-    Floats u[kTile];
-    Floats v[kTile];
-    for (int k = first; k < last; ++k) u[k - first] = v[k - first] = Floats{};
-    for (int i = 0; i < n_padded; i += kLanes) {
-        const Floats score = load(rows.score + i);
-        const Floats t = load(rows.t + i);
-        const Ints y = load(rows.y + i);
-        const Floats weight = kWeighted ? load(rows.weight + i) : Floats{};
-        Floats g = load(rows.g + i);
-        Floats h = load(rows.h + i);
-        Floats mantissa = kKeep ? load(rows.mantissa + i) : Floats{};
-        Ints exponent = kKeep ? load(rows.exponent + i) : Ints{};
-        for (int k = first; k < last; ++k) {
+struct Vector {
+    Ints y;
+    Floats weight;
+    Floats g, h;
+    // Product of the probabilities of the label's side over the thresholds, as mantissa and exponent: the
+    // loss takes one logarithm a row.
+    Floats mantissa;
+    Ints exponent;
+
+    // cross: where the first of n rows starts in the (n_samples, n_thresholds) output, or null.
+    void run(const LogitConstants& constants, int n_thresholds, Floats score, Floats* u, Floats* v,
+             float* cross, int n) {
+        const Floats t = exp(-score);
+        g = h = Floats{};
+        mantissa = all(1.0f);
+        exponent = Ints{};
+        for (int k = 0; k < n_thresholds; ++k) {
             const Term term = one_term<kMajorized>(score, t, y, k, constants.theta[k], constants.scale[k]);
             Floats slope = select(term.above, -term.wrong, term.wrong);
             Floats bend = term.curvature;
@@ -92,93 +79,88 @@ void one_tile(const LogitRound& round, const LogitConstants& constants, Rows& ro
             }
             g += slope;
             h += bend;
-            u[k - first] += slope;
-            v[k - first] += bend;
+            u[k] += slope;
+            v[k] += bend;
             if (kKeep) {
                 const Floats right = kMasked ? select(beside, term.right, all(1.0f)) : term.right;
                 const Ints bits = reinterpret<Ints>(mantissa * right);
                 exponent += (bits >> 23) - 127;
                 mantissa = reinterpret<Floats>((bits & 0x7fffff) | 0x3f800000);
-                if (round.cross) {
-                    Floats cross = -(term.right * term.wrong);
-                    if (kWeighted) cross *= weight;
-                    if (kMasked) cross = select(beside, cross, Floats{});
-                    for (int lane_index = 0; lane_index < kLanes && i + lane_index < n; ++lane_index)
-                        round.cross[(begin + i + lane_index) * round.n_thresholds + k] =
-                            lane(cross, lane_index);
+                if (cross) {
+                    Floats product = -(term.right * term.wrong);
+                    if (kWeighted) product *= weight;
+                    if (kMasked) product = select(beside, product, Floats{});
+                    for (int i = 0; i < n; ++i) cross[i * n_thresholds + k] = lane(product, i);
                 }
             }
         }
-        store(rows.g + i, g);
-        store(rows.h + i, h);
-        if (kKeep) {
-            store(rows.mantissa + i, mantissa);
-            store(rows.exponent + i, exponent);
-        }
     }
-    for (int k = first; k < last; ++k) {
-        sums.threshold_gradient[k] -= sum(u[k - first]);
-        sums.threshold_hessian[k] += sum(v[k - first]);
-    }
-}
+};
 
-// Plain loops: the compiler makes vectors of them.
-template <class Raw>
-int load_scores(Rows& rows, const Raw* raw, int n, double center, float lowest, float highest) {
-    int clipped = 0;
-    const Raw shift = static_cast<Raw>(center);
-#pragma omp simd reduction(+ : clipped)
-    for (int i = 0; i < n; ++i) {
-        const float score = static_cast<float>(raw[i] - shift);
-        const float inside = score < lowest ? lowest : (score > highest ? highest : score);
-        clipped += inside != score;
-        rows.score[i] = inside;
-    }
-    return clipped;
+// kLanes scores relative to the centre, of either type.
+inline Floats load_scores(const LogitRound& round, const LogitConstants& constants, std::int64_t at) {
+    if (round.raw32) return load(round.raw32 + at) - static_cast<float>(constants.center);
+    float scores[kLanes];
+    for (int i = 0; i < kLanes; ++i) scores[i] = static_cast<float>(round.raw64[at + i] - constants.center);
+    return load(scores);
 }
 
 template <bool kMajorized, bool kMasked, bool kWeighted, bool kKeep>
 void block(const LogitRound& round, const LogitConstants& constants, std::int64_t begin, int n,
            BlockSums& sums) {
-    Rows rows;
-    const int n_padded = (n + kLanes - 1) / kLanes * kLanes;
-    int clipped = round.raw32 ? load_scores(rows, round.raw32 + begin, n, constants.center,
-                                            constants.lowest_score, constants.highest_score)
-                              : load_scores(rows, round.raw64 + begin, n, constants.center,
-                                            constants.lowest_score, constants.highest_score);
-    sums.n_clipped += clipped;
-    const unsigned n_bytes = static_cast<unsigned>(n) * sizeof(float);
-    __builtin_memcpy(rows.y, round.y + begin, n_bytes);
-    if (round.weight) __builtin_memcpy(rows.weight, round.weight + begin, n_bytes);
-    for (int i = 0; i < n_padded; i += kLanes) {
-        store(rows.g + i, Floats{});
-        store(rows.h + i, Floats{});
-        if (kWeighted && !round.weight) store(rows.weight + i, all(1.0f));
+    const int width = round.n_thresholds;
+    Floats u[kMaxThresholds];
+    Floats v[kMaxThresholds];
+    for (int k = 0; k < width; ++k) u[k] = v[k] = Floats{};
+    Floats loss = Floats{};
+    Ints clipped = Ints{};
+    Vector<kMajorized, kMasked, kWeighted, kKeep> rows{};
+    const auto run = [&](Floats score, std::int64_t at, int n_rows) {
+        const Floats inside = clamp(score, constants.lowest_score, constants.highest_score);
+        clipped += select(inside == score, Ints{}, all(1));
+        float* cross = kKeep && round.cross ? round.cross + at * width : nullptr;
+        rows.run(constants, width, inside, u, v, cross, n_rows);
         if (kKeep) {
-            store(rows.mantissa + i, all(1.0f));
-            store(rows.exponent + i, Ints{});
+            const Floats log = log_scaled(rows.mantissa, rows.exponent);
+            loss -= kWeighted ? rows.weight * log : log;
+        }
+    };
+    int i = 0;
+    for (; i + kLanes <= n; i += kLanes) {
+        rows.y = load(round.y + begin + i);
+        if (kWeighted) rows.weight = round.weight ? load(round.weight + begin + i) : all(1.0f);
+        run(load_scores(round, constants, begin + i), begin + i, kLanes);
+        store(round.gradient + begin + i, rows.g);
+        store(round.hessian + begin + i, rows.h);
+    }
+    if (i < n) {
+        // A last, partly filled vector is padded with rows of weight 0.
+        float score[kLanes] = {}, weight[kLanes] = {}, g[kLanes], h[kLanes];
+        std::int32_t y[kLanes] = {};
+        const int rest = n - i;
+        for (int j = 0; j < rest; ++j) {
+            const std::int64_t at = begin + i + j;
+            score[j] = round.raw32 ? round.raw32[at] - static_cast<float>(constants.center)
+                                   : static_cast<float>(round.raw64[at] - constants.center);
+            weight[j] = round.weight ? round.weight[at] : 1.0f;
+            y[j] = round.y[at];
+        }
+        rows.y = load(y);
+        rows.weight = load(weight);
+        run(load(score), begin + i, rest);
+        store(g, rows.g);
+        store(h, rows.h);
+        for (int j = 0; j < rest; ++j) {
+            round.gradient[begin + i + j] = g[j];
+            round.hessian[begin + i + j] = h[j];
         }
     }
-    for (int i = n; i < n_padded; ++i) {
-        rows.score[i] = rows.weight[i] = 0.0f;
-        rows.y[i] = 0;
+    for (int k = 0; k < width; ++k) {
+        sums.threshold_gradient[k] -= sum(u[k]);
+        sums.threshold_hessian[k] += sum(v[k]);
     }
-    for (int i = 0; i < n_padded; i += kLanes) store(rows.t + i, exp(-load(rows.score + i)));
-    for (int first = 0; first < round.n_thresholds; first += kTile) {
-        const int last = first + kTile < round.n_thresholds ? first + kTile : round.n_thresholds;
-        one_tile<kMajorized, kMasked, kWeighted, kKeep>(round, constants, rows, n_padded, first, last, begin,
-                                                        n, sums);
-    }
-    if (kKeep && round.want_loss) {
-        Floats loss = Floats{};
-        for (int i = 0; i < n_padded; i += kLanes) {
-            const Floats log = log_scaled(load(rows.mantissa + i), load(rows.exponent + i));
-            loss -= kWeighted ? load(rows.weight + i) * log : log;
-        }
-        sums.loss += sum(loss);
-    }
-    __builtin_memcpy(round.gradient + begin, rows.g, n_bytes);
-    __builtin_memcpy(round.hessian + begin, rows.h, n_bytes);
+    if (round.want_loss) sums.loss += sum(loss);
+    sums.n_clipped += static_cast<std::int64_t>(sum(to_floats(clipped)));
 }
 
 using Block = void (*)(const LogitRound&, const LogitConstants&, std::int64_t, int, BlockSums&);
@@ -194,7 +176,7 @@ Block pick(bool weighted, bool keep) {
 
 void ORDINAL_PASTE(logit_block_, ORDINAL_ISA)(const LogitRound& round, const LogitConstants& constants,
                                               std::int64_t begin, int n, BlockSums& sums) {
-    // A last, partly filled vector is padded with rows of weight 0.
+    // Padding needs weights.
     const bool weighted = round.weight || n % kLanes != 0;
     const bool keep = round.want_loss || round.cross;
     const bool masked = round.loss != Loss::all_threshold;

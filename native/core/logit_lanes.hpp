@@ -8,6 +8,9 @@ namespace ordinal {
 // Rows that share one float32 accumulator: short enough that its rounding stays below 1e-6.
 constexpr int kLaneBlock = 512;
 
+// The sums of so many thresholds fit the first-level cache; more take the float64 kernel.
+constexpr int kMaxThresholds = 128;
+
 // exp(+-80), and its product with any distance below 80, stay inside float32.
 constexpr double kMaxDistance = 80.0;
 
