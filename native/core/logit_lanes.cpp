@@ -104,7 +104,8 @@ void one_tile(const LogitRound& round, const LogitConstants& constants, Rows& ro
                     if (kWeighted) cross *= weight;
                     if (kMasked) cross = select(beside, cross, Floats{});
                     for (int lane_index = 0; lane_index < kLanes && i + lane_index < n; ++lane_index)
-                        round.cross[(begin + i + lane_index) * round.n_thresholds + k] = lane(cross, lane_index);
+                        round.cross[(begin + i + lane_index) * round.n_thresholds + k] =
+                            lane(cross, lane_index);
                 }
             }
         }
@@ -121,31 +122,15 @@ void one_tile(const LogitRound& round, const LogitConstants& constants, Rows& ro
     }
 }
 
-// Plain loops: the compiler makes vectors of them.
-template <class Raw>
-int load_scores(Rows& rows, const Raw* raw, int n, double center, float lowest, float highest) {
-    int clipped = 0;
-    const Raw shift = static_cast<Raw>(center);
-#pragma omp simd reduction(+ : clipped)
-    for (int i = 0; i < n; ++i) {
-        const float score = static_cast<float>(raw[i] - shift);
-        const float inside = score < lowest ? lowest : (score > highest ? highest : score);
-        clipped += inside != score;
-        rows.score[i] = inside;
-    }
-    return clipped;
-}
-
 template <bool kMajorized, bool kMasked, bool kWeighted, bool kKeep>
 void block(const LogitRound& round, const LogitConstants& constants, std::int64_t begin, int n,
            BlockSums& sums) {
     Rows rows;
     const int n_padded = (n + kLanes - 1) / kLanes * kLanes;
-    int clipped = round.raw32 ? load_scores(rows, round.raw32 + begin, n, constants.center,
-                                            constants.lowest_score, constants.highest_score)
-                              : load_scores(rows, round.raw64 + begin, n, constants.center,
-                                            constants.lowest_score, constants.highest_score);
-    sums.n_clipped += clipped;
+    sums.n_clipped += round.raw32 ? load_scores(rows.score, round.raw32 + begin, n, constants.center,
+                                                constants.lowest_score, constants.highest_score)
+                                  : load_scores(rows.score, round.raw64 + begin, n, constants.center,
+                                                constants.lowest_score, constants.highest_score);
     const unsigned n_bytes = static_cast<unsigned>(n) * sizeof(float);
     __builtin_memcpy(rows.y, round.y + begin, n_bytes);
     if (round.weight) __builtin_memcpy(rows.weight, round.weight + begin, n_bytes);
@@ -165,8 +150,8 @@ void block(const LogitRound& round, const LogitConstants& constants, std::int64_
     for (int i = 0; i < n_padded; i += kLanes) store(rows.t + i, exp(-load(rows.score + i)));
     for (int first = 0; first < round.n_thresholds; first += kTile) {
         const int last = first + kTile < round.n_thresholds ? first + kTile : round.n_thresholds;
-        one_tile<kMajorized, kMasked, kWeighted, kKeep>(round, constants, rows, n_padded, first, last, begin, n,
-                                                        sums);
+        one_tile<kMajorized, kMasked, kWeighted, kKeep>(round, constants, rows, n_padded, first, last, begin,
+                                                        n, sums);
     }
     if (kKeep && round.want_loss) {
         Floats loss = Floats{};
@@ -184,7 +169,8 @@ using Block = void (*)(const LogitRound&, const LogitConstants&, std::int64_t, i
 
 template <bool kMajorized, bool kMasked>
 Block pick(bool weighted, bool keep) {
-    if (weighted) return keep ? block<kMajorized, kMasked, true, true> : block<kMajorized, kMasked, true, false>;
+    if (weighted)
+        return keep ? block<kMajorized, kMasked, true, true> : block<kMajorized, kMasked, true, false>;
     return keep ? block<kMajorized, kMasked, false, true> : block<kMajorized, kMasked, false, false>;
 }
 
@@ -196,8 +182,9 @@ void ORDINAL_PASTE(logit_block_, ORDINAL_ISA)(const LogitRound& round, const Log
     const bool weighted = round.weight || n % kLanes != 0;
     const bool keep = round.want_loss || round.cross;
     const bool masked = round.loss != Loss::all_threshold;
-    const Block run = round.majorized ? (masked ? pick<true, true>(weighted, keep) : pick<true, false>(weighted, keep))
-                                      : (masked ? pick<false, true>(weighted, keep) : pick<false, false>(weighted, keep));
+    const Block run = round.majorized
+                          ? (masked ? pick<true, true>(weighted, keep) : pick<true, false>(weighted, keep))
+                          : (masked ? pick<false, true>(weighted, keep) : pick<false, false>(weighted, keep));
     run(round, constants, begin, n, sums);
 }
 
