@@ -9,6 +9,8 @@ thresholds that belong to it. Both adapters drive a run the same way:
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -43,8 +45,8 @@ class TrainingRun:
     sample_weight : array-like of float, shape (n_samples,), or None
     hessian : {"majorized", "exact"}
         Curvature given to the framework.
-    threshold_update : {"newton", "fixed"}
-        Whether thresholds move.
+    threshold_update : {"newton", "fixed", "schur", "joint"}
+        How thresholds move; the last two need :class:`.tree_run.TreeRun`.
     start_thresholds : array-like of float, shape (n_classes - 1,), or None
         Thresholds of the first iteration; None computes them from the class shares (thesis, eq. 3.5).
     previous : ThresholdRecord or None
@@ -125,6 +127,13 @@ class TrainingRun:
             self._start(raw_prediction)
         elif self.learns:
             self._step(raw_prediction)
+        self._record(raw_prediction)
+
+    def score_of(self, matrix: Any, score: NDArray[Any]) -> NDArray[Any]:
+        """Return the model's score of any matrix, given the framework's: here the same."""
+        return score
+
+    def _record(self, raw_prediction: ArrayLike) -> None:
         if self._evaluated is None:
             self._evaluated = self._evaluate(raw_prediction, self.thresholds)
         self.history.append(self.thresholds)
@@ -178,6 +187,7 @@ class TrainingRun:
             loss_at,
             loss_now,
             strictly_ordered=self.loss.name == "cumulative_link",
+            ordered=self.loss.ordered,
             relative_tolerance=self._rows.loss_precision,
             diagnostics=self.diagnostics,
         )
