@@ -3,26 +3,50 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import lightgbm
 import numpy as np
-from lightgbm.callback import CallbackEnv
 from numpy.typing import ArrayLike, NDArray
 
+from ordinal_objectives.adapters.grown_tree import GrownTree
+from ordinal_objectives.adapters.lgbm_callback import Introduction, ThresholdCallback
+from ordinal_objectives.adapters.lgbm_record import load_model, save_model, stored_record, threshold_record
+from ordinal_objectives.adapters.lgbm_trees import initial_score, newest_tree
 from ordinal_objectives.adapters.objective import (
+    TREE_UPDATES,
     OrdinalObjectiveBase,
     predict_codes,
     predict_from_scores,
+    refuse_parameters,
 )
 from ordinal_objectives.adapters.threshold_record import ThresholdRecord
 from ordinal_objectives.adapters.training_run import TrainingRun
+from ordinal_objectives.losses import OrdinalLoss
 
-# LightGBM keeps unknown lines of the parameter section through loading, saving and truncating.
-_LINE_START = "[ordinal_thresholds: "
-_SECTION_END = "end of parameters"
+__all__ = [
+    "OrdinalObjective",
+    "load_model",
+    "predict",
+    "predict_proba",
+    "save_model",
+    "threshold_record",
+    "train",
+]
+
+_REFUSED = {
+    "objective": "the ordinal loss is the objective",
+    "num_class": "one score serves all classes; pass n_classes",
+    "metric": "built-in metrics do not know the thresholds; pass feval, which gets probabilities",
+}
+_ALIASES = {
+    "objective": ("objective_type", "app", "application", "loss"),
+    "num_class": ("num_classes",),
+    "metric": ("metrics", "metric_types"),
+    "num_threads": ("num_thread", "nthread", "nthreads", "n_jobs"),
+}
 
 
 class OrdinalObjective(OrdinalObjectiveBase):
@@ -57,7 +81,7 @@ class OrdinalObjective(OrdinalObjectiveBase):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.callback = _ThresholdCallback(self)
+        self.callback = ThresholdCallback(self)
 
     def _forget(self) -> None:
         super()._forget()
@@ -69,7 +93,7 @@ class OrdinalObjective(OrdinalObjectiveBase):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
-        self.callback = _ThresholdCallback(self)
+        self.callback = ThresholdCallback(self)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> OrdinalObjective:
         return self
@@ -81,10 +105,16 @@ class OrdinalObjective(OrdinalObjectiveBase):
                 "params['num_class'] is not allowed beside an ordinal objective: the score must have shape "
                 f"(n_samples,); got {preds.shape}"
             )
+        self._refuse_bare_joint()
         run = self._runs.get(train_data)
         # Scores are all zero before the first tree alone: a new training has begun on this data set.
         if run is None or (len(run.history) > 1 and not preds.any()):
             run = self._begin(preds, train_data)
+        elif self.threshold_update in TREE_UPDATES and self.callback.booster_of(train_data) is None:
+            raise ValueError(
+                f"threshold_update={self.threshold_update!r} reads the newest tree through the callback: pass "
+                f"callbacks=[objective.callback], or call train of this module"
+            )
         return run.gradient(preds, self._iteration(preds, train_data))
 
     def _begin(self, preds: NDArray[Any], train_data: lightgbm.Dataset) -> TrainingRun:
@@ -94,11 +124,15 @@ class OrdinalObjective(OrdinalObjectiveBase):
                 "threshold_update='fixed' cannot fit thresholds to it: pass thresholds="
             )
         self._seen.pop(train_data, None)
-        self.callback.model = None
+        if not self._wired:
+            self.callback.model = None
         return self._new_run(train_data, self.continues)
 
     def _iteration(self, preds: NDArray[Any], train_data: lightgbm.Dataset) -> int:
         """Count the iterations that changed the score: a round without a split adds no tree."""
+        if self.threshold_update in TREE_UPDATES:
+            booster = self.callback.booster_of(train_data)
+            return self._runs[train_data].first_iteration if booster is None else int(booster.current_iteration())
         # No product of vectors here: the threads of a BLAS would go on spinning beside LightGBM's.
         looks = (float(preds.sum()), preds[:: len(preds) // 1024 + 1].tobytes())
         last, iteration = self._seen.get(train_data, (looks, self._runs[train_data].first_iteration))
@@ -108,10 +142,18 @@ class OrdinalObjective(OrdinalObjectiveBase):
 
     def metric(self, preds: NDArray[Any], data: lightgbm.Dataset) -> tuple[str, float, bool]:
         """Weighted mean of the loss, for ``feval=``; fresh thresholds if the callback is passed."""
-        if data in self._runs:
-            self._advance(preds, data)
-        run = self.callback.refresh(data) or self._latest_run()
-        return self.loss.name, self._mean_loss(preds, data, run), False
+        return self.loss.name, self._mean_loss(preds, data, self._run_of(preds, data)), False
+
+    def _run_of(self, preds: NDArray[Any], matrix: lightgbm.Dataset) -> TrainingRun:
+        if matrix in self._runs and self.threshold_update not in TREE_UPDATES:
+            self._advance(preds, matrix)
+        return self.callback.refresh(matrix) or self._latest_run()
+
+    def _newest_tree(self, matrix: lightgbm.Dataset) -> GrownTree:
+        return newest_tree(self.callback.booster_of(matrix))
+
+    def _initial_score(self, matrix: lightgbm.Dataset) -> NDArray[Any]:
+        return initial_score(matrix)
 
     def _advance(self, preds: NDArray[Any], train_data: lightgbm.Dataset) -> TrainingRun:
         run = self._runs[train_data]
@@ -157,7 +199,7 @@ class OrdinalObjective(OrdinalObjectiveBase):
         return self._record_of(run).stretched(rounds, max(0, offset))
 
     def _record(self, booster: lightgbm.Booster) -> ThresholdRecord:
-        return _stored_record(booster) or self._finished_record(booster, None)
+        return stored_record(booster) or self._finished_record(booster, None)
 
     def predict_proba(
         self, booster: lightgbm.Booster, data: Any, num_iteration: int | None = None
@@ -176,142 +218,6 @@ class OrdinalObjective(OrdinalObjectiveBase):
     ) -> NDArray[np.intp]:
         """Class codes, (n_samples,); see :func:`predict`."""
         return predict_codes(self.predict_proba(booster, data, num_iteration), decision_rule, cost_matrix)
-
-
-class _ThresholdCallback:
-    """Keeps an objective's thresholds in step with the booster, and gives them to it."""
-
-    order = -1_000_000  # before whatever reads the metrics
-
-    def __init__(self, objective: OrdinalObjective) -> None:
-        self._objective = objective
-        self.model: Any = None
-
-    def __call__(self, env: CallbackEnv) -> None:
-        first = self.model is not env.model
-        self.model = env.model
-        for booster in self._boosters():
-            self._advance(booster)
-            # The record shares the lists of the run, so this copies nothing.
-            run = self._objective._runs[booster.train_set]
-            booster.ordinal_thresholds = self._objective._record_of(run)
-        if first and env.evaluation_result_list:
-            self._renew_first_metrics(env)
-
-    def _boosters(self) -> list[Any]:
-        return getattr(self.model, "boosters", None) or [self.model]
-
-    def _advance(self, booster: Any) -> None:
-        # Evaluating the training set is the one public way to its cached score.
-        def look(preds: NDArray[Any], data: lightgbm.Dataset) -> tuple[str, float, bool]:
-            self._objective._advance(preds, data)
-            return "", 0.0, False
-
-        booster.eval_train(look)
-
-    def refresh(self, data: lightgbm.Dataset) -> TrainingRun | None:
-        """Learn the thresholds of the round just finished, for the booster that evaluates ``data``."""
-        if self.model is None:
-            return None
-        for booster in self._boosters():
-            if data is booster.train_set or any(data is valid for valid in booster.valid_sets):
-                self._advance(booster)
-                return self._objective._runs[booster.train_set]
-        return None
-
-    def _renew_first_metrics(self, env: CallbackEnv) -> None:
-        """Replace metrics of the first round, which were computed before a callback could see the booster."""
-        metric = self._objective.metric
-        name = self._objective.loss.name
-        fresh = [
-            {result[:2]: result for result in [*booster.eval_train(metric), *booster.eval_valid(metric)]}
-            for booster in self._boosters()
-        ]
-        results = env.evaluation_result_list
-        for i, result in enumerate(results):
-            key = (result[0], result[1])
-            if result[1] == name and all(key in renewed for renewed in fresh):
-                values = [renewed[key][2] for renewed in fresh]
-                tail = result[3:] if len(fresh) == 1 else (result[3], float(np.std(values)), *result[5:])
-                entry = (*key, float(np.mean(values)), *tail)
-                results[i] = type(result)(*entry) if hasattr(result, "_fields") else entry
-
-
-def _stored_record(booster: lightgbm.Booster) -> ThresholdRecord | None:
-    record = getattr(booster, "ordinal_thresholds", None)
-    if record is None:
-        text = booster.model_to_string(num_iteration=1)
-        if _LINE_START not in text:
-            return None
-        record = ThresholdRecord.from_json(_split(text)[1])
-    return record
-
-
-def _split(text: str) -> tuple[str, str]:
-    """Return a model text without its line of thresholds, and what that line holds."""
-    start = text.index(_LINE_START)
-    end = text.index("\n", start)
-    return text[:start] + text[end + 1 :], text[start + len(_LINE_START) : end].rstrip().removesuffix("]")
-
-
-def threshold_record(booster: lightgbm.Booster) -> ThresholdRecord:
-    """Return what a booster carries about its thresholds: those of every iteration, losses, settings.
-
-    Raises
-    ------
-    ValueError
-        If the booster carries no thresholds.
-    """
-    record = _stored_record(booster)
-    if record is None:
-        raise ValueError(
-            "booster carries no ordinal thresholds; train with callbacks=[objective.callback], or call "
-            "objective.attach(booster, X) after training, and save with olgbm.save_model"
-        )
-    return record
-
-
-def save_model(booster: lightgbm.Booster, filename: str | PathLike[str], num_iteration: int | None = None) -> None:
-    """Save a booster with its thresholds in LightGBM's text format.
-
-    Parameters
-    ----------
-    booster : lightgbm.Booster
-        One that carries thresholds.
-    filename : path-like
-        Where to write. LightGBM's own loader reads the file as well.
-    num_iteration : int or None, default=None
-        How many iterations to keep; None keeps those up to the best one, or all.
-
-    Raises
-    ------
-    ValueError
-        If the booster carries no thresholds.
-    """
-    record = threshold_record(booster)
-    text = booster.model_to_string(num_iteration=num_iteration)
-    if _LINE_START in text:
-        text = _split(text)[0]
-    line = f"{_LINE_START}{record.to_json()}]\n"
-    Path(filename).write_text(text.replace(_SECTION_END, line + _SECTION_END, 1), encoding="utf-8")
-
-
-def load_model(filename: str | PathLike[str]) -> lightgbm.Booster:
-    """Load a booster with its thresholds, as :func:`save_model` wrote it.
-
-    Raises
-    ------
-    ValueError
-        If the file carries no thresholds, or they are damaged.
-    """
-    text = Path(filename).read_text(encoding="utf-8")
-    if _LINE_START not in text:
-        raise ValueError(f"{filename} holds no ordinal thresholds; it was not written by olgbm.save_model")
-    plain, record = _split(text)
-    thresholds = ThresholdRecord.from_json(record)
-    booster = lightgbm.Booster(model_str=plain)
-    booster.ordinal_thresholds = thresholds
-    return booster
 
 
 def _proba(
@@ -364,3 +270,97 @@ def predict(
     parameters are those of :func:`predict_proba`.
     """
     return predict_codes(predict_proba(booster, data, num_iteration), decision_rule, cost_matrix)
+
+
+def train(
+    params: Mapping[str, Any],
+    train_set: lightgbm.Dataset,
+    num_boost_round: int = 100,
+    valid_sets: list[lightgbm.Dataset] | None = None,
+    valid_names: list[str] | None = None,
+    feval: Callable[..., Any] | list[Callable[..., Any]] | None = None,
+    init_model: lightgbm.Booster | str | PathLike[str] | None = None,
+    keep_training_booster: bool = False,
+    callbacks: Sequence[Callable[..., Any]] | None = None,
+    *,
+    n_classes: int | None = None,
+    loss: str | OrdinalLoss = "all_threshold",
+    link: str = "logit",
+    hessian: str = "majorized",
+    threshold_update: str = "joint",
+    thresholds: ArrayLike | ThresholdRecord | None = None,
+) -> lightgbm.Booster:
+    r"""Train an ordinal model: :func:`lightgbm.train` with objective, callback and metric in place.
+
+    With ``threshold_update="joint"``, after every tree the leaf values and the thresholds take one Newton
+    step together, :math:`w_j = -(G_j + L_j'\delta) / (H_j + \lambda)`, with lambda_l2 for
+    :math:`\lambda`, also in leaves that cat_l2 or quantised gradients made different. LightGBM's own scores
+    keep the leaves that it set; those of the model are followed beside them.
+
+    Parameters
+    ----------
+    params : mapping
+        As for LightGBM. ``objective``, ``num_class`` and ``metric`` are refused.
+    train_set : lightgbm.Dataset
+        Labels are class codes 0..n_classes - 1.
+    num_boost_round : int, default=100
+    valid_sets, valid_names, keep_training_booster, callbacks
+        As for LightGBM. Valid sets are evaluated each round with the ordinal loss.
+    feval : callable, list of callable or None
+        ``feval(proba, data) -> (name, value, higher_is_better)``, with the class probabilities of the round
+        just finished, float64 (n_samples, n_classes). Evaluated after the ordinal loss.
+    init_model : Booster, path or None
+        Model to continue, which must carry its thresholds unless ``thresholds`` holds them.
+    n_classes, loss, link, hessian, threshold_update, thresholds
+        See :class:`ordinal_objectives.adapters.objective.OrdinalObjectiveBase`. "schur" and "joint" refuse
+        lambda_l1, max_delta_step, path_smooth, monotone constraints, linear_tree, dart and rf.
+
+    Returns
+    -------
+    lightgbm.Booster
+        Carries its thresholds: :func:`predict_proba` reads them, :func:`save_model` keeps them.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is refused; the message names it.
+
+    Examples
+    --------
+    >>> import lightgbm, numpy as np
+    >>> from ordinal_objectives.adapters import lgbm as olgbm
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 3))
+    >>> y = np.digitize(X[:, 0] + 0.3 * rng.normal(size=300), [-1.0, 0.0, 1.0])
+    >>> booster = olgbm.train({"num_leaves": 4, "verbosity": -1}, lightgbm.Dataset(X, y), 20, n_classes=4)
+    >>> olgbm.predict_proba(booster, X).shape
+    (300, 4)
+    """
+    refuse_parameters(params, {alias: _REFUSED[name] for name in _REFUSED for alias in (name, *_ALIASES[name])})
+    threads = ("num_threads", *_ALIASES["num_threads"])
+    if init_model is not None:
+        init_model = init_model if isinstance(init_model, lightgbm.Booster) else load_model(init_model)
+        if thresholds is None:
+            thresholds = threshold_record(init_model).kept(init_model.current_iteration())
+    objective = OrdinalObjective(
+        n_classes,
+        loss=loss,
+        link=link,
+        hessian=hessian,
+        threshold_update=threshold_update,
+        thresholds=thresholds,
+        n_threads=next((params[name] for name in threads if params.get(name) is not None), None),
+    )
+    objective._wired = True
+    metrics = [] if feval is None else feval if isinstance(feval, list) else [feval]
+    return lightgbm.train(
+        {**params, "objective": objective, "metric": "None"},
+        train_set,
+        num_boost_round,
+        valid_sets=valid_sets,
+        valid_names=valid_names,
+        feval=[objective.metric, *map(objective.proba_metric, metrics)],
+        init_model=init_model,
+        keep_training_booster=keep_training_booster,
+        callbacks=[Introduction(objective.callback), objective.callback, *(callbacks or [])],
+    )

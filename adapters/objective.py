@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ordinal_objectives.adapters.grown_tree import GrownTree
 from ordinal_objectives.adapters.threshold_record import ThresholdRecord
 from ordinal_objectives.adapters.training_run import TrainingRun
+from ordinal_objectives.adapters.tree_run import TreeRun
 from ordinal_objectives.decision import decide
 from ordinal_objectives.losses import OrdinalLoss, get_loss
 from ordinal_objectives.statistics import RowStatistics
 from ordinal_objectives.validation import check_codes, check_n_classes, check_thresholds
 
-THRESHOLD_UPDATES = ("newton", "fixed")
+THRESHOLD_UPDATES = ("newton", "fixed", "schur", "joint")
+# Those that need the leaves of the newest tree.
+TREE_UPDATES = ("schur", "joint")
 
 
 class OrdinalObjectiveBase:
@@ -34,9 +38,11 @@ class OrdinalObjectiveBase:
         Curvature given to the framework. "majorized" takes shorter steps that never raise the loss at any
         learning rate, and exists for some losses and links only; at learning rates of 0.3 and below the
         exact one behaves as well and needs about half the rounds.
-    threshold_update : {"newton", "fixed"}
+    threshold_update : {"newton", "fixed", "schur", "joint"}
         "newton": one conditional Newton step on the thresholds a round. "fixed": the thresholds that fit
-        the class shares, never moved.
+        the class shares, never moved. "schur": the Newton step by the Schur complement over the leaves of
+        the newest tree, times the learning rate; needs the callback. "joint": the same step with renewed
+        leaves, through this module's ``train`` alone.
     thresholds : array-like of float, shape (n_classes - 1,), ThresholdRecord, or None
         Where the thresholds start; None computes them from the class shares. The record of a model that is
         to be continued starts with its last thresholds and keeps its history.
@@ -48,6 +54,8 @@ class OrdinalObjectiveBase:
     ValueError, TypeError
         If a parameter is not one of those allowed; the message names it.
     """
+
+    _wired = False  # whether this module's train drives the training
 
     def __init__(
         self,
@@ -128,23 +136,72 @@ class OrdinalObjectiveBase:
         label, weight = self._label_and_weight(matrix)
         codes = check_codes(label, self.n_classes, name="the training labels")
         n_classes = self.n_classes or (previous.n_classes if previous else max(2, int(codes.max()) + 1))
-        run = TrainingRun(
-            self.loss,
-            codes,
-            n_classes,
-            weight,
-            hessian=self.hessian,
-            threshold_update=self.threshold_update,
-            start_thresholds=self.thresholds,
-            previous=previous,
-            n_threads=self.n_threads,
-        )
+        options: dict[str, Any] = {
+            "hessian": self.hessian,
+            "threshold_update": self.threshold_update,
+            "start_thresholds": self.thresholds,
+            "previous": previous,
+            "n_threads": self.n_threads,
+        }
+        run: TrainingRun
+        if self.threshold_update in TREE_UPDATES:
+            run = TreeRun(
+                self.loss,
+                codes,
+                n_classes,
+                weight,
+                matrix=matrix,
+                newest_tree=self._newest_tree,
+                initial_score=self._initial_score,
+                **options,
+            )
+        else:
+            run = TrainingRun(self.loss, codes, n_classes, weight, **options)
         self._runs[matrix] = run
         self._latest = run
         return run
 
     def _label_and_weight(self, matrix: Any) -> tuple[Any, Any]:
         raise NotImplementedError("each framework's adapter reads its own matrix")
+
+    def _newest_tree(self, matrix: Any) -> GrownTree:
+        raise NotImplementedError("each framework's adapter reads its own trees")
+
+    def _initial_score(self, matrix: Any) -> NDArray[Any]:
+        raise NotImplementedError("each framework's adapter reads its own matrix")
+
+    def _refuse_bare_joint(self) -> None:
+        if self.threshold_update == "joint" and not self._wired:
+            raise ValueError(
+                f"threshold_update='joint' renews leaf values, which the framework's own train cannot follow; "
+                f"call {type(self).__module__}.train, or use 'newton' or 'schur'"
+            )
+
+    def proba_metric(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a metric for the framework that hands class probabilities to ``function``.
+
+        Parameters
+        ----------
+        function : callable
+            ``function(proba, matrix)``, with proba float64 (n_samples, n_classes) from the thresholds of the
+            round just finished; returns what the framework's metrics return.
+
+        Returns
+        -------
+        callable
+            For ``custom_metric=`` or ``feval=``. Thresholds are fresh if the callback is passed as well.
+        """
+
+        def metric(preds: NDArray[Any], matrix: Any) -> Any:
+            run = self._run_of(preds, matrix)
+            score = np.asarray(run.score_of(matrix, preds), dtype=np.float64)
+            return function(self.loss.predict_proba(score, run.thresholds), matrix)
+
+        metric.__name__ = getattr(function, "__name__", type(function).__name__)
+        return metric
+
+    def _run_of(self, preds: NDArray[Any], matrix: Any) -> TrainingRun:
+        raise NotImplementedError("each framework's adapter knows which booster evaluates a matrix")
 
     def _mean_loss(self, raw_prediction: ArrayLike, matrix: Any, run: TrainingRun) -> float:
         """Weighted mean loss of any matrix at given scores and the newest thresholds of a run."""
@@ -156,7 +213,8 @@ class OrdinalObjectiveBase:
             label, weight = self._label_and_weight(matrix)
             rows = RowStatistics(self.loss, label, thresholds.shape[0] + 1, weight, n_threads=self.n_threads)
             self._rows[matrix] = rows
-        return rows(raw_prediction, thresholds, self.hessian).loss / rows.total_weight
+        score = run.score_of(matrix, np.asarray(raw_prediction))
+        return rows(score, thresholds, self.hessian).loss / rows.total_weight
 
     def _record_of(self, run: TrainingRun) -> ThresholdRecord:
         """Return a record that shares the lists of the run, and so grows with it."""

@@ -45,8 +45,8 @@ class TrainingRun:
     sample_weight : array-like of float, shape (n_samples,), or None
     hessian : {"majorized", "exact"}
         Curvature given to the framework.
-    threshold_update : {"newton", "fixed"}
-        Whether thresholds move.
+    threshold_update : {"newton", "fixed", "schur", "joint"}
+        How thresholds move; the last two need :class:`.tree_run.TreeRun`.
     start_thresholds : array-like of float, shape (n_classes - 1,), or None
         Thresholds of the first iteration; None computes them from the class shares (thesis, eq. 3.5).
     previous : ThresholdRecord or None
@@ -127,6 +127,13 @@ class TrainingRun:
             self._start(raw_prediction)
         elif self.learns:
             self._step(raw_prediction)
+        self._record(raw_prediction)
+
+    def score_of(self, matrix: Any, score: NDArray[Any]) -> NDArray[Any]:
+        """Return the model's score of any matrix, given the framework's: here the same."""
+        return score
+
+    def _record(self, raw_prediction: ArrayLike) -> None:
         if self._evaluated is None:
             self._evaluated = self._evaluate(raw_prediction, self.thresholds)
         self.history.append(self.thresholds)
@@ -158,10 +165,15 @@ class TrainingRun:
         if needs_safeguard:
             self._safeguard(raw_prediction, delta, now.loss)
             return
-        self.thresholds = self.thresholds + delta
-        if self.loss.ordered:
-            self.thresholds, repaired = repair_order(self.thresholds)
-            self.diagnostics.add(n_repaired=repaired)
+        self.thresholds = self._in_order(self.thresholds + delta)
+
+    def _in_order(self, thresholds: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Sort thresholds whose loss needs order."""
+        if not self.loss.ordered:
+            return thresholds
+        ordered, repaired = repair_order(thresholds)
+        self.diagnostics.add(n_repaired=repaired)
+        return ordered
 
     def _safeguard(self, raw_prediction: ArrayLike, delta: NDArray[np.float64], loss_now: float) -> None:
         def loss_at(thresholds: NDArray[np.float64]) -> float:

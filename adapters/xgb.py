@@ -2,23 +2,47 @@
 
 from __future__ import annotations
 
-import json
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from os import PathLike
 from typing import Any
 
 import numpy as np
 import xgboost
 from numpy.typing import ArrayLike, NDArray
-from xgboost.callback import TrainingCallback
 
+from ordinal_objectives.adapters.grown_tree import GrownTree
 from ordinal_objectives.adapters.objective import (
+    TREE_UPDATES,
     OrdinalObjectiveBase,
     predict_codes,
     predict_from_scores,
+    refuse_parameters,
 )
 from ordinal_objectives.adapters.threshold_record import ThresholdRecord
 from ordinal_objectives.adapters.training_run import TrainingRun
+from ordinal_objectives.adapters.tree_run import TreeRun
+from ordinal_objectives.adapters.xgb_callback import ThresholdCallback
+from ordinal_objectives.adapters.xgb_record import ATTRIBUTE, kept_rounds, stored_record, threshold_record
+from ordinal_objectives.adapters.xgb_trees import newest_tree, renew_leaves
+from ordinal_objectives.losses import OrdinalLoss
 
-ATTRIBUTE = "ordinal_objectives"
+__all__ = [
+    "ATTRIBUTE",
+    "OrdinalObjective",
+    "kept_rounds",
+    "predict",
+    "predict_proba",
+    "threshold_record",
+    "train",
+]
+
+_REFUSED = {
+    "objective": "the ordinal loss is the objective",
+    "num_class": "one score serves all classes; pass n_classes",
+    "base_score": "the score starts at 0 and the thresholds hold the location",
+    "eval_metric": "built-in metrics do not know the thresholds; pass custom_metric, which gets probabilities",
+}
 
 
 class OrdinalObjective(OrdinalObjectiveBase):
@@ -52,10 +76,11 @@ class OrdinalObjective(OrdinalObjectiveBase):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.callback = _ThresholdCallback(self)
+        self.callback = ThresholdCallback(self)
 
     def _forget(self) -> None:
         super()._forget()
+        self._starts: weakref.WeakKeyDictionary[Any, NDArray[Any]] = weakref.WeakKeyDictionary()
         self._calls = 0  # of the latest run, for trainings without the callback
 
     def __getstate__(self) -> dict[str, Any]:
@@ -63,7 +88,7 @@ class OrdinalObjective(OrdinalObjectiveBase):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
-        self.callback = _ThresholdCallback(self)
+        self.callback = ThresholdCallback(self)
 
     def __call__(self, predt: NDArray[Any], dtrain: xgboost.DMatrix) -> tuple[NDArray[Any], NDArray[Any]]:
         """Return gradient and Hessian, float32 (n_samples,) each, as XGBoost asks for them."""
@@ -72,11 +97,17 @@ class OrdinalObjective(OrdinalObjectiveBase):
                 "params['num_class'] is not allowed beside an ordinal objective: the score must have shape "
                 f"(n_samples,); got {predt.shape}"
             )
+        self._refuse_bare_joint()
         run = self._runs.get(dtrain)
         if self.callback.booster_of(dtrain) is not None:
             if run is None:
                 run = self._begin(predt, dtrain, self.callback.previous)
             return run.gradient(predt, run.first_iteration + self.callback.rounds_done)
+        if self.threshold_update in TREE_UPDATES:
+            raise ValueError(
+                f"threshold_update={self.threshold_update!r} reads the newest tree through the callback: pass "
+                f"callbacks=[objective.callback], or call train of this module"
+            )
         # Scores are all zero before the first tree alone: a new training has begun on this matrix.
         if run is None or (self._calls and not predt.any()):
             run = self._begin(predt, dtrain, self.continues)
@@ -99,8 +130,19 @@ class OrdinalObjective(OrdinalObjectiveBase):
 
     def metric(self, predt: NDArray[Any], dmatrix: xgboost.DMatrix) -> tuple[str, float]:
         """Weighted mean of the loss, for ``custom_metric=``; fresh thresholds if the callback is passed."""
-        run = self.callback.refresh(dmatrix) or self._latest_run()
-        return self.loss.name, self._mean_loss(predt, dmatrix, run)
+        return self.loss.name, self._mean_loss(predt, dmatrix, self._run_of(predt, dmatrix))
+
+    def _run_of(self, preds: NDArray[Any], matrix: xgboost.DMatrix) -> TrainingRun:
+        return self.callback.refresh(matrix) or self._latest_run()
+
+    def _newest_tree(self, matrix: xgboost.DMatrix) -> GrownTree:
+        booster = self.callback.booster_of(matrix)
+        if booster is None:
+            raise RuntimeError("the newest tree belongs to a booster that the callback has not seen")
+        return newest_tree(booster)
+
+    def _initial_score(self, matrix: xgboost.DMatrix) -> NDArray[Any]:
+        return self._starts[matrix]
 
     def _label_and_weight(self, matrix: xgboost.DMatrix) -> tuple[Any, Any]:
         weight = matrix.get_weight()
@@ -138,7 +180,7 @@ class OrdinalObjective(OrdinalObjectiveBase):
         return self._record_of(run).stretched(rounds, offset)
 
     def _record(self, booster: xgboost.Booster) -> ThresholdRecord:
-        return _stored_record(booster) or self._finished_record(booster, None)
+        return stored_record(booster) or self._finished_record(booster, None)
 
     def predict_proba(
         self, booster: xgboost.Booster, data: xgboost.DMatrix, iteration_range: tuple[int, int] | None = None
@@ -159,119 +201,6 @@ class OrdinalObjective(OrdinalObjectiveBase):
         return predict_codes(self.predict_proba(booster, data, iteration_range), decision_rule, cost_matrix)
 
 
-class _ThresholdCallback(TrainingCallback):  # type: ignore[misc]
-    """Keeps an objective's thresholds in step with the booster, and stores them in it."""
-
-    def __init__(self, objective: OrdinalObjective) -> None:
-        super().__init__()
-        self._objective = objective
-        self._model: Any = None
-        self.previous: ThresholdRecord | None = None
-        self.rounds_done = 0
-
-    def before_training(self, model: Any) -> Any:
-        self._objective._forget()
-        self._model = model
-        self.rounds_done = 0
-        self.previous = self._objective.continues
-        if not hasattr(model, "cvfolds"):
-            _check_configuration(model)
-            rounds = model.num_boosted_rounds()
-            # Where an earlier training stopped best says nothing about the model that this one will return.
-            model.set_attr(best_iteration=None, best_score=None)
-            stored = _stored_record(model)
-            if stored is not None:
-                self.previous = stored.kept(rounds)
-                self._objective.check_continues(self.previous)
-            elif rounds and (self.previous is None or self.previous.n_iterations != rounds):
-                raise ValueError(
-                    f"xgb_model has {rounds} rounds but carries no thresholds for them; train it with this "
-                    f"callback, or store them with objective.attach(booster, dtrain)"
-                )
-        return model
-
-    def before_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
-        self._model = model
-        self.rounds_done = epoch
-        return False
-
-    def booster_of(self, dmatrix: xgboost.DMatrix) -> xgboost.Booster | None:
-        """Return the booster that a matrix belongs to, or None outside a training with this callback."""
-        folds = getattr(self._model, "cvfolds", None)
-        if folds is None:
-            return self._model
-        return next((fold.bst for fold in folds if dmatrix is fold.dtrain or dmatrix is fold.dtest), None)
-
-    def refresh(self, dmatrix: xgboost.DMatrix | None = None) -> TrainingRun | None:
-        """Learn the thresholds of the round just finished; a second call in a round costs nothing.
-
-        Returns the run of the booster that ``dmatrix`` belongs to.
-        """
-        wanted = None
-        for dtrain, run in self._objective._runs.items():
-            booster = self.booster_of(dtrain)
-            iteration = run.first_iteration + self.rounds_done + 1
-            if booster is not None and len(run.history) <= iteration:
-                run.advance(booster.predict(dtrain, output_margin=True), iteration)
-            if booster is not None and dmatrix is not None and self.booster_of(dmatrix) is booster:
-                wanted = run
-        return wanted
-
-    def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
-        self.refresh()
-        return False
-
-    def after_training(self, model: Any) -> Any:
-        # A model that early stopping cut short keeps the whole record; predictions use its own iteration.
-        for dtrain, run in self._objective._runs.items():
-            record = self._objective._record_of(run).to_json()
-            for booster in (self.booster_of(dtrain), model):
-                if isinstance(booster, xgboost.Booster):
-                    booster.set_attr(**{ATTRIBUTE: record})
-        self._model = None
-        return model
-
-
-def _check_configuration(booster: xgboost.Booster) -> None:
-    """Refuse what would silently spoil an ordinal training, as far as the booster's configuration shows it."""
-    learner = json.loads(booster.save_config())["learner"]
-    num_class = int(learner["learner_model_param"]["num_class"])
-    if num_class > 0:
-        raise ValueError(
-            f"params['num_class'] = {num_class} is not allowed beside an ordinal objective: one score serves all "
-            f"classes; pass n_classes to the objective instead"
-        )
-    objective = learner["learner_train_param"]["objective"]
-    # XGBoost fills in this one when no objective is given.
-    if objective != "reg:squarederror":
-        raise ValueError(
-            f"params['objective'] = {objective!r} is not allowed beside an ordinal objective; leave it out and pass "
-            f"obj=objective alone"
-        )
-
-
-def _stored_record(booster: xgboost.Booster) -> ThresholdRecord | None:
-    text = booster.attr(ATTRIBUTE)
-    return None if text is None else ThresholdRecord.from_json(text)
-
-
-def threshold_record(booster: xgboost.Booster) -> ThresholdRecord:
-    """Return what a booster carries about its thresholds: those of every iteration, losses, settings.
-
-    Raises
-    ------
-    ValueError
-        If the booster carries no thresholds.
-    """
-    record = _stored_record(booster)
-    if record is None:
-        raise ValueError(
-            "booster carries no ordinal thresholds; train with callbacks=[objective.callback], or call "
-            "objective.attach(booster, dtrain) after training"
-        )
-    return record
-
-
 def _proba(
     booster: xgboost.Booster,
     record: ThresholdRecord,
@@ -288,13 +217,6 @@ def _proba(
         )
     scores = booster.predict(data, output_margin=True, iteration_range=(0, end))
     return predict_from_scores(record, end, scores)
-
-
-def kept_rounds(booster: xgboost.Booster) -> int:
-    """Return the number of rounds that predictions use: up to the best one after early stopping."""
-    best = booster.attr("best_iteration")
-    rounds = booster.num_boosted_rounds()
-    return int(rounds if best is None else min(int(best) + 1, rounds))
 
 
 def predict_proba(
@@ -338,3 +260,127 @@ def predict(
     parameters are those of :func:`predict_proba`.
     """
     return predict_codes(predict_proba(booster, data, iteration_range), decision_rule, cost_matrix)
+
+
+def train(
+    params: Mapping[str, Any],
+    dtrain: xgboost.DMatrix,
+    num_boost_round: int = 10,
+    *,
+    n_classes: int | None = None,
+    loss: str | OrdinalLoss = "all_threshold",
+    link: str = "logit",
+    hessian: str = "majorized",
+    threshold_update: str = "joint",
+    thresholds: ArrayLike | ThresholdRecord | None = None,
+    evals: Sequence[tuple[xgboost.DMatrix, str]] | None = None,
+    xgb_model: xgboost.Booster | str | PathLike[str] | bytearray | None = None,
+    callbacks: Sequence[xgboost.callback.TrainingCallback] | None = None,
+    custom_metric: Callable[[NDArray[np.float64], xgboost.DMatrix], Any] | None = None,
+    **options: Any,
+) -> xgboost.Booster:
+    r"""Train an ordinal model: :func:`xgboost.train` with objective, callback and metric in place.
+
+    With ``threshold_update="joint"``, after every tree the leaf values and the thresholds take one Newton
+    step together, :math:`w_j = -(G_j + L_j'\delta) / (H_j + \lambda)`; the renewed leaves are written into
+    the model when the training ends. Until then the trees that a callback of yours sees hold XGBoost's own
+    leaf values.
+
+    Parameters
+    ----------
+    params : mapping
+        As for XGBoost. ``objective``, ``num_class``, ``eval_metric`` and a ``base_score`` other than 0 are
+        refused.
+    dtrain : xgboost.DMatrix
+        Labels are class codes 0..n_classes - 1.
+    num_boost_round : int, default=10
+    n_classes, loss, link, hessian, threshold_update, thresholds
+        See :class:`ordinal_objectives.adapters.objective.OrdinalObjectiveBase`. "schur" and "joint" refuse
+        reg_alpha, max_delta_step, monotone constraints, num_parallel_tree above 1, dart and gblinear.
+    evals : sequence of (DMatrix, name) pairs or None
+        Evaluated each round with the ordinal loss.
+    xgb_model : Booster, path, bytearray or None
+        Model to continue, which must carry its thresholds.
+    callbacks : sequence of xgboost.callback.TrainingCallback or None
+        With "joint", TrainingCheckPoint is refused: it would save trees without their renewed leaves.
+    custom_metric : callable or None
+        ``custom_metric(proba, dmatrix) -> (name, value)``, with the class probabilities of the round just
+        finished, float64 (n_samples, n_classes). Evaluated after the ordinal loss.
+    **options
+        ``maximize``, ``early_stopping_rounds``, ``evals_result`` and ``verbose_eval`` of XGBoost.
+
+    Returns
+    -------
+    xgboost.Booster
+        Carries its thresholds: :func:`predict_proba` reads them.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is refused; the message names it.
+
+    Examples
+    --------
+    >>> import numpy as np, xgboost
+    >>> from ordinal_objectives.adapters import xgb as oxgb
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 3))
+    >>> y = np.digitize(X[:, 0] + 0.3 * rng.normal(size=300), [-1.0, 0.0, 1.0])
+    >>> dtrain = xgboost.DMatrix(X, y)
+    >>> booster = oxgb.train({"max_depth": 2}, dtrain, 20, n_classes=4)
+    >>> oxgb.predict_proba(booster, dtrain).shape
+    (300, 4)
+    """
+    if options.pop("obj", None) is not None:
+        raise ValueError("obj is not allowed: train brings the ordinal objective; use xgboost.train for another one")
+    params = {key: value for key, value in params.items() if key != "base_score" or value != 0}
+    refuse_parameters(params, _REFUSED)
+    threads = next((params[name] for name in ("nthread", "n_jobs") if params.get(name) is not None), None)
+    objective = OrdinalObjective(
+        n_classes,
+        loss=loss,
+        link=link,
+        hessian=hessian,
+        threshold_update=threshold_update,
+        thresholds=thresholds,
+        n_threads=threads,
+    )
+    callbacks = list(callbacks or [])
+    if threshold_update == "joint":
+        if any(isinstance(callback, xgboost.callback.TrainingCheckPoint) for callback in callbacks):
+            raise ValueError(
+                "callbacks must not hold TrainingCheckPoint with threshold_update='joint': it would save trees "
+                "without their renewed leaves; threshold_update='newton' supports it"
+            )
+        objective.callback.evaluated = [dmatrix for dmatrix, _ in evals or []]
+    objective._wired = True
+    # A model that is continued brings its own base_score, and XGBoost would overwrite it silently.
+    start = {"base_score": 0.0} if xgb_model is None else {}
+    booster = xgboost.train(
+        {**params, **start, "disable_default_eval_metric": 1},
+        dtrain,
+        num_boost_round,
+        evals=evals,
+        obj=objective,
+        xgb_model=xgb_model,
+        callbacks=[objective.callback, *callbacks],
+        custom_metric=_all_metrics(objective, custom_metric),
+        **options,
+    )
+    run = objective._latest_run()
+    if isinstance(run, TreeRun) and run.renews:
+        renew_leaves(booster, run.first_iteration, run.leaf_values)
+    return booster
+
+
+def _all_metrics(objective: OrdinalObjective, function: Callable[..., Any] | None) -> Callable[..., Any]:
+    own = None if function is None else objective.proba_metric(function)
+
+    def metrics(predt: NDArray[Any], dmatrix: xgboost.DMatrix) -> list[tuple[str, float]]:
+        values = [objective.metric(predt, dmatrix)]
+        if own is not None:
+            more = own(predt, dmatrix)
+            values += more if isinstance(more, list) else [more]
+        return values
+
+    return metrics

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives import _core
 from ordinal_objectives.links import Cloglog
-from ordinal_objectives.losses import OrdinalLoss, RoundStatistics
+from ordinal_objectives.losses import LeafSums, OrdinalLoss, RoundStatistics
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.validation import check_codes, check_sample_weight, check_thresholds
 
@@ -85,6 +85,7 @@ class RowStatistics:
         computed = np.float32 if self._lanes else np.float64
         self._gradient = np.empty(self.y.shape[0], computed)
         self._hessian = np.empty(self.y.shape[0], computed)
+        self._latest: tuple[NDArray[Any], NDArray[np.float64], bool] | None = None
 
     def __call__(
         self,
@@ -125,6 +126,7 @@ class RowStatistics:
         self.loss.check_gaps(theta, self.class_weights)
         raw = self._check_scores(raw_prediction)
         if self._lanes and np.ptp(theta) > _WIDEST:
+            self._latest = None
             wide = self._in_double(raw, theta, hessian, want_loss=want_loss, want_cross=want_cross)
             narrow = {name: getattr(wide, name).astype(np.float32) for name in ("gradient", "hessian", "cross")}
             return replace(wide, **narrow)
@@ -145,6 +147,7 @@ class RowStatistics:
         link_code = _LINK_CODES[self.loss.link.name]
         kernel: Any = _core.logit_statistics if self._lanes else _core.link_statistics
         sums = kernel(*common, loss_code, link_code, majorized, want_loss, _LIMITS[self._dtype], threads)
+        self._latest = (raw, theta, majorized)
         return self._result(sums, cross)
 
     @cached_property
@@ -152,6 +155,55 @@ class RowStatistics:
         return RowStatistics(
             self.loss, self.y, self.n_classes, self._weight, precision="float64", n_threads=self.n_threads
         )
+
+    def leaf_sums(self, leaves: NDArray[np.int32], n_leaves: int) -> LeafSums:
+        """Return the sums of the latest call over the leaves of a tree, added up in float64.
+
+        The score that was passed to that call must not have changed since.
+
+        Parameters
+        ----------
+        leaves : ndarray of int32, shape (n_samples,)
+            Leaf of each row, 0..n_leaves - 1.
+        n_leaves : int
+
+        Returns
+        -------
+        LeafSums
+            The same bytes for any number of threads.
+
+        Raises
+        ------
+        ValueError
+            If there was no call yet, or `leaves` has the wrong shape or holds other numbers.
+        """
+        if self._latest is None and "_in_double" in vars(self):
+            return self._in_double.leaf_sums(leaves, n_leaves)
+        if self._latest is None:
+            raise ValueError("leaf_sums belongs to a score and thresholds: call the object with these first")
+        leaves = np.ascontiguousarray(leaves, dtype=np.int32)
+        if leaves.shape != self.y.shape:
+            raise ValueError(f"leaves must have shape {self.y.shape}, one leaf a row; got {leaves.shape}")
+        if leaves.min() < 0 or leaves.max() >= n_leaves:
+            raise ValueError(f"leaves must be in 0..{n_leaves - 1}; got {leaves.min()}..{leaves.max()}")
+        raw, theta, majorized = self._latest
+        sums = np.empty((n_leaves, self.n_classes + 1))
+        _core.leaf_sums(
+            raw,
+            self.y,
+            theta,
+            self._weight,
+            self._gradient,
+            self._hessian,
+            leaves,
+            sums,
+            _LOSS_CODES[self.loss.name],
+            _LINK_CODES[self.loss.link.name],
+            majorized,
+            _LIMITS[self._dtype],
+            effective_n_threads(self.n_threads),
+        )
+        return LeafSums(sums[:, 0], sums[:, 1], sums[:, 2:])
 
     def _check_scores(self, raw_prediction: ArrayLike) -> NDArray[Any]:
         raw = np.asarray(raw_prediction)

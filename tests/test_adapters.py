@@ -49,7 +49,11 @@ TRAINERS = pytest.mark.parametrize(
         ({"link": "logistic"}, ValueError, "logit.*cauchit.*got .logistic"),
         ({"hessian": "diagonal"}, ValueError, "exact.*majorized.*got .diagonal"),
         ({"link": "cloglog", "hessian": "majorized"}, ValueError, "cloglog"),
-        ({"threshold_update": "always"}, ValueError, "threshold_update must be one of 'newton', 'fixed'; got 'always'"),
+        (
+            {"threshold_update": "always"},
+            ValueError,
+            "must be one of 'newton', 'fixed', 'schur', 'joint'; got 'always'",
+        ),
         ({"thresholds": [1.0, 0.0]}, ValueError, r"increasing order; got \[1.0, 0.0\]"),
         ({"n_classes": 4, "thresholds": [0.0, 1.0]}, ValueError, r"thresholds must have shape \(3,\); got \(2,\)"),
         ({"thresholds": [0.0, np.nan]}, ValueError, "thresholds must be finite"),

@@ -91,6 +91,58 @@ def test_lightgbm(rows, replay, tmp_path, loss, hessian, update, with_callback):
     assert replay(tmp_path / "model.txt", X, y, w, "lightgbm") == 26
 
 
+MODES = pytest.mark.parametrize(
+    ("loss", "link", "hessian"),
+    [
+        ("all_threshold", "logit", "majorized"),
+        ("all_threshold", "logit", "exact"),
+        ("all_threshold", "probit", "majorized"),
+        ("cumulative_link", "logit", "exact"),
+        ("cumulative_link", "cloglog", "exact"),
+        ("immediate_threshold", "logit", "majorized"),
+        ("immediate_threshold", "cauchit", "exact"),
+    ],
+)
+UPDATES = pytest.mark.parametrize("update", ["fixed", "newton", "schur", "joint"])
+
+
+@UPDATES
+@MODES
+def test_xgboost_train(rows, replay, tmp_path, loss, link, hessian, update):
+    X, y, w = rows
+    params = {"max_depth": 3, "eta": 0.3, "subsample": 0.8, "lambda": 0.5}
+    options = {"loss": loss, "link": link, "hessian": hessian, "threshold_update": update}
+    booster = oxgb.train(params, xgboost.DMatrix(X, y, weight=w), 25, n_classes=5, **options)
+    booster.save_model(tmp_path / "model.json")
+    assert replay(tmp_path / "model.json", X, y, w, "xgboost") == 26
+
+
+@UPDATES
+@MODES
+def test_lightgbm_train(rows, replay, tmp_path, loss, link, hessian, update):
+    X, y, w = rows
+    params = {"num_leaves": 8, "learning_rate": 0.3, "verbosity": -1, "bagging_fraction": 0.8, "bagging_freq": 1}
+    options = {"loss": loss, "link": link, "hessian": hessian, "threshold_update": update}
+    booster = olgbm.train(params, lightgbm.Dataset(X, y, weight=w), 25, n_classes=5, **options)
+    olgbm.save_model(booster, tmp_path / "model.txt")
+    assert replay(tmp_path / "model.txt", X, y, w, "lightgbm") == 26
+
+
+def test_schur_through_the_bare_objective(rows, replay, tmp_path):
+    X, y, w = rows
+    dtrain = xgboost.DMatrix(X, y, weight=w)
+    objective = oxgb.OrdinalObjective(5, threshold_update="schur")
+    booster = xgboost.train(XGB_PARAMS, dtrain, 25, obj=objective, callbacks=[objective.callback])
+    booster.save_model(tmp_path / "model.json")
+    assert replay(tmp_path / "model.json", X, y, w, "xgboost") == 26
+
+    objective = olgbm.OrdinalObjective(5, threshold_update="schur")
+    data = lightgbm.Dataset(X, y, weight=w)
+    booster = lightgbm.train({**LGB_PARAMS, "objective": objective}, data, 25, callbacks=[objective.callback])
+    olgbm.save_model(booster, tmp_path / "model.txt")
+    assert replay(tmp_path / "model.txt", X, y, w, "lightgbm") == 26
+
+
 def test_xgboost_without_last_step(rows, replay, tmp_path):
     X, y, w = rows
     dtrain = xgboost.DMatrix(X, y, weight=w)

@@ -24,6 +24,8 @@ class Diagnostics:
         Systems that were not positive definite, solved with a diagonal bound instead.
     n_flat_leaves : int
         Leaves with a gradient but no curvature, whose weight was set to 0.
+    n_merged_leaves : int
+        Leaves that could not be told from another one of the same value and took the same renewed value.
     n_floored : int
         Curvatures raised to the link's floor.
     n_clipped : int
@@ -48,6 +50,7 @@ class Diagnostics:
     n_rejected: int = 0
     n_fallback: int = 0
     n_flat_leaves: int = 0
+    n_merged_leaves: int = 0
     n_floored: int = 0
     n_clipped: int = 0
     n_inactive: int = 0

@@ -1,6 +1,4 @@
 // Registration only: arrays arrive checked (ordinal_objectives/statistics.py), the core does the work.
-#include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -8,21 +6,16 @@
 #include "../core/dispatch.hpp"
 #include "../core/parallel.hpp"
 #include "../core/round_statistics.hpp"
+#include "arrays.hpp"
 
-namespace nb = nanobind;
 using namespace nb::literals;
+
+void define_leaves(nb::module_& m);
 
 // A C symbol, so that threadpoolctl can tell this library among those loaded.
 extern "C" NB_EXPORT int ordinal_objectives_thread_limit() { return ordinal::thread_limit().load(); }
 
 namespace {
-
-template <class T>
-using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-template <class T>
-using Output = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-template <class T>
-using OutputMatrix = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 nb::dict as_dict(const ordinal::RoundSums& sums) {
     nb::dict result;
@@ -33,33 +26,6 @@ nb::dict as_dict(const ordinal::RoundSums& sums) {
     result["n_clipped"] = sums.n_clipped;
     result["n_floored"] = sums.n_floored;
     return result;
-}
-
-template <class Raw, class Real>
-ordinal::Round<Real, Real> make_round(const Vector<Raw>& raw, const Vector<std::int32_t>& y,
-                                      const Vector<double>& thresholds,
-                                      const std::optional<Vector<Real>>& weight, const Output<Real>& gradient,
-                                      const Output<Real>& hessian,
-                                      const std::optional<OutputMatrix<Real>>& cross, int loss, int link,
-                                      bool majorized, bool want_loss, double limit) {
-    ordinal::Round<Real, Real> round;
-    if constexpr (sizeof(Raw) == sizeof(float))
-        round.raw32 = raw.data();
-    else
-        round.raw64 = raw.data();
-    round.y = y.data();
-    round.weight = weight ? weight->data() : nullptr;
-    round.thresholds = thresholds.data();
-    round.n_thresholds = static_cast<int>(thresholds.size());
-    round.loss = static_cast<ordinal::Loss>(loss);
-    round.link = static_cast<ordinal::Link>(link);
-    round.majorized = majorized;
-    round.want_loss = want_loss;
-    round.limit = limit;
-    round.gradient = gradient.data();
-    round.hessian = hessian.data();
-    round.cross = cross ? cross->data() : nullptr;
-    return round;
 }
 
 // float32 outputs: the vector lanes of the logit link. float64 outputs: any link, in double precision.
@@ -107,6 +73,7 @@ NB_MODULE(_core, m) {
     define("link_statistics", &statistics<float, double>);
     define("link_statistics", &statistics<double, double>);
     m.attr("max_lane_classes") = ordinal::kMaxThresholds + 1;
+    define_leaves(m);
     m.def("thread_limit", [] { return ordinal::thread_limit().load(); });
     m.def("set_thread_limit", [](int limit) { ordinal::thread_limit().store(limit); }, "limit"_a);
     m.def("instruction_set", [] { return std::string(ordinal::active_instruction_set().name); });

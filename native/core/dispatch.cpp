@@ -12,14 +12,15 @@ const InstructionSet kSets[] = {
     {"avx512",
      __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
          __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"),
-     logit_block_avx512},
-    {"avx2", __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"), logit_block_avx2},
-    {"sse2", true, logit_block_baseline},
+     logit_block_avx512, leaf_block_avx512},
+    {"avx2", __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"), logit_block_avx2,
+     leaf_block_avx2},
+    {"sse2", true, logit_block_baseline, leaf_block_baseline},
 };
 #elif defined(__aarch64__) || defined(__ARM_NEON)
-const InstructionSet kSets[] = {{"neon", true, logit_block_baseline}};
+const InstructionSet kSets[] = {{"neon", true, logit_block_baseline, leaf_block_baseline}};
 #else
-const InstructionSet kSets[] = {{"baseline", true, logit_block_baseline}};
+const InstructionSet kSets[] = {{"baseline", true, logit_block_baseline, leaf_block_baseline}};
 #endif
 constexpr int kCount = sizeof kSets / sizeof kSets[0];
 

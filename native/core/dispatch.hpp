@@ -10,6 +10,7 @@ struct InstructionSet {
     const char* name;
     bool supported;
     LogitBlock logit_block;
+    LeafBlock leaf_block;
 };
 
 // The table's length goes to `count`.

@@ -113,6 +113,22 @@ inline Floats exp(Floats x) {
     return p * reinterpret<Floats>(power << 23);
 }
 
+// Scores relative to `center`, held within [lowest, highest]; returns how many were not. A plain loop: the
+// compiler makes vectors of it.
+template <class Raw>
+int load_scores(float* scores, const Raw* raw, int n, double center, float lowest, float highest) {
+    int clipped = 0;
+    const Raw shift = static_cast<Raw>(center);
+#pragma omp simd reduction(+ : clipped)
+    for (int i = 0; i < n; ++i) {
+        const float score = static_cast<float>(raw[i] - shift);
+        const float inside = score < lowest ? lowest : (score > highest ? highest : score);
+        clipped += inside != score;
+        scores[i] = inside;
+    }
+    return clipped;
+}
+
 // log(m 2^e) for m in [1, 2), by the series of artanh around 1.
 inline Floats log_scaled(Floats m, Ints e) {
     const Mask high = m > 1.41421356f;

@@ -24,9 +24,17 @@ struct LogitConstants {
 };
 
 using LogitBlock = void (*)(const LogitRound&, const LogitConstants&, std::int64_t begin, int n, BlockSums&);
+// Adds the sums of n <= kLaneBlock rows to those of their leaves; `sums` as in core/leaf_sums.hpp.
+using LeafBlock = void (*)(const LogitRound&, const LogitConstants&, const std::int32_t* leaves,
+                           std::int64_t begin, int n, double* sums);
 
-void logit_block_baseline(const LogitRound&, const LogitConstants&, std::int64_t begin, int n, BlockSums&);
-void logit_block_avx2(const LogitRound&, const LogitConstants&, std::int64_t begin, int n, BlockSums&);
-void logit_block_avx512(const LogitRound&, const LogitConstants&, std::int64_t begin, int n, BlockSums&);
+#define ORDINAL_DECLARE_LANES(isa)                                                                           \
+    void logit_block_##isa(const LogitRound&, const LogitConstants&, std::int64_t begin, int n, BlockSums&); \
+    void leaf_block_##isa(const LogitRound&, const LogitConstants&, const std::int32_t* leaves,              \
+                          std::int64_t begin, int n, double* sums);
+ORDINAL_DECLARE_LANES(baseline)
+ORDINAL_DECLARE_LANES(avx2)
+ORDINAL_DECLARE_LANES(avx512)
+#undef ORDINAL_DECLARE_LANES
 
 }  // namespace ordinal

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "dispatch.hpp"
+#include "logit_tables.hpp"
 #include "sum_chunks.hpp"
 
 namespace ordinal {
@@ -38,25 +40,12 @@ void add_gap_terms(const LogitRound& round, std::int64_t n_rows, RoundSums& tota
 
 RoundSums logit_statistics(const LogitRound& round, std::int64_t n_rows, int n_threads) {
     const int width = round.n_thresholds;
-    const auto [lowest, highest] = std::minmax_element(round.thresholds, round.thresholds + width);
-    LogitConstants constants;
-    constants.center = 0.5 * (*lowest + *highest);
-    std::vector<float> theta(static_cast<std::size_t>(width));
-    std::vector<float> scale(static_cast<std::size_t>(width));
-    for (int k = 0; k < width; ++k) {
-        const double relative = round.thresholds[k] - constants.center;
-        theta[static_cast<std::size_t>(k)] = static_cast<float>(relative);
-        scale[static_cast<std::size_t>(k)] = static_cast<float>(std::exp(relative));
-    }
-    constants.lowest_score = static_cast<float>(*highest - constants.center - kMaxDistance);
-    constants.highest_score = static_cast<float>(*lowest - constants.center + kMaxDistance);
-    constants.theta = theta.data();
-    constants.scale = scale.data();
+    const LogitTables tables(round);
     const LogitBlock block = active_instruction_set().logit_block;
     RoundSums total = sum_chunks(
         n_rows, kChunk, width, n_threads, [&](std::int64_t begin, std::int64_t n, BlockSums& sums) {
             for (std::int64_t at = 0; at < n; at += kLaneBlock)
-                block(round, constants, begin + at,
+                block(round, tables.constants, begin + at,
                       static_cast<int>(std::min<std::int64_t>(kLaneBlock, n - at)), sums);
         });
     if (round.loss == Loss::cumulative_link) add_gap_terms(round, n_rows, total);

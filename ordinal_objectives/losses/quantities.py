@@ -87,3 +87,20 @@ class RoundStatistics:
     cross: FloatArray
     n_floored: int
     n_clipped: int
+
+
+@dataclass(frozen=True)
+class LeafSums:
+    """Sums over the rows of each leaf, multiplied by the sample weights.
+
+    Attributes
+    ----------
+    gradient, hessian : ndarray of float64, shape (n_leaves,)
+        G_j and H_j.
+    cross : ndarray of float64, shape (n_leaves, n_classes - 1)
+        L_jk, always with the exact curvature.
+    """
+
+    gradient: FloatArray
+    hessian: FloatArray
+    cross: FloatArray

@@ -1,0 +1,92 @@
+"""The threshold record of a LightGBM booster: an attribute in memory, a line of the model text in a file."""
+
+from __future__ import annotations
+
+from os import PathLike
+from pathlib import Path
+
+import lightgbm
+
+from ordinal_objectives.adapters.threshold_record import ThresholdRecord
+
+# LightGBM keeps unknown lines of the parameter section through loading, saving and truncating.
+_LINE_START = "[ordinal_thresholds: "
+_SECTION_END = "end of parameters"
+
+
+def stored_record(booster: lightgbm.Booster) -> ThresholdRecord | None:
+    """Return what a booster carries about its thresholds, or None."""
+    record = getattr(booster, "ordinal_thresholds", None)
+    if record is None:
+        text = booster.model_to_string(num_iteration=1)
+        if _LINE_START not in text:
+            return None
+        record = ThresholdRecord.from_json(_split(text)[1])
+    return record
+
+
+def _split(text: str) -> tuple[str, str]:
+    """Return a model text without its line of thresholds, and what that line holds."""
+    start = text.index(_LINE_START)
+    end = text.index("\n", start)
+    return text[:start] + text[end + 1 :], text[start + len(_LINE_START) : end].rstrip().removesuffix("]")
+
+
+def threshold_record(booster: lightgbm.Booster) -> ThresholdRecord:
+    """Return what a booster carries about its thresholds: those of every iteration, losses, settings.
+
+    Raises
+    ------
+    ValueError
+        If the booster carries no thresholds.
+    """
+    record = stored_record(booster)
+    if record is None:
+        raise ValueError(
+            "booster carries no ordinal thresholds; train with callbacks=[objective.callback], or call "
+            "objective.attach(booster, X) after training, and save with olgbm.save_model"
+        )
+    return record
+
+
+def save_model(booster: lightgbm.Booster, filename: str | PathLike[str], num_iteration: int | None = None) -> None:
+    """Save a booster with its thresholds in LightGBM's text format.
+
+    Parameters
+    ----------
+    booster : lightgbm.Booster
+        One that carries thresholds.
+    filename : path-like
+        Where to write. LightGBM's own loader reads the file as well.
+    num_iteration : int or None, default=None
+        How many iterations to keep; None keeps those up to the best one, or all.
+
+    Raises
+    ------
+    ValueError
+        If the booster carries no thresholds.
+    """
+    record = threshold_record(booster)
+    text = booster.model_to_string(num_iteration=num_iteration)
+    if _LINE_START in text:
+        text = _split(text)[0]
+    line = f"{_LINE_START}{record.to_json()}]\n"
+    Path(filename).write_text(text.replace(_SECTION_END, line + _SECTION_END, 1), encoding="utf-8")
+
+
+def load_model(filename: str | PathLike[str]) -> lightgbm.Booster:
+    """Load a booster with its thresholds, as :func:`save_model` wrote it.
+
+    Raises
+    ------
+    ValueError
+        If the file carries no thresholds, or they are damaged.
+    """
+    text = Path(filename).read_text(encoding="utf-8")
+    if _LINE_START not in text:
+        raise ValueError(f"{filename} holds no ordinal thresholds; it was not written by olgbm.save_model")
+    plain, record = _split(text)
+    thresholds = ThresholdRecord.from_json(record)
+    booster = lightgbm.Booster(model_str=plain)
+    booster.ordinal_thresholds = thresholds
+    return booster

@@ -1,0 +1,82 @@
+"""The trees of a LightGBM booster: refuse what a joint step cannot follow, read the newest one, renew leaves."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import lightgbm
+import numpy as np
+from numpy.typing import NDArray
+
+from ordinal_objectives.adapters.grown_tree import GrownTree
+from ordinal_objectives.adapters.objective import TREE_UPDATES
+
+# What makes a leaf other than -G / (H + lambda), or a round other than one tree; values that do no harm.
+_REFUSED = {
+    "boosting": (("gbdt", "gbrt", "goss"), "a round must add one plain tree and leave the others alone"),
+    "lambda_l1": (("0",), "an L1 penalty shrinks leaves on its own terms"),
+    "max_delta_step": (("0",), "it cuts leaf values"),
+    "path_smooth": (("0",), "it mixes a leaf with its parents"),
+    "monotone_constraints": (("",), "renewed leaves can break them"),
+    "linear_tree": (("0",), "its leaves are linear models"),
+}
+
+
+def check_parameters(booster: lightgbm.Booster, threshold_update: str) -> None:
+    """Raise ValueError for a parameter that "schur" and "joint" cannot live with."""
+    if threshold_update not in TREE_UPDATES:
+        return
+    text = booster.model_to_string(num_iteration=1)
+    for name, (harmless, reason) in _REFUSED.items():
+        value = _parameter(text, name)
+        if value in harmless or (name == "monotone_constraints" and not re.search("[1-9]", value)):
+            continue
+        raise ValueError(
+            f"params[{name!r}] = {value} is not allowed with threshold_update={threshold_update!r}: {reason}; "
+            f"threshold_update='newton' supports it"
+        )
+
+
+def newest_tree(booster: lightgbm.Booster) -> GrownTree:
+    """Return the tree of the last iteration."""
+    iteration = booster.current_iteration() - 1
+    text = booster.model_to_string(num_iteration=1, start_iteration=iteration)
+    tree = booster.num_trees() - 1
+
+    def route(data: lightgbm.Dataset) -> NDArray[np.int32] | None:
+        try:
+            rows = data.get_data()
+        except lightgbm.basic.LightGBMError:
+            return None  # LightGBM frees the raw rows unless told otherwise
+        leaves = booster.predict(rows, pred_leaf=True, start_iteration=iteration, num_iteration=1)
+        return np.asarray(leaves).ravel().astype(np.int32)
+
+    def renew(leaf_values: NDArray[np.float64]) -> None:
+        for leaf, value in enumerate(leaf_values.tolist()):
+            booster.set_leaf_output(tree, leaf, value)
+
+    return GrownTree(
+        leaf_values=np.array(_line(text, "leaf_value").split(), dtype=np.float64),
+        learning_rate=float(_line(text, "shrinkage")),
+        reg_lambda=float(_parameter(text, "lambda_l2")),
+        value_type=np.float64,
+        route=route,
+        renew=renew,
+    )
+
+
+def _line(text: str, name: str) -> str:
+    start = text.index(f"\n{name}=") + len(name) + 2
+    return text[start : text.index("\n", start)]
+
+
+def _parameter(text: str, name: str) -> str:
+    start = text.index(f"\n[{name}: ") + len(name) + 4
+    return text[start : text.index("]\n", start)]
+
+
+def initial_score(data: lightgbm.Dataset) -> NDArray[Any]:
+    """Return the score of a data set before the first tree, float64 (n_samples,)."""
+    score = data.get_init_score()
+    return np.zeros(data.num_data()) if score is None else np.asarray(score, dtype=np.float64)

@@ -1,0 +1,115 @@
+"""The trees of an XGBoost booster: refuse what a joint step cannot follow, read the newest one, renew leaves."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import xgboost
+from numpy.typing import NDArray
+
+from ordinal_objectives.adapters.grown_tree import GrownTree
+from ordinal_objectives.adapters.objective import TREE_UPDATES
+
+
+def check_configuration(booster: xgboost.Booster, threshold_update: str) -> None:
+    """Refuse what would silently spoil an ordinal training, as far as the booster's configuration shows it."""
+    learner = json.loads(booster.save_config())["learner"]
+    num_class = int(learner["learner_model_param"]["num_class"])
+    if num_class > 0:
+        raise ValueError(
+            f"params['num_class'] = {num_class} is not allowed beside an ordinal objective: one score serves all "
+            f"classes; pass n_classes to the objective instead"
+        )
+    objective = learner["learner_train_param"]["objective"]
+    # XGBoost fills in this one when no objective is given.
+    if objective != "reg:squarederror":
+        raise ValueError(
+            f"params['objective'] = {objective!r} is not allowed beside an ordinal objective; leave it out and pass "
+            f"obj=objective alone"
+        )
+    if threshold_update in TREE_UPDATES:
+        _refuse_for_trees(learner["gradient_booster"], threshold_update)
+
+
+def _refuse_for_trees(settings: dict[str, Any], threshold_update: str) -> None:
+    """Refuse what makes a leaf other than -G / (H + lambda), or a round other than one tree."""
+    reason = {
+        "reg_alpha": "an L1 penalty shrinks leaves on its own terms",
+        "max_delta_step": "it cuts leaf values",
+        "monotone_constraints": "renewed leaves can break them",
+        "num_parallel_tree": "the leaves of parallel trees overlap",
+        "process_type": "the trees exist already",
+        "booster": "a round must add one plain tree and leave the others alone",
+    }
+    found: dict[str, Any] = {}
+    if settings["name"] != "gbtree":
+        found["booster"] = settings["name"]
+    else:
+        tree, forest = settings["tree_train_param"], settings["gbtree_train_param"]
+        found |= {name: float(tree[name]) for name in ("reg_alpha", "max_delta_step") if float(tree[name])}
+        if any(sign in tree["monotone_constraints"] for sign in "123456789"):
+            found["monotone_constraints"] = tree["monotone_constraints"]
+        n_parallel = int(settings["gbtree_model_param"]["num_parallel_tree"])
+        found |= {"num_parallel_tree": n_parallel} if n_parallel > 1 else {}
+        found |= {"process_type": forest["process_type"]} if forest["process_type"] != "default" else {}
+    for name, value in found.items():
+        raise ValueError(
+            f"params[{name!r}] = {value!r} is not allowed with threshold_update={threshold_update!r}: {reason[name]}; "
+            f"threshold_update='newton' supports it"
+        )
+
+
+def newest_tree(booster: xgboost.Booster) -> GrownTree:
+    """Return the tree of the last round."""
+    rounds = booster.num_boosted_rounds()
+    newest = booster[rounds - 1 : rounds]
+    tree = _trees(newest)[0]
+    nodes = _leaf_nodes(tree)
+
+    def route(dmatrix: xgboost.DMatrix) -> NDArray[np.int32]:
+        reached = newest.predict(dmatrix, pred_leaf=True).ravel()
+        return np.searchsorted(nodes, reached).astype(np.int32)
+
+    settings = json.loads(booster.save_config())["learner"]["gradient_booster"]["tree_train_param"]
+    values = np.asarray(tree["split_conditions"], dtype=np.float32)[nodes]
+    return GrownTree(
+        leaf_values=values.astype(np.float64),
+        learning_rate=float(settings["learning_rate"]),
+        reg_lambda=float(settings["reg_lambda"]),
+        value_type=np.float32,
+        route=route,
+        renew=lambda leaf_values: None,  # renew_leaves writes them all at the end
+    )
+
+
+def renew_leaves(booster: xgboost.Booster, first_tree: int, leaf_values: list[NDArray[np.float64]]) -> None:
+    """Write new leaf values into the trees from ``first_tree`` on, as many as the booster has.
+
+    Parameters
+    ----------
+    booster : xgboost.Booster
+        Changed in place; its attributes and configuration stay.
+    first_tree : int
+    leaf_values : list of ndarray of float64, shape (n_leaves,)
+        In the order of each tree's nodes.
+    """
+    model = json.loads(bytes(booster.save_raw("json")))
+    trees = model["learner"]["gradient_booster"]["model"]["trees"]
+    for tree, values in zip(trees[first_tree:], leaf_values, strict=False):
+        for node, value in zip(_leaf_nodes(tree).tolist(), values.tolist(), strict=True):
+            tree["split_conditions"][node] = value
+    configuration = booster.save_config()
+    booster.load_model(bytearray(json.dumps(model).encode()))
+    booster.load_config(configuration)
+
+
+def _trees(booster: xgboost.Booster) -> list[dict[str, Any]]:
+    content = json.loads(bytes(booster.save_raw("json")))
+    trees: list[dict[str, Any]] = content["learner"]["gradient_booster"]["model"]["trees"]
+    return trees
+
+
+def _leaf_nodes(tree: dict[str, Any]) -> NDArray[np.intp]:
+    return np.flatnonzero(np.asarray(tree["left_children"]) == -1)

@@ -1,0 +1,44 @@
+// Arrays from Python, and the round that they describe.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <optional>
+
+#include "../core/round.hpp"
+
+namespace nb = nanobind;
+
+template <class T>
+using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using Output = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using OutputMatrix = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+template <class Raw, class Real>
+ordinal::Round<Real, Real> make_round(const Vector<Raw>& raw, const Vector<std::int32_t>& y,
+                                      const Vector<double>& thresholds,
+                                      const std::optional<Vector<Real>>& weight, const Output<Real>& gradient,
+                                      const Output<Real>& hessian, std::optional<OutputMatrix<Real>> cross,
+                                      int loss, int link, bool majorized, bool want_loss, double limit) {
+    ordinal::Round<Real, Real> round;
+    if constexpr (sizeof(Raw) == sizeof(float))
+        round.raw32 = raw.data();
+    else
+        round.raw64 = raw.data();
+    round.y = y.data();
+    round.weight = weight ? weight->data() : nullptr;
+    round.thresholds = thresholds.data();
+    round.n_thresholds = static_cast<int>(thresholds.size());
+    round.loss = static_cast<ordinal::Loss>(loss);
+    round.link = static_cast<ordinal::Link>(link);
+    round.majorized = majorized;
+    round.want_loss = want_loss;
+    round.limit = limit;
+    round.gradient = gradient.data();
+    round.hessian = hessian.data();
+    round.cross = cross ? cross->data() : nullptr;
+    return round;
+}

@@ -1,0 +1,80 @@
+#include "leaf_sums.hpp"
+
+#include <algorithm>
+
+#include "dispatch.hpp"
+#include "logit_tables.hpp"
+#include "parallel.hpp"
+#include "round_statistics.hpp"
+
+namespace ordinal {
+namespace {
+
+// Runs fill(begin, n, sums) over chunks of rows, each with its own sums, and adds these up in order. The
+// sums of all chunks together stay smaller than the rows, and their number does not depend on n_threads.
+template <class Fill>
+LeafSums sum_leaf_chunks(std::int64_t n_rows, int n_leaves, int width, int n_threads, const Fill& fill) {
+    const std::int64_t most = std::clamp<std::int64_t>(n_rows / (8 * std::int64_t{n_leaves}), 1, 64);
+    const std::int64_t blocks = (n_rows + kLaneBlock - 1) / kLaneBlock;
+    const std::int64_t chunk = std::max<std::int64_t>(16, (blocks + most - 1) / most) * kLaneBlock;
+    const std::int64_t n_chunks = (n_rows + chunk - 1) / chunk;
+    const std::size_t size = static_cast<std::size_t>(n_leaves) * static_cast<std::size_t>(width);
+    // A cache line apart: threads write to neighbouring chunks at the same time.
+    const std::size_t stride = size + 8;
+    std::vector<double> chunks(static_cast<std::size_t>(n_chunks) * stride, 0.0);
+    parallel_blocks(n_chunks, n_threads, [&](std::int64_t c) {
+        fill(c * chunk, std::min(chunk, n_rows - c * chunk),
+             chunks.data() + static_cast<std::size_t>(c) * stride);
+    });
+    LeafSums total(chunks.begin(), chunks.begin() + static_cast<std::ptrdiff_t>(size));
+    for (std::size_t c = 1; c < static_cast<std::size_t>(n_chunks); ++c)
+        for (std::size_t j = 0; j < size; ++j) total[j] += chunks[c * stride + j];
+    return total;
+}
+
+}  // namespace
+
+LeafSums logit_leaf_sums(const LogitRound& round, const std::int32_t* leaves, int n_leaves,
+                         std::int64_t n_rows, int n_threads) {
+    const LogitTables tables(round);
+    const LeafBlock block = active_instruction_set().leaf_block;
+    return sum_leaf_chunks(n_rows, n_leaves, round.n_thresholds + 2, n_threads,
+                           [&](std::int64_t begin, std::int64_t n, double* sums) {
+                               for (std::int64_t at = 0; at < n; at += kLaneBlock)
+                                   block(round, tables.constants, leaves, begin + at,
+                                         static_cast<int>(std::min<std::int64_t>(kLaneBlock, n - at)), sums);
+                           });
+}
+
+LeafSums link_leaf_sums(const LinkRound& round, const std::int32_t* leaves, int n_leaves, std::int64_t n_rows,
+                        int n_threads) {
+    const std::size_t columns = static_cast<std::size_t>(round.n_thresholds);
+    const int width = round.n_thresholds + 2;
+    return sum_leaf_chunks(
+        n_rows, n_leaves, width, n_threads, [&](std::int64_t begin, std::int64_t n, double* sums) {
+            // The row kernel writes the cross terms of a few rows at a time; its other results are known.
+            std::vector<double> cross(kLaneBlock * columns), unused(2 * kLaneBlock);
+            LinkRound part = round;
+            part.want_loss = false;
+            part.cross = cross.data();
+            part.gradient = unused.data();
+            part.hessian = unused.data() + kLaneBlock;
+            for (std::int64_t at = begin; at < begin + n; at += kLaneBlock) {
+                const std::int64_t here = std::min<std::int64_t>(kLaneBlock, begin + n - at);
+                part.raw32 = round.raw32 ? round.raw32 + at : nullptr;
+                part.raw64 = round.raw64 ? round.raw64 + at : nullptr;
+                part.y = round.y + at;
+                part.weight = round.weight ? round.weight + at : nullptr;
+                link_statistics(part, here, 1);
+                for (std::int64_t i = 0; i < here; ++i) {
+                    double* leaf = sums + static_cast<std::int64_t>(leaves[at + i]) * width;
+                    leaf[0] += round.gradient[at + i];
+                    leaf[1] += round.hessian[at + i];
+                    const double* row = cross.data() + static_cast<std::size_t>(i) * columns;
+                    for (std::size_t k = 0; k < columns; ++k) leaf[2 + k] += row[k];
+                }
+            }
+        });
+}
+
+}  // namespace ordinal
