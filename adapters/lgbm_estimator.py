@@ -267,7 +267,7 @@ importance_type
             metric = _metric(objective, eval_metric)
             self.evals_result_: dict[str, Any] = {}
             watching = [_FirstMetrics(metric), lightgbm.record_evaluation(self.evals_result_)] if valid_sets else []
-            self.booster_ = self._train(
+            self.booster_ = lightgbm.train(
                 {**self._native_params(), "objective": objective, "metric": "None"},
                 train_set,
                 check_n_estimators(self.n_estimators),
@@ -287,17 +287,6 @@ importance_type
     def best_iteration_(self) -> int:
         """The same as ``n_iter_``, as LightGBM counts."""
         return self.n_iter_
-
-    @staticmethod
-    def _train(*args: Any, **kwargs: Any) -> lightgbm.Booster:
-        try:
-            return lightgbm.train(*args, **kwargs)
-        except lightgbm.basic.LightGBMError as error:
-            if "num_features()" not in str(error):
-                raise
-            raise ValueError(
-                "X must have at least one column that varies: LightGBM refuses a custom objective without any"
-            ) from error
 
     def _native_params(self) -> dict[str, Any]:
         params = {"feature_pre_filter": False, **super()._native_params()}
