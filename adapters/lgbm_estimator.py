@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable, Mapping
+from os import PathLike
 from typing import Any, ClassVar
 
 import lightgbm
 import numpy as np
+from lightgbm.basic import _ConfigAliases
+from lightgbm.callback import CallbackEnv
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array, csr_matrix
 
 from ordinal_objectives.adapters import lgbm
-from ordinal_objectives.estimator import OrdinalClassifier, evaluation_pairs
+from ordinal_objectives.adapters.host_parameters import ORDINAL_PARAMETERS, HostParameters, check_n_estimators
+from ordinal_objectives.adapters.threshold_record import ThresholdRecord
+from ordinal_objectives.estimator import OrdinalClassifier
 from ordinal_objectives.losses import OrdinalLoss
+from ordinal_objectives.threads import library_n_threads
 
 # Constructor names that lightgbm.train spells otherwise.
 _NATIVE = {
+    "n_estimators": "num_iterations",
     "boosting_type": "boosting",
     "subsample_for_bin": "bin_construct_sample_cnt",
     "min_split_gain": "min_gain_to_split",
@@ -27,21 +37,38 @@ _NATIVE = {
     "random_state": "seed",
     "n_jobs": "num_threads",
 }
-_OWN = [
-    "n_estimators",
-    "classes",
-    "loss",
-    "link",
-    "hessian",
-    "threshold_update",
-    "decision_rule",
-    "cost_matrix",
-    "class_weight",
-    "importance_type",
-]
+_REFUSED = {
+    "objective": "the ordinal loss is the objective",
+    "num_class": "the score has one output for all classes",
+    "metric": "pass eval_metric to fit; the ordinal loss is always measured",
+    "boost_from_average": "the score starts at 0 and the thresholds hold the location",
+    "is_unbalance": "use class_weight",
+    "scale_pos_weight": "use class_weight",
+}
+_MOVED = {
+    "early_stopping_round": "callbacks=[lightgbm.early_stopping(...)] in fit",
+    "categorical_feature": "categorical_feature= in fit",
+}
 
 
-class LGBMOrdinalClassifier(OrdinalClassifier):
+def _aliases() -> Mapping[str, list[str]]:
+    """Return every parameter of LightGBM with all its names; LightGBM itself ignores an unknown one silently."""
+    _ConfigAliases.get("objective")
+    aliases: Mapping[str, list[str]] = _ConfigAliases.aliases
+    return aliases
+
+
+def _dialect() -> dict[str, str]:
+    """Map every name that LightGBM knows, and its scikit-learn classes do not use, to the one they use."""
+    spelled = {native: own for own, native in _NATIVE.items()}
+    dialect = {"gamma": "min_split_gain"}
+    for name, aliases in _aliases().items():
+        own = spelled.get(name) or _MOVED.get(name) or name
+        dialect |= {alias: own for alias in aliases if alias not in (own, "verbose") and name not in _REFUSED}
+    return dialect
+
+
+class LGBMOrdinalClassifier(HostParameters, OrdinalClassifier):
     """Ordinal classifier grown by LightGBM, its thresholds learned with the trees.
 
     Parameters
@@ -59,13 +86,16 @@ class LGBMOrdinalClassifier(OrdinalClassifier):
     cost_matrix : array-like of float, shape (n_classes, n_classes), or None
         Cost of predicting column j where row i is true; replaces ``decision_rule``.
     class_weight : dict, "balanced" or None
-        Weights of classes, multiplied with ``sample_weight``.
+        Weights of classes, multiplied with ``sample_weight``. Evaluation sets are weighted by their own
+        weights alone.
     boosting_type, num_leaves, max_depth, learning_rate, subsample_for_bin, min_split_gain, min_child_weight, \
 min_child_samples, subsample, subsample_freq, colsample_bytree, reg_alpha, reg_lambda, random_state, n_jobs, \
 importance_type
-        As in :class:`lightgbm.LGBMClassifier`.
+        As in :class:`lightgbm.LGBMClassifier`. In a forked process LightGBM runs on one thread, whatever
+        ``n_jobs`` says: its OpenMP runtime would hang.
     **host_params
-        Any other parameter of :func:`lightgbm.train`.
+        Any other parameter of :func:`lightgbm.train`. ``feature_pre_filter`` is False unless given, since
+        LightGBM stops with an error if it filters out every feature beside a custom objective.
 
     Attributes
     ----------
@@ -78,10 +108,17 @@ importance_type
     n_iter_ : int
         Iterations that predictions use.
     best_iteration_ : int
-        The same number, as LightGBM counts.
     feature_importances_ : ndarray, shape (n_features,)
     evals_result_ : dict
     diagnostics_ : dict of str to int
+        What was repaired, halved, clipped or floored.
+
+    Notes
+    -----
+    Some of scikit-learn's tools encode labels alphabetically before this class sees them
+    (:class:`~sklearn.ensemble.VotingClassifier`, :class:`~sklearn.ensemble.StackingClassifier`,
+    :class:`~sklearn.ensemble.BaggingClassifier`, and :func:`~sklearn.model_selection.cross_val_predict` of
+    probabilities). Give them codes 0, 1, ... in the right order, or numbers.
 
     Examples
     --------
@@ -95,33 +132,12 @@ importance_type
     (300, 4)
     """
 
-    _dialect: ClassVar = {
-        "max_iter": "n_estimators",
-        "num_boost_round": "n_estimators",
-        "num_iterations": "n_estimators",
-        "eta": "learning_rate",
-        "max_leaf_nodes": "num_leaves",
-        "max_leaves": "num_leaves",
-        "max_bins": "max_bin",
-        "l2_regularization": "reg_lambda",
-        "lambda_l2": "reg_lambda",
-        "lambda_l1": "reg_alpha",
-        "gamma": "min_split_gain",
-        "min_samples_leaf": "min_child_samples",
-        "min_data_in_leaf": "min_child_samples",
-        "monotonic_cst": "monotone_constraints",
-        "num_threads": "n_jobs",
-        "seed": "random_state",
-        "early_stopping_rounds": "callbacks=[lightgbm.early_stopping(...)] in fit",
-    }
-    _refused: ClassVar = {
-        "objective": "the ordinal loss is the objective",
-        "num_class": "the score has one output for all classes",
-        "metric": "evaluation uses the ordinal loss",
-        "boost_from_average": "the score starts at 0 and the thresholds hold the location",
-        "is_unbalance": "use class_weight",
-        "scale_pos_weight": "use class_weight",
-    }
+    _native: ClassVar = _NATIVE
+    _own: ClassVar = ORDINAL_PARAMETERS
+    _refused: ClassVar = {alias: why for name, why in _REFUSED.items() for alias in _aliases()[name]}
+
+    _dialect: ClassVar = _dialect()
+    _known: ClassVar = frozenset(_aliases()) | {"verbose"}
 
     def __init__(
         self,
@@ -187,7 +203,12 @@ importance_type
         *,
         sample_weight: ArrayLike | None = None,
         eval_set: list[tuple[Any, Any]] | None = None,
+        eval_X: Any = None,
+        eval_y: Any = None,
+        eval_names: list[str] | None = None,
         eval_sample_weight: list[Any] | None = None,
+        eval_metric: Callable[..., Any] | list[Callable[..., Any]] | None = None,
+        categorical_feature: list[str] | list[int] | str = "auto",
         callbacks: list[Any] | None = None,
     ) -> LGBMOrdinalClassifier:
         """Fit the model.
@@ -202,8 +223,17 @@ importance_type
             Non-negative.
         eval_set : list of (X, y) pairs or None
             Evaluated each round.
+        eval_X, eval_y : array-like, tuple of array-like, or None
+            The same in LightGBM's newer spelling: features and labels of one set, or tuples of several.
+        eval_names : list of str or None
+            Names of the evaluation sets; None calls them valid_0, valid_1, ...
         eval_sample_weight : list of array-like or None
             Weights of each evaluation set.
+        eval_metric : callable, list of callables, or None
+            Measured each round beside the loss, on ``(y, proba)`` or ``(y, proba, weight)``: class codes and
+            probabilities with the thresholds of that round. Returns (name, value, is_higher_better).
+        categorical_feature : list of str, list of int, or "auto"
+            Categorical columns; "auto" takes the categorical columns of a pandas data frame.
         callbacks : list of callable or None
             LightGBM callbacks, early stopping among them.
 
@@ -216,68 +246,129 @@ importance_type
         ValueError
             If labels, weights or parameters are not what the docs allow; the message names the argument.
         """
-        X, codes, weight = self._validate_training(X, y, sample_weight)
-        objective = lgbm.OrdinalObjective(
-            self.n_classes_,
-            loss=self.loss,
-            link=self.link,
-            hessian=self.hessian,
-            threshold_update=self.threshold_update,
-            n_threads=self.n_jobs,
-        )
-        train_set = lightgbm.Dataset(X, codes, weight=weight)
-        pairs = evaluation_pairs(eval_set)
-        weights = [None] * len(pairs) if eval_sample_weight is None else list(eval_sample_weight)
-        if len(weights) != len(pairs):
-            raise ValueError(
-                f"eval_sample_weight must have one entry for each of the {len(pairs)} pairs in eval_set; "
-                f"got {len(weights)}"
+        with self._all_or_nothing():
+            X, codes, weight = self._check_training(X, y, sample_weight)
+            objective = lgbm.OrdinalObjective(
+                self.n_classes_,
+                loss=self.loss,
+                link=self.link,
+                hessian=self.hessian,
+                threshold_update=self.threshold_update,
+                n_threads=self.n_jobs,
             )
-        valid_sets = [
-            lightgbm.Dataset(
-                self._validate_features(Xv, reset=False), self._labels.encode(yv), weight=wv, reference=train_set
+            train_set = lightgbm.Dataset(X, codes, weight=weight, categorical_feature=categorical_feature)
+            pairs = _either_spelling(eval_set, eval_X, eval_y)
+            valid_sets = [
+                lightgbm.Dataset(*one[:2], weight=one[2], reference=train_set)
+                for one in self._check_evaluation(pairs, eval_sample_weight, "eval_sample_weight")
+            ]
+            if eval_names is not None and len(eval_names) != len(valid_sets):
+                raise ValueError(f"eval_names must have {len(valid_sets)} entries; got {len(eval_names)}")
+            metric = _metric(objective, eval_metric)
+            self.evals_result_: dict[str, Any] = {}
+            watching = [_FirstMetrics(metric), lightgbm.record_evaluation(self.evals_result_)] if valid_sets else []
+            self.booster_ = lightgbm.train(
+                {**self._native_params(), "objective": objective, "metric": "None"},
+                train_set,
+                check_n_estimators(self.n_estimators),
+                valid_sets=valid_sets or None,
+                valid_names=eval_names,
+                feval=metric if valid_sets else None,
+                callbacks=[objective.callback, *watching, *(callbacks or [])],
             )
-            for (Xv, yv), wv in zip(pairs, weights, strict=True)
-        ]
-        self.evals_result_: dict[str, Any] = {}
-        self.booster_ = lightgbm.train(
-            {**self._native_params(), "objective": objective, "metric": "None"},
-            train_set,
-            self.n_estimators,
-            valid_sets=valid_sets or None,
-            feval=objective.metric if valid_sets else None,
-            callbacks=[
-                objective.callback,
-                *([lightgbm.record_evaluation(self.evals_result_)] if valid_sets else []),
-                *(callbacks or []),
-            ],
-        )
-        self.diagnostics_ = objective.diagnostics_
-        best = self.booster_.best_iteration
-        self.n_iter_ = best if best > 0 else self.booster_.current_iteration()
-        self.best_iteration_ = self.n_iter_
-        self._record = lgbm.threshold_record(self.booster_)
-        self.thresholds_ = self._record.at(self.n_iter_)
+            best = self.booster_.best_iteration
+            n_iter = best if best > 0 else self.booster_.current_iteration()
+            record = lgbm.threshold_record(self.booster_)
+            # Without any split, LightGBM keeps one constant tree that no step on the thresholds followed.
+            self._keep(record.stretched(max(n_iter, record.n_iterations)), objective.loss, n_iter)
         return self
 
+    @property
+    def best_iteration_(self) -> int:
+        """The same as ``n_iter_``, as LightGBM counts."""
+        return self.n_iter_
+
     def _native_params(self) -> dict[str, Any]:
-        given = {name: value for name, value in self.get_params(deep=False).items() if name not in _OWN}
-        params = {_NATIVE.get(name, name): value for name, value in given.items() if value is not None}
-        if isinstance(params.get("seed"), np.random.RandomState):
-            params["seed"] = int(params["seed"].randint(np.iinfo(np.int32).max))
+        params = {"feature_pre_filter": False, **super()._native_params()}
         params.setdefault("verbosity", params.pop("verbose", -1))
         return params
 
-    def _score(self, X: Any, iteration: int | None = None) -> NDArray[np.float64]:
-        end = self.n_iter_ if iteration is None else iteration
-        threads = {} if self.n_jobs is None else {"num_threads": self.n_jobs}
-        scores = self.booster_.predict(X, raw_score=True, num_iteration=end, **threads)
+    def _check_features(self, X: Any, *, reset: bool) -> Any:
+        # LightGBM knows SciPy's sparse matrices, not yet its sparse arrays.
+        checked = super()._check_features(X, reset=reset)
+        return csr_matrix(checked) if isinstance(checked, csr_array) else checked
+
+    def _prediction_data(self, X: Any) -> Any:
+        return X
+
+    def _score(self, data: Any, start: int, stop: int) -> NDArray[np.float64]:
+        n_threads = library_n_threads(self.n_jobs)
+        threads = {} if n_threads is None else {"num_threads": n_threads}
+        scores = self.booster_.predict(
+            data, raw_score=True, start_iteration=start, num_iteration=stop - start, **threads
+        )
         return np.asarray(scores, dtype=np.float64)
 
-    def _thresholds_at(self, iteration: int) -> NDArray[np.float64]:
-        return self._record.at(iteration)
+    def _write(self, path: str | PathLike[str], record: ThresholdRecord) -> None:
+        self.booster_.ordinal_thresholds = record
+        lgbm.save_model(self.booster_, path, num_iteration=self.n_iter_)
+
+    def _read(self, path: str | PathLike[str]) -> tuple[ThresholdRecord, int, int]:
+        self.booster_ = lgbm.load_model(path)
+        record = lgbm.threshold_record(self.booster_)
+        return record, self.booster_.current_iteration(), self.booster_.num_feature()
 
     @property
     def feature_importances_(self) -> NDArray[Any]:
         """Importance of each feature by ``importance_type``, (n_features,)."""
         return np.asarray(self.booster_.feature_importance(importance_type=self.importance_type))
+
+
+def _either_spelling(eval_set: Any, eval_X: Any, eval_y: Any) -> Any:
+    """Return the pairs of ``eval_set``, or those that ``eval_X`` and ``eval_y`` spell."""
+    if eval_X is None and eval_y is None:
+        return eval_set
+    if eval_set is not None:
+        raise ValueError("eval_set and eval_X, eval_y say the same thing; give one of them")
+    if eval_X is None or eval_y is None:
+        missing = "eval_X" if eval_X is None else "eval_y"
+        raise ValueError(f"eval_X and eval_y go together; {missing} is None")
+    if not (isinstance(eval_X, tuple) or isinstance(eval_y, tuple)):
+        return [(eval_X, eval_y)]
+    if not (isinstance(eval_X, tuple) and isinstance(eval_y, tuple) and len(eval_X) == len(eval_y)):
+        raise ValueError("eval_X and eval_y must be tuples of one length, or neither a tuple")
+    return list(zip(eval_X, eval_y, strict=True))
+
+
+def _metric(objective: lgbm.OrdinalObjective, eval_metric: Any) -> Callable[..., Any]:
+    """Return the loss and ``eval_metric`` as LightGBM asks for them."""
+    metrics = [] if eval_metric is None else [eval_metric] if callable(eval_metric) else list(eval_metric)
+    for metric in metrics:
+        if not callable(metric):
+            raise TypeError(f"eval_metric must be a callable of (y, proba), or a list of them; got {eval_metric!r}")
+
+    def evaluate(preds: NDArray[Any], data: lightgbm.Dataset) -> list[tuple[str, float, bool]]:
+        # The objective's own metric first: it brings the thresholds up to date.
+        results = [objective.metric(preds, data)]
+        if metrics:
+            codes = np.asarray(data.get_label()).astype(np.int32)
+            proba = objective.loss.predict_proba(preds, objective.thresholds_)
+            for metric in metrics:
+                takes_weight = len(inspect.signature(metric).parameters) > 2
+                results.append(metric(codes, proba, data.get_weight()) if takes_weight else metric(codes, proba))
+        return results
+
+    return evaluate
+
+
+class _FirstMetrics:
+    """Measures the first round again: LightGBM measures it before a callback can show the objective its booster."""
+
+    order = -999_999  # after the thresholds are learned, before whatever reads the metrics
+
+    def __init__(self, metric: Callable[..., Any]) -> None:
+        self._metric = metric
+
+    def __call__(self, env: CallbackEnv) -> None:
+        if env.iteration == env.begin_iteration:
+            env.evaluation_result_list[:] = env.model.eval_valid(self._metric)

@@ -33,6 +33,8 @@ class ThresholdRecord:
         the iteration was not evaluated.
     diagnostics : dict of str to int
         Counters of everything that was repaired, halved, clipped or floored.
+    classifier : dict or None
+        What a scikit-learn classifier adds: its class labels, features and decision rule. JSON types only.
     """
 
     loss: str
@@ -43,6 +45,7 @@ class ThresholdRecord:
     thresholds: list[NDArray[np.float64]] = field(default_factory=list)
     training_loss: list[float] = field(default_factory=list)
     diagnostics: dict[str, int] = field(default_factory=dict)
+    classifier: dict[str, Any] | None = None
 
     @property
     def n_iterations(self) -> int:
@@ -107,6 +110,8 @@ class ThresholdRecord:
             "training_loss": losses,
             "diagnostics": self.diagnostics,
         }
+        if self.classifier is not None:
+            content["classifier"] = self.classifier
         return json.dumps(content, separators=(",", ":"), allow_nan=False)
 
     @classmethod
@@ -133,6 +138,9 @@ class ThresholdRecord:
             ordered = get_loss(content["loss"], content["link"]).ordered
             thresholds = [check_thresholds(row, n_classes, ordered=ordered) for row in content["thresholds"]]
             losses = [float("nan") if value is None else float(value) for value in content["training_loss"]]
+            classifier = content.get("classifier")  # files of a bare booster have none
+            if not isinstance(classifier, dict | None):
+                raise ValueError(f"classifier must be a JSON object; got {classifier!r}")
             if not thresholds:
                 raise ValueError("it holds no thresholds")
             return cls(
@@ -144,6 +152,7 @@ class ThresholdRecord:
                 thresholds=thresholds,
                 training_loss=losses,
                 diagnostics={str(name): int(count) for name, count in content["diagnostics"].items()},
+                classifier=classifier,
             )
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise ValueError(f"the model's threshold record is damaged: {error}") from error

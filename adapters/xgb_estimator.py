@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from os import PathLike
 from typing import Any, ClassVar
 
 import numpy as np
@@ -9,31 +11,14 @@ import xgboost
 from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives.adapters import xgb
-from ordinal_objectives.estimator import OrdinalClassifier, evaluation_pairs
+from ordinal_objectives.adapters.host_parameters import ORDINAL_PARAMETERS, HostParameters, check_n_estimators
+from ordinal_objectives.adapters.threshold_record import ThresholdRecord
+from ordinal_objectives.estimator import OrdinalClassifier
 from ordinal_objectives.losses import OrdinalLoss
-
-# Constructor names that xgboost.train spells otherwise.
-_NATIVE = {"n_jobs": "nthread", "random_state": "seed"}
-_OWN = [
-    "n_estimators",
-    "classes",
-    "loss",
-    "link",
-    "hessian",
-    "threshold_update",
-    "decision_rule",
-    "cost_matrix",
-    "class_weight",
-    "importance_type",
-    "early_stopping_rounds",
-    "callbacks",
-    "missing",
-    "enable_categorical",
-    "verbosity",
-]
+from ordinal_objectives.threads import library_n_threads
 
 
-class XGBOrdinalClassifier(OrdinalClassifier):
+class XGBOrdinalClassifier(HostParameters, OrdinalClassifier):
     """Ordinal classifier grown by XGBoost, its thresholds learned with the trees.
 
     Parameters
@@ -51,12 +36,18 @@ class XGBOrdinalClassifier(OrdinalClassifier):
     cost_matrix : array-like of float, shape (n_classes, n_classes), or None
         Cost of predicting column j where row i is true; replaces ``decision_rule``.
     class_weight : dict, "balanced" or None
-        Weights of classes, multiplied with ``sample_weight``.
+        Weights of classes, multiplied with ``sample_weight``. Evaluation sets are weighted by their own
+        weights alone.
     max_depth, max_leaves, max_bin, learning_rate, gamma, min_child_weight, subsample, colsample_bytree, \
 reg_alpha, reg_lambda, tree_method, n_jobs, random_state, verbosity, missing, enable_categorical, \
-importance_type, early_stopping_rounds, callbacks
+feature_types, feature_weights, importance_type, early_stopping_rounds, callbacks
         As in :class:`xgboost.XGBClassifier`. ``min_child_weight`` is compared with sums of the ordinal
-        Hessian, which adds up n_classes - 1 terms a row of at most 1/4 each with the logit link.
+        Hessian, which adds up n_classes - 1 terms a row of at most 1/4 each with the logit link. In a forked
+        process XGBoost runs on one thread, whatever ``n_jobs`` says: its OpenMP runtime would hang.
+    eval_metric : callable, list of callables, or None
+        Measured each round beside the loss, on ``(y, proba)``: class codes and probabilities with the
+        thresholds of that round; ``sample_weight=`` is passed as well if the set has weights. Early stopping
+        takes the last one, and lower is better.
     **host_params
         Any other parameter of :func:`xgboost.train`.
 
@@ -71,10 +62,17 @@ importance_type, early_stopping_rounds, callbacks
     n_iter_ : int
         Iterations that predictions use.
     best_iteration_ : int
-        Last of them, counted from 0, as XGBoost does.
     feature_importances_ : ndarray of float32, shape (n_features,)
     evals_result_ : dict
     diagnostics_ : dict of str to int
+        What was repaired, halved, clipped or floored.
+
+    Notes
+    -----
+    Some of scikit-learn's tools encode labels alphabetically before this class sees them
+    (:class:`~sklearn.ensemble.VotingClassifier`, :class:`~sklearn.ensemble.StackingClassifier`,
+    :class:`~sklearn.ensemble.BaggingClassifier`, and :func:`~sklearn.model_selection.cross_val_predict` of
+    probabilities). Give them codes 0, 1, ... in the right order, or numbers.
 
     Examples
     --------
@@ -88,10 +86,22 @@ importance_type, early_stopping_rounds, callbacks
     (300, 4)
     """
 
+    _native: ClassVar = {"n_jobs": "nthread", "random_state": "seed"}
+    _own: ClassVar = ORDINAL_PARAMETERS | {
+        "callbacks",
+        "early_stopping_rounds",
+        "enable_categorical",
+        "eval_metric",
+        "feature_types",
+        "feature_weights",
+        "missing",
+        "verbosity",
+    }
     _dialect: ClassVar = {
         "max_iter": "n_estimators",
         "num_boost_round": "n_estimators",
         "num_iterations": "n_estimators",
+        "n_iter_no_change": "early_stopping_rounds",
         "eta": "learning_rate",
         "max_leaf_nodes": "max_leaves",
         "num_leaves": "max_leaves",
@@ -103,15 +113,20 @@ importance_type, early_stopping_rounds, callbacks
         "lambda_l1": "reg_alpha",
         "min_split_gain": "gamma",
         "monotonic_cst": "monotone_constraints",
+        "feature_fraction": "colsample_bytree",
+        "bagging_fraction": "subsample",
+        "min_split_loss": "gamma",
+        "min_sum_hessian_in_leaf": "min_child_weight",
         "nthread": "n_jobs",
+        "num_threads": "n_jobs",
         "seed": "random_state",
+        "verbose": "verbosity",
     }
     _refused: ClassVar = {
         "objective": "the ordinal loss is the objective",
         "num_class": "the score has one output for all classes",
         "base_score": "the score starts at 0 and the thresholds hold the location",
         "scale_pos_weight": "use class_weight",
-        "eval_metric": "evaluation uses the ordinal loss",
         "multi_strategy": "the score has one output for all classes",
     }
 
@@ -143,8 +158,11 @@ importance_type, early_stopping_rounds, callbacks
         verbosity: int | None = None,
         missing: float = np.nan,
         enable_categorical: bool = True,
+        feature_types: Any = None,
+        feature_weights: ArrayLike | None = None,
         importance_type: str = "gain",
         early_stopping_rounds: int | None = None,
+        eval_metric: Callable[..., float] | list[Callable[..., float]] | None = None,
         callbacks: list[Any] | None = None,
         **host_params: Any,
     ) -> None:
@@ -173,8 +191,11 @@ importance_type, early_stopping_rounds, callbacks
         self.verbosity = verbosity
         self.missing = missing
         self.enable_categorical = enable_categorical
+        self.feature_types = feature_types
+        self.feature_weights = feature_weights
         self.importance_type = importance_type
         self.early_stopping_rounds = early_stopping_rounds
+        self.eval_metric = eval_metric
         self.callbacks = callbacks
         self._keep_host_params(host_params)
 
@@ -214,80 +235,111 @@ importance_type, early_stopping_rounds, callbacks
         ValueError
             If labels, weights or parameters are not what the docs allow; the message names the argument.
         """
-        X, codes, weight = self._validate_training(X, y, sample_weight)
-        objective = xgb.OrdinalObjective(
-            self.n_classes_,
-            loss=self.loss,
-            link=self.link,
-            hessian=self.hessian,
-            threshold_update=self.threshold_update,
-            n_threads=self.n_jobs,
-        )
-        dtrain = self._matrix(X, codes, weight)
-        evals = self._evaluation_sets(eval_set, sample_weight_eval_set)
-        if self.early_stopping_rounds and not evals:
-            raise ValueError(
-                f"early_stopping_rounds={self.early_stopping_rounds} needs at least one pair in eval_set; got none"
+        with self._all_or_nothing():
+            X, codes, weight = self._check_training(X, y, sample_weight)
+            objective = xgb.OrdinalObjective(
+                self.n_classes_,
+                loss=self.loss,
+                link=self.link,
+                hessian=self.hessian,
+                threshold_update=self.threshold_update,
+                n_threads=self.n_jobs,
             )
-        self.evals_result_: dict[str, Any] = {}
-        self.booster_ = xgboost.train(
-            self._native_params(),
-            dtrain,
-            self.n_estimators,
-            evals=evals,
-            obj=objective,
-            custom_metric=objective.metric,
-            evals_result=self.evals_result_,
-            early_stopping_rounds=self.early_stopping_rounds,
-            callbacks=[objective.callback, *(self.callbacks or [])],
-            verbose_eval=verbose,
-        )
-        self.diagnostics_ = objective.diagnostics_
-        self.n_iter_ = xgb.kept_rounds(self.booster_)
-        self.best_iteration_ = self.n_iter_ - 1
-        self._record = xgb.threshold_record(self.booster_)
-        self.thresholds_ = self._record.at(self.n_iter_)
+            dtrain = self._matrix(X, codes, weight, feature_weights=self.feature_weights)
+            checked = self._check_evaluation(eval_set, sample_weight_eval_set, "sample_weight_eval_set")
+            evals = [(self._matrix(*one, like=dtrain), f"validation_{i}") for i, one in enumerate(checked)]
+            if self.early_stopping_rounds and not evals:
+                raise ValueError(
+                    f"early_stopping_rounds={self.early_stopping_rounds} needs at least one pair in eval_set; got none"
+                )
+            self.evals_result_: dict[str, Any] = {}
+            self.booster_ = xgboost.train(
+                self._native_params(),
+                dtrain,
+                check_n_estimators(self.n_estimators),
+                evals=evals,
+                obj=objective,
+                custom_metric=self._metric(objective),
+                evals_result=self.evals_result_,
+                early_stopping_rounds=self.early_stopping_rounds,
+                callbacks=[objective.callback, *(self.callbacks or [])],
+                verbose_eval=verbose,
+            )
+            self._keep(xgb.threshold_record(self.booster_), objective.loss, xgb.kept_rounds(self.booster_))
         return self
 
-    def _native_params(self) -> dict[str, Any]:
-        given = {name: value for name, value in self.get_params(deep=False).items() if name not in _OWN}
-        params = {_NATIVE.get(name, name): value for name, value in given.items() if value is not None}
-        if isinstance(params.get("seed"), np.random.RandomState):
-            params["seed"] = int(params["seed"].randint(np.iinfo(np.int32).max))
-        # XGBoost warns of parameters that its chosen booster ignores; 1 shows warnings only.
-        params["verbosity"] = 1 if self.verbosity is None else self.verbosity
-        return {**params, "base_score": 0.0, "disable_default_eval_metric": 1}
+    @property
+    def best_iteration_(self) -> int:
+        """Last of the iterations that predictions use, counted from 0, as XGBoost does."""
+        return self.n_iter_ - 1
 
-    def _matrix(self, X: Any, codes: NDArray[Any] | None = None, weight: Any = None) -> xgboost.DMatrix:
+    def _native_params(self) -> dict[str, Any]:
+        # XGBoost warns of parameters that it does not know or use; 1 shows warnings only.
+        verbosity = 1 if self.verbosity is None else self.verbosity
+        fixed = {"base_score": 0.0, "disable_default_eval_metric": 1, "verbosity": verbosity}
+        return {**super()._native_params(), **fixed}
+
+    def _metric(self, objective: xgb.OrdinalObjective) -> Callable[..., Any]:
+        """Return the loss and ``eval_metric`` as XGBoost asks for them."""
+        if self.eval_metric is None:
+            return objective.metric
+        metrics = list(self.eval_metric) if isinstance(self.eval_metric, Iterable) else [self.eval_metric]
+        for metric in metrics:
+            if not callable(metric) or isinstance(self.eval_metric, str):
+                raise TypeError(f"eval_metric must be a callable of (y, proba), or a list of them; got {metric!r}")
+
+        def evaluate(predt: NDArray[Any], dmatrix: xgboost.DMatrix) -> list[tuple[str, float]]:
+            # The objective's own metric first: it brings the thresholds up to date.
+            results = [objective.metric(predt, dmatrix)]
+            codes, weight = dmatrix.get_label().astype(np.int32), dmatrix.get_weight()
+            proba = objective.loss.predict_proba(predt.astype(np.float64), objective.thresholds_)
+            weighted = {"sample_weight": weight} if weight.size else {}
+            return results + [(metric.__name__, float(metric(codes, proba, **weighted))) for metric in metrics]
+
+        return evaluate
+
+    def _matrix(
+        self,
+        X: Any,
+        codes: NDArray[Any] | None = None,
+        weight: Any = None,
+        *,
+        like: xgboost.DMatrix | None = None,
+        **options: Any,
+    ) -> xgboost.DMatrix:
+        feature_types = self.feature_types
+        if like is not None and like.feature_types and "c" in like.feature_types and hasattr(like, "get_categories"):
+            feature_types = like.get_categories()
         return xgboost.DMatrix(
             X,
             codes,
             weight=weight,
             missing=self.missing,
-            nthread=self.n_jobs,
+            nthread=library_n_threads(self.n_jobs),
             enable_categorical=self.enable_categorical,
+            feature_types=feature_types,
+            **options,
         )
 
-    def _evaluation_sets(self, eval_set: Any, weights: Any) -> list[tuple[xgboost.DMatrix, str]]:
-        pairs = evaluation_pairs(eval_set)
-        weights = [None] * len(pairs) if weights is None else list(weights)
-        if len(weights) != len(pairs):
-            raise ValueError(
-                f"sample_weight_eval_set must have one entry for each of the {len(pairs)} pairs in eval_set; "
-                f"got {len(weights)}"
-            )
-        return [
-            (self._matrix(self._validate_features(Xv, reset=False), self._labels.encode(yv), weight), f"validation_{i}")
-            for i, ((Xv, yv), weight) in enumerate(zip(pairs, weights, strict=True))
-        ]
+    def _prediction_data(self, X: Any) -> xgboost.DMatrix:
+        # A booster goes on with the threads it was trained or loaded with.
+        threads = library_n_threads(self.n_jobs)
+        if threads is not None:
+            self.booster_.set_param({"nthread": threads})
+        return self._matrix(X)
 
-    def _score(self, X: Any, iteration: int | None = None) -> NDArray[np.float64]:
-        end = self.n_iter_ if iteration is None else iteration
-        scores = self.booster_.predict(self._matrix(X), output_margin=True, iteration_range=(0, end))
+    def _score(self, data: xgboost.DMatrix, start: int, stop: int) -> NDArray[np.float64]:
+        scores = self.booster_.predict(data, output_margin=True, iteration_range=(start, stop))
         return np.asarray(scores, dtype=np.float64)
 
-    def _thresholds_at(self, iteration: int) -> NDArray[np.float64]:
-        return self._record.at(iteration)
+    def _write(self, path: str | PathLike[str], record: ThresholdRecord) -> None:
+        self.booster_.set_attr(**{xgb.ATTRIBUTE: record.to_json()})
+        self.booster_.save_model(path)
+
+    def _read(self, path: str | PathLike[str]) -> tuple[ThresholdRecord, int, int]:
+        self.booster_ = xgboost.Booster(model_file=path)
+        record = xgb.threshold_record(self.booster_)
+        return record, xgb.kept_rounds(self.booster_), self.booster_.num_features()
 
     @property
     def feature_importances_(self) -> NDArray[np.float32]:

@@ -220,14 +220,9 @@ def _save(results: list[Result], split: Split, folder: Path) -> list[Path]:
         figure.savefig(folder / "scores.png", dpi=120)
     written.append(folder / "scores.png")
     for result in ordinal:
-        if result.name.startswith("XGBoost"):
-            written.append(folder / "xgboost_ordinal.json")
-            result.model.booster_.save_model(written[-1])
-        else:
-            from ordinal_objectives.adapters import lgbm
-
-            written.append(folder / "lightgbm_ordinal.txt")
-            lgbm.save_model(result.model.booster_, written[-1])
+        name = "xgboost_ordinal.json" if result.name.startswith("XGBoost") else "lightgbm_ordinal.txt"
+        written.append(folder / name)
+        result.model.save_model(written[-1])
     return written
 
 

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar
+from contextlib import contextmanager
+from os import PathLike
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ordinal_objectives.decision import decide
+from ordinal_objectives.decision import RULES, decide
 from ordinal_objectives.labels import OrderedLabels
-from ordinal_objectives.losses import OrdinalLoss, get_loss
+from ordinal_objectives.losses import OrdinalLoss
+from ordinal_objectives.validation import check_sample_weight
 
 
 def _is_binary(estimator: OrdinalClassifier) -> bool:
@@ -26,91 +28,138 @@ def _is_binary(estimator: OrdinalClassifier) -> bool:
 class OrdinalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Base of the ordinal classifiers: a score cut by ordered thresholds.
 
-    A subclass grows the score: it implements ``_fit_score`` and ``_score``, and lists in ``_dialect`` the
-    parameter names of other libraries with its own name for each. Parameters that its constructor does not
-    name go to the host library unchanged.
+    A subclass names the parameters ``classes``, ``class_weight``, ``decision_rule``, ``cost_matrix``,
+    ``loss``, ``link``, ``hessian`` and ``threshold_update`` in its constructor, implements the abstract
+    methods below, and grows the score in ``fit``: inside :meth:`_all_or_nothing`, from
+    :meth:`_check_training` to :meth:`_keep`.
     """
 
-    _dialect: ClassVar[Mapping[str, str]] = {}
-    _refused: ClassVar[Mapping[str, str]] = {}
-    _host_params: dict[str, Any]
-
+    classes: ArrayLike | None
     classes_: NDArray[Any]
     n_classes_: int
+    n_iter_: int
     thresholds_: NDArray[np.float64]
+    diagnostics_: dict[str, int]
     n_features_in_: int
+    # Loss and thresholds of the fit: parameters set afterwards change neither.
+    _fitted_loss: OrdinalLoss
+    _record: Any
 
-    def _keep_host_params(self, host_params: dict[str, Any]) -> None:
-        """Store what the constructor does not name, unless the name is foreign or impossible here."""
-        for name, value in host_params.items():
-            if name in self._dialect:
-                raise TypeError(f"{type(self).__name__} calls {name!r} {self._dialect[name]!r}; got {name}={value!r}")
-            if name in self._refused:
-                raise TypeError(f"{type(self).__name__} takes no {name!r}: {self._refused[name]}; got {name}={value!r}")
-        self._host_params = dict(host_params)
+    @abstractmethod
+    def _prediction_data(self, X: Any) -> Any:
+        """Turn checked features into what :meth:`_score` takes, once for all iterations."""
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters, those passed on to the host library included."""
-        return {**super().get_params(deep=deep), **self._host_params}
+    @abstractmethod
+    def _score(self, data: Any, start: int, stop: int) -> NDArray[np.float64]:
+        """Return the part of the score that iterations ``start`` to ``stop - 1`` add, (n_samples,)."""
 
-    def set_params(self, **params: Any) -> OrdinalClassifier:
-        """Set parameters; names unknown to the constructor go to the host library."""
-        own = set(self._get_param_names())
-        host = {name: value for name, value in params.items() if name not in own}
-        self._keep_host_params({**self._host_params, **host})
-        super().set_params(**{name: value for name, value in params.items() if name in own})
-        return self
+    @abstractmethod
+    def _write(self, path: str | PathLike[str], record: Any) -> None:
+        """Write the model with a record of its thresholds."""
 
-    def _loss(self) -> OrdinalLoss:
-        return get_loss(self.loss, self.link)
+    @abstractmethod
+    def _read(self, path: str | PathLike[str]) -> tuple[Any, int, int]:
+        """Read the model: return the record, the number of iterations kept and of features."""
 
-    def _validate_features(self, X: Any, *, reset: bool) -> Any:
+    @contextmanager
+    def _all_or_nothing(self) -> Iterator[None]:
+        """Put every attribute back if the body raises: a failed fit leaves the model as it was."""
+        before = self.__dict__.copy()
+        try:
+            yield
+        except BaseException:
+            self.__dict__ = before
+            raise
+
+    def _keep(self, record: Any, loss: OrdinalLoss, n_iter: int) -> None:
+        """Store what every fitted classifier has."""
+        self._record = record
+        self._fitted_loss = loss
+        self.n_iter_ = n_iter
+        self.thresholds_ = record.at(n_iter)
+        self.diagnostics_ = dict(record.diagnostics)
+
+    def _check_features(self, X: Any, *, reset: bool) -> Any:
         """Check X; data frames pass as they are, so that the host library sees categories and names."""
-        if hasattr(X, "dtypes") and hasattr(X, "columns"):
-            validate_data(self, X, reset=reset, skip_check_array=True)
-            if X.shape[0] == 0:
-                raise ValueError(f"Found array with 0 sample(s) (shape={X.shape}) while a minimum of 1 is required.")
-            return X
-        return validate_data(
-            self, X, reset=reset, accept_sparse="csr", ensure_all_finite=False, dtype=[np.float64, np.float32]
-        )
+        least = 2 if reset else 1
+        if not (hasattr(X, "dtypes") and hasattr(X, "columns")):
+            return validate_data(
+                self,
+                X,
+                reset=reset,
+                accept_sparse="csr",
+                ensure_all_finite=False,
+                dtype=[np.float64, np.float32],
+                ensure_min_samples=least,
+            )
+        validate_data(self, X, reset=reset, skip_check_array=True)
+        if X.shape[0] < least or X.shape[1] == 0:
+            raise ValueError(
+                f"X must have at least {least} row(s) and one column; got {X.shape[0]} sample(s) and "
+                f"{X.shape[1]} feature(s)"
+            )
+        return X
 
-    def _validate_training(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, NDArray[np.int32], Any]:
-        """Return features, class codes and weights, and set ``classes_``; nothing fitted is touched before."""
+    def _check_training(
+        self, X: Any, y: Any, sample_weight: Any
+    ) -> tuple[Any, NDArray[np.int32], NDArray[np.float64] | None]:
+        """Return features, class codes and weights, and set the classes."""
         if y is None:
-            raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
+            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
+        X = self._check_features(X, reset=True)
         labels = OrderedLabels(self.classes).fit(y)
         codes = labels.encode(y)
-        X = self._validate_features(X, reset=True)
         if X.shape[0] != codes.shape[0]:
             raise ValueError(f"X and y must have the same number of rows; got {X.shape[0]} and {codes.shape[0]}")
-        if sample_weight is not None:
-            sample_weight = _check_sample_weight(sample_weight, codes, ensure_non_negative=True)
+        self._keep_labels(labels)
+        self._check_decision()
+        weight = check_sample_weight(sample_weight, codes.shape[0])
         if self.class_weight is not None:
-            sample_weight = self._class_weights(labels, codes) * (1.0 if sample_weight is None else sample_weight)
+            of_class = self._class_weights(codes)
+            weight = of_class[codes] if weight is None else of_class[codes] * weight
+        return X, codes, weight
+
+    def _keep_labels(self, labels: OrderedLabels) -> None:
         self._labels = labels
         self.classes_ = labels.classes_
         self.n_classes_ = len(labels.classes_)
-        return X, codes, sample_weight
 
-    def _class_weights(self, labels: OrderedLabels, codes: NDArray[np.int32]) -> NDArray[np.float64]:
+    def _check_decision(self) -> None:
+        if self.decision_rule not in RULES:
+            raise ValueError(f"decision_rule must be one of {', '.join(map(repr, RULES))}; got {self.decision_rule!r}")
+        uniform = np.full((1, self.n_classes_), 1 / self.n_classes_)
+        decide(uniform, rule=self.decision_rule, cost_matrix=self.cost_matrix)
+
+    def _class_weights(self, codes: NDArray[np.int32]) -> NDArray[np.float64]:
+        """Return the weight of each class, (n_classes,)."""
         class_weight = self.class_weight
-        if isinstance(class_weight, Mapping):
-            known = list(labels.classes_)
-            unknown = [label for label in class_weight if label not in known]
-            if unknown:
-                raise ValueError(f"class_weight names classes {unknown} that are not among {known}")
-            class_weight = {known.index(label): weight for label, weight in class_weight.items()}
-        weights: NDArray[np.float64] = compute_sample_weight(class_weight, codes)
+        if isinstance(class_weight, str) and class_weight == "balanced":
+            counts = np.bincount(codes, minlength=self.n_classes_)
+            return codes.size / (np.count_nonzero(counts) * np.maximum(counts, 1))
+        if not isinstance(class_weight, Mapping):
+            raise ValueError(f"class_weight must be a dict, 'balanced' or None; got {class_weight!r}")
+        known = self.classes_.tolist()
+        unknown = [label for label in class_weight if label not in known]
+        if unknown:
+            raise ValueError(f"class_weight names classes {unknown} that are not among {known}")
+        weights = np.array([class_weight.get(label, 1.0) for label in known], dtype=np.float64)
+        if not (np.isfinite(weights) & (weights >= 0)).all():
+            raise ValueError(f"class_weight must hold finite, non-negative numbers; got {dict(class_weight)}")
         return weights
 
-    @abstractmethod
-    def _score(self, X: Any, iteration: int | None = None) -> NDArray[np.float64]:
-        """Return the score after ``iteration`` iterations, or of the whole model, from checked features."""
-
-    @abstractmethod
-    def _thresholds_at(self, iteration: int) -> NDArray[np.float64]:
-        """Return the thresholds that belong to that score."""
+    def _check_evaluation(self, eval_set: Any, weights: Any, weights_name: str) -> list[tuple[Any, Any, Any]]:
+        """Return (features, class codes, weights) of each evaluation set."""
+        pairs = _evaluation_pairs(eval_set)
+        weights = [None] * len(pairs) if weights is None else list(weights)
+        if len(weights) != len(pairs):
+            raise ValueError(f"{weights_name} must have one entry for each of {len(pairs)} sets; got {len(weights)}")
+        checked = []
+        for (X, y), weight in zip(pairs, weights, strict=True):
+            X, codes = self._check_features(X, reset=False), self._labels.encode(y)
+            if X.shape[0] != codes.shape[0]:
+                raise ValueError(f"X and y of an evaluation set differ in rows; got {X.shape[0]} and {codes.shape[0]}")
+            checked.append((X, codes, check_sample_weight(weight, codes.shape[0])))
+        return checked
 
     def predict_raw(self, X: Any) -> NDArray[np.float64]:
         """Return the score f(x).
@@ -125,15 +174,17 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             On the scale of ``thresholds_``.
         """
         check_is_fitted(self)
-        return self._score(self._validate_features(X, reset=False))
+        return self._score(self._prediction_data(self._check_features(X, reset=False)), 0, self.n_iter_)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return P(y = k | x), float64 (n_samples, n_classes), columns in the order of ``classes_``."""
-        return self._loss().predict_proba(self.predict_raw(X), self.thresholds_)
+        scores = self.predict_raw(X)
+        return self._fitted_loss.predict_proba(scores, self.thresholds_)
 
     def predict_cumulative_proba(self, X: Any) -> NDArray[np.float64]:
         """Return P(y <= k | x) for all classes but the last, float64 (n_samples, n_classes - 1)."""
-        return self._loss().cumulative_proba(self.predict_raw(X), self.thresholds_)
+        scores = self.predict_raw(X)
+        return self._fitted_loss.cumulative_proba(scores, self.thresholds_)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return labels, (n_samples,), by ``decision_rule`` or ``cost_matrix``."""
@@ -143,15 +194,104 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def staged_predict_proba(self, X: Any) -> Iterator[NDArray[np.float64]]:
         """Yield class probabilities after 1, 2, ... iterations, each with the thresholds of its iteration."""
         check_is_fitted(self)
-        X = self._validate_features(X, reset=False)
-        for iteration in range(1, self.n_iter_ + 1):
-            yield self._loss().predict_proba(self._score(X, iteration), self._thresholds_at(iteration))
+        X = self._check_features(X, reset=False)
+        data = self._prediction_data(X)
+        scores = np.zeros(X.shape[0])
+        for iteration in range(self.n_iter_):
+            scores = scores + self._score(data, iteration, iteration + 1)
+            yield self._fitted_loss.predict_proba(scores, self._record.at(iteration + 1))
 
     @available_if(_is_binary)  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Return f(x) - theta_0, float64 (n_samples,). Two classes only: more would not fit scikit-learn's shape."""
-        distance: NDArray[np.float64] = self.predict_raw(X) - self.thresholds_[0]
-        return distance
+        above: NDArray[np.float64] = self.predict_raw(X) - self.thresholds_[0]
+        return above
+
+    def encode_labels(self, y: ArrayLike) -> NDArray[np.int32]:
+        """Return the codes 0..n_classes - 1 of labels, int32 (n_samples,), in the order of ``classes_``.
+
+        Raises
+        ------
+        ValueError
+            If a label is not among ``classes_``.
+        """
+        check_is_fitted(self)
+        return self._labels.encode(y)
+
+    def save_model(self, path: str | PathLike[str]) -> None:
+        """Save the model, with its thresholds, labels and decision rule, in the host library's own format.
+
+        Parameters
+        ----------
+        path : path-like
+            Where to write. The host library's loader reads the file too.
+
+        Raises
+        ------
+        NotFittedError
+            Before ``fit``.
+        TypeError
+            If class labels are neither strings nor numbers.
+        """
+        check_is_fitted(self)
+        self._record.classifier = self._description()
+        self._write(path, self._record)
+
+    def load_model(self, path: str | PathLike[str]) -> OrdinalClassifier:
+        """Load what :meth:`save_model` wrote; a model trained without the classifier will do as well.
+
+        Sets ``loss``, ``link``, ``hessian``, ``threshold_update``, ``classes``, ``decision_rule`` and
+        ``cost_matrix``. Other parameters are left as they are. Classes that the file does not name are those
+        of the parameter ``classes``, or 0, 1, ...
+
+        Parameters
+        ----------
+        path : path-like
+            Where to read.
+
+        Returns
+        -------
+        OrdinalClassifier
+            Itself.
+
+        Raises
+        ------
+        ValueError
+            If the file carries no thresholds, or they are damaged.
+        """
+        with self._all_or_nothing():
+            record, n_iter, n_features = self._read(path)
+            described = record.classifier or {}
+            for name in ("loss", "link", "hessian", "threshold_update"):
+                setattr(self, name, getattr(record, name))
+            if "classes" in described:
+                self.classes = np.array(described["classes"], dtype=described["dtype"])
+                self.decision_rule, self.cost_matrix = described["decision_rule"], described["cost_matrix"]
+            labels = OrderedLabels(np.arange(record.n_classes) if self.classes is None else self.classes)
+            if len(labels.classes_) != record.n_classes:
+                raise ValueError(f"classes must hold the model's {record.n_classes} labels; got {len(labels.classes_)}")
+            self._keep_labels(labels)
+            self.n_features_in_ = n_features
+            self.__dict__.pop("feature_names_in_", None)
+            if described.get("feature_names") is not None:
+                self.feature_names_in_ = np.array(described["feature_names"], dtype=object)
+            self._keep(record, record.ordinal_loss(), n_iter)
+        return self
+
+    def _description(self) -> dict[str, Any]:
+        """Return what the file says about the classifier, in JSON's types."""
+        classes = self.classes_.tolist()
+        strange = [label for label in classes if not isinstance(label, (str, int, float))]
+        if strange:
+            raise TypeError(f"only strings and numbers can be saved as class labels; got {strange[0]!r}")
+        names = getattr(self, "feature_names_in_", None)
+        return {
+            "classes": classes,
+            "dtype": self.classes_.dtype.str if self.classes_.dtype.kind in "biufU" else "O",
+            "feature_names": None if names is None else names.tolist(),
+            "decision_rule": self.decision_rule,
+            "cost_matrix": None if self.cost_matrix is None else np.asarray(self.cost_matrix, float).tolist(),
+        }
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -160,14 +300,8 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
 
-def evaluation_pairs(eval_set: Any) -> list[tuple[Any, ArrayLike]]:
-    """Return ``eval_set`` as a list of (X, y) pairs.
-
-    Raises
-    ------
-    ValueError
-        If an entry is not a pair.
-    """
+def _evaluation_pairs(eval_set: Any) -> list[tuple[Any, Any]]:
+    """Return ``eval_set`` as a list of (X, y) pairs."""
     if eval_set is None:
         return []
     pairs = [eval_set] if isinstance(eval_set, tuple) else list(eval_set)

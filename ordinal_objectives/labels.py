@@ -162,7 +162,7 @@ class OrderedLabels:
 
 def _as_labels(name: str, y: ArrayLike) -> NDArray[Any]:
     """Return labels as a one-dimensional array without missing values."""
-    if np.ndim(y) == 0:
+    if np.asarray(y).ndim == 0:
         raise ValueError(f"{name} must be one-dimensional; got {y!r}")
     values: NDArray[Any] = column_or_1d(y, warn=True)
     if len(values) == 0:

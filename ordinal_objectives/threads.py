@@ -32,6 +32,41 @@ class _KernelThreads(threadpoolctl.LibController):  # type: ignore[misc]
 
 threadpoolctl.register(_KernelThreads)
 
+_process = {"forked": False}
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=lambda: _process.update(forked=True))
+
+
+def library_n_threads(n_jobs: int | None = None) -> int | None:
+    """Return the number of threads to ask XGBoost or LightGBM for.
+
+    Their OpenMP runtime does not survive a fork: in a forked process, two threads wait for each other
+    forever. One thread works, so a forked process gets one.
+
+    Parameters
+    ----------
+    n_jobs : int or None, default=None
+        As in :func:`effective_n_threads`.
+
+    Returns
+    -------
+    int or None
+        None leaves the number to the library, which reads ``OMP_NUM_THREADS`` itself.
+
+    Raises
+    ------
+    TypeError
+        If ``n_jobs`` is neither an integer nor None.
+
+    Examples
+    --------
+    >>> from ordinal_objectives.threads import library_n_threads
+    >>> library_n_threads(2), library_n_threads(None)
+    (2, None)
+    """
+    n_threads = None if _integer_or_none(n_jobs) is None else effective_n_threads(n_jobs)
+    return 1 if _process["forked"] else n_threads
+
 
 def effective_n_threads(n_threads: int | None = None) -> int:
     """Return the number of threads a kernel call will use.

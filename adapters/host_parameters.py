@@ -1,0 +1,106 @@
+"""Constructor parameters that go to the host library: by its own names, and by no others."""
+
+from __future__ import annotations
+
+import difflib
+import numbers
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from ordinal_objectives.threads import library_n_threads
+
+# What both classifiers' constructors take and the host's ``train`` does not.
+ORDINAL_PARAMETERS = frozenset(
+    {
+        "class_weight",
+        "classes",
+        "cost_matrix",
+        "decision_rule",
+        "hessian",
+        "importance_type",
+        "link",
+        "loss",
+        "n_estimators",
+        "threshold_update",
+    }
+)
+
+
+class HostParameters:
+    """Gives an estimator all parameters of its host library, those its constructor does not name included.
+
+    A subclass says which names the host's ``train`` spells otherwise (``_native``), which of its own never
+    go there (``_own``), which names belong to another library and what it calls them (``_dialect``), and
+    which cannot be set beside an ordinal loss and why (``_refused``). ``_known`` lists all names of a host
+    that does not itself complain of others.
+    """
+
+    _native: ClassVar[Mapping[str, str]] = {}
+    _own: ClassVar[frozenset[str]] = frozenset()
+    _dialect: ClassVar[Mapping[str, str]] = {}
+    _refused: ClassVar[Mapping[str, str]] = {}
+    _known: ClassVar[frozenset[str] | None] = None
+    _host_params: dict[str, Any]
+
+    def _keep_host_params(self, host_params: dict[str, Any]) -> None:
+        """Store what the constructor does not name, unless the name is foreign or impossible here."""
+        for name, value in host_params.items():
+            if name in self._dialect:
+                raise TypeError(f"{type(self).__name__} calls {name!r} {self._dialect[name]!r}; got {name}={value!r}")
+            if name in self._refused:
+                raise TypeError(f"{type(self).__name__} takes no {name!r}: {self._refused[name]}; got {name}={value!r}")
+        self._host_params = dict(host_params)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters, those passed on to the host library included."""
+        return {**super().get_params(deep=deep), **self._host_params}  # type: ignore[misc]
+
+    def set_params(self, **params: Any) -> Any:
+        """Set parameters; names unknown to the constructor go to the host library."""
+        own = set(self._get_param_names())  # type: ignore[attr-defined]
+        self._keep_host_params({**self._host_params, **{k: v for k, v in params.items() if k not in own}})
+        return super().set_params(**{k: v for k, v in params.items() if k in own})  # type: ignore[misc]
+
+    def _refuse_unknown(self) -> None:
+        unknown = [] if self._known is None else [name for name in self._host_params if name not in self._known]
+        if unknown:
+            names = self._known.union(self._get_param_names())  # type: ignore[union-attr, attr-defined]
+            close = difflib.get_close_matches(unknown[0], names, n=1)
+            hint = f"; did you mean {close[0]!r}?" if close else ""
+            raise TypeError(f"{type(self).__name__} has no parameter {unknown[0]!r}{hint}")
+
+    def _native_params(self) -> dict[str, Any]:
+        """Return the parameters of the host's ``train``; those left at None are left to the host."""
+        self._refuse_unknown()
+        given = {
+            name: value
+            for name, value in self.get_params(deep=False).items()
+            if value is not None and name not in self._own
+        }
+        seed = given.get("random_state")
+        if seed is not None and not isinstance(seed, numbers.Integral):
+            given["random_state"] = int(check_random_state(seed).randint(np.iinfo(np.int32).max))
+        threads = library_n_threads(given.pop("n_jobs", None))
+        if threads is not None:
+            given["n_jobs"] = threads
+        return {self._native.get(name, name): value for name, value in given.items()}
+
+
+def check_n_estimators(n_estimators: Any) -> int:
+    """Return the number of boosting rounds.
+
+    Raises
+    ------
+    TypeError
+        If it is not an integer.
+    ValueError
+        If it is below 1.
+    """
+    if isinstance(n_estimators, bool) or not isinstance(n_estimators, numbers.Integral):
+        raise TypeError(f"n_estimators must be an integer of at least 1; got {n_estimators!r}")
+    if n_estimators < 1:
+        raise ValueError(f"n_estimators must be at least 1; got {n_estimators}")
+    return int(n_estimators)

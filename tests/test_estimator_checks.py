@@ -1,0 +1,48 @@
+"""scikit-learn's own checks of an estimator."""
+
+from __future__ import annotations
+
+import pytest
+from sklearn.utils.estimator_checks import (
+    check_sample_weight_equivalence_on_dense_data,
+    check_sample_weight_equivalence_on_sparse_data,
+    parametrize_with_checks,
+)
+from xgboost import XGBClassifier
+
+from ordinal_objectives import LGBMOrdinalClassifier, XGBOrdinalClassifier
+
+# The checks train on plain strings, with which these classifiers warn; array API input needs a SciPy setting.
+pytestmark = pytest.mark.filterwarnings("ignore::ordinal_objectives.labels.LabelOrderWarning")
+
+SMALL = {"n_estimators": 20, "max_depth": 2, "n_jobs": 1}
+MEDIAN = "it asks for the most probable class; the default is the median class, and decision_rule='mode' passes"
+WEIGHTS = "XGBoost's histogram cuts depend on how rows are repeated; XGBClassifier fails the same check"
+
+
+def expected_failures(estimator):
+    expected = {"check_classifiers_train": MEDIAN} if estimator.decision_rule == "median" else {}
+    if isinstance(estimator, XGBOrdinalClassifier):
+        expected["check_sample_weight_equivalence_on_dense_data"] = WEIGHTS
+        expected["check_sample_weight_equivalence_on_sparse_data"] = WEIGHTS
+    return expected
+
+
+@parametrize_with_checks(
+    [
+        kind(**SMALL, decision_rule=rule)
+        for kind in (XGBOrdinalClassifier, LGBMOrdinalClassifier)
+        for rule in ("median", "mode")
+    ],
+    expected_failed_checks=expected_failures,
+)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize(
+    "check", [check_sample_weight_equivalence_on_dense_data, check_sample_weight_equivalence_on_sparse_data]
+)
+def test_xgboost_itself_fails_the_weight_checks(check):
+    with pytest.raises(AssertionError, match="not equivalent to fitting with removed or repeated data points"):
+        check("XGBClassifier", XGBClassifier(**SMALL))

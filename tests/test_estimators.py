@@ -1,0 +1,511 @@
+"""The classifiers: labels, weights, evaluation, host parameters, decisions, and what may not go wrong."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+
+import lightgbm
+import numpy as np
+import pandas as pd
+import pytest
+import xgboost
+from scipy.sparse import csc_matrix, csr_array, csr_matrix
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+from ordinal_objectives import LGBMOrdinalClassifier, XGBOrdinalClassifier
+from ordinal_objectives.adapters import lgbm as olgbm
+from ordinal_objectives.adapters import xgb as oxgb
+from ordinal_objectives.labels import LabelOrderWarning
+from ordinal_objectives.losses import get_loss
+from ordinal_objectives.metrics import ranked_probability_score
+
+GRADES = ["low", "medium", "high", "top"]
+
+
+def make_xgb(**params):
+    return XGBOrdinalClassifier(**{"n_estimators": 15, "max_depth": 3, "learning_rate": 0.3, "n_jobs": 1, **params})
+
+
+def make_lgb(**params):
+    small = {"n_estimators": 15, "num_leaves": 6, "learning_rate": 0.3, "min_child_samples": 5, "n_jobs": 1}
+    return LGBMOrdinalClassifier(**{**small, **params})
+
+
+BOTH = pytest.mark.parametrize("make", [make_xgb, make_lgb], ids=["xgboost", "lightgbm"])
+
+
+@pytest.fixture
+def data(ordinal_data):
+    return ordinal_data(300, 4)
+
+
+# Labels
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "labels",
+    [[0, 1, 2, 3], [3, 10, 11, 40], [-1.0, 0.0, 2.0, 7.0], [True, False], np.array([1, 2, 3, 4], np.uint8)],
+    ids=["codes", "gapped", "floats", "booleans", "uint8"],
+)
+def test_labels_keep_their_type_and_order(make, labels, ordinal_data):
+    X, codes = ordinal_data(300, len(labels))
+    labels = np.sort(np.asarray(labels))
+    model = make().fit(X, labels[codes])
+    np.testing.assert_array_equal(model.classes_, labels)
+    assert model.predict(X).dtype == labels.dtype
+    assert np.mean(model.predict(X) == labels[codes]) > 0.5
+    np.testing.assert_array_equal(model.predict_proba(X), make().fit(X, codes).predict_proba(X))
+
+
+@BOTH
+def test_strings_take_the_declared_order(make, data):
+    X, codes = data
+    y = np.array(GRADES)[codes]
+    model = make(classes=GRADES).fit(X, y)
+    np.testing.assert_array_equal(model.predict_proba(X), make().fit(X, codes).predict_proba(X))
+    assert set(model.predict(X)) <= set(GRADES)
+    np.testing.assert_array_equal(model.encode_labels(y), codes)
+    with pytest.warns(LabelOrderWarning, match="assumed high < low < medium < top"):
+        plain = make().fit(X, y)
+    assert plain.classes_.tolist() == sorted(GRADES)
+
+
+@BOTH
+def test_ordered_categorical_keeps_unobserved_levels(make, data):
+    X, codes = data
+    keep = codes != 1
+    y = pd.Series(pd.Categorical.from_codes(codes, GRADES, ordered=True))[keep]
+    model = make().fit(X[keep], y)
+    assert model.classes_.tolist() == GRADES
+    proba = model.predict_proba(X)
+    assert proba.shape == (300, 4)
+    assert proba[:, 1].max() < 0.05
+    np.testing.assert_array_equal(model.encode_labels(y), codes[keep])
+
+
+@BOTH
+def test_fold_without_a_class_keeps_all_columns(make, data):
+    X, codes = data
+    for missing in (0, 3):
+        keep = codes != missing
+        model = make(classes=range(4)).fit(X[keep], codes[keep])
+        assert model.predict_proba(X).shape == (300, 4)
+        assert model.thresholds_.shape == (3,)
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("params", "change", "message"),
+    [
+        ({"classes": [0, 1, 2]}, None, r"labels outside the classes \[0, 1, 2\]; got 3"),
+        ({}, 1.0, "at least two classes; got only the class 1"),
+        ({}, np.nan, "y contains NaN"),
+        ({}, 0.5, "y must hold labels of at least two classes|Unknown label type: continuous"),
+        ({"classes": [1]}, None, "classes must hold at least two labels"),
+        ({"classes": [0, 1, 1, 2]}, None, "classes must be distinct; got more than once: 1"),
+        ({"decision_rule": "average"}, None, "decision_rule must be one of 'median', 'mode', 'mean'; got 'average'"),
+        ({"cost_matrix": np.eye(3)}, None, r"cost_matrix must have shape \(4, 4\)"),
+        ({"class_weight": {9: 2.0}}, None, r"class_weight names classes \[9\]"),
+        ({"class_weight": {1: -2.0}}, None, "class_weight must hold finite, non-negative numbers"),
+        ({"class_weight": "even"}, None, "class_weight must be a dict, 'balanced' or None; got 'even'"),
+        ({"n_estimators": 0}, None, "n_estimators must be at least 1; got 0"),
+        ({"loss": "hinge"}, None, "hinge"),
+        ({"link": "identity"}, None, "identity"),
+        ({"hessian": "guess"}, None, "guess"),
+        ({"threshold_update": "often"}, None, "threshold_update"),
+    ],
+)
+def test_a_refused_fit_names_the_argument_and_changes_nothing(make, params, change, message, data):
+    X, codes = data
+    model = make().fit(X, codes)
+    before, attributes = model.predict_proba(X), set(vars(model))
+    bad = codes if change is None else np.full(300, change)
+    model.set_params(**params)
+    with pytest.raises(ValueError, match=message):
+        model.fit(X[:, :2], bad)
+    model.set_params(**{name: make().get_params()[name] for name in params})
+    np.testing.assert_array_equal(model.predict_proba(X), before)
+    assert set(vars(model)) == attributes
+    assert model.n_features_in_ == 4
+
+
+@BOTH
+def test_wrong_types_are_refused(make, data):
+    with pytest.raises(TypeError, match=r"n_estimators must be an integer of at least 1; got 2.5"):
+        make(n_estimators=2.5).fit(*data)
+    with pytest.raises(TypeError, match="n_threads must be an integer or None; got 'all'"):
+        make(n_jobs="all").fit(*data)
+
+
+@BOTH
+def test_lengths_are_compared(make, data):
+    X, y = data
+    with pytest.raises(ValueError, match="X and y must have the same number of rows; got 300 and 299"):
+        make().fit(X, y[1:])
+    with pytest.raises(ValueError, match=r"sample_weight must have shape \(300,\)"):
+        make().fit(X, y, sample_weight=np.ones(299))
+    with pytest.raises(ValueError, match="an evaluation set differ in rows; got 300 and 10"):
+        make().fit(X, y, eval_set=[(X, y[:10])])
+
+
+# Weights
+
+
+@BOTH
+def test_weights_scale_the_loss_and_the_thresholds(make, data):
+    X, y = data
+    weight = np.where(y >= 2, 3.0, 1.0)
+    plain, weighted = make().fit(X, y), make().fit(X, y, sample_weight=weight)
+    by_class = make(class_weight={2: 3.0, 3: 3.0}).fit(X, y)
+    np.testing.assert_array_equal(by_class.predict_proba(X), weighted.predict_proba(X))
+    assert weighted.predict_proba(X)[:, 2:].sum() > plain.predict_proba(X)[:, 2:].sum() + 5
+    both = make(class_weight={2: 3.0, 3: 3.0}).fit(X, y, sample_weight=1 / weight)
+    np.testing.assert_allclose(both.predict_proba(X), plain.predict_proba(X), rtol=1e-4)
+
+
+@BOTH
+def test_balanced_weights_give_every_class_the_same_total(make, ordinal_data):
+    X, y = ordinal_data(400, 4)
+    keep = (y < 3) | (np.arange(400) % 5 == 0)
+    X, y = X[keep], y[keep]
+    total = {label: len(y) / (4 * np.sum(y == label)) for label in range(4)}
+    balanced, explicit = make(class_weight="balanced").fit(X, y), make(class_weight=total).fit(X, y)
+    np.testing.assert_array_equal(balanced.predict_proba(X), explicit.predict_proba(X))
+    assert balanced.predict_proba(X)[:, 3].sum() > make().fit(X, y).predict_proba(X)[:, 3].sum()
+
+
+# Evaluation and early stopping
+
+
+def mean_loss(model, X, y, weight=None):
+    loss = get_loss(model.loss, model.link)
+    return np.average(loss.value(model.predict_raw(X), y, model.thresholds_), weights=weight)
+
+
+@pytest.fixture
+def halves(ordinal_data):
+    X, y = ordinal_data(600, 4)
+    return X[:300], y[:300], X[300:], y[300:]
+
+
+def test_xgboost_early_stopping(halves):
+    X, y, Xv, yv = halves
+    model = make_xgb(n_estimators=200, early_stopping_rounds=5).fit(X, y, eval_set=[(X, y), (Xv, yv)])
+    losses = model.evals_result_["validation_1"]["all_threshold"]
+    assert len(losses) < 200
+    assert model.best_iteration_ == np.argmin(losses)
+    assert model.n_iter_ == model.best_iteration_ + 1
+    # Predictions use the trees and the thresholds of the best round.
+    short = make_xgb(n_estimators=model.n_iter_).fit(X, y)
+    np.testing.assert_allclose(model.predict_proba(Xv), short.predict_proba(Xv), rtol=1e-6)
+    np.testing.assert_allclose(oxgb.predict_proba(model.booster_, xgboost.DMatrix(Xv)), model.predict_proba(Xv))
+    with pytest.raises(ValueError, match="early_stopping_rounds=5 needs at least one pair in eval_set"):
+        model.fit(X, y)
+
+
+def test_lightgbm_early_stopping(halves):
+    X, y, Xv, yv = halves
+    stop = lightgbm.early_stopping(5, verbose=False)
+    model = make_lgb(n_estimators=200).fit(X, y, eval_set=[(Xv, yv)], callbacks=[stop])
+    losses = model.evals_result_["valid_0"]["all_threshold"]
+    assert len(losses) < 200
+    assert model.best_iteration_ == model.n_iter_ == np.argmin(losses) + 1
+    short = make_lgb(n_estimators=model.n_iter_).fit(X, y)
+    np.testing.assert_allclose(model.predict_proba(Xv), short.predict_proba(Xv), rtol=1e-9)
+    np.testing.assert_allclose(olgbm.predict_proba(model.booster_, Xv), model.predict_proba(Xv))
+
+
+def test_lightgbm_takes_both_spellings_of_evaluation_sets(halves):
+    X, y, Xv, yv = halves
+    one = make_lgb().fit(X, y, eval_set=[(Xv, yv)]).evals_result_
+    assert make_lgb().fit(X, y, eval_set=(Xv, yv)).evals_result_ == one
+    assert make_lgb().fit(X, y, eval_X=Xv, eval_y=yv).evals_result_ == one
+    two = make_lgb().fit(X, y, eval_X=(X, Xv), eval_y=(y, yv), eval_names=["train", "held out"]).evals_result_
+    assert list(two) == ["train", "held out"]
+    assert two["held out"] == one["valid_0"]
+    for wrong, message in [
+        ({"eval_X": Xv}, "eval_X and eval_y go together; eval_y is None"),
+        ({"eval_X": Xv, "eval_y": yv, "eval_set": [(Xv, yv)]}, "eval_set and eval_X, eval_y say the same thing"),
+        ({"eval_X": (Xv,), "eval_y": yv}, "tuples of one length"),
+        ({"eval_X": (Xv,), "eval_y": (yv, yv)}, "tuples of one length"),
+        ({"eval_set": [Xv]}, r"eval_set must be a list of \(X, y\) pairs; got an entry of type ndarray"),
+        ({"eval_set": [(Xv, yv)], "eval_names": ["a", "b"]}, "eval_names must have 1 entries; got 2"),
+        ({"eval_set": [(Xv, yv)], "eval_sample_weight": [None, None]}, "eval_sample_weight must have one entry"),
+        ({"eval_set": [(Xv, yv + 1)]}, "y holds labels outside the classes"),
+        ({"eval_set": [(Xv[:, :2], yv)]}, "X has 2 features.*expecting 4"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            make_lgb().fit(X, y, **wrong)
+
+
+@BOTH
+def test_metrics_use_the_thresholds_of_their_round(make, halves):
+    X, y, Xv, yv = halves
+    weight = np.linspace(0.5, 2, 300)
+    if make is make_xgb:
+        model = make(eval_metric=ranked_probability_score)
+        model.fit(X, y, eval_set=[(Xv, yv)], sample_weight_eval_set=[weight])
+        seen = model.evals_result_["validation_0"]
+    else:
+
+        def rps(y, proba, weight):
+            return "ranked_probability_score", ranked_probability_score(y, proba, sample_weight=weight), False
+
+        model = make().fit(X, y, eval_set=[(Xv, yv)], eval_sample_weight=[weight], eval_metric=rps)
+        seen = model.evals_result_["valid_0"]
+    expected = [ranked_probability_score(yv, P, sample_weight=weight) for P in model.staged_predict_proba(Xv)]
+    np.testing.assert_allclose(seen["ranked_probability_score"], expected, rtol=1e-5)
+    np.testing.assert_allclose(seen["all_threshold"][-1], mean_loss(model, Xv, yv, weight), rtol=1e-5)
+
+
+@BOTH
+def test_metrics_that_are_no_callables_are_refused(make, halves):
+    X, y, Xv, yv = halves
+    with pytest.raises(TypeError, match=r"eval_metric must be a callable of \(y, proba\), or a list of them"):
+        if make is make_xgb:
+            make(eval_metric="mlogloss").fit(X, y, eval_set=[(Xv, yv)])
+        else:
+            make().fit(X, y, eval_set=[(Xv, yv)], eval_metric="multi_logloss")
+
+
+# Host parameters
+
+
+@BOTH
+def test_host_parameters_pass_through(make, data):
+    X, y = data
+    model = make(min_child_weight=5.0, max_delta_step=0.1, random_state=3)
+    assert model.get_params()["max_delta_step"] == 0.1
+    again = clone(model)
+    assert again.get_params() == model.get_params()
+    again.set_params(max_delta_step=0.0, min_child_weight=1.0)
+    assert again.get_params()["max_delta_step"] == 0.0
+    assert "max_delta_step=0.1" in repr(model)
+    assert np.ptp(again.fit(X, y).predict_raw(X)) > np.ptp(model.fit(X, y).predict_raw(X))
+
+
+@pytest.mark.parametrize(
+    ("make", "name", "right"),
+    [
+        (make_xgb, "max_iter", "n_estimators"),
+        (make_xgb, "num_leaves", "max_leaves"),
+        (make_xgb, "l2_regularization", "reg_lambda"),
+        (make_xgb, "objective", "the ordinal loss is the objective"),
+        (make_xgb, "base_score", "the thresholds hold the location"),
+        (make_xgb, "num_class", "one output for all classes"),
+        (make_lgb, "max_iter", "n_estimators"),
+        (make_lgb, "max_leaf_nodes", "num_leaves"),
+        (make_lgb, "gamma", "min_split_gain"),
+        (make_lgb, "eta", "learning_rate"),
+        (make_lgb, "early_stopping_rounds", "callbacks="),
+        (make_lgb, "metric", "eval_metric"),
+        (make_lgb, "application", "the ordinal loss is the objective"),
+        (make_lgb, "boost_from_average", "the thresholds hold the location"),
+    ],
+)
+def test_foreign_names_are_refused_with_the_right_one(make, name, right):
+    with pytest.raises(TypeError, match=f"{name}.*{right}"):
+        make(**{name: 1})
+    with pytest.raises(TypeError, match=f"{name}.*{right}"):
+        make().set_params(**{name: 1})
+
+
+def test_unknown_parameters_are_not_silent(data):
+    with pytest.raises(TypeError, match="no parameter 'max_dept'; did you mean 'max_depth'"):
+        make_lgb(max_dept=2).fit(*data)
+    with pytest.warns(UserWarning, match="max_dept"):
+        make_xgb(max_dept=2).fit(*data)
+
+
+@BOTH
+def test_random_state_makes_it_reproducible(make, data):
+    X, y = data
+    options = {"subsample": 0.5, **({"subsample_freq": 1} if make is make_lgb else {})}
+    first = make(random_state=0, **options).fit(X, y).predict_raw(X)
+    np.testing.assert_array_equal(make(random_state=0, **options).fit(X, y).predict_raw(X), first)
+    assert (make(random_state=1, **options).fit(X, y).predict_raw(X) != first).any()
+    drawn = [make(random_state=np.random.RandomState(5), **options).fit(X, y).predict_raw(X) for _ in range(2)]
+    np.testing.assert_array_equal(*drawn)
+    with pytest.raises(ValueError, match="cannot be used to seed"):
+        make(random_state="today").fit(X, y)
+
+
+def test_random_forest_of_xgboost(ordinal_data):
+    X, y = ordinal_data(300, 4)
+    forest = make_xgb(
+        n_estimators=1, num_parallel_tree=40, learning_rate=1.0, subsample=0.7, colsample_bynode=0.7, random_state=0
+    ).fit(X, y)
+    assert forest.n_iter_ == 1
+    assert len(forest.booster_.get_dump()) == 40
+    single = make_xgb(n_estimators=1, learning_rate=1.0, subsample=0.7, colsample_bynode=0.7, random_state=0)
+    held_out = ordinal_data(300, 4, seed=1)
+    assert mean_loss(forest, *held_out) < mean_loss(single.fit(X, y), *held_out)
+    np.testing.assert_allclose(next(forest.staged_predict_proba(X)), forest.predict_proba(X))
+
+
+# Features
+
+
+@BOTH
+def test_kinds_of_input_agree(make, data):
+    X, y = data
+    X = np.round(X, 1)
+    X[X == 0] = 0.0
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    model = make().fit(X, y)
+    expected = model.predict_proba(X)
+    named = make().fit(frame, y)
+    assert named.feature_names_in_.tolist() == list("abcd")
+    np.testing.assert_array_equal(named.predict_proba(frame), expected)
+    np.testing.assert_array_equal(model.predict_proba(X.tolist()), expected)
+    np.testing.assert_allclose(make().fit(X.astype(np.float32), y).predict_proba(X), expected, atol=0.05)
+    with pytest.raises(ValueError, match="feature names"):
+        named.predict(frame[list("dcba")])
+    with pytest.raises(ValueError, match="X has 3 features"):
+        model.predict(X[:, :3])
+
+
+@BOTH
+@pytest.mark.parametrize("container", [csr_matrix, csc_matrix, csr_array])
+def test_sparse_input(make, container, data):
+    X, y = data
+    sparse = container(np.where(X > 0.0, X, 0.0))
+    model = make().fit(sparse, y)
+    # An entry that is not stored is missing to XGBoost and zero to LightGBM.
+    dense = np.where(X > 0.0, X, np.nan if make is make_xgb else 0.0)
+    np.testing.assert_array_equal(model.predict_proba(sparse), model.predict_proba(dense))
+    np.testing.assert_allclose(make().fit(dense, y).predict_proba(dense), model.predict_proba(sparse), atol=1e-6)
+
+
+@BOTH
+def test_missing_values(make, data):
+    X, y = data
+    holes = X.copy()
+    holes[::3, 0] = np.nan
+    before = holes.copy()
+    model = make().fit(holes, y)
+    assert np.isfinite(model.predict_proba(holes)).all()
+    np.testing.assert_array_equal(holes, before)
+
+
+@BOTH
+def test_pandas_categoricals(make, ordinal_data):
+    rng = np.random.default_rng(0)
+    letters = rng.choice(list("zyxwv"), 400)
+    y = np.clip(np.searchsorted(list("vwxyz"), letters) // 2 + (rng.random(400) < 0.1), 0, 2)
+    frame = pd.DataFrame({"letter": pd.Categorical(letters, categories=list("zyxwv")), "noise": rng.normal(size=400)})
+    recoded = frame.assign(letter=frame["letter"].cat.set_categories(list("vwxyz")))
+    model = make().fit(frame[:300], y[:300], eval_set=[(recoded[300:], y[300:])])
+    assert np.mean(model.predict(frame[300:]) == y[300:]) > 0.8
+    np.testing.assert_array_equal(model.predict_proba(recoded), model.predict_proba(frame))
+    seen = next(iter(model.evals_result_.values()))["all_threshold"]
+    np.testing.assert_allclose(seen[-1], mean_loss(model, frame[300:], y[300:]), rtol=1e-5)
+
+
+@BOTH
+def test_features_without_a_split_give_the_class_shares(make, data):
+    X, y = data
+    shares = np.bincount(y) / 300
+    constant = make().fit(np.ones((300, 2)), y)
+    np.testing.assert_allclose(constant.predict_proba(X[:, :2]), np.tile(shares, (300, 1)), atol=1e-6)
+    nothing = {"gamma": 1e6} if make is make_xgb else {"min_child_samples": 200}
+    unsplit = make(**nothing).fit(X, y)
+    np.testing.assert_allclose(unsplit.predict_proba(X)[0], shares, atol=1e-6)
+    assert len(list(unsplit.staged_predict_proba(X))) == unsplit.n_iter_
+
+
+# Predictions
+
+
+@BOTH
+def test_decision_rules(make, data):
+    X, y = data
+    model = make().fit(X, y)
+    proba = model.predict_proba(X)
+    cumulative = model.predict_cumulative_proba(X)
+    np.testing.assert_allclose(cumulative, np.cumsum(proba, axis=1)[:, :-1])
+    np.testing.assert_array_equal(model.predict(X), (cumulative < 0.5).sum(axis=1))
+    np.testing.assert_array_equal(model.predict(X), (model.predict_raw(X)[:, None] > model.thresholds_).sum(axis=1))
+    model.set_params(decision_rule="mode")
+    np.testing.assert_array_equal(model.predict(X), proba.argmax(axis=1))
+    model.set_params(decision_rule="mean")
+    np.testing.assert_array_equal(model.predict(X), np.rint(proba @ np.arange(4)))
+    cost = np.abs(np.subtract.outer(np.arange(4), np.arange(4))) ** 2.0
+    cost[3, :3] += 50
+    model.set_params(decision_rule="median", cost_matrix=cost)
+    np.testing.assert_array_equal(model.predict(X), (proba @ cost).argmin(axis=1))
+
+
+@BOTH
+def test_parameters_set_after_fit_do_not_change_probabilities(make, data):
+    X, y = data
+    model = make(link="probit").fit(X, y)
+    before = model.predict_proba(X)
+    model.set_params(link="logit", loss="immediate_threshold")
+    np.testing.assert_array_equal(model.predict_proba(X), before)
+
+
+@BOTH
+@pytest.mark.parametrize("loss", ["all_threshold", "cumulative_link", "immediate_threshold"])
+def test_staged_probabilities_end_at_the_model(make, loss, data):
+    X, y = data
+    model = make(loss=loss).fit(X, y)
+    stages = list(model.staged_predict_proba(X))
+    assert len(stages) == model.n_iter_ == 15
+    np.testing.assert_allclose(stages[-1], model.predict_proba(X), atol=1e-6)
+    short = make(loss=loss, n_estimators=4).fit(X, y)
+    np.testing.assert_allclose(stages[3], short.predict_proba(X), atol=1e-6)
+
+
+@BOTH
+def test_decision_function_is_for_two_classes(make, ordinal_data):
+    X, y = ordinal_data(300, 2)
+    model = make().fit(X, y)
+    np.testing.assert_array_equal(model.decision_function(X) > 0, model.predict(X) == 1)
+    expected = 1 / (1 + np.exp(-model.decision_function(X)))
+    np.testing.assert_allclose(model.predict_proba(X)[:, 1], expected, rtol=1e-6)
+    assert not hasattr(make(), "decision_function")
+    assert not hasattr(make().fit(*ordinal_data(300, 3)), "decision_function")
+
+
+@BOTH
+def test_before_fit(make, data):
+    model = make()
+    for method in ("predict", "predict_proba", "predict_raw", "predict_cumulative_proba", "encode_labels"):
+        with pytest.raises(NotFittedError):
+            getattr(model, method)(data[0])
+    with pytest.raises(NotFittedError):
+        next(model.staged_predict_proba(data[0]))
+    with pytest.raises(NotFittedError):
+        model.save_model("nowhere.json")
+
+
+@BOTH
+def test_importances_and_diagnostics(make, data):
+    X, y = data
+    model = make().fit(np.column_stack([X, np.zeros(300)]), y)
+    importances = model.feature_importances_
+    assert importances.shape == (5,)
+    assert importances[4] == 0
+    assert importances[:2].min() > importances[2:].max()
+    assert all(isinstance(count, int) for count in model.diagnostics_.values())
+
+
+@BOTH
+def test_pickle_gives_the_same_model(make, data):
+    X, y = data
+    model = make(random_state=0).fit(X, y)
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+    assert str(again.get_params()) == str(model.get_params())
+
+
+@BOTH
+def test_training_is_quiet(make, data, capfd):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        make().fit(*data).predict(data[0])
+    assert capfd.readouterr() == ("", "")
