@@ -8,6 +8,7 @@
 #include "../core/dispatch.hpp"
 #include "../core/parallel.hpp"
 #include "../core/round_statistics.hpp"
+#include "engine.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -106,6 +107,7 @@ NB_MODULE(_core, m) {
     define("logit_statistics", &statistics<double, float>);
     define("link_statistics", &statistics<float, double>);
     define("link_statistics", &statistics<double, double>);
+    register_engine(m);
     m.def("thread_limit", [] { return ordinal::thread_limit().load(); });
     m.def("set_thread_limit", [](int limit) { ordinal::thread_limit().store(limit); }, "limit"_a);
     m.def("instruction_set", [] { return std::string(ordinal::active_instruction_set().name); });
