@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "aligned.hpp"
 #include "grower.hpp"
 
 namespace ordinal {
@@ -45,9 +46,9 @@ private:
 
     Pool pool_;
     BinnedData data_;
-    std::vector<std::uint8_t> row_bins_, column_bins_;
+    AlignedVector<std::uint8_t> row_bins_, column_bins_;
     std::vector<std::int32_t> n_bins_;
-    std::vector<float> statistics_;
+    AlignedVector<float> statistics_;
     int width_ = 0;
     std::unique_ptr<Grower> grower_;
 };

@@ -9,7 +9,7 @@ namespace ordinal {
 constexpr int kMissing = 255;             // the bin of a missing value
 constexpr int kSlots = 257;               // a feature's places in the float32 histogram; odd, so that the
                                           // first bins of all features do not share one cache set
-constexpr std::int64_t kChunk = 1 << 14;  // rows added up in float32 before the sums go to float64
+constexpr std::int64_t kFloatRows = 1 << 14;  // rows added up in float32 before the sums go to float64
 
 // One row's statistics: gradient, Hessian, n_cross cross terms, 1, and zeros up to `width`.
 constexpr int kGradient = 0;

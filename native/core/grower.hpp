@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "aligned.hpp"
 #include "engine_lanes.hpp"
 #include "joint_criterion.hpp"
 #include "pool.hpp"
@@ -32,7 +33,7 @@ public:
 
 private:
     struct Leaf;
-    using Histogram = std::vector<double>;
+    using Histogram = AlignedVector<double>;
 
     void build(Histogram& histogram, const std::uint32_t* rows, std::int64_t n) const;
     void subtract(Histogram& from, const Histogram& part) const;
@@ -46,7 +47,7 @@ private:
     std::vector<std::int64_t> offsets_;
     std::int64_t n_slots_ = 0;
     std::vector<std::uint32_t> buffer_;
-    std::vector<float> scratch_;
+    AlignedVector<float> scratch_;
     std::vector<std::unique_ptr<Histogram>> spare_;
 
     // Of the tree being grown.

@@ -15,7 +15,7 @@ constexpr std::int64_t kAhead = 16;  // rows fetched in advance
 #if defined(__GNUC__)
 template <int kWidth>
 struct Vector {
-    typedef float type __attribute__((vector_size(4 * kWidth), aligned(4 * kWidth < 64 ? 4 * kWidth : 64)));
+    typedef float type __attribute__((vector_size(4 * kWidth)));
 };
 inline void fetch(const void* address) { __builtin_prefetch(address); }
 #else
@@ -28,14 +28,11 @@ struct Row {
     static constexpr int kHead = kWidth < 16 ? kWidth : 16;
 #if defined(__GNUC__)
     typename Vector<kHead>::type head;
-    explicit Row(const float* from) : head(read(from)), tail(from + kHead) {}
-    static typename Vector<kHead>::type read(const float* from) {
-        typename Vector<kHead>::type x;
-        __builtin_memcpy(&x, from, sizeof x);
-        return x;
-    }
+    explicit Row(const float* from) : tail(from + kHead) { __builtin_memcpy(&head, from, sizeof head); }
     void add_to(float* to) const {
-        const typename Vector<kHead>::type sum = read(to) + head;
+        typename Vector<kHead>::type sum;
+        __builtin_memcpy(&sum, to, sizeof sum);
+        sum += head;
         __builtin_memcpy(to, &sum, sizeof sum);
         tail.add_to(to + kHead);
     }
@@ -136,8 +133,8 @@ void flush(const HistogramTask& task, bool is_first) {
 
 // `scratch` comes zeroed and is left zeroed.
 void ORDINAL_PASTE(build_histogram_, ORDINAL_ISA)(const HistogramTask& task) {
-    for (std::int64_t begin = 0; begin == 0 || begin < task.n; begin += kChunk) {
-        const std::int64_t end = begin + kChunk < task.n ? begin + kChunk : task.n;
+    for (std::int64_t begin = 0; begin == 0 || begin < task.n; begin += kFloatRows) {
+        const std::int64_t end = begin + kFloatRows < task.n ? begin + kFloatRows : task.n;
         if (task.rows)
             task.consecutive ? add_chunk<true, true>(task, begin, end) : add_chunk<true, false>(task, begin, end);
         else
