@@ -85,4 +85,5 @@ def _cuts_of(
     with np.errstate(over="ignore", invalid="ignore"):
         middle = low + 0.5 * (high - low)
     # Between neighbouring floats, or beside an infinity, there is no middle: the lower value is a cut as well.
-    return np.where((middle < high) & np.isfinite(middle), middle, low)
+    cuts: NDArray[np.float64] = np.where((middle < high) & np.isfinite(middle), middle, low)
+    return cuts

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ordinal_objectives import _core
 from ordinal_objectives.histogram_engine.bin_mapper import find_cuts
+from ordinal_objectives.histogram_engine.held_out import QuadraticSums, best_step_size, merge_splits, reached
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.histogram_engine.trees import Tree
 from ordinal_objectives.losses import RoundStatistics
@@ -104,18 +105,20 @@ class Boosting:
         """Weighted mean loss of the newest iteration."""
         return float(self._now.loss / self._rows.total_weight)
 
-    def advance(self) -> Tree | None:
-        """Grow one tree and take the step; return the tree, or None if nothing more can be gained."""
+    def advance(self) -> Tree:
+        """Grow one tree, take the step and return the tree."""
         in_bag, features = self._draw()
         grown = self._grow(in_bag, features)
-        tree = Tree.from_engine(grown, self.cuts)
-        leaves = tree.leaves
         self.n_rescored += grown["n_rescored"]
-        if len(leaves) == 1 and self.parameters.threshold_update == "fixed" and self.parameters.subsample == 1.0:
-            if self.iteration > 0 and self.parameters.colsample_bytree == 1.0:
-                return None
-        weights, delta = self._leaf_step(leaves)
-        self._take(tree, leaves, weights, delta)
+        tree = Tree.from_engine(grown, self.cuts)
+        size = self.parameters.learning_rate
+        if self.parameters.pruning or self.parameters.adaptive_step:
+            assert in_bag is not None
+            tree, leaves, weights, delta, size = self._judge_held_out(tree, in_bag)
+        else:
+            leaves = tree.leaves
+            weights, delta = self._fit(self._sums(len(tree.left), None), leaves)
+        self._take(tree, leaves, weights, delta, size)
         self.iteration += 1
         return tree
 
@@ -133,7 +136,8 @@ class Boosting:
         return in_bag, sorted(rng.choice(p, size, replace=False).tolist())
 
     def _grow(self, in_bag: NDArray[np.uint32] | None, features: list[int]) -> dict[str, Any]:
-        now, parameters = self._now, self.parameters
+        now: Any = self._now
+        parameters = self.parameters
         self._engine.pack(now.gradient, now.hessian, now.cross if self._joint else None)
         if self._joint:
             sums = now if in_bag is None else self._statistics_of(in_bag)
@@ -161,24 +165,30 @@ class Boosting:
 
     def _statistics_of(self, rows: NDArray[np.uint32]) -> RoundStatistics:
         weight = None if self._weight is None else self._weight[rows]
-        some = RowStatistics(
-            self.parameters.loss, self._y[rows], self._n_classes, weight, n_threads=self._n_threads
-        )
+        some = RowStatistics(self.parameters.loss, self._y[rows], self._n_classes, weight, n_threads=self._n_threads)
         return some(self.raw_prediction[rows], self.thresholds, self.parameters.hessian, want_loss=False)
 
-    def _leaf_step(self, leaves: NDArray[np.intp]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Leaf weights and threshold step from the sums over all rows, without shrinkage."""
+    def _sums(self, n_nodes: int, rows: NDArray[np.uint32] | None) -> QuadraticSums:
+        """Add up rows (None for all) by leaf and over thresholds."""
         n_cross = self._n_classes - 1 if self._joint else 0
-        sums = self._engine.leaf_sums(self._leaf_of_row, leaves[-1] + 1, None)[leaves]
-        G, H, L = sums[:, 0], sums[:, 1], sums[:, 2 : 2 + n_cross]
+        of_nodes = self._engine.leaf_sums(self._leaf_of_row, n_nodes, rows)
+        u, V = np.zeros(0), np.zeros((0, 0))
+        if self._joint:
+            statistics = self._now if rows is None else self._statistics_of(rows)
+            u, V = statistics.threshold_gradient, tridiagonal(statistics)
+        return QuadraticSums(of_nodes[:, 0], of_nodes[:, 1], of_nodes[:, 2 : 2 + n_cross], u, V)
+
+    def _fit(self, sums: QuadraticSums, leaves: NDArray[np.intp]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Leaf weights and threshold step (empty unless joint), without shrinkage."""
+        G, H = sums.G[leaves], sums.H[leaves]
         if self._joint:
             step = schur_step(
                 G,
                 H,
-                L,
-                self._now.threshold_gradient,
-                self._now.threshold_hessian,
-                self._now.threshold_hessian_off if self.parameters.loss.name == "cumulative_link" else None,
+                sums.L[leaves],
+                sums.u,
+                np.diag(sums.V),
+                np.diag(sums.V, 1),
                 self.parameters.l2_regularization,
                 self._active,
                 self._tied,
@@ -188,18 +198,39 @@ class Boosting:
             return step.leaf_weights, step.threshold_step
         h = H + self.parameters.l2_regularization
         self.diagnostics.add(n_flat_leaves=int(np.count_nonzero((h <= 0.0) & (G != 0.0))))
-        return -np.divide(G, h, out=np.zeros_like(G), where=h > 0.0), np.zeros(self._n_classes - 1)
+        return -np.divide(G, h, out=np.zeros_like(G), where=h > 0.0), np.zeros(0)
+
+    def _judge_held_out(
+        self, tree: Tree, in_bag: NDArray[np.uint32]
+    ) -> tuple[Tree, NDArray[np.intp], NDArray[np.float64], NDArray[np.float64], float]:
+        """Prune and choose the step size; the step itself is fitted on the rows of the sample."""
+        outside = np.setdiff1d(np.arange(len(self._y), dtype=np.uint32), in_bag, assume_unique=True)
+        training = self._sums(len(tree.left), in_bag).of_all_nodes(tree.left)
+        held_out = self._sums(len(tree.left), outside).of_all_nodes(tree.left)
+        left = merge_splits(tree.left, training, held_out, self._fit) if self.parameters.pruning else tree.left
+        leaves = np.flatnonzero((left < 0) & reached(left))
+        weights, delta = self._fit(training, leaves)
+        size = self.parameters.learning_rate
+        if self.parameters.adaptive_step:
+            size = best_step_size(held_out, leaves, weights, delta, size)
+        tree, number = tree.pruned(left)
+        np.take(number, self._leaf_of_row, out=self._leaf_of_row)
+        return tree, tree.leaves, weights, delta, size
 
     def _take(
-        self, tree: Tree, leaves: NDArray[np.intp], weights: NDArray[np.float64], delta: NDArray[np.float64]
+        self,
+        tree: Tree,
+        leaves: NDArray[np.intp],
+        weights: NDArray[np.float64],
+        delta: NDArray[np.float64],
+        scale: float,
     ) -> None:
         """Move score and thresholds; halve the step first if it is not covered by the guarantee."""
         before, loss_before = self.raw_prediction.copy(), self._now.loss
         highest = loss_before + self._rows.loss_precision * abs(loss_before)
-        scale = self.parameters.learning_rate
         for n_halvings in range(_MAX_HALVINGS + 1):
             tree.value[leaves] = scale * weights
-            thresholds = self.thresholds + scale * delta
+            thresholds = self.thresholds + scale * delta if self._joint else self.thresholds
             np.copyto(self.raw_prediction, before)
             if not self._guarded or self._may_stand(thresholds):
                 self._engine.add_leaves(self.raw_prediction, self._leaf_of_row, tree.value)

@@ -43,7 +43,9 @@ class BoostingParameters:
     def __post_init__(self) -> None:
         self.loss.check_hessian(self.hessian)
         if self.threshold_update not in THRESHOLD_UPDATES:
-            hint = "; the engine renews its leaves with the step: use 'joint'" if self.threshold_update == "schur" else ""
+            hint = (
+                "; the engine renews its leaves with the step: use 'joint'" if self.threshold_update == "schur" else ""
+            )
             raise ValueError(
                 f"threshold_update must be one of {', '.join(map(repr, THRESHOLD_UPDATES))}; "
                 f"got {self.threshold_update!r}{hint}"
@@ -66,12 +68,12 @@ class BoostingParameters:
                 raise ValueError(f"{name}=True judges by rows left out of the sample: it needs subsample < 1; got 1.0")
 
     def _integer(self, name: str, least: int, most: int | None = None, *, optional: bool = False) -> None:
-        value = getattr(self, name)
+        value: Any = getattr(self, name)
         if value is None and optional:
             return
         allowed = f"at least {least}" if most is None else f"between {least} and {most}"
         message = f"{name} must be an integer {allowed}{' or None' if optional else ''}; got {value!r}"
-        if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
             raise TypeError(message)
         if value < least or (most is not None and value > most):
             raise ValueError(message)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinal_objectives import _core
+from ordinal_objectives.histogram_engine.held_out import reached
 
 
 @dataclass
@@ -61,6 +62,29 @@ class Tree:
             grown["count"],
         )
 
+    def pruned(self, left: NDArray[np.int32]) -> tuple[Tree, NDArray[np.int32]]:
+        """Return the tree without the nodes that ``left`` no longer reaches, and each old node's new number.
+
+        The number of a removed node is that of its ancestor that has become a leaf.
+        """
+        kept = np.flatnonzero(reached(left))
+        position = np.cumsum(reached(left)) - 1
+        is_leaf = left < 0
+        number = np.where(reached(left), position, -1).astype(np.int32)
+        for node in np.flatnonzero(self.left >= 0):
+            if number[self.left[node]] < 0:
+                number[self.left[node] : self.left[node] + 2] = number[node]
+        tree = Tree(
+            np.where(is_leaf, -1, self.feature)[kept].astype(np.int32),
+            np.where(is_leaf, 0.0, self.threshold)[kept],
+            np.where(is_leaf, -1, position[left])[kept].astype(np.int32),
+            np.where(is_leaf, 0, self.missing_left)[kept].astype(np.uint8),
+            self.value[kept],
+            np.where(is_leaf, 0.0, self.gain)[kept],
+            self.count[kept],
+        )
+        return tree, number
+
     @property
     def leaves(self) -> NDArray[np.intp]:
         """Nodes without children."""
@@ -84,7 +108,7 @@ class TreeEnsemble:
         return len(self.trees)
 
     @cached_property
-    def _packed(self) -> tuple[NDArray[Any], ...]:
+    def _packed(self) -> tuple[Any, ...]:
         first_node = np.cumsum([0, *(len(tree.feature) for tree in self.trees)], dtype=np.int64)
         names = ("feature", "threshold", "left", "missing_left", "value")
         dtypes = (np.int32, np.float64, np.int32, np.uint8, np.float64)
@@ -109,8 +133,10 @@ class TreeEnsemble:
     def _run(
         self, X: NDArray[np.floating], scores: NDArray[np.float64], leaves: Any, first: int, last: int, n_threads: int
     ) -> None:
-        first_node, *arrays = self._packed
-        _core.predict(X, first_node[first : last + 1], *arrays, scores, leaves, n_threads)
+        first_node, feature, threshold, left, missing_left, value = self._packed
+        _core.predict(
+            X, first_node[first : last + 1], feature, threshold, left, missing_left, value, scores, leaves, n_threads
+        )
 
     def importances(self, kind: str) -> NDArray[np.float64]:
         """Return the sum of gains ("gain") or the number of splits ("split") of each feature."""

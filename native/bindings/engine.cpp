@@ -72,10 +72,10 @@ nb::dict as_dict(const ordinal::Tree& tree) {
     return result;
 }
 
-nb::dict grow(ordinal::Engine& engine, Vector<double> gradient, Matrix<double> hessian, Vector<std::int32_t> group,
-              const std::vector<std::int32_t>& features, std::optional<Vector<std::uint32_t>> rows,
-              Output<std::int32_t> leaf_of_row, int max_leaves, int max_depth, double min_samples_leaf,
-              double min_child_weight, double l2, double min_gain) {
+nb::dict grow(ordinal::Engine& engine, Vector<double> gradient, Matrix<double> hessian,
+              Vector<std::int32_t> group, const std::vector<std::int32_t>& features,
+              std::optional<Vector<std::uint32_t>> rows, Output<std::int32_t> leaf_of_row, int max_leaves,
+              int max_depth, double min_samples_leaf, double min_child_weight, double l2, double min_gain) {
     ordinal::ThresholdState thresholds;
     thresholds.n_cross = static_cast<int>(gradient.size());
     thresholds.gradient = gradient.data();
@@ -92,15 +92,17 @@ nb::dict grow(ordinal::Engine& engine, Vector<double> gradient, Matrix<double> h
     {
         // Only pointers into arrays that the caller's frame keeps alive are used from here on.
         nb::gil_scoped_release release;
-        tree = engine.grow(thresholds, limits, features, rows ? rows->data() : nullptr,
-                           rows ? static_cast<std::int64_t>(rows->size()) : engine.n_rows(), leaf_of_row.data());
+        tree =
+            engine.grow(thresholds, limits, features, rows ? rows->data() : nullptr,
+                        rows ? static_cast<std::int64_t>(rows->size()) : engine.n_rows(), leaf_of_row.data());
     }
     return as_dict(tree);
 }
 
-void predict(Features X, Vector<std::int64_t> first_node, Vector<std::int32_t> feature, Vector<double> threshold,
-             Vector<std::int32_t> left, Vector<std::uint8_t> missing_left, Vector<double> value,
-             Output<double> scores, std::optional<OutputMatrix<std::int32_t>> leaves, int n_threads) {
+void predict(Features X, Vector<std::int64_t> first_node, Vector<std::int32_t> feature,
+             Vector<double> threshold, Vector<std::int32_t> left, Vector<std::uint8_t> missing_left,
+             Vector<double> value, Output<double> scores, std::optional<OutputMatrix<std::int32_t>> leaves,
+             int n_threads) {
     const ordinal::Ensemble ensemble{static_cast<int>(first_node.size()) - 1,
                                      first_node.data(),
                                      feature.data(),
@@ -119,7 +121,8 @@ void register_engine(nb::module_& m) {
     nb::class_<ordinal::Engine>(m, "Engine")
         .def(
             "__init__",
-            [](ordinal::Engine* self, Features X, const std::vector<std::vector<double>>& cuts, int n_threads) {
+            [](ordinal::Engine* self, Features X, const std::vector<std::vector<double>>& cuts,
+               int n_threads) {
                 const ordinal::FeatureMatrix matrix = feature_matrix(X);
                 nb::gil_scoped_release release;
                 new (self) ordinal::Engine(matrix, cuts, n_threads);
@@ -154,12 +157,13 @@ void register_engine(nb::module_& m) {
             "leaf_of_row"_a.noconvert(), "n_leaves"_a, "rows"_a.noconvert().none())
         .def(
             "add_leaves",
-            [](ordinal::Engine& self, Output<double> raw, Vector<std::int32_t> leaf_of_row, Vector<double> values) {
+            [](ordinal::Engine& self, Output<double> raw, Vector<std::int32_t> leaf_of_row,
+               Vector<double> values) {
                 nb::gil_scoped_release release;
                 self.add_leaves(raw.data(), leaf_of_row.data(), values.data());
             },
             "raw_prediction"_a.noconvert(), "leaf_of_row"_a.noconvert(), "values"_a.noconvert());
     m.def("predict", &predict, "X"_a.noconvert(), "first_node"_a.noconvert(), "feature"_a.noconvert(),
-          "threshold"_a.noconvert(), "left"_a.noconvert(), "missing_left"_a.noconvert(), "value"_a.noconvert(),
-          "scores"_a.noconvert(), "leaves"_a.noconvert().none(), "n_threads"_a);
+          "threshold"_a.noconvert(), "left"_a.noconvert(), "missing_left"_a.noconvert(),
+          "value"_a.noconvert(), "scores"_a.noconvert(), "leaves"_a.noconvert().none(), "n_threads"_a);
 }

@@ -20,9 +20,13 @@ struct AlignedAllocator {
     void deallocate(T* p, std::size_t) { ::operator delete(p, kLine); }
 
     template <class U>
-    bool operator==(const AlignedAllocator<U>&) const { return true; }
+    bool operator==(const AlignedAllocator<U>&) const {
+        return true;
+    }
     template <class U>
-    bool operator!=(const AlignedAllocator<U>&) const { return false; }
+    bool operator!=(const AlignedAllocator<U>&) const {
+        return false;
+    }
 };
 
 template <class T>

@@ -34,7 +34,8 @@ void bin_values(const BinTask& task) {
             found[i] = x == x ? at : kMissing;
         }
         for (int i = 0; i < n; ++i) task.column[begin + i] = static_cast<std::uint8_t>(found[i]);
-        for (int i = 0; i < n; ++i) task.rows[(begin + i) * task.stride] = static_cast<std::uint8_t>(found[i]);
+        for (int i = 0; i < n; ++i)
+            task.rows[(begin + i) * task.stride] = static_cast<std::uint8_t>(found[i]);
     }
 }
 

@@ -35,7 +35,8 @@ Engine::Engine(const FeatureMatrix& X, const std::vector<std::vector<double>>& c
     data_.stride = (X.n_features + kStrideUnit - 1) / kStrideUnit * kStrideUnit;
     row_bins_.resize(static_cast<std::size_t>(X.n_rows * data_.stride));
     column_bins_.resize(static_cast<std::size_t>(X.n_rows) * static_cast<std::size_t>(X.n_features));
-    for (const std::vector<double>& feature : cuts) n_bins_.push_back(static_cast<std::int32_t>(feature.size()) + 1);
+    for (const std::vector<double>& feature : cuts)
+        n_bins_.push_back(static_cast<std::int32_t>(feature.size()) + 1);
     bin(X, cuts);
     data_.rows = row_bins_.data();
     data_.columns = column_bins_.data();
@@ -126,8 +127,8 @@ Tree Engine::grow(const ThresholdState& thresholds, const GrowthLimits& limits,
     return tree;
 }
 
-std::vector<double> Engine::leaf_sums(const std::int32_t* leaf_of_row, int n_leaves, const std::uint32_t* rows,
-                                      std::int64_t n_rows) {
+std::vector<double> Engine::leaf_sums(const std::int32_t* leaf_of_row, int n_leaves,
+                                      const std::uint32_t* rows, std::int64_t n_rows) {
     // Blocks depend on the number of rows alone, and are added in order: the same sums for any thread count.
     const std::int64_t block_rows = std::max<std::int64_t>(kBlockRows, n_rows / 64 + 1);
     const std::int64_t n_blocks = (n_rows + block_rows - 1) / block_rows;
@@ -135,8 +136,13 @@ std::vector<double> Engine::leaf_sums(const std::int32_t* leaf_of_row, int n_lea
     std::vector<double> blocks(static_cast<std::size_t>(n_blocks) * size, 0.0);
     const SumByLeaf sum = active_instruction_set().sum_by_leaf;
     pool_.run(n_blocks, true, [&](std::int64_t block) {
-        SumTask task{statistics_.data(), width_, leaf_of_row, rows, block * block_rows,
-                     std::min(n_rows, (block + 1) * block_rows), blocks.data() + static_cast<std::size_t>(block) * size};
+        SumTask task{statistics_.data(),
+                     width_,
+                     leaf_of_row,
+                     rows,
+                     block * block_rows,
+                     std::min(n_rows, (block + 1) * block_rows),
+                     blocks.data() + static_cast<std::size_t>(block) * size};
         sum(task);
     });
     std::vector<double> sums(size, 0.0);

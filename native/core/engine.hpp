@@ -19,7 +19,7 @@ struct FeatureMatrix {
 };
 
 class Engine {
-public:
+  public:
     // cuts[f]: increasing, at most 254.
     Engine(const FeatureMatrix& X, const std::vector<std::vector<double>>& cuts, int n_threads);
 
@@ -27,8 +27,9 @@ public:
     void pack(const float* gradient, const float* hessian, const float* cross, int n_cross);
 
     // leaf_of_row (n_rows,) takes each row's node, also of rows that the tree was not grown on.
-    Tree grow(const ThresholdState& thresholds, const GrowthLimits& limits, const std::vector<std::int32_t>& features,
-              const std::uint32_t* rows, std::int64_t n_rows, std::int32_t* leaf_of_row);
+    Tree grow(const ThresholdState& thresholds, const GrowthLimits& limits,
+              const std::vector<std::int32_t>& features, const std::uint32_t* rows, std::int64_t n_rows,
+              std::int32_t* leaf_of_row);
 
     // Sums of G, H, L and the count over `rows` (null for all) by leaf: (n_leaves, width()).
     std::vector<double> leaf_sums(const std::int32_t* leaf_of_row, int n_leaves, const std::uint32_t* rows,
@@ -41,7 +42,7 @@ public:
     int n_features() const { return data_.n_features; }
     int width() const { return width_; }
 
-private:
+  private:
     void bin(const FeatureMatrix& X, const std::vector<std::vector<double>>& cuts);
 
     Pool pool_;

@@ -6,10 +6,12 @@
 
 namespace ordinal {
 
-constexpr int kMissing = 255;             // the bin of a missing value
-constexpr int kSlots = 257;               // a feature's places in the float32 histogram; odd, so that the
-                                          // first bins of all features do not share one cache set
+constexpr int kMissing = 255;                 // the bin of a missing value
+constexpr int kSlots = 257;                   // a feature's places in the float32 histogram; odd, so that the
+                                              // first bins of all features do not share one cache set
 constexpr std::int64_t kFloatRows = 1 << 14;  // rows added up in float32 before the sums go to float64
+constexpr std::int64_t kFewRows = 2048;       // added up in float64
+constexpr double kTie = 1e-9;                 // a later candidate wins by more than this share of the gain
 
 // One row's statistics: gradient, Hessian, n_cross cross terms, 1, and zeros up to `width`.
 constexpr int kGradient = 0;
@@ -26,19 +28,19 @@ inline int row_width(int n_cross) {
 }
 
 struct HistogramTask {
-    const std::uint8_t* bins;       // (n_rows, stride) row-major
+    const std::uint8_t* bins;  // (n_rows, stride) row-major
     std::int64_t stride;
-    const float* statistics;        // (n_rows, width)
+    const float* statistics;  // (n_rows, width)
     int width;
-    const std::uint32_t* rows;      // (n,) rows of the leaf, or null for rows 0..n-1
+    const std::uint32_t* rows;  // (n,) rows of the leaf, or null for rows 0..n-1
     std::int64_t n;
-    const std::int32_t* features;   // (n_features,) columns of this task
+    const std::int32_t* features;  // (n_features,) columns of this task
     int n_features;
-    bool consecutive;               // features are features[0], features[0] + 1, ...
-    const std::int32_t* n_bins;     // (all features,)
-    const std::int64_t* offsets;    // (all features,) first entry of a feature in `histogram`, in bins
-    float* scratch;                 // (n_features * kSlots * width,)
-    double* histogram;              // (all bins, width); the missing bin is each feature's last
+    bool consecutive;             // features are features[0], features[0] + 1, ...
+    const std::int32_t* n_bins;   // (all features,)
+    const std::int64_t* offsets;  // (all features,) first entry of a feature in `histogram`, in bins
+    float* scratch;               // (n_features * kSlots * width,)
+    double* histogram;            // (all bins, width); the missing bin is each feature's last
 };
 
 // What one leaf asks of its candidates; core/joint_criterion.hpp prepares it.
@@ -47,24 +49,24 @@ struct ScanTask {
     int n_bins;
     int width;
     int n_cross;
-    const double* inverse;    // A^{-1} (n_cross, n_cross)
-    const double* m;          // A^{-1} L_p
-    const double* q;          // A^{-1} r_A
+    const double* inverse;  // A^{-1} (n_cross, n_cross)
+    const double* m;        // A^{-1} L_p
+    const double* q;        // A^{-1} r_A
     double r_A_q, pm, pq;
-    const double* parent;     // sums of the leaf (width,)
-    double parent_score;      // G_p^2 / h_p + r' S^{-1} r
+    const double* parent;  // sums of the leaf (width,)
+    double parent_score;   // G_p^2 / h_p + r' S^{-1} r
     double l2, min_gain, min_child_weight, min_samples_leaf;
-    bool gauge;               // S is singular along the ones
+    bool gauge;  // S is singular along the ones
 };
 
 struct Candidate {
-    double gain;       // above 0, or nothing was found
-    int bin;           // the last one that goes left
+    double gain;  // above 0, or nothing was found
+    int bin;      // the last one that goes left
     bool missing_left;
 };
 
 struct BinTask {
-    const void* values;       // one column
+    const void* values;  // one column
     bool is_float32;
     std::int64_t step;        // between two rows, in elements
     std::int64_t begin, end;  // rows
@@ -77,8 +79,8 @@ struct BinTask {
 struct SumTask {
     const float* statistics;  // (n_rows, width)
     int width;
-    const std::int32_t* leaf;    // (n_rows,) or null: all rows in leaf 0
-    const std::uint32_t* rows;   // (n,) or null for rows begin..end-1
+    const std::int32_t* leaf;   // (n_rows,) or null: all rows in leaf 0
+    const std::uint32_t* rows;  // (n,) or null for rows begin..end-1
     std::int64_t begin, end;
     double* sums;  // (n_leaves, width), added to
 };
@@ -88,7 +90,7 @@ using ScanFeature = Candidate (*)(const ScanTask&);
 using BinColumn = void (*)(const BinTask&);
 using SumByLeaf = void (*)(const SumTask&);
 
-#define ORDINAL_ENGINE_ENTRIES(isa)                  \
+#define ORDINAL_ENGINE_ENTRIES(isa)                   \
     void build_histogram_##isa(const HistogramTask&); \
     Candidate scan_feature_##isa(const ScanTask&);    \
     void bin_column_##isa(const BinTask&);            \

@@ -9,8 +9,8 @@
 namespace ordinal {
 namespace {
 
-constexpr int kGroup = 32;                  // features whose float32 histograms one thread fills together
-constexpr std::int64_t kWorthRows = 4096;   // below, waking the threads costs more than it saves
+constexpr int kGroup = 32;                 // features whose float32 histograms one thread fills together
+constexpr std::int64_t kWorthRows = 4096;  // below, waking the threads costs more than it saves
 constexpr std::int64_t kPartitionBlock = 1 << 15;
 
 }  // namespace
@@ -69,14 +69,15 @@ void Grower::build(Histogram& histogram, const std::uint32_t* rows, std::int64_t
 }
 
 void Grower::subtract(Histogram& from, const Histogram& part) const {
-    pool_.run(static_cast<std::int64_t>(features_->size()), n_slots_ * width_ >= (1 << 16), [&](std::int64_t f) {
-        const std::int32_t feature = (*features_)[static_cast<std::size_t>(f)];
-        const std::int64_t first = offsets_[static_cast<std::size_t>(feature)] * width_;
-        const std::int64_t last = first + (data_.n_bins[feature] + 1) * static_cast<std::int64_t>(width_);
-        double* to = from.data();
-        const double* value = part.data();
-        for (std::int64_t k = first; k < last; ++k) to[k] -= value[k];
-    });
+    pool_.run(
+        static_cast<std::int64_t>(features_->size()), n_slots_ * width_ >= (1 << 16), [&](std::int64_t f) {
+            const std::int32_t feature = (*features_)[static_cast<std::size_t>(f)];
+            const std::int64_t first = offsets_[static_cast<std::size_t>(feature)] * width_;
+            const std::int64_t last = first + (data_.n_bins[feature] + 1) * static_cast<std::int64_t>(width_);
+            double* to = from.data();
+            const double* value = part.data();
+            for (std::int64_t k = first; k < last; ++k) to[k] -= value[k];
+        });
 }
 
 void Grower::score(Leaf& leaf) const {
@@ -108,7 +109,7 @@ void Grower::score(Leaf& leaf) const {
     });
     leaf.best = {0.0, -1, false};
     for (std::size_t f = 0; f < n_features; ++f)
-        if (found[f].gain > leaf.best.gain) {
+        if (found[f].gain > leaf.best.gain * (1.0 + kTie)) {
             leaf.best = found[f];
             leaf.feature = (*features_)[f];
         }
@@ -179,7 +180,8 @@ Tree Grower::grow(const float* statistics, const ThresholdState& thresholds, con
     limits_ = limits;
     features_ = &features;
     consecutive_ = features.back() - features.front() + 1 == static_cast<std::int32_t>(features.size());
-    scratch_.resize(features.size() * static_cast<std::size_t>(kSlots) * static_cast<std::size_t>(width_), 0.0f);
+    scratch_.resize(features.size() * static_cast<std::size_t>(kSlots) * static_cast<std::size_t>(width_),
+                    0.0f);
 
     Tree tree;
     tree.rows.resize(static_cast<std::size_t>(n_rows));
@@ -195,7 +197,8 @@ Tree Grower::grow(const float* statistics, const ThresholdState& thresholds, con
     const std::int64_t first_bin = offsets_[static_cast<std::size_t>(features[0])];
     for (int b = 0; b <= data_.n_bins[features[0]]; ++b)
         for (int c = 0; c < width_; ++c)
-            leaves[0].sums[static_cast<std::size_t>(c)] += (*leaves[0].histogram)[(first_bin + b) * width_ + c];
+            leaves[0].sums[static_cast<std::size_t>(c)] +=
+                (*leaves[0].histogram)[(first_bin + b) * width_ + c];
     JointCriterion criterion(thresholds, leaves[0].sums.data(), limits.l2);
     criterion_ = &criterion;
 
@@ -207,7 +210,8 @@ Tree Grower::grow(const float* statistics, const ThresholdState& thresholds, con
     std::priority_queue<Entry, std::vector<Entry>, decltype(later)> queue(later);
     const auto splittable = [&](const TreeNode& node) {
         return node.depth < limits.max_depth &&
-               static_cast<double>(node.end - node.begin) >= 2.0 * limits.min_samples_leaf && node.end - node.begin > 1;
+               static_cast<double>(node.end - node.begin) >= 2.0 * limits.min_samples_leaf &&
+               node.end - node.begin > 1;
     };
     const auto enqueue = [&](int index) {
         Leaf& leaf = leaves[static_cast<std::size_t>(index)];
@@ -222,7 +226,8 @@ Tree Grower::grow(const float* statistics, const ThresholdState& thresholds, con
     while (!queue.empty() && n_leaves < limits.max_leaves) {
         const int index = queue.top().second;
         queue.pop();
-        if (criterion.n_cross() > 0 && leaves[static_cast<std::size_t>(index)].version != criterion.version()) {
+        if (criterion.n_cross() > 0 &&
+            leaves[static_cast<std::size_t>(index)].version != criterion.version()) {
             // Another split has changed S since: judge again, and wait if another leaf is better now.
             ++tree.n_rescored;
             enqueue(index);
@@ -246,15 +251,17 @@ Tree Grower::grow(const float* statistics, const ThresholdState& thresholds, con
             one.depth = node.depth + 1;
         }
         // A node that met no missing value sends them where most rows go.
-        const double* missing = parent.histogram->data() +
-                                (offsets_[static_cast<std::size_t>(parent.feature)] + data_.n_bins[parent.feature]) * width_;
+        const double* missing =
+            parent.histogram->data() +
+            (offsets_[static_cast<std::size_t>(parent.feature)] + data_.n_bins[parent.feature]) * width_;
         if (missing[count_index(criterion.n_cross())] == 0.0)
             node.missing_left = middle - node.begin >= node.end - middle;
 
         Leaf next[2];
         next[0].sums = left_sums(parent);
         next[1].sums = parent.sums;
-        for (int c = 0; c < width_; ++c) next[1].sums[static_cast<std::size_t>(c)] -= next[0].sums[static_cast<std::size_t>(c)];
+        for (int c = 0; c < width_; ++c)
+            next[1].sums[static_cast<std::size_t>(c)] -= next[0].sums[static_cast<std::size_t>(c)];
         criterion.split(parent.sums.data(), next[0].sums.data(), next[1].sums.data());
         tree.nodes.push_back(child[0]);
         tree.nodes.push_back(child[1]);
@@ -264,7 +271,8 @@ Tree Grower::grow(const float* statistics, const ThresholdState& thresholds, con
         if (n_leaves < limits.max_leaves && (wanted[0] || wanted[1])) {
             const int small = child[0].end - child[0].begin <= child[1].end - child[1].begin ? 0 : 1;
             next[small].histogram = take_histogram();
-            build(*next[small].histogram, tree.rows.data() + child[small].begin, child[small].end - child[small].begin);
+            build(*next[small].histogram, tree.rows.data() + child[small].begin,
+                  child[small].end - child[small].begin);
             if (wanted[1 - small]) {
                 subtract(*parent.histogram, *next[small].histogram);
                 next[1 - small].histogram = std::move(parent.histogram);

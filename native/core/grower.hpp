@@ -23,7 +23,7 @@ struct BinnedData {
 };
 
 class Grower {
-public:
+  public:
     Grower(const BinnedData& data, Pool& pool);
 
     // statistics: (n_rows, row_width(n_cross)) with the count lane set.
@@ -31,7 +31,7 @@ public:
     Tree grow(const float* statistics, const ThresholdState& thresholds, const GrowthLimits& limits,
               const std::vector<std::int32_t>& features, const std::uint32_t* rows, std::int64_t n_rows);
 
-private:
+  private:
     struct Leaf;
     using Histogram = AlignedVector<double>;
 

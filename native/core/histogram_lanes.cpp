@@ -81,17 +81,36 @@ void add_rows(const HistogramTask& task, std::int64_t begin, std::int64_t end) {
 }
 
 // Any width: a plain loop over the row.
-template <bool kGathered, bool kConsecutive>
+template <class Sum>
+void add_row(const float* row, int width, Sum* to) {
+    for (int k = 0; k < width; k += 4)
+        for (int j = 0; j < 4; ++j) to[k + j] += static_cast<Sum>(row[k + j]);
+}
+
 void add_wide_rows(const HistogramTask& task, std::int64_t begin, std::int64_t end) {
-    const std::int64_t width = task.width;
+    const std::int64_t step = static_cast<std::int64_t>(kSlots) * task.width;
     for (std::int64_t i = begin; i < end; ++i) {
-        const std::int64_t r = kGathered ? task.rows[i] : i;
-        const float* row = task.statistics + r * width;
+        const std::int64_t r = task.rows ? task.rows[i] : i;
         const std::uint8_t* bins = task.bins + r * task.stride;
-        float* to = task.scratch;
-        for (int f = 0; f < task.n_features; ++f, to += kSlots * width) {
-            float* place = to + bins[task.features[f]] * width;
-            for (std::int64_t k = 0; k < width; ++k) place[k] += row[k];
+        for (int f = 0; f < task.n_features; ++f)
+            add_row(task.statistics + r * task.width, task.width,
+                    task.scratch + f * step + bins[task.features[f]] * task.width);
+    }
+}
+
+// Few rows: in float64 from the start. Nothing to win by vectors of float32, and ties stay ties.
+void add_few_rows(const HistogramTask& task) {
+    const std::int64_t width = task.width;
+    for (int f = 0; f < task.n_features; ++f) {
+        const int feature = task.features[f];
+        const int n_bins = task.n_bins[feature];
+        double* histogram = task.histogram + task.offsets[feature] * width;
+        for (std::int64_t k = 0; k < (n_bins + 1) * width; ++k) histogram[k] = 0.0;
+        for (std::int64_t i = 0; i < task.n; ++i) {
+            const std::int64_t r = task.rows ? task.rows[i] : i;
+            const int bin = task.bins[r * task.stride + feature];
+            add_row(task.statistics + r * width, task.width,
+                    histogram + (bin == kMissing ? n_bins : bin) * width);
         }
     }
 }
@@ -99,12 +118,18 @@ void add_wide_rows(const HistogramTask& task, std::int64_t begin, std::int64_t e
 template <bool kGathered, bool kConsecutive>
 void add_chunk(const HistogramTask& task, std::int64_t begin, std::int64_t end) {
     switch (task.width) {
-        case 4: return add_rows<4, kGathered, kConsecutive>(task, begin, end);
-        case 8: return add_rows<8, kGathered, kConsecutive>(task, begin, end);
-        case 16: return add_rows<16, kGathered, kConsecutive>(task, begin, end);
-        case 24: return add_rows<24, kGathered, kConsecutive>(task, begin, end);
-        case 32: return add_rows<32, kGathered, kConsecutive>(task, begin, end);
-        default: return add_wide_rows<kGathered, kConsecutive>(task, begin, end);
+        case 4:
+            return add_rows<4, kGathered, kConsecutive>(task, begin, end);
+        case 8:
+            return add_rows<8, kGathered, kConsecutive>(task, begin, end);
+        case 16:
+            return add_rows<16, kGathered, kConsecutive>(task, begin, end);
+        case 24:
+            return add_rows<24, kGathered, kConsecutive>(task, begin, end);
+        case 32:
+            return add_rows<32, kGathered, kConsecutive>(task, begin, end);
+        default:
+            return add_wide_rows(task, begin, end);
     }
 }
 
@@ -133,24 +158,24 @@ void flush(const HistogramTask& task, bool is_first) {
 
 // `scratch` comes zeroed and is left zeroed.
 void ORDINAL_PASTE(build_histogram_, ORDINAL_ISA)(const HistogramTask& task) {
+    if (task.n <= kFewRows) return add_few_rows(task);
     for (std::int64_t begin = 0; begin == 0 || begin < task.n; begin += kFloatRows) {
         const std::int64_t end = begin + kFloatRows < task.n ? begin + kFloatRows : task.n;
         if (task.rows)
-            task.consecutive ? add_chunk<true, true>(task, begin, end) : add_chunk<true, false>(task, begin, end);
+            task.consecutive ? add_chunk<true, true>(task, begin, end)
+                             : add_chunk<true, false>(task, begin, end);
         else
-            task.consecutive ? add_chunk<false, true>(task, begin, end) : add_chunk<false, false>(task, begin, end);
+            task.consecutive ? add_chunk<false, true>(task, begin, end)
+                             : add_chunk<false, false>(task, begin, end);
         flush(task, begin == 0);
     }
 }
 
 void ORDINAL_PASTE(sum_by_leaf_, ORDINAL_ISA)(const SumTask& task) {
-    const std::int64_t width = task.width;
     for (std::int64_t i = task.begin; i < task.end; ++i) {
         const std::int64_t row = task.rows ? task.rows[i] : i;
-        const float* from = task.statistics + row * width;
-        double* to = task.sums + (task.leaf ? task.leaf[row] : 0) * width;
-        for (std::int64_t k = 0; k < width; k += 4)
-            for (int j = 0; j < 4; ++j) to[k + j] += static_cast<double>(from[k + j]);
+        const std::int64_t leaf = task.leaf ? task.leaf[row] : 0;
+        add_row(task.statistics + row * task.width, task.width, task.sums + leaf * task.width);
     }
 }
 

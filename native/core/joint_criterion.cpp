@@ -84,7 +84,8 @@ void JointCriterion::add_leaf(const double* leaf, double sign) {
     const double* L = leaf + kCross;
     for (int i = 0; i < n_cross_; ++i) {
         r_[i] += sign * leaf[kGradient] * L[i] / h;
-        for (int j = 0; j < n_cross_; ++j) S_[static_cast<std::size_t>(i) * n_cross_ + j] += sign * L[i] * L[j] / h;
+        for (int j = 0; j < n_cross_; ++j)
+            S_[static_cast<std::size_t>(i) * n_cross_ + j] += sign * L[i] * L[j] / h;
     }
 }
 

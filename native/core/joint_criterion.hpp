@@ -23,9 +23,10 @@ struct GrowthLimits {
 // Where the thresholds stand: first and second derivatives over the rows that the tree is grown on.
 struct ThresholdState {
     int n_cross = 0;
-    const double* gradient = nullptr;     // u (n_cross,)
-    const double* hessian = nullptr;      // V (n_cross, n_cross)
-    const std::int32_t* group = nullptr;  // (n_cross,) thresholds with the same number move together; -1 stays
+    const double* gradient = nullptr;  // u (n_cross,)
+    const double* hessian = nullptr;   // V (n_cross, n_cross)
+    const std::int32_t* group =
+        nullptr;  // (n_cross,) thresholds with the same number move together; -1 stays
 };
 
 // What the candidates of one leaf are judged with.
@@ -37,7 +38,7 @@ struct LeafTerms {
 };
 
 class JointCriterion {
-public:
+  public:
     // root: sums over all rows of the tree (row_width,).
     JointCriterion(const ThresholdState& thresholds, const double* root, double l2);
 
@@ -51,7 +52,7 @@ public:
     // Counts the splits so far: terms() of an earlier version are stale.
     int version() const { return version_; }
 
-private:
+  private:
     void add_leaf(const double* leaf, double sign);
 
     int n_cross_;

@@ -12,7 +12,7 @@
 namespace ordinal {
 
 class Pool {
-public:
+  public:
     explicit Pool(int n_threads) {
         for (int t = 1; t < n_threads; ++t) helpers_.emplace_back([this] { serve(); });
     }
@@ -42,7 +42,9 @@ public:
         }
         {
             std::lock_guard<std::mutex> lock(mutex_);
-            call_ = [](const void* context, std::int64_t task) { (*static_cast<const Body*>(context))(task); };
+            call_ = [](const void* context, std::int64_t task) {
+                (*static_cast<const Body*>(context))(task);
+            };
             context_ = &body;
             n_tasks_ = n_tasks;
             next_.store(0);
@@ -54,7 +56,7 @@ public:
         while (busy_.load(std::memory_order_acquire) > 0) std::this_thread::yield();
     }
 
-private:
+  private:
     static constexpr int kPatience = 4000;  // looks at the counter before a helper falls asleep
 
     void work() {
@@ -64,7 +66,8 @@ private:
     void serve() {
         std::int64_t done = 0;
         for (;;) {
-            for (int look = 0; look < kPatience && job_.load(std::memory_order_acquire) == done; ++look) pause();
+            for (int look = 0; look < kPatience && job_.load(std::memory_order_acquire) == done; ++look)
+                pause();
             {
                 std::unique_lock<std::mutex> lock(mutex_);
                 wake_.wait(lock, [&] { return job_.load() != done; });

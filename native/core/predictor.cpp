@@ -37,7 +37,8 @@ PackedTree pack(const Ensemble& ensemble, int tree) {
     for (std::size_t i = 0; i < size; ++i) {
         const std::int64_t at = first + static_cast<std::int64_t>(i);
         if (ensemble.feature[at] < 0) {
-            packed.nodes[i] = {std::numeric_limits<double>::infinity(), 0, static_cast<std::int32_t>(i) | kSign};
+            packed.nodes[i] = {std::numeric_limits<double>::infinity(), 0,
+                               static_cast<std::int32_t>(i) | kSign};
             packed.values[i] = ensemble.value[at];
             packed.depth = std::max(packed.depth, depth[i]);
         } else {
@@ -55,7 +56,8 @@ void copy_rows(const FeatureMatrix& X, std::int64_t begin, int n, double* block)
     const Value* data = static_cast<const Value*>(X.data);
     for (int i = 0; i < n; ++i)
         for (int f = 0; f < X.n_features; ++f)
-            block[i * X.n_features + f] = static_cast<double>(data[(begin + i) * X.row_step + f * X.column_step]);
+            block[i * X.n_features + f] =
+                static_cast<double>(data[(begin + i) * X.row_step + f * X.column_step]);
 }
 
 void walk(const PackedTree& tree, const double* block, int n_features, std::int32_t* at) {
@@ -72,7 +74,8 @@ void walk(const PackedTree& tree, const double* block, int n_features, std::int3
 
 }  // namespace
 
-void predict(const FeatureMatrix& X, const Ensemble& ensemble, double* scores, std::int32_t* leaves, int n_threads) {
+void predict(const FeatureMatrix& X, const Ensemble& ensemble, double* scores, std::int32_t* leaves,
+             int n_threads) {
     std::vector<PackedTree> trees;
     trees.reserve(static_cast<std::size_t>(ensemble.n_trees));
     for (int t = 0; t < ensemble.n_trees; ++t) trees.push_back(pack(ensemble, t));
@@ -86,7 +89,8 @@ void predict(const FeatureMatrix& X, const Ensemble& ensemble, double* scores, s
         const int worker = next_worker++;
         double* block = blocks.data() + static_cast<std::size_t>(worker) * block_size;
         for (std::int64_t b = worker; b < n_blocks; b += n_threads)
-            for (std::int64_t begin = b * block_rows; begin < std::min(X.n_rows, (b + 1) * block_rows); begin += kRows) {
+            for (std::int64_t begin = b * block_rows; begin < std::min(X.n_rows, (b + 1) * block_rows);
+                 begin += kRows) {
                 const int n = static_cast<int>(std::min<std::int64_t>(kRows, X.n_rows - begin));
                 if (X.is_float32)
                     copy_rows<float>(X, begin, n, block);
@@ -98,7 +102,9 @@ void predict(const FeatureMatrix& X, const Ensemble& ensemble, double* scores, s
                         walk(trees[t], block + i * X.n_features, X.n_features, at);
                         for (int j = 0; j < kAtOnce && i + j < n; ++j) {
                             scores[begin + i + j] += trees[t].values[static_cast<std::size_t>(at[j])];
-                            if (leaves) leaves[(begin + i + j) * ensemble.n_trees + static_cast<std::int64_t>(t)] = at[j];
+                            if (leaves)
+                                leaves[(begin + i + j) * ensemble.n_trees + static_cast<std::int64_t>(t)] =
+                                    at[j];
                         }
                     }
             }

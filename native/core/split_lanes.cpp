@@ -2,8 +2,8 @@
 //
 // With A, r_A the system without the leaf and U = [L_a, L_b] the candidate's cross terms, the gain needs
 // r_ab' S_ab^{-1} r_ab, S_ab = A - U diag(h)^{-1} U'. By Sherman, Morrison and Woodbury that takes the three
-// numbers x = L_a' A^{-1} L_a, y = L_a.m, z = L_a.q and a 2 x 2 solve. Without cross terms all three are 0 and
-// the gain is the usual scalar one.
+// numbers x = L_a' A^{-1} L_a, y = L_a.m, z = L_a.q and a 2 x 2 solve. Without cross terms all three are 0
+// and the gain is the usual scalar one.
 #include "engine_lanes.hpp"
 
 #define ORDINAL_PASTE_(a, b) a##b
@@ -36,8 +36,8 @@ inline double lane(Doubles x, int) { return x; }
 inline void set_lane(Doubles& x, int, double value) { x = value; }
 #endif
 
-constexpr double kNothing = 0.0;      // candidates must gain more than this
-constexpr double kSingular = 1e-11;   // determinant relative to its first term
+constexpr double kNothing = 0.0;     // candidates must gain more than this
+constexpr double kSingular = 1e-11;  // determinant relative to its first term
 
 // v' D^{-1} v for D = [[d11, d12], [d12, d22]]. Where D is singular along (1, 1) only the part across counts.
 inline Doubles solve_two(Doubles d11, Doubles d12, Doubles d22, Doubles v1, Doubles v2, bool gauge) {
@@ -113,12 +113,12 @@ Candidate ORDINAL_PASTE(scan_feature_, ORDINAL_ISA)(const ScanTask& task) {
         }
         const Doubles right = gains(task, left);
         for (int i = 0; i < n; ++i)
-            if (lane(right, i) > best.gain) best = {lane(right, i), first + i, false};
+            if (lane(right, i) > best.gain * (1.0 + kTie)) best = {lane(right, i), first + i, false};
         if (!any_missing) continue;
         for (int c = 0; c < used; ++c) with_missing[c] = left[c] + missing[c];
         const Doubles both = gains(task, with_missing);
         for (int i = 0; i < n && first + i < task.n_bins - 1; ++i)
-            if (lane(both, i) > best.gain) best = {lane(both, i), first + i, true};
+            if (lane(both, i) > best.gain * (1.0 + kTie)) best = {lane(both, i), first + i, true};
     }
     return best;
 }
