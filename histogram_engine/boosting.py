@@ -82,6 +82,7 @@ class Boosting:
         cuts: list[NDArray[np.float64]] | None = None,
     ) -> None:
         self.parameters = parameters
+        self._joint = parameters.threshold_update == "joint"
         loss = parameters.loss
         self._y, self._weight, self._n_classes, self._seed = y, sample_weight, n_classes, seed
         self._n_threads = n_threads
@@ -93,8 +94,8 @@ class Boosting:
         self.raw_prediction, self.thresholds, self.iteration = start or (np.zeros(len(y)), begin.thresholds, 0)
         self.cuts = find_cuts(X, parameters.max_bins, sample_weight, seed) if cuts is None else cuts
         self._engine = _core.Engine(X, [c.tolist() for c in self.cuts], effective_n_threads(n_threads))
+        self._side_by_side = self._engine.statistics(n_classes - 1 if self._joint else 0)
         self._leaf_of_row = np.empty(len(y), np.int32)
-        self._joint = parameters.threshold_update == "joint"
         self._guarded = parameters.hessian == "exact" or (self._joint and loss.name == "cumulative_link")
         self._step_hessian = "majorized" if loss.supports("majorized") else "exact"
         self.n_rescored = 0
@@ -136,9 +137,7 @@ class Boosting:
         return in_bag, sorted(rng.choice(p, size, replace=False).tolist())
 
     def _grow(self, in_bag: NDArray[np.uint32] | None, features: list[int]) -> dict[str, Any]:
-        now: Any = self._now
-        parameters = self.parameters
-        self._engine.pack(now.gradient, now.hessian, now.cross if self._joint else None)
+        now, parameters = self._now, self.parameters
         if self._joint:
             sums = now if in_bag is None else self._statistics_of(in_bag)
             u, V = sums.threshold_gradient, tridiagonal(sums)
@@ -226,12 +225,14 @@ class Boosting:
         scale: float,
     ) -> None:
         """Move score and thresholds; halve the step first if it is not covered by the guarantee."""
-        before, loss_before = self.raw_prediction.copy(), self._now.loss
+        before = self.raw_prediction.copy() if self._guarded else self.raw_prediction
+        loss_before = self._now.loss
         highest = loss_before + self._rows.loss_precision * abs(loss_before)
         for n_halvings in range(_MAX_HALVINGS + 1):
             tree.value[leaves] = scale * weights
             thresholds = self.thresholds + scale * delta if self._joint else self.thresholds
-            np.copyto(self.raw_prediction, before)
+            if n_halvings:
+                np.copyto(self.raw_prediction, before)
             if not self._guarded or self._may_stand(thresholds):
                 self._engine.add_leaves(self.raw_prediction, self._leaf_of_row, tree.value)
                 thresholds = self._in_order(thresholds)
@@ -286,7 +287,13 @@ class Boosting:
         self._now = self._evaluate(self.raw_prediction, self.thresholds)
 
     def _evaluate(self, raw_prediction: NDArray[np.float64], thresholds: NDArray[np.float64]) -> RoundStatistics:
-        now = self._rows(raw_prediction, thresholds, self.parameters.hessian, want_cross=self._joint)
+        now = self._rows(
+            raw_prediction,
+            thresholds,
+            self.parameters.hessian,
+            want_cross=self._joint,
+            side_by_side=self._side_by_side,
+        )
         self.diagnostics.add(n_clipped=now.n_clipped, n_floored=now.n_floored)
         return now
 

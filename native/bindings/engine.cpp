@@ -130,14 +130,16 @@ void register_engine(nb::module_& m) {
             "X"_a.noconvert(), "cuts"_a, "n_threads"_a)
         .def_prop_ro("width", &ordinal::Engine::width)
         .def(
-            "pack",
-            [](ordinal::Engine& self, Vector<float> gradient, Vector<float> hessian,
-               std::optional<Matrix<float>> cross) {
-                nb::gil_scoped_release release;
-                self.pack(gradient.data(), hessian.data(), cross ? cross->data() : nullptr,
-                          cross ? static_cast<int>(cross->shape(1)) : 0);
+            "statistics",
+            [](nb::handle_t<ordinal::Engine> self, int n_cross) {
+                auto& engine = nb::cast<ordinal::Engine&>(self);
+                float* data = engine.statistics(n_cross);
+                return nb::ndarray<nb::numpy, float>(
+                    data,
+                    {static_cast<std::size_t>(engine.n_rows()), static_cast<std::size_t>(engine.width())},
+                    self);
             },
-            "gradient"_a.noconvert(), "hessian"_a.noconvert(), "cross"_a.noconvert().none())
+            "n_cross"_a)
         .def("grow", &grow, "threshold_gradient"_a.noconvert(), "threshold_hessian"_a.noconvert(),
              "group"_a.noconvert(), "features"_a, "rows"_a.noconvert().none(), "leaf_of_row"_a.noconvert(),
              "max_leaves"_a, "max_depth"_a, "min_samples_leaf"_a, "min_child_weight"_a, "l2"_a, "min_gain"_a)

@@ -22,8 +22,9 @@ template <class T>
 using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 template <class T>
 using Output = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+// Rows with any distance between them; within a row the numbers are next to each other.
 template <class T>
-using OutputMatrix = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using OutputRows = nb::ndarray<T, nb::ndim<2>, nb::device::cpu>;
 
 nb::dict as_dict(const ordinal::RoundSums& sums) {
     nb::dict result;
@@ -41,7 +42,7 @@ ordinal::Round<Real, Real> make_round(const Vector<Raw>& raw, const Vector<std::
                                       const Vector<double>& thresholds,
                                       const std::optional<Vector<Real>>& weight, const Output<Real>& gradient,
                                       const Output<Real>& hessian,
-                                      const std::optional<OutputMatrix<Real>>& cross, int loss, int link,
+                                      const std::optional<OutputRows<Real>>& cross, int loss, int link,
                                       bool majorized, bool want_loss, double limit) {
     ordinal::Round<Real, Real> round;
     if constexpr (sizeof(Raw) == sizeof(float))
@@ -60,6 +61,7 @@ ordinal::Round<Real, Real> make_round(const Vector<Raw>& raw, const Vector<std::
     round.gradient = gradient.data();
     round.hessian = hessian.data();
     round.cross = cross ? cross->data() : nullptr;
+    round.cross_step = cross ? cross->stride(0) : 0;
     return round;
 }
 
@@ -67,10 +69,14 @@ ordinal::Round<Real, Real> make_round(const Vector<Raw>& raw, const Vector<std::
 template <class Raw, class Real>
 nb::dict statistics(Vector<Raw> raw, Vector<std::int32_t> y, Vector<double> thresholds,
                     std::optional<Vector<Real>> weight, Output<Real> gradient, Output<Real> hessian,
-                    std::optional<OutputMatrix<Real>> cross, int loss, int link, bool majorized,
-                    bool want_loss, double limit, int n_threads) {
-    const auto round = make_round<Raw, Real>(raw, y, thresholds, weight, gradient, hessian, cross, loss, link,
-                                             majorized, want_loss, limit);
+                    std::optional<OutputRows<Real>> cross, int loss, int link, bool majorized, bool want_loss,
+                    double limit, int n_threads, std::optional<OutputRows<Real>> beside) {
+    auto round = make_round<Raw, Real>(raw, y, thresholds, weight, gradient, hessian, cross, loss, link,
+                                       majorized, want_loss, limit);
+    if (beside) {
+        round.beside = beside->data();
+        round.cross_step = beside->stride(0);
+    }
     const auto n_rows = static_cast<std::int64_t>(raw.size());
     ordinal::RoundSums sums;
     {
@@ -101,7 +107,7 @@ NB_MODULE(_core, m) {
         m.def(name, function, "raw_prediction"_a.noconvert(), "y"_a.noconvert(), "thresholds"_a.noconvert(),
               "sample_weight"_a.noconvert().none(), "gradient"_a.noconvert(), "hessian"_a.noconvert(),
               "cross"_a.noconvert().none(), "loss"_a, "link"_a, "majorized"_a, "want_loss"_a, "limit"_a,
-              "n_threads"_a);
+              "n_threads"_a, "beside"_a.noconvert().none() = nb::none());
     };
     define("logit_statistics", &statistics<float, float>);
     define("logit_statistics", &statistics<double, float>);

@@ -76,23 +76,16 @@ void Engine::bin(const FeatureMatrix& X, const std::vector<std::vector<double>>&
     });
 }
 
-void Engine::pack(const float* gradient, const float* hessian, const float* cross, int n_cross) {
+float* Engine::statistics(int n_cross) {
     const int width = row_width(n_cross);
-    if (width != width_) {
+    if (width != width_ || n_cross != n_cross_) {
         width_ = width;
+        n_cross_ = n_cross;
         statistics_.assign(static_cast<std::size_t>(data_.n_rows * width), 0.0f);
+        for (std::int64_t i = 0; i < data_.n_rows; ++i)
+            statistics_[static_cast<std::size_t>(i * width + count_index(n_cross))] = 1.0f;
     }
-    const std::int64_t n_blocks = (data_.n_rows + kBlockRows - 1) / kBlockRows;
-    pool_.run(n_blocks, true, [&](std::int64_t block) {
-        const std::int64_t end = std::min(data_.n_rows, (block + 1) * kBlockRows);
-        for (std::int64_t i = block * kBlockRows; i < end; ++i) {
-            float* row = statistics_.data() + i * width;
-            row[kGradient] = gradient[i];
-            row[kHessian] = hessian[i];
-            for (int k = 0; k < n_cross; ++k) row[kCross + k] = cross[i * n_cross + k];
-            row[count_index(n_cross)] = 1.0f;
-        }
-    });
+    return statistics_.data();
 }
 
 Tree Engine::grow(const ThresholdState& thresholds, const GrowthLimits& limits,
@@ -122,7 +115,7 @@ Tree Engine::grow(const ThresholdState& thresholds, const GrowthLimits& limits,
         const TreeNode& node = tree.nodes[static_cast<std::size_t>(index)];
         if (node.feature >= 0) return;
         for (std::int64_t i = node.begin; i < node.end; ++i)
-            leaf_of_row[tree.rows[static_cast<std::size_t>(i)]] = static_cast<std::int32_t>(index);
+            leaf_of_row[grower_->rows()[static_cast<std::size_t>(i)]] = static_cast<std::int32_t>(index);
     });
     return tree;
 }

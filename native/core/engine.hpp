@@ -23,8 +23,9 @@ class Engine {
     // cuts[f]: increasing, at most 254.
     Engine(const FeatureMatrix& X, const std::vector<std::vector<double>>& cuts, int n_threads);
 
-    // Reads the rows' statistics; cross (n_rows, n_cross) or null.
-    void pack(const float* gradient, const float* hessian, const float* cross, int n_cross);
+    // The rows' statistics (n_rows, width()), for the caller to fill: gradient, Hessian, cross terms. What
+    // follows them is set.
+    float* statistics(int n_cross);
 
     // leaf_of_row (n_rows,) takes each row's node, also of rows that the tree was not grown on.
     Tree grow(const ThresholdState& thresholds, const GrowthLimits& limits,
@@ -51,6 +52,7 @@ class Engine {
     std::vector<std::int32_t> n_bins_;
     AlignedVector<float> statistics_;
     int width_ = 0;
+    int n_cross_ = -1;
     std::unique_ptr<Grower> grower_;
 };
 

@@ -128,11 +128,11 @@ std::vector<double> Grower::left_sums(const Leaf& leaf) const {
 }
 
 // Stable: both children keep the rows in increasing order, so that memory is read forwards.
-std::int64_t Grower::partition(Tree& tree, const TreeNode& node) {
+std::int64_t Grower::partition(const TreeNode& node) {
     const std::uint8_t* column = data_.columns + node.feature * data_.n_rows;
     const int last_left = node.bin;
     const bool missing_left = node.missing_left;
-    std::uint32_t* rows = tree.rows.data() + node.begin;
+    std::uint32_t* rows = rows_.data() + node.begin;
     const std::int64_t n = node.end - node.begin;
     const std::int64_t n_blocks = (n + kPartitionBlock - 1) / kPartitionBlock;
     std::vector<std::int64_t> n_left(static_cast<std::size_t>(n_blocks) + 1, 0);
@@ -184,9 +184,9 @@ Tree Grower::grow(const float* statistics, const ThresholdState& thresholds, con
                     0.0f);
 
     Tree tree;
-    tree.rows.resize(static_cast<std::size_t>(n_rows));
+    rows_.resize(static_cast<std::size_t>(n_rows));
     for (std::int64_t i = 0; i < n_rows; ++i)
-        tree.rows[static_cast<std::size_t>(i)] = rows ? rows[i] : static_cast<std::uint32_t>(i);
+        rows_[static_cast<std::size_t>(i)] = rows ? rows[i] : static_cast<std::uint32_t>(i);
     tree.nodes.emplace_back();
     tree.nodes[0].end = n_rows;
 
@@ -241,7 +241,7 @@ Tree Grower::grow(const float* statistics, const ThresholdState& thresholds, con
         node.missing_left = parent.best.missing_left;
         node.gain = parent.best.gain;
         node.left = left_node;
-        const std::int64_t middle = node.begin + partition(tree, node);
+        const std::int64_t middle = node.begin + partition(node);
         TreeNode child[2];
         child[0].begin = node.begin;
         child[0].end = child[1].begin = middle;
@@ -271,7 +271,7 @@ Tree Grower::grow(const float* statistics, const ThresholdState& thresholds, con
         if (n_leaves < limits.max_leaves && (wanted[0] || wanted[1])) {
             const int small = child[0].end - child[0].begin <= child[1].end - child[1].begin ? 0 : 1;
             next[small].histogram = take_histogram();
-            build(*next[small].histogram, tree.rows.data() + child[small].begin,
+            build(*next[small].histogram, rows_.data() + child[small].begin,
                   child[small].end - child[small].begin);
             if (wanted[1 - small]) {
                 subtract(*parent.histogram, *next[small].histogram);

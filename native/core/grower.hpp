@@ -31,6 +31,9 @@ class Grower {
     Tree grow(const float* statistics, const ThresholdState& thresholds, const GrowthLimits& limits,
               const std::vector<std::int32_t>& features, const std::uint32_t* rows, std::int64_t n_rows);
 
+    // The newest tree's rows by leaf, in increasing order within each.
+    const std::vector<std::uint32_t>& rows() const { return rows_; }
+
   private:
     struct Leaf;
     using Histogram = AlignedVector<double>;
@@ -39,14 +42,14 @@ class Grower {
     void subtract(Histogram& from, const Histogram& part) const;
     void score(Leaf& leaf) const;
     std::vector<double> left_sums(const Leaf& leaf) const;
-    std::int64_t partition(Tree& tree, const TreeNode& node);
+    std::int64_t partition(const TreeNode& node);
     std::unique_ptr<Histogram> take_histogram();
 
     BinnedData data_;
     Pool& pool_;
     std::vector<std::int64_t> offsets_;
     std::int64_t n_slots_ = 0;
-    std::vector<std::uint32_t> buffer_;
+    std::vector<std::uint32_t> rows_, buffer_;
     AlignedVector<float> scratch_;
     std::vector<std::unique_ptr<Histogram>> spare_;
 

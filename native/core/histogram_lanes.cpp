@@ -2,6 +2,8 @@
 //
 // Measured against feature-by-feature passes over blocks of rows: with the whole row at hand consecutive
 // additions hit different features, so none waits for the one before, and gathered rows are read once.
+#include <cstddef>
+
 #include "engine_lanes.hpp"
 
 #define ORDINAL_PASTE_(a, b) a##b
@@ -55,26 +57,39 @@ struct Row<0> {
 
 template <int kWidth, bool kGathered, bool kConsecutive>
 void add_rows(const HistogramTask& task, std::int64_t begin, std::int64_t end) {
-    constexpr std::int64_t kStep = static_cast<std::int64_t>(kSlots) * kWidth;
+    constexpr std::size_t kStep = static_cast<std::size_t>(kSlots) * kWidth;
+    constexpr int kTogether = 8;  // features whose places are found with constant offsets
     const int n_features = task.n_features;
-    const int first = task.features[0];
+    const std::int32_t* features = task.features;
+    const std::uint8_t* first_bin = task.bins + (kConsecutive ? features[0] : 0);
+    const std::size_t stride = static_cast<std::size_t>(task.stride);
+    const float* statistics = task.statistics;
+    const std::uint32_t* rows = task.rows;
+    float* const scratch = task.scratch;
+    const std::int64_t last_fetch = task.n - 1;
     for (std::int64_t i = begin; i < end; ++i) {
-        const std::int64_t r = kGathered ? task.rows[i] : i;
-        if (kGathered && i + kAhead < task.n) {
-            const std::int64_t later = task.rows[i + kAhead];
-            fetch(task.bins + later * task.stride + first);
-            fetch(task.statistics + later * kWidth);
+        const std::size_t r = kGathered ? rows[i] : static_cast<std::size_t>(i);
+        if (kGathered) {
+            const std::size_t later = rows[i + kAhead < last_fetch ? i + kAhead : last_fetch];
+            fetch(first_bin + later * stride);
+            fetch(statistics + later * kWidth);
         }
-        const Row<kWidth> row(task.statistics + r * kWidth);
-        const std::uint8_t* bins = task.bins + r * task.stride + (kConsecutive ? first : 0);
-        const auto bin = [&](int f) { return kConsecutive ? bins[f] : bins[task.features[f]]; };
-        float* to = task.scratch;
+        const Row<kWidth> row(statistics + r * kWidth);
+        const std::uint8_t* bins = first_bin + r * stride;
+        const auto bin = [&](int f) {
+            return static_cast<std::size_t>(kConsecutive ? bins[f] : bins[features[f]]);
+        };
+        float* to = scratch;
         int f = 0;
-        for (; f + 4 <= n_features; f += 4, to += 4 * kStep) {
+        for (; f + kTogether <= n_features; f += kTogether, to += kTogether * kStep) {
             row.add_to(to + bin(f) * kWidth);
-            row.add_to(to + kStep + bin(f + 1) * kWidth);
-            row.add_to(to + 2 * kStep + bin(f + 2) * kWidth);
-            row.add_to(to + 3 * kStep + bin(f + 3) * kWidth);
+            row.add_to(to + (kStep + bin(f + 1) * kWidth));
+            row.add_to(to + (2 * kStep + bin(f + 2) * kWidth));
+            row.add_to(to + (3 * kStep + bin(f + 3) * kWidth));
+            row.add_to(to + (4 * kStep + bin(f + 4) * kWidth));
+            row.add_to(to + (5 * kStep + bin(f + 5) * kWidth));
+            row.add_to(to + (6 * kStep + bin(f + 6) * kWidth));
+            row.add_to(to + (7 * kStep + bin(f + 7) * kWidth));
         }
         for (; f < n_features; ++f, to += kStep) row.add_to(to + bin(f) * kWidth);
     }

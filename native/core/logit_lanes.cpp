@@ -104,7 +104,7 @@ void one_tile(const LogitRound& round, const LogitConstants& constants, Rows& ro
                     if (kWeighted) cross *= weight;
                     if (kMasked) cross = select(beside, cross, Floats{});
                     for (int lane_index = 0; lane_index < kLanes && i + lane_index < n; ++lane_index)
-                        round.cross[(begin + i + lane_index) * round.n_thresholds + k] =
+                        round.cross[(begin + i + lane_index) * round.cross_step + k] =
                             lane(cross, lane_index);
                 }
             }
@@ -179,6 +179,13 @@ void block(const LogitRound& round, const LogitConstants& constants, std::int64_
     }
     __builtin_memcpy(round.gradient + begin, rows.g, n_bytes);
     __builtin_memcpy(round.hessian + begin, rows.h, n_bytes);
+    if (round.beside) {
+        for (int i = 0; i < n; ++i) {
+            float* row = round.beside + (begin + i) * round.cross_step;
+            row[0] = rows.g[i];
+            row[1] = rows.h[i];
+        }
+    }
 }
 
 using Block = void (*)(const LogitRound&, const LogitConstants&, std::int64_t, int, BlockSums&);

@@ -27,13 +27,23 @@ typedef double Doubles __attribute__((vector_size(8 * kWide)));
 typedef long long Flags __attribute__((vector_size(8 * kWide)));
 inline Doubles select(Flags mask, Doubles yes, Doubles no) { return mask ? yes : no; }
 inline double lane(Doubles x, int i) { return x[i]; }
-inline void set_lane(Doubles& x, int i, double value) { x[i] = value; }
+// One entry of each of kWide rows.
+inline Doubles column(const double* from, std::int64_t step) {
+#if defined(__AVX512F__)
+    return Doubles{from[0],        from[step],     from[2 * step], from[3 * step],
+                   from[4 * step], from[5 * step], from[6 * step], from[7 * step]};
+#elif defined(__AVX2__)
+    return Doubles{from[0], from[step], from[2 * step], from[3 * step]};
+#else
+    return Doubles{from[0], from[step]};
+#endif
+}
 #else
 using Doubles = double;
 using Flags = bool;
 inline Doubles select(Flags mask, Doubles yes, Doubles no) { return mask ? yes : no; }
 inline double lane(Doubles x, int) { return x; }
-inline void set_lane(Doubles& x, int, double value) { x = value; }
+inline Doubles column(const double* from, std::int64_t) { return *from; }
 #endif
 
 constexpr double kNothing = 0.0;     // candidates must gain more than this
@@ -88,29 +98,42 @@ inline Doubles gains(const ScanTask& task, const Doubles* left) {
     return select(allowed, 0.5 * (score - task.parent_score) - task.min_gain, Doubles{} + kNothing);
 }
 
-constexpr int kMostLanes = 1024;
+constexpr int kMostColumns = 1024;
+
+// Adds bins up one after the other; row i of `running` (kWide, width) is the sum through bin i.
+inline void running_sums(const double* bins, int n, int width, double* before, double* running) {
+    for (int i = 0; i < kWide; ++i) {
+        double* to = running + i * width;
+        if (i < n) {
+            const double* bin = bins + static_cast<std::int64_t>(i) * width;
+            for (int c = 0; c < width; c += 4)
+                for (int j = c; j < c + 4; ++j) to[j] = before[j] + bin[j];
+        } else {
+            for (int c = 0; c < width; ++c) to[c] = before[c];
+        }
+        before = to;
+    }
+}
 
 }  // namespace
 
 Candidate ORDINAL_PASTE(scan_feature_, ORDINAL_ISA)(const ScanTask& task) {
     const int used = count_index(task.n_cross) + 1;
-    Doubles left[kMostLanes], with_missing[kMostLanes];
-    double sums[kMostLanes];
-    for (int c = 0; c < used; ++c) sums[c] = 0.0;
-    const double* missing = task.histogram + static_cast<std::int64_t>(task.n_bins) * task.width;
+    const std::int64_t width = task.width;
+    Doubles left[kMostColumns], with_missing[kMostColumns];
+    double running[kWide * kMostColumns];
+    double sums[kMostColumns];
+    for (int c = 0; c < width; ++c) sums[c] = 0.0;
+    const double* missing = task.histogram + task.n_bins * width;
     const bool any_missing = missing[used - 1] > 0.0;
     // The last bin alone on the left side is a split only if the missing values are the right side.
     const int n_candidates = any_missing ? task.n_bins : task.n_bins - 1;
     Candidate best{kNothing, -1, false};
     for (int first = 0; first < n_candidates; first += kWide) {
         const int n = n_candidates - first < kWide ? n_candidates - first : kWide;
-        for (int i = 0; i < kWide; ++i) {
-            if (i < n) {
-                const double* bin = task.histogram + static_cast<std::int64_t>(first + i) * task.width;
-                for (int c = 0; c < used; ++c) sums[c] += bin[c];
-            }
-            for (int c = 0; c < used; ++c) set_lane(left[c], i, sums[c]);
-        }
+        running_sums(task.histogram + first * width, n, task.width, sums, running);
+        for (int c = 0; c < width; ++c) sums[c] = running[(kWide - 1) * width + c];
+        for (int c = 0; c < used; ++c) left[c] = column(running + c, width);
         const Doubles right = gains(task, left);
         for (int i = 0; i < n; ++i)
             if (lane(right, i) > best.gain * (1.0 + kTie)) best = {lane(right, i), first + i, false};

@@ -1,4 +1,4 @@
-// A grown tree, and the rows in its leaves.
+// A grown tree.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +14,13 @@ struct TreeNode {
     std::int32_t parent = -1;
     bool missing_left = false;
     double gain = 0.0;
-    std::int64_t begin = 0, end = 0;  // its rows in Tree::rows
+    std::int64_t begin = 0, end = 0;  // its rows in Grower::rows()
     int depth = 0;
 };
 
 struct Tree {
     std::vector<TreeNode> nodes;
-    std::vector<std::uint32_t> rows;  // sorted by leaf, in their old order within each
-    std::int64_t n_rescored = 0;      // leaves judged again because another split came first
+    std::int64_t n_rescored = 0;  // leaves judged again because another split came first
 };
 
 }  // namespace ordinal
