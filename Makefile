@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
-SOURCES := pyproject.toml $(shell find native ordinal_objectives adapters threshold_solver -name '*.py' -o -name '*.cpp' -o -name '*.hpp' -o -name CMakeLists.txt)
+SOURCES := pyproject.toml $(shell find native ordinal_objectives adapters histogram_engine threshold_solver -name '*.py' -o -name '*.cpp' -o -name '*.hpp' -o -name CMakeLists.txt)
 DEMO_ARGS ?=
 
 .PHONY: demo test test-fast lint format bench clean

@@ -11,9 +11,9 @@ import xgboost
 from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives.adapters import xgb
-from ordinal_objectives.adapters.host_parameters import ORDINAL_PARAMETERS, HostParameters, check_n_estimators
 from ordinal_objectives.adapters.threshold_record import ThresholdRecord
 from ordinal_objectives.estimator import OrdinalClassifier
+from ordinal_objectives.host_parameters import ORDINAL_PARAMETERS, HostParameters, check_n_estimators
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.threads import library_n_threads
 

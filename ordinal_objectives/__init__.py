@@ -1,8 +1,8 @@
 """Ordinal gradient boosting: ordered thresholds learned together with the trees.
 
 An ordinal model is a score cut by ordered thresholds, P(y <= k | x) = G(theta_k - f(x)). The package
-learns both parts inside XGBoost and LightGBM. Names are imported on first use, so that neither framework
-is needed to import the package.
+learns both parts inside XGBoost and LightGBM, and in a native engine of its own. Names are imported on first
+use, so that neither framework is needed to import the package.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ordinal_objectives.adapters.lgbm_estimator import LGBMOrdinalClassifier
     from ordinal_objectives.adapters.xgb_estimator import XGBOrdinalClassifier
     from ordinal_objectives.decision import decide
+    from ordinal_objectives.histogram_engine.estimator import HistGradientBoostingOrdinalClassifier
     from ordinal_objectives.losses import AllThreshold, CumulativeLink, ImmediateThreshold
     from ordinal_objectives.versions import show_versions
 
@@ -23,6 +24,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "AllThreshold": "losses",
     "CumulativeLink": "losses",
+    "HistGradientBoostingOrdinalClassifier": "histogram_engine.estimator",
     "ImmediateThreshold": "losses",
     "LGBMOrdinalClassifier": "adapters.lgbm_estimator",
     "XGBOrdinalClassifier": "adapters.xgb_estimator",
@@ -33,6 +35,7 @@ _HOMES = {
 __all__ = [
     "AllThreshold",
     "CumulativeLink",
+    "HistGradientBoostingOrdinalClassifier",
     "ImmediateThreshold",
     "LGBMOrdinalClassifier",
     "XGBOrdinalClassifier",

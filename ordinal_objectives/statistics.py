@@ -95,6 +95,7 @@ class RowStatistics:
         *,
         want_loss: bool = True,
         want_cross: bool = False,
+        side_by_side: NDArray[np.float32] | None = None,
     ) -> RoundStatistics:
         """Return the statistics of the rows at a score and a set of thresholds.
 
@@ -109,6 +110,9 @@ class RowStatistics:
         want_loss, want_cross : bool
             Whether to compute the loss sum (0 otherwise), and the cross terms L row by row
             ((n_samples, n_classes - 1); an empty (0, n_classes - 1) array otherwise).
+        side_by_side : ndarray of float32, shape (n_samples, at least 2 + n_classes - 1), or None
+            Rows to be filled with gradient, Hessian and, if wanted, cross terms; other columns stay as they
+            are. The result's cross terms are then a view of it.
 
         Returns
         -------
@@ -129,9 +133,14 @@ class RowStatistics:
             self._latest = None
             wide = self._in_double(raw, theta, hessian, want_loss=want_loss, want_cross=want_cross)
             narrow = {name: getattr(wide, name).astype(np.float32) for name in ("gradient", "hessian", "cross")}
-            return replace(wide, **narrow)
+            return self._filled(replace(wide, **narrow), side_by_side)
         n_columns = self.n_classes - 1
-        cross = np.empty((self.y.shape[0] if want_cross else 0, n_columns), self._gradient.dtype)
+        in_place = side_by_side is not None and self._lanes
+        if in_place and want_cross:
+            assert side_by_side is not None
+            cross: NDArray[Any] = side_by_side[:, 2 : 2 + n_columns]
+        else:
+            cross = np.empty((self.y.shape[0] if want_cross else 0, n_columns), self._gradient.dtype)
         common = (
             raw,
             self.y,
@@ -146,9 +155,18 @@ class RowStatistics:
         threads = effective_n_threads(self.n_threads)
         link_code = _LINK_CODES[self.loss.link.name]
         kernel: Any = _core.logit_statistics if self._lanes else _core.link_statistics
-        sums = kernel(*common, loss_code, link_code, majorized, want_loss, _LIMITS[self._dtype], threads)
+        beside = side_by_side[:, :2] if in_place and side_by_side is not None else None
+        sums = kernel(*common, loss_code, link_code, majorized, want_loss, _LIMITS[self._dtype], threads, beside)
         self._latest = (raw, theta, majorized)
-        return self._result(sums, cross)
+        return self._filled(self._result(sums, cross), None if in_place else side_by_side)
+
+    @staticmethod
+    def _filled(statistics: RoundStatistics, side_by_side: NDArray[np.float32] | None) -> RoundStatistics:
+        if side_by_side is not None:
+            side_by_side[:, 0], side_by_side[:, 1] = statistics.gradient, statistics.hessian
+            if len(statistics.cross):
+                side_by_side[:, 2 : 2 + statistics.cross.shape[1]] = statistics.cross
+        return statistics
 
     @cached_property
     def _in_double(self) -> RowStatistics:

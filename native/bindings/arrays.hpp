@@ -16,13 +16,17 @@ template <class T>
 using Output = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 template <class T>
 using OutputMatrix = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+// Rows with any distance between them; within a row the numbers are next to each other.
+template <class T>
+using OutputRows = nb::ndarray<T, nb::ndim<2>, nb::device::cpu>;
 
 template <class Raw, class Real>
 ordinal::Round<Real, Real> make_round(const Vector<Raw>& raw, const Vector<std::int32_t>& y,
                                       const Vector<double>& thresholds,
                                       const std::optional<Vector<Real>>& weight, const Output<Real>& gradient,
-                                      const Output<Real>& hessian, std::optional<OutputMatrix<Real>> cross,
-                                      int loss, int link, bool majorized, bool want_loss, double limit) {
+                                      const Output<Real>& hessian,
+                                      const std::optional<OutputRows<Real>>& cross, int loss, int link,
+                                      bool majorized, bool want_loss, double limit) {
     ordinal::Round<Real, Real> round;
     if constexpr (sizeof(Raw) == sizeof(float))
         round.raw32 = raw.data();
@@ -40,5 +44,6 @@ ordinal::Round<Real, Real> make_round(const Vector<Raw>& raw, const Vector<std::
     round.gradient = gradient.data();
     round.hessian = hessian.data();
     round.cross = cross ? cross->data() : nullptr;
+    round.cross_step = cross ? cross->stride(0) : 0;
     return round;
 }

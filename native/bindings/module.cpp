@@ -7,6 +7,7 @@
 #include "../core/parallel.hpp"
 #include "../core/round_statistics.hpp"
 #include "arrays.hpp"
+#include "engine.hpp"
 
 using namespace nb::literals;
 
@@ -32,10 +33,14 @@ nb::dict as_dict(const ordinal::RoundSums& sums) {
 template <class Raw, class Real>
 nb::dict statistics(Vector<Raw> raw, Vector<std::int32_t> y, Vector<double> thresholds,
                     std::optional<Vector<Real>> weight, Output<Real> gradient, Output<Real> hessian,
-                    std::optional<OutputMatrix<Real>> cross, int loss, int link, bool majorized,
-                    bool want_loss, double limit, int n_threads) {
-    const auto round = make_round<Raw, Real>(raw, y, thresholds, weight, gradient, hessian, cross, loss, link,
-                                             majorized, want_loss, limit);
+                    std::optional<OutputRows<Real>> cross, int loss, int link, bool majorized, bool want_loss,
+                    double limit, int n_threads, std::optional<OutputRows<Real>> beside) {
+    auto round = make_round<Raw, Real>(raw, y, thresholds, weight, gradient, hessian, cross, loss, link,
+                                       majorized, want_loss, limit);
+    if (beside) {
+        round.beside = beside->data();
+        round.cross_step = beside->stride(0);
+    }
     const auto n_rows = static_cast<std::int64_t>(raw.size());
     ordinal::RoundSums sums;
     {
@@ -66,7 +71,7 @@ NB_MODULE(_core, m) {
         m.def(name, function, "raw_prediction"_a.noconvert(), "y"_a.noconvert(), "thresholds"_a.noconvert(),
               "sample_weight"_a.noconvert().none(), "gradient"_a.noconvert(), "hessian"_a.noconvert(),
               "cross"_a.noconvert().none(), "loss"_a, "link"_a, "majorized"_a, "want_loss"_a, "limit"_a,
-              "n_threads"_a);
+              "n_threads"_a, "beside"_a.noconvert().none() = nb::none());
     };
     define("logit_statistics", &statistics<float, float>);
     define("logit_statistics", &statistics<double, float>);
@@ -74,6 +79,7 @@ NB_MODULE(_core, m) {
     define("link_statistics", &statistics<double, double>);
     m.attr("max_lane_classes") = ordinal::kMaxThresholds + 1;
     define_leaves(m);
+    register_engine(m);
     m.def("thread_limit", [] { return ordinal::thread_limit().load(); });
     m.def("set_thread_limit", [](int limit) { ordinal::thread_limit().store(limit); }, "limit"_a);
     m.def("instruction_set", [] { return std::string(ordinal::active_instruction_set().name); });

@@ -6,21 +6,24 @@
 namespace ordinal {
 namespace {
 
+#define ORDINAL_ENTRIES(isa)                                                                          \
+    logit_block_##isa, leaf_block_##isa, build_histogram_##isa, scan_feature_##isa, bin_column_##isa, \
+        sum_by_leaf_##isa
+
 #if defined(ORDINAL_X86_DISPATCH)
 // The compiler's own test also asks the operating system whether it saves the wide registers.
 const InstructionSet kSets[] = {
     {"avx512",
      __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
          __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"),
-     logit_block_avx512, leaf_block_avx512},
-    {"avx2", __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"), logit_block_avx2,
-     leaf_block_avx2},
-    {"sse2", true, logit_block_baseline, leaf_block_baseline},
+     ORDINAL_ENTRIES(avx512)},
+    {"avx2", __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"), ORDINAL_ENTRIES(avx2)},
+    {"sse2", true, ORDINAL_ENTRIES(baseline)},
 };
 #elif defined(__aarch64__) || defined(__ARM_NEON)
-const InstructionSet kSets[] = {{"neon", true, logit_block_baseline, leaf_block_baseline}};
+const InstructionSet kSets[] = {{"neon", true, ORDINAL_ENTRIES(baseline)}};
 #else
-const InstructionSet kSets[] = {{"baseline", true, logit_block_baseline, leaf_block_baseline}};
+const InstructionSet kSets[] = {{"baseline", true, ORDINAL_ENTRIES(baseline)}};
 #endif
 constexpr int kCount = sizeof kSets / sizeof kSets[0];
 

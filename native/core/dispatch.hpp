@@ -1,6 +1,7 @@
 // Which copy of the vector code this processor runs.
 #pragma once
 
+#include "engine_lanes.hpp"
 #include "logit_lanes.hpp"
 
 namespace ordinal {
@@ -11,6 +12,10 @@ struct InstructionSet {
     bool supported;
     LogitBlock logit_block;
     LeafBlock leaf_block;
+    BuildHistogram build_histogram;
+    ScanFeature scan_feature;
+    BinColumn bin_column;
+    SumByLeaf sum_by_leaf;
 };
 
 // The table's length goes to `count`.

@@ -57,9 +57,9 @@ struct Vector {
     Floats mantissa;
     Ints exponent;
 
-    // cross: where the first of n rows starts in the (n_samples, n_thresholds) output, or null.
+    // cross: where the first of n rows starts in the cross terms, step numbers from row to row, or null.
     void run(const LogitConstants& constants, int n_thresholds, Floats score, Floats* u, Floats* v,
-             float* cross, int n) {
+             float* cross, std::int64_t step, int n) {
         const Floats t = exp(-score);
         g = h = Floats{};
         mantissa = all(1.0f);
@@ -90,7 +90,7 @@ struct Vector {
                     Floats product = -(term.right * term.wrong);
                     if (kWeighted) product *= weight;
                     if (kMasked) product = select(beside, product, Floats{});
-                    for (int i = 0; i < n; ++i) cross[i * n_thresholds + k] = lane(product, i);
+                    for (int i = 0; i < n; ++i) cross[i * step + k] = lane(product, i);
                 }
             }
         }
@@ -118,8 +118,8 @@ void block(const LogitRound& round, const LogitConstants& constants, std::int64_
     const auto run = [&](Floats score, std::int64_t at, int n_rows) {
         const Floats inside = clamp(score, constants.lowest_score, constants.highest_score);
         clipped += select(inside == score, Ints{}, all(1));
-        float* cross = kKeep && round.cross ? round.cross + at * width : nullptr;
-        rows.run(constants, width, inside, u, v, cross, n_rows);
+        float* cross = kKeep && round.cross ? round.cross + at * round.cross_step : nullptr;
+        rows.run(constants, width, inside, u, v, cross, round.cross_step, n_rows);
         if (kKeep) {
             const Floats log = log_scaled(rows.mantissa, rows.exponent);
             loss -= kWeighted ? rows.weight * log : log;
@@ -154,6 +154,11 @@ void block(const LogitRound& round, const LogitConstants& constants, std::int64_
             round.gradient[begin + i + j] = g[j];
             round.hessian[begin + i + j] = h[j];
         }
+    }
+    for (int j = 0; round.beside && j < n; ++j) {
+        float* row = round.beside + (begin + j) * round.cross_step;
+        row[0] = round.gradient[begin + j];
+        row[1] = round.hessian[begin + j];
     }
     for (int k = 0; k < width; ++k) {
         sums.threshold_gradient[k] -= sum(u[k]);

@@ -22,10 +22,12 @@ struct Round {
     Link link = Link::logit;
     bool majorized = true;
     bool want_loss = false;
-    double limit = 700.0;        // link kernels: terms that grow like exp(|theta_k - f|) stop growing here
-    Output* gradient = nullptr;  // (n,)
-    Output* hessian = nullptr;   // (n,)
-    Output* cross = nullptr;     // (n, n_thresholds) row-major, or null
+    double limit = 700.0;         // link kernels: terms that grow like exp(|theta_k - f|) stop growing here
+    Output* gradient = nullptr;   // (n,)
+    Output* hessian = nullptr;    // (n,)
+    Output* cross = nullptr;      // (n, n_thresholds) row-major, or null
+    std::int64_t cross_step = 0;  // between the rows of cross, in numbers
+    Output* beside = nullptr;     // gradient and Hessian once more, next to each other in rows of that step
 };
 
 // Sums over one block of rows, always in float64; the arrays hold n_thresholds entries each.

@@ -1,0 +1,307 @@
+"""The boosting loop: every round grows a tree and moves leaves and thresholds together.
+
+Iteration t is the state after t trees: the score f_t and the thresholds that belong to it. One pass over the
+rows at that state gives its loss and all that the next tree is grown on.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ordinal_objectives import _core
+from ordinal_objectives.histogram_engine.bin_mapper import find_cuts
+from ordinal_objectives.histogram_engine.held_out import QuadraticSums, best_step_size, merge_splits, reached
+from ordinal_objectives.histogram_engine.parameters import BoostingParameters
+from ordinal_objectives.histogram_engine.trees import Tree
+from ordinal_objectives.losses import RoundStatistics
+from ordinal_objectives.statistics import RowStatistics
+from ordinal_objectives.threads import effective_n_threads
+from ordinal_objectives.threshold_solver import (
+    Diagnostics,
+    initial_thresholds,
+    is_ordered,
+    newton_step,
+    repair_order,
+    safeguarded_step,
+    schur_step,
+)
+from ordinal_objectives.validation import check_two_classes
+
+# Sums of float32 rows do not know the common shift of score and thresholds better than this.
+GAUGE_TOLERANCE = 1e-6
+_MAX_HALVINGS = 30
+_ALL = 2**31 - 1
+
+
+class Boosting:
+    """One training run.
+
+    Parameters
+    ----------
+    parameters : BoostingParameters
+    X : ndarray of float32 or float64, shape (n_samples, n_features)
+        NaN is missing. Read, never changed.
+    y : ndarray of int32, shape (n_samples,)
+        Class codes.
+    n_classes : int
+    sample_weight : ndarray of float64, shape (n_samples,), or None
+    seed : int
+        Together with the iteration it determines the rows and columns drawn.
+    n_threads : int or None
+    start : tuple of (ndarray, ndarray, int) or None
+        Score, thresholds and iteration of a model that is continued.
+    cuts : list of ndarray or None
+        Those of the model that is continued.
+
+    Attributes
+    ----------
+    raw_prediction : ndarray of float64, shape (n_samples,)
+        The score of the newest iteration.
+    thresholds : ndarray of float64, shape (n_classes - 1,)
+        Those of the newest iteration.
+    cuts : list of ndarray
+    diagnostics : Diagnostics
+    n_rescored : int
+        Leaves whose stale gain was computed again when their turn came.
+    """
+
+    def __init__(
+        self,
+        parameters: BoostingParameters,
+        X: NDArray[np.floating],
+        y: NDArray[np.int32],
+        n_classes: int,
+        sample_weight: NDArray[np.float64] | None = None,
+        *,
+        seed: int = 0,
+        n_threads: int | None = None,
+        start: tuple[NDArray[np.float64], NDArray[np.float64], int] | None = None,
+        cuts: list[NDArray[np.float64]] | None = None,
+    ) -> None:
+        self.parameters = parameters
+        self._joint = parameters.threshold_update == "joint"
+        loss = parameters.loss
+        self._y, self._weight, self._n_classes, self._seed = y, sample_weight, n_classes, seed
+        self._n_threads = n_threads
+        self._rows = RowStatistics(loss, y, n_classes, sample_weight, n_threads=n_threads)
+        check_two_classes(self._rows.class_weights, name="the training labels")
+        begin = initial_thresholds(self._rows.class_weights, loss.link.name, loss.name)
+        self._active, self._tied = begin.active, begin.tied
+        self.diagnostics = Diagnostics(n_inactive=int((~begin.active).sum()), n_tied=int(begin.tied.sum()))
+        self.raw_prediction, self.thresholds, self.iteration = start or (np.zeros(len(y)), begin.thresholds, 0)
+        self.cuts = find_cuts(X, parameters.max_bins, sample_weight, seed) if cuts is None else cuts
+        self._engine = _core.Engine(X, [c.tolist() for c in self.cuts], effective_n_threads(n_threads))
+        self._side_by_side = self._engine.statistics(n_classes - 1 if self._joint else 0)
+        self._leaf_of_row = np.empty(len(y), np.int32)
+        self._guarded = parameters.hessian == "exact" or (self._joint and loss.name == "cumulative_link")
+        self._step_hessian = "majorized" if loss.supports("majorized") else "exact"
+        self.n_rescored = 0
+        self._now = self._evaluate(self.raw_prediction, self.thresholds)
+
+    @property
+    def training_loss(self) -> float:
+        """Weighted mean loss of the newest iteration."""
+        return float(self._now.loss / self._rows.total_weight)
+
+    def advance(self) -> Tree:
+        """Grow one tree, take the step and return the tree."""
+        in_bag, features = self._draw()
+        grown = self._grow(in_bag, features)
+        self.n_rescored += grown["n_rescored"]
+        tree = Tree.from_engine(grown, self.cuts)
+        size = self.parameters.learning_rate
+        if self.parameters.pruning or self.parameters.adaptive_step:
+            assert in_bag is not None
+            tree, leaves, weights, delta, size = self._judge_held_out(tree, in_bag)
+        else:
+            leaves = tree.leaves
+            weights, delta = self._fit(self._sums(len(tree.left), None), leaves)
+        self._take(tree, leaves, weights, delta, size)
+        self.iteration += 1
+        return tree
+
+    def _draw(self) -> tuple[NDArray[np.uint32] | None, list[int]]:
+        """Draw rows and columns; they depend on seed and iteration alone."""
+        n, p = len(self._y), len(self.cuts)
+        rng = np.random.default_rng([self._seed, self.iteration])
+        in_bag = None
+        if self.parameters.subsample < 1.0:
+            size = max(1, round(self.parameters.subsample * n))
+            in_bag = np.sort(rng.choice(n, size, replace=False, shuffle=False)).astype(np.uint32)
+        if self.parameters.colsample_bytree == 1.0:
+            return in_bag, list(range(p))
+        size = max(1, round(self.parameters.colsample_bytree * p))
+        return in_bag, sorted(rng.choice(p, size, replace=False).tolist())
+
+    def _grow(self, in_bag: NDArray[np.uint32] | None, features: list[int]) -> dict[str, Any]:
+        now, parameters = self._now, self.parameters
+        if self._joint:
+            sums = now if in_bag is None else self._statistics_of(in_bag)
+            u, V = sums.threshold_gradient, tridiagonal(sums)
+            group = np.where(self._active, np.cumsum(~self._tied) - 1, -1)
+            _, group = np.unique(np.append(group, -1), return_inverse=True)
+            group = (group[:-1] - 1).astype(np.int32)
+        else:
+            u, V, group = np.zeros(0), np.zeros((0, 0)), np.zeros(0, np.int32)
+        grown: dict[str, Any] = self._engine.grow(
+            u,
+            V,
+            group,
+            features,
+            in_bag,
+            self._leaf_of_row,
+            _ALL if parameters.max_leaf_nodes is None else parameters.max_leaf_nodes,
+            _ALL if parameters.max_depth is None else parameters.max_depth,
+            float(parameters.min_samples_leaf),
+            parameters.min_child_weight,
+            parameters.l2_regularization,
+            parameters.gamma,
+        )
+        return grown
+
+    def _statistics_of(self, rows: NDArray[np.uint32]) -> RoundStatistics:
+        weight = None if self._weight is None else self._weight[rows]
+        some = RowStatistics(self.parameters.loss, self._y[rows], self._n_classes, weight, n_threads=self._n_threads)
+        return some(self.raw_prediction[rows], self.thresholds, self.parameters.hessian, want_loss=False)
+
+    def _sums(self, n_nodes: int, rows: NDArray[np.uint32] | None) -> QuadraticSums:
+        """Add up rows (None for all) by leaf and over thresholds."""
+        n_cross = self._n_classes - 1 if self._joint else 0
+        of_nodes = self._engine.leaf_sums(self._leaf_of_row, n_nodes, rows)
+        u, V = np.zeros(0), np.zeros((0, 0))
+        if self._joint:
+            statistics = self._now if rows is None else self._statistics_of(rows)
+            u, V = statistics.threshold_gradient, tridiagonal(statistics)
+        return QuadraticSums(of_nodes[:, 0], of_nodes[:, 1], of_nodes[:, 2 : 2 + n_cross], u, V)
+
+    def _fit(self, sums: QuadraticSums, leaves: NDArray[np.intp]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Leaf weights and threshold step (empty unless joint), without shrinkage."""
+        G, H = sums.G[leaves], sums.H[leaves]
+        if self._joint:
+            step = schur_step(
+                G,
+                H,
+                sums.L[leaves],
+                sums.u,
+                np.diag(sums.V),
+                np.diag(sums.V, 1),
+                self.parameters.l2_regularization,
+                self._active,
+                self._tied,
+                gauge_tolerance=GAUGE_TOLERANCE,
+                diagnostics=self.diagnostics,
+            )
+            return step.leaf_weights, step.threshold_step
+        h = H + self.parameters.l2_regularization
+        self.diagnostics.add(n_flat_leaves=int(np.count_nonzero((h <= 0.0) & (G != 0.0))))
+        return -np.divide(G, h, out=np.zeros_like(G), where=h > 0.0), np.zeros(0)
+
+    def _judge_held_out(
+        self, tree: Tree, in_bag: NDArray[np.uint32]
+    ) -> tuple[Tree, NDArray[np.intp], NDArray[np.float64], NDArray[np.float64], float]:
+        """Prune and choose the step size; the step itself is fitted on the rows of the sample."""
+        outside = np.setdiff1d(np.arange(len(self._y), dtype=np.uint32), in_bag, assume_unique=True)
+        training = self._sums(len(tree.left), in_bag).of_all_nodes(tree.left)
+        held_out = self._sums(len(tree.left), outside).of_all_nodes(tree.left)
+        left = merge_splits(tree.left, training, held_out, self._fit) if self.parameters.pruning else tree.left
+        leaves = np.flatnonzero((left < 0) & reached(left))
+        weights, delta = self._fit(training, leaves)
+        size = self.parameters.learning_rate
+        if self.parameters.adaptive_step:
+            size = best_step_size(held_out, leaves, weights, delta, size)
+        tree, number = tree.pruned(left)
+        np.take(number, self._leaf_of_row, out=self._leaf_of_row)
+        return tree, tree.leaves, weights, delta, size
+
+    def _take(
+        self,
+        tree: Tree,
+        leaves: NDArray[np.intp],
+        weights: NDArray[np.float64],
+        delta: NDArray[np.float64],
+        scale: float,
+    ) -> None:
+        """Move score and thresholds; halve the step first if it is not covered by the guarantee."""
+        before = self.raw_prediction.copy() if self._guarded else self.raw_prediction
+        loss_before = self._now.loss
+        highest = loss_before + self._rows.loss_precision * abs(loss_before)
+        for n_halvings in range(_MAX_HALVINGS + 1):
+            tree.value[leaves] = scale * weights
+            thresholds = self.thresholds + scale * delta if self._joint else self.thresholds
+            if n_halvings:
+                np.copyto(self.raw_prediction, before)
+            if not self._guarded or self._may_stand(thresholds):
+                self._engine.add_leaves(self.raw_prediction, self._leaf_of_row, tree.value)
+                thresholds = self._in_order(thresholds)
+                now = self._evaluate(self.raw_prediction, thresholds)
+                if not self._guarded or now.loss <= highest:
+                    break
+            if n_halvings == _MAX_HALVINGS:
+                self.diagnostics.add(n_rejected=1)
+                tree.value[leaves] = 0.0
+                np.copyto(self.raw_prediction, before)
+                thresholds = self.thresholds
+                now = self._evaluate(self.raw_prediction, thresholds)
+                break
+            scale /= 2.0
+        self.diagnostics.add(n_halved=n_halvings)
+        self.thresholds, self._now = thresholds, now
+        if self.parameters.threshold_update == "newton":
+            self._newton()
+
+    def _may_stand(self, thresholds: NDArray[np.float64]) -> bool:
+        loss = self.parameters.loss
+        return not loss.ordered or is_ordered(thresholds, strict=loss.name == "cumulative_link")
+
+    def _in_order(self, thresholds: NDArray[np.float64]) -> NDArray[np.float64]:
+        if not self.parameters.loss.ordered:
+            return thresholds
+        ordered, repaired = repair_order(thresholds)
+        self.diagnostics.add(n_repaired=repaired)
+        return ordered
+
+    def _newton(self) -> None:
+        """One conditional Newton step on the thresholds given the new score."""
+        loss = self.parameters.loss
+        guarded = self._step_hessian == "exact" or loss.name == "cumulative_link"
+        now = self._rows(self.raw_prediction, self.thresholds, self._step_hessian, want_loss=guarded)
+        off = now.threshold_hessian_off if loss.name == "cumulative_link" else None
+        u, V = now.threshold_gradient, now.threshold_hessian
+        delta = newton_step(u, V, off, self._active, self._tied, diagnostics=self.diagnostics)
+        if guarded:
+            self.thresholds, _ = safeguarded_step(
+                self.thresholds,
+                delta,
+                lambda thresholds: self._rows(self.raw_prediction, thresholds, self.parameters.hessian).loss,
+                now.loss,
+                strictly_ordered=loss.name == "cumulative_link",
+                ordered=loss.ordered,
+                relative_tolerance=self._rows.loss_precision,
+                diagnostics=self.diagnostics,
+            )
+        else:
+            self.thresholds = self._in_order(self.thresholds + delta)
+        self._now = self._evaluate(self.raw_prediction, self.thresholds)
+
+    def _evaluate(self, raw_prediction: NDArray[np.float64], thresholds: NDArray[np.float64]) -> RoundStatistics:
+        now = self._rows(
+            raw_prediction,
+            thresholds,
+            self.parameters.hessian,
+            want_cross=self._joint,
+            side_by_side=self._side_by_side,
+        )
+        self.diagnostics.add(n_clipped=now.n_clipped, n_floored=now.n_floored)
+        return now
+
+
+def tridiagonal(statistics: RoundStatistics) -> NDArray[np.float64]:
+    """Return V as a full matrix, (n_classes - 1, n_classes - 1)."""
+    off = statistics.threshold_hessian_off
+    V: NDArray[np.float64] = np.diag(statistics.threshold_hessian)
+    if off.size:
+        V = V + np.diag(off, 1) + np.diag(off, -1)
+    return V

@@ -1,0 +1,453 @@
+"""HistGradientBoostingOrdinalClassifier: the native engine behind scikit-learn's interface."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.model_selection import train_test_split
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ordinal_objectives.estimator import OrdinalClassifier
+from ordinal_objectives.histogram_engine import model_file
+from ordinal_objectives.histogram_engine.boosting import Boosting
+from ordinal_objectives.histogram_engine.parameters import BoostingParameters
+from ordinal_objectives.histogram_engine.threshold_history import ThresholdHistory
+from ordinal_objectives.histogram_engine.trees import TreeEnsemble
+from ordinal_objectives.host_parameters import HostParameters
+from ordinal_objectives.losses import OrdinalLoss, get_loss
+from ordinal_objectives.statistics import RowStatistics
+from ordinal_objectives.threads import effective_n_threads
+
+# early_stopping="auto" holds rows out where there are more than this, as scikit-learn does.
+_MANY_ROWS = 10_000
+
+
+class HistGradientBoostingOrdinalClassifier(HostParameters, OrdinalClassifier):
+    r"""Ordinal classifier whose every split is judged by the joint step of leaves and thresholds.
+
+    A tree is grown best split first. The gain of a split is the decrease of the joint quadratic model
+
+    .. math::
+
+        \sum_j G_j w_j + u'\delta + \tfrac12 \sum_j (H_j + \lambda) w_j^2 + \tfrac12 \delta' V \delta
+        + \sum_j w_j L_j'\delta
+
+    of leaf weights w and threshold step :math:`\delta`, less ``gamma``.
+
+    Parameters
+    ----------
+    learning_rate : float, default=0.1
+        Shrinkage of leaf weights and threshold step; the largest one with ``adaptive_step``.
+    max_iter : int, default=100
+        Number of trees.
+    max_leaf_nodes : int or None, default=31
+    max_depth : int or None, default=None
+    min_samples_leaf : int, default=20
+        Rows of a leaf, whatever their weight.
+    l2_regularization : float, default=0.0
+        Penalty lambda of the leaf weights.
+    max_bins : int, default=255
+        Bins of a feature, 2 to 255; missing values have one more.
+    early_stopping : "auto" or bool, default="auto"
+        Stop when the validation loss no longer falls: on ``eval_set``, or else on rows held out.
+        "auto" does so for more than 10,000 rows, or where ``eval_set`` is given.
+    validation_fraction : float, default=0.1
+        Share of the rows held out.
+    n_iter_no_change : int, default=10
+    tol : float, default=1e-7
+        Smallest decrease of the validation loss that counts.
+    warm_start : bool, default=False
+        Continue the fitted model up to ``max_iter`` trees on the same data.
+    class_weight : dict, "balanced" or None
+        Weights of classes, multiplied with ``sample_weight``.
+    random_state : int, RandomState instance or None, default=None
+    loss, link : str
+        "all_threshold" (default), "cumulative_link" or "immediate_threshold", or an instance; "logit"
+        (default), "probit", "cloglog", "loglog" or "cauchit".
+    hessian : {"majorized", "exact"}, default="majorized"
+        With the all-threshold loss and the logit link the majorised one never raises the training loss;
+        steps with the exact one are halved until they do not.
+    threshold_update : {"joint", "newton", "fixed"}, default="joint"
+        "joint": leaves and thresholds move together. "newton": splits are judged by the score alone, and
+        the thresholds follow by a Newton step. "fixed": thresholds stay where they start.
+    min_child_weight : float, default=1e-3
+        Smallest sum of weighted Hessians in a leaf; with the logit link a row has at most
+        (n_classes - 1) / 4.
+    gamma : float, default=0.0
+        Gain that a split must exceed.
+    subsample, colsample_bytree : float, default=1.0
+        Share of rows and of columns that each tree is grown on, drawn without replacement. The step uses
+        all rows.
+    pruning : bool, default=False
+        Merge leaves whose split does not lower the loss of the rows outside the sample; needs
+        ``subsample < 1``. The step is then fitted on the sample alone, as with ``adaptive_step``.
+    adaptive_step : bool, default=False
+        Choose each step size, at most ``learning_rate``, by the rows outside the sample.
+    classes : array-like or None, default=None
+        The classes, lowest first; see :class:`ordinal_objectives.labels.OrderedLabels`.
+    decision_rule : {"median", "mode", "mean"}, default="median"
+    cost_matrix : array-like of float, shape (n_classes, n_classes), or None
+    importance_type : {"gain", "split"}, default="gain"
+    n_jobs : int or None, default=None
+        Threads; results do not depend on it.
+    **other_params
+        None is accepted: names of other libraries raise an error that says what they are called here.
+
+    Attributes
+    ----------
+    classes_ : ndarray, shape (n_classes,)
+    n_classes_ : int
+    thresholds_ : ndarray of float64, shape (n_classes - 1,)
+    n_iter_, best_iteration_ : int
+        Trees that predictions use: with early stopping those up to the best validation loss.
+    threshold_history_ : ndarray of float64, shape (n_iter_ + 1, n_classes - 1)
+        Thresholds that belong to the score after 0, 1, ... trees.
+    evals_result_ : dict of str to list of float
+        Weighted mean loss after 0, 1, ... trees: "training", and "validation" or "validation_<i>".
+    feature_importances_ : ndarray of float64, shape (n_features,)
+    diagnostics_ : dict of str to int
+        Steps that were halved, thresholds that were repaired, and whatever else was not plain.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ordinal_objectives import HistGradientBoostingOrdinalClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 3))
+    >>> y = np.digitize(X[:, 0] + 0.3 * rng.normal(size=300), [-1.0, 0.0, 1.0])
+    >>> model = HistGradientBoostingOrdinalClassifier(max_iter=20, max_leaf_nodes=4).fit(X, y)
+    >>> model.predict_proba(X).shape
+    (300, 4)
+    """
+
+    _dialect: ClassVar = {
+        "n_estimators": "max_iter",
+        "num_boost_round": "max_iter",
+        "num_iterations": "max_iter",
+        "eta": "learning_rate",
+        "num_leaves": "max_leaf_nodes",
+        "max_leaves": "max_leaf_nodes",
+        "min_child_samples": "min_samples_leaf",
+        "min_data_in_leaf": "min_samples_leaf",
+        "reg_lambda": "l2_regularization",
+        "lambda_l2": "l2_regularization",
+        "max_bin": "max_bins",
+        "min_split_gain": "gamma",
+        "bagging_fraction": "subsample",
+        "feature_fraction": "colsample_bytree",
+        "seed": "random_state",
+        "num_threads": "n_jobs",
+        "nthread": "n_jobs",
+        "early_stopping_rounds": "n_iter_no_change (with early_stopping=True)",
+    }
+    _ensemble: TreeEnsemble
+    _cuts: list[NDArray[np.float64]]
+    _seed: int
+    threshold_history_: NDArray[np.float64]
+    evals_result_: dict[str, list[float]]
+    n_iter_: int
+
+    _refused: ClassVar = {
+        "categorical_features": "categories are not supported; encode them as ordered numbers",
+        "monotonic_cst": "renewed leaves would break monotone constraints",
+        "interaction_cst": "interaction constraints are not supported",
+        "max_features": "columns are drawn for each tree: use colsample_bytree",
+        "scoring": "early stopping uses the ordinal loss",
+        "verbose": "pass callback= to fit",
+        "num_class": "the score has one output for all classes",
+        "objective": "the ordinal loss is the objective; see loss and link",
+    }
+
+    def __init__(
+        self,
+        *,
+        learning_rate: float = 0.1,
+        max_iter: int = 100,
+        max_leaf_nodes: int | None = 31,
+        max_depth: int | None = None,
+        min_samples_leaf: int = 20,
+        l2_regularization: float = 0.0,
+        max_bins: int = 255,
+        early_stopping: str | bool = "auto",
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 10,
+        tol: float = 1e-7,
+        warm_start: bool = False,
+        class_weight: Any = None,
+        random_state: Any = None,
+        loss: str | OrdinalLoss = "all_threshold",
+        link: str = "logit",
+        hessian: str = "majorized",
+        threshold_update: str = "joint",
+        min_child_weight: float = 1e-3,
+        gamma: float = 0.0,
+        subsample: float = 1.0,
+        colsample_bytree: float = 1.0,
+        pruning: bool = False,
+        adaptive_step: bool = False,
+        classes: ArrayLike | None = None,
+        decision_rule: str = "median",
+        cost_matrix: ArrayLike | None = None,
+        importance_type: str = "gain",
+        n_jobs: int | None = None,
+        **other_params: Any,
+    ) -> None:
+        self.learning_rate = learning_rate
+        self.max_iter = max_iter
+        self.max_leaf_nodes = max_leaf_nodes
+        self.max_depth = max_depth
+        self.min_samples_leaf = min_samples_leaf
+        self.l2_regularization = l2_regularization
+        self.max_bins = max_bins
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.tol = tol
+        self.warm_start = warm_start
+        self.class_weight = class_weight
+        self.random_state = random_state
+        self.loss = loss
+        self.link = link
+        self.hessian = hessian
+        self.threshold_update = threshold_update
+        self.min_child_weight = min_child_weight
+        self.gamma = gamma
+        self.subsample = subsample
+        self.colsample_bytree = colsample_bytree
+        self.pruning = pruning
+        self.adaptive_step = adaptive_step
+        self.classes = classes
+        self.decision_rule = decision_rule
+        self.cost_matrix = cost_matrix
+        self.importance_type = importance_type
+        self.n_jobs = n_jobs
+        self._keep_host_params(other_params)
+
+    def _keep_host_params(self, host_params: dict[str, Any]) -> None:
+        super()._keep_host_params(host_params)
+        if host_params:
+            raise TypeError(f"{type(self).__name__} has no parameter {next(iter(host_params))!r}")
+
+    def _check_features(self, X: Any, *, reset: bool) -> Any:
+        return validate_data(
+            self,
+            X,
+            reset=reset,
+            ensure_all_finite=False,
+            dtype=[np.float64, np.float32],
+            ensure_min_samples=2 if reset else 1,
+        )
+
+    def _parameters(self) -> BoostingParameters:
+        names = [name for name in BoostingParameters.__dataclass_fields__ if name != "loss"]
+        return BoostingParameters(get_loss(self.loss, self.link), **{name: getattr(self, name) for name in names})
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        sample_weight: ArrayLike | None = None,
+        eval_set: Any = None,
+        eval_sample_weight: list[Any] | None = None,
+        callback: Callable[[int, dict[str, list[float]]], object] | None = None,
+    ) -> HistGradientBoostingOrdinalClassifier:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array-like of float, shape (n_samples, n_features)
+            NaN is missing.
+        y : array-like, shape (n_samples,)
+            Labels: integers, strings, or an ordered categorical.
+        sample_weight : array-like of float, shape (n_samples,), or None
+            Non-negative.
+        eval_set : (X, y) pair, list of such pairs, or None
+            Evaluated after each tree; early stopping looks at the last one.
+        eval_sample_weight : list of array-like or None
+            Weights of each evaluation set.
+        callback : callable or None
+            ``callback(iteration, evals_result)`` after each tree; training ends if it returns True.
+
+        Returns
+        -------
+        HistGradientBoostingOrdinalClassifier
+
+        Raises
+        ------
+        ValueError, TypeError
+            If labels, weights or parameters are not what the docs allow; the message names the argument.
+        """
+        with self._all_or_nothing():
+            parameters = self._parameters()
+            self._check_stopping()
+            if self.importance_type not in ("gain", "split"):
+                raise ValueError(f"importance_type must be 'gain' or 'split'; got {self.importance_type!r}")
+            previous = self._previous()
+            X, codes, weight = self._check_training(X, y, sample_weight)
+            if previous is None:
+                self._seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+            watched = self._check_evaluation(eval_set, eval_sample_weight, "eval_sample_weight")
+            stopping = self.early_stopping is True or (
+                self.early_stopping == "auto" and (len(codes) > _MANY_ROWS or bool(watched))
+            )
+            if stopping and not watched:
+                X, codes, weight, held_out = self._hold_out(X, codes, weight)
+                watched = [held_out]
+            self._train(parameters, previous, X, codes, weight, watched, stopping, callback)
+        return self
+
+    def _check_stopping(self) -> None:
+        if self.early_stopping not in ("auto", True, False):
+            raise ValueError(f"early_stopping must be 'auto', True or False; got {self.early_stopping!r}")
+        if not 0.0 < self.validation_fraction < 1.0:
+            raise ValueError(f"validation_fraction must be between 0 and 1; got {self.validation_fraction!r}")
+        if self.n_iter_no_change < 1:
+            raise ValueError(f"n_iter_no_change must be at least 1; got {self.n_iter_no_change!r}")
+        if self.tol < 0.0:
+            raise ValueError(f"tol must be at least 0; got {self.tol!r}")
+
+    def _previous(self) -> HistGradientBoostingOrdinalClassifier | None:
+        if not self.warm_start or not hasattr(self, "_ensemble"):
+            return None
+        if self.max_iter < len(self._ensemble):
+            raise ValueError(
+                f"max_iter must be at least {len(self._ensemble)}, the trees of the model that warm_start "
+                f"continues; got {self.max_iter}"
+            )
+        return self
+
+    def _hold_out(self, X: Any, codes: Any, weight: Any) -> tuple[Any, Any, Any, tuple[Any, Any, Any]]:
+        counts = np.bincount(codes)
+        rows = np.arange(len(codes))
+        fit, stop = train_test_split(
+            rows,
+            test_size=self.validation_fraction,
+            random_state=self._seed,
+            stratify=codes if counts[counts > 0].min() >= 2 else None,
+        )
+        part = [None, None] if weight is None else [weight[fit], weight[stop]]
+        return X[fit], codes[fit], part[0], (X[stop], codes[stop], part[1])
+
+    def _train(
+        self,
+        parameters: BoostingParameters,
+        previous: HistGradientBoostingOrdinalClassifier | None,
+        X: Any,
+        codes: Any,
+        weight: Any,
+        watched: list[tuple[Any, Any, Any]],
+        stopping: bool,
+        callback: Any,
+    ) -> None:
+        start, cuts = None, None
+        ensemble, history = TreeEnsemble([], X.shape[1]), []
+        threads = effective_n_threads(self.n_jobs)
+        if previous is not None:
+            ensemble = TreeEnsemble(list(previous._ensemble.trees), X.shape[1])
+            history, cuts = list(previous.threshold_history_[:-1]), previous._cuts
+            raw = np.zeros(len(codes))
+            ensemble.add_to(raw, X, 0, len(ensemble), threads)
+            start = (raw, previous.thresholds_.copy(), len(ensemble))
+        run = Boosting(
+            parameters,
+            X,
+            codes,
+            self.n_classes_,
+            weight,
+            seed=self._seed,
+            n_threads=self.n_jobs,
+            start=start,
+            cuts=cuts,
+        )
+        names = ["validation"] if len(watched) == 1 else [f"validation_{i}" for i in range(len(watched))]
+        evals: dict[str, list[float]] = {name: [] for name in ["training", *names]}
+        if previous is not None and set(evals) == set(previous.evals_result_):
+            evals = {name: values[: len(ensemble)] for name, values in previous.evals_result_.items()}
+        scores = [np.zeros(Xw.shape[0]) for Xw, _, _ in watched]
+        losses = [
+            RowStatistics(parameters.loss, yw, self.n_classes_, ww, n_threads=self.n_jobs) for _, yw, ww in watched
+        ]
+        for score, (Xw, _, _) in zip(scores, watched, strict=True):
+            ensemble.add_to(score, Xw, 0, len(ensemble), threads)
+
+        def record() -> None:
+            history.append(run.thresholds.copy())
+            evals["training"].append(run.training_loss)
+            for name, score, loss in zip(names, scores, losses, strict=True):
+                evals[name].append(loss(score, run.thresholds, parameters.hessian).loss / loss.total_weight)
+
+        record()
+        best, best_iteration, last_gain = np.inf, len(ensemble), len(ensemble)
+        if stopping:
+            best = evals[names[-1]][-1]
+        while len(ensemble) < parameters.max_iter:
+            tree = run.advance()
+            ensemble.trees.append(tree)
+            one = TreeEnsemble([tree], X.shape[1])
+            for score, (Xw, _, _) in zip(scores, watched, strict=True):
+                one.add_to(score, Xw, 0, 1, threads)
+            record()
+            stop = callback is not None and callback(len(ensemble), evals) is True
+            if stopping:
+                now = evals[names[-1]][-1]
+                if now < best - self.tol:
+                    last_gain = len(ensemble)
+                if now < best:
+                    best, best_iteration = now, len(ensemble)
+                stop = stop or len(ensemble) - last_gain >= self.n_iter_no_change
+            if stop:
+                break
+        kept = best_iteration if stopping else len(ensemble)
+        self._ensemble = TreeEnsemble(ensemble.trees[:kept], X.shape[1])
+        self._cuts = run.cuts
+        self.threshold_history_ = np.array(history[: kept + 1])
+        self.evals_result_ = evals
+        self.best_iteration_ = kept
+        diagnostics = {**run.diagnostics.as_dict(), "n_rescored": int(run.n_rescored)}
+        self._keep(ThresholdHistory(self.threshold_history_, diagnostics), parameters.loss, kept)
+
+    def _prediction_data(self, X: Any) -> Any:
+        return X
+
+    def _score(self, data: Any, start: int, stop: int) -> NDArray[np.float64]:
+        scores = np.zeros(data.shape[0])
+        self._ensemble.add_to(scores, data, start, stop, effective_n_threads(self.n_jobs))
+        return scores
+
+    def apply(self, X: Any) -> NDArray[np.int32]:
+        """Return the node that each row ends in, int32 (n_samples, n_iter_)."""
+        check_is_fitted(self)
+        return self._ensemble.apply(self._check_features(X, reset=False), effective_n_threads(self.n_jobs))
+
+    @property
+    def feature_importances_(self) -> NDArray[np.float64]:
+        """Importance of each feature by ``importance_type``, (n_features,)."""
+        check_is_fitted(self)
+        return self._ensemble.importances(self.importance_type)
+
+    def save_model(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model to a file; see :mod:`ordinal_objectives.histogram_engine.model_file`."""
+        check_is_fitted(self)
+        model_file.save(self, path)
+
+    def load_model(self, path: str | os.PathLike[str]) -> HistGradientBoostingOrdinalClassifier:
+        """Become the model that :meth:`save_model` wrote, its parameters included.
+
+        Raises
+        ------
+        ValueError
+            If the file is damaged, or was written by a newer version of the format.
+        """
+        self.__dict__ = model_file.load(type(self), path).__dict__
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = False
+        return tags

@@ -1,0 +1,96 @@
+"""What a training run is told, checked once."""
+
+from __future__ import annotations
+
+import numbers
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ordinal_objectives.losses import OrdinalLoss
+
+THRESHOLD_UPDATES = ("joint", "newton", "fixed")
+
+
+@dataclass
+class BoostingParameters:
+    """Parameters of a training run; see HistGradientBoostingOrdinalClassifier for what they mean.
+
+    Raises
+    ------
+    TypeError, ValueError
+        On construction, naming the parameter, what came and what is allowed.
+    """
+
+    loss: OrdinalLoss
+    hessian: str = "majorized"
+    threshold_update: str = "joint"
+    learning_rate: float = 0.1
+    max_iter: int = 100
+    max_leaf_nodes: int | None = 31
+    max_depth: int | None = None
+    min_samples_leaf: int = 20
+    min_child_weight: float = 1e-3
+    l2_regularization: float = 0.0
+    gamma: float = 0.0
+    max_bins: int = 255
+    subsample: float = 1.0
+    colsample_bytree: float = 1.0
+    pruning: bool = False
+    adaptive_step: bool = False
+
+    def __post_init__(self) -> None:
+        self.loss.check_hessian(self.hessian)
+        if self.threshold_update not in THRESHOLD_UPDATES:
+            hint = (
+                "; the engine renews its leaves with the step: use 'joint'" if self.threshold_update == "schur" else ""
+            )
+            raise ValueError(
+                f"threshold_update must be one of {', '.join(map(repr, THRESHOLD_UPDATES))}; "
+                f"got {self.threshold_update!r}{hint}"
+            )
+        self._number("learning_rate", above=0.0)
+        self._integer("max_iter", 1)
+        self._integer("max_leaf_nodes", 2, optional=True)
+        self._integer("max_depth", 1, optional=True)
+        self._integer("min_samples_leaf", 1)
+        self._number("min_child_weight", at_least=0.0)
+        self._number("l2_regularization", at_least=0.0)
+        self._number("gamma", at_least=0.0)
+        self._integer("max_bins", 2, 255)
+        self._number("subsample", above=0.0, at_most=1.0)
+        self._number("colsample_bytree", above=0.0, at_most=1.0)
+        for name in ("pruning", "adaptive_step"):
+            if not isinstance(getattr(self, name), (bool, np.bool_)):
+                raise TypeError(f"{name} must be True or False; got {getattr(self, name)!r}")
+            if getattr(self, name) and self.subsample == 1.0:
+                raise ValueError(f"{name}=True judges by rows left out of the sample: it needs subsample < 1; got 1.0")
+
+    def _integer(self, name: str, least: int, most: int | None = None, *, optional: bool = False) -> None:
+        value: Any = getattr(self, name)
+        if value is None and optional:
+            return
+        allowed = f"at least {least}" if most is None else f"between {least} and {most}"
+        message = f"{name} must be an integer {allowed}{' or None' if optional else ''}; got {value!r}"
+        if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+            raise TypeError(message)
+        if value < least or (most is not None and value > most):
+            raise ValueError(message)
+
+    def _number(self, name: str, **bounds: float) -> None:
+        value: Any = getattr(self, name)
+        words = {"above": "above", "at_least": "at least", "at_most": "at most"}
+        allowed = " and ".join(f"{words[kind]} {bound:g}" for kind, bound in bounds.items())
+        message = f"{name} must be a finite number {allowed}; got {value!r}"
+        if isinstance(value, bool) or not isinstance(value, numbers.Real):
+            raise TypeError(message)
+        x = float(value)
+        inside = (
+            np.isfinite(x)
+            and x > bounds.get("above", -np.inf)
+            and x >= bounds.get("at_least", -np.inf)
+            and x <= bounds.get("at_most", np.inf)
+        )
+        if not inside:
+            raise ValueError(message)

@@ -1,0 +1,171 @@
+// Registration of the histogram engine: arrays arrive checked (histogram_engine/), the core does the work.
+#include "engine.hpp"
+
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/vector.h>
+
+#include <cstring>
+#include <optional>
+
+#include "../core/engine.hpp"
+#include "../core/predictor.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace {
+
+template <class T>
+using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using Matrix = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using Output = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using OutputMatrix = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Features = nb::ndarray<nb::ro, nb::ndim<2>, nb::device::cpu>;
+
+ordinal::FeatureMatrix feature_matrix(const Features& X) {
+    ordinal::FeatureMatrix matrix;
+    matrix.data = X.data();
+    matrix.is_float32 = X.dtype() == nb::dtype<float>();
+    matrix.n_rows = static_cast<std::int64_t>(X.shape(0));
+    matrix.n_features = static_cast<int>(X.shape(1));
+    matrix.row_step = X.stride(0);
+    matrix.column_step = X.stride(1);
+    return matrix;
+}
+
+template <class T>
+nb::ndarray<nb::numpy, T> as_array(std::vector<T>&& values, std::initializer_list<std::size_t> shape) {
+    auto* kept = new std::vector<T>(std::move(values));
+    nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+    return nb::ndarray<nb::numpy, T>(kept->data(), shape, owner);
+}
+
+nb::dict as_dict(const ordinal::Tree& tree) {
+    const std::size_t n = tree.nodes.size();
+    std::vector<std::int32_t> feature(n), bin(n), left(n), parent(n);
+    std::vector<std::uint8_t> missing_left(n);
+    std::vector<double> gain(n);
+    std::vector<std::int64_t> count(n);
+    for (std::size_t i = 0; i < n; ++i) {
+        const ordinal::TreeNode& node = tree.nodes[i];
+        feature[i] = node.feature;
+        bin[i] = node.bin;
+        left[i] = node.left;
+        parent[i] = node.parent;
+        missing_left[i] = node.missing_left;
+        gain[i] = node.gain;
+        count[i] = node.end - node.begin;
+    }
+    nb::dict result;
+    result["feature"] = as_array(std::move(feature), {n});
+    result["bin"] = as_array(std::move(bin), {n});
+    result["left"] = as_array(std::move(left), {n});
+    result["parent"] = as_array(std::move(parent), {n});
+    result["missing_left"] = as_array(std::move(missing_left), {n});
+    result["gain"] = as_array(std::move(gain), {n});
+    result["count"] = as_array(std::move(count), {n});
+    result["n_rescored"] = tree.n_rescored;
+    return result;
+}
+
+nb::dict grow(ordinal::Engine& engine, Vector<double> gradient, Matrix<double> hessian,
+              Vector<std::int32_t> group, const std::vector<std::int32_t>& features,
+              std::optional<Vector<std::uint32_t>> rows, Output<std::int32_t> leaf_of_row, int max_leaves,
+              int max_depth, double min_samples_leaf, double min_child_weight, double l2, double min_gain) {
+    ordinal::ThresholdState thresholds;
+    thresholds.n_cross = static_cast<int>(gradient.size());
+    thresholds.gradient = gradient.data();
+    thresholds.hessian = hessian.data();
+    thresholds.group = group.data();
+    ordinal::GrowthLimits limits;
+    limits.max_leaves = max_leaves;
+    limits.max_depth = max_depth;
+    limits.min_samples_leaf = min_samples_leaf;
+    limits.min_child_weight = min_child_weight;
+    limits.l2 = l2;
+    limits.min_gain = min_gain;
+    ordinal::Tree tree;
+    {
+        // Only pointers into arrays that the caller's frame keeps alive are used from here on.
+        nb::gil_scoped_release release;
+        tree =
+            engine.grow(thresholds, limits, features, rows ? rows->data() : nullptr,
+                        rows ? static_cast<std::int64_t>(rows->size()) : engine.n_rows(), leaf_of_row.data());
+    }
+    return as_dict(tree);
+}
+
+void predict(Features X, Vector<std::int64_t> first_node, Vector<std::int32_t> feature,
+             Vector<double> threshold, Vector<std::int32_t> left, Vector<std::uint8_t> missing_left,
+             Vector<double> value, Output<double> scores, std::optional<OutputMatrix<std::int32_t>> leaves,
+             int n_threads) {
+    const ordinal::Ensemble ensemble{static_cast<int>(first_node.size()) - 1,
+                                     first_node.data(),
+                                     feature.data(),
+                                     threshold.data(),
+                                     left.data(),
+                                     missing_left.data(),
+                                     value.data()};
+    const ordinal::FeatureMatrix matrix = feature_matrix(X);
+    nb::gil_scoped_release release;
+    ordinal::predict(matrix, ensemble, scores.data(), leaves ? leaves->data() : nullptr, n_threads);
+}
+
+}  // namespace
+
+void register_engine(nb::module_& m) {
+    nb::class_<ordinal::Engine>(m, "Engine")
+        .def(
+            "__init__",
+            [](ordinal::Engine* self, Features X, const std::vector<std::vector<double>>& cuts,
+               int n_threads) {
+                const ordinal::FeatureMatrix matrix = feature_matrix(X);
+                nb::gil_scoped_release release;
+                new (self) ordinal::Engine(matrix, cuts, n_threads);
+            },
+            "X"_a.noconvert(), "cuts"_a, "n_threads"_a)
+        .def_prop_ro("width", &ordinal::Engine::width)
+        .def(
+            "statistics",
+            [](nb::handle_t<ordinal::Engine> self, int n_cross) {
+                auto& engine = nb::cast<ordinal::Engine&>(self);
+                float* data = engine.statistics(n_cross);
+                return nb::ndarray<nb::numpy, float>(
+                    data,
+                    {static_cast<std::size_t>(engine.n_rows()), static_cast<std::size_t>(engine.width())},
+                    self);
+            },
+            "n_cross"_a)
+        .def("grow", &grow, "threshold_gradient"_a.noconvert(), "threshold_hessian"_a.noconvert(),
+             "group"_a.noconvert(), "features"_a, "rows"_a.noconvert().none(), "leaf_of_row"_a.noconvert(),
+             "max_leaves"_a, "max_depth"_a, "min_samples_leaf"_a, "min_child_weight"_a, "l2"_a, "min_gain"_a)
+        .def(
+            "leaf_sums",
+            [](ordinal::Engine& self, Vector<std::int32_t> leaf_of_row, int n_leaves,
+               std::optional<Vector<std::uint32_t>> rows) {
+                std::vector<double> sums;
+                {
+                    nb::gil_scoped_release release;
+                    sums = self.leaf_sums(leaf_of_row.data(), n_leaves, rows ? rows->data() : nullptr,
+                                          rows ? static_cast<std::int64_t>(rows->size()) : self.n_rows());
+                }
+                return as_array(std::move(sums),
+                                {static_cast<std::size_t>(n_leaves), static_cast<std::size_t>(self.width())});
+            },
+            "leaf_of_row"_a.noconvert(), "n_leaves"_a, "rows"_a.noconvert().none())
+        .def(
+            "add_leaves",
+            [](ordinal::Engine& self, Output<double> raw, Vector<std::int32_t> leaf_of_row,
+               Vector<double> values) {
+                nb::gil_scoped_release release;
+                self.add_leaves(raw.data(), leaf_of_row.data(), values.data());
+            },
+            "raw_prediction"_a.noconvert(), "leaf_of_row"_a.noconvert(), "values"_a.noconvert());
+    m.def("predict", &predict, "X"_a.noconvert(), "first_node"_a.noconvert(), "feature"_a.noconvert(),
+          "threshold"_a.noconvert(), "left"_a.noconvert(), "missing_left"_a.noconvert(),
+          "value"_a.noconvert(), "scores"_a.noconvert(), "leaves"_a.noconvert().none(), "n_threads"_a);
+}

@@ -1,0 +1,155 @@
+#include "engine.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "dispatch.hpp"
+
+namespace ordinal {
+namespace {
+
+constexpr std::int64_t kBlockRows = 1 << 14;
+constexpr int kStrideUnit = 8;
+
+// The largest float32 that is not above x: for float32 values v, v <= x and v <= down(x) are the same.
+float round_down(double x) {
+    const float nearest = static_cast<float>(x);
+    return nearest > x ? std::nextafter(nearest, -std::numeric_limits<float>::infinity()) : nearest;
+}
+
+template <class Value>
+std::vector<Value> padded_cuts(const std::vector<double>& cuts) {
+    std::vector<Value> padded(256, std::numeric_limits<Value>::infinity());
+    for (std::size_t i = 0; i < cuts.size(); ++i)
+        padded[i] = sizeof(Value) == sizeof(float) ? round_down(cuts[i]) : static_cast<Value>(cuts[i]);
+    return padded;
+}
+
+}  // namespace
+
+Engine::Engine(const FeatureMatrix& X, const std::vector<std::vector<double>>& cuts, int n_threads)
+    : pool_(n_threads) {
+    data_.n_rows = X.n_rows;
+    data_.n_features = X.n_features;
+    data_.stride = (X.n_features + kStrideUnit - 1) / kStrideUnit * kStrideUnit;
+    row_bins_.resize(static_cast<std::size_t>(X.n_rows * data_.stride));
+    column_bins_.resize(static_cast<std::size_t>(X.n_rows) * static_cast<std::size_t>(X.n_features));
+    for (const std::vector<double>& feature : cuts)
+        n_bins_.push_back(static_cast<std::int32_t>(feature.size()) + 1);
+    bin(X, cuts);
+    data_.rows = row_bins_.data();
+    data_.columns = column_bins_.data();
+    data_.n_bins = n_bins_.data();
+    grower_ = std::make_unique<Grower>(data_, pool_);
+}
+
+void Engine::bin(const FeatureMatrix& X, const std::vector<std::vector<double>>& cuts) {
+    std::vector<std::vector<float>> narrow;
+    std::vector<std::vector<double>> wide;
+    for (const std::vector<double>& feature : cuts) {
+        if (X.is_float32)
+            narrow.push_back(padded_cuts<float>(feature));
+        else
+            wide.push_back(padded_cuts<double>(feature));
+    }
+    const BinColumn bin_column = active_instruction_set().bin_column;
+    const std::int64_t block_rows = 1 << 12;
+    const std::int64_t n_blocks = (X.n_rows + block_rows - 1) / block_rows;
+    pool_.run(n_blocks, X.n_rows * X.n_features > (1 << 14), [&](std::int64_t block) {
+        for (int f = 0; f < X.n_features; ++f) {
+            BinTask task;
+            task.is_float32 = X.is_float32;
+            const std::int64_t start = f * X.column_step;
+            task.values = X.is_float32 ? static_cast<const void*>(static_cast<const float*>(X.data) + start)
+                                       : static_cast<const void*>(static_cast<const double*>(X.data) + start);
+            task.step = X.row_step;
+            task.begin = block * block_rows;
+            task.end = std::min(X.n_rows, task.begin + block_rows);
+            task.cuts = X.is_float32 ? static_cast<const void*>(narrow[static_cast<std::size_t>(f)].data())
+                                     : static_cast<const void*>(wide[static_cast<std::size_t>(f)].data());
+            task.column = column_bins_.data() + f * X.n_rows;
+            task.rows = row_bins_.data() + f;
+            task.stride = data_.stride;
+            bin_column(task);
+        }
+    });
+}
+
+float* Engine::statistics(int n_cross) {
+    const int width = row_width(n_cross);
+    if (width != width_ || n_cross != n_cross_) {
+        width_ = width;
+        n_cross_ = n_cross;
+        statistics_.assign(static_cast<std::size_t>(data_.n_rows * width), 0.0f);
+        for (std::int64_t i = 0; i < data_.n_rows; ++i)
+            statistics_[static_cast<std::size_t>(i * width + count_index(n_cross))] = 1.0f;
+    }
+    return statistics_.data();
+}
+
+Tree Engine::grow(const ThresholdState& thresholds, const GrowthLimits& limits,
+                  const std::vector<std::int32_t>& features, const std::uint32_t* rows, std::int64_t n_rows,
+                  std::int32_t* leaf_of_row) {
+    Tree tree = grower_->grow(statistics_.data(), thresholds, limits, features, rows, n_rows);
+    if (rows) {
+        // Rows outside the sample walk down the tree; those inside are overwritten below with the same leaf.
+        const std::int64_t n_blocks = (data_.n_rows + kBlockRows - 1) / kBlockRows;
+        pool_.run(n_blocks, true, [&](std::int64_t block) {
+            const std::int64_t end = std::min(data_.n_rows, (block + 1) * kBlockRows);
+            for (std::int64_t i = block * kBlockRows; i < end; ++i) {
+                const std::uint8_t* bins = data_.rows + i * data_.stride;
+                std::int32_t node = 0;
+                while (tree.nodes[static_cast<std::size_t>(node)].feature >= 0) {
+                    const TreeNode& at = tree.nodes[static_cast<std::size_t>(node)];
+                    const int bin = bins[at.feature];
+                    const bool goes_left = bin == kMissing ? at.missing_left : bin <= at.bin;
+                    node = at.left + !goes_left;
+                }
+                leaf_of_row[i] = node;
+            }
+        });
+        return tree;
+    }
+    pool_.run(static_cast<std::int64_t>(tree.nodes.size()), true, [&](std::int64_t index) {
+        const TreeNode& node = tree.nodes[static_cast<std::size_t>(index)];
+        if (node.feature >= 0) return;
+        for (std::int64_t i = node.begin; i < node.end; ++i)
+            leaf_of_row[grower_->rows()[static_cast<std::size_t>(i)]] = static_cast<std::int32_t>(index);
+    });
+    return tree;
+}
+
+std::vector<double> Engine::leaf_sums(const std::int32_t* leaf_of_row, int n_leaves,
+                                      const std::uint32_t* rows, std::int64_t n_rows) {
+    // Blocks depend on the number of rows alone, and are added in order: the same sums for any thread count.
+    const std::int64_t block_rows = std::max<std::int64_t>(kBlockRows, n_rows / 64 + 1);
+    const std::int64_t n_blocks = (n_rows + block_rows - 1) / block_rows;
+    const std::size_t size = static_cast<std::size_t>(n_leaves) * static_cast<std::size_t>(width_);
+    std::vector<double> blocks(static_cast<std::size_t>(n_blocks) * size, 0.0);
+    const SumByLeaf sum = active_instruction_set().sum_by_leaf;
+    pool_.run(n_blocks, true, [&](std::int64_t block) {
+        SumTask task{statistics_.data(),
+                     width_,
+                     leaf_of_row,
+                     rows,
+                     block * block_rows,
+                     std::min(n_rows, (block + 1) * block_rows),
+                     blocks.data() + static_cast<std::size_t>(block) * size};
+        sum(task);
+    });
+    std::vector<double> sums(size, 0.0);
+    for (std::int64_t block = 0; block < n_blocks; ++block)
+        for (std::size_t k = 0; k < size; ++k) sums[k] += blocks[static_cast<std::size_t>(block) * size + k];
+    return sums;
+}
+
+void Engine::add_leaves(double* raw, const std::int32_t* leaf_of_row, const double* values) {
+    const std::int64_t n_blocks = (data_.n_rows + kBlockRows - 1) / kBlockRows;
+    pool_.run(n_blocks, data_.n_rows > kBlockRows, [&](std::int64_t block) {
+        const std::int64_t end = std::min(data_.n_rows, (block + 1) * kBlockRows);
+        for (std::int64_t i = block * kBlockRows; i < end; ++i) raw[i] += values[leaf_of_row[i]];
+    });
+}
+
+}  // namespace ordinal

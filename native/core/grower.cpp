@@ -1,0 +1,297 @@
+#include "grower.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <queue>
+
+#include "dispatch.hpp"
+
+namespace ordinal {
+namespace {
+
+constexpr int kGroup = 32;                 // features whose float32 histograms one thread fills together
+constexpr std::int64_t kWorthRows = 4096;  // below, waking the threads costs more than it saves
+constexpr std::int64_t kPartitionBlock = 1 << 15;
+
+}  // namespace
+
+struct Grower::Leaf {
+    int node = 0;
+    std::vector<double> sums;
+    std::unique_ptr<Histogram> histogram;
+    Candidate best{0.0, -1, false};
+    int feature = -1;
+    int version = -1;  // of the criterion that judged it
+};
+
+Grower::Grower(const BinnedData& data, Pool& pool) : data_(data), pool_(pool) {
+    for (int f = 0; f < data_.n_features; ++f) {
+        offsets_.push_back(n_slots_);
+        n_slots_ += data_.n_bins[f] + 1;
+    }
+    buffer_.resize(static_cast<std::size_t>(data_.n_rows));
+}
+
+std::unique_ptr<Grower::Histogram> Grower::take_histogram() {
+    if (!spare_.empty()) {
+        std::unique_ptr<Histogram> histogram = std::move(spare_.back());
+        spare_.pop_back();
+        return histogram;
+    }
+    return std::make_unique<Histogram>(static_cast<std::size_t>(n_slots_) * static_cast<std::size_t>(width_));
+}
+
+void Grower::build(Histogram& histogram, const std::uint32_t* rows, std::int64_t n) const {
+    const int n_features = static_cast<int>(features_->size());
+    const int shared = (n_features + pool_.n_threads() - 1) / pool_.n_threads();
+    const int group = std::max(1, std::min(kGroup, shared));
+    const std::int64_t n_tasks = (n_features + group - 1) / group;
+    const BuildHistogram build = active_instruction_set().build_histogram;
+    const std::int64_t scratch_step = static_cast<std::int64_t>(kSlots) * width_;
+    pool_.run(n_tasks, n * n_features >= kWorthRows, [&](std::int64_t t) {
+        const int first = static_cast<int>(t) * group;
+        HistogramTask task;
+        task.bins = data_.rows;
+        task.stride = data_.stride;
+        task.statistics = statistics_;
+        task.width = width_;
+        task.rows = rows;
+        task.n = n;
+        task.features = features_->data() + first;
+        task.n_features = std::min(group, n_features - first);
+        task.consecutive = consecutive_;
+        task.n_bins = data_.n_bins;
+        task.offsets = offsets_.data();
+        task.scratch = const_cast<float*>(scratch_.data()) + first * scratch_step;
+        task.histogram = histogram.data();
+        build(task);
+    });
+}
+
+void Grower::subtract(Histogram& from, const Histogram& part) const {
+    pool_.run(
+        static_cast<std::int64_t>(features_->size()), n_slots_ * width_ >= (1 << 16), [&](std::int64_t f) {
+            const std::int32_t feature = (*features_)[static_cast<std::size_t>(f)];
+            const std::int64_t first = offsets_[static_cast<std::size_t>(feature)] * width_;
+            const std::int64_t last = first + (data_.n_bins[feature] + 1) * static_cast<std::int64_t>(width_);
+            double* to = from.data();
+            const double* value = part.data();
+            for (std::int64_t k = first; k < last; ++k) to[k] -= value[k];
+        });
+}
+
+void Grower::score(Leaf& leaf) const {
+    const LeafTerms terms = criterion_->terms(leaf.sums.data());
+    const std::size_t n_features = features_->size();
+    std::vector<Candidate> found(n_features);
+    const ScanFeature scan = active_instruction_set().scan_feature;
+    pool_.run(static_cast<std::int64_t>(n_features), n_slots_ * width_ >= (1 << 14), [&](std::int64_t f) {
+        const std::int32_t feature = (*features_)[static_cast<std::size_t>(f)];
+        ScanTask task;
+        task.histogram = leaf.histogram->data() + offsets_[static_cast<std::size_t>(feature)] * width_;
+        task.n_bins = data_.n_bins[feature];
+        task.width = width_;
+        task.n_cross = terms.inverse.empty() ? 0 : criterion_->n_cross();
+        task.inverse = terms.inverse.data();
+        task.m = terms.m.data();
+        task.q = terms.q.data();
+        task.r_A_q = terms.r_A_q;
+        task.pm = terms.pm;
+        task.pq = terms.pq;
+        task.parent = leaf.sums.data();
+        task.parent_score = terms.parent_score;
+        task.l2 = limits_.l2;
+        task.min_gain = limits_.min_gain;
+        task.min_child_weight = limits_.min_child_weight;
+        task.min_samples_leaf = limits_.min_samples_leaf;
+        task.gauge = terms.gauge;
+        found[static_cast<std::size_t>(f)] = scan(task);
+    });
+    leaf.best = {0.0, -1, false};
+    for (std::size_t f = 0; f < n_features; ++f)
+        if (found[f].gain > leaf.best.gain * (1.0 + kTie)) {
+            leaf.best = found[f];
+            leaf.feature = (*features_)[f];
+        }
+    leaf.version = criterion_->version();
+}
+
+std::vector<double> Grower::left_sums(const Leaf& leaf) const {
+    std::vector<double> sums(static_cast<std::size_t>(width_), 0.0);
+    const double* bins = leaf.histogram->data() + offsets_[static_cast<std::size_t>(leaf.feature)] * width_;
+    for (int b = 0; b <= leaf.best.bin; ++b)
+        for (int c = 0; c < width_; ++c) sums[static_cast<std::size_t>(c)] += bins[b * width_ + c];
+    const double* missing = bins + data_.n_bins[leaf.feature] * width_;
+    if (leaf.best.missing_left)
+        for (int c = 0; c < width_; ++c) sums[static_cast<std::size_t>(c)] += missing[c];
+    return sums;
+}
+
+// Stable: both children keep the rows in increasing order, so that memory is read forwards.
+std::int64_t Grower::partition(const TreeNode& node) {
+    const std::uint8_t* column = data_.columns + node.feature * data_.n_rows;
+    const int last_left = node.bin;
+    const bool missing_left = node.missing_left;
+    std::uint32_t* rows = rows_.data() + node.begin;
+    const std::int64_t n = node.end - node.begin;
+    const std::int64_t n_blocks = (n + kPartitionBlock - 1) / kPartitionBlock;
+    std::vector<std::int64_t> n_left(static_cast<std::size_t>(n_blocks) + 1, 0);
+    // Within its block, each block writes the left rows forwards in place and the right rows to the buffer.
+    pool_.run(n_blocks, n >= kWorthRows, [&](std::int64_t block) {
+        const std::int64_t begin = block * kPartitionBlock;
+        const std::int64_t end = std::min(n, begin + kPartitionBlock);
+        std::uint32_t* left = rows + begin;
+        std::uint32_t* right = buffer_.data() + begin;
+        for (std::int64_t i = begin; i < end; ++i) {
+            const std::uint32_t row = rows[i];
+            const int bin = column[row];
+            const bool goes_left = bin == kMissing ? missing_left : bin <= last_left;
+            *left = row;
+            *right = row;
+            left += goes_left;
+            right += !goes_left;
+        }
+        n_left[static_cast<std::size_t>(block) + 1] = left - (rows + begin);
+    });
+    std::int64_t total_left = 0;
+    for (std::int64_t block = 0; block < n_blocks; ++block) {
+        const std::int64_t count = n_left[static_cast<std::size_t>(block) + 1];
+        std::memmove(rows + total_left, rows + block * kPartitionBlock,
+                     static_cast<std::size_t>(count) * sizeof *rows);
+        total_left += count;
+    }
+    std::int64_t to = total_left;
+    for (std::int64_t block = 0; block < n_blocks; ++block) {
+        const std::int64_t begin = block * kPartitionBlock;
+        const std::int64_t count =
+            std::min(n - begin, kPartitionBlock) - n_left[static_cast<std::size_t>(block) + 1];
+        std::memcpy(rows + to, buffer_.data() + begin, static_cast<std::size_t>(count) * sizeof *rows);
+        to += count;
+    }
+    return total_left;
+}
+
+Tree Grower::grow(const float* statistics, const ThresholdState& thresholds, const GrowthLimits& limits,
+                  const std::vector<std::int32_t>& features, const std::uint32_t* rows, std::int64_t n_rows) {
+    statistics_ = statistics;
+    const int width = row_width(thresholds.n_cross);
+    if (width != width_) spare_.clear();
+    width_ = width;
+    limits_ = limits;
+    features_ = &features;
+    consecutive_ = features.back() - features.front() + 1 == static_cast<std::int32_t>(features.size());
+    scratch_.resize(features.size() * static_cast<std::size_t>(kSlots) * static_cast<std::size_t>(width_),
+                    0.0f);
+
+    Tree tree;
+    rows_.resize(static_cast<std::size_t>(n_rows));
+    for (std::int64_t i = 0; i < n_rows; ++i)
+        rows_[static_cast<std::size_t>(i)] = rows ? rows[i] : static_cast<std::uint32_t>(i);
+    tree.nodes.emplace_back();
+    tree.nodes[0].end = n_rows;
+
+    std::vector<Leaf> leaves(1);
+    leaves[0].histogram = take_histogram();
+    build(*leaves[0].histogram, rows, n_rows);
+    leaves[0].sums.assign(static_cast<std::size_t>(width_), 0.0);
+    const std::int64_t first_bin = offsets_[static_cast<std::size_t>(features[0])];
+    for (int b = 0; b <= data_.n_bins[features[0]]; ++b)
+        for (int c = 0; c < width_; ++c)
+            leaves[0].sums[static_cast<std::size_t>(c)] +=
+                (*leaves[0].histogram)[(first_bin + b) * width_ + c];
+    JointCriterion criterion(thresholds, leaves[0].sums.data(), limits.l2);
+    criterion_ = &criterion;
+
+    // Highest gain first; of equal gains the older leaf.
+    using Entry = std::pair<double, int>;
+    const auto later = [](const Entry& a, const Entry& b) {
+        return a.first != b.first ? a.first < b.first : a.second > b.second;
+    };
+    std::priority_queue<Entry, std::vector<Entry>, decltype(later)> queue(later);
+    const auto splittable = [&](const TreeNode& node) {
+        return node.depth < limits.max_depth &&
+               static_cast<double>(node.end - node.begin) >= 2.0 * limits.min_samples_leaf &&
+               node.end - node.begin > 1;
+    };
+    const auto enqueue = [&](int index) {
+        Leaf& leaf = leaves[static_cast<std::size_t>(index)];
+        score(leaf);
+        if (leaf.best.gain > 0.0)
+            queue.emplace(leaf.best.gain, index);
+        else
+            spare_.push_back(std::move(leaf.histogram));
+    };
+    int n_leaves = 1;
+    if (limits.max_leaves > 1 && splittable(tree.nodes[0])) enqueue(0);
+    while (!queue.empty() && n_leaves < limits.max_leaves) {
+        const int index = queue.top().second;
+        queue.pop();
+        if (criterion.n_cross() > 0 &&
+            leaves[static_cast<std::size_t>(index)].version != criterion.version()) {
+            // Another split has changed S since: judge again, and wait if another leaf is better now.
+            ++tree.n_rescored;
+            enqueue(index);
+            continue;
+        }
+        Leaf parent = std::move(leaves[static_cast<std::size_t>(index)]);
+        const int left_node = static_cast<int>(tree.nodes.size());
+        TreeNode& node = tree.nodes[static_cast<std::size_t>(parent.node)];
+        node.feature = parent.feature;
+        node.bin = parent.best.bin;
+        node.missing_left = parent.best.missing_left;
+        node.gain = parent.best.gain;
+        node.left = left_node;
+        const std::int64_t middle = node.begin + partition(node);
+        TreeNode child[2];
+        child[0].begin = node.begin;
+        child[0].end = child[1].begin = middle;
+        child[1].end = node.end;
+        for (TreeNode& one : child) {
+            one.parent = parent.node;
+            one.depth = node.depth + 1;
+        }
+        // A node that met no missing value sends them where most rows go.
+        const double* missing =
+            parent.histogram->data() +
+            (offsets_[static_cast<std::size_t>(parent.feature)] + data_.n_bins[parent.feature]) * width_;
+        if (missing[count_index(criterion.n_cross())] == 0.0)
+            node.missing_left = middle - node.begin >= node.end - middle;
+
+        Leaf next[2];
+        next[0].sums = left_sums(parent);
+        next[1].sums = parent.sums;
+        for (int c = 0; c < width_; ++c)
+            next[1].sums[static_cast<std::size_t>(c)] -= next[0].sums[static_cast<std::size_t>(c)];
+        criterion.split(parent.sums.data(), next[0].sums.data(), next[1].sums.data());
+        tree.nodes.push_back(child[0]);
+        tree.nodes.push_back(child[1]);
+        ++n_leaves;
+
+        const bool wanted[2] = {splittable(child[0]), splittable(child[1])};
+        if (n_leaves < limits.max_leaves && (wanted[0] || wanted[1])) {
+            const int small = child[0].end - child[0].begin <= child[1].end - child[1].begin ? 0 : 1;
+            next[small].histogram = take_histogram();
+            build(*next[small].histogram, rows_.data() + child[small].begin,
+                  child[small].end - child[small].begin);
+            if (wanted[1 - small]) {
+                subtract(*parent.histogram, *next[small].histogram);
+                next[1 - small].histogram = std::move(parent.histogram);
+            }
+            for (int side = 0; side < 2; ++side) {
+                next[side].node = left_node + side;
+                leaves.push_back(std::move(next[side]));
+                if (wanted[side])
+                    enqueue(static_cast<int>(leaves.size()) - 1);
+                else if (leaves.back().histogram)
+                    spare_.push_back(std::move(leaves.back().histogram));
+            }
+        }
+        if (parent.histogram) spare_.push_back(std::move(parent.histogram));
+    }
+    for (Leaf& leaf : leaves)
+        if (leaf.histogram) spare_.push_back(std::move(leaf.histogram));
+    criterion_ = nullptr;
+    return tree;
+}
+
+}  // namespace ordinal

@@ -1,0 +1,65 @@
+// Grows one tree, best split first.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "aligned.hpp"
+#include "engine_lanes.hpp"
+#include "joint_criterion.hpp"
+#include "pool.hpp"
+#include "tree.hpp"
+
+namespace ordinal {
+
+struct BinnedData {
+    std::int64_t n_rows = 0;
+    int n_features = 0;
+    const std::uint8_t* rows = nullptr;  // (n_rows, stride) for histograms
+    std::int64_t stride = 0;
+    const std::uint8_t* columns = nullptr;  // (n_features, n_rows) for partitions
+    const std::int32_t* n_bins = nullptr;   // (n_features,) without the missing one
+};
+
+class Grower {
+  public:
+    Grower(const BinnedData& data, Pool& pool);
+
+    // statistics: (n_rows, row_width(n_cross)) with the count lane set.
+    // rows: the rows to grow on in increasing order, or null for all.
+    Tree grow(const float* statistics, const ThresholdState& thresholds, const GrowthLimits& limits,
+              const std::vector<std::int32_t>& features, const std::uint32_t* rows, std::int64_t n_rows);
+
+    // The newest tree's rows by leaf, in increasing order within each.
+    const std::vector<std::uint32_t>& rows() const { return rows_; }
+
+  private:
+    struct Leaf;
+    using Histogram = AlignedVector<double>;
+
+    void build(Histogram& histogram, const std::uint32_t* rows, std::int64_t n) const;
+    void subtract(Histogram& from, const Histogram& part) const;
+    void score(Leaf& leaf) const;
+    std::vector<double> left_sums(const Leaf& leaf) const;
+    std::int64_t partition(const TreeNode& node);
+    std::unique_ptr<Histogram> take_histogram();
+
+    BinnedData data_;
+    Pool& pool_;
+    std::vector<std::int64_t> offsets_;
+    std::int64_t n_slots_ = 0;
+    std::vector<std::uint32_t> rows_, buffer_;
+    AlignedVector<float> scratch_;
+    std::vector<std::unique_ptr<Histogram>> spare_;
+
+    // Of the tree being grown.
+    const float* statistics_ = nullptr;
+    int width_ = 0;
+    GrowthLimits limits_;
+    const std::vector<std::int32_t>* features_ = nullptr;
+    bool consecutive_ = true;
+    const JointCriterion* criterion_ = nullptr;
+};
+
+}  // namespace ordinal

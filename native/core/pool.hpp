@@ -1,0 +1,100 @@
+// Threads that live as long as one training call: started with it, joined at its end, so that a fork before
+// or after finds none of them.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace ordinal {
+
+class Pool {
+  public:
+    explicit Pool(int n_threads) {
+        for (int t = 1; t < n_threads; ++t) helpers_.emplace_back([this] { serve(); });
+    }
+
+    ~Pool() {
+        {
+            std::lock_guard<std::mutex> lock(mutex_);
+            closed_ = true;
+            ++job_;
+        }
+        wake_.notify_all();
+        for (std::thread& helper : helpers_) helper.join();
+    }
+
+    Pool(const Pool&) = delete;
+    Pool& operator=(const Pool&) = delete;
+
+    int n_threads() const { return static_cast<int>(helpers_.size()) + 1; }
+
+    // Calls body(task) for every task in [0, n_tasks), in any order and on any thread; body must not throw.
+    // With `worth` false the caller does all of it: waking a thread costs some ten microseconds.
+    template <class Body>
+    void run(std::int64_t n_tasks, bool worth, const Body& body) {
+        if (!worth || helpers_.empty() || n_tasks < 2) {
+            for (std::int64_t task = 0; task < n_tasks; ++task) body(task);
+            return;
+        }
+        {
+            std::lock_guard<std::mutex> lock(mutex_);
+            call_ = [](const void* context, std::int64_t task) {
+                (*static_cast<const Body*>(context))(task);
+            };
+            context_ = &body;
+            n_tasks_ = n_tasks;
+            next_.store(0);
+            busy_.store(static_cast<int>(helpers_.size()));
+            ++job_;
+        }
+        wake_.notify_all();
+        work();
+        while (busy_.load(std::memory_order_acquire) > 0) std::this_thread::yield();
+    }
+
+  private:
+    static constexpr int kPatience = 4000;  // looks at the counter before a helper falls asleep
+
+    void work() {
+        for (std::int64_t task = next_++; task < n_tasks_; task = next_++) call_(context_, task);
+    }
+
+    void serve() {
+        std::int64_t done = 0;
+        for (;;) {
+            for (int look = 0; look < kPatience && job_.load(std::memory_order_acquire) == done; ++look)
+                pause();
+            {
+                std::unique_lock<std::mutex> lock(mutex_);
+                wake_.wait(lock, [&] { return job_.load() != done; });
+                done = job_.load();
+                if (closed_) return;
+            }
+            work();
+            busy_.fetch_sub(1, std::memory_order_release);
+        }
+    }
+
+    static void pause() {
+#if defined(__x86_64__) && defined(__GNUC__)
+        __builtin_ia32_pause();
+#endif
+    }
+
+    std::vector<std::thread> helpers_;
+    std::mutex mutex_;
+    std::condition_variable wake_;
+    std::atomic<std::int64_t> job_{0};
+    std::atomic<std::int64_t> next_{0};
+    std::atomic<int> busy_{0};
+    void (*call_)(const void*, std::int64_t) = nullptr;
+    const void* context_ = nullptr;
+    std::int64_t n_tasks_ = 0;
+    bool closed_ = false;
+};
+
+}  // namespace ordinal

@@ -1,0 +1,114 @@
+#include "predictor.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "parallel.hpp"
+
+namespace ordinal {
+namespace {
+
+constexpr int kRows = 64;    // of a block; its values and a tree's nodes share the first-level cache
+constexpr int kAtOnce = 16;  // rows that walk down a tree together, so that their loads overlap
+
+// A leaf points to itself from both sides, so that rows which arrive early wait there.
+struct Node {
+    double threshold;
+    std::int32_t feature;
+    std::int32_t left;  // with the sign bit: missing values go left
+};
+
+struct PackedTree {
+    std::vector<Node> nodes;
+    std::vector<double> values;
+    int depth = 0;
+};
+
+PackedTree pack(const Ensemble& ensemble, int tree) {
+    const std::int64_t first = ensemble.first_node[tree];
+    const std::size_t size = static_cast<std::size_t>(ensemble.first_node[tree + 1] - first);
+    PackedTree packed;
+    packed.nodes.resize(size);
+    packed.values.resize(size);
+    std::vector<int> depth(size, 0);
+    constexpr std::int32_t kSign = std::numeric_limits<std::int32_t>::min();
+    for (std::size_t i = 0; i < size; ++i) {
+        const std::int64_t at = first + static_cast<std::int64_t>(i);
+        if (ensemble.feature[at] < 0) {
+            packed.nodes[i] = {std::numeric_limits<double>::infinity(), 0,
+                               static_cast<std::int32_t>(i) | kSign};
+            packed.values[i] = ensemble.value[at];
+            packed.depth = std::max(packed.depth, depth[i]);
+        } else {
+            const std::int32_t left = ensemble.left[at];
+            packed.nodes[i] = {ensemble.threshold[at], ensemble.feature[at],
+                               ensemble.missing_left[at] ? left | kSign : left};
+            depth[static_cast<std::size_t>(left)] = depth[static_cast<std::size_t>(left) + 1] = depth[i] + 1;
+        }
+    }
+    return packed;
+}
+
+template <class Value>
+void copy_rows(const FeatureMatrix& X, std::int64_t begin, int n, double* block) {
+    const Value* data = static_cast<const Value*>(X.data);
+    for (int i = 0; i < n; ++i)
+        for (int f = 0; f < X.n_features; ++f)
+            block[i * X.n_features + f] =
+                static_cast<double>(data[(begin + i) * X.row_step + f * X.column_step]);
+}
+
+void walk(const PackedTree& tree, const double* block, int n_features, std::int32_t* at) {
+    const Node* nodes = tree.nodes.data();
+    for (int step = 0; step < tree.depth; ++step)
+        for (int i = 0; i < kAtOnce; ++i) {
+            const Node& node = nodes[at[i]];
+            const double x = block[i * n_features + node.feature];
+            const std::int32_t left = node.left & 0x7fffffff;
+            const bool goes_left = x <= node.threshold || (x != x && node.left < 0);
+            at[i] = left + !goes_left;
+        }
+}
+
+}  // namespace
+
+void predict(const FeatureMatrix& X, const Ensemble& ensemble, double* scores, std::int32_t* leaves,
+             int n_threads) {
+    std::vector<PackedTree> trees;
+    trees.reserve(static_cast<std::size_t>(ensemble.n_trees));
+    for (int t = 0; t < ensemble.n_trees; ++t) trees.push_back(pack(ensemble, t));
+    const std::int64_t block_rows = 16 * kRows;
+    const std::int64_t n_blocks = (X.n_rows + block_rows - 1) / block_rows;
+    const std::size_t block_size = static_cast<std::size_t>(kRows) * static_cast<std::size_t>(X.n_features);
+    std::vector<double> blocks(static_cast<std::size_t>(n_threads) * block_size, 0.0);
+    std::atomic<int> next_worker{0};
+    parallel_blocks(n_threads, n_threads, [&](std::int64_t) {
+        // Each worker takes every n_threads-th block and keeps one buffer.
+        const int worker = next_worker++;
+        double* block = blocks.data() + static_cast<std::size_t>(worker) * block_size;
+        for (std::int64_t b = worker; b < n_blocks; b += n_threads)
+            for (std::int64_t begin = b * block_rows; begin < std::min(X.n_rows, (b + 1) * block_rows);
+                 begin += kRows) {
+                const int n = static_cast<int>(std::min<std::int64_t>(kRows, X.n_rows - begin));
+                if (X.is_float32)
+                    copy_rows<float>(X, begin, n, block);
+                else
+                    copy_rows<double>(X, begin, n, block);
+                for (std::size_t t = 0; t < trees.size(); ++t)
+                    for (int i = 0; i < n; i += kAtOnce) {
+                        std::int32_t at[kAtOnce] = {};
+                        walk(trees[t], block + i * X.n_features, X.n_features, at);
+                        for (int j = 0; j < kAtOnce && i + j < n; ++j) {
+                            scores[begin + i + j] += trees[t].values[static_cast<std::size_t>(at[j])];
+                            if (leaves)
+                                leaves[(begin + i + j) * ensemble.n_trees + static_cast<std::int64_t>(t)] =
+                                    at[j];
+                        }
+                    }
+            }
+    });
+}
+
+}  // namespace ordinal

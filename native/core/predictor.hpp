@@ -1,0 +1,25 @@
+// Scores and leaves of raw feature rows.
+#pragma once
+
+#include <cstdint>
+
+#include "engine.hpp"
+
+namespace ordinal {
+
+// Trees one after the other; children are next to each other (right = left + 1) and follow their parent.
+struct Ensemble {
+    int n_trees = 0;
+    const std::int64_t* first_node = nullptr;  // (n_trees + 1,)
+    const std::int32_t* feature = nullptr;     // -1 in a leaf
+    const double* threshold = nullptr;         // values up to it go left
+    const std::int32_t* left = nullptr;        // counted within the tree
+    const std::uint8_t* missing_left = nullptr;
+    const double* value = nullptr;  // of a leaf
+};
+
+// scores (n_rows,) is added to; leaves (n_rows, n_trees) or null takes the node of each tree.
+void predict(const FeatureMatrix& X, const Ensemble& ensemble, double* scores, std::int32_t* leaves,
+             int n_threads);
+
+}  // namespace ordinal

@@ -1,0 +1,149 @@
+// The best split of one leaf along one feature: the joint gain of several candidates at a time.
+//
+// With A, r_A the system without the leaf and U = [L_a, L_b] the candidate's cross terms, the gain needs
+// r_ab' S_ab^{-1} r_ab, S_ab = A - U diag(h)^{-1} U'. By Sherman, Morrison and Woodbury that takes the three
+// numbers x = L_a' A^{-1} L_a, y = L_a.m, z = L_a.q and a 2 x 2 solve. Without cross terms all three are 0
+// and the gain is the usual scalar one.
+#include "engine_lanes.hpp"
+
+#define ORDINAL_PASTE_(a, b) a##b
+#define ORDINAL_PASTE(a, b) ORDINAL_PASTE_(a, b)
+
+namespace ordinal {
+namespace {
+
+#if defined(__AVX512F__)
+constexpr int kWide = 8;
+#elif defined(__AVX2__)
+constexpr int kWide = 4;
+#elif defined(__GNUC__)
+constexpr int kWide = 2;
+#else
+constexpr int kWide = 1;
+#endif
+
+#if defined(__GNUC__)
+typedef double Doubles __attribute__((vector_size(8 * kWide)));
+typedef long long Flags __attribute__((vector_size(8 * kWide)));
+inline Doubles select(Flags mask, Doubles yes, Doubles no) { return mask ? yes : no; }
+inline double lane(Doubles x, int i) { return x[i]; }
+// One entry of each of kWide rows.
+inline Doubles column(const double* from, std::int64_t step) {
+#if defined(__AVX512F__)
+    return Doubles{from[0],        from[step],     from[2 * step], from[3 * step],
+                   from[4 * step], from[5 * step], from[6 * step], from[7 * step]};
+#elif defined(__AVX2__)
+    return Doubles{from[0], from[step], from[2 * step], from[3 * step]};
+#else
+    return Doubles{from[0], from[step]};
+#endif
+}
+#else
+using Doubles = double;
+using Flags = bool;
+inline Doubles select(Flags mask, Doubles yes, Doubles no) { return mask ? yes : no; }
+inline double lane(Doubles x, int) { return x; }
+inline Doubles column(const double* from, std::int64_t) { return *from; }
+#endif
+
+constexpr double kNothing = 0.0;     // candidates must gain more than this
+constexpr double kSingular = 1e-11;  // determinant relative to its first term
+
+// v' D^{-1} v for D = [[d11, d12], [d12, d22]]. Where D is singular along (1, 1) only the part across counts.
+inline Doubles solve_two(Doubles d11, Doubles d12, Doubles d22, Doubles v1, Doubles v2, bool gauge) {
+    const Doubles product = d11 * d22;
+    const Doubles determinant = product - d12 * d12;
+    const Flags regular = determinant > kSingular * product;
+    const Doubles safe = select(regular, determinant, Doubles{} + 1.0);
+    const Doubles full = (d22 * v1 * v1 - 2.0 * d12 * v1 * v2 + d11 * v2 * v2) / safe;
+    const Doubles spread = d11 - 2.0 * d12 + d22;
+    const Flags has_spread = spread > 1e-300;
+    const Doubles across = (v1 - v2) * (v1 - v2) / select(has_spread, spread, Doubles{} + 1.0);
+    const Doubles flat = select(has_spread, across, Doubles{});
+    return gauge ? flat : select(regular, full, flat);
+}
+
+// left: column c holds entry c of kWide candidates' left sums.
+inline Doubles gains(const ScanTask& task, const Doubles* left) {
+    const Doubles G_a = left[kGradient], H_a = left[kHessian];
+    const Doubles G_b = task.parent[kGradient] - G_a, H_b = task.parent[kHessian] - H_a;
+    const Doubles n_a = left[count_index(task.n_cross)];
+    const Doubles n_b = task.parent[count_index(task.n_cross)] - n_a;
+    const Doubles h_a = H_a + task.l2, h_b = H_b + task.l2;
+    const Flags allowed = (n_a >= task.min_samples_leaf) & (n_b >= task.min_samples_leaf) &
+                          (H_a >= task.min_child_weight) & (H_b >= task.min_child_weight) & (h_a > 0.0) &
+                          (h_b > 0.0);
+    const Doubles alpha = G_a / select(allowed, h_a, Doubles{} + 1.0);
+    const Doubles beta = G_b / select(allowed, h_b, Doubles{} + 1.0);
+    Doubles score = G_a * alpha + G_b * beta;
+    if (task.n_cross > 0) {
+        Doubles x{}, y{}, z{};
+        const Doubles* L = left + kCross;
+        for (int k = 0; k < task.n_cross; ++k) {
+            const double* row = task.inverse + k * task.n_cross;
+            Doubles half{};
+            for (int l = 0; l < k; ++l) half += row[l] * L[l];
+            x += (2.0 * half + row[k] * L[k]) * L[k];
+            y += task.m[k] * L[k];
+            z += task.q[k] * L[k];
+        }
+        const Doubles m12 = y - x;
+        const Doubles m22 = task.pm - 2.0 * y + x;
+        const Doubles rest = task.pq - z;
+        const Doubles v1 = z - alpha * x - beta * m12;
+        const Doubles v2 = rest - alpha * m12 - beta * m22;
+        score += task.r_A_q - 2.0 * (alpha * z + beta * rest) + alpha * alpha * x + 2.0 * alpha * beta * m12 +
+                 beta * beta * m22 + solve_two(h_a - x, -m12, h_b - m22, v1, v2, task.gauge);
+    }
+    return select(allowed, 0.5 * (score - task.parent_score) - task.min_gain, Doubles{} + kNothing);
+}
+
+constexpr int kMostColumns = 1024;
+
+// Adds bins up one after the other; row i of `running` (kWide, width) is the sum through bin i.
+inline void running_sums(const double* bins, int n, int width, double* before, double* running) {
+    for (int i = 0; i < kWide; ++i) {
+        double* to = running + i * width;
+        if (i < n) {
+            const double* bin = bins + static_cast<std::int64_t>(i) * width;
+            for (int c = 0; c < width; c += 4)
+                for (int j = c; j < c + 4; ++j) to[j] = before[j] + bin[j];
+        } else {
+            for (int c = 0; c < width; ++c) to[c] = before[c];
+        }
+        before = to;
+    }
+}
+
+}  // namespace
+
+Candidate ORDINAL_PASTE(scan_feature_, ORDINAL_ISA)(const ScanTask& task) {
+    const int used = count_index(task.n_cross) + 1;
+    const std::int64_t width = task.width;
+    Doubles left[kMostColumns], with_missing[kMostColumns];
+    double running[kWide * kMostColumns];
+    double sums[kMostColumns];
+    for (int c = 0; c < width; ++c) sums[c] = 0.0;
+    const double* missing = task.histogram + task.n_bins * width;
+    const bool any_missing = missing[used - 1] > 0.0;
+    // The last bin alone on the left side is a split only if the missing values are the right side.
+    const int n_candidates = any_missing ? task.n_bins : task.n_bins - 1;
+    Candidate best{kNothing, -1, false};
+    for (int first = 0; first < n_candidates; first += kWide) {
+        const int n = n_candidates - first < kWide ? n_candidates - first : kWide;
+        running_sums(task.histogram + first * width, n, task.width, sums, running);
+        for (int c = 0; c < width; ++c) sums[c] = running[(kWide - 1) * width + c];
+        for (int c = 0; c < used; ++c) left[c] = column(running + c, width);
+        const Doubles right = gains(task, left);
+        for (int i = 0; i < n; ++i)
+            if (lane(right, i) > best.gain * (1.0 + kTie)) best = {lane(right, i), first + i, false};
+        if (!any_missing) continue;
+        for (int c = 0; c < used; ++c) with_missing[c] = left[c] + missing[c];
+        const Doubles both = gains(task, with_missing);
+        for (int i = 0; i < n && first + i < task.n_bins - 1; ++i)
+            if (lane(both, i) > best.gain * (1.0 + kTie)) best = {lane(both, i), first + i, true};
+    }
+    return best;
+}
+
+}  // namespace ordinal

@@ -1,0 +1,26 @@
+// A grown tree.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace ordinal {
+
+// Children of a node are next to each other: right = left + 1.
+struct TreeNode {
+    std::int32_t feature = -1;  // -1: a leaf
+    std::int32_t bin = 0;       // the last one that goes left
+    std::int32_t left = -1;
+    std::int32_t parent = -1;
+    bool missing_left = false;
+    double gain = 0.0;
+    std::int64_t begin = 0, end = 0;  // its rows in Grower::rows()
+    int depth = 0;
+};
+
+struct Tree {
+    std::vector<TreeNode> nodes;
+    std::int64_t n_rescored = 0;  // leaves judged again because another split came first
+};
+
+}  // namespace ordinal

@@ -1,0 +1,232 @@
+"""HistGradientBoostingOrdinalClassifier: parameters, early stopping, warm start, files."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import struct
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from ordinal_objectives import HistGradientBoostingOrdinalClassifier, _core
+from ordinal_objectives.histogram_engine.bin_mapper import find_cuts
+
+VARIANTS = {
+    "plain": {},
+    "exact": {"hessian": "exact"},
+    "newton": {"threshold_update": "newton"},
+    "sampled": {"subsample": 0.6, "colsample_bytree": 0.5},
+    "held out": {"subsample": 0.6, "pruning": True, "adaptive_step": True},
+    "cumulative": {"loss": "cumulative_link", "link": "probit", "hessian": "exact"},
+}
+
+
+def make(**options):
+    return HistGradientBoostingOrdinalClassifier(**{"max_iter": 12, "random_state": 0, "max_leaf_nodes": 8, **options})
+
+
+@pytest.fixture
+def data(ordinal_data):
+    X, y = ordinal_data(n_rows=600, n_classes=4)
+    X[::7, 1] = np.nan
+    return X, y
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_saved_models_replay_their_training_loss(data, tmp_path, variant):
+    X, y = data
+    fitted = {
+        "whole": make(**VARIANTS[variant]).fit(X, y),
+        "stopped": make(**VARIANTS[variant], learning_rate=1.0, n_iter_no_change=2).fit(
+            X[:400], y[:400], eval_set=(X[400:], y[400:])
+        ),
+        "continued": make(**{**VARIANTS[variant], "max_iter": 5, "warm_start": True})
+        .fit(X, y)
+        .set_params(max_iter=12)
+        .fit(X, y),
+    }
+    for name, model in fitted.items():
+        model.save_model(tmp_path / name)
+        loaded = HistGradientBoostingOrdinalClassifier().load_model(tmp_path / name)
+        n = 400 if name == "stopped" else len(y)
+        rows, labels = X[:n], y[:n]
+        for t in range(model.n_iter_ + 1):
+            score = loaded._score(rows, 0, t)
+            value = loaded._loss().value(score, labels, loaded.threshold_history_[t]).mean()
+            assert value == pytest.approx(model.evals_result_["training"][t], rel=1e-6)
+        np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
+        np.testing.assert_array_equal(loaded.apply(X), model.apply(X))
+    np.testing.assert_array_equal(fitted["whole"].predict_raw(X), fitted["continued"].predict_raw(X))
+
+
+def test_early_stopping_keeps_the_best_iteration(data):
+    X, y = data
+    model = make(max_iter=200, learning_rate=0.5, n_iter_no_change=5).fit(X[:300], y[:300], eval_set=(X[300:], y[300:]))
+    losses = model.evals_result_["validation"]
+    assert model.n_iter_ == int(np.argmin(losses)) < len(losses) - 1 < 200
+    staged = list(model.staged_predict_proba(X))
+    assert len(staged) == model.n_iter_
+    np.testing.assert_array_equal(staged[-1], model.predict_proba(X))
+    held_out = make(max_iter=200, learning_rate=0.5, early_stopping=True).fit(X, y)
+    assert len(held_out.evals_result_["validation"]) < 201
+
+
+def test_callback_ends_training(data):
+    X, y = data
+    seen = []
+    model = make().fit(X, y, callback=lambda t, evals: seen.append(len(evals["training"])) or t == 3)
+    assert seen == [2, 3, 4]
+    assert model.n_iter_ == 3
+
+
+def test_float32_fortran_and_strided_inputs_agree(data):
+    X, y = data
+    X = X.astype(np.float32)
+    wide = np.zeros((len(X), 8), np.float32)
+    wide[:, ::2] = X
+    model = make().fit(X, y)
+    for other in (np.asfortranarray(X), wide[:, ::2], X.astype(np.float64)):
+        before = other.copy()
+        np.testing.assert_array_equal(make().fit(other, y).predict_raw(other), model.predict_raw(X))
+        np.testing.assert_array_equal(other, before)
+
+
+def test_apply_and_importances(data):
+    X, y = data
+    model = make(importance_type="split").fit(X, y)
+    leaves = model.apply(X)
+    assert leaves.shape == (len(X), 12)
+    first = model._ensemble.trees[0]
+    np.testing.assert_allclose(model._score(X, 0, 1), first.value[leaves[:, 0]])
+    assert (np.bincount(leaves[:, 0], minlength=len(first.count))[first.leaves] == first.count[first.leaves]).all()
+    assert model.feature_importances_.sum() == sum((tree.feature >= 0).sum() for tree in model._ensemble.trees)
+    gain = make(importance_type="gain").fit(X, y).feature_importances_
+    assert gain[[0, 1]].min() > gain[[2, 3]].max()
+
+
+@pytest.mark.parametrize("name", _core.instruction_sets())
+def test_instruction_sets_agree(data, name):
+    X, y = data
+    expected = make().fit(X, y).predict_raw(X)
+    before = _core.instruction_set()
+    _core.select_instruction_set(name)
+    try:
+        np.testing.assert_allclose(make().fit(X, y).predict_raw(X), expected, atol=1e-4)
+    finally:
+        _core.select_instruction_set(before)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 6, 15, 20, 31, 40])
+def test_any_number_of_classes(n_classes):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2000, 2))
+    y = np.searchsorted(np.quantile(X[:, 0], np.arange(1, n_classes) / n_classes), X[:, 0])
+    model = make(max_iter=5, learning_rate=0.5).fit(X, y)
+    assert model.evals_result_["training"][-1] < 0.7 * model.evals_result_["training"][0]
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"threshold_update": "schur"}, ValueError, "'schur'.*use 'joint'"),
+        ({"hessian": "majorized", "link": "cloglog"}, ValueError, "cloglog"),
+        ({"learning_rate": 0.0}, ValueError, "learning_rate must be a finite number above 0; got 0.0"),
+        ({"max_iter": 0}, ValueError, "max_iter must be an integer at least 1; got 0"),
+        ({"max_iter": 1.5}, TypeError, "max_iter"),
+        ({"max_leaf_nodes": 1}, ValueError, "max_leaf_nodes must be an integer at least 2 or None; got 1"),
+        ({"max_bins": 256}, ValueError, "max_bins must be an integer between 2 and 255; got 256"),
+        ({"subsample": 0.0}, ValueError, "subsample must be a finite number above 0 and at most 1; got 0.0"),
+        ({"pruning": True}, ValueError, "pruning=True .* needs subsample < 1"),
+        ({"early_stopping": "sometimes"}, ValueError, "early_stopping must be"),
+        ({"validation_fraction": 1.0}, ValueError, "validation_fraction must be"),
+        ({"importance_type": "cover"}, ValueError, "importance_type must be"),
+    ],
+)
+def test_bad_parameters_are_refused(data, options, error, message):
+    with pytest.raises(error, match=message):
+        make(**options).fit(*data)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("n_estimators", "calls 'n_estimators' 'max_iter'"),
+        ("reg_lambda", "'l2_regularization'"),
+        ("monotonic_cst", "takes no 'monotonic_cst'"),
+        ("categorical_features", "takes no 'categorical_features'"),
+        ("nonsense", "has no parameter 'nonsense'"),
+    ],
+)
+def test_foreign_names_are_refused(name, message):
+    with pytest.raises(TypeError, match=message):
+        HistGradientBoostingOrdinalClassifier(**{name: 1})
+
+
+def test_clone_and_pickle(data):
+    X, y = data
+    model = make(classes=[0, 1, 2, 3, 4]).fit(X, y)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict_proba(X), model.predict_proba(X))
+    assert clone(model).get_params() == model.get_params()
+
+
+def test_damaged_files_are_refused(data, tmp_path):
+    X, y = data
+    make(max_iter=2).fit(X, y).save_model(tmp_path / "model")
+    whole = (tmp_path / "model").read_bytes()
+    start = whole.index(b"\n") + 1
+    (length,) = struct.unpack_from("<Q", whole, start)
+    header = json.loads(whole[start + 8 : start + 8 + length])
+    huge = json.dumps({**header, "arrays": [[name, dtype, 10**15] for name, dtype, _ in header["arrays"]]}).encode()
+    damaged = {
+        "is not a model": b"tree\n" + whole,
+        "format version 2": whole.replace(b"model 1\n", b"model 2\n", 1),
+        "should end at byte": whole[:-1],
+        "the header should have": whole[:start] + struct.pack("<Q", 10**18) + whole[start + 8 :],
+        "ends at": whole[:start] + struct.pack("<Q", len(huge)) + huge + whole[start + 8 + length :],
+        "damaged": whole[: start + 3],
+    }
+    for message, content in damaged.items():
+        (tmp_path / "damaged").write_bytes(content)
+        with pytest.raises(ValueError, match=message):
+            HistGradientBoostingOrdinalClassifier().load_model(tmp_path / "damaged")
+
+
+def test_flipped_bits_crash_nothing(data, tmp_path):
+    X, y = data
+    make(max_iter=2).fit(X, y).save_model(tmp_path / "model")
+    whole = (tmp_path / "model").read_bytes()
+    rng = np.random.default_rng(0)
+    n_refused = 0
+    for _ in range(300):
+        content = bytearray(whole)
+        content[rng.integers(len(content))] ^= 1 << rng.integers(8)
+        (tmp_path / "damaged").write_bytes(content)
+        # A flipped bit of a number may pass as another number; no walk may leave its tree.
+        try:
+            proba = HistGradientBoostingOrdinalClassifier().load_model(tmp_path / "damaged").predict_proba(X)
+        except (ValueError, TypeError):
+            n_refused += 1
+        else:
+            assert proba.shape == (600, 4)
+    assert 0 < n_refused < 300
+
+
+def test_cuts():
+    assert find_cuts(np.array([[1.0], [2.0], [np.nan], [4.0]]))[0].tolist() == [1.5, 3.0]
+    assert find_cuts(np.array([[5.0], [5.0]]))[0].size == 0
+    assert find_cuts(np.full((3, 1), np.nan))[0].size == 0
+    low = np.nextafter(1.0, 0.0)
+    assert find_cuts(np.array([[low], [1.0]]))[0].tolist() == [low]
+    assert find_cuts(np.array([[-np.inf], [0.0], [np.inf]]))[0].tolist() == [-np.inf, 0.0]
+    x = np.random.default_rng(0).normal(size=(3000, 1))
+    x[:1500] = 7.0  # half of all weight on one value
+    cuts = find_cuts(x, 32)[0]
+    counts = np.bincount(np.searchsorted(cuts, x[:, 0]))
+    assert len(cuts) <= 31
+    assert np.sort(counts)[-2] <= 2 * 3000 / 32
+    weight = np.random.default_rng(1).integers(0, 3, 3000)
+    np.testing.assert_array_equal(
+        find_cuts(x, 32, weight.astype(float))[0], find_cuts(np.repeat(x, weight, axis=0), 32)[0]
+    )

@@ -1,0 +1,167 @@
+"""What the native engine promises: the training loss, the order, the mirror, weights, and equality with others."""
+
+from __future__ import annotations
+
+import lightgbm
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.utils.estimator_checks import check_sample_weight_equivalence_on_dense_data
+
+from ordinal_objectives import HistGradientBoostingOrdinalClassifier
+from ordinal_objectives.histogram_engine.boosting import Boosting
+from ordinal_objectives.histogram_engine.parameters import BoostingParameters
+from ordinal_objectives.links import LINKS
+from ordinal_objectives.losses import LOSSES, get_loss
+
+CASES = [
+    (loss, link, hessian)
+    for loss in LOSSES
+    for link in LINKS
+    for hessian in ("majorized", "exact")
+    if get_loss(loss, link).supports(hessian)
+]
+
+
+def small_data(seed, n_classes, n_rows=80):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_rows, 3))
+    X[rng.random(X.shape) < 0.1] = np.nan
+    y = rng.integers(0, n_classes, n_rows)
+    signal = np.nan_to_num(X[:, 0]) > 0
+    y[signal] = np.minimum(y[signal] + 2, n_classes - 1)
+    y[:2] = [0, n_classes - 1]
+    return X, y.astype(np.int32)
+
+
+def losses_of(parameters, X, y, n_classes, weight=None, n_rounds=6):
+    """Loss after every round, in double precision from the reference."""
+    run = Boosting(parameters, X, y, n_classes, weight)
+    w = np.ones(len(y)) if weight is None else weight
+    values = []
+    for _ in range(n_rounds + 1):
+        values.append(w @ parameters.loss.value(run.raw_prediction, y, run.thresholds))
+        assert not parameters.loss.ordered or (np.diff(run.thresholds) >= 0).all()
+        run.advance()
+    return np.array(values)
+
+
+@settings(max_examples=60)
+@given(
+    seed=st.integers(0, 10**6),
+    n_classes=st.integers(2, 6),
+    learning_rate=st.floats(0.01, 1.0),
+    l2=st.sampled_from([0.0, 1e-3, 1.0]),
+    leaves=st.integers(2, 30),
+    link=st.sampled_from(["logit", "probit"]),
+    weighted=st.booleans(),
+)
+def test_majorised_joint_steps_never_raise_the_loss(seed, n_classes, learning_rate, l2, leaves, link, weighted):
+    X, y = small_data(seed, n_classes)
+    weight = np.random.default_rng(seed).choice([0.5, 1.0, 3.0], len(y)) if weighted else None
+    parameters = BoostingParameters(
+        get_loss("all_threshold", link),
+        learning_rate=learning_rate,
+        l2_regularization=l2,
+        max_leaf_nodes=leaves,
+        min_samples_leaf=1,
+        min_child_weight=0.0,
+    )
+    values = losses_of(parameters, X, y, n_classes, weight)
+    assert (np.diff(values) <= 1e-9 * values[:-1]).all()
+
+
+@pytest.mark.parametrize(("loss", "link", "hessian"), CASES)
+@pytest.mark.parametrize("threshold_update", ["joint", "newton", "fixed"])
+def test_safeguarded_steps_never_raise_the_loss(loss, link, hessian, threshold_update):
+    parameters = BoostingParameters(
+        get_loss(loss, link), hessian, threshold_update, learning_rate=1.0, min_samples_leaf=1, max_leaf_nodes=12
+    )
+    guarded = hessian == "exact" or (loss == "cumulative_link" and threshold_update == "joint")
+    for seed in range(3):
+        X, y = small_data(seed, 4)
+        values = losses_of(parameters, X, y, 4)
+        if guarded:
+            assert (np.diff(values) <= 2e-7 * np.abs(values[:-1]) + 1e-12).all()
+
+
+@pytest.mark.parametrize("link", list(LINKS))
+@pytest.mark.parametrize("threshold_update", ["joint", "newton"])
+def test_reversed_classes_give_the_mirrored_model(ordinal_data, link, threshold_update):
+    X, y = ordinal_data(n_rows=500, n_classes=4)
+    mirror = {"cloglog": "loglog", "loglog": "cloglog"}.get(link, link)
+    options = {"hessian": "exact", "threshold_update": threshold_update, "max_iter": 8, "max_leaf_nodes": 6}
+    there = HistGradientBoostingOrdinalClassifier(link=link, **options).fit(X, y)
+    back = HistGradientBoostingOrdinalClassifier(link=mirror, **options).fit(X, 3 - y)
+    np.testing.assert_allclose(there.predict_raw(X), -back.predict_raw(X), atol=1e-4)
+    np.testing.assert_allclose(there.thresholds_, -back.thresholds_[::-1], atol=1e-4)
+
+
+@pytest.mark.parametrize("hessian", ["majorized", "exact"])
+def test_integer_weights_equal_repeated_rows(ordinal_data, hessian):
+    X, y = ordinal_data(n_rows=300, n_classes=4)
+    weight = np.random.default_rng(0).integers(0, 4, len(y))
+    model = HistGradientBoostingOrdinalClassifier(hessian=hessian, min_samples_leaf=1, max_iter=10, max_leaf_nodes=6)
+    weighted = model.fit(X, y, sample_weight=weight).predict_proba(X)
+    repeated = model.fit(np.repeat(X, weight, axis=0), np.repeat(y, weight)).predict_proba(X)
+    np.testing.assert_allclose(weighted, repeated, atol=1e-5)
+
+
+def test_sample_weight_equivalence_of_scikit_learn():
+    check_sample_weight_equivalence_on_dense_data(
+        "HistGradientBoostingOrdinalClassifier",
+        HistGradientBoostingOrdinalClassifier(min_samples_leaf=1, max_iter=10),
+    )
+
+
+def binary_data():
+    rng = np.random.default_rng(3)
+    X = np.round(rng.normal(size=(700, 4)), 2)
+    X = np.clip(X, -1.2, 1.2)  # fewer than 255 distinct values
+    y = (X[:, 0] - X[:, 1] * X[:, 2] + rng.logistic(size=len(X)) > 0.2).astype(int)
+    return X, y
+
+
+@pytest.mark.parametrize("l2", [0.0, 1.0])
+def test_binary_with_fixed_threshold_equals_lightgbm_and_scikit_learn(l2):
+    X, y = binary_data()
+    ours = HistGradientBoostingOrdinalClassifier(
+        threshold_update="fixed",
+        hessian="exact",
+        max_iter=10,
+        max_leaf_nodes=8,
+        min_samples_leaf=5,
+        l2_regularization=l2,
+    ).fit(X, y)
+    theirs = lightgbm.train(
+        {
+            "objective": "binary",
+            "num_leaves": 8,
+            "min_data_in_leaf": 5,
+            "min_data_in_bin": 1,
+            "lambda_l2": l2,
+            "verbose": -1,
+            "num_threads": 1,
+        },
+        lightgbm.Dataset(X, y),
+        10,
+    )
+    sklearn = HistGradientBoostingClassifier(
+        max_iter=10, max_leaf_nodes=8, min_samples_leaf=5, l2_regularization=l2, early_stopping=False
+    ).fit(X, y)
+    score = ours.decision_function(X)
+    np.testing.assert_allclose(score, theirs.predict(X, raw_score=True), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(score, sklearn.decision_function(X), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("threshold_update", ["joint", "fixed"])
+def test_number_of_threads_changes_nothing(ordinal_data, threshold_update):
+    X, y = ordinal_data(n_rows=20_000, n_classes=5)
+    options = {"threshold_update": threshold_update, "max_iter": 5, "early_stopping": False}
+    one, two, many = (
+        HistGradientBoostingOrdinalClassifier(n_jobs=n, **options).fit(X, y).predict_raw(X) for n in (1, 2, 5)
+    )
+    np.testing.assert_array_equal(one, two)
+    np.testing.assert_array_equal(one, many)

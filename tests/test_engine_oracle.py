@@ -1,0 +1,207 @@
+"""The engine against a slow and obvious transcription of the thesis's Algorithms 1 to 3, as corrected.
+
+Order of work: the leaf with the largest stored gain comes next (of equal ones the older); if another split
+came after its gain was computed, the gain is computed again and the leaf goes back to the queue. A leaf whose
+best gain is not above 0 is final. Features, bins and sides are tried in order (missing values right, then
+left), and a later candidate must be better to win.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ordinal_objectives.histogram_engine.boosting import GAUGE_TOLERANCE, Boosting, tridiagonal
+from ordinal_objectives.histogram_engine.parameters import BoostingParameters
+from ordinal_objectives.losses import get_loss
+
+TOLERANCE = 1e-6
+
+
+class Oracle:
+    """The joint quadratic model over the leaves of one tree, recomputed from scratch at every question."""
+
+    def __init__(self, boosting, X):
+        now, parameters = boosting._now, boosting.parameters
+        self.parameters = parameters
+        self.joint = parameters.threshold_update == "joint"
+        # The float32 statistics that the engine reads, in float64.
+        self.g, self.h = now.gradient.astype(float), now.hessian.astype(float)
+        self.cross = now.cross.astype(float) if self.joint else np.zeros((len(X), 0))
+        groups = np.cumsum(~boosting._tied) - 1
+        columns = [groups == c for c in np.unique(groups) if boosting._active[groups == c].all()]
+        E = np.array(columns, dtype=float).T if self.joint and columns else np.zeros((boosting._n_classes - 1, 0))
+        self.E = E
+        self.u = E.T @ now.threshold_gradient
+        self.V = E.T @ tridiagonal(now) @ E
+        self.L = self.cross @ E if self.joint else np.zeros((len(X), 0))
+        self.bins = [
+            np.where(np.isnan(x), -1, np.searchsorted(cuts, x)) for x, cuts in zip(X.T, boosting.cuts, strict=True)
+        ]
+        self.n_bins = [len(cuts) + 1 for cuts in boosting.cuts]
+
+    def sums(self, rows):
+        return self.g[rows].sum(), self.h[rows].sum(), self.L[rows].sum(axis=0)
+
+    def system(self, leaves):
+        S, r, own = self.V.copy(), self.u.copy(), 0.0
+        for G, H, L in leaves:
+            h = H + self.parameters.l2_regularization
+            if h > 0:
+                S -= np.outer(L, L) / h
+                r -= G * L / h
+                own += G * G / h
+        return S, r, own
+
+    def solve(self, S, r):
+        """Return S^{-1} r; along a free common shift the solution without one."""
+        if len(r) == 0:
+            return r
+        sizes = self.E.sum(axis=0)
+        if np.linalg.norm(S.sum(axis=1)) <= GAUGE_TOLERANCE * np.trace(self.V):
+            n = sizes.sum()
+            x = np.linalg.solve(S + np.trace(self.V) / n**2 * np.outer(sizes, sizes), r)
+            return x - sizes @ x / n
+        return np.linalg.solve(S, r)
+
+    def value(self, leaves):
+        S, r, own = self.system(leaves)
+        return 0.5 * (own + r @ self.solve(S, r))
+
+    def step(self, leaves):
+        S, r, _ = self.system(leaves)
+        delta = -self.solve(S, r)
+        return [-(G + L @ delta) / (H + self.parameters.l2_regularization) for G, H, L in leaves], self.E @ delta
+
+    def candidates(self, rows):
+        for f, bins in enumerate(self.bins):
+            of_rows = bins[rows]
+            missing = of_rows < 0
+            for b in range(self.n_bins[f] - (not missing.any())):
+                yield (f, b, False), ~missing & (of_rows <= b)
+                if missing.any() and b < self.n_bins[f] - 1:
+                    yield (f, b, True), missing | (of_rows <= b)
+
+    def gain(self, rows, goes_left, others, before):
+        left, right = rows[goes_left], rows[~goes_left]
+        p = self.parameters
+        if min(len(left), len(right)) < p.min_samples_leaf:
+            return 0.0
+        if min(self.h[left].sum(), self.h[right].sum()) < p.min_child_weight:
+            return 0.0
+        if min(self.h[left].sum(), self.h[right].sum()) + p.l2_regularization <= 0:
+            return 0.0
+        return self.value([*others, self.sums(left), self.sums(right)]) - before - p.gamma
+
+    def best(self, leaf, leaves):
+        """Return the best gain of a leaf, and the gain of each of its splits."""
+        others = [self.sums(rows) for other, rows in leaves.items() if other != leaf]
+        rows = leaves[leaf]
+        before = self.value([*others, self.sums(rows)])
+        gains = {split: self.gain(rows, goes_left, others, before) for split, goes_left in self.candidates(rows)}
+        return max(gains.values(), default=0.0), gains
+
+
+def replay(boosting, X, grown):
+    """Follow the engine's tree split by split; return the oracle's leaves."""
+    oracle = Oracle(boosting, X)
+    p = boosting.parameters
+    leaves, depth = {0: np.arange(len(X))}, {0: 0}
+    stored, version = {}, 0
+
+    def judge(leaf):
+        splittable = depth[leaf] < (p.max_depth or np.inf) and len(leaves[leaf]) >= max(2, 2 * p.min_samples_leaf)
+        best, gains = oracle.best(leaf, leaves) if splittable else (0.0, {})
+        stored.pop(leaf, None)
+        if best > 0:
+            stored[leaf] = (best, gains, version)
+
+    judge(0)
+    # What the gain would be if all gradients pulled one way: float32 sums round on that scale.
+    scale = 0.5 * np.abs(oracle.g).sum() ** 2 / (oracle.h.sum() + p.l2_regularization)
+    inner = sorted(np.flatnonzero(grown["feature"] >= 0), key=lambda node: grown["left"][node])
+    for node in inner:
+        # Every leaf within rounding of the top must be fresh before one of them can be taken.
+        while True:
+            assert stored, "the engine split where no gain is left"
+            top = max(stored, key=lambda leaf: (stored[leaf][0], -leaf))
+            close = [leaf for leaf in stored if stored[leaf][0] >= stored[top][0] - TOLERANCE * scale]
+            stale = [leaf for leaf in close if stored[leaf][2] != version] if oracle.joint else []
+            if not stale:
+                break
+            judge(stale[0])
+        assert node in stored
+        assert stored[node][0] >= stored[top][0] * (1 - TOLERANCE) - TOLERANCE * scale
+        split = (int(grown["feature"][node]), int(grown["bin"][node]))
+        rows = leaves[node]
+        missing = oracle.bins[split[0]][rows] < 0
+        sides = (bool(grown["missing_left"][node]),) if missing.any() else (False,)
+        best, gains, _ = stored.pop(node)
+        assert gains[(*split, sides[0])] >= best * (1 - TOLERANCE) - 1e-9 * scale
+        assert grown["gain"][node] == pytest.approx(best, rel=TOLERANCE, abs=TOLERANCE * scale)
+        of_rows = oracle.bins[split[0]][rows]
+        goes_left = np.where(missing, sides[0], of_rows <= split[1])
+        left = int(grown["left"][node])
+        leaves[left], leaves[left + 1] = rows[goes_left], rows[~goes_left]
+        depth[left] = depth[left + 1] = depth[node] + 1
+        del leaves[node]
+        version += 1
+        for child in (left, left + 1):
+            judge(child)
+    if p.max_leaf_nodes is None or len(leaves) < p.max_leaf_nodes:
+        for leaf in list(stored):
+            judge(leaf)
+        assert all(best <= TOLERANCE * scale for best, _, _ in stored.values()), "the engine stopped too early"
+    return oracle, leaves
+
+
+def random_problem(seed):
+    rng = np.random.default_rng(seed)
+    n, p, K = int(rng.integers(30, 120)), int(rng.integers(1, 4)), int(rng.integers(2, 8))
+    X = rng.normal(size=(n, p)).astype(rng.choice([np.float32, np.float64]))
+    if seed % 3 == 0:
+        X = np.round(X)
+    if seed % 2:
+        X[rng.random(X.shape) < 0.15] = np.nan
+    score = 2 * np.nan_to_num(X[:, 0]) + rng.logistic(size=n)
+    y = np.searchsorted(np.quantile(score, np.arange(1, K) / K), score).astype(np.int32)
+    if seed % 5 == 0 and K > 3:
+        y[y == 1] = 2  # an empty class
+    y[:2] = [0, K - 1]
+    weight = rng.choice([0.5, 1.0, 2.0], n) if seed % 4 == 0 else None
+    parameters = BoostingParameters(
+        get_loss(*(("all_threshold", "logit") if seed % 7 else ("cumulative_link", "logit"))),
+        hessian=("majorized", "exact")[seed // 2 % 2],
+        threshold_update=("joint", "joint", "joint", "newton")[seed // 3 % 4],
+        learning_rate=0.3,
+        max_leaf_nodes=int(rng.integers(2, 8)),
+        max_depth=None if seed % 2 else 3,
+        min_samples_leaf=int(rng.integers(1, 6)),
+        l2_regularization=float(rng.choice([0.0, 0.0, 1.0])),
+        gamma=float(rng.choice([0.0, 0.1])),
+        max_bins=int(rng.integers(2, 10)),
+    )
+    boosting = Boosting(parameters, X, y, K, weight, n_threads=1 + seed % 2)
+    for _ in range(seed % 3):
+        boosting.advance()
+    return boosting, X
+
+
+@pytest.mark.parametrize("block", range(8))
+def test_engine_agrees_with_the_oracle(block):
+    for seed in range(30 * block, 30 * block + 30):
+        boosting, X = random_problem(seed)
+        grown = boosting._grow(None, list(range(X.shape[1])))
+        oracle, leaves = replay(boosting, X, grown)
+        for leaf, rows in leaves.items():
+            np.testing.assert_array_equal(np.flatnonzero(boosting._leaf_of_row == leaf), rows)
+        weights, delta = boosting._fit(boosting._sums(len(grown["left"]), None), np.array(sorted(leaves)))
+        expected, expected_delta = oracle.step([oracle.sums(leaves[leaf]) for leaf in sorted(leaves)])
+        for leaf, weight, want in zip(sorted(leaves), weights, expected, strict=True):
+            rows = leaves[leaf]
+            h = oracle.h[rows].sum() + boosting.parameters.l2_regularization
+            assert abs(weight - want) <= 1e-6 * np.abs(oracle.g[rows]).sum() / h
+        if oracle.joint:
+            free = oracle.E.any(axis=1)
+            scale = np.abs(oracle.g).sum() / (oracle.h.sum() + boosting.parameters.l2_regularization)
+            np.testing.assert_allclose(delta[free], expected_delta[free], atol=1e-6 * scale, rtol=0)
