@@ -61,7 +61,7 @@ def _aliases() -> Mapping[str, list[str]]:
 def _dialect() -> dict[str, str]:
     """Map every name that LightGBM knows, and its scikit-learn classes do not use, to the one they use."""
     spelled = {native: own for own, native in _NATIVE.items()}
-    dialect = {"gamma": "min_split_gain"}
+    dialect = {"gamma": "min_split_gain", "callbacks": "callbacks= in fit", "eval_metric": "eval_metric= in fit"}
     for name, aliases in _aliases().items():
         own = spelled.get(name) or _MOVED.get(name) or name
         dialect |= {alias: own for alias in aliases if alias not in (own, "verbose") and name not in _REFUSED}

@@ -294,7 +294,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
             codes, weight = dmatrix.get_label().astype(np.int32), dmatrix.get_weight()
             proba = objective.loss.predict_proba(predt.astype(np.float64), objective.thresholds_)
             weighted = {"sample_weight": weight} if weight.size else {}
-            return results + [(metric.__name__, float(metric(codes, proba, **weighted))) for metric in metrics]
+            return results + [(_name(metric), float(metric(codes, proba, **weighted))) for metric in metrics]
 
         return evaluate
 
@@ -322,10 +322,8 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         )
 
     def _prediction_data(self, X: Any) -> xgboost.DMatrix:
-        # A booster goes on with the threads it was trained or loaded with.
-        threads = library_n_threads(self.n_jobs)
-        if threads is not None:
-            self.booster_.set_param({"nthread": threads})
+        if library_n_threads() is not None:  # the booster still asks for the threads it was trained with
+            self.booster_.set_param({"nthread": library_n_threads()})
         return self._matrix(X)
 
     def _score(self, data: xgboost.DMatrix, start: int, stop: int) -> NDArray[np.float64]:
@@ -337,7 +335,8 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         self.booster_.save_model(path)
 
     def _read(self, path: str | PathLike[str]) -> tuple[ThresholdRecord, int, int]:
-        self.booster_ = xgboost.Booster(model_file=path)
+        threads = library_n_threads(self.n_jobs)
+        self.booster_ = xgboost.Booster({} if threads is None else {"nthread": threads}, model_file=path)
         record = xgb.threshold_record(self.booster_)
         return record, xgb.kept_rounds(self.booster_), self.booster_.num_features()
 
@@ -349,3 +348,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         values = np.array([scores.get(name, 0.0) for name in names], dtype=np.float32)
         total = values.sum()
         return values / total if total else values
+
+
+def _name(metric: Callable[..., float]) -> str:
+    return getattr(metric, "__name__", type(metric).__name__)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 import warnings
 
@@ -206,6 +207,15 @@ def test_xgboost_early_stopping(halves):
         model.fit(X, y)
 
 
+def test_xgboost_early_stopping_by_a_callback_that_cuts_the_model(halves):
+    X, y, Xv, yv = halves
+    stop = xgboost.callback.EarlyStopping(rounds=5, save_best=True)
+    model = make_xgb(n_estimators=200, callbacks=[stop]).fit(X, y, eval_set=[(Xv, yv)])
+    assert model.n_iter_ == model.booster_.num_boosted_rounds() < 200
+    seen = model.evals_result_["validation_0"]["all_threshold"]
+    np.testing.assert_allclose(mean_loss(model, Xv, yv), min(seen), rtol=1e-5)
+
+
 def test_lightgbm_early_stopping(halves):
     X, y, Xv, yv = halves
     stop = lightgbm.early_stopping(5, verbose=False)
@@ -300,6 +310,7 @@ def test_host_parameters_pass_through(make, data):
         (make_lgb, "gamma", "min_split_gain"),
         (make_lgb, "eta", "learning_rate"),
         (make_lgb, "early_stopping_rounds", "callbacks="),
+        (make_lgb, "callbacks", "callbacks= in fit"),
         (make_lgb, "metric", "eval_metric"),
         (make_lgb, "application", "the ordinal loss is the objective"),
         (make_lgb, "boost_from_average", "the thresholds hold the location"),
@@ -339,9 +350,10 @@ def test_random_forest_of_xgboost(ordinal_data):
     ).fit(X, y)
     assert forest.n_iter_ == 1
     assert len(forest.booster_.get_dump()) == 40
-    single = make_xgb(n_estimators=1, learning_rate=1.0, subsample=0.7, colsample_bynode=0.7, random_state=0)
     held_out = ordinal_data(300, 4, seed=1)
-    assert mean_loss(forest, *held_out) < mean_loss(single.fit(X, y), *held_out)
+    options = {"n_estimators": 1, "learning_rate": 1.0, "subsample": 0.7, "colsample_bynode": 0.7}
+    trees = [mean_loss(make_xgb(**options, random_state=seed).fit(X, y), *held_out) for seed in range(10)]
+    assert mean_loss(forest, *held_out) < np.mean(trees)
     np.testing.assert_allclose(next(forest.staged_predict_proba(X)), forest.predict_proba(X))
 
 
@@ -402,6 +414,27 @@ def test_pandas_categoricals(make, ordinal_data):
     np.testing.assert_array_equal(model.predict_proba(recoded), model.predict_proba(frame))
     seen = next(iter(model.evals_result_.values()))["all_threshold"]
     np.testing.assert_allclose(seen[-1], mean_loss(model, frame[300:], y[300:]), rtol=1e-5)
+
+
+@BOTH
+def test_numbers_declared_categorical(make):
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 6, (400, 2)).astype(float)
+    y = np.array([0, 2, 1, 2, 0, 1])[X[:, 0].astype(int)]
+    options = {"n_estimators": 3, "learning_rate": 0.5}
+    if make is make_xgb:
+        model = make(**options, feature_types=["c", "q"], max_cat_to_onehot=1).fit(X, y)
+        assert model.booster_.feature_types == ["c", "q"]
+    else:
+        model = make(**options).fit(X, y, categorical_feature=[0])
+        assert '"decision_type": "=="' in json.dumps(model.booster_.dump_model())
+    assert np.mean(model.predict(X) == y) > 0.9
+
+
+def test_feature_weights_of_xgboost(data):
+    X, y = data
+    model = make_xgb(feature_weights=[0, 0, 1, 1], colsample_bynode=0.5, random_state=0).fit(X, y)
+    assert (model.feature_importances_[:2] == 0).all()
 
 
 @BOTH
@@ -500,6 +533,33 @@ def test_pickle_gives_the_same_model(make, data):
     again = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
     assert str(again.get_params()) == str(model.get_params())
+
+
+@BOTH
+@pytest.mark.parametrize("n_jobs", [None, 2, -1])
+def test_any_number_of_threads(make, n_jobs, data):
+    X, y = data
+    expected = make().fit(X, y).predict_proba(X)
+    np.testing.assert_allclose(make(n_jobs=n_jobs).fit(X, y).predict_proba(X), expected, atol=1e-4)
+
+
+@BOTH
+def test_an_interrupted_fit_leaves_the_model_as_it_was(make, data):
+    X, y = data
+    model = make().fit(X, y)
+    before = model.predict_proba(X)
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    if make is make_xgb:
+        model.set_params(eval_metric=interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            model.fit(X[:, :2], y, eval_set=[(X[:, :2], y)])
+    else:
+        with pytest.raises(KeyboardInterrupt):
+            model.fit(X[:, :2], y, callbacks=[interrupt])
+    np.testing.assert_array_equal(model.predict_proba(X), before)
 
 
 @BOTH
