@@ -78,7 +78,7 @@ class LGBMOrdinalClassifier(HostParameters, OrdinalClassifier):
         The classes, lowest first. None takes the order of numbers or of an ordered categorical; plain
         strings are sorted, with a warning that prints the order.
     loss, link, hessian, threshold_update
-        See :class:`ordinal_objectives.adapters.lgbm.OrdinalObjective`.
+        See :func:`ordinal_objectives.adapters.lgbm.train`.
     decision_rule : {"median", "mode", "mean"}, default="median"
         How :meth:`predict` turns probabilities into a class: "median" suits absolute error, "mode" the
         zero-one error, "mean" squared error.

@@ -217,12 +217,13 @@ FORMATS = pytest.mark.parametrize(
 
 
 @FORMATS
-def test_model_file_round_trip(make, name, data, tmp_path):
+@pytest.mark.parametrize("update", ["newton", "joint"])
+def test_model_file_round_trip(make, name, update, data, tmp_path):
     X, y = data
     grades = np.array(["low", "medium", "high", "top"])
     frame = pd.DataFrame(X, columns=list("abcd"))
     cost = np.abs(np.subtract.outer(np.arange(4), np.arange(4))) ** 1.5
-    model = make(classes=grades, link="probit", cost_matrix=cost).fit(frame, grades[y])
+    model = make(classes=grades, link="probit", threshold_update=update, cost_matrix=cost).fit(frame, grades[y])
     model.save_model(tmp_path / name)
     again = make().load_model(tmp_path / name)
     np.testing.assert_array_equal(again.predict_proba(frame), model.predict_proba(frame))
@@ -230,6 +231,7 @@ def test_model_file_round_trip(make, name, data, tmp_path):
     assert again.classes_.tolist() == grades.tolist()
     assert again.feature_names_in_.tolist() == list("abcd")
     assert (again.n_features_in_, again.n_iter_, again.link) == (4, model.n_iter_, "probit")
+    assert again.threshold_update == update
     assert again.diagnostics_ == model.diagnostics_
     np.testing.assert_array_equal(again.thresholds_, model.thresholds_)
     np.testing.assert_array_equal(again.fit(frame, grades[y]).predict(frame), model.predict(frame))

@@ -493,6 +493,35 @@ def test_staged_probabilities_end_at_the_model(make, loss, data):
 
 
 @BOTH
+@pytest.mark.parametrize("update", ["fixed", "newton", "schur", "joint"])
+def test_every_threshold_update(make, update, ordinal_data):
+    X, codes = ordinal_data(600, 4)
+    y = np.array(GRADES)[codes]
+    model = make(threshold_update=update, classes=GRADES)
+    if make is make_xgb:
+        fitted = model.set_params(n_estimators=100, early_stopping_rounds=3).fit(
+            X[:300], y[:300], eval_set=[(X[300:], y[300:])]
+        )
+    else:
+        fitted = model.set_params(n_estimators=100).fit(
+            X[:300], y[:300], eval_X=X[300:], eval_y=y[300:], callbacks=[lightgbm.early_stopping(3, verbose=False)]
+        )
+    assert fitted.n_iter_ < 100
+    seen = next(iter(fitted.evals_result_.values()))["all_threshold"]
+    np.testing.assert_allclose(seen[fitted.n_iter_ - 1], mean_loss(fitted, X[300:], codes[300:]), rtol=1e-5)
+    np.testing.assert_allclose(list(fitted.staged_predict_proba(X))[-1], fitted.predict_proba(X), atol=1e-6)
+    prior = np.bincount(codes[:300]) / 300
+    start = np.log(np.cumsum(prior)[:-1] / (1 - np.cumsum(prior)[:-1]))
+    assert (update == "fixed") == np.allclose(fitted.thresholds_, start, atol=1e-6)
+
+
+@BOTH
+def test_leaf_renewal_refuses_what_it_cannot_do(make, data):
+    with pytest.raises(ValueError, match="(reg_alpha|lambda_l1|alpha).*newton"):
+        make(threshold_update="joint", reg_alpha=1.0).fit(*data)
+
+
+@BOTH
 def test_decision_function_is_for_two_classes(make, ordinal_data):
     X, y = ordinal_data(300, 2)
     model = make().fit(X, y)
