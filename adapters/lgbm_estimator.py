@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 import lightgbm
 import numpy as np
 from lightgbm.basic import _ConfigAliases
-from lightgbm.callback import CallbackEnv
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, csr_matrix
 
@@ -18,7 +17,7 @@ from ordinal_objectives.adapters import lgbm
 from ordinal_objectives.adapters.threshold_record import ThresholdRecord
 from ordinal_objectives.estimator import OrdinalClassifier
 from ordinal_objectives.host_parameters import ORDINAL_PARAMETERS, HostParameters, check_n_estimators
-from ordinal_objectives.losses import OrdinalLoss
+from ordinal_objectives.losses import OrdinalLoss, get_loss
 from ordinal_objectives.threads import library_n_threads
 
 # Constructor names that lightgbm.train spells otherwise.
@@ -61,7 +60,7 @@ def _aliases() -> Mapping[str, list[str]]:
 def _dialect() -> dict[str, str]:
     """Map every name that LightGBM knows, and its scikit-learn classes do not use, to the one they use."""
     spelled = {native: own for own, native in _NATIVE.items()}
-    dialect = {"gamma": "min_split_gain"}
+    dialect = {"gamma": "min_split_gain", "callbacks": "callbacks= in fit", "eval_metric": "eval_metric= in fit"}
     for name, aliases in _aliases().items():
         own = spelled.get(name) or _MOVED.get(name) or name
         dialect |= {alias: own for alias in aliases if alias not in (own, "verbose") and name not in _REFUSED}
@@ -79,7 +78,7 @@ class LGBMOrdinalClassifier(HostParameters, OrdinalClassifier):
         The classes, lowest first. None takes the order of numbers or of an ordered categorical; plain
         strings are sorted, with a warning that prints the order.
     loss, link, hessian, threshold_update
-        See :class:`ordinal_objectives.adapters.lgbm.OrdinalObjective`.
+        See :func:`ordinal_objectives.adapters.lgbm.train`.
     decision_rule : {"median", "mode", "mean"}, default="median"
         How :meth:`predict` turns probabilities into a class: "median" suits absolute error, "mode" the
         zero-one error, "mean" squared error.
@@ -248,14 +247,6 @@ importance_type
         """
         with self._all_or_nothing():
             X, codes, weight = self._check_training(X, y, sample_weight)
-            objective = lgbm.OrdinalObjective(
-                self.n_classes_,
-                loss=self.loss,
-                link=self.link,
-                hessian=self.hessian,
-                threshold_update=self.threshold_update,
-                n_threads=self.n_jobs,
-            )
             train_set = lightgbm.Dataset(X, codes, weight=weight, categorical_feature=categorical_feature)
             pairs = _either_spelling(eval_set, eval_X, eval_y)
             valid_sets = [
@@ -264,23 +255,28 @@ importance_type
             ]
             if eval_names is not None and len(eval_names) != len(valid_sets):
                 raise ValueError(f"eval_names must have {len(valid_sets)} entries; got {len(eval_names)}")
-            metric = _metric(objective, eval_metric)
             self.evals_result_: dict[str, Any] = {}
-            watching = [_FirstMetrics(metric), lightgbm.record_evaluation(self.evals_result_)] if valid_sets else []
-            self.booster_ = lightgbm.train(
-                {**self._native_params(), "objective": objective, "metric": "None"},
+            watching = [lightgbm.record_evaluation(self.evals_result_)] if valid_sets else []
+            self.booster_ = lgbm.train(
+                self._native_params(),
                 train_set,
                 check_n_estimators(self.n_estimators),
                 valid_sets=valid_sets or None,
                 valid_names=eval_names,
-                feval=metric if valid_sets else None,
-                callbacks=[objective.callback, *watching, *(callbacks or [])],
+                feval=_metrics(eval_metric),
+                callbacks=[*watching, *(callbacks or [])],
+                n_classes=self.n_classes_,
+                loss=self.loss,
+                link=self.link,
+                hessian=self.hessian,
+                threshold_update=self.threshold_update,
             )
             best = self.booster_.best_iteration
             n_iter = best if best > 0 else self.booster_.current_iteration()
             record = lgbm.threshold_record(self.booster_)
             # Without any split, LightGBM keeps one constant tree that no step on the thresholds followed.
-            self._keep(record.stretched(max(n_iter, record.n_iterations)), objective.loss, n_iter)
+            record = record.stretched(max(n_iter, record.n_iterations))
+            self._keep(record, get_loss(self.loss, self.link), n_iter)
         return self
 
     @property
@@ -340,35 +336,20 @@ def _either_spelling(eval_set: Any, eval_X: Any, eval_y: Any) -> Any:
     return list(zip(eval_X, eval_y, strict=True))
 
 
-def _metric(objective: lgbm.OrdinalObjective, eval_metric: Any) -> Callable[..., Any]:
-    """Return the loss and ``eval_metric`` as LightGBM asks for them."""
+def _metrics(eval_metric: Any) -> list[Callable[..., Any]]:
+    """Return ``eval_metric`` as :func:`ordinal_objectives.adapters.lgbm.train` asks for it."""
     metrics = [] if eval_metric is None else [eval_metric] if callable(eval_metric) else list(eval_metric)
     for metric in metrics:
         if not callable(metric):
             raise TypeError(f"eval_metric must be a callable of (y, proba), or a list of them; got {eval_metric!r}")
 
-    def evaluate(preds: NDArray[Any], data: lightgbm.Dataset) -> list[tuple[str, float, bool]]:
-        # The objective's own metric first: it brings the thresholds up to date.
-        results = [objective.metric(preds, data)]
-        if metrics:
+    def as_feval(metric: Callable[..., Any]) -> Callable[..., Any]:
+        takes_weight = len(inspect.signature(metric).parameters) > 2
+
+        def evaluate(proba: NDArray[np.float64], data: lightgbm.Dataset) -> Any:
             codes = np.asarray(data.get_label()).astype(np.int32)
-            proba = objective.loss.predict_proba(preds, objective.thresholds_)
-            for metric in metrics:
-                takes_weight = len(inspect.signature(metric).parameters) > 2
-                results.append(metric(codes, proba, data.get_weight()) if takes_weight else metric(codes, proba))
-        return results
+            return metric(codes, proba, data.get_weight()) if takes_weight else metric(codes, proba)
 
-    return evaluate
+        return evaluate
 
-
-class _FirstMetrics:
-    """Measures the first round again: LightGBM measures it before a callback can show the objective its booster."""
-
-    order = -999_999  # after the thresholds are learned, before whatever reads the metrics
-
-    def __init__(self, metric: Callable[..., Any]) -> None:
-        self._metric = metric
-
-    def __call__(self, env: CallbackEnv) -> None:
-        if env.iteration == env.begin_iteration:
-            env.evaluation_result_list[:] = env.model.eval_valid(self._metric)
+    return [as_feval(metric) for metric in metrics]

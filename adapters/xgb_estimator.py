@@ -14,7 +14,7 @@ from ordinal_objectives.adapters import xgb
 from ordinal_objectives.adapters.threshold_record import ThresholdRecord
 from ordinal_objectives.estimator import OrdinalClassifier
 from ordinal_objectives.host_parameters import ORDINAL_PARAMETERS, HostParameters, check_n_estimators
-from ordinal_objectives.losses import OrdinalLoss
+from ordinal_objectives.losses import OrdinalLoss, get_loss
 from ordinal_objectives.threads import library_n_threads
 
 
@@ -29,7 +29,7 @@ class XGBOrdinalClassifier(HostParameters, OrdinalClassifier):
         The classes, lowest first. None takes the order of numbers or of an ordered categorical; plain
         strings are sorted, with a warning that prints the order.
     loss, link, hessian, threshold_update
-        See :class:`ordinal_objectives.adapters.xgb.OrdinalObjective`.
+        See :func:`ordinal_objectives.adapters.xgb.train`.
     decision_rule : {"median", "mode", "mean"}, default="median"
         How :meth:`predict` turns probabilities into a class: "median" suits absolute error, "mode" the
         zero-one error, "mean" squared error.
@@ -237,14 +237,6 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         """
         with self._all_or_nothing():
             X, codes, weight = self._check_training(X, y, sample_weight)
-            objective = xgb.OrdinalObjective(
-                self.n_classes_,
-                loss=self.loss,
-                link=self.link,
-                hessian=self.hessian,
-                threshold_update=self.threshold_update,
-                n_threads=self.n_jobs,
-            )
             dtrain = self._matrix(X, codes, weight, feature_weights=self.feature_weights)
             checked = self._check_evaluation(eval_set, sample_weight_eval_set, "sample_weight_eval_set")
             evals = [(self._matrix(*one, like=dtrain), f"validation_{i}") for i, one in enumerate(checked)]
@@ -253,19 +245,24 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
                     f"early_stopping_rounds={self.early_stopping_rounds} needs at least one pair in eval_set; got none"
                 )
             self.evals_result_: dict[str, Any] = {}
-            self.booster_ = xgboost.train(
+            self.booster_ = xgb.train(
                 self._native_params(),
                 dtrain,
                 check_n_estimators(self.n_estimators),
+                n_classes=self.n_classes_,
+                loss=self.loss,
+                link=self.link,
+                hessian=self.hessian,
+                threshold_update=self.threshold_update,
                 evals=evals,
-                obj=objective,
-                custom_metric=self._metric(objective),
+                callbacks=self.callbacks,
+                custom_metric=self._metric(),
                 evals_result=self.evals_result_,
                 early_stopping_rounds=self.early_stopping_rounds,
-                callbacks=[objective.callback, *(self.callbacks or [])],
                 verbose_eval=verbose,
             )
-            self._keep(xgb.threshold_record(self.booster_), objective.loss, xgb.kept_rounds(self.booster_))
+            record, n_iter = xgb.threshold_record(self.booster_), xgb.kept_rounds(self.booster_)
+            self._keep(record, get_loss(self.loss, self.link), n_iter)
         return self
 
     @property
@@ -275,26 +272,21 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
 
     def _native_params(self) -> dict[str, Any]:
         # XGBoost warns of parameters that it does not know or use; 1 shows warnings only.
-        verbosity = 1 if self.verbosity is None else self.verbosity
-        fixed = {"base_score": 0.0, "disable_default_eval_metric": 1, "verbosity": verbosity}
-        return {**super()._native_params(), **fixed}
+        return {**super()._native_params(), "verbosity": 1 if self.verbosity is None else self.verbosity}
 
-    def _metric(self, objective: xgb.OrdinalObjective) -> Callable[..., Any]:
-        """Return the loss and ``eval_metric`` as XGBoost asks for them."""
+    def _metric(self) -> Callable[..., Any] | None:
+        """Return ``eval_metric`` as :func:`ordinal_objectives.adapters.xgb.train` asks for it."""
         if self.eval_metric is None:
-            return objective.metric
+            return None
         metrics = list(self.eval_metric) if isinstance(self.eval_metric, Iterable) else [self.eval_metric]
         for metric in metrics:
             if not callable(metric) or isinstance(self.eval_metric, str):
                 raise TypeError(f"eval_metric must be a callable of (y, proba), or a list of them; got {metric!r}")
 
-        def evaluate(predt: NDArray[Any], dmatrix: xgboost.DMatrix) -> list[tuple[str, float]]:
-            # The objective's own metric first: it brings the thresholds up to date.
-            results = [objective.metric(predt, dmatrix)]
+        def evaluate(proba: NDArray[np.float64], dmatrix: xgboost.DMatrix) -> list[tuple[str, float]]:
             codes, weight = dmatrix.get_label().astype(np.int32), dmatrix.get_weight()
-            proba = objective.loss.predict_proba(predt.astype(np.float64), objective.thresholds_)
             weighted = {"sample_weight": weight} if weight.size else {}
-            return results + [(metric.__name__, float(metric(codes, proba, **weighted))) for metric in metrics]
+            return [(_name(metric), float(metric(codes, proba, **weighted))) for metric in metrics]
 
         return evaluate
 
@@ -322,10 +314,8 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         )
 
     def _prediction_data(self, X: Any) -> xgboost.DMatrix:
-        # A booster goes on with the threads it was trained or loaded with.
-        threads = library_n_threads(self.n_jobs)
-        if threads is not None:
-            self.booster_.set_param({"nthread": threads})
+        if library_n_threads() is not None:  # the booster still asks for the threads it was trained with
+            self.booster_.set_param({"nthread": library_n_threads()})
         return self._matrix(X)
 
     def _score(self, data: xgboost.DMatrix, start: int, stop: int) -> NDArray[np.float64]:
@@ -337,7 +327,8 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         self.booster_.save_model(path)
 
     def _read(self, path: str | PathLike[str]) -> tuple[ThresholdRecord, int, int]:
-        self.booster_ = xgboost.Booster(model_file=path)
+        threads = library_n_threads(self.n_jobs)
+        self.booster_ = xgboost.Booster({} if threads is None else {"nthread": threads}, model_file=path)
         record = xgb.threshold_record(self.booster_)
         return record, xgb.kept_rounds(self.booster_), self.booster_.num_features()
 
@@ -349,3 +340,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         values = np.array([scores.get(name, 0.0) for name in names], dtype=np.float32)
         total = values.sum()
         return values / total if total else values
+
+
+def _name(metric: Callable[..., float]) -> str:
+    return getattr(metric, "__name__", type(metric).__name__)

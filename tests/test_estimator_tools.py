@@ -1,0 +1,335 @@
+"""The classifiers inside scikit-learn's tools, in other processes, and as model files."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import pickle
+import subprocess
+import sys
+
+import joblib
+import lightgbm
+import numpy as np
+import pandas as pd
+import pytest
+import xgboost
+from sklearn import config_context
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.ensemble import BaggingClassifier, StackingClassifier, VotingClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_validate
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from ordinal_objectives import LGBMOrdinalClassifier, XGBOrdinalClassifier
+from ordinal_objectives.adapters import lgbm as olgbm
+from ordinal_objectives.adapters import xgb as oxgb
+from ordinal_objectives.plotting import ScoreDistributionDisplay
+from ordinal_objectives.threads import library_n_threads
+
+
+def make_xgb(**params):
+    return XGBOrdinalClassifier(**{"n_estimators": 15, "max_depth": 3, "learning_rate": 0.3, "n_jobs": 1, **params})
+
+
+def make_lgb(**params):
+    small = {"n_estimators": 15, "num_leaves": 6, "learning_rate": 0.3, "min_child_samples": 5, "n_jobs": 1}
+    return LGBMOrdinalClassifier(**{**small, **params})
+
+
+BOTH = pytest.mark.parametrize("make", [make_xgb, make_lgb], ids=["xgboost", "lightgbm"])
+
+
+@pytest.fixture
+def data(ordinal_data):
+    return ordinal_data(400, 4)
+
+
+# scikit-learn's tools
+
+
+@BOTH
+def test_grid_search_in_two_processes(make, data):
+    X, y = data
+    grid = {"learning_rate": [0.05, 0.3], "link": ["logit", "probit"], "decision_rule": ["median", "mode"]}
+    search = GridSearchCV(make(), grid, cv=3, n_jobs=2, scoring="neg_mean_absolute_error").fit(X, y)
+    assert search.best_params_["learning_rate"] == 0.3
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    alone = GridSearchCV(make(), grid, cv=3, scoring="neg_mean_absolute_error").fit(X, y)
+    np.testing.assert_array_equal(search.cv_results_["mean_test_score"], alone.cv_results_["mean_test_score"])
+
+
+@BOTH
+def test_cross_val_predict_in_two_processes(make, data):
+    X, y = data
+    folds = [(np.flatnonzero(np.arange(400) % 2 == k), np.flatnonzero(np.arange(400) % 2 != k)) for k in (0, 1)]
+    proba = cross_val_predict(make(), X, y, cv=folds, n_jobs=2, method="predict_proba")
+    for train, test in folds:
+        np.testing.assert_array_equal(proba[test], make().fit(X[train], y[train]).predict_proba(X[test]))
+
+
+@BOTH
+def test_cross_val_predict_with_a_fold_that_lacks_a_class(make, data):
+    X, y = data
+    y = np.where((y == 3) & (np.arange(400) < 200), 2, y)
+    folds = [(np.arange(200), np.arange(200, 400)), (np.arange(200, 400), np.arange(200))]
+    proba = cross_val_predict(make(classes=range(4)), X, y, cv=folds, method="predict_proba")
+    assert proba.shape == (400, 4)
+    np.testing.assert_allclose(proba.sum(axis=1), 1)
+    assert proba[200:, 3].mean() < 0.05 < proba[:200, 3].mean()
+
+
+@BOTH
+def test_declared_strings_never_pass_for_alphabetical_codes(make, data):
+    """Tools that encode labels alphabetically lose the order; declared classes make that an error."""
+    X, y = data
+    names = np.array(["low", "medium", "high", "top"])
+    model = make(classes=names)
+    assert cross_val_predict(model, X, names[y], cv=2).shape == (400,)
+    with pytest.raises(ValueError, match=r"outside the classes \['low', 'medium', 'high', 'top'\]"):
+        VotingClassifier([("m", model)]).fit(X, names[y])
+    with pytest.raises(ValueError, match="outside the classes"):
+        cross_val_predict(model, X, names[y], cv=2, method="predict_proba")
+
+
+@BOTH
+def test_calibration_keeps_accuracy(make, ordinal_data):
+    X, y = ordinal_data(1200, 4)
+    X, y, X_test, y_test = X[:800], y[:800], X[800:], y[800:]
+    plain = make(decision_rule="mode").fit(X, y)
+    for method in ("sigmoid", "isotonic"):
+        calibrated = CalibratedClassifierCV(make(), method=method, cv=3).fit(X, y)
+        assert calibrated.score(X_test, y_test) > plain.score(X_test, y_test) - 0.04
+
+
+@BOTH
+def test_ensembles(make, data):
+    X, y = data
+    bag = BaggingClassifier(make(classes=range(4)), n_estimators=4, max_samples=0.5, random_state=0).fit(X, y)
+    assert bag.predict_proba(X).shape == (400, 4)
+    assert bag.score(X, y) > 0.5
+    vote = VotingClassifier([("a", make()), ("b", make(link="probit"))], voting="soft").fit(X, y)
+    expected = (make().fit(X, y).predict_proba(X) + make(link="probit").fit(X, y).predict_proba(X)) / 2
+    np.testing.assert_allclose(vote.predict_proba(X), expected)
+    stack = StackingClassifier([("a", make())], LogisticRegression(max_iter=500), cv=3, n_jobs=2).fit(X, y)
+    assert stack.transform(X).shape == (400, 4)
+    assert stack.score(X, y) > 0.5
+
+
+@BOTH
+def test_metadata_routing(make, data):
+    X, y = data
+    weight = np.where(y >= 2, 4.0, 1.0)
+    with config_context(enable_metadata_routing=True):
+        scaler = StandardScaler().set_fit_request(sample_weight=False)
+        pipe = make_pipeline(scaler, make().set_fit_request(sample_weight=True))
+        routed = pipe.fit(X, y, sample_weight=weight).predict_proba(X)
+        results = cross_validate(
+            make().set_fit_request(sample_weight=True).set_score_request(sample_weight=True),
+            X, y, params={"sample_weight": weight}, return_estimator=True, cv=2,
+        )  # fmt: skip
+    scaled = StandardScaler().fit(X).transform(X)
+    np.testing.assert_array_equal(routed, make().fit(scaled, y, sample_weight=weight).predict_proba(scaled))
+    unweighted = cross_validate(make(), X, y, cv=2, return_estimator=True)
+    for with_weight, without in zip(results["estimator"], unweighted["estimator"], strict=True):
+        assert (with_weight.predict_proba(X)[:, 2:].sum(1) > without.predict_proba(X)[:, 2:].sum(1)).mean() > 0.8
+
+
+@BOTH
+def test_set_output_feeds_named_columns(make, data):
+    X, y = data
+    frame = pd.DataFrame(X, columns=["age", "size", "dose", "noise"])
+    pipe = make_pipeline(StandardScaler(), make()).set_output(transform="pandas").fit(frame, y)
+    assert pipe[-1].feature_names_in_.tolist() == list(frame.columns)
+    assert pipe.predict(frame).shape == (400,)
+
+
+@BOTH
+def test_joblib_dump_and_threads(make, data, tmp_path):
+    X, y = data
+    model = make().fit(X, y)
+    joblib.dump(model, tmp_path / "model.joblib")
+    np.testing.assert_array_equal(joblib.load(tmp_path / "model.joblib").predict_proba(X), model.predict_proba(X))
+    fits = joblib.Parallel(n_jobs=2, prefer="threads")(joblib.delayed(make().fit)(X, y) for _ in range(3))
+    for fitted in fits:
+        np.testing.assert_array_equal(fitted.predict_proba(X), model.predict_proba(X))
+
+
+def test_display_from_estimator(data):
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    X, y = data
+    names = np.array(["low", "medium", "high", "top"])
+    model = make_xgb(classes=names).fit(X, names[y])
+    display = ScoreDistributionDisplay.from_estimator(model, X, names[y])
+    np.testing.assert_array_equal(display.y, y)
+    assert [label.get_text() for label in display.ax_.get_yticklabels()] == names.tolist()
+    mpl.pyplot.close("all")
+
+
+# Processes
+
+FORKED = """
+import os, sys, warnings
+import numpy as np
+import ordinal_objectives
+# Python 3.12 and newer warn of every fork of a process with threads: here that is the point.
+warnings.filterwarnings("ignore", category=DeprecationWarning)
+rng = np.random.default_rng(0)
+X = rng.normal(size=(2000, 4))
+y = np.digitize(X[:, 0] + rng.normal(size=2000), [-1.0, 0.0, 1.0])
+kind = getattr(ordinal_objectives, sys.argv[1])
+parent = kind(n_estimators=5, n_jobs=2).fit(X, y)
+child = os.fork()
+if child == 0:
+    # The parent's model is used as well: its booster remembers two threads.
+    same = np.allclose(kind(n_estimators=5, n_jobs=2).fit(X, y).predict_proba(X), parent.predict_proba(X), atol=1e-5)
+    kind(n_estimators=5).fit(X, y)
+    os._exit(0 if same else 1)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+assert parent.fit(X, y).predict(X).shape == (2000,)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.parametrize("kind", ["XGBOrdinalClassifier", "LGBMOrdinalClassifier"])
+def test_fit_after_fork_does_not_hang(kind, tmp_path):
+    subprocess.run([sys.executable, "-c", FORKED, kind], check=True, timeout=60, cwd=tmp_path)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_forked_process_asks_for_one_thread():
+    assert library_n_threads(2) == 2
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        assert pool.apply(library_n_threads, (2,)) == 1
+
+
+# Model files
+
+
+FORMATS = pytest.mark.parametrize(
+    ("make", "name"), [(make_xgb, "model.json"), (make_xgb, "model.ubj"), (make_lgb, "model.txt")]
+)
+
+
+@FORMATS
+@pytest.mark.parametrize("update", ["newton", "joint"])
+def test_model_file_round_trip(make, name, update, data, tmp_path):
+    X, y = data
+    grades = np.array(["low", "medium", "high", "top"])
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    cost = np.abs(np.subtract.outer(np.arange(4), np.arange(4))) ** 1.5
+    model = make(classes=grades, link="probit", threshold_update=update, cost_matrix=cost).fit(frame, grades[y])
+    model.save_model(tmp_path / name)
+    again = make().load_model(tmp_path / name)
+    np.testing.assert_array_equal(again.predict_proba(frame), model.predict_proba(frame))
+    np.testing.assert_array_equal(again.predict(frame), model.predict(frame))
+    assert again.classes_.tolist() == grades.tolist()
+    assert again.feature_names_in_.tolist() == list("abcd")
+    assert (again.n_features_in_, again.n_iter_, again.link) == (4, model.n_iter_, "probit")
+    assert again.threshold_update == update
+    assert again.diagnostics_ == model.diagnostics_
+    np.testing.assert_array_equal(again.thresholds_, model.thresholds_)
+    np.testing.assert_array_equal(again.fit(frame, grades[y]).predict(frame), model.predict(frame))
+
+
+@FORMATS
+@pytest.mark.parametrize("labels", [[0, 1, 2, 3], [-1.5, 0.0, 2.5, 10.0], [True, False]], ids=["int", "float", "bool"])
+def test_model_file_keeps_the_type_of_labels(make, name, labels, ordinal_data, tmp_path):
+    X, y = ordinal_data(200, len(labels))
+    labels = np.array(labels)
+    model = make(classes=labels, decision_rule="mean").fit(X, labels[y])
+    model.save_model(tmp_path / name)
+    again = make().load_model(tmp_path / name)
+    assert again.classes_.dtype == labels.dtype
+    assert again.decision_rule == "mean"
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    assert not hasattr(again, "feature_names_in_")
+
+
+def test_files_are_the_hosts_own(data, tmp_path):
+    X, y = data
+    model = make_xgb().fit(X, y)
+    model.save_model(tmp_path / "model.json")
+    booster = xgboost.Booster(model_file=tmp_path / "model.json")
+    np.testing.assert_array_equal(oxgb.predict_proba(booster, xgboost.DMatrix(X)), model.predict_proba(X))
+    model = make_lgb().fit(X, y)
+    model.save_model(tmp_path / "model.txt")
+    np.testing.assert_array_equal(
+        olgbm.predict_proba(olgbm.load_model(tmp_path / "model.txt"), X), model.predict_proba(X)
+    )
+    raw = lightgbm.Booster(model_file=tmp_path / "model.txt").predict(X, raw_score=True)
+    np.testing.assert_array_equal(raw, model.predict_raw(X))
+
+
+@FORMATS
+def test_file_of_an_early_stopped_model(make, name, ordinal_data, tmp_path):
+    X, y = ordinal_data(600, 4)
+    X, y, held_out = X[:300], y[:300], [(X[300:], y[300:])]
+    if make is make_xgb:
+        model = make(n_estimators=200, early_stopping_rounds=3).fit(X, y, eval_set=held_out)
+    else:
+        stop = lightgbm.early_stopping(3, verbose=False)
+        model = make(n_estimators=200).fit(X, y, eval_set=held_out, callbacks=[stop])
+    assert model.n_iter_ < 200
+    model.save_model(tmp_path / name)
+    again = make().load_model(tmp_path / name)
+    assert again.n_iter_ == model.n_iter_
+    np.testing.assert_allclose(again.predict_proba(X), model.predict_proba(X), rtol=1e-6)
+
+
+def test_model_trained_without_the_classifier_is_loaded(data, tmp_path):
+    X, y = data
+    objective = oxgb.OrdinalObjective(4)
+    params = {"base_score": 0.0, "disable_default_eval_metric": 1, "max_depth": 2}
+    dtrain = xgboost.DMatrix(X, y)
+    booster = xgboost.train(params, dtrain, 5, obj=objective, callbacks=[objective.callback])
+    booster.save_model(tmp_path / "bare.json")
+    model = XGBOrdinalClassifier().load_model(tmp_path / "bare.json")
+    assert model.classes_.tolist() == [0, 1, 2, 3]
+    np.testing.assert_array_equal(model.predict_proba(X), objective.predict_proba(booster, dtrain))
+    named = XGBOrdinalClassifier(classes=list("abcd")).load_model(tmp_path / "bare.json")
+    assert set(named.predict(X)) <= set("abcd")
+    with pytest.raises(ValueError, match="classes must hold the model's 4 labels; got 3"):
+        XGBOrdinalClassifier(classes=list("abc")).load_model(tmp_path / "bare.json")
+
+
+@BOTH
+def test_failed_load_leaves_the_model_as_it_was(make, data, tmp_path):
+    X, y = data
+    model = make().fit(X, y)
+    before = model.predict_proba(X)
+    plain = tmp_path / "plain.json"
+    if make is make_xgb:
+        xgboost.train({}, xgboost.DMatrix(X, y), 2).save_model(plain)
+    else:
+        lightgbm.train({"verbosity": -1}, lightgbm.Dataset(X, y), 2).save_model(plain)
+    with pytest.raises(ValueError, match="no ordinal thresholds"):
+        model.load_model(plain)
+    np.testing.assert_array_equal(model.predict_proba(X), before)
+
+
+def test_record_of_a_classifier_is_an_optional_part_of_the_format(data, tmp_path):
+    X, y = data
+    model = make_xgb().fit(X, y)
+    model.save_model(tmp_path / "model.json")
+    stored = json.loads(xgboost.Booster(model_file=tmp_path / "model.json").attr("ordinal_objectives"))
+    assert stored["version"] == 1
+    assert stored.pop("classifier")["classes"] == [0, 1, 2, 3]
+    assert oxgb.ThresholdRecord.from_json(json.dumps(stored)).classifier is None
+    with pytest.raises(ValueError, match="damaged: classifier must be a JSON object; got 3"):
+        oxgb.ThresholdRecord.from_json(json.dumps({**stored, "classifier": 3}))
+
+
+@BOTH
+def test_labels_that_no_file_can_hold(make, ordinal_data, tmp_path):
+    X, y = ordinal_data(200, 2)
+    model = make(classes=[b"no", b"yes"]).fit(X, np.array([b"no", b"yes"])[y])
+    with pytest.raises(TypeError, match="only strings and numbers can be saved as class labels; got b'no'"):
+        model.save_model(tmp_path / "model.txt")
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
