@@ -42,6 +42,7 @@ _REFUSED = {
     "metric": "built-in metrics do not know the thresholds; pass feval, which gets probabilities",
 }
 _ALIASES = {
+    "boosting": ("boosting_type", "boost"),
     "objective": ("objective_type", "app", "application", "loss"),
     "num_class": ("num_classes",),
     "metric": ("metrics", "metric_types"),
@@ -337,6 +338,12 @@ def train(
     (300, 4)
     """
     refuse_parameters(params, {alias: _REFUSED[name] for name in _REFUSED for alias in (name, *_ALIASES[name])})
+    for name in ("boosting", *_ALIASES["boosting"]):
+        if params.get(name) in ("rf", "random_forest"):
+            raise ValueError(
+                f"params[{name!r}] = {params[name]!r} is not allowed beside an ordinal objective: LightGBM grows "
+                f"random forests with built-in objectives alone"
+            )
     threads = ("num_threads", *_ALIASES["num_threads"])
     if init_model is not None:
         init_model = init_model if isinstance(init_model, lightgbm.Booster) else load_model(init_model)

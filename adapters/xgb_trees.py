@@ -41,6 +41,8 @@ def _refuse_for_trees(settings: dict[str, Any], threshold_update: str) -> None:
         "monotone_constraints": "renewed leaves can break them",
         "num_parallel_tree": "the leaves of parallel trees overlap",
         "process_type": "the trees exist already",
+        "rate_drop": "dropped trees change the score behind the newest one",
+        "one_drop": "dropped trees change the score behind the newest one",
         "booster": "a round must add one plain tree and leave the others alone",
     }
     found: dict[str, Any] = {}
@@ -51,6 +53,9 @@ def _refuse_for_trees(settings: dict[str, Any], threshold_update: str) -> None:
         found |= {name: float(tree[name]) for name in ("reg_alpha", "max_delta_step") if float(tree[name])}
         if any(sign in tree["monotone_constraints"] for sign in "123456789"):
             found["monotone_constraints"] = tree["monotone_constraints"]
+        # Newer versions of XGBoost call dart a gbtree that drops trees.
+        dart = settings.get("dart_train_param", {})
+        found |= {name: float(dart[name]) for name in ("rate_drop", "one_drop") if float(dart.get(name, 0))}
         n_parallel = int(settings["gbtree_model_param"]["num_parallel_tree"])
         found |= {"num_parallel_tree": n_parallel} if n_parallel > 1 else {}
         found |= {"process_type": forest["process_type"]} if forest["process_type"] != "default" else {}

@@ -206,7 +206,8 @@ class RowStatistics:
             raise ValueError(f"leaves must be in 0..{n_leaves - 1}; got {leaves.min()}..{leaves.max()}")
         raw, theta, majorized = self._latest
         sums = np.empty((n_leaves, self.n_classes + 1))
-        _core.leaf_sums(
+        kernel: Any = _core.leaf_sums
+        kernel(
             raw,
             self.y,
             theta,

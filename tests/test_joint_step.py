@@ -146,7 +146,14 @@ def test_the_model_predicts_its_own_score(ordinal_data, n_rows):
     Xv, yv = ordinal_data(300, seed=5)
     seen: dict = {}
     dtrain, dvalid = xgboost.DMatrix(X, y), xgboost.DMatrix(Xv, yv)
-    booster = oxgb.train({"max_depth": 6}, dtrain, 60, evals=[(dvalid, "v"), (dtrain, "t")], evals_result=seen)
+    booster = oxgb.train(
+        {"max_depth": 6, "nthread": 1},
+        dtrain,
+        60,
+        evals=[(dvalid, "v"), (dtrain, "t")],
+        evals_result=seen,
+        verbose_eval=False,
+    )
     loss = get_loss("all_threshold")
     thresholds = oxgb.threshold_record(booster).at(60)
     for name, rows, labels in (("v", dvalid, yv), ("t", dtrain, y)):
@@ -157,7 +164,7 @@ def test_the_model_predicts_its_own_score(ordinal_data, n_rows):
 
     train_set = lightgbm.Dataset(X, y)
     booster = olgbm.train(
-        {"verbosity": -1},
+        {"verbosity": -1, "num_threads": 1},
         train_set,
         60,
         valid_sets=[lightgbm.Dataset(Xv, yv, reference=train_set), train_set],
@@ -198,7 +205,7 @@ def test_leaves_of_one_value(free_raw_data):
     replayed = get_loss("all_threshold").value(booster.predict(X, raw_score=True), y, record.at(10)).mean()
     assert replayed == pytest.approx(record.training_loss[-1], rel=1e-6)
 
-    booster = oxgb.train({"max_depth": 4, "eta": 0.5}, xgboost.DMatrix(X, y), 10)
+    booster = oxgb.train({"max_depth": 4, "eta": 0.5, "nthread": 1}, xgboost.DMatrix(X, y), 10)
     record = oxgb.threshold_record(booster)
     score = booster.predict(xgboost.DMatrix(X), output_margin=True).astype(float)
     replayed = get_loss("all_threshold").value(score, y, record.at(10)).mean()

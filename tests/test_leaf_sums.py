@@ -98,3 +98,25 @@ def test_bad_leaves_are_refused():
     for wrong in (-1, 2):
         with pytest.raises(ValueError, match=r"leaves must be in 0\.\.1"):
             rows.leaf_sums(np.array([0, 1, wrong], np.int32), 2)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n_leaves", [1, 2, 3, 64, 1000])
+def test_rows_find_the_nearest_leaf_value(dtype, n_leaves):
+    rng = np.random.default_rng(n_leaves)
+    values = rng.standard_cauchy(n_leaves)  # most of them close together, some far out
+    order = np.argsort(values).astype(np.int32)
+    before = rng.normal(size=20_000).astype(dtype)
+    after = (before + values[rng.integers(0, n_leaves, before.size)]).astype(dtype)
+    after[:3] += np.array([1e6, -1e6, 0.0], dtype)
+    step = after.astype(float) - before.astype(float)
+    leaves = np.empty(before.size, np.int32)
+    for n_threads in (1, 3):
+        error, largest = _core.match_leaves(before, after, values[order], order, leaves, n_threads)
+        distance = np.abs(step - values[leaves])
+        best = np.min(np.abs(step[:, None] - values), axis=1)
+        np.testing.assert_allclose(distance, best, rtol=1e-9, atol=1e-12)
+        assert error == distance.max()
+        assert largest == np.abs(after).max()
+    after[5] = np.nan
+    assert np.isnan(_core.match_leaves(before, after, values[order], order, leaves, 1)[0])

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "leaf_sums.hpp"
 #include "parallel.hpp"
@@ -8,22 +9,54 @@ namespace ordinal {
 namespace {
 
 constexpr std::int64_t kChunk = 8192;
+constexpr std::int64_t kLeast = 16;  // chunks worth a thread
 
-// How many of n ascending numbers are below x. No branch depends on x, so rows overlap in the processor.
-inline int count_below(const double* numbers, int n, double x) {
-    const double* first = numbers;
-    while (n > 0) {
-        const int half = (n + 1) / 2;
-        first += first[half - 1] < x ? half : 0;
-        n -= half;
+// Finds the nearest of some ascending values: by a table of equal cells, each knowing the value nearest to
+// its middle, and by bisection where that value may not be the nearest after all.
+class Nearest {
+  public:
+    Nearest(const double* values, int n)
+        : values_(values),
+          cells_(64 * static_cast<std::size_t>(n)),
+          middles_(),
+          reach_(static_cast<std::size_t>(n)) {
+        for (int j = 0; j + 1 < n; ++j) middles_.push_back(0.5 * (values[j] + values[j + 1]));
+        for (std::size_t j = 0; j < reach_.size(); ++j) {
+            const double below = j > 0 ? values[j] - values[j - 1] : 1e300;
+            const double above = j + 1 < reach_.size() ? values[j + 1] - values[j] : 1e300;
+            reach_[j] = 0.5 * std::min(below, above);
+        }
+        const double width = (values[n - 1] - values[0]) / static_cast<double>(cells_.size() - 1);
+        per_width_ = width > 0.0 ? 1.0 / width : 0.0;
+        for (std::size_t cell = 0; cell < cells_.size(); ++cell)
+            cells_[cell] = bisect(values[0] + static_cast<double>(cell) * width);
     }
-    return static_cast<int>(first - numbers);
-}
+
+    int operator()(double x) const {
+        const double cell = (x - values_[0]) * per_width_ + 0.5;
+        const double last = static_cast<double>(cells_.size() - 1);
+        const int j = cells_[cell > 0.0 ? static_cast<std::size_t>(cell < last ? cell : last) : 0];
+        return std::abs(x - values_[j]) <= reach_[static_cast<std::size_t>(j)] ? j : bisect(x);
+    }
+
+  private:
+    int bisect(double x) const {
+        return static_cast<int>(std::lower_bound(middles_.begin(), middles_.end(), x) - middles_.begin());
+    }
+
+    const double* values_;
+    std::vector<int> cells_;
+    std::vector<double> middles_, reach_;
+    double per_width_;
+};
+
+// The larger one, and NaN if either is.
+inline double worse(double a, double b) { return a >= b || a != a ? a : b; }
 
 template <class Body>
 void over_chunks(std::int64_t n_rows, int n_threads, const Body& body) {
     parallel_blocks((n_rows + kChunk - 1) / kChunk, n_threads,
-                    [&](std::int64_t c) { body(c, c * kChunk, std::min(n_rows, (c + 1) * kChunk)); });
+                    [&](std::int64_t c) { body(c, c * kChunk, std::min(n_rows, (c + 1) * kChunk)); }, kLeast);
 }
 
 }  // namespace
@@ -32,25 +65,23 @@ template <class Real>
 LeafMatch match_leaves(const Real* before, const Real* after, std::int64_t n_rows,
                        const double* sorted_values, const std::int32_t* order, int n_leaves,
                        std::int32_t* leaves, int n_threads) {
-    std::vector<double> middles(static_cast<std::size_t>(n_leaves) - 1);
-    for (std::size_t j = 0; j < middles.size(); ++j)
-        middles[j] = 0.5 * (sorted_values[j] + sorted_values[j + 1]);
+    const Nearest nearest(sorted_values, n_leaves);
     std::vector<LeafMatch> matches(static_cast<std::size_t>((n_rows + kChunk - 1) / kChunk));
     over_chunks(n_rows, n_threads, [&](std::int64_t c, std::int64_t begin, std::int64_t end) {
         LeafMatch match;
         for (std::int64_t i = begin; i < end; ++i) {
             const double now = static_cast<double>(after[i]);
             const double step = now - static_cast<double>(before[i]);
-            const int j = count_below(middles.data(), n_leaves - 1, step);
+            const int j = nearest(step);
             leaves[i] = order[j];
-            match.worst_error = std::max(match.worst_error, std::abs(step - sorted_values[j]));
+            match.worst_error = worse(match.worst_error, std::abs(step - sorted_values[j]));
             match.largest_score = std::max(match.largest_score, std::abs(now));
         }
         matches[static_cast<std::size_t>(c)] = match;
     });
     LeafMatch worst;
     for (const LeafMatch& match : matches) {
-        worst.worst_error = std::max(worst.worst_error, match.worst_error);
+        worst.worst_error = worse(worst.worst_error, match.worst_error);
         worst.largest_score = std::max(worst.largest_score, match.largest_score);
     }
     return worst;

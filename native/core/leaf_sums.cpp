@@ -10,10 +10,13 @@
 namespace ordinal {
 namespace {
 
+constexpr std::int64_t kLeast = 8;  // chunks of the lanes worth a thread
+
 // Runs fill(begin, n, sums) over chunks of rows, each with its own sums, and adds these up in order. The
 // sums of all chunks together stay smaller than the rows, and their number does not depend on n_threads.
 template <class Fill>
-LeafSums sum_leaf_chunks(std::int64_t n_rows, int n_leaves, int width, int n_threads, const Fill& fill) {
+LeafSums sum_leaf_chunks(std::int64_t n_rows, int n_leaves, int width, int n_threads, const Fill& fill,
+                         std::int64_t least = 1) {
     const std::int64_t most = std::clamp<std::int64_t>(n_rows / (8 * std::int64_t{n_leaves}), 1, 64);
     const std::int64_t blocks = (n_rows + kLaneBlock - 1) / kLaneBlock;
     const std::int64_t chunk = std::max<std::int64_t>(16, (blocks + most - 1) / most) * kLaneBlock;
@@ -22,10 +25,13 @@ LeafSums sum_leaf_chunks(std::int64_t n_rows, int n_leaves, int width, int n_thr
     // A cache line apart: threads write to neighbouring chunks at the same time.
     const std::size_t stride = size + 8;
     std::vector<double> chunks(static_cast<std::size_t>(n_chunks) * stride, 0.0);
-    parallel_blocks(n_chunks, n_threads, [&](std::int64_t c) {
-        fill(c * chunk, std::min(chunk, n_rows - c * chunk),
-             chunks.data() + static_cast<std::size_t>(c) * stride);
-    });
+    parallel_blocks(
+        n_chunks, n_threads,
+        [&](std::int64_t c) {
+            fill(c * chunk, std::min(chunk, n_rows - c * chunk),
+                 chunks.data() + static_cast<std::size_t>(c) * stride);
+        },
+        least);
     LeafSums total(chunks.begin(), chunks.begin() + static_cast<std::ptrdiff_t>(size));
     for (std::size_t c = 1; c < static_cast<std::size_t>(n_chunks); ++c)
         for (std::size_t j = 0; j < size; ++j) total[j] += chunks[c * stride + j];
@@ -38,12 +44,14 @@ LeafSums logit_leaf_sums(const LogitRound& round, const std::int32_t* leaves, in
                          std::int64_t n_rows, int n_threads) {
     const LogitTables tables(round);
     const LeafBlock block = active_instruction_set().leaf_block;
-    return sum_leaf_chunks(n_rows, n_leaves, round.n_thresholds + 2, n_threads,
-                           [&](std::int64_t begin, std::int64_t n, double* sums) {
-                               for (std::int64_t at = 0; at < n; at += kLaneBlock)
-                                   block(round, tables.constants, leaves, begin + at,
-                                         static_cast<int>(std::min<std::int64_t>(kLaneBlock, n - at)), sums);
-                           });
+    return sum_leaf_chunks(
+        n_rows, n_leaves, round.n_thresholds + 2, n_threads,
+        [&](std::int64_t begin, std::int64_t n, double* sums) {
+            for (std::int64_t at = 0; at < n; at += kLaneBlock)
+                block(round, tables.constants, leaves, begin + at,
+                      static_cast<int>(std::min<std::int64_t>(kLaneBlock, n - at)), sums);
+        },
+        kLeast);
 }
 
 LeafSums link_leaf_sums(const LinkRound& round, const std::int32_t* leaves, int n_leaves, std::int64_t n_rows,

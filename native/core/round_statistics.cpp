@@ -13,6 +13,7 @@ namespace {
 
 // Rows whose sums are kept apart until the end: a multiple of kLaneBlock, large enough to share out.
 constexpr std::int64_t kChunk = 16 * kLaneBlock;
+constexpr std::int64_t kLeast = 16;  // chunks worth a thread
 
 // Cumulative link with logit = immediate threshold - log(1 - exp(-(theta_y - theta_{y-1}))): the last term
 // depends on the weight of each inner class alone.
@@ -43,11 +44,13 @@ RoundSums logit_statistics(const LogitRound& round, std::int64_t n_rows, int n_t
     const LogitTables tables(round);
     const LogitBlock block = active_instruction_set().logit_block;
     RoundSums total = sum_chunks(
-        n_rows, kChunk, width, n_threads, [&](std::int64_t begin, std::int64_t n, BlockSums& sums) {
+        n_rows, kChunk, width, n_threads,
+        [&](std::int64_t begin, std::int64_t n, BlockSums& sums) {
             for (std::int64_t at = 0; at < n; at += kLaneBlock)
                 block(round, tables.constants, begin + at,
                       static_cast<int>(std::min<std::int64_t>(kLaneBlock, n - at)), sums);
-        });
+        },
+        kLeast);
     if (round.loss == Loss::cumulative_link) add_gap_terms(round, n_rows, total);
     return total;
 }

@@ -1,0 +1,177 @@
+"""Cost of a whole round with learned thresholds, against the built-in binary round, with one evaluation set.
+
+    python benchmarks/adapters.py [--rows 200000 1000000] [--classes 5 10] [--threads 1 2] [--rounds 16] [--repeats 3]
+    python benchmarks/adapters.py --long 500
+
+The variants alternate; each number is the median over rounds and repeats. A case that is in the results
+already is not measured again. ``--long`` compares the last rounds of one long training with its 50th.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+from collections.abc import Callable
+from statistics import median
+from typing import Any
+
+import lightgbm
+import numpy as np
+import xgboost
+from kernel import Clock, interleave, make_data
+
+import report
+from ordinal_objectives.adapters import lgbm as olgbm
+from ordinal_objectives.adapters import xgb as oxgb
+
+UPDATES = ("newton", "schur", "joint")
+
+
+def xgboost_variants(X: np.ndarray, y: np.ndarray, n_classes: int, threads: int, n_rounds: int) -> dict[str, Any]:
+    n_valid = len(y) // 6
+    params = {"max_depth": 6, "tree_method": "hist", "nthread": threads}
+
+    def matrices(labels: np.ndarray) -> tuple[xgboost.DMatrix, xgboost.DMatrix]:
+        return xgboost.DMatrix(X[n_valid:], labels[n_valid:]), xgboost.DMatrix(X[:n_valid], labels[:n_valid])
+
+    ordinal, binary = matrices(y), matrices(y > (n_classes - 1) / 2)
+
+    def built_in() -> list[float]:
+        clock = Clock()
+        xgboost.train(
+            {**params, "objective": "binary:logistic"},
+            binary[0],
+            n_rounds,
+            evals=[(binary[1], "valid")],
+            callbacks=[clock],
+            verbose_eval=False,
+        )
+        return clock.rounds()
+
+    def ours(update: str) -> Callable[[], list[float]]:
+        def run() -> list[float]:
+            clock = Clock()
+            oxgb.train(
+                params,
+                ordinal[0],
+                n_rounds,
+                n_classes=n_classes,
+                threshold_update=update,
+                evals=[(ordinal[1], "valid")],
+                callbacks=[clock],
+                verbose_eval=False,
+            )
+            return clock.rounds()
+
+        return run
+
+    return {"built-in": built_in, **{update: ours(update) for update in UPDATES}}
+
+
+def lightgbm_variants(X: np.ndarray, y: np.ndarray, n_classes: int, threads: int, n_rounds: int) -> dict[str, Any]:
+    n_valid = len(y) // 6
+    params = {"num_leaves": 31, "num_threads": threads, "verbosity": -1, "force_col_wise": True}
+
+    def matrices(labels: np.ndarray) -> tuple[lightgbm.Dataset, lightgbm.Dataset]:
+        train = lightgbm.Dataset(X[n_valid:], labels[n_valid:], params=params).construct()
+        return train, lightgbm.Dataset(X[:n_valid], labels[:n_valid], reference=train).construct()
+
+    ordinal, binary = matrices(y), matrices(y > (n_classes - 1) / 2)
+
+    def built_in() -> list[float]:
+        clock = Clock()
+        lightgbm.train(
+            {**params, "objective": "binary", "metric": "binary_logloss"},
+            binary[0],
+            n_rounds,
+            valid_sets=[binary[1]],
+            callbacks=[clock],
+        )
+        return clock.rounds()
+
+    def ours(update: str) -> Callable[[], list[float]]:
+        def run() -> list[float]:
+            clock = Clock()
+            olgbm.train(
+                params,
+                ordinal[0],
+                n_rounds,
+                valid_sets=[ordinal[1]],
+                n_classes=n_classes,
+                threshold_update=update,
+                callbacks=[clock],
+            )
+            return clock.rounds()
+
+        return run
+
+    return {"built-in": built_in, **{update: ours(update) for update in UPDATES}}
+
+
+VARIANTS = {"XGBoost": xgboost_variants, "LightGBM": lightgbm_variants}
+
+
+def known(name: str) -> list[dict[str, Any]]:
+    path = report.RESULTS / f"{name}.json"
+    return json.loads(path.read_text(encoding="utf-8"))["rows"] if path.exists() else []
+
+
+def round_times(options: argparse.Namespace) -> None:
+    table = known("adapters")
+    for n_rows, n_classes, threads in itertools.product(options.rows, options.classes, options.threads):
+        for framework, variants in VARIANTS.items():
+            case = {"framework": framework, "n": n_rows, "K": n_classes, "threads": threads}
+            if any(case.items() <= row.items() for row in table):
+                continue
+            X, y = make_data(n_rows * 6 // 5, options.features, n_classes)
+            ms = interleave(variants(X, y, n_classes, threads, options.rounds), options.repeats)
+            ratios = {f"{update} / binary": ms[update] / ms["built-in"] for update in UPDATES}
+            table.append({**case, "binary round ms": ms["built-in"], **ratios})
+            report.write(
+                "adapters",
+                f"Whole rounds with learned thresholds, {options.features} features, one evaluation set of n / 5",
+                table,
+                "All-threshold logit, majorised. XGBoost: hist, depth 6; LightGBM: 31 leaves; one evaluation with the "
+                "ordinal loss each round, against binary log loss.",
+            )
+
+
+def long_run(options: argparse.Namespace) -> None:
+    table = []
+    for framework, variants in VARIANTS.items():
+        X, y = make_data(60_000, options.features, 5)
+        runs = variants(X, y, 5, 1, options.long)
+        for name in ("built-in", "joint"):
+            rounds = runs[name]()
+            early, late = median(rounds[30:70]), median(rounds[-40:])
+            table.append(
+                {
+                    "framework": framework,
+                    "variant": name,
+                    "round 50 ms": 1e3 * early,
+                    f"round {options.long} ms": 1e3 * late,
+                    "late / early": late / early,
+                }
+            )
+    report.write("adapters_long", "A round does not grow slower as trees add up, n = 50,000, K = 5, one thread", table)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, nargs="+", default=[200_000, 1_000_000])
+    parser.add_argument("--classes", type=int, nargs="+", default=[5, 10])
+    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--features", type=int, default=28)
+    parser.add_argument("--rounds", type=int, default=16)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--long", type=int, default=0)
+    options = parser.parse_args()
+    if options.long:
+        long_run(options)
+    else:
+        round_times(options)
+
+
+if __name__ == "__main__":
+    main()

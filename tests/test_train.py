@@ -1,0 +1,346 @@
+"""train() of both adapters: what it refuses, callbacks, metrics, early stopping, continuation, cross-validation."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import lightgbm
+import numpy as np
+import pytest
+import xgboost
+
+from ordinal_objectives.adapters import lgbm as olgbm
+from ordinal_objectives.adapters import xgb as oxgb
+from ordinal_objectives.losses import get_loss
+
+UPDATES = pytest.mark.parametrize("update", ["fixed", "newton", "schur", "joint"])
+TREE_UPDATES = pytest.mark.parametrize("update", ["schur", "joint"])
+QUIET = {"verbosity": -1, "num_leaves": 8, "min_data_in_leaf": 5}
+
+
+@pytest.fixture
+def rows(ordinal_data):
+    return *ordinal_data(500), *ordinal_data(300, seed=7)
+
+
+@TREE_UPDATES
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("alpha", 0.5),
+        ("reg_alpha", 0.5),
+        ("max_delta_step", 1.0),
+        ("monotone_constraints", "(1,0,0,-1)"),
+        ("num_parallel_tree", 3),
+        ("rate_drop", 0.1),
+        ("booster", "gblinear"),
+    ],
+)
+def test_xgboost_refuses_what_leaf_steps_cannot_follow(rows, update, name, value):
+    X, y, _, _ = rows
+    # dart is a booster of its own in older versions, a gbtree that drops trees in newer ones.
+    expected = {"alpha": "reg_alpha", "rate_drop": "(rate_drop|booster)"}.get(name, name)
+    params = {name: value, "verbosity": 0} | ({"booster": "dart"} if name == "rate_drop" else {})
+    pattern = rf"params\['{expected}'\] = .*threshold_update='{update}'.*threshold_update='newton' supports it"
+    with pytest.raises(ValueError, match=pattern):
+        oxgb.train(params, xgboost.DMatrix(X, y), 3, threshold_update=update)
+
+
+@TREE_UPDATES
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("reg_alpha", 0.5),
+        ("max_delta_step", 1.0),
+        ("path_smooth", 1.0),
+        ("monotone_constraints", [1, 0, 0, -1]),
+        ("linear_tree", True),
+        ("boosting", "dart"),
+    ],
+)
+def test_lightgbm_refuses_what_leaf_steps_cannot_follow(rows, update, name, value):
+    X, y, _, _ = rows
+    expected = "lambda_l1" if name == "reg_alpha" else name
+    pattern = rf"params\['{expected}'\] = .*threshold_update='{update}'.*threshold_update='newton' supports it"
+    params = {**QUIET, name: value, "bagging_fraction": 0.5, "bagging_freq": 1}
+    with pytest.raises(ValueError, match=pattern):
+        olgbm.train(params, lightgbm.Dataset(X, y), 3, threshold_update=update)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("objective", "binary:logistic"), ("num_class", 5), ("base_score", 0.5), ("eval_metric", "rmse")],
+)
+def test_xgboost_refuses_a_second_objective(rows, name, value):
+    X, y, _, _ = rows
+    with pytest.raises(ValueError, match=rf"params\['{name}'\] = .* is not allowed beside an ordinal objective"):
+        oxgb.train({name: value}, xgboost.DMatrix(X, y), 3)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("objective", "binary"), ("app", "l2"), ("num_classes", 5), ("metric", "auc"), ("boosting_type", "rf")],
+)
+def test_lightgbm_refuses_a_second_objective(rows, name, value):
+    X, y, _, _ = rows
+    with pytest.raises(ValueError, match=rf"params\['{name}'\] = .* is not allowed beside an ordinal objective"):
+        olgbm.train({name: value}, lightgbm.Dataset(X, y), 3)
+
+
+def test_joint_through_a_bare_train_names_ours(rows):
+    X, y, _, _ = rows
+    objective = oxgb.OrdinalObjective(5, threshold_update="joint")
+    params = {"base_score": 0.0}
+    for callbacks in ([], [objective.callback]):
+        with pytest.raises(ValueError, match=r"ordinal_objectives\.adapters\.xgb\.train"):
+            xgboost.train(params, xgboost.DMatrix(X, y), 3, obj=objective, callbacks=callbacks)
+    objective = olgbm.OrdinalObjective(5, threshold_update="joint")
+    with pytest.raises(ValueError, match=r"ordinal_objectives\.adapters\.lgbm\.train"):
+        lightgbm.train({**QUIET, "objective": objective}, lightgbm.Dataset(X, y), 3)
+
+
+def test_schur_without_the_callback_names_it(rows):
+    X, y, _, _ = rows
+    objective = oxgb.OrdinalObjective(5, threshold_update="schur")
+    with pytest.raises(ValueError, match=r"callbacks=\[objective.callback\]"):
+        xgboost.train({"base_score": 0.0}, xgboost.DMatrix(X, y), 3, obj=objective)
+    objective = olgbm.OrdinalObjective(5, threshold_update="schur")
+    with pytest.raises(ValueError, match=r"callbacks=\[objective.callback\]"):
+        lightgbm.train({**QUIET, "objective": objective}, lightgbm.Dataset(X, y), 3)
+
+
+def test_checkpoints_of_unfinished_leaves_are_refused(rows, tmp_path):
+    X, y, _, _ = rows
+    callbacks = [xgboost.callback.TrainingCheckPoint(tmp_path, interval=2)]
+    with pytest.raises(ValueError, match=r"TrainingCheckPoint.*'newton' supports it"):
+        oxgb.train({}, xgboost.DMatrix(X, y), 3, callbacks=callbacks)
+    oxgb.train({}, xgboost.DMatrix(X, y), 5, callbacks=callbacks, threshold_update="newton")
+    assert list(tmp_path.iterdir())
+
+
+def mean_loss(score, y, thresholds):
+    return get_loss("all_threshold").value(np.asarray(score, dtype=float), y, thresholds).mean()
+
+
+@UPDATES
+@pytest.mark.parametrize("save_best", [True, False])
+def test_xgboost_early_stopping_uses_the_round_kept(rows, update, save_best):
+    X, y, Xv, yv = rows
+    dvalid = xgboost.DMatrix(Xv, yv)
+    seen: dict = {}
+    booster = oxgb.train(
+        {"eta": 1.0, "max_depth": 4},
+        xgboost.DMatrix(X, y),
+        200,
+        threshold_update=update,
+        evals=[(dvalid, "v")],
+        evals_result=seen,
+        verbose_eval=False,
+        callbacks=[xgboost.callback.EarlyStopping(rounds=5, save_best=save_best)],
+    )
+    best = booster.best_iteration + 1
+    assert best < len(seen["v"]["all_threshold"]) < 200
+    record = oxgb.threshold_record(booster)
+    score = booster.predict(dvalid, output_margin=True, iteration_range=(0, best))
+    assert seen["v"]["all_threshold"][best - 1] == pytest.approx(mean_loss(score, yv, record.at(best)), rel=1e-5)
+    proba = get_loss("all_threshold").predict_proba(score.astype(float), record.at(best))
+    np.testing.assert_allclose(oxgb.predict_proba(booster, dvalid), proba, rtol=1e-12)
+
+
+@UPDATES
+def test_lightgbm_early_stopping_uses_the_round_kept(rows, update):
+    X, y, Xv, yv = rows
+    train = lightgbm.Dataset(X, y)
+    seen: dict = {}
+    booster = olgbm.train(
+        {**QUIET, "learning_rate": 1.0},
+        train,
+        200,
+        valid_sets=[lightgbm.Dataset(Xv, yv, reference=train)],
+        valid_names=["v"],
+        threshold_update=update,
+        callbacks=[lightgbm.early_stopping(5, verbose=False), lightgbm.record_evaluation(seen)],
+    )
+    best = booster.best_iteration
+    assert best < len(seen["v"]["all_threshold"]) < 200
+    score = booster.predict(Xv, raw_score=True, num_iteration=best)
+    loss = mean_loss(score, yv, olgbm.threshold_record(booster).at(best))
+    assert seen["v"]["all_threshold"][best - 1] == pytest.approx(loss, rel=1e-5)
+
+
+@UPDATES
+def test_learning_rate_is_read_every_round(rows, update):
+    X, y, _, _ = rows
+    rates = [0.5, 0.4, 0.01, 0.3, 0.2]
+    booster = oxgb.train(
+        {},
+        xgboost.DMatrix(X, y),
+        5,
+        threshold_update=update,
+        callbacks=[xgboost.callback.LearningRateScheduler(rates)],
+    )
+    moved = np.abs(np.diff(booster_scores(booster, X), axis=0)).max(axis=1)
+    assert moved.min() < 0.1 * np.sort(moved)[1]
+    booster = olgbm.train(
+        QUIET,
+        lightgbm.Dataset(X, y),
+        5,
+        threshold_update=update,
+        callbacks=[lightgbm.reset_parameter(learning_rate=rates)],
+    )
+    scores = [booster.predict(X, raw_score=True, num_iteration=t) for t in range(1, 6)]
+    moved = np.abs(np.diff([np.zeros(len(y)), *scores], axis=0)).max(axis=1)
+    assert moved.min() < 0.1 * np.sort(moved)[1]
+
+
+def booster_scores(booster, X):
+    matrix = xgboost.DMatrix(X)
+    rounds = range(1, booster.num_boosted_rounds() + 1)
+    scores = [booster.predict(matrix, output_margin=True, iteration_range=(0, t)) for t in rounds]
+    return np.array([np.zeros(len(X)), *scores])
+
+
+@UPDATES
+def test_custom_metrics_see_the_probabilities_of_their_own_round(rows, update):
+    X, y, Xv, yv = rows
+
+    def brier(proba, matrix):
+        label = matrix.get_label().astype(int)
+        return "brier", float(((proba - np.eye(5)[label]) ** 2).sum(axis=1).mean())
+
+    dvalid, seen = xgboost.DMatrix(Xv, yv), {}
+    booster = oxgb.train(
+        {},
+        xgboost.DMatrix(X, y),
+        6,
+        threshold_update=update,
+        evals=[(dvalid, "v")],
+        custom_metric=brier,
+        evals_result=seen,
+        verbose_eval=False,
+    )
+    for t in range(1, 7):
+        expected = brier(oxgb.predict_proba(booster, dvalid, (0, t)), dvalid)[1]
+        assert seen["v"]["brier"][t - 1] == pytest.approx(expected, rel=1e-5)
+
+    train = lightgbm.Dataset(X, y)
+    booster = olgbm.train(
+        QUIET,
+        train,
+        6,
+        valid_sets=[train, lightgbm.Dataset(Xv, yv, reference=train)],
+        valid_names=["t", "v"],
+        feval=lambda proba, data: (*brier(proba, data), False),
+        threshold_update=update,
+        callbacks=[lightgbm.record_evaluation(seen)],
+    )
+    for name, features, labels in (("t", X, y), ("v", Xv, yv)):
+        for t in range(1, 7):
+            expected = brier(olgbm.predict_proba(booster, features, t), xgboost.DMatrix(features, labels))[1]
+            assert seen[name]["brier"][t - 1] == pytest.approx(expected, rel=1e-5)
+
+
+@UPDATES
+def test_xgboost_continuation_is_an_uninterrupted_run(rows, update, tmp_path):
+    X, y, _, _ = rows
+    dtrain = xgboost.DMatrix(X, y)
+    whole = oxgb.train({"max_depth": 3}, dtrain, 20, threshold_update=update)
+    first = oxgb.train({"max_depth": 3}, dtrain, 12, threshold_update=update)
+    first.save_model(tmp_path / "first.ubj")
+    for start in (first, tmp_path / "first.ubj"):
+        second = oxgb.train({"max_depth": 3}, dtrain, 8, threshold_update=update, xgb_model=start)
+        records = [oxgb.threshold_record(booster) for booster in (whole, second)]
+        np.testing.assert_allclose(records[0].thresholds, records[1].thresholds, rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(records[0].training_loss, records[1].training_loss, rtol=1e-5)
+        scores = [booster.predict(dtrain, output_margin=True) for booster in (whole, second)]
+        np.testing.assert_allclose(*scores, rtol=1e-4, atol=1e-4)
+
+
+@UPDATES
+def test_lightgbm_continuation_is_an_uninterrupted_run(rows, update, tmp_path):
+    X, y, _, _ = rows
+
+    def train(n_rounds, init_model=None):
+        data = lightgbm.Dataset(X, y, free_raw_data=False)
+        return olgbm.train(QUIET, data, n_rounds, init_model=init_model, threshold_update=update)
+
+    whole, first = train(20), train(12)
+    olgbm.save_model(first, tmp_path / "first.txt")
+    for start in (first, tmp_path / "first.txt"):
+        second = train(8, start)
+        records = [olgbm.threshold_record(booster) for booster in (whole, second)]
+        np.testing.assert_allclose(records[0].thresholds, records[1].thresholds, rtol=1e-6, atol=1e-9)
+        scores = [booster.predict(X, raw_score=True) for booster in (whole, second)]
+        np.testing.assert_allclose(*scores, rtol=1e-6, atol=1e-6)
+
+
+def test_schur_leaks_nothing_between_folds(rows):
+    X, y, _, _ = rows
+    halves = [(np.arange(250), np.arange(250, 500)), (np.arange(250, 500), np.arange(250))]
+    objective = oxgb.OrdinalObjective(5, threshold_update="schur")
+    result = xgboost.cv(
+        {"base_score": 0.0, "disable_default_eval_metric": 1, "max_depth": 3},
+        xgboost.DMatrix(X, y),
+        8,
+        folds=halves,
+        obj=objective,
+        custom_metric=objective.metric,
+        callbacks=[objective.callback],
+        as_pandas=False,
+    )
+    alone = []
+    for train, test in halves:
+        seen: dict = {}
+        evals = [(xgboost.DMatrix(X[test], y[test]), "v")]
+        options = {"threshold_update": "schur", "evals": evals, "evals_result": seen, "verbose_eval": False}
+        oxgb.train({"max_depth": 3}, xgboost.DMatrix(X[train], y[train]), 8, n_classes=5, **options)
+        alone.append(seen["v"]["all_threshold"])
+    np.testing.assert_allclose(result["test-all_threshold-mean"], np.mean(alone, axis=0), rtol=1e-6)
+
+    objective = olgbm.OrdinalObjective(5, threshold_update="schur")
+    result = lightgbm.cv(
+        {**QUIET, "metric": "None", "objective": objective},
+        lightgbm.Dataset(X, y, free_raw_data=False),
+        8,
+        folds=halves,
+        feval=objective.metric,
+        callbacks=[objective.callback],
+    )
+    assert len(result["valid all_threshold-mean"]) == 8
+    assert np.all(np.diff(result["valid all_threshold-mean"]) < 0)
+
+
+@TREE_UPDATES
+@pytest.mark.parametrize("make", [oxgb.OrdinalObjective, olgbm.OrdinalObjective])
+def test_copies_start_afresh(update, make):
+    objective = make(5, threshold_update=update)
+    for other in (copy.copy(objective), pickle.loads(pickle.dumps(objective))):
+        assert other.threshold_update == update
+        with pytest.raises(ValueError, match="has not been used"):
+            _ = other.thresholds_
+
+
+@UPDATES
+def test_host_features_keep_working(rows, update):
+    pandas = pytest.importorskip("pandas")
+    X, y, _, _ = rows
+    frame = pandas.DataFrame(X, columns=list("abcd"))
+    frame["a"] = frame["a"].mask(frame["a"] > 1)
+    frame["d"] = pandas.Categorical(np.digitize(X[:, 3], [-1, 0, 1]).astype(str))
+    params = {"subsample": 0.7, "colsample_bynode": 0.8, "grow_policy": "lossguide", "max_leaves": 10}
+    params |= {"interaction_constraints": [["a", "b"], ["c", "d"]]}
+    dtrain = xgboost.DMatrix(frame, y, enable_categorical=True)
+    booster = oxgb.train(params, dtrain, 20, threshold_update=update)
+    losses = oxgb.threshold_record(booster).training_loss
+    score = booster.predict(dtrain, output_margin=True)
+    assert mean_loss(score, y, oxgb.threshold_record(booster).at(20)) == pytest.approx(losses[-1], rel=1e-5)
+    assert losses[-1] < 0.7 * losses[0]
+    assert booster.feature_names == list("abcd")
+
+    for extra in ({"data_sample_strategy": "goss"}, {"bagging_fraction": 0.7, "bagging_freq": 1, "extra_trees": True}):
+        booster = olgbm.train({**QUIET, **extra}, lightgbm.Dataset(frame, y), 20, threshold_update=update)
+        record = olgbm.threshold_record(booster)
+        loss = mean_loss(booster.predict(frame, raw_score=True), y, record.at(20))
+        assert loss == pytest.approx(record.training_loss[-1], rel=1e-5)
+        assert loss < 0.8 * record.training_loss[0]
