@@ -82,8 +82,9 @@ float* Engine::statistics(int n_cross) {
         width_ = width;
         n_cross_ = n_cross;
         statistics_.assign(static_cast<std::size_t>(data_.n_rows * width), 0.0f);
-        for (std::int64_t i = 0; i < data_.n_rows; ++i)
-            statistics_[static_cast<std::size_t>(i * width + count_index(n_cross))] = 1.0f;
+        if (!counts_apart(n_cross))
+            for (std::int64_t i = 0; i < data_.n_rows; ++i)
+                statistics_[static_cast<std::size_t>(i * width + count_index(n_cross))] = 1.0f;
     }
     return statistics_.data();
 }

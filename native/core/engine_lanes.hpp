@@ -13,25 +13,35 @@ constexpr std::int64_t kFloatRows = 1 << 14;  // rows added up in float32 before
 constexpr std::int64_t kFewRows = 2048;       // added up in float64
 constexpr double kTie = 1e-9;                 // a later candidate wins by more than this share of the gain
 
-// One row's statistics: gradient, Hessian, n_cross cross terms, 1, and zeros up to `width`.
+// A row's statistics: gradient, Hessian, n_cross cross terms, 1, and zeros up to the width of a vector. Where
+// the 1 alone would need a wider vector it is left out, and rows are counted beside the sums.
 constexpr int kGradient = 0;
 constexpr int kHessian = 1;
 constexpr int kCross = 2;
 
 inline int count_index(int n_cross) { return kCross + n_cross; }
 
+inline bool counts_apart(int n_cross) {
+    const int used = kCross + n_cross;
+    return used == 16 || used == 32;  // for narrower vectors the second counter costs more than it saves
+}
+
 inline int row_width(int n_cross) {
-    const int used = n_cross + 3;
+    const int used = kCross + n_cross + (counts_apart(n_cross) ? 0 : 1);
     if (used <= 4) return 4;
-    if (used <= 32) return (used + 7) / 8 * 8;
+    if (used <= 8) return 8;
     return (used + 15) / 16 * 16;
 }
+
+// Width of the sums of rows, where the count always has a place.
+inline int sum_width(int n_cross) { return row_width(n_cross) + (counts_apart(n_cross) ? 4 : 0); }
 
 struct HistogramTask {
     const std::uint8_t* bins;  // (n_rows, stride) row-major
     std::int64_t stride;
     const float* statistics;  // (n_rows, width)
-    int width;
+    int width;                // of a row
+    int sum_width;
     const std::uint32_t* rows;  // (n,) rows of the leaf, or null for rows 0..n-1
     std::int64_t n;
     const std::int32_t* features;  // (n_features,) columns of this task
@@ -40,6 +50,7 @@ struct HistogramTask {
     const std::int32_t* n_bins;   // (all features,)
     const std::int64_t* offsets;  // (all features,) first entry of a feature in `histogram`, in bins
     float* scratch;               // (n_features * kSlots * width,)
+    std::uint32_t* counts;        // (n_features * kSlots,), or null where a row counts itself
     double* histogram;            // (all bins, width); the missing bin is each feature's last
 };
 

@@ -47,14 +47,15 @@ void Grower::build(Histogram& histogram, const std::uint32_t* rows, std::int64_t
     const int group = std::max(1, std::min(kGroup, shared));
     const std::int64_t n_tasks = (n_features + group - 1) / group;
     const BuildHistogram build = active_instruction_set().build_histogram;
-    const std::int64_t scratch_step = static_cast<std::int64_t>(kSlots) * width_;
+    const std::int64_t scratch_step = static_cast<std::int64_t>(kSlots) * row_width_;
     pool_.run(n_tasks, n * n_features >= kWorthRows, [&](std::int64_t t) {
         const int first = static_cast<int>(t) * group;
         HistogramTask task;
         task.bins = data_.rows;
         task.stride = data_.stride;
         task.statistics = statistics_;
-        task.width = width_;
+        task.width = row_width_;
+        task.sum_width = width_;
         task.rows = rows;
         task.n = n;
         task.features = features_->data() + first;
@@ -63,6 +64,7 @@ void Grower::build(Histogram& histogram, const std::uint32_t* rows, std::int64_t
         task.n_bins = data_.n_bins;
         task.offsets = offsets_.data();
         task.scratch = const_cast<float*>(scratch_.data()) + first * scratch_step;
+        task.counts = counts_.empty() ? nullptr : const_cast<std::uint32_t*>(counts_.data()) + first * kSlots;
         task.histogram = histogram.data();
         build(task);
     });
@@ -174,14 +176,16 @@ std::int64_t Grower::partition(const TreeNode& node) {
 Tree Grower::grow(const float* statistics, const ThresholdState& thresholds, const GrowthLimits& limits,
                   const std::vector<std::int32_t>& features, const std::uint32_t* rows, std::int64_t n_rows) {
     statistics_ = statistics;
-    const int width = row_width(thresholds.n_cross);
+    const int width = sum_width(thresholds.n_cross);
     if (width != width_) spare_.clear();
     width_ = width;
+    row_width_ = row_width(thresholds.n_cross);
     limits_ = limits;
     features_ = &features;
     consecutive_ = features.back() - features.front() + 1 == static_cast<std::int32_t>(features.size());
-    scratch_.resize(features.size() * static_cast<std::size_t>(kSlots) * static_cast<std::size_t>(width_),
-                    0.0f);
+    const std::size_t n_slots = features.size() * static_cast<std::size_t>(kSlots);
+    scratch_.resize(n_slots * static_cast<std::size_t>(row_width_), 0.0f);
+    counts_.resize(counts_apart(thresholds.n_cross) ? n_slots : 0, 0);
 
     Tree tree;
     rows_.resize(static_cast<std::size_t>(n_rows));

@@ -51,11 +51,13 @@ class Grower {
     std::int64_t n_slots_ = 0;
     std::vector<std::uint32_t> rows_, buffer_;
     AlignedVector<float> scratch_;
+    std::vector<std::uint32_t> counts_;
     std::vector<std::unique_ptr<Histogram>> spare_;
 
     // Of the tree being grown.
     const float* statistics_ = nullptr;
-    int width_ = 0;
+    int width_ = 0;      // of sums
+    int row_width_ = 0;  // of statistics
     GrowthLimits limits_;
     const std::vector<std::int32_t>* features_ = nullptr;
     bool consecutive_ = true;

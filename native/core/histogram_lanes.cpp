@@ -55,7 +55,7 @@ struct Row<0> {
     void add_to(float*) const {}
 };
 
-template <int kWidth, bool kGathered, bool kConsecutive>
+template <int kWidth, bool kGathered, bool kConsecutive, bool kCounted>
 void add_rows(const HistogramTask& task, std::int64_t begin, std::int64_t end) {
     constexpr std::size_t kStep = static_cast<std::size_t>(kSlots) * kWidth;
     constexpr int kTogether = 8;  // features whose places are found with constant offsets
@@ -66,6 +66,7 @@ void add_rows(const HistogramTask& task, std::int64_t begin, std::int64_t end) {
     const float* statistics = task.statistics;
     const std::uint32_t* rows = task.rows;
     float* const scratch = task.scratch;
+    std::uint32_t* const counts = task.counts;
     const std::int64_t last_fetch = task.n - 1;
     for (std::int64_t i = begin; i < end; ++i) {
         const std::size_t r = kGathered ? rows[i] : static_cast<std::size_t>(i);
@@ -80,18 +81,30 @@ void add_rows(const HistogramTask& task, std::int64_t begin, std::int64_t end) {
             return static_cast<std::size_t>(kConsecutive ? bins[f] : bins[features[f]]);
         };
         float* to = scratch;
+        std::uint32_t* count = counts;
+        const auto add = [&](int f, std::size_t place) {
+            const std::size_t at = bin(f);
+            row.add_to(to + (place * kStep + at * kWidth));
+            if (kCounted) ++count[place * kSlots + at];
+        };
         int f = 0;
-        for (; f + kTogether <= n_features; f += kTogether, to += kTogether * kStep) {
-            row.add_to(to + bin(f) * kWidth);
-            row.add_to(to + (kStep + bin(f + 1) * kWidth));
-            row.add_to(to + (2 * kStep + bin(f + 2) * kWidth));
-            row.add_to(to + (3 * kStep + bin(f + 3) * kWidth));
-            row.add_to(to + (4 * kStep + bin(f + 4) * kWidth));
-            row.add_to(to + (5 * kStep + bin(f + 5) * kWidth));
-            row.add_to(to + (6 * kStep + bin(f + 6) * kWidth));
-            row.add_to(to + (7 * kStep + bin(f + 7) * kWidth));
+        for (; f + kTogether <= n_features; f += kTogether) {
+            add(f, 0);
+            add(f + 1, 1);
+            add(f + 2, 2);
+            add(f + 3, 3);
+            add(f + 4, 4);
+            add(f + 5, 5);
+            add(f + 6, 6);
+            add(f + 7, 7);
+            to += kTogether * kStep;
+            if (kCounted) count += kTogether * kSlots;
         }
-        for (; f < n_features; ++f, to += kStep) row.add_to(to + bin(f) * kWidth);
+        for (; f < n_features; ++f) {
+            add(f, 0);
+            to += kStep;
+            if (kCounted) count += kSlots;
+        }
     }
 }
 
@@ -107,15 +120,16 @@ void add_wide_rows(const HistogramTask& task, std::int64_t begin, std::int64_t e
     for (std::int64_t i = begin; i < end; ++i) {
         const std::int64_t r = task.rows ? task.rows[i] : i;
         const std::uint8_t* bins = task.bins + r * task.stride;
-        for (int f = 0; f < task.n_features; ++f)
-            add_row(task.statistics + r * task.width, task.width,
-                    task.scratch + f * step + bins[task.features[f]] * task.width);
+        for (int f = 0; f < task.n_features; ++f) {
+            const int bin = bins[task.features[f]];
+            add_row(task.statistics + r * task.width, task.width, task.scratch + f * step + bin * task.width);
+        }
     }
 }
 
 // Few rows: in float64 from the start. Nothing to win by vectors of float32, and ties stay ties.
 void add_few_rows(const HistogramTask& task) {
-    const std::int64_t width = task.width;
+    const std::int64_t width = task.sum_width;
     for (int f = 0; f < task.n_features; ++f) {
         const int feature = task.features[f];
         const int n_bins = task.n_bins[feature];
@@ -124,64 +138,80 @@ void add_few_rows(const HistogramTask& task) {
         for (std::int64_t i = 0; i < task.n; ++i) {
             const std::int64_t r = task.rows ? task.rows[i] : i;
             const int bin = task.bins[r * task.stride + feature];
-            add_row(task.statistics + r * width, task.width,
-                    histogram + (bin == kMissing ? n_bins : bin) * width);
+            double* to = histogram + (bin == kMissing ? n_bins : bin) * width;
+            add_row(task.statistics + r * task.width, task.width, to);
+            if (task.counts) to[task.width] += 1.0;
         }
     }
 }
 
-template <bool kGathered, bool kConsecutive>
+template <bool kGathered, bool kConsecutive, bool kCounted>
 void add_chunk(const HistogramTask& task, std::int64_t begin, std::int64_t end) {
     switch (task.width) {
         case 4:
-            return add_rows<4, kGathered, kConsecutive>(task, begin, end);
+            return add_rows<4, kGathered, kConsecutive, kCounted>(task, begin, end);
         case 8:
-            return add_rows<8, kGathered, kConsecutive>(task, begin, end);
+            return add_rows<8, kGathered, kConsecutive, kCounted>(task, begin, end);
         case 16:
-            return add_rows<16, kGathered, kConsecutive>(task, begin, end);
-        case 24:
-            return add_rows<24, kGathered, kConsecutive>(task, begin, end);
+            return add_rows<16, kGathered, kConsecutive, kCounted>(task, begin, end);
         case 32:
-            return add_rows<32, kGathered, kConsecutive>(task, begin, end);
+            return add_rows<32, kGathered, kConsecutive, kCounted>(task, begin, end);
         default:
             return add_wide_rows(task, begin, end);
     }
 }
 
-void flush(const HistogramTask& task, bool is_first) {
+template <bool kCounted>
+void add_chunk(const HistogramTask& task, std::int64_t begin, std::int64_t end) {
+    if (task.rows)
+        task.consecutive ? add_chunk<true, true, kCounted>(task, begin, end)
+                         : add_chunk<true, false, kCounted>(task, begin, end);
+    else
+        task.consecutive ? add_chunk<false, true, kCounted>(task, begin, end)
+                         : add_chunk<false, false, kCounted>(task, begin, end);
+}
+
+// Moves n bins from float32 to float64.
+void flush_bins(const HistogramTask& task, float* from, std::uint32_t* counts, int n, double* to,
+                bool is_first) {
     const std::int64_t width = task.width;
+    for (int bin = 0; bin < n; ++bin, from += width, to += task.sum_width) {
+        if (is_first)
+            for (std::int64_t k = 0; k < task.sum_width; ++k) to[k] = 0.0;
+        for (std::int64_t k = 0; k < width; k += 4)
+            for (int j = 0; j < 4; ++j) {
+                to[k + j] += from[k + j];
+                from[k + j] = 0.0f;
+            }
+        if (counts) {
+            to[width] += counts[bin];
+            counts[bin] = 0;
+        }
+    }
+}
+
+void flush(const HistogramTask& task, bool is_first) {
     for (int f = 0; f < task.n_features; ++f) {
         const int feature = task.features[f];
         const int n_bins = task.n_bins[feature];
-        float* from = task.scratch + static_cast<std::int64_t>(f) * kSlots * width;
-        double* to = task.histogram + task.offsets[feature] * width;
-        const std::int64_t n = n_bins * width;
-        float* missing = from + kMissing * width;
-        if (is_first) {
-            for (std::int64_t k = 0; k < n; ++k) to[k] = from[k];
-            for (std::int64_t k = 0; k < width; ++k) to[n + k] = missing[k];
-        } else {
-            for (std::int64_t k = 0; k < n; ++k) to[k] += from[k];
-            for (std::int64_t k = 0; k < width; ++k) to[n + k] += missing[k];
-        }
-        for (std::int64_t k = 0; k < n; ++k) from[k] = 0.0f;
-        for (std::int64_t k = 0; k < width; ++k) missing[k] = 0.0f;
+        const std::int64_t first = static_cast<std::int64_t>(f) * kSlots;
+        float* from = task.scratch + first * task.width;
+        std::uint32_t* counts = task.counts ? task.counts + first : nullptr;
+        double* to = task.histogram + task.offsets[feature] * task.sum_width;
+        flush_bins(task, from, counts, n_bins, to, is_first);
+        flush_bins(task, from + kMissing * task.width, counts ? counts + kMissing : nullptr, 1,
+                   to + static_cast<std::int64_t>(n_bins) * task.sum_width, is_first);
     }
 }
 
 }  // namespace
 
-// `scratch` comes zeroed and is left zeroed.
+// `scratch` and `counts` come zeroed and are left zeroed.
 void ORDINAL_PASTE(build_histogram_, ORDINAL_ISA)(const HistogramTask& task) {
     if (task.n <= kFewRows) return add_few_rows(task);
     for (std::int64_t begin = 0; begin == 0 || begin < task.n; begin += kFloatRows) {
         const std::int64_t end = begin + kFloatRows < task.n ? begin + kFloatRows : task.n;
-        if (task.rows)
-            task.consecutive ? add_chunk<true, true>(task, begin, end)
-                             : add_chunk<true, false>(task, begin, end);
-        else
-            task.consecutive ? add_chunk<false, true>(task, begin, end)
-                             : add_chunk<false, false>(task, begin, end);
+        task.counts ? add_chunk<true>(task, begin, end) : add_chunk<false>(task, begin, end);
         flush(task, begin == 0);
     }
 }
