@@ -287,7 +287,7 @@ def train(
     n_classes: int | None = None,
     loss: str | OrdinalLoss = "all_threshold",
     link: str = "logit",
-    hessian: str = "majorized",
+    hessian: str = "exact",
     threshold_update: str = "joint",
     thresholds: ArrayLike | ThresholdRecord | None = None,
 ) -> lightgbm.Booster:
@@ -346,9 +346,10 @@ def train(
             )
     threads = ("num_threads", *_ALIASES["num_threads"])
     if init_model is not None:
-        init_model = init_model if isinstance(init_model, lightgbm.Booster) else load_model(init_model)
+        previous: Any = init_model if isinstance(init_model, lightgbm.Booster) else load_model(init_model)
+        init_model = previous
         if thresholds is None:
-            thresholds = threshold_record(init_model).kept(init_model.current_iteration())
+            thresholds = threshold_record(previous).kept(previous.current_iteration())
     objective = OrdinalObjective(
         n_classes,
         loss=loss,

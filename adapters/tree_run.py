@@ -67,7 +67,7 @@ class TreeRun(TrainingRun):
         self._tree: GrownTree | None = None
         self.leaf_values: list[NDArray[np.float64]] = []
 
-    def gradient(self, raw_prediction: ArrayLike, iteration: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    def gradient(self, raw_prediction: ArrayLike, iteration: int) -> tuple[NDArray[Any], NDArray[Any]]:
         """Return gradient and Hessian at the model's own score; ``raw_prediction`` is the framework's."""
         self.advance(raw_prediction, iteration)
         # Kept until the tree is grown: the joint step is taken from the same sums as the tree.

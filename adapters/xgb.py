@@ -270,7 +270,7 @@ def train(
     n_classes: int | None = None,
     loss: str | OrdinalLoss = "all_threshold",
     link: str = "logit",
-    hessian: str = "majorized",
+    hessian: str = "exact",
     threshold_update: str = "joint",
     thresholds: ArrayLike | ThresholdRecord | None = None,
     evals: Sequence[tuple[xgboost.DMatrix, str]] | None = None,

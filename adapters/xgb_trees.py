@@ -75,7 +75,8 @@ def newest_tree(booster: xgboost.Booster) -> GrownTree:
 
     def route(dmatrix: xgboost.DMatrix) -> NDArray[np.int32]:
         reached = newest.predict(dmatrix, pred_leaf=True).ravel()
-        return np.searchsorted(nodes, reached).astype(np.int32)
+        leaves: NDArray[np.int32] = np.searchsorted(nodes, reached).astype(np.int32)
+        return leaves
 
     settings = json.loads(booster.save_config())["learner"]["gradient_booster"]["tree_train_param"]
     values = np.asarray(tree["split_conditions"], dtype=np.float32)[nodes]

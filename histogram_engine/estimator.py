@@ -182,7 +182,7 @@ class HistGradientBoostingOrdinalClassifier(HostParameters, OrdinalClassifier):
         random_state: Any = None,
         loss: str | OrdinalLoss = "all_threshold",
         link: str = "logit",
-        hessian: str = "majorized",
+        hessian: str = "exact",
         threshold_update: str = "joint",
         min_child_weight: float = 1e-3,
         gamma: float = 0.0,

@@ -54,7 +54,7 @@ def test_saved_models_replay_their_training_loss(data, tmp_path, variant):
         rows, labels = X[:n], y[:n]
         for t in range(model.n_iter_ + 1):
             score = loaded._score(rows, 0, t)
-            value = loaded._loss().value(score, labels, loaded.threshold_history_[t]).mean()
+            value = loaded._fitted_loss.value(score, labels, loaded.threshold_history_[t]).mean()
             assert value == pytest.approx(model.evals_result_["training"][t], rel=1e-6)
         np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
         np.testing.assert_array_equal(loaded.apply(X), model.apply(X))

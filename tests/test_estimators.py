@@ -517,7 +517,7 @@ def test_every_threshold_update(make, update, ordinal_data):
 
 @BOTH
 def test_leaf_renewal_refuses_what_it_cannot_do(make, data):
-    with pytest.raises(ValueError, match="(reg_alpha|lambda_l1|alpha).*newton"):
+    with pytest.raises(ValueError, match=r"(reg_alpha|lambda_l1|alpha).*newton"):
         make(threshold_update="joint", reg_alpha=1.0).fit(*data)
 
 
