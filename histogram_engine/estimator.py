@@ -416,7 +416,7 @@ class HistGradientBoostingOrdinalClassifier(OrdinalClassifier):
         self.thresholds_ = self.threshold_history_[-1]
         self.evals_result_ = evals
         self.n_iter_ = self.best_iteration_ = kept
-        self.diagnostics_ = {**run.diagnostics.as_dict(), "n_rescored": int(run.n_rescored)}
+        self.diagnostics_ = run.diagnostics.as_dict()
 
     def _score(self, X: Any, iteration: int | None = None) -> NDArray[np.float64]:
         scores = np.zeros(X.shape[0])
