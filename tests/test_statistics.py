@@ -150,6 +150,16 @@ def test_thresholds_far_apart(thresholds, loss):
     assert native.loss == pytest.approx(reference.loss, rel=1e-6)
 
 
+def test_loss_of_a_near_perfect_fit_keeps_its_digits(instruction_set):
+    f, y = np.repeat([-12.0, 0.0, 12.0], 40) * np.linspace(1.0, 2.0, 120), np.repeat([0, 1, 2], 40)
+    for name in LOSSES:
+        loss = get_loss(name)
+        native = RowStatistics(loss, y, 3)(f, [-6.0, 6.0])
+        reference = loss.value(f, y, np.array([-6.0, 6.0])).sum()
+        assert reference / len(y) < 0.01
+        assert native.loss == pytest.approx(reference, rel=1e-6)
+
+
 def test_caller_keeps_its_arrays():
     f, y, thresholds, weight = make_rows(4)
     copies = [a.copy() for a in (f, y, thresholds, weight)]

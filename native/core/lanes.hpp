@@ -129,15 +129,16 @@ int load_scores(float* scores, const Raw* raw, int n, double center, float lowes
     return clipped;
 }
 
-// log(m 2^e) for m in [1, 2), by the series of artanh around 1.
-inline Floats log_scaled(Floats m, Ints e) {
+// log(m 2^e) for m in [1, 2), by the series of artanh around 1; `missing` is 1 - m 2^e, exact where small.
+inline Floats log_product(Floats m, Ints e, Floats missing) {
     const Mask high = m > 1.41421356f;
     m = select(high, 0.5f * m, m);
     e = select(high, e + 1, e);
-    const Floats s = (m - 1.0f) / (m + 1.0f);
+    const Mask near = missing < 0.25f;
+    const Floats s = select(near, -missing, m - 1.0f) / select(near, 2.0f - missing, m + 1.0f);
     const Floats s2 = s * s;
     const Floats series = 2.0f + s2 * (2.0f / 3 + s2 * (2.0f / 5 + s2 * (2.0f / 7 + s2 * (2.0f / 9))));
-    return s * series + to_floats(e) * 0.693147180559945f;
+    return s * series + select(near, Floats{}, to_floats(e) * 0.693147180559945f);
 }
 
 }  // namespace

@@ -56,6 +56,8 @@ struct Vector {
     // loss takes one logarithm a row.
     Floats mantissa;
     Ints exponent;
+    // What that product lacks of 1: near 1 it holds the digits.
+    Floats missing;
 
     // cross: where the first of n rows starts in the cross terms, step numbers from row to row, or null.
     void run(const LogitConstants& constants, int n_thresholds, Floats score, Floats* u, Floats* v,
@@ -64,6 +66,7 @@ struct Vector {
         g = h = Floats{};
         mantissa = all(1.0f);
         exponent = Ints{};
+        missing = Floats{};
         for (int k = 0; k < n_thresholds; ++k) {
             const Term term = one_term<kMajorized>(score, t, y, k, constants.theta[k], constants.scale[k]);
             Floats slope = select(term.above, -term.wrong, term.wrong);
@@ -83,6 +86,8 @@ struct Vector {
             v[k] += bend;
             if (kKeep) {
                 const Floats right = kMasked ? select(beside, term.right, all(1.0f)) : term.right;
+                const Floats wrong = kMasked ? select(beside, term.wrong, Floats{}) : term.wrong;
+                missing += wrong * (1.0f - missing);
                 const Ints bits = reinterpret<Ints>(mantissa * right);
                 exponent += (bits >> 23) - 127;
                 mantissa = reinterpret<Floats>((bits & 0x7fffff) | 0x3f800000);
@@ -121,7 +126,7 @@ void block(const LogitRound& round, const LogitConstants& constants, std::int64_
         float* cross = kKeep && round.cross ? round.cross + at * round.cross_step : nullptr;
         rows.run(constants, width, inside, u, v, cross, round.cross_step, n_rows);
         if (kKeep) {
-            const Floats log = log_scaled(rows.mantissa, rows.exponent);
+            const Floats log = log_product(rows.mantissa, rows.exponent, rows.missing);
             loss -= kWeighted ? rows.weight * log : log;
         }
     };
