@@ -1,4 +1,4 @@
-"""The classifiers: labels, weights, evaluation, host parameters, decisions, and what may not go wrong."""
+"""The classifiers: labels, weights, features, predictions, and what may not go wrong."""
 
 from __future__ import annotations
 
@@ -6,21 +6,15 @@ import json
 import pickle
 import warnings
 
-import lightgbm
 import numpy as np
 import pandas as pd
 import pytest
-import xgboost
 from scipy.sparse import csc_matrix, csr_array, csr_matrix
-from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from ordinal_objectives import LGBMOrdinalClassifier, XGBOrdinalClassifier
-from ordinal_objectives.adapters import lgbm as olgbm
-from ordinal_objectives.adapters import xgb as oxgb
 from ordinal_objectives.labels import LabelOrderWarning
 from ordinal_objectives.losses import get_loss
-from ordinal_objectives.metrics import ranked_probability_score
 
 GRADES = ["low", "medium", "high", "top"]
 
@@ -40,6 +34,11 @@ BOTH = pytest.mark.parametrize("make", [make_xgb, make_lgb], ids=["xgboost", "li
 @pytest.fixture
 def data(ordinal_data):
     return ordinal_data(300, 4)
+
+
+def mean_loss(model, X, y, weight=None):
+    loss = get_loss(model.loss, model.link)
+    return np.average(loss.value(model.predict_raw(X), y, model.thresholds_), weights=weight)
 
 
 # Labels
@@ -178,185 +177,6 @@ def test_balanced_weights_give_every_class_the_same_total(make, ordinal_data):
     assert balanced.predict_proba(X)[:, 3].sum() > make().fit(X, y).predict_proba(X)[:, 3].sum()
 
 
-# Evaluation and early stopping
-
-
-def mean_loss(model, X, y, weight=None):
-    loss = get_loss(model.loss, model.link)
-    return np.average(loss.value(model.predict_raw(X), y, model.thresholds_), weights=weight)
-
-
-@pytest.fixture
-def halves(ordinal_data):
-    X, y = ordinal_data(600, 4)
-    return X[:300], y[:300], X[300:], y[300:]
-
-
-def test_xgboost_early_stopping(halves):
-    X, y, Xv, yv = halves
-    model = make_xgb(n_estimators=200, early_stopping_rounds=5).fit(X, y, eval_set=[(X, y), (Xv, yv)])
-    losses = model.evals_result_["validation_1"]["all_threshold"]
-    assert len(losses) < 200
-    assert model.best_iteration_ == np.argmin(losses)
-    assert model.n_iter_ == model.best_iteration_ + 1
-    # Predictions use the trees and the thresholds of the best round.
-    short = make_xgb(n_estimators=model.n_iter_).fit(X, y)
-    np.testing.assert_allclose(model.predict_proba(Xv), short.predict_proba(Xv), rtol=1e-6)
-    np.testing.assert_allclose(oxgb.predict_proba(model.booster_, xgboost.DMatrix(Xv)), model.predict_proba(Xv))
-    with pytest.raises(ValueError, match="early_stopping_rounds=5 needs at least one pair in eval_set"):
-        model.fit(X, y)
-
-
-def test_xgboost_early_stopping_by_a_callback_that_cuts_the_model(halves):
-    X, y, Xv, yv = halves
-    stop = xgboost.callback.EarlyStopping(rounds=5, save_best=True)
-    model = make_xgb(n_estimators=200, callbacks=[stop]).fit(X, y, eval_set=[(Xv, yv)])
-    assert model.n_iter_ == model.booster_.num_boosted_rounds() < 200
-    seen = model.evals_result_["validation_0"]["all_threshold"]
-    np.testing.assert_allclose(mean_loss(model, Xv, yv), min(seen), rtol=1e-5)
-
-
-def test_lightgbm_early_stopping(halves):
-    X, y, Xv, yv = halves
-    stop = lightgbm.early_stopping(5, verbose=False)
-    model = make_lgb(n_estimators=200).fit(X, y, eval_set=[(Xv, yv)], callbacks=[stop])
-    losses = model.evals_result_["valid_0"]["all_threshold"]
-    assert len(losses) < 200
-    assert model.best_iteration_ == model.n_iter_ == np.argmin(losses) + 1
-    short = make_lgb(n_estimators=model.n_iter_).fit(X, y)
-    np.testing.assert_allclose(model.predict_proba(Xv), short.predict_proba(Xv), rtol=1e-9)
-    np.testing.assert_allclose(olgbm.predict_proba(model.booster_, Xv), model.predict_proba(Xv))
-
-
-def test_lightgbm_takes_both_spellings_of_evaluation_sets(halves):
-    X, y, Xv, yv = halves
-    one = make_lgb().fit(X, y, eval_set=[(Xv, yv)]).evals_result_
-    assert make_lgb().fit(X, y, eval_set=(Xv, yv)).evals_result_ == one
-    assert make_lgb().fit(X, y, eval_X=Xv, eval_y=yv).evals_result_ == one
-    two = make_lgb().fit(X, y, eval_X=(X, Xv), eval_y=(y, yv), eval_names=["train", "held out"]).evals_result_
-    assert list(two) == ["train", "held out"]
-    assert two["held out"] == one["valid_0"]
-    for wrong, message in [
-        ({"eval_X": Xv}, "eval_X and eval_y go together; eval_y is None"),
-        ({"eval_X": Xv, "eval_y": yv, "eval_set": [(Xv, yv)]}, "eval_set and eval_X, eval_y say the same thing"),
-        ({"eval_X": (Xv,), "eval_y": yv}, "tuples of one length"),
-        ({"eval_X": (Xv,), "eval_y": (yv, yv)}, "tuples of one length"),
-        ({"eval_set": [Xv]}, r"eval_set must be a list of \(X, y\) pairs; got an entry of type ndarray"),
-        ({"eval_set": [(Xv, yv)], "eval_names": ["a", "b"]}, "eval_names must have 1 entries; got 2"),
-        ({"eval_set": [(Xv, yv)], "eval_sample_weight": [None, None]}, "eval_sample_weight must have one entry"),
-        ({"eval_set": [(Xv, yv + 1)]}, "y holds labels outside the classes"),
-        ({"eval_set": [(Xv[:, :2], yv)]}, "X has 2 features.*expecting 4"),
-    ]:
-        with pytest.raises(ValueError, match=message):
-            make_lgb().fit(X, y, **wrong)
-
-
-@BOTH
-def test_metrics_use_the_thresholds_of_their_round(make, halves):
-    X, y, Xv, yv = halves
-    weight = np.linspace(0.5, 2, 300)
-    if make is make_xgb:
-        model = make(eval_metric=ranked_probability_score)
-        model.fit(X, y, eval_set=[(Xv, yv)], sample_weight_eval_set=[weight])
-        seen = model.evals_result_["validation_0"]
-    else:
-
-        def rps(y, proba, weight):
-            return "ranked_probability_score", ranked_probability_score(y, proba, sample_weight=weight), False
-
-        model = make().fit(X, y, eval_set=[(Xv, yv)], eval_sample_weight=[weight], eval_metric=rps)
-        seen = model.evals_result_["valid_0"]
-    expected = [ranked_probability_score(yv, P, sample_weight=weight) for P in model.staged_predict_proba(Xv)]
-    np.testing.assert_allclose(seen["ranked_probability_score"], expected, rtol=1e-5)
-    np.testing.assert_allclose(seen["all_threshold"][-1], mean_loss(model, Xv, yv, weight), rtol=1e-5)
-
-
-def test_metrics_that_are_no_callables_are_refused(halves):
-    X, y, Xv, yv = halves
-    message = r"eval_metric must be a callable of \(y, proba\), or a list of them"
-    with pytest.raises(TypeError, match=message):
-        make_xgb(eval_metric="mlogloss").fit(X, y, eval_set=[(Xv, yv)])
-    with pytest.raises(TypeError, match=message):
-        make_lgb().fit(X, y, eval_set=[(Xv, yv)], eval_metric="multi_logloss")
-
-
-# Host parameters
-
-
-@BOTH
-def test_host_parameters_pass_through(make, data):
-    X, y = data
-    model = make(min_child_weight=5.0, max_delta_step=0.1, random_state=3)
-    assert model.get_params()["max_delta_step"] == 0.1
-    again = clone(model)
-    assert again.get_params() == model.get_params()
-    again.set_params(max_delta_step=0.0, min_child_weight=1.0)
-    assert again.get_params()["max_delta_step"] == 0.0
-    assert "max_delta_step=0.1" in repr(model)
-    assert np.ptp(again.fit(X, y).predict_raw(X)) > np.ptp(model.fit(X, y).predict_raw(X))
-
-
-@pytest.mark.parametrize(
-    ("make", "name", "right"),
-    [
-        (make_xgb, "max_iter", "n_estimators"),
-        (make_xgb, "num_leaves", "max_leaves"),
-        (make_xgb, "l2_regularization", "reg_lambda"),
-        (make_xgb, "objective", "the ordinal loss is the objective"),
-        (make_xgb, "base_score", "the thresholds hold the location"),
-        (make_xgb, "num_class", "one output for all classes"),
-        (make_lgb, "max_iter", "n_estimators"),
-        (make_lgb, "max_leaf_nodes", "num_leaves"),
-        (make_lgb, "gamma", "min_split_gain"),
-        (make_lgb, "eta", "learning_rate"),
-        (make_lgb, "early_stopping_rounds", "callbacks="),
-        (make_lgb, "callbacks", "callbacks= in fit"),
-        (make_lgb, "metric", "eval_metric"),
-        (make_lgb, "application", "the ordinal loss is the objective"),
-        (make_lgb, "boost_from_average", "the thresholds hold the location"),
-    ],
-)
-def test_foreign_names_are_refused_with_the_right_one(make, name, right):
-    with pytest.raises(TypeError, match=f"{name}.*{right}"):
-        make(**{name: 1})
-    with pytest.raises(TypeError, match=f"{name}.*{right}"):
-        make().set_params(**{name: 1})
-
-
-def test_unknown_parameters_are_not_silent(data):
-    with pytest.raises(TypeError, match="no parameter 'max_dept'; did you mean 'max_depth'"):
-        make_lgb(max_dept=2).fit(*data)
-    with pytest.warns(UserWarning, match="max_dept"):
-        make_xgb(max_dept=2).fit(*data)
-
-
-@BOTH
-def test_random_state_makes_it_reproducible(make, data):
-    X, y = data
-    options = {"subsample": 0.5, **({"subsample_freq": 1} if make is make_lgb else {})}
-    first = make(random_state=0, **options).fit(X, y).predict_raw(X)
-    np.testing.assert_array_equal(make(random_state=0, **options).fit(X, y).predict_raw(X), first)
-    assert (make(random_state=1, **options).fit(X, y).predict_raw(X) != first).any()
-    drawn = [make(random_state=np.random.RandomState(5), **options).fit(X, y).predict_raw(X) for _ in range(2)]
-    np.testing.assert_array_equal(*drawn)
-    with pytest.raises(ValueError, match="cannot be used to seed"):
-        make(random_state="today").fit(X, y)
-
-
-def test_random_forest_of_xgboost(ordinal_data):
-    X, y = ordinal_data(300, 4)
-    forest = make_xgb(
-        n_estimators=1, num_parallel_tree=40, learning_rate=1.0, subsample=0.7, colsample_bynode=0.7, random_state=0
-    ).fit(X, y)
-    assert forest.n_iter_ == 1
-    assert len(forest.booster_.get_dump()) == 40
-    held_out = ordinal_data(300, 4, seed=1)
-    options = {"n_estimators": 1, "learning_rate": 1.0, "subsample": 0.7, "colsample_bynode": 0.7}
-    trees = [mean_loss(make_xgb(**options, random_state=seed).fit(X, y), *held_out) for seed in range(10)]
-    assert mean_loss(forest, *held_out) < np.mean(trees)
-    np.testing.assert_allclose(next(forest.staged_predict_proba(X)), forest.predict_proba(X))
-
-
 # Features
 
 
@@ -490,35 +310,6 @@ def test_staged_probabilities_end_at_the_model(make, loss, data):
     np.testing.assert_allclose(stages[-1], model.predict_proba(X), atol=1e-6)
     short = make(loss=loss, n_estimators=4).fit(X, y)
     np.testing.assert_allclose(stages[3], short.predict_proba(X), atol=1e-6)
-
-
-@BOTH
-@pytest.mark.parametrize("update", ["fixed", "newton", "schur", "joint"])
-def test_every_threshold_update(make, update, ordinal_data):
-    X, codes = ordinal_data(600, 4)
-    y = np.array(GRADES)[codes]
-    model = make(threshold_update=update, classes=GRADES)
-    if make is make_xgb:
-        fitted = model.set_params(n_estimators=100, early_stopping_rounds=3).fit(
-            X[:300], y[:300], eval_set=[(X[300:], y[300:])]
-        )
-    else:
-        fitted = model.set_params(n_estimators=100).fit(
-            X[:300], y[:300], eval_X=X[300:], eval_y=y[300:], callbacks=[lightgbm.early_stopping(3, verbose=False)]
-        )
-    assert fitted.n_iter_ < 100
-    seen = next(iter(fitted.evals_result_.values()))["all_threshold"]
-    np.testing.assert_allclose(seen[fitted.n_iter_ - 1], mean_loss(fitted, X[300:], codes[300:]), rtol=1e-5)
-    np.testing.assert_allclose(list(fitted.staged_predict_proba(X))[-1], fitted.predict_proba(X), atol=1e-6)
-    prior = np.bincount(codes[:300]) / 300
-    start = np.log(np.cumsum(prior)[:-1] / (1 - np.cumsum(prior)[:-1]))
-    assert (update == "fixed") == np.allclose(fitted.thresholds_, start, atol=1e-6)
-
-
-@BOTH
-def test_leaf_renewal_refuses_what_it_cannot_do(make, data):
-    with pytest.raises(ValueError, match=r"(reg_alpha|lambda_l1|alpha).*newton"):
-        make(threshold_update="joint", reg_alpha=1.0).fit(*data)
 
 
 @BOTH
