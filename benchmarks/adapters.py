@@ -19,9 +19,9 @@ from typing import Any
 import lightgbm
 import numpy as np
 import xgboost
-from kernel import Clock, interleave, make_data
 
 import report
+from kernel import Clock, interleave, make_data
 from ordinal_objectives.adapters import lgbm as olgbm
 from ordinal_objectives.adapters import xgb as oxgb
 
