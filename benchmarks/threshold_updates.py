@@ -111,15 +111,14 @@ def summarise(runs: list[dict[str, Any]]) -> None:
                 ]
                 if not chosen:
                     continue
-                reached = [run for run in chosen if run["rounds"]]
                 table.append(
                     {
                         "library": library,
                         "Hessian": hessian,
                         "update": update,
-                        "reached": f"{len(reached)} / {len(chosen)}",
-                        "rounds": gmean([run["rounds"] for run in reached]) if reached else float("nan"),
-                        "seconds": gmean([run["seconds"] for run in reached]) if reached else float("nan"),
+                        "reached": f"{sum(run['rounds'] is not None for run in chosen)} / {len(chosen)}",
+                        "rounds": float(np.median([run["rounds"] or np.inf for run in chosen])),
+                        "seconds": float(np.median([run["seconds"] or np.inf for run in chosen])),
                         "best round": float(np.median([run["best round"] for run in chosen])),
                         "best loss / fixed": gmean([run["best loss"] / run["fixed best"] for run in chosen]),
                     }
@@ -129,9 +128,9 @@ def summarise(runs: list[dict[str, Any]]) -> None:
         "threshold_updates",
         f"Rounds and seconds to the best validation loss of fixed thresholds in {ROUNDS} rounds",
         table,
-        f"{len(sets)} data sets ({', '.join(sets)}), up to three partitions; geometric means over the partitions in "
-        f"which the loss is reached. `best loss / fixed` is the geometric mean of the best validation loss in "
-        f"{ROUNDS} rounds over that of fixed thresholds, `best round` the median round of it.",
+        f"{len(sets)} data sets ({', '.join(sets)}), up to three partitions; medians, where a partition that never "
+        f"reaches the loss counts as infinite. `best loss / fixed` is the geometric mean of the best validation loss "
+        f"in {ROUNDS} rounds over that of fixed thresholds, `best round` the median round of it.",
     )
     draw(runs)
 
@@ -157,8 +156,8 @@ def draw(runs: list[dict[str, Any]]) -> None:
         axis.axhline(1.0, color="grey", linewidth=0.5)
         axis.set(title=library, xlabel="round", xscale="log")
     axes[0].set_ylabel("validation loss / best of fixed")
-    axes[0].set_ylim(None, 1.3)
-    axes[-1].legend(fontsize="small")
+    axes[0].set_ylim(None, 1.4)
+    axes[-1].legend(fontsize="small", loc="upper right")
     figure.savefig(report.RESULTS / "threshold_updates.png", dpi=120)
 
 
