@@ -132,7 +132,7 @@ def round_times(options: argparse.Namespace) -> None:
                 "adapters",
                 f"Whole rounds with learned thresholds, {options.features} features, one evaluation set of n / 5",
                 table,
-                "All-threshold logit, majorised. XGBoost: hist, depth 6; LightGBM: 31 leaves; one evaluation with the "
+                "All-threshold logit, exact Hessian. XGBoost: hist, depth 6; LightGBM: 31 leaves; one evaluation with the "
                 "ordinal loss each round, against binary log loss.",
             )
 
