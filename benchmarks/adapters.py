@@ -132,8 +132,8 @@ def round_times(options: argparse.Namespace) -> None:
                 "adapters",
                 f"Whole rounds with learned thresholds, {options.features} features, one evaluation set of n / 5",
                 table,
-                "All-threshold logit, exact Hessian. XGBoost: hist, depth 6; LightGBM: 31 leaves; one evaluation with the "
-                "ordinal loss each round, against binary log loss.",
+                "All-threshold logit, exact Hessian. XGBoost: hist, depth 6; LightGBM: 31 leaves; one evaluation with "
+                "the ordinal loss each round, against binary log loss.",
             )
 
 
