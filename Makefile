@@ -43,6 +43,7 @@ format: $(VENV)/installed-lint
 bench: $(VENV)/installed-test
 	$(BIN)/python benchmarks/kernel.py
 	$(BIN)/python benchmarks/numpy_kernel.py
+	$(BIN)/python benchmarks/adapters.py
 
 clean:
 	rm -rf build dist .venv* .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -190,4 +190,5 @@ class TreeRun(TrainingRun):
         self._safeguard(raw_after, delta, self._evaluate(raw_after, self.thresholds).loss)
 
     def _highest(self, loss: float) -> float:
-        return loss + self._rows.loss_precision * abs(loss)
+        # A row's loss is the logarithm of a number that may be close to 1: its rounding does not shrink with it.
+        return loss + self._rows.loss_precision * max(loss, self._rows.total_weight)

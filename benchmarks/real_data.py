@@ -31,8 +31,8 @@ ROUNDS, DEPTH, ETA = 300, 4, 0.1
 
 
 def load(folder: Path, name: str) -> tuple[pd.DataFrame, NDArray[np.intp]]:
-    """Return features and class codes; a target with more than 20 values is cut at its deciles."""
-    frame = pd.read_csv(folder / f"{DATA[name]}.csv.gz")
+    """Return features and class codes of a file; a target with more than 20 values is cut at its deciles."""
+    frame = pd.read_csv(folder / f"{name}.csv.gz")
     X, target = frame.drop(columns="target"), frame["target"]
     for column in X.columns[[not pd.api.types.is_numeric_dtype(kind) for kind in X.dtypes]]:
         X[column] = X[column].astype("category")
@@ -74,8 +74,8 @@ def main() -> None:
         raise SystemExit("Set ORDINAL_DATA to the folder of the data files (see this script's docstring).")
     folder = Path(os.environ["ORDINAL_DATA"])
     rows = []
-    for name in DATA:
-        X, y = load(folder, name)
+    for name, file in DATA.items():
+        X, y = load(folder, file)
         for seed in range(3):
             order = np.random.default_rng(seed).permutation(len(y))
             cut = int(0.7 * len(y))

@@ -120,7 +120,7 @@ def test_majorised_full_step_never_raises_the_loss(seed, n_classes, n_rows, nois
         (train_xgb, xgb_trees, oxgb.threshold_record),
         (train_lgb, lgb_trees, olgbm.threshold_record),
     ):
-        booster = train(X, y, 8, weight, eta=1.0, reg_lambda=reg_lambda, n_classes=n_classes)
+        booster = train(X, y, 8, weight, eta=1.0, reg_lambda=reg_lambda, n_classes=n_classes, hessian="majorized")
         f = np.zeros(n_rows)
         thresholds = record(booster).thresholds
         losses = [weight @ loss.value(f, y, thresholds[0])]
@@ -199,13 +199,13 @@ def test_leaves_of_one_value(free_raw_data):
     y = np.isin(X[:, 0] + 4 * X[:, 1], [0, 3, 5, 6, 9, 10, 12, 15]).astype(int)
     data = lightgbm.Dataset(X, y, free_raw_data=free_raw_data)
     params = {"num_leaves": 16, "min_data_in_leaf": 1, "verbosity": -1, "learning_rate": 0.5}
-    booster = olgbm.train(params, data, 10)
+    booster = olgbm.train(params, data, 10, hessian="majorized")
     record = olgbm.threshold_record(booster)
     assert (record.diagnostics["n_merged_leaves"] > 0) == free_raw_data
     replayed = get_loss("all_threshold").value(booster.predict(X, raw_score=True), y, record.at(10)).mean()
     assert replayed == pytest.approx(record.training_loss[-1], rel=1e-6)
 
-    booster = oxgb.train({"max_depth": 4, "eta": 0.5, "nthread": 1}, xgboost.DMatrix(X, y), 10)
+    booster = oxgb.train({"max_depth": 4, "eta": 0.5, "nthread": 1}, xgboost.DMatrix(X, y), 10, hessian="majorized")
     record = oxgb.threshold_record(booster)
     score = booster.predict(xgboost.DMatrix(X), output_margin=True).astype(float)
     replayed = get_loss("all_threshold").value(score, y, record.at(10)).mean()

@@ -88,6 +88,16 @@ def test_any_number_of_rows_and_threads(n_rows, link):
         np.testing.assert_array_equal(results[0].cross, other.cross)
 
 
+def test_thresholds_far_apart_take_the_double_kernel():
+    loss = get_loss("all_threshold")
+    f, y, _, weight, leaves, n_leaves = make_rows(3)
+    thresholds = np.array([-30.0, 25.0])
+    rows = RowStatistics(loss, y, 3, weight)
+    rows(10 * f, thresholds)
+    expected = reference_sums(loss, 10 * f, y, thresholds, weight, leaves, n_leaves, "majorized")
+    assert_same(rows.leaf_sums(leaves, n_leaves), expected, 1e-6)
+
+
 def test_bad_leaves_are_refused():
     rows = RowStatistics(get_loss("all_threshold"), [0, 1, 2], 3)
     with pytest.raises(ValueError, match="call the object with these first"):

@@ -1,0 +1,188 @@
+"""Rounds and seconds to the loss that fixed thresholds reach in 500 rounds, for every update and Hessian.
+
+    ORDINAL_DATA=folder python benchmarks/threshold_updates.py [--minutes 30]
+
+The folder holds gzip CSV files whose last column is `target`; regression targets are cut at their deciles by
+value (rule `quantile`). Random 70/30 partitions; depth 4 (16 leaves), eta 0.1, one thread, nothing is tuned.
+Partitions measured before are kept: run again to continue. Seconds are those of a round, evaluation included,
+times the rounds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import lightgbm
+import numpy as np
+import pandas as pd
+import xgboost
+from numpy.typing import NDArray
+from scipy.stats import gmean
+
+import report
+from ordinal_objectives.adapters import lgbm as olgbm
+from ordinal_objectives.adapters import xgb as oxgb
+from real_data import load
+
+DATA = {
+    "stocks": "A08_stocks",
+    "abalone": "A09_abalone",
+    "bank32nh": "A11_bank32nh",
+    "cpu_act": "A13_cpu_act",
+    "california": "A14_cal_housing",
+    "house_16H": "A16_house_16H",
+    "wine_red": "B_wine_red",
+    "kin40k": "A2_kin40k",
+}
+UPDATES, HESSIANS, ROUNDS = ("fixed", "newton", "schur", "joint"), ("exact", "majorized"), 500
+FILE = report.RESULTS / "threshold_updates_runs.json"
+
+
+def xgboost_curve(X: list[pd.DataFrame], y: list[NDArray[Any]], **options: Any) -> list[float]:
+    fit, test = (xgboost.DMatrix(a, b, enable_categorical=True) for a, b in zip(X, y, strict=True))
+    seen: dict[str, Any] = {}
+    params = {"max_depth": 4, "eta": 0.1, "nthread": 1}
+    evals = [(test, "v")]
+    oxgb.train(params, fit, ROUNDS, evals=evals, evals_result=seen, verbose_eval=False, **options)
+    return seen["v"]["all_threshold"]
+
+
+def lightgbm_curve(X: list[pd.DataFrame], y: list[NDArray[Any]], **options: Any) -> list[float]:
+    seen: dict[str, Any] = {}
+    params = {"max_depth": 4, "num_leaves": 16, "learning_rate": 0.1, "num_threads": 1, "verbosity": -1}
+    fit = lightgbm.Dataset(X[0], y[0])
+    test = lightgbm.Dataset(X[1], y[1], reference=fit)
+    callbacks = [lightgbm.record_evaluation(seen)]
+    olgbm.train(params, fit, ROUNDS, valid_sets=[test], valid_names=["v"], callbacks=callbacks, **options)
+    return seen["v"]["all_threshold"]
+
+
+CURVES = {"XGBoost": xgboost_curve, "LightGBM": lightgbm_curve}
+
+
+def partition(library: str, X: pd.DataFrame, y: NDArray[Any], seed: int) -> list[dict[str, Any]]:
+    """Return one row for each update and Hessian; the target loss is the best that fixed thresholds reach."""
+    order = np.random.default_rng(seed).permutation(len(y))
+    parts = np.split(order, [int(0.7 * len(y))])
+    curves, seconds = {}, {}
+    for hessian in HESSIANS:
+        for update in UPDATES:
+            start = time.perf_counter()
+            curves[hessian, update] = CURVES[library](
+                [X.iloc[part] for part in parts],
+                [y[part] for part in parts],
+                n_classes=int(y.max()) + 1,
+                hessian=hessian,
+                threshold_update=update,
+            )
+            seconds[hessian, update] = (time.perf_counter() - start) / ROUNDS
+    target = min(min(curves[hessian, "fixed"]) for hessian in HESSIANS)
+    rows = []
+    for (hessian, update), curve in curves.items():
+        reached = np.flatnonzero(np.array(curve) <= target)
+        rounds = int(reached[0]) + 1 if reached.size else None
+        rows.append(
+            {
+                "hessian": hessian,
+                "update": update,
+                "rounds": rounds,
+                "seconds": rounds and rounds * seconds[hessian, update],
+                "best loss": min(curve),
+                "best round": int(np.argmin(curve)) + 1,
+                "fixed best": target,
+                "curve": [round(value, 4) for value in curve[9::10]],
+            }
+        )
+    return rows
+
+
+def summarise(runs: list[dict[str, Any]]) -> None:
+    table = []
+    for library in CURVES:
+        for hessian in HESSIANS:
+            for update in UPDATES:
+                chosen = [
+                    run for run in runs if (run["library"], run["hessian"], run["update"]) == (library, hessian, update)
+                ]
+                if not chosen:
+                    continue
+                table.append(
+                    {
+                        "library": library,
+                        "Hessian": hessian,
+                        "update": update,
+                        "reached": f"{sum(run['rounds'] is not None for run in chosen)} / {len(chosen)}",
+                        "rounds": float(np.median([run["rounds"] or np.inf for run in chosen])),
+                        "seconds": float(np.median([run["seconds"] or np.inf for run in chosen])),
+                        "best round": float(np.median([run["best round"] for run in chosen])),
+                        "best loss / fixed": gmean([run["best loss"] / run["fixed best"] for run in chosen]),
+                    }
+                )
+    sets = sorted({run["data"] for run in runs})
+    report.write(
+        "threshold_updates",
+        f"Rounds and seconds to the best validation loss of fixed thresholds in {ROUNDS} rounds",
+        table,
+        f"{len(sets)} data sets ({', '.join(sets)}), up to three partitions; medians, where a partition that never "
+        f"reaches the loss counts as infinite. `best loss / fixed` is the geometric mean of the best validation loss "
+        f"in {ROUNDS} rounds over that of fixed thresholds, `best round` the median round of it.",
+    )
+    draw(runs)
+
+
+def draw(runs: list[dict[str, Any]]) -> None:
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(1, len(CURVES), figsize=(10, 4), sharey=True, layout="constrained")
+    for axis, library in zip(axes, CURVES, strict=True):
+        for color, update in enumerate(UPDATES):
+            for style, hessian in zip(("-", "--"), HESSIANS, strict=True):
+                ratios = [
+                    np.array(run["curve"]) / run["fixed best"]
+                    for run in runs
+                    if (run["library"], run["hessian"], run["update"]) == (library, hessian, update)
+                ]
+                if ratios:
+                    rounds = np.arange(10, ROUNDS + 1, 10)
+                    axis.plot(rounds, gmean(ratios), style, color=f"C{color}", label=f"{update}, {hessian}")
+        axis.axhline(1.0, color="grey", linewidth=0.5)
+        axis.set(title=library, xlabel="round", xscale="log")
+    axes[0].set_ylabel("validation loss / best of fixed")
+    axes[0].set_ylim(None, 1.4)
+    axes[-1].legend(fontsize="small", loc="upper right")
+    figure.savefig(report.RESULTS / "threshold_updates.png", dpi=120)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--minutes", type=float, default=1e9, help="start no partition after so many minutes")
+    options = parser.parse_args()
+    if "ORDINAL_DATA" not in os.environ:
+        raise SystemExit("Set ORDINAL_DATA to the folder of the data files (see this script's docstring).")
+    start = time.monotonic()
+    runs = json.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else []
+    for seed in range(3):
+        for name, file in DATA.items():
+            for library in CURVES:
+                case = {"data": name, "seed": seed, "library": library}
+                known = any(case.items() <= run.items() for run in runs)
+                if known or time.monotonic() - start > 60 * options.minutes:
+                    continue
+                X, y = load(Path(os.environ["ORDINAL_DATA"]), file)
+                runs += [{**case, **row} for row in partition(library, X, y, seed)]
+                report.RESULTS.mkdir(exist_ok=True)
+                FILE.write_text(json.dumps(runs) + "\n", encoding="utf-8")
+                print(case, f"{time.monotonic() - start:.0f} s", flush=True)
+    summarise(runs)
+
+
+if __name__ == "__main__":
+    main()
