@@ -1,0 +1,265 @@
+"""A round of the native engine against the binary and multiclass rounds of LightGBM and XGBoost.
+
+    python benchmarks/engine.py [--rows 1000000] [--features 28] [--classes 3 5 10 15 30] [--threads 1 2]
+    python benchmarks/engine.py --scaling
+
+All numbers of a table come from one process. Variants alternate, and each is the median over rounds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import resource
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import lightgbm
+import numpy as np
+import xgboost
+
+import report
+from ordinal_objectives import HistGradientBoostingOrdinalClassifier, _core
+from ordinal_objectives.histogram_engine.bin_mapper import find_cuts
+from ordinal_objectives.histogram_engine.boosting import Boosting
+from ordinal_objectives.histogram_engine.parameters import BoostingParameters
+from ordinal_objectives.losses import AllThreshold
+
+SKIPPED = 2
+LEAVES = 31
+
+
+def make_data(n_rows: int, n_features: int) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n_rows, n_features), np.float32)
+    return X, X[:, 0] + np.sin(2 * X[:, 1]) + X[:, 2] * X[:, 3] + rng.logistic(size=n_rows)
+
+
+def classes(score: np.ndarray, n_classes: int) -> np.ndarray:
+    edges = np.quantile(score[:200_000], np.arange(1, n_classes) / n_classes)
+    return np.searchsorted(edges, score).astype(np.int32)
+
+
+def timed(call: Callable[[], Any]) -> tuple[float, Any]:
+    start = time.perf_counter()
+    result = call()
+    return time.perf_counter() - start, result
+
+
+def lightgbm_rounds(dataset: lightgbm.Dataset, y: np.ndarray, n_classes: int, threads: int, n: int) -> list[float]:
+    params = {"num_leaves": LEAVES, "num_threads": threads, "verbose": -1, "objective": "binary"}
+    if n_classes > 2:
+        params |= {"objective": "multiclass", "num_class": n_classes}
+    dataset.set_label(y)
+    booster = lightgbm.Booster(params, dataset)
+    return [timed(booster.update)[0] for _ in range(n)]
+
+
+def xgboost_rounds(matrix: xgboost.DMatrix, y: np.ndarray, threads: int, n: int) -> list[float]:
+    matrix.set_label(y)
+    params = {
+        "objective": "binary:logistic",
+        "max_leaves": LEAVES,
+        "grow_policy": "lossguide",
+        "max_depth": 0,
+        "nthread": threads,
+    }
+    booster = xgboost.Booster(params, [matrix])
+    return [timed(lambda i=i: booster.update(matrix, i))[0] for i in range(n)]
+
+
+def engine_rounds(run: Boosting, n: int) -> list[float]:
+    return [timed(run.advance)[0] for _ in range(n)]
+
+
+def rounds_table(options: argparse.Namespace) -> list[dict[str, Any]]:
+    X, score = make_data(options.rows, options.features)
+    rows = []
+    for threads in options.threads:
+        dataset = lightgbm.Dataset(X, classes(score, 2), params={"num_threads": threads, "verbose": -1}).construct()
+        matrix = xgboost.QuantileDMatrix(X, classes(score, 2), max_bin=256, nthread=threads)
+        cuts = find_cuts(X)
+        for K in options.classes:
+            times: dict[str, list[float]] = {"joint": [], "binary": [], "multiclass": [], "xgboost": []}
+            parameters = BoostingParameters(AllThreshold(), max_leaf_nodes=LEAVES)
+            run = Boosting(parameters, X, classes(score, K), K, n_threads=threads, cuts=cuts)
+            for _ in range(options.repeats):
+                times["joint"] += engine_rounds(run, options.rounds)[SKIPPED:]
+                times["binary"] += lightgbm_rounds(dataset, classes(score, 2), 2, threads, options.rounds)[SKIPPED:]
+                times["xgboost"] += xgboost_rounds(matrix, classes(score, 2), threads, SKIPPED + 2)[SKIPPED:]
+            if options.multiclass and K > 2:
+                times["multiclass"] = lightgbm_rounds(dataset, classes(score, K), K, threads, 3)[1:]
+            ms = {name: 1e3 * median(values) if values else float("nan") for name, values in times.items()}
+            rows.append(
+                {
+                    "threads": threads,
+                    "K": K,
+                    "joint ms": ms["joint"],
+                    "LightGBM binary ms": ms["binary"],
+                    "XGBoost binary ms": ms["xgboost"],
+                    "LightGBM multiclass ms": ms["multiclass"],
+                    "joint / binary": ms["joint"] / ms["binary"],
+                    "joint / multiclass x K": ms["joint"] / ms["multiclass"] * K,
+                }
+            )
+            print(rows[-1], flush=True)
+    return rows
+
+
+def setup_table(options: argparse.Namespace) -> list[dict[str, Any]]:
+    """Binning and prediction."""
+    X, score = make_data(options.rows, options.features)
+    y = classes(score, 5)
+    X_test = X[:200_000]
+    rows = []
+    for threads in options.threads:
+
+        def bin_ours(threads: int = threads) -> Any:
+            return _core.Engine(X, [c.tolist() for c in find_cuts(X)], threads)
+
+        def bin_lightgbm(threads: int = threads) -> Any:
+            return lightgbm.Dataset(X, y, params={"num_threads": threads, "verbose": -1}).construct()
+
+        ours_bin = min(timed(bin_ours)[0] for _ in range(2))
+        theirs_bin = timed(bin_lightgbm)[0]
+        small = slice(0, 20_000)
+        model = HistGradientBoostingOrdinalClassifier(max_iter=300, early_stopping=False, n_jobs=threads)
+        model.fit(X[small], y[small])
+        booster = lightgbm.train(
+            {"objective": "binary", "num_leaves": LEAVES, "num_threads": threads, "verbose": -1},
+            lightgbm.Dataset(X[small], y[small] > 2),
+            300,
+        )
+        ours = min(timed(lambda model=model: model.predict_raw(X_test))[0] for _ in range(3))
+        theirs = min(
+            timed(lambda booster=booster, threads=threads: booster.predict(X_test, num_threads=threads))[0]
+            for _ in range(3)
+        )
+        rows.append(
+            {
+                "threads": threads,
+                "binning s": ours_bin,
+                "LightGBM Dataset s": theirs_bin,
+                "binning ratio": ours_bin / theirs_bin,
+                "300 trees, 200,000 rows: s": ours,
+                "LightGBM s": theirs,
+                "prediction ratio": ours / theirs,
+            }
+        )
+    return rows
+
+
+def _resident() -> float:
+    """Return this process's memory in MiB."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * resource.getpagesize() / 2**20
+
+
+def _peak(kind: str, n_rows: int, n_features: int, queue: Any) -> None:
+    X, score = make_data(n_rows, n_features)
+    y = classes(score, 5)
+    del score
+    before, highest, done = _resident(), 0.0, threading.Event()
+
+    def watch() -> None:
+        nonlocal highest
+        while not done.wait(0.002):
+            highest = max(highest, _resident())
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    if kind == "engine":
+        run = Boosting(BoostingParameters(AllThreshold(), max_leaf_nodes=LEAVES), X, y, 5, n_threads=1)
+        engine_rounds(run, 3)
+    else:
+        params = {"objective": "binary", "num_leaves": LEAVES, "num_threads": 1, "verbose": -1}
+        lightgbm.train(params, lightgbm.Dataset(X, y > 2), 3)
+    done.set()
+    watcher.join()
+    queue.put(highest - before)
+
+
+def memory_table(options: argparse.Namespace) -> list[dict[str, Any]]:
+    """Peak memory above the loaded data, each library in a process of its own."""
+    context = multiprocessing.get_context("spawn")
+    peaks = {}
+    for kind in ("engine", "lightgbm"):
+        queue = context.Queue()
+        process = context.Process(target=_peak, args=(kind, options.rows, options.features, queue))
+        process.start()
+        peaks[kind] = queue.get()
+        process.join()
+    ratio = peaks["engine"] / peaks["lightgbm"]
+    return [{"engine MiB (K = 5)": peaks["engine"], "LightGBM binary MiB": peaks["lightgbm"], "ratio": ratio}]
+
+
+def scaling_table() -> list[dict[str, Any]]:
+    """Cost against rows and features, with the fitted exponent."""
+    rows = []
+    for what, shapes in {
+        "rows": [(10_000, 28), (100_000, 28), (1_000_000, 28), (3_000_000, 28)],
+        "features": [(100_000, 10), (100_000, 100), (100_000, 1000)],
+    }.items():
+        points = []
+        for n, p in shapes:
+            X, score = make_data(n, p)
+            run = Boosting(
+                BoostingParameters(AllThreshold(), max_leaf_nodes=LEAVES), X, classes(score, 5), 5, n_threads=1
+            )
+            points.append((n if what == "rows" else p, 1e3 * median(engine_rounds(run, 6)[SKIPPED:])))
+            del X, run
+        size, ms = np.array(points).T
+        exponent = np.polyfit(np.log(size), np.log(ms), 1)[0]
+        rows += [
+            {"against": what, "size": int(s), "round ms": float(m), "fitted exponent": float(exponent)}
+            for s, m in points
+        ]
+    return rows
+
+
+def plot_curve(table: list[dict[str, Any]], name: str) -> None:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6, 4), layout="constrained")
+    ax = figure.subplots()
+    for threads in sorted({row["threads"] for row in table}):
+        part = [row for row in table if row["threads"] == threads]
+        ax.plot([row["K"] for row in part], [row["joint / binary"] for row in part], "o-", label=f"{threads} threads")
+    ax.axhline(1.0, color="grey", linewidth=1)
+    ax.set_xlabel("classes")
+    ax.set_ylabel("joint round / LightGBM binary round")
+    ax.legend()
+    figure.savefig(report.RESULTS / f"{name}.png", dpi=120)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--features", type=int, default=28)
+    parser.add_argument("--classes", type=int, nargs="+", default=[3, 5, 10, 15, 30])
+    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--rounds", type=int, default=6)
+    parser.add_argument("--repeats", type=int, default=2)
+    parser.add_argument("--multiclass", action="store_true", help="also time LightGBM's multiclass round")
+    parser.add_argument("--scaling", action="store_true", help="only the cost against rows and features")
+    parser.add_argument("--setup", action="store_true", help="only binning, prediction and memory")
+    options = parser.parse_args()
+    shape = f"{options.rows:,} x {options.features}, 255 bins, {LEAVES} leaves"
+    if options.scaling:
+        report.write("engine_scaling", "Cost of a joint round, K = 5, 1 thread", scaling_table())
+    elif options.setup:
+        report.write("engine_memory", f"Peak memory above the loaded data, {shape}", memory_table(options))
+        report.write("engine_setup", f"Binning and prediction, {shape}", setup_table(options))
+    else:
+        name = f"engine_{options.rows}x{options.features}"
+        table = rounds_table(options)
+        report.write(name, f"A joint round of the native engine, {shape}", table)
+        plot_curve(table, name)
+
+
+if __name__ == "__main__":
+    main()
