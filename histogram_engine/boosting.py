@@ -64,8 +64,6 @@ class Boosting:
         Those of the newest iteration.
     cuts : list of ndarray
     diagnostics : Diagnostics
-    n_rescored : int
-        Leaves whose stale gain was computed again when their turn came.
     """
 
     def __init__(
@@ -98,7 +96,6 @@ class Boosting:
         self._leaf_of_row = np.empty(len(y), np.int32)
         self._guarded = parameters.hessian == "exact" or (self._joint and loss.name == "cumulative_link")
         self._step_hessian = "majorized" if loss.supports("majorized") else "exact"
-        self.n_rescored = 0
         self._now = self._evaluate(self.raw_prediction, self.thresholds)
 
     @property
@@ -110,7 +107,6 @@ class Boosting:
         """Grow one tree, take the step and return the tree."""
         in_bag, features = self._draw()
         grown = self._grow(in_bag, features)
-        self.n_rescored += grown["n_rescored"]
         tree = Tree.from_engine(grown, self.cuts)
         size = self.parameters.learning_rate
         if self.parameters.pruning or self.parameters.adaptive_step:

@@ -409,8 +409,8 @@ class HistGradientBoostingOrdinalClassifier(HostParameters, OrdinalClassifier):
         self.threshold_history_ = np.array(history[: kept + 1])
         self.evals_result_ = evals
         self.best_iteration_ = kept
-        diagnostics = {**run.diagnostics.as_dict(), "n_rescored": int(run.n_rescored)}
-        self._keep(ThresholdHistory(self.threshold_history_, diagnostics), parameters.loss, kept)
+        history_of_run = ThresholdHistory(self.threshold_history_, run.diagnostics.as_dict())
+        self._keep(history_of_run, parameters.loss, kept)
 
     def _prediction_data(self, X: Any) -> Any:
         return X

@@ -1,8 +1,8 @@
 """The engine against a slow and obvious transcription of the thesis's Algorithms 1 to 3, as corrected.
 
-Order of work: the leaf with the largest stored gain comes next (of equal ones the older); if another split
-came after its gain was computed, the gain is computed again and the leaf goes back to the queue. A leaf whose
-best gain is not above 0 is final. Features, bins and sides are tried in order (missing values right, then
+Order of work: the leaf with the largest gain comes next (of equal ones the older). A leaf's gain is computed
+when the leaf is made, after the split that made it, and kept although later splits elsewhere would change it. A
+leaf whose best gain is not above 0 is final. Features, bins and sides are tried in order (missing values right, then
 left), and a later candidate must be better to win.
 """
 
@@ -107,36 +107,28 @@ def replay(boosting, X, grown):
     oracle = Oracle(boosting, X)
     p = boosting.parameters
     leaves, depth = {0: np.arange(len(X))}, {0: 0}
-    stored, version = {}, 0
+    stored = {}
 
     def judge(leaf):
         splittable = depth[leaf] < (p.max_depth or np.inf) and len(leaves[leaf]) >= max(2, 2 * p.min_samples_leaf)
         best, gains = oracle.best(leaf, leaves) if splittable else (0.0, {})
-        stored.pop(leaf, None)
         if best > 0:
-            stored[leaf] = (best, gains, version)
+            stored[leaf] = (best, gains)
 
     judge(0)
     # What the gain would be if all gradients pulled one way: float32 sums round on that scale.
     scale = 0.5 * np.abs(oracle.g).sum() ** 2 / (oracle.h.sum() + p.l2_regularization)
     inner = sorted(np.flatnonzero(grown["feature"] >= 0), key=lambda node: grown["left"][node])
     for node in inner:
-        # Every leaf within rounding of the top must be fresh before one of them can be taken.
-        while True:
-            assert stored, "the engine split where no gain is left"
-            top = max(stored, key=lambda leaf: (stored[leaf][0], -leaf))
-            close = [leaf for leaf in stored if stored[leaf][0] >= stored[top][0] - TOLERANCE * scale]
-            stale = [leaf for leaf in close if stored[leaf][2] != version] if oracle.joint else []
-            if not stale:
-                break
-            judge(stale[0])
+        assert stored, "the engine split where no gain is left"
+        top = max(stored, key=lambda leaf: (stored[leaf][0], -leaf))
         assert node in stored
-        assert stored[node][0] >= stored[top][0] * (1 - TOLERANCE) - TOLERANCE * scale
+        assert stored[node][0] >= stored[top][0] * (1 - TOLERANCE) - 1e-9 * scale
         split = (int(grown["feature"][node]), int(grown["bin"][node]))
         rows = leaves[node]
         missing = oracle.bins[split[0]][rows] < 0
         sides = (bool(grown["missing_left"][node]),) if missing.any() else (False,)
-        best, gains, _ = stored.pop(node)
+        best, gains = stored.pop(node)
         assert gains[(*split, sides[0])] >= best * (1 - TOLERANCE) - 1e-9 * scale
         assert grown["gain"][node] == pytest.approx(best, rel=TOLERANCE, abs=TOLERANCE * scale)
         of_rows = oracle.bins[split[0]][rows]
@@ -145,13 +137,10 @@ def replay(boosting, X, grown):
         leaves[left], leaves[left + 1] = rows[goes_left], rows[~goes_left]
         depth[left] = depth[left + 1] = depth[node] + 1
         del leaves[node]
-        version += 1
         for child in (left, left + 1):
             judge(child)
     if p.max_leaf_nodes is None or len(leaves) < p.max_leaf_nodes:
-        for leaf in list(stored):
-            judge(leaf)
-        assert all(best <= TOLERANCE * scale for best, _, _ in stored.values()), "the engine stopped too early"
+        assert all(best <= TOLERANCE * scale for best, _ in stored.values()), "the engine stopped too early"
     return oracle, leaves
 
 

@@ -68,7 +68,6 @@ nb::dict as_dict(const ordinal::Tree& tree) {
     result["missing_left"] = as_array(std::move(missing_left), {n});
     result["gain"] = as_array(std::move(gain), {n});
     result["count"] = as_array(std::move(count), {n});
-    result["n_rescored"] = tree.n_rescored;
     return result;
 }
 

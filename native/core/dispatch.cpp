@@ -8,7 +8,7 @@ namespace {
 
 #define ORDINAL_ENTRIES(isa)                                                                          \
     logit_block_##isa, leaf_block_##isa, build_histogram_##isa, scan_feature_##isa, bin_column_##isa, \
-        sum_by_leaf_##isa
+        sum_by_leaf_##isa, partition_rows_##isa
 
 #if defined(ORDINAL_X86_DISPATCH)
 // The compiler's own test also asks the operating system whether it saves the wide registers.

@@ -16,6 +16,7 @@ struct InstructionSet {
     ScanFeature scan_feature;
     BinColumn bin_column;
     SumByLeaf sum_by_leaf;
+    PartitionRows partition_rows;
 };
 
 // The table's length goes to `count`.

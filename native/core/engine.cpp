@@ -34,7 +34,7 @@ Engine::Engine(const FeatureMatrix& X, const std::vector<std::vector<double>>& c
     data_.n_features = X.n_features;
     data_.stride = (X.n_features + kStrideUnit - 1) / kStrideUnit * kStrideUnit;
     row_bins_.resize(static_cast<std::size_t>(X.n_rows * data_.stride));
-    column_bins_.resize(static_cast<std::size_t>(X.n_rows) * static_cast<std::size_t>(X.n_features));
+    column_bins_.resize(static_cast<std::size_t>(X.n_rows * X.n_features + kPadding));
     for (const std::vector<double>& feature : cuts)
         n_bins_.push_back(static_cast<std::int32_t>(feature.size()) + 1);
     bin(X, cuts);

@@ -96,16 +96,29 @@ struct SumTask {
     double* sums;  // (n_leaves, width), added to
 };
 
+struct PartitionTask {
+    const std::uint8_t* column;  // bins of the split's feature, readable kPadding bytes beyond its end
+    std::uint32_t* rows;         // (n,)
+    std::uint32_t* right;        // (n,)
+    std::int64_t n;
+    int last_left;
+    bool missing_left;
+};
+
+constexpr std::int64_t kPadding = 4;
+
 using BuildHistogram = void (*)(const HistogramTask&);
 using ScanFeature = Candidate (*)(const ScanTask&);
 using BinColumn = void (*)(const BinTask&);
 using SumByLeaf = void (*)(const SumTask&);
+using PartitionRows = std::int64_t (*)(const PartitionTask&);
 
 #define ORDINAL_ENGINE_ENTRIES(isa)                   \
     void build_histogram_##isa(const HistogramTask&); \
     Candidate scan_feature_##isa(const ScanTask&);    \
     void bin_column_##isa(const BinTask&);            \
-    void sum_by_leaf_##isa(const SumTask&);
+    void sum_by_leaf_##isa(const SumTask&);           \
+    std::int64_t partition_rows_##isa(const PartitionTask&);
 ORDINAL_ENGINE_ENTRIES(baseline)
 ORDINAL_ENGINE_ENTRIES(avx2)
 ORDINAL_ENGINE_ENTRIES(avx512)

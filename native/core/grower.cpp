@@ -21,7 +21,6 @@ struct Grower::Leaf {
     std::unique_ptr<Histogram> histogram;
     Candidate best{0.0, -1, false};
     int feature = -1;
-    int version = -1;  // of the criterion that judged it
 };
 
 Grower::Grower(const BinnedData& data, Pool& pool) : data_(data), pool_(pool) {
@@ -115,7 +114,6 @@ void Grower::score(Leaf& leaf) const {
             leaf.best = found[f];
             leaf.feature = (*features_)[f];
         }
-    leaf.version = criterion_->version();
 }
 
 std::vector<double> Grower::left_sums(const Leaf& leaf) const {
@@ -132,28 +130,21 @@ std::vector<double> Grower::left_sums(const Leaf& leaf) const {
 // Stable: both children keep the rows in increasing order, so that memory is read forwards.
 std::int64_t Grower::partition(const TreeNode& node) {
     const std::uint8_t* column = data_.columns + node.feature * data_.n_rows;
-    const int last_left = node.bin;
-    const bool missing_left = node.missing_left;
     std::uint32_t* rows = rows_.data() + node.begin;
     const std::int64_t n = node.end - node.begin;
     const std::int64_t n_blocks = (n + kPartitionBlock - 1) / kPartitionBlock;
     std::vector<std::int64_t> n_left(static_cast<std::size_t>(n_blocks) + 1, 0);
-    // Within its block, each block writes the left rows forwards in place and the right rows to the buffer.
+    const PartitionRows partition_rows = active_instruction_set().partition_rows;
     pool_.run(n_blocks, n >= kWorthRows, [&](std::int64_t block) {
         const std::int64_t begin = block * kPartitionBlock;
-        const std::int64_t end = std::min(n, begin + kPartitionBlock);
-        std::uint32_t* left = rows + begin;
-        std::uint32_t* right = buffer_.data() + begin;
-        for (std::int64_t i = begin; i < end; ++i) {
-            const std::uint32_t row = rows[i];
-            const int bin = column[row];
-            const bool goes_left = bin == kMissing ? missing_left : bin <= last_left;
-            *left = row;
-            *right = row;
-            left += goes_left;
-            right += !goes_left;
-        }
-        n_left[static_cast<std::size_t>(block) + 1] = left - (rows + begin);
+        PartitionTask task;
+        task.column = column;
+        task.rows = rows + begin;
+        task.right = buffer_.data() + begin;
+        task.n = std::min(n - begin, kPartitionBlock);
+        task.last_left = node.bin;
+        task.missing_left = node.missing_left;
+        n_left[static_cast<std::size_t>(block) + 1] = partition_rows(task);
     });
     std::int64_t total_left = 0;
     for (std::int64_t block = 0; block < n_blocks; ++block) {
@@ -206,7 +197,8 @@ Tree Grower::grow(const float* statistics, const ThresholdState& thresholds, con
     JointCriterion criterion(thresholds, leaves[0].sums.data(), limits.l2);
     criterion_ = &criterion;
 
-    // Highest gain first; of equal gains the older leaf.
+    // Highest gain first; of equal gains the older leaf. A gain is kept although later splits of other leaves
+    // change S: computing it again when its turn comes made no difference to the loss that could be measured.
     using Entry = std::pair<double, int>;
     const auto later = [](const Entry& a, const Entry& b) {
         return a.first != b.first ? a.first < b.first : a.second > b.second;
@@ -230,13 +222,6 @@ Tree Grower::grow(const float* statistics, const ThresholdState& thresholds, con
     while (!queue.empty() && n_leaves < limits.max_leaves) {
         const int index = queue.top().second;
         queue.pop();
-        if (criterion.n_cross() > 0 &&
-            leaves[static_cast<std::size_t>(index)].version != criterion.version()) {
-            // Another split has changed S since: judge again, and wait if another leaf is better now.
-            ++tree.n_rescored;
-            enqueue(index);
-            continue;
-        }
         Leaf parent = std::move(leaves[static_cast<std::size_t>(index)]);
         const int left_node = static_cast<int>(tree.nodes.size());
         TreeNode& node = tree.nodes[static_cast<std::size_t>(parent.node)];

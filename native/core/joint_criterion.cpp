@@ -93,7 +93,6 @@ void JointCriterion::split(const double* parent, const double* left, const doubl
     add_leaf(parent, 1.0);
     add_leaf(left, -1.0);
     add_leaf(right, -1.0);
-    ++version_;
 }
 
 LeafTerms JointCriterion::terms(const double* leaf) const {

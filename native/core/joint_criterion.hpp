@@ -49,15 +49,11 @@ class JointCriterion {
 
     int n_cross() const { return n_cross_; }
 
-    // Counts the splits so far: terms() of an earlier version are stale.
-    int version() const { return version_; }
-
   private:
     void add_leaf(const double* leaf, double sign);
 
     int n_cross_;
     double l2_;
-    int version_ = 0;
     double trace_ = 0.0;
     std::vector<std::int32_t> group_;
     std::vector<double> S_, r_;

@@ -20,7 +20,6 @@ struct TreeNode {
 
 struct Tree {
     std::vector<TreeNode> nodes;
-    std::int64_t n_rescored = 0;  // leaves judged again because another split came first
 };
 
 }  // namespace ordinal
