@@ -62,15 +62,18 @@ def decide(proba: ArrayLike, rule: str = "median", cost_matrix: ArrayLike | None
     if cost_matrix is not None:
         if rule != RULES[0]:
             raise ValueError(f"rule={rule!r} and cost_matrix are two different rules; give one of them")
-        return np.argmin(P @ _check_cost_matrix(cost_matrix, P.shape[1]), axis=1)
+        codes: NDArray[np.intp] = np.argmin(P @ _check_cost_matrix(cost_matrix, P.shape[1]), axis=1)
+        return codes
     if rule == "mode":
-        return np.argmax(P, axis=1)
+        codes = np.argmax(P, axis=1)
+        return codes
     rounding = 2 * P.shape[1] ** 2 * float(np.finfo(P.dtype).eps)
     if rule == "mean":
         mean: NDArray[np.float64] = P @ np.arange(P.shape[1])
-        codes: NDArray[np.intp] = np.maximum(np.ceil(mean - 0.5 - rounding), 0.0).astype(np.intp)
+        codes = np.maximum(np.ceil(mean - 0.5 - rounding), 0.0).astype(np.intp)
         return codes
-    return np.argmax(np.cumsum(P, axis=1, dtype=np.float64) >= 0.5 - rounding, axis=1)
+    codes = np.argmax(np.cumsum(P, axis=1, dtype=np.float64) >= 0.5 - rounding, axis=1)
+    return codes
 
 
 def _check_cost_matrix(cost_matrix: ArrayLike, n_classes: int) -> NDArray[np.float64]:

@@ -22,7 +22,8 @@ def free_directions(
         raise ValueError("tied[0] must be False: there is no threshold below the first one")
     group = np.cumsum(~is_tied) - 1
     directions = np.equal.outer(group, np.unique(group)).astype(np.float64)
-    return directions[:, ~np.any(directions[~is_active] > 0.0, axis=0)]
+    free: NDArray[np.float64] = directions[:, ~np.any(directions[~is_active] > 0.0, axis=0)]
+    return free
 
 
 def give_way(

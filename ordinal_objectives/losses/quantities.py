@@ -33,7 +33,8 @@ class RowDerivatives:
     @property
     def hessian(self) -> FloatArray:
         """d2l_i/df_i2, shape (n_samples,)."""
-        return -self.cross.sum(axis=1)
+        hessian: FloatArray = -self.cross.sum(axis=1)
+        return hessian
 
 
 @dataclass(frozen=True)
