@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import shutil
 import subprocess
 import sys
@@ -38,8 +39,14 @@ def test_source_folder_says_that_it_is_not_built(tmp_path):
     source = tmp_path / "ordinal_objectives"
     source.mkdir()
     shutil.copy(ordinal_objectives.__file__, source)
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONSAFEPATH"}
     done = subprocess.run(
-        [sys.executable, "-c", "import ordinal_objectives"], capture_output=True, text=True, check=False, cwd=tmp_path
+        [sys.executable, "-c", "import ordinal_objectives"],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+        env=environment,
     )
     assert done.returncode != 0
     assert "is a source folder whose native kernels are not built" in done.stderr
