@@ -2,14 +2,11 @@
 
     ORDINAL_DATA=folder python benchmarks/real_data.py
 
-The folder holds gzip CSV files whose last column is `target`. Regression targets are cut at their deciles by
-value (rule `quantile`). Three random 70/30 partitions; depth 4, eta 0.1, 300 rounds; nothing is tuned.
+Regression targets are cut at their deciles by value (rule `quantile`). Three random 70/30 partitions; depth 4,
+eta 0.1, 300 rounds; nothing is tuned.
 """
 
 from __future__ import annotations
-
-import os
-from pathlib import Path
 
 import lightgbm
 import numpy as np
@@ -18,27 +15,12 @@ import xgboost
 from numpy.typing import NDArray
 
 import report
+from datasets import load
 from ordinal_objectives import AllThreshold, LGBMOrdinalClassifier, XGBOrdinalClassifier
 from ordinal_objectives.metrics import mean_absolute_error, zero_one_error
 
-DATA = {
-    "abalone": "A09_abalone",
-    "cpu_act": "A13_cpu_act",
-    "california": "A14_cal_housing",
-    "wine_red": "B_wine_red",
-}
+DATA = ("abalone", "cpu_act", "california", "wine_red")
 ROUNDS, DEPTH, ETA = 300, 4, 0.1
-
-
-def load(folder: Path, name: str) -> tuple[pd.DataFrame, NDArray[np.intp]]:
-    """Return features and class codes of a file; a target with more than 20 values is cut at its deciles."""
-    frame = pd.read_csv(folder / f"{name}.csv.gz")
-    X, target = frame.drop(columns="target"), frame["target"]
-    for column in X.columns[[not pd.api.types.is_numeric_dtype(kind) for kind in X.dtypes]]:
-        X[column] = X[column].astype("category")
-    if target.nunique() > 20:
-        target = np.searchsorted(np.unique(np.quantile(target, np.arange(1, 10) / 10)), target, side="left")
-    return X, np.unique(target, return_inverse=True)[1]
 
 
 def evaluate(library: str, X: tuple[pd.DataFrame, pd.DataFrame], y: tuple[NDArray[np.intp], ...]) -> dict[str, float]:
@@ -70,12 +52,10 @@ def evaluate(library: str, X: tuple[pd.DataFrame, pd.DataFrame], y: tuple[NDArra
 
 
 def main() -> None:
-    if "ORDINAL_DATA" not in os.environ:
-        raise SystemExit("Set ORDINAL_DATA to the folder of the data files (see this script's docstring).")
-    folder = Path(os.environ["ORDINAL_DATA"])
     rows = []
-    for name, file in DATA.items():
-        X, y = load(folder, file)
+    for name in DATA:
+        dataset = load(name)
+        X, y = dataset.X, dataset.y
         for seed in range(3):
             order = np.random.default_rng(seed).permutation(len(y))
             cut = int(0.7 * len(y))

@@ -1,0 +1,209 @@
+"""Test errors of ordinal boosting and its peers over many data sets and partitions.
+
+    ORDINAL_DATA=folder python benchmarks/accuracy.py [--experiments design sixteen ordinal ablation] [--hours 2.5]
+    python benchmarks/accuracy.py --quick --results FILE
+
+Finished cells are appended to results/accuracy_runs.csv and skipped by the next run. Each method tries its
+settings on the same first 80% of the training rows, watches the other 20%, and is trained once more on all of
+them with the setting and the rounds that were best there. Test rows are looked at once.
+"""
+
+from __future__ import annotations
+
+import os
+
+# One thread a process, the cells run side by side: set before any OpenMP runtime starts.
+os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1"))
+
+import argparse
+import csv
+import time
+import warnings
+from collections import defaultdict
+from collections.abc import Iterable
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from itertools import islice
+from pathlib import Path
+from statistics import median
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from tqdm import tqdm
+
+import report
+from datasets import ORDINAL, OTHER, SIXTEEN, default_rule, load, partition
+from methods import DESIGN, METHODS, MOST_ROUNDS, VARIANTS, Fitted, Rows
+from ordinal_objectives import metrics
+from ordinal_objectives.decision import decide
+
+FILE = report.RESULTS / "accuracy_runs.csv"
+# On training sets of more rows than this, methods that take minutes there see three partitions only.
+MANY_ROWS, SLOW, FEW_SEEDS = 2_000, ("ogboost", "OrderedModel"), 3
+# Beside the other two rules for making classes, what the thesis compares.
+FEW = ("ordinal", "xgb multiclass", "xgb rounded")
+# Judged by all three decision rules.
+DECIDED = ("ordinal", "xgb multiclass")
+EXPERIMENTS = ("quick", "design", "sixteen", "ordinal", "ablation")
+QUICK = "sklearn_diabetes"
+
+
+class Cell(NamedTuple):
+    """One method on one partition of one data set."""
+
+    experiment: str
+    data: str
+    rule: str
+    seed: int
+    method: str
+
+
+MEASURES = ("zero_one", "mae", "macro_mae", "qwk", "rps", "log_loss")
+COLUMNS = (*Cell._fields, "n_train", "n_test", "n_classes", *MEASURES, "fit_seconds", "rounds", "setting", "failure")
+
+
+def cells(experiments: Iterable[str]) -> list[Cell]:
+    """Return what is to be measured; of an experiment, all data sets of one seed come before the next seed."""
+    found = []
+    for experiment in experiments:
+        if experiment == "sixteen":
+            plans = [(SIXTEEN, "quantile", 20, METHODS), (SIXTEEN, "rank", 5, FEW), (SIXTEEN, "width", 5, FEW)]
+        elif experiment == "ordinal":
+            plans = [(ORDINAL, "classes", 10, METHODS)]
+        elif experiment == "design":
+            plans = [(OTHER, None, 3, DESIGN)]
+        elif experiment == "ablation":
+            plans = [(ORDINAL, "classes", 5, VARIANTS), (SIXTEEN, "quantile", 5, VARIANTS)]
+        elif experiment == "quick":
+            plans = [({QUICK: OTHER[QUICK]}, "quantile", 2, METHODS), ({QUICK: OTHER[QUICK]}, "width", 1, VARIANTS)]
+        else:
+            raise ValueError(f"experiments must be among {', '.join(EXPERIMENTS)}; got {experiment!r}")
+        for sources, rule, n_seeds, methods in plans:
+            for name, source in sources.items():
+                n_train = source.sizes[0] if source.sizes else 7 * min(source.shape[0], 20_000) // 10
+                for seed in range(n_seeds):
+                    for method in methods:
+                        if seed < FEW_SEEDS or n_train <= MANY_ROWS or method not in SLOW:
+                            found.append(Cell(experiment, name, rule or default_rule(name), seed, method))
+    return sorted(found, key=lambda cell: (EXPERIMENTS.index(cell.experiment), cell.seed))
+
+
+def measure(cell: Cell) -> list[dict[str, Any]]:
+    """Return the cell's row; for the two main methods also rows with other decision rules."""
+    warnings.simplefilter("ignore")  # the peers' own; what matters of them ends in the column `failure`
+    dataset = load(cell.data, cell.rule)
+    train, test = partition(dataset, cell.seed)
+    X_test, y_test = dataset.X.iloc[test], dataset.y[test]
+    row: dict[str, Any] = {
+        **cell._asdict(),
+        "n_train": len(train),
+        "n_test": len(test),
+        "n_classes": dataset.n_classes,
+    }
+    start = time.perf_counter()
+    try:
+        fitted, setting = tune(cell, (dataset.X.iloc[train], dataset.y[train]), dataset.n_classes)
+        row |= {"fit_seconds": time.perf_counter() - start, "rounds": fitted.rounds, "setting": setting}
+        predicted, proba = fitted.predict(X_test)
+        scores = judge(y_test, predicted, proba)
+    except Exception as error:
+        return [{**row, "failure": f"{type(error).__name__}: {error}"[:120].replace("\n", " ")}]
+    rows = [row | scores]
+    if cell.method in DECIDED and cell.experiment != "ablation":
+        for rule in ("median", "mode", "mean"):
+            other = {"experiment": f"{cell.experiment} decisions", "method": f"{cell.method}, {rule}"}
+            rows.append(row | judge(y_test, decide(proba, rule), proba) | other)
+    return rows
+
+
+def tune(cell: Cell, train: Rows, n_classes: int) -> tuple[Fitted, str]:
+    """Return the model of the best setting, trained on all rows, and the setting in words."""
+    method, settings = (METHODS | DESIGN)[cell.method]
+    if len(settings) == 1:  # nothing to choose
+        return method(train, None, 0, n_classes, **settings[0]), ""
+    X, y = train
+    cut = 8 * len(y) // 10
+    inner, valid = (X.iloc[:cut], y[:cut]), (X.iloc[cut:], y[cut:])
+    tried = [method(inner, valid, MOST_ROUNDS, n_classes, **setting) for setting in settings]
+    best = int(np.nanargmin([one.loss for one in tried]))
+    fitted = method(train, None, tried[best].rounds, n_classes, **settings[best])
+    fitted.rounds = tried[best].rounds
+    return fitted, " ".join(f"{key}={value}" for key, value in settings[best].items())
+
+
+def judge(y: NDArray[Any], predicted: NDArray[Any], proba: NDArray[Any] | None) -> dict[str, float]:
+    scores = {
+        "zero_one": metrics.zero_one_error(y, predicted),
+        "mae": metrics.mean_absolute_error(y, predicted),
+        "macro_mae": metrics.macro_mean_absolute_error(y, predicted),
+        "qwk": metrics.quadratic_weighted_kappa(y, predicted),
+    }
+    if proba is not None:
+        scores |= {
+            "rps": metrics.ranked_probability_score(y, proba),
+            "log_loss": metrics.ordinal_log_loss(y, proba),
+        }
+    return scores
+
+
+def read(path: Path) -> list[dict[str, str]]:
+    if not path.exists():
+        return []
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def budget(todo: list[Cell], known: list[dict[str, str]], n_jobs: int) -> str:
+    """Return what the run will take, by the seconds of the same method on the same data in the results."""
+    seconds = defaultdict(list)
+    for row in known:
+        if row["fit_seconds"]:
+            seconds[row["data"], row["method"]].append(float(row["fit_seconds"]))
+    expected = [median(seconds[cell.data, cell.method]) for cell in todo if seconds.get((cell.data, cell.method))]
+    minutes = sum(expected) / n_jobs / 60
+    return (
+        f"{len(todo)} cells to measure on {n_jobs} processes: about {minutes:.0f} minutes for {len(expected)} of them "
+        f"by earlier times, unknown for {len(todo) - len(expected)}"
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--experiments", nargs="+", choices=EXPERIMENTS, default=EXPERIMENTS[1:])
+    parser.add_argument("--quick", action="store_true", help="one small data set that scikit-learn brings")
+    parser.add_argument("--results", type=Path, default=FILE)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--hours", type=float, default=2.5, help="start no cell after so many hours")
+    options = parser.parse_args()
+    if options.quick and options.results == FILE:
+        parser.error("--quick needs --results FILE: it must not write into the full run's results")
+    known = read(options.results)
+    done = {tuple(row[key] for key in Cell._fields) for row in known}
+    todo = cells(["quick"] if options.quick else options.experiments)
+    todo = [cell for cell in todo if tuple(map(str, cell)) not in done]
+    print(budget(todo, known, options.jobs), flush=True)
+    options.results.parent.mkdir(parents=True, exist_ok=True)
+    start = time.monotonic()
+    with (
+        options.results.open("a", encoding="utf-8", newline="") as file,
+        ProcessPoolExecutor(options.jobs) as pool,
+        tqdm(total=len(todo), unit="cell", mininterval=5, smoothing=0.01) as bar,
+    ):
+        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        if not known:
+            writer.writeheader()
+        queue = iter(todo)
+        running = {pool.submit(measure, cell) for cell in islice(queue, 2 * options.jobs)}
+        while running:
+            future = next(as_completed(running))
+            running.remove(future)
+            for row in future.result():
+                writer.writerow({key: f"{v:.6g}" if isinstance(v, float) else v for key, v in row.items()})
+            file.flush()
+            bar.update()
+            if time.monotonic() - start < 3600 * options.hours:
+                running |= {pool.submit(measure, cell) for cell in islice(queue, 1)}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,325 @@
+"""The methods that accuracy.py compares, each tuned alike: settings and rounds by the same validation rows.
+
+A method is a function of one setting. It trains on some rows, watches the validation rows if it gets any,
+and returns a :class:`Fitted`. The runner tries every setting of its family, keeps the one with the lowest
+validation loss (the method's own), and trains once more on all training rows with its rounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import lightgbm
+import numpy as np
+import pandas as pd
+import xgboost
+from numpy.typing import NDArray
+from scipy.stats import norm
+from sklearn.compose import make_column_selector, make_column_transformer
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+from ordinal_objectives import HistGradientBoostingOrdinalClassifier, LGBMOrdinalClassifier, XGBOrdinalClassifier
+from ordinal_objectives.metrics import ordinal_log_loss
+
+# Fixed before the run, for everything that grows trees: the learning rate, a bound on the rounds, how long to
+# wait for a better validation loss, and two depths. All else is each library's default.
+LEARNING_RATE, MOST_ROUNDS, PATIENCE, DEPTHS = 0.1, 500, 25, (3, 6)
+PENALTIES = (0.1, 1.0, 10.0)
+
+Rows = tuple[pd.DataFrame, NDArray[np.int32]]
+
+
+@dataclass
+class Fitted:
+    """A trained model: what it predicts for new rows, its validation loss and the rounds that gave it."""
+
+    predict: Callable[[pd.DataFrame], tuple[NDArray[np.intp], NDArray[np.float64] | None]]  # classes, probabilities
+    loss: float = np.nan
+    rounds: int = 0
+
+
+Method = Callable[..., Fitted]  # (train: Rows, valid: Rows | None, rounds: int, n_classes: int, **setting)
+
+
+def ordinal(
+    train: Rows, valid: Rows | None, rounds: int, n_classes: int, depth: int, host: str = "XGBoost", **options: Any
+) -> Fitted:
+    """Train ours; XGBOrdinalClassifier unless ``host`` says otherwise."""
+    options = {"learning_rate": LEARNING_RATE, "classes": np.arange(n_classes), "max_depth": depth} | options
+    if host == "native":  # takes numbers only
+        encode = encoder(scale=False).fit(train[0])
+        model = HistGradientBoostingOrdinalClassifier(
+            max_iter=rounds,
+            max_leaf_nodes=2**depth,
+            early_stopping=valid is not None,
+            n_iter_no_change=PATIENCE,
+            n_jobs=1,
+            **options,
+        )
+        watch = {} if valid is None else {"eval_set": (encode.transform(valid[0]), valid[1])}
+        model.fit(encode.transform(train[0]), train[1], **watch)
+        loss = np.nan if valid is None else min(model.evals_result_["validation"])
+        predict = partial(_classes_and_proba, model, encode=encode.transform)
+        return Fitted(predict, loss, model.n_iter_)
+    if host == "LightGBM":
+        model = LGBMOrdinalClassifier(n_estimators=rounds, num_leaves=2**depth, verbose=-1, n_jobs=1, **options)
+        watch = {} if valid is None else {"callbacks": [lightgbm.early_stopping(PATIENCE, verbose=False)]}
+    else:
+        patience = None if valid is None else PATIENCE
+        model = XGBOrdinalClassifier(n_estimators=rounds, n_jobs=1, early_stopping_rounds=patience, **options)
+        watch = {}
+    model.fit(*train, **({} if valid is None else {"eval_set": [valid], **watch}))
+    loss = np.nan
+    if valid is not None:
+        (curves,) = model.evals_result_.values()
+        loss = min(curves[options.get("loss", "all_threshold")])
+    return Fitted(partial(_classes_and_proba, model), loss, model.n_iter_)
+
+
+def xgb(
+    train: Rows,
+    valid: Rows | None,
+    rounds: int,
+    n_classes: int,
+    depth: int,
+    objective: str = "multi:softprob",
+    eta: float = LEARNING_RATE,
+) -> Fitted:
+    """Train XGBoost's own multiclass, or its squared error on the class codes, rounded."""
+    params = {"max_depth": depth, "eta": eta, "nthread": 1, "objective": objective}
+    if objective == "multi:softprob":
+        params["num_class"] = n_classes
+    dtrain = _dmatrix(train)
+    watch: dict[str, Any] = {}
+    if valid is not None:
+        watch = {"evals": [(_dmatrix(valid), "valid")], "early_stopping_rounds": PATIENCE, "verbose_eval": False}
+    booster = xgboost.train(params, dtrain, rounds, **watch)
+    best = rounds if valid is None else booster.best_iteration + 1
+
+    def predict(X: pd.DataFrame) -> tuple[NDArray[np.intp], NDArray[np.float64] | None]:
+        output = booster.predict(_dmatrix((X, None)), iteration_range=(0, best))
+        if objective == "multi:softprob":
+            return output.argmax(axis=1), output.astype(np.float64)
+        return _rounded(output, n_classes), None
+
+    return Fitted(predict, np.nan if valid is None else booster.best_score, best)
+
+
+def hgb(
+    train: Rows,
+    valid: Rows | None,
+    rounds: int,
+    n_classes: int,
+    depth: int,
+    estimator: type = HistGradientBoostingClassifier,
+) -> Fitted:
+    """Train scikit-learn's histogram boosting: multiclass, or squared error on the class codes, rounded."""
+    X, y = train
+    model = estimator(
+        max_iter=rounds,
+        learning_rate=LEARNING_RATE,
+        max_depth=depth,
+        max_leaf_nodes=2**depth,
+        early_stopping=valid is not None,
+        n_iter_no_change=PATIENCE,
+        random_state=0,
+    )
+    is_classifier = estimator is HistGradientBoostingClassifier
+    watch = {}
+    if valid is not None:
+        seen = np.isin(valid[1], y) if is_classifier else slice(None)  # a class that is new there has no score
+        watch = {"X_val": valid[0][seen], "y_val": valid[1][seen]}
+    model.fit(X, y, **watch)
+    best = rounds
+    loss = np.nan
+    if valid is not None:
+        best = max(1, int(np.argmax(model.validation_score_)))  # the first score is that of no tree
+        loss = -float(np.max(model.validation_score_))
+
+    def predict(X: pd.DataFrame) -> tuple[NDArray[np.intp], NDArray[np.float64] | None]:
+        if is_classifier:
+            return model.predict(X), _spread(model.predict_proba(X), model.classes_, n_classes)
+        return _rounded(model.predict(X), n_classes), None
+
+    return Fitted(predict, loss, best)
+
+
+def ogboost(train: Rows, valid: Rows | None, rounds: int, n_classes: int, depth: int) -> Fitted:
+    """Train ogboost: gradient steps on f and the thresholds in Python, a regression tree each round."""
+    from ogboost import GradientBoostingOrdinal
+    from sklearn.tree import DecisionTreeRegressor
+
+    encode = encoder(scale=False).fit(train[0])
+    X = encode.transform(train[0])
+    loss, best = np.nan, rounds
+    # It cannot watch given rows: more rounds until the best of them is not among the last.
+    for bound in [rounds] if valid is None else [rounds // 4, rounds // 2, rounds]:
+        learner = DecisionTreeRegressor(max_depth=depth)
+        model = GradientBoostingOrdinal(base_learner=learner, n_estimators=bound, learning_rate=LEARNING_RATE)
+        model.fit(X, train[1])
+        if valid is not None:
+            losses = _staged_losses(model, encode.transform(valid[0]), valid[1])
+            best = int(np.argmin(losses)) + 1
+            loss = losses[best - 1]
+        if best + PATIENCE <= bound:
+            break
+
+    def predict(X: pd.DataFrame) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+        proba = _spread(model.predict_proba(encode.transform(X)), model.classes_, n_classes)
+        return proba.argmax(axis=1), proba
+
+    return Fitted(predict, loss, best)
+
+
+def _staged_losses(model: Any, X: NDArray[Any], y: NDArray[np.int32]) -> list[float]:
+    """Return ogboost's log loss after each round: its own staged_predict_proba takes longer than the training."""
+    seen = np.isin(y, model.classes_)
+    codes, rows = np.searchsorted(model.classes_, y[seen]), np.arange(seen.sum())
+    losses = []
+    for score, thresholds in zip(model.staged_decision_function(X[seen]), model._path["theta"][1:], strict=True):
+        below = np.pad(norm.cdf(thresholds - score[:, None]), ((0, 0), (1, 1)), constant_values=(0.0, 1.0))
+        losses.append(float(-np.log(np.maximum(np.diff(below)[rows, codes], 1e-15)).mean()))
+    return losses
+
+
+def xgbordinal(train: Rows, valid: Rows | None, rounds: int, n_classes: int, depth: int) -> Fitted:
+    """Train XGBOrdinal: a binary XGBoost for each threshold, after Frank and Hall."""
+    from xgbordinal import XGBOrdinal
+
+    classes, codes = np.unique(train[1], return_inverse=True)
+    model = XGBOrdinal(
+        n_estimators=rounds,
+        learning_rate=LEARNING_RATE,
+        max_depth=depth,
+        n_jobs=1,
+        enable_categorical=True,
+        **({} if valid is None else {"early_stopping_rounds": PATIENCE}),
+    )
+    watch = {}
+    if valid is not None:
+        seen = np.isin(valid[1], classes)
+        watch = {"eval_set": [(valid[0][seen], np.searchsorted(classes, valid[1][seen]))], "verbose": False}
+    model.fit(train[0], codes, **watch)
+    loss, best = np.nan, rounds
+    if valid is not None:
+        curve = model.evals_result_["validation_0"]["logloss"]  # its own mean over the thresholds
+        best, loss = int(np.argmin(curve)) + 1, float(np.min(curve))
+
+    def predict(X: pd.DataFrame) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+        return classes[model.predict(X)], _spread(model.predict_proba(X), classes, n_classes)
+
+    return Fitted(predict, loss, best)
+
+
+def mord_at(train: Rows, valid: Rows | None, rounds: int, n_classes: int, alpha: float) -> Fitted:
+    """Train mord: a linear all-threshold model."""
+    import mord
+
+    encode = encoder(scale=True).fit(train[0])
+    classes = np.unique(train[1])
+    model = mord.LogisticAT(alpha=alpha).fit(encode.transform(train[0]), train[1])
+
+    def predict(X: pd.DataFrame) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+        X = encode.transform(X)
+        return model.predict(X), _spread(model.predict_proba(X), classes, n_classes)
+
+    return Fitted(predict, _validation_log_loss(predict, valid, classes))
+
+
+def ordered_model(train: Rows, valid: Rows | None, rounds: int, n_classes: int) -> Fitted:
+    """Train the linear cumulative logit of statsmodels, by maximum likelihood."""
+    from statsmodels.miscmodels.ordinal_model import OrderedModel
+
+    encode = encoder(scale=True).fit(train[0])
+    classes, codes = np.unique(train[1], return_inverse=True)
+    result = OrderedModel(codes, encode.transform(train[0]), distr="logit").fit(method="bfgs", disp=False, maxiter=200)
+    if not (result.mle_retvals["converged"] and np.isfinite(result.params).all()):
+        raise RuntimeError("did not converge")
+
+    def predict(X: pd.DataFrame) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+        proba = _spread(np.asarray(result.model.predict(result.params, encode.transform(X))), classes, n_classes)
+        return proba.argmax(axis=1), proba
+
+    return Fitted(predict, _validation_log_loss(predict, valid, classes))
+
+
+def encoder(scale: bool) -> Any:
+    """Return what makes numbers without gaps of a data frame, for the methods that take nothing else."""
+    numbers = [SimpleImputer(strategy="median"), *([StandardScaler()] if scale else [])]
+    one_hot = OneHotEncoder(handle_unknown="ignore", sparse_output=False, drop="if_binary" if scale else None)
+    return make_column_transformer(
+        (make_pipeline(*numbers), make_column_selector(dtype_include="number")),
+        (one_hot, make_column_selector(dtype_include="category")),
+    )
+
+
+TREES: tuple[Mapping[str, Any], ...] = tuple({"depth": depth} for depth in DEPTHS)
+LINEAR: tuple[Mapping[str, Any], ...] = tuple({"alpha": alpha} for alpha in PENALTIES)
+
+# Names: functions, settings to choose from. The peers, the variants of ours, and what else the design asked.
+METHODS: dict[str, tuple[Method, tuple[Mapping[str, Any], ...]]] = {
+    "ordinal": (ordinal, TREES),
+    "xgb multiclass": (xgb, TREES),
+    "xgb rounded": (partial(xgb, objective="reg:squarederror"), TREES),
+    "hgb multiclass": (hgb, TREES),
+    "hgb rounded": (partial(hgb, estimator=HistGradientBoostingRegressor), TREES),
+    "XGBOrdinal": (xgbordinal, TREES),
+    "ogboost": (ogboost, TREES),
+    "mord LogisticAT": (mord_at, LINEAR),
+    "OrderedModel": (ordered_model, ({},)),
+}
+VARIANTS: dict[str, tuple[Method, tuple[Mapping[str, Any], ...]]] = {
+    "ordinal": (ordinal, TREES),
+    "majorized": (partial(ordinal, hessian="majorized"), TREES),
+    "fixed": (partial(ordinal, threshold_update="fixed"), TREES),
+    "schur": (partial(ordinal, threshold_update="schur"), TREES),
+    "joint": (partial(ordinal, threshold_update="joint"), TREES),
+    "cumulative link": (partial(ordinal, loss="cumulative_link"), TREES),
+    "LightGBM": (partial(ordinal, host="LightGBM"), TREES),
+    "native joint": (partial(ordinal, host="native"), TREES),
+}
+DESIGN: dict[str, tuple[Method, tuple[Mapping[str, Any], ...]]] = {
+    **{name: METHODS[name] for name in ("ordinal", "xgb multiclass", "xgb rounded")},
+    "ordinal, eta 0.3": (partial(ordinal, learning_rate=0.3), TREES),
+    "xgb multiclass, eta 0.3": (partial(xgb, eta=0.3), TREES),
+    "xgb rounded, eta 0.3": (partial(xgb, objective="reg:squarederror", eta=0.3), TREES),
+    **VARIANTS,
+    "cumulative link joint": (partial(ordinal, loss="cumulative_link", threshold_update="joint"), TREES),
+    "LightGBM joint": (partial(ordinal, host="LightGBM", threshold_update="joint"), TREES),
+    "native newton": (partial(ordinal, host="native", threshold_update="newton"), TREES),
+}
+
+
+def _classes_and_proba(
+    model: Any, X: pd.DataFrame, encode: Callable[[Any], Any] = lambda X: X
+) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+    X = encode(X)
+    return model.predict(X), model.predict_proba(X)
+
+
+def _dmatrix(rows: tuple[pd.DataFrame, NDArray[np.int32] | None]) -> xgboost.DMatrix:
+    return xgboost.DMatrix(rows[0], rows[1], enable_categorical=True, nthread=1)
+
+
+def _rounded(output: NDArray[Any], n_classes: int) -> NDArray[np.intp]:
+    return np.clip(np.floor(output + 0.5), 0, n_classes - 1).astype(np.intp)
+
+
+def _spread(proba: NDArray[Any], classes: NDArray[Any], n_classes: int) -> NDArray[np.float64]:
+    """Return the probabilities with a column for every class; one that was not trained on gets none."""
+    full = np.zeros((len(proba), n_classes))
+    full[:, classes] = proba
+    return full
+
+
+def _validation_log_loss(predict: Callable[..., Any], valid: Rows | None, classes: NDArray[Any]) -> float:
+    if valid is None:
+        return np.nan
+    seen = np.isin(valid[1], classes)
+    return ordinal_log_loss(valid[1][seen], predict(valid[0][seen])[1])
