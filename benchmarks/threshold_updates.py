@@ -2,9 +2,9 @@
 
     ORDINAL_DATA=folder python benchmarks/threshold_updates.py [--minutes 30]
 
-Regression targets are cut at their deciles by value (rule `quantile`). Random 70/30 partitions; depth 4 (16 leaves), eta 0.1, one thread, nothing is tuned.
-Partitions measured before are kept: run again to continue. Seconds are those of a round, evaluation included,
-times the rounds.
+Regression targets are cut at their deciles by value (rule `quantile`). Random 70/30 partitions; depth
+4 (16 leaves), eta 0.1, one thread, nothing is tuned. Partitions measured before are kept: run again to
+continue. Seconds are those of a round, evaluation included, times the rounds.
 """
 
 from __future__ import annotations
