@@ -214,8 +214,8 @@ importance_type
 
         Parameters
         ----------
-        X : array-like, sparse matrix or data frame, shape (n_samples, n_features)
-            NaN is missing.
+        X : array-like, sparse matrix, data frame or Arrow table, shape (n_samples, n_features)
+            pandas and polars frames, lazy ones included. NaN is missing; what a sparse matrix does not store is 0.
         y : array-like, shape (n_samples,)
             Labels: integers, strings, or an ordered categorical.
         sample_weight : array-like of float, shape (n_samples,), or None

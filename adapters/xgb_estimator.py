@@ -213,8 +213,8 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
 
         Parameters
         ----------
-        X : array-like, sparse matrix or data frame, shape (n_samples, n_features)
-            NaN is missing.
+        X : array-like, sparse matrix, data frame or Arrow table, shape (n_samples, n_features)
+            pandas and polars frames, lazy ones included. NaN is missing; so is what a sparse matrix does not store.
         y : array-like, shape (n_samples,)
             Labels: integers, strings, or an ordered categorical.
         sample_weight : array-like of float, shape (n_samples,), or None

@@ -80,9 +80,11 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.diagnostics_ = dict(record.diagnostics)
 
     def _check_features(self, X: Any, *, reset: bool) -> Any:
-        """Check X; data frames pass as they are, so that the host library sees categories and names."""
+        """Check X; data frames and Arrow tables pass as they are: the host library sees categories and names."""
         least = 2 if reset else 1
-        if not (hasattr(X, "dtypes") and hasattr(X, "columns")):
+        if hasattr(X, "collect") and not hasattr(X, "shape"):  # polars' lazy frame: rows are counted and read twice
+            X = X.collect()
+        if not hasattr(X, "columns"):
             return validate_data(
                 self,
                 X,
@@ -166,7 +168,7 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : array-like or data frame, shape (n_samples, n_features)
+        X : array-like, sparse matrix, data frame or Arrow table, shape (n_samples, n_features)
 
         Returns
         -------
