@@ -274,8 +274,6 @@ importance_type
             best = self.booster_.best_iteration
             n_iter = best if best > 0 else self.booster_.current_iteration()
             record = lgbm.threshold_record(self.booster_)
-            # Without any split, LightGBM keeps one constant tree that no step on the thresholds followed.
-            record = record.stretched(max(n_iter, record.n_iterations))
             self._keep(record, get_loss(self.loss, self.link), n_iter)
         return self
 

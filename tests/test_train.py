@@ -169,6 +169,36 @@ def test_lightgbm_early_stopping_uses_the_round_kept(rows, update):
     assert seen["v"]["all_threshold"][best - 1] == pytest.approx(loss, rel=1e-5)
 
 
+@pytest.mark.parametrize(
+    ("update", "bare"),
+    [("newton", True), ("newton", False), ("schur", True), ("schur", False), ("joint", False), ("fixed", True)],
+)
+@pytest.mark.parametrize("splits", [[0, 0, 0, 0], [0, 1, 1, 1], [0, 0, 1, 1], [1, 0, 1, 0]])
+def test_lightgbm_rounds_without_a_split(rows, update, bare, splits, tmp_path):
+    """LightGBM keeps a constant tree for the first round alone; thresholds stay with the trees they belong to."""
+    X, y, _, _ = rows
+    data = lightgbm.Dataset(X, y)
+    callbacks = [lightgbm.reset_parameter(min_gain_to_split=[0.0 if split else 1e9 for split in splits])]
+    if bare:
+        objective = olgbm.OrdinalObjective(5, threshold_update=update)
+        params = {**QUIET, "objective": objective, "metric": "None"}
+        booster = lightgbm.train(params, data, 4, callbacks=[objective.callback, *callbacks])
+    else:
+        booster = olgbm.train(QUIET, data, 4, threshold_update=update, callbacks=callbacks)
+    record = olgbm.threshold_record(booster)
+    assert record.n_iterations == booster.current_iteration() == max(1, sum(splits) + (not splits[0]))
+    assert np.isnan(record.training_loss).tolist() == [t == 0 and not splits[0] for t in range(record.n_iterations + 1)]
+    for t in np.flatnonzero(np.isfinite(record.training_loss)):
+        score = booster.predict(X, raw_score=True, num_iteration=t) if t else np.zeros(len(y))
+        assert record.training_loss[t] == pytest.approx(mean_loss(score, y, record.at(t)), rel=1e-5)
+    if not any(splits):
+        shares = np.bincount(y) / len(y)
+        np.testing.assert_allclose(olgbm.predict_proba(booster, X), np.tile(shares, (len(y), 1)), atol=1e-6)
+    olgbm.save_model(booster, tmp_path / "model.txt")
+    loaded = olgbm.load_model(tmp_path / "model.txt")
+    np.testing.assert_array_equal(olgbm.predict_proba(loaded, X), olgbm.predict_proba(booster, X))
+
+
 @UPDATES
 def test_learning_rate_is_read_every_round(rows, update):
     X, y, _, _ = rows
