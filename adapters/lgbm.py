@@ -131,9 +131,6 @@ class OrdinalObjective(OrdinalObjectiveBase):
 
     def _iteration(self, preds: NDArray[Any], train_data: lightgbm.Dataset) -> int:
         """Count the iterations that changed the score: a round without a split adds no tree."""
-        if self.threshold_update in TREE_UPDATES:
-            booster = self.callback.booster_of(train_data)
-            return self._runs[train_data].first_iteration if booster is None else int(booster.current_iteration())
         # No product of vectors here: the threads of a BLAS would go on spinning beside LightGBM's.
         looks = (float(preds.sum()), preds[:: len(preds) // 1024 + 1].tobytes())
         last, iteration = self._seen.get(train_data, (looks, self._runs[train_data].first_iteration))

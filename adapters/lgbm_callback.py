@@ -31,9 +31,11 @@ class ThresholdCallback:
         self.meet(env.model)
         for booster in self._boosters():
             self._advance(booster)
-            # The record shares the lists of the run, so this copies nothing.
-            run = self._objective._runs[booster.train_set]
-            booster.ordinal_thresholds = self._objective._record_of(run)
+            record = self._objective._record_of(self._objective._runs[booster.train_set])
+            # Trees that the run has not seen stand first: those of a model continued without its record, and
+            # the constant that LightGBM puts where the first round finds no split.
+            rounds = booster.current_iteration()
+            booster.ordinal_thresholds = record.stretched(rounds, rounds - record.n_iterations)
         if first and env.evaluation_result_list:
             self._renew_first_metrics(env)
 

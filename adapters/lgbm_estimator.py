@@ -19,6 +19,7 @@ from ordinal_objectives.estimator import OrdinalClassifier
 from ordinal_objectives.host_parameters import ORDINAL_PARAMETERS, HostParameters, check_n_estimators
 from ordinal_objectives.losses import OrdinalLoss, get_loss
 from ordinal_objectives.threads import library_n_threads
+from ordinal_objectives.validation import check_start_score
 
 # Constructor names that lightgbm.train spells otherwise.
 _NATIVE = {
@@ -201,25 +202,31 @@ importance_type
         y: Any,
         *,
         sample_weight: ArrayLike | None = None,
+        init_score: ArrayLike | None = None,
         eval_set: list[tuple[Any, Any]] | None = None,
         eval_X: Any = None,
         eval_y: Any = None,
         eval_names: list[str] | None = None,
         eval_sample_weight: list[Any] | None = None,
+        eval_init_score: list[Any] | None = None,
         eval_metric: Callable[..., Any] | list[Callable[..., Any]] | None = None,
         categorical_feature: list[str] | list[int] | str = "auto",
         callbacks: list[Any] | None = None,
+        init_model: LGBMOrdinalClassifier | lightgbm.Booster | str | PathLike[str] | None = None,
     ) -> LGBMOrdinalClassifier:
         """Fit the model.
 
         Parameters
         ----------
-        X : array-like, sparse matrix or data frame, shape (n_samples, n_features)
-            NaN is missing.
+        X : array-like, sparse matrix, data frame or Arrow table, shape (n_samples, n_features)
+            pandas and polars frames, lazy ones included. NaN is missing; what a sparse matrix does not store is 0.
         y : array-like, shape (n_samples,)
             Labels: integers, strings, or an ordered categorical.
         sample_weight : array-like of float, shape (n_samples,), or None
             Non-negative.
+        init_score : array-like of float, shape (n_samples,), or None
+            Scores that the trees' are added to. The thresholds are fitted to them before the first tree.
+            Predictions start at 0 unless they are given scores of their own.
         eval_set : list of (X, y) pairs or None
             Evaluated each round.
         eval_X, eval_y : array-like, tuple of array-like, or None
@@ -228,6 +235,8 @@ importance_type
             Names of the evaluation sets; None calls them valid_0, valid_1, ...
         eval_sample_weight : list of array-like or None
             Weights of each evaluation set.
+        eval_init_score : list of array-like or None
+            Start scores of each evaluation set.
         eval_metric : callable, list of callables, or None
             Measured each round beside the loss, on ``(y, proba)`` or ``(y, proba, weight)``: class codes and
             probabilities with the thresholds of that round. Returns (name, value, is_higher_better).
@@ -235,6 +244,9 @@ importance_type
             Categorical columns; "auto" takes the categorical columns of a pandas data frame.
         callbacks : list of callable or None
             LightGBM callbacks, early stopping among them.
+        init_model : LGBMOrdinalClassifier, lightgbm.Booster, path or None
+            Model to go on with, which must carry its thresholds and have the same classes, loss and link. Not
+            beside ``init_score``: LightGBM would put the model's scores in its place.
 
         Returns
         -------
@@ -247,11 +259,17 @@ importance_type
         """
         with self._all_or_nothing():
             X, codes, weight = self._check_training(X, y, sample_weight)
-            train_set = lightgbm.Dataset(X, codes, weight=weight, categorical_feature=categorical_feature)
+            start = check_start_score(init_score, codes.shape[0], name="init_score")
+            booster = self._continued(init_model, init_score=start, eval_init_score=eval_init_score)
+            train_set = lightgbm.Dataset(
+                X, codes, weight=weight, init_score=start, categorical_feature=categorical_feature
+            )
             pairs = _either_spelling(eval_set, eval_X, eval_y)
+            checked = self._check_evaluation(pairs, eval_sample_weight, "eval_sample_weight")
+            starts = self._check_evaluation_starts(checked, eval_init_score, "eval_init_score")
             valid_sets = [
-                lightgbm.Dataset(*one[:2], weight=one[2], reference=train_set)
-                for one in self._check_evaluation(pairs, eval_sample_weight, "eval_sample_weight")
+                lightgbm.Dataset(*one[:2], weight=one[2], init_score=score, reference=train_set)
+                for one, score in zip(checked, starts, strict=True)
             ]
             if eval_names is not None and len(eval_names) != len(valid_sets):
                 raise ValueError(f"eval_names must have {len(valid_sets)} entries; got {len(eval_names)}")
@@ -264,6 +282,7 @@ importance_type
                 valid_sets=valid_sets or None,
                 valid_names=eval_names,
                 feval=_metrics(eval_metric),
+                init_model=booster,
                 callbacks=[*watching, *(callbacks or [])],
                 n_classes=self.n_classes_,
                 loss=self.loss,
@@ -274,8 +293,6 @@ importance_type
             best = self.booster_.best_iteration
             n_iter = best if best > 0 else self.booster_.current_iteration()
             record = lgbm.threshold_record(self.booster_)
-            # Without any split, LightGBM keeps one constant tree that no step on the thresholds followed.
-            record = record.stretched(max(n_iter, record.n_iterations))
             self._keep(record, get_loss(self.loss, self.link), n_iter)
         return self
 
@@ -283,6 +300,26 @@ importance_type
     def best_iteration_(self) -> int:
         """The same as ``n_iter_``, as LightGBM counts."""
         return self.n_iter_
+
+    def _continued(self, model: Any, **starts: Any) -> lightgbm.Booster | None:
+        """Return the booster of the model that ``fit`` goes on with."""
+        if model is None:
+            return None
+        for name, start in starts.items():
+            if start is not None:
+                raise ValueError(
+                    f"{name} is not allowed beside init_model: LightGBM puts the model's scores in its place"
+                )
+        if isinstance(model, LGBMOrdinalClassifier):
+            booster = model.booster_
+        else:
+            booster = model if isinstance(model, lightgbm.Booster) else lgbm.load_model(model)
+        self._check_same_classes(lgbm.threshold_record(booster), model, "init_model")
+        return booster
+
+    def _start_scores(self, n_samples: int, init_score: ArrayLike | None = None) -> NDArray[np.float64]:
+        score = check_start_score(init_score, n_samples, name="init_score")
+        return super()._start_scores(n_samples) if score is None else score
 
     def _native_params(self) -> dict[str, Any]:
         params = {"feature_pre_filter": False, **super()._native_params()}

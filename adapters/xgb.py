@@ -115,7 +115,8 @@ class OrdinalObjective(OrdinalObjectiveBase):
         return run.gradient(predt, run.first_iteration + self._calls - 1)
 
     def _begin(self, predt: NDArray[Any], dtrain: xgboost.DMatrix, previous: ThresholdRecord | None) -> TrainingRun:
-        if predt.any() and predt.size > 1 and np.ptp(predt) == 0:
+        starts_bare = previous is None and not dtrain.get_base_margin().size
+        if starts_bare and predt.any() and predt.size > 1 and np.ptp(predt) == 0:
             raise ValueError(
                 f"base_score must be 0.0 beside an ordinal objective, since the thresholds hold the location; "
                 f"the score starts at {predt[0]}. Pass params={{'base_score': 0.0, ...}}"

@@ -16,6 +16,7 @@ from ordinal_objectives.estimator import OrdinalClassifier
 from ordinal_objectives.host_parameters import ORDINAL_PARAMETERS, HostParameters, check_n_estimators
 from ordinal_objectives.losses import OrdinalLoss, get_loss
 from ordinal_objectives.threads import library_n_threads
+from ordinal_objectives.validation import check_start_score
 
 
 class XGBOrdinalClassifier(HostParameters, OrdinalClassifier):
@@ -205,24 +206,35 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         y: Any,
         *,
         sample_weight: ArrayLike | None = None,
+        base_margin: ArrayLike | None = None,
         eval_set: list[tuple[Any, Any]] | None = None,
         sample_weight_eval_set: list[Any] | None = None,
+        base_margin_eval_set: list[Any] | None = None,
+        xgb_model: XGBOrdinalClassifier | xgboost.Booster | str | PathLike[str] | None = None,
         verbose: bool | int = False,
     ) -> XGBOrdinalClassifier:
         """Fit the model.
 
         Parameters
         ----------
-        X : array-like, sparse matrix or data frame, shape (n_samples, n_features)
-            NaN is missing.
+        X : array-like, sparse matrix, data frame or Arrow table, shape (n_samples, n_features)
+            pandas and polars frames, lazy ones included. NaN is missing; so is what a sparse matrix does not store.
         y : array-like, shape (n_samples,)
             Labels: integers, strings, or an ordered categorical.
         sample_weight : array-like of float, shape (n_samples,), or None
             Non-negative.
+        base_margin : array-like of float, shape (n_samples,), or None
+            Scores that the trees' are added to. The thresholds are fitted to them before the first tree, unless
+            a model is continued. Predictions start at 0 unless they are given scores of their own.
         eval_set : list of (X, y) pairs or None
             Evaluated each round; the last one decides early stopping.
         sample_weight_eval_set : list of array-like or None
             Weights of each evaluation set.
+        base_margin_eval_set : list of array-like or None
+            Start scores of each evaluation set.
+        xgb_model : XGBOrdinalClassifier, xgboost.Booster, path or None
+            Model to go on with, which must carry its thresholds and have the same classes, loss and link. All of
+            its rounds are kept, also those after the best one of an early stop.
         verbose : bool or int
             As in :func:`xgboost.train`.
 
@@ -237,9 +249,14 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         """
         with self._all_or_nothing():
             X, codes, weight = self._check_training(X, y, sample_weight)
-            dtrain = self._matrix(X, codes, weight, feature_weights=self.feature_weights)
+            margin = check_start_score(base_margin, codes.shape[0], name="base_margin")
+            dtrain = self._matrix(X, codes, weight, margin, feature_weights=self.feature_weights)
             checked = self._check_evaluation(eval_set, sample_weight_eval_set, "sample_weight_eval_set")
-            evals = [(self._matrix(*one, like=dtrain), f"validation_{i}") for i, one in enumerate(checked)]
+            margins = self._check_evaluation_starts(checked, base_margin_eval_set, "base_margin_eval_set")
+            evals = [
+                (self._matrix(*one, margin, like=dtrain), f"validation_{i}")
+                for i, (one, margin) in enumerate(zip(checked, margins, strict=True))
+            ]
             if self.early_stopping_rounds and not evals:
                 raise ValueError(
                     f"early_stopping_rounds={self.early_stopping_rounds} needs at least one pair in eval_set; got none"
@@ -254,6 +271,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
                 link=self.link,
                 hessian=self.hessian,
                 threshold_update=self.threshold_update,
+                xgb_model=self._continued(xgb_model),
                 evals=evals,
                 callbacks=self.callbacks,
                 custom_metric=self._metric(),
@@ -269,6 +287,20 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
     def best_iteration_(self) -> int:
         """Last of the iterations that predictions use, counted from 0, as XGBoost does."""
         return self.n_iter_ - 1
+
+    def _continued(self, model: Any) -> xgboost.Booster | None:
+        """Return the booster of the model that ``fit`` goes on with."""
+        if model is None or isinstance(model, XGBOrdinalClassifier):
+            booster = None if model is None else model.booster_
+        else:
+            booster = model if isinstance(model, xgboost.Booster) else xgboost.Booster(model_file=model)
+        if booster is not None:
+            self._check_same_classes(xgb.threshold_record(booster), model, "xgb_model")
+        return booster
+
+    def _start_scores(self, n_samples: int, base_margin: ArrayLike | None = None) -> NDArray[np.float64]:
+        margin = check_start_score(base_margin, n_samples, name="base_margin")
+        return super()._start_scores(n_samples) if margin is None else margin
 
     def _native_params(self) -> dict[str, Any]:
         # XGBoost warns of parameters that it does not know or use; 1 shows warnings only.
@@ -295,6 +327,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         X: Any,
         codes: NDArray[Any] | None = None,
         weight: Any = None,
+        margin: Any = None,
         *,
         like: xgboost.DMatrix | None = None,
         **options: Any,
@@ -306,6 +339,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
             X,
             codes,
             weight=weight,
+            base_margin=margin,
             missing=self.missing,
             nthread=library_n_threads(self.n_jobs),
             enable_categorical=self.enable_categorical,

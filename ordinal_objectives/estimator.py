@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ordinal_objectives.decision import RULES, decide
 from ordinal_objectives.labels import OrderedLabels
 from ordinal_objectives.losses import OrdinalLoss
-from ordinal_objectives.validation import check_sample_weight
+from ordinal_objectives.validation import check_sample_weight, check_start_score
 
 
 def _is_binary(estimator: OrdinalClassifier) -> bool:
@@ -80,9 +80,11 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.diagnostics_ = dict(record.diagnostics)
 
     def _check_features(self, X: Any, *, reset: bool) -> Any:
-        """Check X; data frames pass as they are, so that the host library sees categories and names."""
+        """Check X; data frames and Arrow tables pass as they are: the host library sees categories and names."""
         least = 2 if reset else 1
-        if not (hasattr(X, "dtypes") and hasattr(X, "columns")):
+        if hasattr(X, "collect") and not hasattr(X, "shape"):  # polars' lazy frame: rows are counted and read twice
+            X = X.collect()
+        if not hasattr(X, "columns"):
             return validate_data(
                 self,
                 X,
@@ -150,23 +152,43 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _check_evaluation(self, eval_set: Any, weights: Any, weights_name: str) -> list[tuple[Any, Any, Any]]:
         """Return (features, class codes, weights) of each evaluation set."""
         pairs = _evaluation_pairs(eval_set)
-        weights = [None] * len(pairs) if weights is None else list(weights)
-        if len(weights) != len(pairs):
-            raise ValueError(f"{weights_name} must have one entry for each of {len(pairs)} sets; got {len(weights)}")
         checked = []
-        for (X, y), weight in zip(pairs, weights, strict=True):
+        for (X, y), weight in zip(pairs, _one_for_each(weights, pairs, weights_name), strict=True):
             X, codes = self._check_features(X, reset=False), self._labels.encode(y)
             if X.shape[0] != codes.shape[0]:
                 raise ValueError(f"X and y of an evaluation set differ in rows; got {X.shape[0]} and {codes.shape[0]}")
             checked.append((X, codes, check_sample_weight(weight, codes.shape[0])))
         return checked
 
-    def predict_raw(self, X: Any) -> NDArray[np.float64]:
+    @staticmethod
+    def _check_evaluation_starts(checked: list[tuple[Any, Any, Any]], starts: Any, name: str) -> list[Any]:
+        """Return the start scores of each evaluation set, or None where it has none."""
+        each = zip(checked, _one_for_each(starts, checked, name), strict=True)
+        return [check_start_score(start, codes.shape[0], name=name) for (_, codes, _), start in each]
+
+    def _check_same_classes(self, record: Any, model: Any, name: str) -> None:
+        """Refuse to go on with a model whose classes are known and differ."""
+        known = (
+            model.classes_.tolist()
+            if isinstance(model, OrdinalClassifier)
+            else (record.classifier or {}).get("classes")
+        )
+        if known is not None and known != self.classes_.tolist():
+            raise ValueError(
+                f"{name} was trained on the classes {known}; here they are {self.classes_.tolist()}. Pass classes= "
+                f"where y lacks some of them"
+            )
+
+    def predict_raw(self, X: Any, **start: Any) -> NDArray[np.float64]:
         """Return the score f(x).
 
         Parameters
         ----------
-        X : array-like or data frame, shape (n_samples, n_features)
+        X : array-like, sparse matrix, data frame or Arrow table, shape (n_samples, n_features)
+        **start
+            Scores that the trees' are added to, as in ``fit``: ``base_margin`` with XGBoost, ``init_score`` with
+            LightGBM, array-like of float, shape (n_samples,). Zero unless given, whatever ``fit`` was given: they
+            belong to the rows, not to the model. All methods that predict take them.
 
         Returns
         -------
@@ -174,37 +196,43 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             On the scale of ``thresholds_``.
         """
         check_is_fitted(self)
-        return self._score(self._prediction_data(self._check_features(X, reset=False)), 0, self.n_iter_)
+        X = self._check_features(X, reset=False)
+        before = self._start_scores(X.shape[0], **start)
+        return before + self._score(self._prediction_data(X), 0, self.n_iter_)
 
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+    def _start_scores(self, n_samples: int) -> NDArray[np.float64]:
+        """Return the scores that the trees' are added to; a host with such scores takes them by its own name."""
+        return np.zeros(n_samples)
+
+    def predict_proba(self, X: Any, **start: Any) -> NDArray[np.float64]:
         """Return P(y = k | x), float64 (n_samples, n_classes), columns in the order of ``classes_``."""
-        scores = self.predict_raw(X)
+        scores = self.predict_raw(X, **start)
         return self._fitted_loss.predict_proba(scores, self.thresholds_)
 
-    def predict_cumulative_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_cumulative_proba(self, X: Any, **start: Any) -> NDArray[np.float64]:
         """Return P(y <= k | x) for all classes but the last, float64 (n_samples, n_classes - 1)."""
-        scores = self.predict_raw(X)
+        scores = self.predict_raw(X, **start)
         return self._fitted_loss.cumulative_proba(scores, self.thresholds_)
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Any, **start: Any) -> NDArray[Any]:
         """Return labels, (n_samples,), by ``decision_rule`` or ``cost_matrix``."""
-        proba = self.predict_proba(X)
+        proba = self.predict_proba(X, **start)
         return self._labels.decode(decide(proba, rule=self.decision_rule, cost_matrix=self.cost_matrix))
 
-    def staged_predict_proba(self, X: Any) -> Iterator[NDArray[np.float64]]:
+    def staged_predict_proba(self, X: Any, **start: Any) -> Iterator[NDArray[np.float64]]:
         """Yield class probabilities after 1, 2, ... iterations, each with the thresholds of its iteration."""
         check_is_fitted(self)
         X = self._check_features(X, reset=False)
         data = self._prediction_data(X)
-        scores = np.zeros(X.shape[0])
+        scores = self._start_scores(X.shape[0], **start)
         for iteration in range(self.n_iter_):
             scores = scores + self._score(data, iteration, iteration + 1)
             yield self._fitted_loss.predict_proba(scores, self._record.at(iteration + 1))
 
     @available_if(_is_binary)  # type: ignore[untyped-decorator]
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
+    def decision_function(self, X: Any, **start: Any) -> NDArray[np.float64]:
         """Return f(x) - theta_0, float64 (n_samples,). Two classes only: more would not fit scikit-learn's shape."""
-        above: NDArray[np.float64] = self.predict_raw(X) - self.thresholds_[0]
+        above: NDArray[np.float64] = self.predict_raw(X, **start) - self.thresholds_[0]
         return above
 
     def encode_labels(self, y: ArrayLike) -> NDArray[np.int32]:
@@ -298,6 +326,14 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.allow_nan = True
         tags.input_tags.sparse = True
         return tags
+
+
+def _one_for_each(values: Any, sets: list[Any], name: str) -> list[Any]:
+    """Return ``values`` as a list as long as ``sets``."""
+    each = [None] * len(sets) if values is None else list(values)
+    if len(each) != len(sets):
+        raise ValueError(f"{name} must have one entry for each of {len(sets)} sets; got {len(each)}")
+    return each
 
 
 def _evaluation_pairs(eval_set: Any) -> list[tuple[Any, Any]]:

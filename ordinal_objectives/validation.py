@@ -99,6 +99,24 @@ def check_sample_weight(sample_weight: ArrayLike | None, n_samples: int) -> NDAr
     return weight
 
 
+def check_start_score(start_score: ArrayLike | None, n_samples: int, *, name: str) -> NDArray[np.float64] | None:
+    """Return scores that trees are added to as float64, or None.
+
+    Raises
+    ------
+    ValueError
+        If the shape is not (n_samples,), or a score is NaN or infinite.
+    """
+    if start_score is None:
+        return None
+    score = np.array(start_score, dtype=np.float64)  # a copy: LightGBM warns of slices
+    if score.shape != (n_samples,):
+        raise ValueError(f"{name} must have shape ({n_samples},), one score a row; got {score.shape}")
+    if not np.isfinite(score).all():
+        raise ValueError(f"{name} holds NaN or infinite values; scores must be finite")
+    return score
+
+
 def check_proba(proba: ArrayLike, n_samples: int | None = None, *, name: str = "proba") -> NDArray[Any]:
     """Return class probabilities as float32 (if they came so) or float64, shape (n_samples, n_classes).
 

@@ -203,25 +203,31 @@ def test_xgboost_cv_leaks_nothing(ordinal_data):
     np.testing.assert_allclose(result["test-all_threshold-mean"], np.mean(losses, axis=0), rtol=1e-5)
 
 
-def test_lightgbm_cv_leaks_nothing(ordinal_data):
+@pytest.mark.parametrize("update", ["fixed", "newton", "schur"])
+def test_lightgbm_cv_leaks_nothing(ordinal_data, update):
+    """Each fold is the training of that fold alone: trees, thresholds and losses, bit for bit."""
     X, y = ordinal_data(300)
-    folds = [(np.arange(100, 300), np.arange(100)), (np.arange(200), np.arange(200, 300))]
-    objective = olgbm.OrdinalObjective(5)
+    thirds = np.array_split(np.random.default_rng(0).permutation(300), 3)
+    folds = [(np.setdiff1d(np.arange(300), test), np.sort(test)) for test in thirds]
+    objective = olgbm.OrdinalObjective(5, threshold_update=update)
     params = {**LGB_PARAMS, "objective": objective}
     data = lightgbm.Dataset(X, y, free_raw_data=False)
     result = lightgbm.cv(
-        params, data, 6, folds=folds, feval=objective.metric, callbacks=[objective.callback], stratified=False
+        params, data, 6, folds=folds, feval=objective.metric, callbacks=[objective.callback], return_cvbooster=True
     )
     losses = []
-    for fit, test in folds:
-        single = olgbm.OrdinalObjective(5)
+    for (fit, test), fold in zip(folds, result["cvbooster"].boosters, strict=True):
+        single = olgbm.OrdinalObjective(5, threshold_update=update)
         seen: dict = {}
-        part = data.subset(sorted(fit)).construct()
-        lightgbm.train(
-            {**LGB_PARAMS, "objective": single}, part, 6, valid_sets=[data.subset(sorted(test))], valid_names=["v"],
-            feval=single.metric, callbacks=[single.callback, lightgbm.record_evaluation(seen)],
+        booster = lightgbm.train(
+            {**LGB_PARAMS, "objective": single}, data.subset(fit).construct(), 6, valid_sets=[data.subset(test)],
+            valid_names=["v"], feval=single.metric, callbacks=[single.callback, lightgbm.record_evaluation(seen)],
         )  # fmt: skip
         losses.append(seen["v"]["all_threshold"])
+        records = [olgbm.threshold_record(one) for one in (fold, booster)]
+        np.testing.assert_array_equal(records[0].thresholds, records[1].thresholds)
+        np.testing.assert_array_equal(records[0].training_loss, records[1].training_loss)
+        np.testing.assert_array_equal(olgbm.predict_proba(fold, X), olgbm.predict_proba(booster, X))
     # lightgbm.cv stores the first round's metric before a callback can show the objective its boosters.
     for name, statistic in (("mean", np.mean), ("stdv", np.std)):
         expected = statistic(losses, axis=0)[1:]

@@ -169,6 +169,36 @@ def test_lightgbm_early_stopping_uses_the_round_kept(rows, update):
     assert seen["v"]["all_threshold"][best - 1] == pytest.approx(loss, rel=1e-5)
 
 
+@pytest.mark.parametrize(
+    ("update", "bare"),
+    [("newton", True), ("newton", False), ("schur", True), ("schur", False), ("joint", False), ("fixed", True)],
+)
+@pytest.mark.parametrize("splits", [[0, 0, 0, 0], [0, 1, 1, 1], [0, 0, 1, 1], [1, 0, 1, 0]])
+def test_lightgbm_rounds_without_a_split(rows, update, bare, splits, tmp_path):
+    """LightGBM keeps a constant tree for the first round alone; thresholds stay with the trees they belong to."""
+    X, y, _, _ = rows
+    data = lightgbm.Dataset(X, y)
+    callbacks = [lightgbm.reset_parameter(min_gain_to_split=[0.0 if split else 1e9 for split in splits])]
+    if bare:
+        objective = olgbm.OrdinalObjective(5, threshold_update=update)
+        params = {**QUIET, "objective": objective, "metric": "None"}
+        booster = lightgbm.train(params, data, 4, callbacks=[objective.callback, *callbacks])
+    else:
+        booster = olgbm.train(QUIET, data, 4, threshold_update=update, callbacks=callbacks)
+    record = olgbm.threshold_record(booster)
+    assert record.n_iterations == booster.current_iteration() == max(1, sum(splits) + (not splits[0]))
+    assert np.isnan(record.training_loss).tolist() == [t == 0 and not splits[0] for t in range(record.n_iterations + 1)]
+    for t in np.flatnonzero(np.isfinite(record.training_loss)):
+        score = booster.predict(X, raw_score=True, num_iteration=t) if t else np.zeros(len(y))
+        assert record.training_loss[t] == pytest.approx(mean_loss(score, y, record.at(t)), rel=1e-5)
+    if not any(splits):
+        shares = np.bincount(y) / len(y)
+        np.testing.assert_allclose(olgbm.predict_proba(booster, X), np.tile(shares, (len(y), 1)), atol=1e-6)
+    olgbm.save_model(booster, tmp_path / "model.txt")
+    loaded = olgbm.load_model(tmp_path / "model.txt")
+    np.testing.assert_array_equal(olgbm.predict_proba(loaded, X), olgbm.predict_proba(booster, X))
+
+
 @UPDATES
 def test_learning_rate_is_read_every_round(rows, update):
     X, y, _, _ = rows
@@ -275,7 +305,7 @@ def test_lightgbm_continuation_is_an_uninterrupted_run(rows, update, tmp_path):
         np.testing.assert_allclose(*scores, rtol=1e-6, atol=1e-6)
 
 
-def test_schur_leaks_nothing_between_folds(rows):
+def test_schur_leaks_nothing_between_folds_of_xgboost(rows):
     X, y, _, _ = rows
     halves = [(np.arange(250), np.arange(250, 500)), (np.arange(250, 500), np.arange(250))]
     objective = oxgb.OrdinalObjective(5, threshold_update="schur")
@@ -297,18 +327,6 @@ def test_schur_leaks_nothing_between_folds(rows):
         oxgb.train({"max_depth": 3}, xgboost.DMatrix(X[train], y[train]), 8, n_classes=5, **options)
         alone.append(seen["v"]["all_threshold"])
     np.testing.assert_allclose(result["test-all_threshold-mean"], np.mean(alone, axis=0), rtol=1e-6)
-
-    objective = olgbm.OrdinalObjective(5, threshold_update="schur")
-    result = lightgbm.cv(
-        {**QUIET, "metric": "None", "objective": objective},
-        lightgbm.Dataset(X, y, free_raw_data=False),
-        8,
-        folds=halves,
-        feval=objective.metric,
-        callbacks=[objective.callback],
-    )
-    assert len(result["valid all_threshold-mean"]) == 8
-    assert np.all(np.diff(result["valid all_threshold-mean"]) < 0)
 
 
 @TREE_UPDATES

@@ -1,0 +1,195 @@
+"""The classifiers go on with a model, and start from scores that the caller gives."""
+
+from __future__ import annotations
+
+import lightgbm
+import numpy as np
+import pytest
+import xgboost
+
+from ordinal_objectives import LGBMOrdinalClassifier, XGBOrdinalClassifier
+from ordinal_objectives.adapters import lgbm as olgbm
+from ordinal_objectives.adapters import xgb as oxgb
+from ordinal_objectives.losses import get_loss
+
+UPDATES = pytest.mark.parametrize("update", ["newton", "schur", "joint"])
+
+
+class XGBoost:
+    """How this host spells things."""
+
+    go_on, start, start_of_evaluation, file = "xgb_model", "base_margin", "base_margin_eval_set", "model.json"
+
+    @staticmethod
+    def make(**params):
+        return XGBOrdinalClassifier(**{"n_estimators": 8, "max_depth": 3, "learning_rate": 0.3, "n_jobs": 1, **params})
+
+    @staticmethod
+    def load(path):
+        return xgboost.Booster(model_file=path)
+
+
+class LightGBM:
+    go_on, start, start_of_evaluation, file = "init_model", "init_score", "eval_init_score", "model.txt"
+
+    @staticmethod
+    def make(**params):
+        small = {"n_estimators": 8, "num_leaves": 6, "learning_rate": 0.3, "min_child_samples": 5, "n_jobs": 1}
+        return LGBMOrdinalClassifier(**{**small, **params})
+
+    load = staticmethod(olgbm.load_model)
+
+
+HOSTS = pytest.mark.parametrize("host", [XGBoost, LightGBM])
+
+
+@pytest.fixture
+def halves(ordinal_data):
+    X, y = ordinal_data(600, 4)
+    return X[:300], y[:300], X[300:], y[300:]
+
+
+def record_of(model):
+    adapter = oxgb if isinstance(model, XGBOrdinalClassifier) else olgbm
+    return adapter.threshold_record(model.booster_)
+
+
+def losses_of(model):
+    return next(iter(model.evals_result_.values()))["all_threshold"]
+
+
+@HOSTS
+@pytest.mark.parametrize("update", ["fixed", "newton", "schur", "joint"])
+def test_continuation_is_an_uninterrupted_run(host, update, halves, tmp_path):
+    X, y, Xv, yv = halves
+    whole = host.make(n_estimators=20, threshold_update=update).fit(X, y, eval_set=[(Xv, yv)])
+    first = host.make(n_estimators=12, threshold_update=update).fit(X, y, eval_set=[(Xv, yv)])
+    before = first.predict_proba(Xv)
+    path = tmp_path / host.file
+    first.save_model(path)
+    for model in (first, first.booster_, path, str(path), host.load(path)):
+        second = host.make(threshold_update=update).fit(X, y, eval_set=[(Xv, yv)], **{host.go_on: model})
+        assert second.n_iter_ == whole.n_iter_ == 20
+        # XGBoost adds up its float32 scores afresh when it goes on.
+        np.testing.assert_allclose(record_of(second).thresholds, record_of(whole).thresholds, rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(second.predict_proba(Xv), whole.predict_proba(Xv), atol=1e-4)
+        np.testing.assert_allclose(losses_of(first) + losses_of(second), losses_of(whole), rtol=1e-4)
+    np.testing.assert_array_equal(first.predict_proba(Xv), before)
+
+
+@HOSTS
+def test_continuation_of_an_early_stopped_model(host, halves):
+    """Both hosts go on with the rounds they kept: all of them in XGBoost, up to the best one in LightGBM."""
+    X, y, Xv, yv = halves
+    if host is XGBoost:
+        stopped = host.make(n_estimators=200, early_stopping_rounds=5).fit(X, y, eval_set=[(Xv, yv)])
+        rounds = stopped.booster_.num_boosted_rounds()
+        assert rounds == stopped.n_iter_ + 5
+    else:
+        stop = lightgbm.early_stopping(5, verbose=False)
+        stopped = host.make(n_estimators=200).fit(X, y, eval_set=[(Xv, yv)], callbacks=[stop])
+        rounds = stopped.n_iter_
+    second = host.make(n_estimators=3).fit(X, y, **{host.go_on: stopped})
+    whole = host.make(n_estimators=rounds + 3).fit(X, y)
+    assert second.n_iter_ == rounds + 3
+    np.testing.assert_allclose(second.predict_proba(Xv), whole.predict_proba(Xv), atol=1e-4)
+
+
+@HOSTS
+def test_a_model_without_a_split_is_continued(host, halves):
+    X, y, Xv, _ = halves
+    gain = "gamma" if host is XGBoost else "min_split_gain"
+    first = host.make(n_estimators=1, **{gain: 1e9}).fit(X, y)
+    # XGBoost keeps the parameters of the booster that it goes on with, where no others are given.
+    second = host.make(**{gain: 0.0}).fit(X, y, **{host.go_on: first})
+    np.testing.assert_allclose(second.predict_proba(Xv), host.make().fit(X, y).predict_proba(Xv), atol=1e-5)
+
+
+@HOSTS
+def test_only_the_same_kind_of_model_is_continued(host, halves, tmp_path):
+    X, y, _, _ = halves
+    grades = np.array(["a", "b", "c", "d"])
+    named = host.make(classes=grades).fit(X, grades[y])
+    named.save_model(tmp_path / host.file)
+    for model in (named, tmp_path / host.file):
+        with pytest.raises(ValueError, match=rf"{host.go_on} was trained on the classes \['a', 'b', 'c', 'd'\]; here"):
+            host.make().fit(X, y, **{host.go_on: model})
+    model = host.make().fit(X, y)
+    with pytest.raises(ValueError, match=r"classes \[0, 1, 2, 3\]; here they are \[0, 1, 2\].*Pass classes="):
+        host.make().fit(X[y < 3], y[y < 3], **{host.go_on: model})
+    fewer = host.make(classes=range(4)).fit(X[y < 3], y[y < 3], **{host.go_on: model})
+    assert fewer.n_iter_ == 16
+    with pytest.raises(ValueError, match="continued with its own loss and link"):
+        host.make(loss="cumulative_link").fit(X, y, **{host.go_on: model})
+    plain = xgboost.train({}, xgboost.DMatrix(X, y), 2)
+    if host is LightGBM:
+        plain = lightgbm.train({"verbosity": -1}, lightgbm.Dataset(X, y), 2)
+    with pytest.raises(ValueError, match="booster carries no ordinal thresholds"):
+        host.make().fit(X, y, **{host.go_on: plain})
+
+
+@HOSTS
+@UPDATES
+def test_start_scores_shift_everything(host, update, halves):
+    """Every round's loss is that of (start + trees, thresholds), on the training rows and on the others."""
+    X, y, Xv, yv = halves
+    starts = 1.5 * X[:, 0], 1.5 * Xv[:, 0]
+    model = host.make(threshold_update=update)
+    model.fit(X, y, eval_set=[(Xv, yv)], **{host.start: starts[0], host.start_of_evaluation: [starts[1]]})
+    losses = record_of(model).training_loss
+    loss = get_loss("all_threshold")
+    for rows, labels, start, recorded in ((X, y, starts[0], losses[-1]), (Xv, yv, starts[1], losses_of(model)[-1])):
+        score = model.predict_raw(rows, **{host.start: start})
+        np.testing.assert_allclose(score, start + model.predict_raw(rows), rtol=1e-12)
+        assert loss.value(score, labels, model.thresholds_).mean() == pytest.approx(recorded, rel=1e-5)
+    assert losses[0] < record_of(host.make().fit(X, y)).training_loss[0] - 0.1
+
+    given = {host.start: starts[1]}
+    proba = model.predict_proba(Xv, **given)
+    np.testing.assert_array_equal(proba, loss.predict_proba(model.predict_raw(Xv, **given), model.thresholds_))
+    *_, last = model.staged_predict_proba(Xv, **given)
+    np.testing.assert_allclose(last, proba, rtol=1e-5)
+    np.testing.assert_allclose(model.predict_cumulative_proba(Xv, **given), proba.cumsum(axis=1)[:, :-1], atol=1e-12)
+    assert np.mean(model.predict(Xv, **given) == yv) > np.mean(model.predict(Xv) == yv)
+
+
+@HOSTS
+def test_a_common_start_moves_into_the_thresholds(host, halves):
+    X, y, Xv, _ = halves
+    plain, moved = host.make().fit(X, y), host.make().fit(X, y, **{host.start: np.full(300, 2.5)})
+    np.testing.assert_allclose(moved.thresholds_ - 2.5, plain.thresholds_, atol=1e-4)
+    shifted = moved.predict_proba(Xv, **{host.start: np.full(300, 2.5)})
+    np.testing.assert_allclose(shifted, plain.predict_proba(Xv), atol=1e-4)
+
+
+def test_xgboost_goes_on_from_the_same_margin(halves):
+    X, y, Xv, _ = halves
+    start = {"base_margin": X[:, 0]}
+    whole = XGBoost.make(n_estimators=20).fit(X, y, **start)
+    second = XGBoost.make().fit(X, y, **start, xgb_model=XGBoost.make(n_estimators=12).fit(X, y, **start))
+    np.testing.assert_allclose(second.predict_raw(Xv), whole.predict_raw(Xv), atol=1e-4)
+    np.testing.assert_allclose(second.thresholds_, whole.thresholds_, atol=1e-4)
+
+
+@HOSTS
+def test_wrong_starts_are_refused_by_name(host, halves):
+    X, y, Xv, yv = halves
+    for wrong, message in [
+        ({host.start: np.zeros(7)}, rf"{host.start} must have shape \(300,\), one score a row; got \(7,\)"),
+        ({host.start: np.full(300, np.nan)}, f"{host.start} holds NaN or infinite values"),
+        ({"eval_set": [(Xv, yv)], host.start_of_evaluation: []}, f"{host.start_of_evaluation} must have one entry"),
+        ({"eval_set": [(Xv, yv)], host.start_of_evaluation: [[1.0]]}, rf"{host.start_of_evaluation} must have shape"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            host.make().fit(X, y, **wrong)
+    with pytest.raises(ValueError, match="threshold_update='fixed' cannot fit thresholds to it"):
+        host.make(threshold_update="fixed").fit(X, y, **{host.start: X[:, 0]})
+    model = host.make().fit(X, y)
+    with pytest.raises(ValueError, match=rf"{host.start} must have shape \(300,\)"):
+        model.predict(X, **{host.start: [0.0]})
+    with pytest.raises(TypeError, match="unexpected keyword argument"):
+        model.predict(X, start_score=np.zeros(300))
+    if host is LightGBM:
+        for name, value in (("init_score", np.zeros(300)), ("eval_init_score", [np.zeros(300)])):
+            with pytest.raises(ValueError, match=f"{name} is not allowed beside init_model"):
+                host.make().fit(X, y, eval_set=[(Xv, yv)], init_model=model, **{name: value})
