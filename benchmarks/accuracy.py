@@ -126,8 +126,9 @@ def tune(cell: Cell, train: Rows, n_classes: int) -> tuple[Fitted, str]:
     inner, valid = (X.iloc[:cut], y[:cut]), (X.iloc[cut:], y[cut:])
     tried = [method(inner, valid, MOST_ROUNDS, n_classes, **setting) for setting in settings]
     best = int(np.nanargmin([one.loss for one in tried]))
-    fitted = method(train, None, tried[best].rounds, n_classes, **settings[best])
-    fitted.rounds = tried[best].rounds
+    rounds = max(1, tried[best].rounds)  # the engine may find that no tree is best
+    fitted = method(train, None, rounds, n_classes, **settings[best])
+    fitted.rounds = rounds
     return fitted, " ".join(f"{key}={value}" for key, value in settings[best].items())
 
 

@@ -158,7 +158,7 @@ def load(name: str, rule: str | None = None) -> Dataset:
     rule = default_rule(name) if rule is None else rule
     if rule == "classes":
         order = np.unique(target) if source.classes is None else np.array(source.classes)
-        codes = pd.Categorical(target.astype(order.dtype), categories=order, ordered=True).codes.astype(np.int32)
+        codes = pd.Index(order).get_indexer(target.astype(order.dtype)).astype(np.int32)
         if (codes < 0).any():
             raise ValueError(f"{name} has a target outside its classes {order.tolist()}")
     else:

@@ -27,9 +27,9 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier, LGBMOrdinalClassifier, XGBOrdinalClassifier
 from ordinal_objectives.metrics import ordinal_log_loss
 
-# Fixed before the run, for everything that grows trees: the learning rate, a bound on the rounds, how long to
-# wait for a better validation loss, and two depths. All else is each library's default.
-LEARNING_RATE, MOST_ROUNDS, PATIENCE, DEPTHS = 0.1, 500, 25, (3, 6)
+# Fixed before the run, for everything that grows trees: a bound on the rounds, how long to wait for a better
+# validation loss, and two depths. All else, the learning rate included, is each library's own default.
+MOST_ROUNDS, PATIENCE, DEPTHS = 500, 25, (3, 6)
 PENALTIES = (0.1, 1.0, 10.0)
 
 Rows = tuple[pd.DataFrame, NDArray[np.int32]]
@@ -51,7 +51,7 @@ def ordinal(
     train: Rows, valid: Rows | None, rounds: int, n_classes: int, depth: int, host: str = "XGBoost", **options: Any
 ) -> Fitted:
     """Train ours; XGBOrdinalClassifier unless ``host`` says otherwise."""
-    options = {"learning_rate": LEARNING_RATE, "classes": np.arange(n_classes), "max_depth": depth} | options
+    options |= {"classes": np.arange(n_classes), "max_depth": depth}
     if host == "native":  # takes numbers only
         encode = encoder(scale=False).fit(train[0])
         model = HistGradientBoostingOrdinalClassifier(
@@ -89,10 +89,10 @@ def xgb(
     n_classes: int,
     depth: int,
     objective: str = "multi:softprob",
-    eta: float = LEARNING_RATE,
+    **options: Any,
 ) -> Fitted:
     """Train XGBoost's own multiclass, or its squared error on the class codes, rounded."""
-    params = {"max_depth": depth, "eta": eta, "nthread": 1, "objective": objective}
+    params = {"max_depth": depth, "nthread": 1, "objective": objective} | options
     if objective == "multi:softprob":
         params["num_class"] = n_classes
     dtrain = _dmatrix(train)
@@ -123,7 +123,6 @@ def hgb(
     X, y = train
     model = estimator(
         max_iter=rounds,
-        learning_rate=LEARNING_RATE,
         max_depth=depth,
         max_leaf_nodes=2**depth,
         early_stopping=valid is not None,
@@ -161,7 +160,7 @@ def ogboost(train: Rows, valid: Rows | None, rounds: int, n_classes: int, depth:
     # It cannot watch given rows: more rounds until the best of them is not among the last.
     for bound in [rounds] if valid is None else [rounds // 4, rounds // 2, rounds]:
         learner = DecisionTreeRegressor(max_depth=depth)
-        model = GradientBoostingOrdinal(base_learner=learner, n_estimators=bound, learning_rate=LEARNING_RATE)
+        model = GradientBoostingOrdinal(base_learner=learner, n_estimators=bound)
         model.fit(X, train[1])
         if valid is not None:
             losses = _staged_losses(model, encode.transform(valid[0]), valid[1])
@@ -195,7 +194,6 @@ def xgbordinal(train: Rows, valid: Rows | None, rounds: int, n_classes: int, dep
     classes, codes = np.unique(train[1], return_inverse=True)
     model = XGBOrdinal(
         n_estimators=rounds,
-        learning_rate=LEARNING_RATE,
         max_depth=depth,
         n_jobs=1,
         enable_categorical=True,
@@ -286,9 +284,9 @@ VARIANTS: dict[str, tuple[Method, tuple[Mapping[str, Any], ...]]] = {
 }
 DESIGN: dict[str, tuple[Method, tuple[Mapping[str, Any], ...]]] = {
     **{name: METHODS[name] for name in ("ordinal", "xgb multiclass", "xgb rounded")},
-    "ordinal, eta 0.3": (partial(ordinal, learning_rate=0.3), TREES),
-    "xgb multiclass, eta 0.3": (partial(xgb, eta=0.3), TREES),
-    "xgb rounded, eta 0.3": (partial(xgb, objective="reg:squarederror", eta=0.3), TREES),
+    "ordinal, eta 0.1": (partial(ordinal, learning_rate=0.1), TREES),
+    "xgb multiclass, eta 0.1": (partial(xgb, eta=0.1), TREES),
+    "xgb rounded, eta 0.1": (partial(xgb, objective="reg:squarederror", eta=0.1), TREES),
     **VARIANTS,
     "cumulative link joint": (partial(ordinal, loss="cumulative_link", threshold_update="joint"), TREES),
     "LightGBM joint": (partial(ordinal, host="LightGBM", threshold_update="joint"), TREES),
