@@ -51,6 +51,9 @@ class HistGradientBoostingOrdinalClassifier(HostParameters, OrdinalClassifier):
         Penalty lambda of the leaf weights.
     max_bins : int, default=255
         Bins of a feature, 2 to 255; missing values have one more.
+    rebin_every : int or None, default=None
+        Cut the features anew each time so many trees have grown, into bins of equal Hessian instead of equal
+        weight: where the score has settled, the bins get wider. None cuts them once.
     early_stopping : "auto" or bool, default="auto"
         Stop when the validation loss no longer falls: on ``eval_set``, or else on rows held out.
         "auto" does so for more than 10,000 rows, or where ``eval_set`` is given.
@@ -67,7 +70,7 @@ class HistGradientBoostingOrdinalClassifier(HostParameters, OrdinalClassifier):
     loss, link : str
         "all_threshold" (default), "cumulative_link" or "immediate_threshold", or an instance; "logit"
         (default), "probit", "cloglog", "loglog" or "cauchit".
-    hessian : {"majorized", "exact"}, default="majorized"
+    hessian : {"majorized", "exact"}, default="exact"
         With the all-threshold loss and the logit link the majorised one never raises the training loss;
         steps with the exact one are halved until they do not.
     threshold_update : {"joint", "newton", "fixed"}, default="joint"
@@ -171,6 +174,7 @@ class HistGradientBoostingOrdinalClassifier(HostParameters, OrdinalClassifier):
         min_samples_leaf: int = 20,
         l2_regularization: float = 0.0,
         max_bins: int = 255,
+        rebin_every: int | None = None,
         early_stopping: str | bool = "auto",
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 10,
@@ -202,6 +206,7 @@ class HistGradientBoostingOrdinalClassifier(HostParameters, OrdinalClassifier):
         self.min_samples_leaf = min_samples_leaf
         self.l2_regularization = l2_regularization
         self.max_bins = max_bins
+        self.rebin_every = rebin_every
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change

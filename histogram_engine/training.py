@@ -33,7 +33,7 @@ class Training:
     evals : dict of str to list of float
         Weighted mean loss after 0, 1, ... trees, also of trees that were not kept.
     cuts : list of ndarray
-        Cuts of the features that the newest tree was grown on.
+        Cuts of the features that the last tree was grown on.
     """
 
     ensemble: TreeEnsemble
@@ -173,12 +173,18 @@ def train(
     for rows in watched:
         rows.add(earlier.ensemble)
 
+    cuts = run.cuts
+
     def record() -> bool:
+        nonlocal cuts
         history.append(run.thresholds.copy())
         evals["training"].append(run.training_loss)
         for rows in watched:
             evals[rows.name].append(rows.loss(run.thresholds, run.parameters.hessian))
-        return stopping is not None and stopping.see(evals[watched[-1].name][-1], len(trees))
+        ends = stopping is not None and stopping.see(evals[watched[-1].name][-1], len(trees))
+        if stopping is None or stopping.best_iteration == len(trees):
+            cuts = run.cuts
+        return ends
 
     record()
     ends = False
@@ -189,4 +195,4 @@ def train(
         ends = record()
         ends = (callback is not None and callback(len(trees), evals) is True) or ends
     kept = len(trees) if stopping is None else stopping.best_iteration
-    return Training(TreeEnsemble(trees[:kept], n_features), np.array(history[: kept + 1]), evals, run.cuts)
+    return Training(TreeEnsemble(trees[:kept], n_features), np.array(history[: kept + 1]), evals, cuts)
