@@ -27,6 +27,7 @@ def find_cuts(
     max_bins : int, default=255
         At least 2, at most 255.
     sample_weight : ndarray of float64, shape (n_samples,), or None
+        Where features are cut anew, times the row's Hessian.
     seed : int
         Picks the 200,000 rows that the cuts of a larger table are computed from.
 
@@ -78,7 +79,8 @@ def _cuts_of(
     if len(distinct) <= max_bins:
         last = np.arange(len(distinct) - 1)
     else:
-        wanted = below[-1] * np.arange(1, max_bins) / max_bins
+        # Sums of weights carry rounding, which must not decide where whole counts would meet the share exactly.
+        wanted = below[-1] * np.arange(1, max_bins) / max_bins * (1.0 - 1e-10)
         last = np.unique(np.searchsorted(below, wanted))
         last = last[last < len(distinct) - 1]
     low, high = distinct[last], distinct[last + 1]

@@ -63,6 +63,7 @@ class Boosting:
     thresholds : ndarray of float64, shape (n_classes - 1,)
         Those of the newest iteration.
     cuts : list of ndarray
+        Cuts of the features that the newest tree was grown on.
     diagnostics : Diagnostics
     """
 
@@ -90,6 +91,8 @@ class Boosting:
         self._active, self._tied = begin.active, begin.tied
         self.diagnostics = Diagnostics(n_inactive=int((~begin.active).sum()), n_tied=int(begin.tied.sum()))
         self.raw_prediction, self.thresholds, self.iteration = start or (np.zeros(len(y)), begin.thresholds, 0)
+        # Needed again only to be cut anew.
+        self._X = X if parameters.rebin_every is not None else None
         self.cuts = find_cuts(X, parameters.max_bins, sample_weight, seed) if cuts is None else cuts
         self._engine = _core.Engine(X, [c.tolist() for c in self.cuts], effective_n_threads(n_threads))
         self._side_by_side = self._engine.statistics(n_classes - 1 if self._joint else 0)
@@ -105,6 +108,7 @@ class Boosting:
 
     def advance(self) -> Tree:
         """Grow one tree, take the step and return the tree."""
+        self._rebin()
         in_bag, features = self._draw()
         grown = self._grow(in_bag, features)
         tree = Tree.from_engine(grown, self.cuts)
@@ -118,6 +122,15 @@ class Boosting:
         self._take(tree, leaves, weights, delta, size)
         self.iteration += 1
         return tree
+
+    def _rebin(self) -> None:
+        """Where it is time to, cut the features into bins of equal Hessian (thesis, section 4.1.3)."""
+        every, hessian = self.parameters.rebin_every, self._now.hessian
+        if every is None or self.iteration == 0 or self.iteration % every or not hessian.any():
+            return
+        assert self._X is not None
+        self.cuts = find_cuts(self._X, self.parameters.max_bins, hessian.astype(np.float64), self._seed)
+        self._engine.rebin(self._X, [c.tolist() for c in self.cuts])
 
     def _draw(self) -> tuple[NDArray[np.uint32] | None, list[int]]:
         """Draw rows and columns; they depend on seed and iteration alone."""

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -17,10 +15,10 @@ from ordinal_objectives.histogram_engine import model_file
 from ordinal_objectives.histogram_engine.boosting import Boosting
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.histogram_engine.threshold_history import ThresholdHistory
+from ordinal_objectives.histogram_engine.training import Callback, EarlyStopping, Training, hold_out, train, watch
 from ordinal_objectives.histogram_engine.trees import TreeEnsemble
 from ordinal_objectives.host_parameters import HostParameters
 from ordinal_objectives.losses import OrdinalLoss, get_loss
-from ordinal_objectives.statistics import RowStatistics
 from ordinal_objectives.threads import effective_n_threads
 
 # early_stopping="auto" holds rows out where there are more than this, as scikit-learn does.
@@ -53,6 +51,9 @@ class HistGradientBoostingOrdinalClassifier(HostParameters, OrdinalClassifier):
         Penalty lambda of the leaf weights.
     max_bins : int, default=255
         Bins of a feature, 2 to 255; missing values have one more.
+    rebin_every : int or None, default=None
+        Cut the features anew each time so many trees have grown, into bins of equal Hessian instead of equal
+        weight: where the score has settled, the bins get wider. None cuts them once.
     early_stopping : "auto" or bool, default="auto"
         Stop when the validation loss no longer falls: on ``eval_set``, or else on rows held out.
         "auto" does so for more than 10,000 rows, or where ``eval_set`` is given.
@@ -69,7 +70,7 @@ class HistGradientBoostingOrdinalClassifier(HostParameters, OrdinalClassifier):
     loss, link : str
         "all_threshold" (default), "cumulative_link" or "immediate_threshold", or an instance; "logit"
         (default), "probit", "cloglog", "loglog" or "cauchit".
-    hessian : {"majorized", "exact"}, default="majorized"
+    hessian : {"majorized", "exact"}, default="exact"
         With the all-threshold loss and the logit link the majorised one never raises the training loss;
         steps with the exact one are halved until they do not.
     threshold_update : {"joint", "newton", "fixed"}, default="joint"
@@ -173,6 +174,7 @@ class HistGradientBoostingOrdinalClassifier(HostParameters, OrdinalClassifier):
         min_samples_leaf: int = 20,
         l2_regularization: float = 0.0,
         max_bins: int = 255,
+        rebin_every: int | None = None,
         early_stopping: str | bool = "auto",
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 10,
@@ -204,6 +206,7 @@ class HistGradientBoostingOrdinalClassifier(HostParameters, OrdinalClassifier):
         self.min_samples_leaf = min_samples_leaf
         self.l2_regularization = l2_regularization
         self.max_bins = max_bins
+        self.rebin_every = rebin_every
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
@@ -255,7 +258,7 @@ class HistGradientBoostingOrdinalClassifier(HostParameters, OrdinalClassifier):
         sample_weight: ArrayLike | None = None,
         eval_set: Any = None,
         eval_sample_weight: list[Any] | None = None,
-        callback: Callable[[int, dict[str, list[float]]], object] | None = None,
+        callback: Callback | None = None,
     ) -> HistGradientBoostingOrdinalClassifier:
         """Fit the model.
 
@@ -285,34 +288,31 @@ class HistGradientBoostingOrdinalClassifier(HostParameters, OrdinalClassifier):
         """
         with self._all_or_nothing():
             parameters = self._parameters()
-            self._check_stopping()
+            stopping = self._check_stopping()
             if self.importance_type not in ("gain", "split"):
                 raise ValueError(f"importance_type must be 'gain' or 'split'; got {self.importance_type!r}")
-            previous = self._previous()
+            earlier = self._earlier()
             X, codes, weight = self._check_training(X, y, sample_weight)
-            if previous is None:
+            if earlier is None:
                 self._seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
             watched = self._check_evaluation(eval_set, eval_sample_weight, "eval_sample_weight")
-            stopping = self.early_stopping is True or (
+            stops = self.early_stopping is True or (
                 self.early_stopping == "auto" and (len(codes) > _MANY_ROWS or bool(watched))
             )
-            if stopping and not watched:
-                X, codes, weight, held_out = self._hold_out(X, codes, weight)
+            if stops and not watched:
+                (X, codes, weight), held_out = hold_out(X, codes, weight, self.validation_fraction, self._seed)
                 watched = [held_out]
-            self._train(parameters, previous, X, codes, weight, watched, stopping, callback)
+            self._train(parameters, earlier, X, codes, weight, watched, stopping if stops else None, callback)
         return self
 
-    def _check_stopping(self) -> None:
+    def _check_stopping(self) -> EarlyStopping:
         if self.early_stopping not in ("auto", True, False):
             raise ValueError(f"early_stopping must be 'auto', True or False; got {self.early_stopping!r}")
         if not 0.0 < self.validation_fraction < 1.0:
             raise ValueError(f"validation_fraction must be between 0 and 1; got {self.validation_fraction!r}")
-        if self.n_iter_no_change < 1:
-            raise ValueError(f"n_iter_no_change must be at least 1; got {self.n_iter_no_change!r}")
-        if self.tol < 0.0:
-            raise ValueError(f"tol must be at least 0; got {self.tol!r}")
+        return EarlyStopping(self.n_iter_no_change, self.tol)
 
-    def _previous(self) -> HistGradientBoostingOrdinalClassifier | None:
+    def _earlier(self) -> Training | None:
         if not self.warm_start or not hasattr(self, "_ensemble"):
             return None
         if self.max_iter < len(self._ensemble):
@@ -320,40 +320,19 @@ class HistGradientBoostingOrdinalClassifier(HostParameters, OrdinalClassifier):
                 f"max_iter must be at least {len(self._ensemble)}, the trees of the model that warm_start "
                 f"continues; got {self.max_iter}"
             )
-        return self
-
-    def _hold_out(self, X: Any, codes: Any, weight: Any) -> tuple[Any, Any, Any, tuple[Any, Any, Any]]:
-        counts = np.bincount(codes)
-        rows = np.arange(len(codes))
-        fit, stop = train_test_split(
-            rows,
-            test_size=self.validation_fraction,
-            random_state=self._seed,
-            stratify=codes if counts[counts > 0].min() >= 2 else None,
-        )
-        part = [None, None] if weight is None else [weight[fit], weight[stop]]
-        return X[fit], codes[fit], part[0], (X[stop], codes[stop], part[1])
+        return Training(self._ensemble, self.threshold_history_, self.evals_result_, self._cuts)
 
     def _train(
         self,
         parameters: BoostingParameters,
-        previous: HistGradientBoostingOrdinalClassifier | None,
+        earlier: Training | None,
         X: Any,
         codes: Any,
         weight: Any,
         watched: list[tuple[Any, Any, Any]],
-        stopping: bool,
-        callback: Any,
+        stopping: EarlyStopping | None,
+        callback: Callback | None,
     ) -> None:
-        start, cuts = None, None
-        ensemble, history = TreeEnsemble([], X.shape[1]), []
-        threads = effective_n_threads(self.n_jobs)
-        if previous is not None:
-            ensemble = TreeEnsemble(list(previous._ensemble.trees), X.shape[1])
-            history, cuts = list(previous.threshold_history_[:-1]), previous._cuts
-            raw = np.zeros(len(codes))
-            ensemble.add_to(raw, X, 0, len(ensemble), threads)
-            start = (raw, previous.thresholds_.copy(), len(ensemble))
         run = Boosting(
             parameters,
             X,
@@ -362,54 +341,21 @@ class HistGradientBoostingOrdinalClassifier(HostParameters, OrdinalClassifier):
             weight,
             seed=self._seed,
             n_threads=self.n_jobs,
-            start=start,
-            cuts=cuts,
+            start=None if earlier is None else earlier.state(X, self.n_jobs),
+            cuts=None if earlier is None else earlier.cuts,
         )
-        names = ["validation"] if len(watched) == 1 else [f"validation_{i}" for i in range(len(watched))]
-        evals: dict[str, list[float]] = {name: [] for name in ["training", *names]}
-        if previous is not None and set(evals) == set(previous.evals_result_):
-            evals = {name: values[: len(ensemble)] for name, values in previous.evals_result_.items()}
-        scores = [np.zeros(Xw.shape[0]) for Xw, _, _ in watched]
-        losses = [
-            RowStatistics(parameters.loss, yw, self.n_classes_, ww, n_threads=self.n_jobs) for _, yw, ww in watched
-        ]
-        for score, (Xw, _, _) in zip(scores, watched, strict=True):
-            ensemble.add_to(score, Xw, 0, len(ensemble), threads)
-
-        def record() -> None:
-            history.append(run.thresholds.copy())
-            evals["training"].append(run.training_loss)
-            for name, score, loss in zip(names, scores, losses, strict=True):
-                evals[name].append(loss(score, run.thresholds, parameters.hessian).loss / loss.total_weight)
-
-        record()
-        best, best_iteration, last_gain = np.inf, len(ensemble), len(ensemble)
-        if stopping:
-            best = evals[names[-1]][-1]
-        while len(ensemble) < parameters.max_iter:
-            tree = run.advance()
-            ensemble.trees.append(tree)
-            one = TreeEnsemble([tree], X.shape[1])
-            for score, (Xw, _, _) in zip(scores, watched, strict=True):
-                one.add_to(score, Xw, 0, 1, threads)
-            record()
-            stop = callback is not None and callback(len(ensemble), evals) is True
-            if stopping:
-                now = evals[names[-1]][-1]
-                if now < best - self.tol:
-                    last_gain = len(ensemble)
-                if now < best:
-                    best, best_iteration = now, len(ensemble)
-                stop = stop or len(ensemble) - last_gain >= self.n_iter_no_change
-            if stop:
-                break
-        kept = best_iteration if stopping else len(ensemble)
-        self._ensemble = TreeEnsemble(ensemble.trees[:kept], X.shape[1])
-        self._cuts = run.cuts
-        self.threshold_history_ = np.array(history[: kept + 1])
-        self.evals_result_ = evals
-        self.best_iteration_ = kept
-        self._keep(ThresholdHistory(self.threshold_history_, run.diagnostics.as_dict()), parameters.loss, kept)
+        trained = train(
+            run,
+            earlier or Training(TreeEnsemble([], X.shape[1]), np.zeros((0, 0)), {}, run.cuts),
+            watch(watched, parameters.loss, self.n_classes_, self.n_jobs),
+            stopping,
+            callback,
+        )
+        self._ensemble, self._cuts = trained.ensemble, trained.cuts
+        self.threshold_history_, self.evals_result_ = trained.thresholds, trained.evals
+        self.best_iteration_ = len(trained.ensemble)
+        history = ThresholdHistory(trained.thresholds, run.diagnostics.as_dict())
+        self._keep(history, parameters.loss, self.best_iteration_)
 
     def _prediction_data(self, X: Any) -> Any:
         return X

@@ -35,6 +35,7 @@ class BoostingParameters:
     l2_regularization: float = 0.0
     gamma: float = 0.0
     max_bins: int = 255
+    rebin_every: int | None = None
     subsample: float = 1.0
     colsample_bytree: float = 1.0
     pruning: bool = False
@@ -59,6 +60,7 @@ class BoostingParameters:
         self._number("l2_regularization", at_least=0.0)
         self._number("gamma", at_least=0.0)
         self._integer("max_bins", 2, 255)
+        self._integer("rebin_every", 1, optional=True)
         self._number("subsample", above=0.0, at_most=1.0)
         self._number("colsample_bytree", above=0.0, at_most=1.0)
         for name in ("pruning", "adaptive_step"):

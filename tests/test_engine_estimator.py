@@ -11,7 +11,6 @@ import pytest
 from sklearn.base import clone
 
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier, _core
-from ordinal_objectives.histogram_engine.bin_mapper import find_cuts
 
 VARIANTS = {
     "plain": {},
@@ -19,6 +18,7 @@ VARIANTS = {
     "newton": {"threshold_update": "newton"},
     "sampled": {"subsample": 0.6, "colsample_bytree": 0.5},
     "held out": {"subsample": 0.6, "pruning": True, "adaptive_step": True},
+    "rebinned": {"rebin_every": 5},
     "cumulative": {"loss": "cumulative_link", "link": "probit", "hessian": "exact"},
 }
 
@@ -137,6 +137,8 @@ def test_any_number_of_classes(n_classes):
         ({"max_iter": 1.5}, TypeError, "max_iter"),
         ({"max_leaf_nodes": 1}, ValueError, "max_leaf_nodes must be an integer at least 2 or None; got 1"),
         ({"max_bins": 256}, ValueError, "max_bins must be an integer between 2 and 255; got 256"),
+        ({"rebin_every": 0}, ValueError, "rebin_every must be an integer at least 1 or None; got 0"),
+        ({"rebin_every": 2.0}, TypeError, "rebin_every must be an integer"),
         ({"subsample": 0.0}, ValueError, "subsample must be a finite number above 0 and at most 1; got 0.0"),
         ({"pruning": True}, ValueError, "pruning=True .* needs subsample < 1"),
         ({"early_stopping": "sometimes"}, ValueError, "early_stopping must be"),
@@ -211,22 +213,3 @@ def test_flipped_bits_crash_nothing(data, tmp_path):
         else:
             assert proba.shape == (600, 4)
     assert 0 < n_refused < 300
-
-
-def test_cuts():
-    assert find_cuts(np.array([[1.0], [2.0], [np.nan], [4.0]]))[0].tolist() == [1.5, 3.0]
-    assert find_cuts(np.array([[5.0], [5.0]]))[0].size == 0
-    assert find_cuts(np.full((3, 1), np.nan))[0].size == 0
-    low = np.nextafter(1.0, 0.0)
-    assert find_cuts(np.array([[low], [1.0]]))[0].tolist() == [low]
-    assert find_cuts(np.array([[-np.inf], [0.0], [np.inf]]))[0].tolist() == [-np.inf, 0.0]
-    x = np.random.default_rng(0).normal(size=(3000, 1))
-    x[:1500] = 7.0  # half of all weight on one value
-    cuts = find_cuts(x, 32)[0]
-    counts = np.bincount(np.searchsorted(cuts, x[:, 0]))
-    assert len(cuts) <= 31
-    assert np.sort(counts)[-2] <= 2 * 3000 / 32
-    weight = np.random.default_rng(1).integers(0, 3, 3000)
-    np.testing.assert_array_equal(
-        find_cuts(x, 32, weight.astype(float))[0], find_cuts(np.repeat(x, weight, axis=0), 32)[0]
-    )

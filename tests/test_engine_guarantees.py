@@ -57,8 +57,11 @@ def losses_of(parameters, X, y, n_classes, weight=None, n_rounds=6):
     leaves=st.integers(2, 30),
     link=st.sampled_from(["logit", "probit"]),
     weighted=st.booleans(),
+    rebin_every=st.sampled_from([None, 2]),
 )
-def test_majorised_joint_steps_never_raise_the_loss(seed, n_classes, learning_rate, l2, leaves, link, weighted):
+def test_majorised_joint_steps_never_raise_the_loss(
+    seed, n_classes, learning_rate, l2, leaves, link, weighted, rebin_every
+):
     X, y = small_data(seed, n_classes)
     weight = np.random.default_rng(seed).choice([0.5, 1.0, 3.0], len(y)) if weighted else None
     parameters = BoostingParameters(
@@ -68,6 +71,8 @@ def test_majorised_joint_steps_never_raise_the_loss(seed, n_classes, learning_ra
         max_leaf_nodes=leaves,
         min_samples_leaf=1,
         min_child_weight=0.0,
+        max_bins=8,
+        rebin_every=rebin_every,
     )
     values = losses_of(parameters, X, y, n_classes, weight)
     assert (np.diff(values) <= 1e-9 * values[:-1]).all()

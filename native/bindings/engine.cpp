@@ -127,6 +127,14 @@ void register_engine(nb::module_& m) {
                 new (self) ordinal::Engine(matrix, cuts, n_threads);
             },
             "X"_a.noconvert(), "cuts"_a, "n_threads"_a)
+        .def(
+            "rebin",
+            [](ordinal::Engine& self, Features X, const std::vector<std::vector<double>>& cuts) {
+                const ordinal::FeatureMatrix matrix = feature_matrix(X);
+                nb::gil_scoped_release release;
+                self.rebin(matrix, cuts);
+            },
+            "X"_a.noconvert(), "cuts"_a)
         .def_prop_ro("width", &ordinal::Engine::width)
         .def(
             "statistics",

@@ -35,6 +35,11 @@ Engine::Engine(const FeatureMatrix& X, const std::vector<std::vector<double>>& c
     data_.stride = (X.n_features + kStrideUnit - 1) / kStrideUnit * kStrideUnit;
     row_bins_.resize(static_cast<std::size_t>(X.n_rows * data_.stride));
     column_bins_.resize(static_cast<std::size_t>(X.n_rows * X.n_features + kPadding));
+    rebin(X, cuts);
+}
+
+void Engine::rebin(const FeatureMatrix& X, const std::vector<std::vector<double>>& cuts) {
+    n_bins_.clear();
     for (const std::vector<double>& feature : cuts)
         n_bins_.push_back(static_cast<std::int32_t>(feature.size()) + 1);
     bin(X, cuts);

@@ -23,6 +23,9 @@ class Engine {
     // cuts[f]: increasing, at most 254.
     Engine(const FeatureMatrix& X, const std::vector<std::vector<double>>& cuts, int n_threads);
 
+    // Bins the same rows by other cuts; their statistics stay.
+    void rebin(const FeatureMatrix& X, const std::vector<std::vector<double>>& cuts);
+
     // The rows' statistics (n_rows, width()), for the caller to fill: gradient, Hessian, cross terms. What
     // follows them is set.
     float* statistics(int n_cross);

@@ -1,0 +1,198 @@
+"""A training: trees until there are enough of them, or until the validation loss no longer falls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import train_test_split
+
+from ordinal_objectives.histogram_engine.boosting import Boosting
+from ordinal_objectives.histogram_engine.trees import TreeEnsemble
+from ordinal_objectives.losses import OrdinalLoss
+from ordinal_objectives.statistics import RowStatistics
+from ordinal_objectives.threads import effective_n_threads
+
+# Features, class codes and weights.
+Rows = tuple[NDArray[np.floating], NDArray[np.int32], NDArray[np.float64] | None]
+Callback = Callable[[int, dict[str, list[float]]], object]
+
+
+@dataclass
+class Training:
+    """What a training leaves behind, and what another one continues.
+
+    Attributes
+    ----------
+    ensemble : TreeEnsemble
+        With early stopping, the trees up to the best validation loss.
+    thresholds : ndarray of float64, shape (n_trees + 1, n_classes - 1)
+        Those that belong to the score after 0, 1, ... trees.
+    evals : dict of str to list of float
+        Weighted mean loss after 0, 1, ... trees, also of trees that were not kept.
+    cuts : list of ndarray
+        Cuts of the features that the last tree was grown on.
+    """
+
+    ensemble: TreeEnsemble
+    thresholds: NDArray[np.float64]
+    evals: dict[str, list[float]]
+    cuts: list[NDArray[np.float64]]
+
+    def state(
+        self, X: NDArray[np.floating], n_threads: int | None
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], int]:
+        """Return the score of the rows, the thresholds and the iteration that a run continues from."""
+        score = np.zeros(X.shape[0])
+        self.ensemble.add_to(score, X, 0, len(self.ensemble), effective_n_threads(n_threads))
+        return score, self.thresholds[-1].copy(), len(self.ensemble)
+
+
+class WatchedRows:
+    """Rows that no tree is grown on; their score follows the trees.
+
+    Parameters
+    ----------
+    name : str
+        What ``evals`` calls them.
+    X : ndarray of float32 or float64, shape (n_samples, n_features)
+    y : ndarray of int32, shape (n_samples,)
+        Class codes.
+    sample_weight : ndarray of float64, shape (n_samples,), or None
+    loss : OrdinalLoss
+    n_classes : int
+    n_threads : int or None
+    """
+
+    def __init__(
+        self,
+        name: str,
+        X: NDArray[np.floating],
+        y: NDArray[np.int32],
+        sample_weight: NDArray[np.float64] | None,
+        loss: OrdinalLoss,
+        n_classes: int,
+        n_threads: int | None,
+    ) -> None:
+        self.name, self._X, self._n_threads = name, X, effective_n_threads(n_threads)
+        self._rows = RowStatistics(loss, y, n_classes, sample_weight, n_threads=n_threads)
+        self._score = np.zeros(len(y))
+
+    def add(self, trees: TreeEnsemble) -> None:
+        """Add trees to the score."""
+        trees.add_to(self._score, self._X, 0, len(trees), self._n_threads)
+
+    def loss(self, thresholds: NDArray[np.float64], hessian: str) -> float:
+        """Return the weighted mean loss."""
+        return float(self._rows(self._score, thresholds, hessian).loss / self._rows.total_weight)
+
+
+def watch(sets: list[Rows], loss: OrdinalLoss, n_classes: int, n_threads: int | None) -> list[WatchedRows]:
+    """Return the sets to be watched: "validation", or "validation_<i>" where there are several."""
+    names = ["validation"] if len(sets) == 1 else [f"validation_{i}" for i in range(len(sets))]
+    return [WatchedRows(name, *rows, loss, n_classes, n_threads) for name, rows in zip(names, sets, strict=True)]
+
+
+def hold_out(
+    X: NDArray[np.floating],
+    y: NDArray[np.int32],
+    sample_weight: NDArray[np.float64] | None,
+    fraction: float,
+    seed: int,
+) -> tuple[Rows, Rows]:
+    """Return rows to train on and rows held out, by class where every class has two rows."""
+    counts = np.bincount(y)
+    parts = train_test_split(
+        np.arange(len(y)),
+        test_size=fraction,
+        random_state=seed,
+        stratify=y if counts[counts > 0].min() >= 2 else None,
+    )
+    fit, held = ((X[part], y[part], None if sample_weight is None else sample_weight[part]) for part in parts)
+    return fit, held
+
+
+@dataclass
+class EarlyStopping:
+    """Ends a training whose last watched loss has not fallen by ``tol`` for ``n_iter_no_change`` trees."""
+
+    n_iter_no_change: int
+    tol: float
+    best: float = np.inf
+    best_iteration: int = 0
+    last_gain: int = 0
+
+    def __post_init__(self) -> None:
+        if self.n_iter_no_change < 1:
+            raise ValueError(f"n_iter_no_change must be at least 1; got {self.n_iter_no_change!r}")
+        if self.tol < 0.0:
+            raise ValueError(f"tol must be at least 0; got {self.tol!r}")
+
+    def see(self, loss: float, iteration: int) -> bool:
+        """Note the loss of an iteration and tell whether it is time to stop."""
+        if loss < self.best - self.tol:
+            self.last_gain = iteration
+        if loss < self.best:
+            self.best, self.best_iteration = loss, iteration
+        return iteration - self.last_gain >= self.n_iter_no_change
+
+
+def train(
+    run: Boosting,
+    earlier: Training,
+    watched: list[WatchedRows],
+    stopping: EarlyStopping | None,
+    callback: Callback | None,
+) -> Training:
+    """Advance a run to ``max_iter`` trees, or to its early end.
+
+    Parameters
+    ----------
+    run : Boosting
+        Stands where `earlier` ended.
+    earlier : Training
+        Its trees are continued; it is left as it is.
+    watched : list of WatchedRows
+        Rows whose loss is recorded; `stopping` looks at the last.
+    stopping : EarlyStopping or None
+    callback : callable or None
+        ``callback(iteration, evals)`` after each tree; the training ends if it returns True.
+
+    Returns
+    -------
+    Training
+    """
+    trees = list(earlier.ensemble.trees)
+    n_features = earlier.ensemble.n_features
+    history = list(earlier.thresholds[: len(trees)])
+    evals: dict[str, list[float]] = {name: [] for name in ("training", *(rows.name for rows in watched))}
+    if set(evals) == set(earlier.evals):
+        evals = {name: values[: len(trees)] for name, values in earlier.evals.items()}
+    for rows in watched:
+        rows.add(earlier.ensemble)
+
+    cuts = run.cuts
+
+    def record() -> bool:
+        nonlocal cuts
+        history.append(run.thresholds.copy())
+        evals["training"].append(run.training_loss)
+        for rows in watched:
+            evals[rows.name].append(rows.loss(run.thresholds, run.parameters.hessian))
+        ends = stopping is not None and stopping.see(evals[watched[-1].name][-1], len(trees))
+        if stopping is None or stopping.best_iteration == len(trees):
+            cuts = run.cuts
+        return ends
+
+    record()
+    ends = False
+    while not ends and len(trees) < run.parameters.max_iter:
+        trees.append(run.advance())
+        for rows in watched:
+            rows.add(TreeEnsemble(trees[-1:], n_features))
+        ends = record()
+        ends = (callback is not None and callback(len(trees), evals) is True) or ends
+    kept = len(trees) if stopping is None else stopping.best_iteration
+    return Training(TreeEnsemble(trees[:kept], n_features), np.array(history[: kept + 1]), evals, cuts)

@@ -1,0 +1,147 @@
+"""The order of the thresholds, the safeguard of a step, and what is counted on the way."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ordinal_objectives.threshold_solver import Diagnostics, is_ordered, repair_order, safeguarded_step
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=12))
+def test_repair_sorts_a_copy_and_counts(values):
+    thresholds = np.array(values)
+    repaired, n_repairs = repair_order(thresholds)
+    assert repaired.tolist() == sorted(values)
+    assert thresholds.tolist() == values
+    assert (n_repairs == 0) == is_ordered(values)
+    assert n_repairs == sum(a > b for a, b in itertools.pairwise(values))
+
+
+def test_is_ordered_tells_equal_neighbours_apart():
+    assert is_ordered([1.0, 1.0])
+    assert not is_ordered([1.0, 1.0], strict=True)
+    assert is_ordered([2.0], strict=True)
+    assert not is_ordered([1.0, 0.0])
+    with pytest.raises(ValueError, match="thresholds must be finite, got nan"):
+        is_ordered([0.0, np.nan])
+
+
+def quadratic(thresholds):
+    return float(np.sum((thresholds - np.array([0.0, 1.0])) ** 2))
+
+
+def test_safeguard_takes_a_good_step_whole():
+    start = np.array([1.0, 2.0])
+    new, n_halvings = safeguarded_step(start, [-1.0, -1.0], quadratic, quadratic(start), strictly_ordered=True)
+    assert new.tolist() == [0.0, 1.0]
+    assert n_halvings == 0
+    assert start.tolist() == [1.0, 2.0]
+
+
+def test_safeguard_halves_until_the_loss_is_not_higher():
+    diagnostics = Diagnostics()
+    start = np.array([1.0, 2.0])
+    new, n_halvings = safeguarded_step(
+        start, [-8.0, -8.0], quadratic, quadratic(start), strictly_ordered=False, diagnostics=diagnostics
+    )
+    assert new.tolist() == [-1.0, 0.0]
+    assert n_halvings == diagnostics.n_halved == 2
+    assert diagnostics.n_rejected == 0
+
+
+def test_safeguard_halves_until_ordered_without_asking_for_the_loss():
+    asked = []
+
+    def loss_at(thresholds):
+        asked.append(thresholds)
+        assert is_ordered(thresholds, strict=True)
+        return 0.0
+
+    new, n_halvings = safeguarded_step([0.0, 1.0], [4.0, 0.0], loss_at, 1.0, strictly_ordered=True)
+    assert new.tolist() == [0.5, 1.0]
+    assert n_halvings == 3
+    assert len(asked) == 1
+
+
+def test_safeguard_keeps_the_order_that_the_loss_needs():
+    """Equal thresholds pass where strict order is not asked, crossing ones where none is."""
+
+    def flat(_):
+        return 0.0
+
+    start, delta = [0.0, 1.0], [2.0, 1.0]
+    assert safeguarded_step(start, delta, flat, 0.0, strictly_ordered=False)[0].tolist() == [2.0, 2.0]
+    assert safeguarded_step(start, delta, flat, 0.0, strictly_ordered=True)[0].tolist() == [1.0, 1.5]
+    delta = [4.0, 1.0]
+    assert safeguarded_step(start, delta, flat, 0.0, strictly_ordered=False)[0].tolist() == [1.0, 1.25]
+    free, n_halvings = safeguarded_step([1.0, 0.0], delta, flat, 0.0, strictly_ordered=False, ordered=False)
+    assert free.tolist() == [5.0, 1.0]
+    assert n_halvings == 0
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, 2.0])
+def test_safeguard_gives_up_counted_and_returns_a_copy(bad):
+    diagnostics = Diagnostics()
+    start = np.array([1.0, 2.0])
+    new, n_halvings = safeguarded_step(
+        start, [1.0, 1.0], lambda _: bad, 1.0, strictly_ordered=True, max_halvings=5, diagnostics=diagnostics
+    )
+    assert new.tolist() == start.tolist()
+    assert new is not start
+    assert n_halvings == 5
+    assert (diagnostics.n_halved, diagnostics.n_rejected) == (5, 1)
+
+
+def test_safeguard_forgives_rounding_alone():
+    arguments = ([1.0], [1.0])
+    new, _ = safeguarded_step(*arguments, lambda _: 100.0 * (1 + 1e-13), 100.0, strictly_ordered=True)
+    assert new.tolist() == [2.0]
+    new, _ = safeguarded_step(*arguments, lambda _: 100.0 * (1 + 1e-9), 100.0, strictly_ordered=True)
+    assert new.tolist() == [1.0]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"thresholds": [1.0, 1.0]}, "thresholds must increase strictly before the step"),
+        ({"thresholds": [1.0, 0.0], "strictly_ordered": False}, "thresholds must increase before the step"),
+        ({"delta": [1.0]}, r"delta must have shape \(2,\), got \(1,\)"),
+        ({"delta": [1.0, np.nan]}, "delta must be finite"),
+        ({"current_loss": np.nan}, "current_loss must be finite, got nan"),
+        ({"max_halvings": -1}, "max_halvings must be at least 0, got -1"),
+    ],
+)
+def test_safeguard_names_bad_input(change, message):
+    arguments = {
+        "thresholds": [0.0, 1.0],
+        "delta": [0.0, 0.0],
+        "loss_at": quadratic,
+        "current_loss": 0.0,
+        "strictly_ordered": True,
+    }
+    with pytest.raises(ValueError, match=message):
+        safeguarded_step(**(arguments | change))
+
+
+# --- Diagnostics ----------------------------------------------------------------------------------------
+
+
+def test_diagnostics_add_merge_and_refuse():
+    diagnostics = Diagnostics()
+    diagnostics.add(n_clipped=np.int64(4), n_repaired=1)
+    diagnostics.merge(Diagnostics(n_clipped=2, n_inactive=1))
+    counts = diagnostics.as_dict()
+    assert counts == Diagnostics().as_dict() | {"n_clipped": 6, "n_repaired": 1, "n_inactive": 1}
+    assert all(type(count) is int for count in counts.values())
+    with pytest.raises(ValueError, match="'n_typo' is no counter; allowed: n_repaired"):
+        diagnostics.add(n_halved=1, n_typo=1)
+    with pytest.raises(ValueError, match="n_halved can only grow, got -1"):
+        diagnostics.add(n_halved=-1)
+    with pytest.raises(TypeError):
+        diagnostics.add(n_halved=0.5)
+    assert diagnostics.n_halved == 0
