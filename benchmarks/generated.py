@@ -4,6 +4,8 @@
 <!-- end -->
 
 in <!-- generated: NAME; COLUMN; KEY=VALUE -->31<!-- end --> rounds        a cell of one
+
+A cell's mark must not begin a line, which Markdown would take for HTML.
 """
 
 from __future__ import annotations

@@ -31,6 +31,7 @@ def tables():
 def test_page_equals_what_the_results_give(page, tables):
     text = page.read_text(encoding="utf-8")
     assert generated.fill(text, tables) == text, "run python benchmarks/accuracy_report.py"
+    assert not re.search(r"^ *<!-- generated: [^>]*;", text, re.MULTILINE), "a line that begins with a mark is HTML"
 
 
 def prose(text):
