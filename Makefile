@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 SOURCES := pyproject.toml $(shell find native ordinal_objectives adapters histogram_engine threshold_solver -name '*.py' -o -name '*.cpp' -o -name '*.hpp' -o -name CMakeLists.txt)
 DEMO_ARGS ?=
 
-.PHONY: demo test test-fast lint format bench clean
+.PHONY: demo test test-fast lint format bench bench-accuracy clean
 # The package is imported from the environment, never from the source folder beside it.
 export PYTHONSAFEPATH = 1
 
@@ -40,10 +40,26 @@ format: $(VENV)/installed-lint
 	$(BIN)/ruff format .
 	$(BIN)/clang-format -i $(shell find native -name '*.cpp' -o -name '*.hpp')
 
+# PYTHONSAFEPATH keeps a script's own folder off the path.
+bench bench-accuracy: export PYTHONPATH = benchmarks
+
 bench: $(VENV)/installed-test
 	$(BIN)/python benchmarks/kernel.py
 	$(BIN)/python benchmarks/numpy_kernel.py
 	$(BIN)/python benchmarks/adapters.py
+
+# Resumes where it was stopped. QUICK=1 walks through the same steps on one small set, away from the committed results.
+QUICK_RESULTS := build/quick/accuracy_runs.csv
+bench-accuracy: $(VENV)/installed-bench
+ifdef QUICK
+	rm -rf $(dir $(QUICK_RESULTS))
+	$(BIN)/python benchmarks/accuracy.py --quick --results $(QUICK_RESULTS)
+	$(BIN)/python benchmarks/accuracy_report.py --results $(QUICK_RESULTS) --into $(dir $(QUICK_RESULTS))
+else
+	$(BIN)/python benchmarks/accuracy.py
+	$(BIN)/python benchmarks/artificial.py
+	$(BIN)/python benchmarks/accuracy_report.py
+endif
 
 clean:
 	rm -rf build dist .venv* .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -17,6 +17,7 @@ os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1"
 
 import argparse
 import csv
+import json
 import time
 import warnings
 from collections import defaultdict
@@ -184,6 +185,9 @@ def main() -> None:
     todo = [cell for cell in todo if tuple(map(str, cell)) not in done]
     print(budget(todo, known, options.jobs), flush=True)
     options.results.parent.mkdir(parents=True, exist_ok=True)
+    if todo:
+        where = json.dumps({"machine": report.machine()}, indent=1)
+        options.results.with_suffix(".json").write_text(where + "\n", encoding="utf-8")
     start = time.monotonic()
     with (
         options.results.open("a", encoding="utf-8", newline="") as file,

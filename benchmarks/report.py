@@ -34,18 +34,27 @@ def write(name: str, title: str, rows: list[dict[str, Any]], notes: str = "") ->
     """
     RESULTS.mkdir(exist_ok=True)
     where = machine()
-    content = {"title": title, "machine": where, "rows": rows}
+    content = {"title": title, "notes": notes, "machine": where, "rows": rows}
     (RESULTS / f"{name}.json").write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-    columns = list(rows[0])
-    lines = [f"# {title}", "", "| " + " | ".join(columns) + " |", "|" + "---|" * len(columns)]
-    for row in rows:
-        lines.append("| " + " | ".join(_cell(row[column]) for column in columns) + " |")
-    short = ("processor", "cores", "instruction set", "python", "numpy", "xgboost", "lightgbm")
-    lines += ["", notes, "", "Measured on: " + "; ".join(f"{key} {where[key]}" for key in short) + "."]
+    lines = [f"# {title}", "", table(rows), "", notes, "", measured_on(where)]
     text = "\n".join(lines).replace("\n\n\n", "\n\n") + "\n"
     (RESULTS / f"{name}.md").write_text(text, encoding="utf-8")
     print(text)
 
 
-def _cell(value: Any) -> str:
+def table(rows: list[dict[str, Any]]) -> str:
+    """Return rows as a Markdown table."""
+    columns = list(rows[0])
+    lines = ["| " + " | ".join(columns) + " |", "|" + "---|" * len(columns)]
+    lines += ["| " + " | ".join(cell(row[column]) for column in columns) + " |" for row in rows]
+    return "\n".join(lines)
+
+
+def measured_on(where: dict[str, Any]) -> str:
+    """Return a machine in one sentence."""
+    short = ("processor", "cores", "instruction set", "python", "numpy", "xgboost", "lightgbm")
+    return "Measured on: " + "; ".join(f"{key} {where[key]}" for key in short) + "."
+
+
+def cell(value: Any) -> str:
     return f"{value:.3g}" if isinstance(value, float) else str(value)

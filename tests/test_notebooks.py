@@ -7,14 +7,16 @@ from pathlib import Path
 import nbformat
 import pytest
 
-NOTEBOOKS = sorted((Path(__file__).resolve().parents[1] / "notebooks").glob("*.ipynb"))
+ROOT = Path(__file__).resolve().parents[1]
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 # The kernel's own libraries announce their future changes.
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
-def test_notebook_runs(path, tmp_path):
+def test_notebook_runs(path, tmp_path, monkeypatch):
+    monkeypatch.setenv("ORDINAL_BENCHMARKS", str(ROOT / "benchmarks"))
     nbclient = pytest.importorskip("nbclient")
     notebook = nbformat.read(path, as_version=4)
     client = nbclient.NotebookClient(
@@ -26,4 +28,4 @@ def test_notebook_runs(path, tmp_path):
 
 
 def test_there_are_notebooks():
-    assert "quickstart" in {path.stem for path in NOTEBOOKS}
+    assert {"quickstart", "thesis_experiments"} <= {path.stem for path in NOTEBOOKS}

@@ -1,0 +1,147 @@
+"""Methods compared over data sets: paired means, ranks, signed-rank tests, the critical difference.
+
+Takes runs as a data frame with one row for each (data, seed, method), NaN where a method gave no result.
+Every metric is a loss here: lower is better (see :func:`losses`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+from scipy.stats import friedmanchisquare, gmean, studentized_range, wilcoxon
+
+# Two comparisons (multiclass, rounded) share a family-wise level of 5%.
+DUNN_SIDAK = 1 - (1 - 0.05) ** (1 / 2)
+# Means that differ by less are equal: they are sums of the same numbers in another order.
+DECIMALS = 12
+
+
+@dataclass(frozen=True)
+class Paired:
+    """Losses on the seeds that all methods of a data set share.
+
+    Attributes
+    ----------
+    values : DataFrame, index (data, seed), one column for each method
+        NaN throughout a set where the method failed.
+    missing : list of str
+        Sets left out: some method has not run there, or no seed has results of all.
+    """
+
+    values: pd.DataFrame
+    missing: list[str]
+
+    @property
+    def means(self) -> pd.DataFrame:
+        return self.values.groupby(level="data", sort=False).mean()
+
+    @property
+    def deviations(self) -> pd.DataFrame:
+        return self.values.groupby(level="data", sort=False).std(ddof=1)
+
+    @property
+    def failures(self) -> dict[str, list[str]]:
+        """Return the sets on which a method failed, for the methods that did."""
+        failed = self.means.isna()
+        return {method: list(failed.index[failed[method]]) for method in failed if failed[method].any()}
+
+
+def losses(runs: pd.DataFrame, metric: str) -> pd.Series:
+    """Return a metric as a loss: 1 - QWK, and every other metric as it is."""
+    return 1 - runs[metric] if metric == "qwk" else runs[metric]
+
+
+def pair(runs: pd.DataFrame, metric: str, methods: Sequence[str]) -> Paired:
+    """Return the losses of methods on the seeds of a set that they share.
+
+    A method with a result on less than half of its seeds of a set failed there; otherwise the seeds where it has
+    none are left out for all methods.
+    """
+    chosen = runs[runs["method"].isin(methods)].assign(loss=losses(runs, metric))
+    if chosen.empty:
+        index = pd.MultiIndex.from_arrays([[], []], names=["data", "seed"])
+        return Paired(pd.DataFrame(index=index, columns=list(methods), dtype=float), [])
+    order = pd.MultiIndex.from_frame(chosen[["data", "seed"]].drop_duplicates())
+    wide = chosen.pivot(index=["data", "seed"], columns="method", values="loss").reindex(order, columns=list(methods))
+    # Share of a method's seeds with a result, NaN where it has not run.
+    success = chosen["loss"].notna().groupby([chosen["data"], chosen["method"]]).mean().unstack()
+    success = success.reindex(order.unique("data"), columns=list(methods))
+    failed = success < 0.5
+    usable = success.notna().all(axis=1) & ~failed.all(axis=1)
+    failed_rows = failed.loc[wide.index.get_level_values("data")].to_numpy()
+    shared = wide[(wide.notna() | failed_rows).all(axis=1) & usable[wide.index.get_level_values("data")].to_numpy()]
+    values = shared.mask(failed.loc[shared.index.get_level_values("data")].to_numpy())
+    return Paired(values, [data for data in usable.index if data not in values.index.unique("data")])
+
+
+def ranks(means: pd.DataFrame) -> pd.DataFrame:
+    """Return the rank of each method on each set, 1 for the lowest loss; equal losses share the mean rank.
+
+    Methods that failed on a set share the last ranks there.
+    """
+    return means.round(DECIMALS).fillna(np.inf).rank(axis=1)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Sets won, tied and lost, and the p-value of the one-sided signed-rank test."""
+
+    wins: int
+    ties: int
+    losses: int
+    p: float
+
+    @property
+    def counts(self) -> str:
+        return f"{self.wins} / {self.ties} / {self.losses}"
+
+
+def signed_rank(ours: ArrayLike, theirs: ArrayLike) -> Comparison:
+    """Test whether our losses are lower (Wilcoxon, one-sided, zero differences dropped).
+
+    The p-value is exact up to 25 differences, and of the normal approximation beyond.
+    """
+    difference = np.round(np.asarray(ours, dtype=float) - np.asarray(theirs, dtype=float), DECIMALS)
+    untied = difference[difference != 0]
+    method = "exact" if len(untied) <= 25 else "asymptotic"
+    p = float(wilcoxon(untied, alternative="less", method=method).pvalue) if len(untied) else 1.0
+    wins = int((difference < 0).sum())
+    return Comparison(wins, len(difference) - len(untied), len(untied) - wins, p)
+
+
+def critical_difference(n_methods: int, n_sets: int, level: float = 0.05) -> float:
+    """Return the difference of mean ranks that the Nemenyi test calls significant (Demsar 2006)."""
+    quantile = studentized_range.ppf(1 - level, n_methods, np.inf) / np.sqrt(2)
+    return float(quantile * np.sqrt(n_methods * (n_methods + 1) / (6 * n_sets)))
+
+
+def friedman(ranked: pd.DataFrame) -> float:
+    """Return the p-value of Friedman's test that all methods (three or more) rank alike."""
+    return float(friedmanchisquare(*(ranked[method] for method in ranked)).pvalue)
+
+
+def cliques(mean_ranks: Sequence[float], difference: float) -> list[tuple[float, float]]:
+    """Return the ends of the longest runs of mean ranks within the critical difference of each other."""
+    ordered = np.sort(np.asarray(mean_ranks, dtype=float))
+    last = np.searchsorted(ordered, ordered + difference, side="right") - 1
+    starts = [0, *(i for i, (before, now) in enumerate(pairwise(last), 1) if now > before)]
+    return [(float(ordered[i]), float(ordered[last[i]])) for i in starts if last[i] > i]
+
+
+def relative(means: pd.DataFrame, reference: str) -> pd.DataFrame:
+    """Return each method's geometric mean of loss / reference's loss, and sets won, tied and lost against it.
+
+    Sets where either is 0 or missing do not enter the mean.
+    """
+    rows = {}
+    for method in means.columns.drop(reference):
+        both = means[[method, reference]].dropna()
+        positive = both[(both > 0).all(axis=1)]
+        ratio = gmean(positive[method] / positive[reference]) if len(positive) else np.nan
+        rows[method] = {"ratio": float(ratio), "counts": signed_rank(both[method], both[reference]).counts}
+    return pd.DataFrame.from_dict(rows, orient="index", columns=["ratio", "counts"])

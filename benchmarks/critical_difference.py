@@ -1,0 +1,64 @@
+"""Draw mean ranks on a line, with a bar over methods that the Nemenyi test does not tell apart (Demsar 2006)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+from matplotlib import rcParams
+from matplotlib.figure import Figure
+
+import comparison
+
+ROW = 0.32  # inches of a label's row
+
+
+def figure(ranked: pd.DataFrame, title: str, highlight: str) -> Figure:
+    """Return the picture of a table of ranks (sets x methods)."""
+    mean_ranks = ranked.mean().sort_values(kind="stable")
+    n_methods = len(mean_ranks)
+    difference = comparison.critical_difference(n_methods, len(ranked))
+    bars = comparison.cliques(mean_ranks, difference)
+    n_left = (n_methods + 1) // 2
+    # Heights count rows of labels: the bars hang below the axis, the labels below the bars.
+    first = 0.8 + 0.35 * len(bars)
+    depth = first + n_left
+    drawn = Figure(figsize=(8, ROW * (depth + 3)), layout="constrained")
+    axis = drawn.subplots()
+    axis.set(xlim=(0.5 - 0.35 * n_methods, n_methods + 0.5 + 0.35 * n_methods), ylim=(depth, -2.6))
+    axis.set_axis_off()
+    axis.set_title(title, fontsize=11)
+    axis.plot([1, n_methods], [0, 0], color="black", linewidth=1)
+    for rank in range(1, n_methods + 1):
+        axis.plot([rank, rank], [0, -0.2], color="black", linewidth=1)
+        axis.text(rank, -0.35, str(rank), ha="center", va="bottom", fontsize=9)
+    axis.plot([1, 1 + difference], [-1.6, -1.6], color="black", linewidth=2)
+    axis.text(1 + difference / 2, -1.7, f"critical difference {difference:.2f}", ha="center", va="bottom", fontsize=9)
+    for i, (low, high) in enumerate(bars):
+        height = 0.5 + 0.35 * i
+        axis.plot([low - 0.04, high + 0.04], [height, height], color="black", linewidth=3, solid_capstyle="butt")
+    for i, (method, rank) in enumerate(mean_ranks.items()):
+        left = i < n_left
+        height = first + (i if left else n_methods - 1 - i)
+        end = 0.6 if left else n_methods + 0.4
+        color = "tab:red" if method == highlight else "black"
+        axis.plot([rank, rank, end], [0, height, height], color=color, linewidth=1)
+        label = f"{method}  {rank:.2f}" if left else f"{rank:.2f}  {method}"
+        axis.text(
+            end + (-0.1 if left else 0.1),
+            height,
+            label,
+            ha="right" if left else "left",
+            va="center",
+            color=color,
+            fontsize=10,
+        )
+    return drawn
+
+
+def save(drawn: Figure, path: Path) -> None:
+    """Write a figure as SVG and PNG; the same figure gives the same bytes."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    rcParams["svg.hashsalt"] = path.stem
+    drawn.savefig(path.with_suffix(".svg"), metadata={"Date": None})
+    drawn.savefig(path.with_suffix(".png"), dpi=120, metadata={"Software": None})

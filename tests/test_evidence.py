@@ -1,0 +1,244 @@
+"""The pages show what the result files say, and nothing measured beside it."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import accuracy_report
+import accuracy_tables
+import critical_difference
+import generated
+from accuracy_tables import MULTICLASS, OURS, ROUNDED
+from generated import Table
+
+PAGES = accuracy_report.PAGES
+IDS = [page.name for page in PAGES]
+SHAPE = ("experiment", "data", "rule", "seed", "method", "n_train", "n_test", "n_classes")
+SCORES = ("zero_one", "mae", "macro_mae", "qwk", "rps", "log_loss", "fit_seconds", "rounds")
+COLUMNS = (*SHAPE, *SCORES, "setting", "failure")
+
+
+@pytest.fixture(scope="module")
+def tables():
+    return accuracy_report.tables()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=IDS)
+def test_page_equals_what_the_results_give(page, tables):
+    text = page.read_text(encoding="utf-8")
+    assert generated.fill(text, tables) == text, "run python benchmarks/accuracy_report.py"
+    assert not re.search(r"^ *<!-- generated: [^>]*;", text, re.MULTILINE), "a line that begins with a mark is HTML"
+
+
+def prose(text):
+    """Return a page without what is generated, code, links and references to the thesis."""
+    text = generated.MARKED.sub("", text)
+    text = re.sub(r"```.*?```|^    .*?$", "", text, flags=re.DOTALL | re.MULTILINE)
+    text = re.sub(r"`[^`]*`|\]\([^)]*\)", "", text)
+    return re.sub(r"(Tables?|Figures?|sections?) \d\.\d( and \d\.\d)?", "", text)
+
+
+MEASURED = re.compile(r"\d[\d.,]* ?(%|percent\b|times\b|x\b|ms\b|(micro|milli)?seconds?\b|minutes?\b)")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=IDS)
+def test_no_measured_number_is_written_by_hand(page):
+    text = prose(page.read_text(encoding="utf-8"))
+    assert not MEASURED.findall(text)
+    if page.name.startswith("evidence"):
+        assert not re.findall(r"\d+\.\d+", text)
+
+
+def test_measured_numbers_are_recognised():
+    assert MEASURED.search("it errs on 3.5% of them")
+    assert MEASURED.search("2 times faster, in 30 seconds")
+    assert not MEASURED.search(prose("`0.5%`, Tables 5.2 and 5.3, <!-- generated: x -->7%<!-- end --> [a](b/3%)"))
+
+
+def test_pictures_are_those_that_the_pages_show():
+    docs = accuracy_report.ROOT / "docs"
+    shown = {name for page in PAGES for name in re.findall(r"!\[[^]]*\]\(([^)]*)\)", page.read_text(encoding="utf-8"))}
+    assert "evidence/artificial.png" in shown
+    assert all((docs / name).exists() for name in shown)
+    kept = {path.relative_to(docs).with_suffix("").as_posix() for path in (docs / "evidence").iterdir()}
+    assert kept == {name.rsplit(".", 1)[0] for name in shown}
+
+
+def test_fill_writes_tables_and_cells():
+    tables = {"t": Table([{"a": "x", "b": "**1**"}, {"a": "y", "b": 2.0}], "A note."), "none": Table([])}
+    page = "<!-- generated: t -->old<!-- end --> and <!-- generated: t; b; a=y --><!-- end -->"
+    filled = generated.fill(page, tables)
+    assert filled == (
+        "<!-- generated: t -->\n\n| a | b |\n|---|---|\n| x | **1** |\n| y | 2 |\n\nA note.\n\n<!-- end --> and "
+        "<!-- generated: t; b; a=y -->2<!-- end -->"
+    )
+    assert generated.fill(filled, tables) == filled
+    assert tables["t"].cell("b", {"a": "x"}) == "1"
+    assert generated.PENDING in generated.fill("<!-- generated: none --><!-- end -->", tables)
+
+
+@pytest.mark.parametrize("request_", ["u", "t; c; a=x", "t; b; a=z", "t; b"])
+def test_fill_refuses_what_is_not_there(request_):
+    tables = {"t": Table([{"a": "x", "b": "1"}, {"a": "y", "b": "2"}])}
+    with pytest.raises(ValueError, match=r"no table is called|must name one cell"):
+        generated.fill(f"<!-- generated: {request_} --><!-- end -->", tables)
+
+
+def row(method, zero_one, mae, seed=0, data="a", **changes):
+    rps = {} if "rounded" in method else {"rps": mae / 2, "log_loss": 2 * mae}
+    shape = {"experiment": "sixteen", "rule": "quantile", "n_train": 30, "n_test": 13, "n_classes": 9}
+    scores = {"zero_one": zero_one, "mae": mae, "macro_mae": mae, "qwk": 1 - mae} | rps
+    name = {"data": data, "seed": seed, "method": method, "setting": "depth=3", "failure": ""}
+    return shape | scores | name | {"fit_seconds": 1.0, "rounds": 7} | changes
+
+
+def read(rows, folder):
+    path = folder / "accuracy_runs.csv"
+    pd.DataFrame(rows, columns=COLUMNS).to_csv(path, index=False)
+    return accuracy_tables.tables(accuracy_tables.read(path))
+
+
+@pytest.fixture
+def small(tmp_path):
+    """Three sets, two seeds; ours is best on a and b, rounded on c; a peer fails on b."""
+    ours, multi = {"a": 0.2, "b": 0.3, "c": 0.5}, {"a": 0.4, "b": 0.6, "c": 0.6}
+    rows = []
+    for size, data in zip((300, 200, 100), "abc", strict=True):
+        for seed in (0, 1):
+            base = {"data": data, "seed": seed, "n_train": size}
+            rows += [row(OURS, 0.1, ours[data] + 0.1 * seed, fit_seconds=2.0 + seed, **base)]
+            rows += [row(MULTICLASS, 0.2, multi[data] + 0.1 * seed, fit_seconds=5.0, **base)]
+            rows += [row(ROUNDED, 0.1, 0.4 + 0.1 * seed, **base)]
+            lost = dict.fromkeys(SCORES, np.nan)
+            rows += [row("peer", 0.3, 0.9, **base) | (lost | {"failure": "no, never"} if data == "b" else {})]
+    return read(rows, tmp_path)
+
+
+def test_errors(small):
+    table = small["sixteen quantile errors"]
+    assert [row["data"] for row in table.rows] == ["c", "b", "a"]  # small sets first
+    assert table.rows[2] == {
+        "data": "a",
+        "K": "9",
+        "train / test": "300 / 13",
+        "seeds": "2",
+        "zero-one ordinal": "**0.100** (0.000)",
+        "zero-one xgb multiclass": "0.200 (0.000)",
+        "zero-one xgb rounded": "**0.100** (0.000)",
+        "MAE ordinal": "**0.250** (0.071)",
+        "MAE xgb multiclass": "0.450 (0.071)",
+        "MAE xgb rounded": "0.450 (0.071)",
+    }
+
+
+def test_signed_rank_tests(small):
+    table = small["sixteen quantile tests"]
+    assert table.cell("wins / ties / losses", {"metric": "MAE", "ordinal against": ROUNDED}) == "2 / 0 / 1"
+    assert table.cell("wins / ties / losses", {"metric": "zero-one", "ordinal against": ROUNDED}) == "0 / 3 / 0"
+    assert table.cell("p", {"metric": "zero-one", "ordinal against": ROUNDED}) == "1.000"
+    assert table.cell("p", {"metric": "MAE", "ordinal against": MULTICLASS}) == "0.125"  # (1/2)^3
+    assert {row["significant"] for row in table.rows} == {"no"}
+    assert small["goals"].cell("reached", {"goal": "MAE lower than that of xgb multiclass"}) == "no"
+    assert small["goals"].cell("found", {"goal": "lowest mean rank of all methods by RPS"}) == (
+        "1.00, best other: xgb multiclass 2.00"
+    )
+
+
+def test_ranks(small):
+    table = small["sixteen quantile ranks"]
+    assert table.cell("MAE", {"method": OURS}) == "1.33"
+    assert table.cell("MAE", {"method": "peer"}) == "4.00"
+    assert table.cell("RPS", {"method": ROUNDED}) == "-"
+    assert "peer gave no result on b and ranks last there" in table.note
+    assert "RPS: 3 methods on 3 sets" in table.note
+    assert small["sixteen quantile peers"].cell("MAE", {"ordinal against": "peer"}) == "2 / 0 / 0"
+    assert small["sixteen quantile failures"].rows == [
+        {"method": "peer", "data": "b", "seeds": "2", "reasons": "no, never"}
+    ]
+
+
+def test_where_a_plain_method_is_as_good(small):
+    found = {(row["metric"], row["data"]) for row in small["sixteen quantile plain"].rows}
+    assert found == {("MAE", "c"), ("zero-one", "a"), ("zero-one", "b"), ("zero-one", "c")}
+
+
+def test_seconds_are_medians_relative_to_ours(small):
+    table = small["sixteen quantile seconds"]
+    assert table.cell("ordinal, s", {"data": "a"}) == "2.5"
+    assert table.cell(MULTICLASS, {"data": "a"}) == "2.00"
+    assert table.cell("peer", {"data": "b"}) == "-"
+    assert table.cell("peer", {"data": "geometric mean"}) == "0.40"
+
+
+def test_nothing_measured_says_so(tmp_path):
+    found = accuracy_tables.tables(accuracy_tables.read(tmp_path / "none.csv"))
+    assert {table.markdown() for table in found.values()} == {generated.PENDING}
+
+
+def test_nothing_to_report_is_not_the_same_as_nothing_measured(tmp_path):
+    found = read([row(OURS, 0.1, 0.1), row(MULTICLASS, 0.2, 0.2), row(ROUNDED, 0.2, 0.2)], tmp_path)
+    assert found["sixteen quantile plain"].markdown() == "None of them."
+    assert found["sixteen quantile failures"].markdown() == "Every method gave a result everywhere."
+    assert found["ordinal classes plain"].markdown() == generated.PENDING
+
+
+def test_variants_and_decisions(tmp_path):
+    rows = []
+    for data, changed in (("a", 0.4), ("b", 0.1)):
+        for seed in (0, 1):
+            base = {"data": data, "seed": seed, "experiment": "ablation"}
+            rows += [row(OURS, 0.2, 0.2, **base), row("joint", 0.2, changed, **base)]
+            base["experiment"] = "sixteen decisions"
+            rows += [row("ordinal, median", 0.2, 0.2, **base), row("ordinal, mode", 0.1, 0.4, **base)]
+    found = read(rows, tmp_path)
+    assert found["ablation"].cell("MAE", {"variant": "joint"}) == "1.000 (1 / 0 / 1)"
+    assert found["ablation"].cell("zero-one", {"variant": "joint"}) == "1.000 (0 / 2 / 0)"
+    assert found["sixteen quantile decisions"].cell("MAE", {"variant": "ordinal, mode"}) == "2.000 (0 / 0 / 2)"
+
+
+def test_published_figures_stand_beside_ours(tmp_path):
+    place = {"experiment": "ordinal", "rule": "classes", "data": "esl"}
+    table = read([row(method, 0.3, 0.3, **place) for method in (OURS, MULTICLASS, ROUNDED)], tmp_path)["published"]
+    assert [row["data"] for row in table.rows] == ["esl"]
+    assert table.cell("ours", {"data": "esl"}) == "0.300"
+    assert table.cell("published best", {"data": "esl"}) == "0.302"
+
+
+def test_a_file_of_another_shape_is_refused(tmp_path):
+    (tmp_path / "x.csv").write_text("experiment,data\n")
+    with pytest.raises(ValueError, match=r"must have the columns of accuracy\.py; it lacks failure"):
+        accuracy_tables.read(tmp_path / "x.csv")
+
+
+def test_picture_shows_every_method_at_its_rank(tmp_path):
+    ranked = pd.DataFrame({OURS: [1.0, 1.0], "x": [2.0, 3.0], "y": [3.0, 2.0]})
+    drawn = critical_difference.figure(ranked, "Title", OURS)
+    labels = {text.get_text() for text in drawn.axes[0].texts}
+    assert {"ordinal  1.00", "x  2.50", "2.50  y"} <= labels
+    critical_difference.save(drawn, tmp_path / "one.svg")
+    first = (tmp_path / "one.svg").read_bytes(), (tmp_path / "one.png").read_bytes()
+    critical_difference.save(critical_difference.figure(ranked, "Title", OURS), tmp_path / "one.svg")
+    assert first == ((tmp_path / "one.svg").read_bytes(), (tmp_path / "one.png").read_bytes())
+
+
+def test_report_of_another_file_leaves_the_pages_alone(small, tmp_path, monkeypatch):
+    before = [page.read_bytes() for page in PAGES]
+    arguments = [
+        "accuracy_report.py",
+        "--results",
+        str(tmp_path / "accuracy_runs.csv"),
+        "--into",
+        str(tmp_path / "out"),
+    ]
+    monkeypatch.setattr("sys.argv", arguments)
+    accuracy_report.main()
+    assert "| c | 9 | 100 / 13 | 2 |" in (tmp_path / "out" / "accuracy.md").read_text(encoding="utf-8")
+    assert (tmp_path / "out" / "evidence" / "sixteen_quantile_mae.svg").exists()
+    assert [page.read_bytes() for page in PAGES] == before
+    monkeypatch.setattr("sys.argv", arguments[:3])
+    with pytest.raises(SystemExit):
+        accuracy_report.main()
