@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from sklearn.feature_selection import VarianceThreshold
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
@@ -249,8 +250,9 @@ def ordered_model(train: Rows, valid: Rows | None, rounds: int, n_classes: int) 
 
 def encoder(scale: bool) -> Any:
     """Return what makes numbers without gaps of a data frame, for the methods that take nothing else."""
-    numbers = [SimpleImputer(strategy="median"), *([StandardScaler()] if scale else [])]
-    one_hot = OneHotEncoder(handle_unknown="ignore", sparse_output=False, drop="if_binary" if scale else None)
+    # Linear models want neither constant columns nor ones that add up to a constant.
+    numbers = [SimpleImputer(strategy="median"), *([VarianceThreshold(), StandardScaler()] if scale else [])]
+    one_hot = OneHotEncoder(handle_unknown="ignore", sparse_output=False, drop="first" if scale else None)
     return make_column_transformer(
         (make_pipeline(*numbers), make_column_selector(dtype_include="number")),
         (one_hot, make_column_selector(dtype_include="category")),
