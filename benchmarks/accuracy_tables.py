@@ -250,10 +250,10 @@ def variants(runs: pd.DataFrame, reference: str, metrics: Sequence[str]) -> Tabl
     for other in others:
         row: dict[str, Any] = {"variant": other}
         for metric in metrics:
-            both = comparison.pair(runs, metric, (reference, other))
-            found = comparison.relative(both.means, reference).loc[other]
-            row["sets"] = str(len(both.means))
-            row[METRICS[metric]] = f"{_number(found['ratio'], 3)} ({found['counts']})"
+            both = comparison.pair(runs, metric, (reference, other)).means.dropna()
+            found = comparison.relative(both, reference).loc[other]
+            row.setdefault("sets", str(len(both)))
+            row[METRICS[metric]] = f"{_number(found['ratio'], 3)} ({found['counts']})" if len(both) else "-"
         rows.append(row)
     return Table(
         rows,

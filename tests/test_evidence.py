@@ -191,11 +191,13 @@ def test_variants_and_decisions(tmp_path):
     for data, changed in (("a", 0.4), ("b", 0.1)):
         for seed in (0, 1):
             base = {"data": data, "seed": seed, "experiment": "ablation"}
-            rows += [row(OURS, 0.2, 0.2, **base), row("joint", 0.2, changed, **base)]
+            rows += [row(OURS, 0.2, 0.2, **base), row("joint", 0.2, changed, **base), row(ROUNDED, 0.2, 0.1, **base)]
             base["experiment"] = "sixteen decisions"
             rows += [row("ordinal, median", 0.2, 0.2, **base), row("ordinal, mode", 0.1, 0.4, **base)]
     found = read(rows, tmp_path)
     assert found["ablation"].cell("MAE", {"variant": "joint"}) == "1.000 (1 / 0 / 1)"
+    assert found["ablation"].cell("RPS", {"variant": ROUNDED}) == "-"
+    assert found["ablation"].cell("sets", {"variant": ROUNDED}) == "2"
     assert found["ablation"].cell("zero-one", {"variant": "joint"}) == "1.000 (0 / 2 / 0)"
     assert found["sixteen quantile decisions"].cell("MAE", {"variant": "ordinal, mode"}) == "2.000 (0 / 0 / 2)"
 
