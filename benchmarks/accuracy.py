@@ -153,8 +153,12 @@ def judge(y: NDArray[Any], predicted: NDArray[Any], proba: NDArray[Any] | None) 
 
 
 def read(path: Path) -> list[dict[str, str]]:
+    """Return the finished rows; half a line, which a killed run left, is taken out of the file."""
     if not path.exists():
         return []
+    text = path.read_text(encoding="utf-8")
+    if not text.endswith("\n"):
+        path.write_text(text[: text.rfind("\n") + 1], encoding="utf-8")
     with path.open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 
@@ -176,17 +180,24 @@ def budget(todo: list[Cell], known: list[dict[str, str]], n_jobs: int) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--experiments", nargs="+", choices=EXPERIMENTS, default=EXPERIMENTS[1:])
+    parser.add_argument("--methods", nargs="+", help="leave the others out")
     parser.add_argument("--quick", action="store_true", help="one small data set that scikit-learn brings")
     parser.add_argument("--results", type=Path, default=FILE)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--hours", type=float, default=2.5, help="start no cell after so many hours")
     options = parser.parse_args()
+    if unknown := set(options.methods or ()) - set(METHODS | DESIGN):
+        parser.error(f"--methods must be among {', '.join(METHODS | DESIGN)}; got {', '.join(sorted(unknown))}")
     if options.quick and options.results == FILE:
         parser.error("--quick needs --results FILE: it must not write into the full run's results")
     known = read(options.results)
     done = {tuple(row[key] for key in Cell._fields) for row in known}
     todo = cells(["quick"] if options.quick else options.experiments)
-    todo = [cell for cell in todo if tuple(map(str, cell)) not in done]
+    todo = [
+        cell
+        for cell in todo
+        if tuple(map(str, cell)) not in done and (options.methods is None or cell.method in options.methods)
+    ]
     print(budget(todo, known, options.jobs), flush=True)
     options.results.parent.mkdir(parents=True, exist_ok=True)
     if todo:

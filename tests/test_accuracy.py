@@ -1,0 +1,93 @@
+"""The runner of the accuracy benchmark: what it measures, how it chooses, and that it resumes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import accuracy
+from accuracy import Cell, cells, judge, measure, tune
+from methods import METHODS, Fitted
+
+RUNNER = Path(accuracy.__file__)
+
+
+def test_every_partition_of_the_sixteen_sets_is_measured_once():
+    found = cells(["sixteen"])
+    assert len(set(found)) == len(found)
+    for method in METHODS:
+        seeds = [cell.seed for cell in found if cell[:3] == ("sixteen", "boston", "quantile") and cell.method == method]
+        assert sorted(seeds) == list(range(20))
+    large = [cell.seed for cell in found if cell.data == "california" and cell.method == "ogboost"]
+    assert sorted(large) == list(range(accuracy.FEW_SEEDS))
+    halves = [cell.seed >= 10 for cell in found]
+    assert halves == sorted(halves)
+    with pytest.raises(ValueError, match=r"experiments must be among .*; got 'seventeen'"):
+        cells(["seventeen"])
+
+
+def test_settings_and_rounds_are_chosen_on_the_last_fifth_and_used_on_all_rows(monkeypatch):
+    calls = []
+
+    def method(train, valid, rounds, n_classes, depth):
+        calls.append((len(train[1]), None if valid is None else valid[1].tolist(), rounds, depth))
+        return Fitted(None, loss={3: 0.7, 6: 0.5}[depth], rounds=10 * depth)
+
+    monkeypatch.setitem(METHODS, "fake", (method, ({"depth": 3}, {"depth": 6})))
+    X, y = accuracy.load("sklearn_diabetes").X, np.arange(442, dtype=np.int32)
+    fitted, setting = tune(Cell("quick", "sklearn_diabetes", "quantile", 0, "fake"), (X, y), 442)
+    valid = list(range(353, 442))
+    assert calls == [(353, valid, 500, 3), (353, valid, 500, 6), (442, None, 60, 6)]
+    assert (fitted.rounds, setting) == (60, "depth=6")
+
+
+def test_a_row_has_what_can_be_measured():
+    (row,) = measure(Cell("ablation", "sklearn_diabetes", "quantile", 0, "xgb rounded"))
+    assert set(row) | {"failure", "rps", "log_loss"} == set(accuracy.COLUMNS)
+    assert not {"failure", "rps"} & set(row)
+    rows = measure(Cell("sixteen", "sklearn_diabetes", "quantile", 0, "ordinal"))
+    assert [row["method"] for row in rows] == ["ordinal", "ordinal, median", "ordinal, mode", "ordinal, mean"]
+    assert rows[0]["mae"] == rows[1]["mae"]  # the default rule is the median
+    assert {row["experiment"] for row in rows[1:]} == {"sixteen decisions"}
+
+
+def test_a_method_that_raises_leaves_its_reason(monkeypatch):
+    def method(*_, **__):
+        raise RuntimeError("too\nbad")
+
+    monkeypatch.setitem(METHODS, "fake", (method, ({},)))
+    (row,) = measure(Cell("quick", "sklearn_diabetes", "quantile", 0, "fake"))
+    assert row["failure"] == "RuntimeError: too bad"
+    assert "mae" not in row
+
+
+def test_scores_of_a_point_forecast_are_those_of_its_classes():
+    y, predicted = np.array([0, 1, 2, 2]), np.array([0, 1, 1, 0])
+    proba = np.eye(3)[predicted]
+    scores = judge(y, predicted, proba)
+    assert scores["mae"] == scores["rps"] == 0.75
+    assert "rps" not in judge(y, predicted, None)
+
+
+def test_a_second_run_resumes(tmp_path):
+    results = tmp_path / "runs.csv"
+
+    def run(*options: str) -> str:
+        command = [sys.executable, str(RUNNER), "--quick", "--jobs", "1", "--methods", "xgb rounded", *options]
+        environment = {**os.environ, "PYTHONPATH": str(RUNNER.parent)}
+        return subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout
+
+    assert "2 cells to measure on 1 processes" in run("--results", str(results))
+    text = results.read_text(encoding="utf-8")
+    assert len(text.splitlines()) == 3
+    assert "0 cells to measure" in run("--results", str(results))
+    assert results.read_text(encoding="utf-8") == text
+    results.write_text(text[:-30], encoding="utf-8")  # killed while it wrote
+    assert "1 cells to measure on 1 processes: about 0 minutes for 1 of them" in run("--results", str(results))
+    assert len(results.read_text(encoding="utf-8").splitlines()) == 3
+    assert accuracy.read(results)[0]["method"] == "xgb rounded"
