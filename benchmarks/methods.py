@@ -221,12 +221,12 @@ def mord_at(train: Rows, valid: Rows | None, rounds: int, n_classes: int, alpha:
     import mord
 
     encode = encoder(scale=True).fit(train[0])
-    classes = np.unique(train[1])
-    model = mord.LogisticAT(alpha=alpha).fit(encode.transform(train[0]), train[1])
+    classes, codes = np.unique(train[1], return_inverse=True)
+    model = mord.LogisticAT(alpha=alpha).fit(encode.transform(train[0]), codes)
 
     def predict(X: pd.DataFrame) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
         X = encode.transform(X)
-        return model.predict(X), _spread(model.predict_proba(X), classes, n_classes)
+        return classes[model.predict(X)], _spread(model.predict_proba(X), classes, n_classes)
 
     return Fitted(predict, _validation_log_loss(predict, valid, classes))
 
