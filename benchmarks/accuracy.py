@@ -33,8 +33,8 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 import report
-from datasets import ORDINAL, OTHER, SIXTEEN, default_rule, load, partition
-from methods import DESIGN, METHODS, MOST_ROUNDS, VARIANTS, Fitted, Rows
+from datasets import FEW_ROWS, ORDINAL, OTHER, SIXTEEN, default_rule, load, partition
+from methods import DESIGN, DESIGN_FEW_ROWS, METHODS, MOST_ROUNDS, VARIANTS, Fitted, Rows
 from ordinal_objectives import metrics
 from ordinal_objectives.decision import decide
 
@@ -45,7 +45,8 @@ MANY_ROWS, SLOW, FEW_SEEDS = 500, ("ogboost", "OrderedModel"), 3
 FEW = ("ordinal", "xgb multiclass", "xgb rounded")
 # Judged by all three decision rules.
 DECIDED = ("ordinal", "xgb multiclass")
-EXPERIMENTS = ("quick", "design", "sixteen", "ordinal", "ablation")
+EXPERIMENTS = ("quick", "design", "design, few rows", "sixteen", "ordinal", "ablation")
+ALL_METHODS = METHODS | DESIGN | DESIGN_FEW_ROWS
 QUICK = "sklearn_diabetes"
 
 
@@ -73,6 +74,8 @@ def cells(experiments: Iterable[str]) -> list[Cell]:
             plans = [(ORDINAL, "classes", 10, METHODS)]
         elif experiment == "design":
             plans = [(OTHER, None, 3, DESIGN)]
+        elif experiment == "design, few rows":
+            plans = [(FEW_ROWS, None, 10, DESIGN_FEW_ROWS)]
         elif experiment == "ablation":
             plans = [(ORDINAL, "classes", 5, VARIANTS), (SIXTEEN, "quantile", 5, VARIANTS)]
         elif experiment == "quick":
@@ -123,7 +126,7 @@ def measure(cell: Cell) -> list[dict[str, Any]]:
 
 def tune(cell: Cell, train: Rows, n_classes: int) -> tuple[Fitted, str]:
     """Return the model of the best setting, trained on all rows, and the setting in words."""
-    method, settings = (METHODS | DESIGN)[cell.method]
+    method, settings = ALL_METHODS[cell.method]
     if len(settings) == 1:  # nothing to choose
         return method(train, None, 0, n_classes, **settings[0]), ""
     X, y = train
@@ -186,8 +189,8 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--hours", type=float, default=2.5, help="start no cell after so many hours")
     options = parser.parse_args()
-    if unknown := set(options.methods or ()) - set(METHODS | DESIGN):
-        parser.error(f"--methods must be among {', '.join(METHODS | DESIGN)}; got {', '.join(sorted(unknown))}")
+    if unknown := set(options.methods or ()) - set(ALL_METHODS):
+        parser.error(f"--methods must be among {', '.join(ALL_METHODS)}; got {', '.join(sorted(unknown))}")
     if options.quick and options.results == FILE:
         parser.error("--quick needs --results FILE: it must not write into the full run's results")
     known = read(options.results)

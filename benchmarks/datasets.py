@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -126,7 +126,14 @@ OTHER = {
     "white_clover": Source("B_white_clover", (63, 31), 343, classes=CLOVER),
 }
 
-SOURCES = SIXTEEN | ORDINAL | OTHER
+# The same with few rows, where the sixteen have their smallest sets.
+FEW_ROWS = {
+    f"{name} {n_train}": replace(OTHER[name], sizes=(n_train, 1_000))
+    for name in ("sklearn_diabetes", "kin40k", "mv", "bng_breast_tumor", "bng_pwlinear", "obesity_s4e2", "thyroid")
+    for n_train in (50, 100, 200)
+}
+
+SOURCES = SIXTEEN | ORDINAL | OTHER | FEW_ROWS
 
 
 @lru_cache(maxsize=4)
@@ -206,7 +213,7 @@ def partition(dataset: Dataset, seed: int) -> tuple[NDArray[np.intp], NDArray[np
 
 
 def _read(name: str, source: Source) -> pd.DataFrame:
-    if name == "sklearn_diabetes":
+    if not source.file:
         return load_diabetes(as_frame=True).frame
     folder = os.environ.get("ORDINAL_DATA")
     if folder:

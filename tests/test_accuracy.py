@@ -38,7 +38,7 @@ def test_settings_and_rounds_are_chosen_on_the_last_fifth_and_used_on_all_rows(m
         calls.append((len(train[1]), None if valid is None else valid[1].tolist(), rounds, depth))
         return Fitted(None, loss={3: 0.7, 6: 0.5}[depth], rounds=10 * depth)
 
-    monkeypatch.setitem(METHODS, "fake", (method, ({"depth": 3}, {"depth": 6})))
+    monkeypatch.setitem(accuracy.ALL_METHODS, "fake", (method, ({"depth": 3}, {"depth": 6})))
     X, y = accuracy.load("sklearn_diabetes").X, np.arange(442, dtype=np.int32)
     fitted, setting = tune(Cell("quick", "sklearn_diabetes", "quantile", 0, "fake"), (X, y), 442)
     valid = list(range(353, 442))
@@ -60,7 +60,7 @@ def test_a_method_that_raises_leaves_its_reason(monkeypatch):
     def method(*_, **__):
         raise RuntimeError("too\nbad")
 
-    monkeypatch.setitem(METHODS, "fake", (method, ({},)))
+    monkeypatch.setitem(accuracy.ALL_METHODS, "fake", (method, ({},)))
     (row,) = measure(Cell("quick", "sklearn_diabetes", "quantile", 0, "fake"))
     assert row["failure"] == "RuntimeError: too bad"
     assert "mae" not in row
