@@ -18,12 +18,12 @@ from ordinal_objectives.adapters.lgbm_trees import initial_score, newest_tree
 from ordinal_objectives.adapters.objective import (
     TREE_UPDATES,
     OrdinalObjectiveBase,
-    predict_codes,
     predict_from_scores,
     refuse_parameters,
 )
 from ordinal_objectives.adapters.threshold_record import ThresholdRecord
 from ordinal_objectives.adapters.training_run import TrainingRun
+from ordinal_objectives.decision import decide
 from ordinal_objectives.losses import OrdinalLoss
 
 __all__ = [
@@ -215,7 +215,7 @@ class OrdinalObjective(OrdinalObjectiveBase):
         cost_matrix: ArrayLike | None = None,
     ) -> NDArray[np.intp]:
         """Class codes, (n_samples,); see :func:`predict`."""
-        return predict_codes(self.predict_proba(booster, data, num_iteration), decision_rule, cost_matrix)
+        return decide(self.predict_proba(booster, data, num_iteration), decision_rule, cost_matrix)
 
 
 def _proba(
@@ -267,7 +267,7 @@ def predict(
     ``decision_rule`` and ``cost_matrix`` are those of :func:`ordinal_objectives.decision.decide`; the other
     parameters are those of :func:`predict_proba`.
     """
-    return predict_codes(predict_proba(booster, data, num_iteration), decision_rule, cost_matrix)
+    return decide(predict_proba(booster, data, num_iteration), decision_rule, cost_matrix)
 
 
 def train(

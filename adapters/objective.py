@@ -13,7 +13,6 @@ from ordinal_objectives.adapters.grown_tree import GrownTree
 from ordinal_objectives.adapters.threshold_record import ThresholdRecord
 from ordinal_objectives.adapters.training_run import TrainingRun
 from ordinal_objectives.adapters.tree_run import TreeRun
-from ordinal_objectives.decision import decide
 from ordinal_objectives.losses import OrdinalLoss, get_loss
 from ordinal_objectives.statistics import RowStatistics
 from ordinal_objectives.validation import check_codes, check_n_classes, check_thresholds
@@ -246,10 +245,3 @@ def predict_from_scores(record: ThresholdRecord, iteration: int, raw_prediction:
     """Return class probabilities (n_samples, n_classes) with the thresholds of ``iteration``."""
     scores = np.asarray(raw_prediction, dtype=np.float64)
     return record.ordinal_loss().predict_proba(scores, record.at(iteration))
-
-
-def predict_codes(
-    probabilities: NDArray[np.float64], decision_rule: str, cost_matrix: ArrayLike | None
-) -> NDArray[np.intp]:
-    """Return class codes (n_samples,) by a decision rule."""
-    return decide(probabilities, rule=decision_rule, cost_matrix=cost_matrix)

@@ -15,7 +15,6 @@ from ordinal_objectives.adapters.grown_tree import GrownTree
 from ordinal_objectives.adapters.objective import (
     TREE_UPDATES,
     OrdinalObjectiveBase,
-    predict_codes,
     predict_from_scores,
     refuse_parameters,
 )
@@ -25,6 +24,7 @@ from ordinal_objectives.adapters.tree_run import TreeRun
 from ordinal_objectives.adapters.xgb_callback import ThresholdCallback
 from ordinal_objectives.adapters.xgb_record import ATTRIBUTE, kept_rounds, stored_record, threshold_record
 from ordinal_objectives.adapters.xgb_trees import newest_tree, renew_leaves
+from ordinal_objectives.decision import decide
 from ordinal_objectives.losses import OrdinalLoss
 
 __all__ = [
@@ -199,7 +199,7 @@ class OrdinalObjective(OrdinalObjectiveBase):
         cost_matrix: ArrayLike | None = None,
     ) -> NDArray[np.intp]:
         """Class codes, (n_samples,); see :func:`predict`."""
-        return predict_codes(self.predict_proba(booster, data, iteration_range), decision_rule, cost_matrix)
+        return decide(self.predict_proba(booster, data, iteration_range), decision_rule, cost_matrix)
 
 
 def _proba(
@@ -260,7 +260,7 @@ def predict(
     ``decision_rule`` and ``cost_matrix`` are those of :func:`ordinal_objectives.decision.decide`; the other
     parameters are those of :func:`predict_proba`.
     """
-    return predict_codes(predict_proba(booster, data, iteration_range), decision_rule, cost_matrix)
+    return decide(predict_proba(booster, data, iteration_range), decision_rule, cost_matrix)
 
 
 def train(

@@ -21,9 +21,9 @@ class LabelOrderWarning(UserWarning):
 class OrderedLabels:
     """Order of the classes, and the translation between labels and codes.
 
-    The order is, in this sequence: `classes`; the categories of an ordered categorical (pandas, polars
-    Enum), levels without rows included; the numeric order of integers, booleans and floats with integer
-    values, gaps allowed; the alphabetical order of strings, with a warning that prints it.
+    The order is, in this sequence: `classes`; the categories of an ordered categorical (pandas, polars Enum,
+    Arrow dictionary), levels without rows included; the numeric order of integers, booleans and floats with
+    integer values, gaps allowed; the alphabetical order of strings, with a warning that prints it.
 
     Parameters
     ----------
@@ -187,6 +187,8 @@ def _is_missing(value: Any) -> bool:
 
 def _ordered_categories(y: Any) -> NDArray[Any] | None:
     """Return the categories of an ordered categorical, lowest first, without importing its library."""
+    if getattr(getattr(y, "type", None), "ordered", False):  # an Arrow dictionary
+        return np.array((y.combine_chunks() if hasattr(y, "combine_chunks") else y).dictionary)
     dtype: Any = getattr(y, "dtype", None)
     if dtype is None and getattr(y, "ndim", 0) == 2 and hasattr(y, "iloc"):
         dtype = y.iloc[:, 0].dtype

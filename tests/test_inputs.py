@@ -157,3 +157,15 @@ def test_labels_and_weights_in_columns(kind, column, ordinal_data):
     np.testing.assert_array_equal(
         model.predict_proba(X), kind(n_estimators=3).fit(X, y, sample_weight=weight).predict_proba(X)
     )
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+def test_ordered_arrow_dictionaries_are_ordered_labels(chunked, ordinal_data):
+    X, y = ordinal_data(100, 3)
+    levels = ["low", "middle", "high", "never seen"]
+    labels = pa.DictionaryArray.from_arrays(pa.array(y.astype(np.int8)), pa.array(levels), ordered=True)
+    model = XGBOrdinalClassifier(n_estimators=2).fit(
+        X, pa.chunked_array([labels[:40], labels[40:]]) if chunked else labels
+    )
+    assert model.classes_.tolist() == levels
+    assert model.predict_proba(X).shape == (100, 4)

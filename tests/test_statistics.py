@@ -91,13 +91,27 @@ def test_any_number_of_rows(n_rows, weighted):
     ("loss", "link"), [("all_threshold", "logit"), ("cumulative_link", "logit"), ("all_threshold", "probit")]
 )
 def test_thread_count_changes_nothing(loss, link):
-    f, y, thresholds, weight = make_rows(5, 50_000)
+    f, y, thresholds, weight = make_rows(5, 150_000)  # enough for threads to be started
     one, two, many = (RowStatistics(get_loss(loss, link), y, 5, weight, n_threads=n)(f, thresholds) for n in (1, 2, 7))
     for other in (two, many):
         np.testing.assert_array_equal(one.gradient, other.gradient)
         np.testing.assert_array_equal(one.threshold_gradient, other.threshold_gradient)
         np.testing.assert_array_equal(one.threshold_hessian, other.threshold_hessian)
         assert one.loss == other.loss
+
+
+def test_late_helpers_touch_nothing():
+    """Helpers outlive a call that did not need them; the rows may be gone by then."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 4, 600_000)
+    rows = RowStatistics(get_loss("all_threshold"), y, 4, n_threads=4)  # on fewer cores, some must come late
+    score = rng.normal(size=len(y)).astype(np.float32)
+    first = rows(score, [-1.0, 0.0, 1.0])
+    loss, gradient = first.loss, first.gradient.copy()
+    for _ in range(100):
+        again = rows(score.copy(), [-1.0, 0.0, 1.0])
+        assert again.loss == loss
+    np.testing.assert_array_equal(again.gradient, gradient)
 
 
 @pytest.mark.parametrize("hessian", ["majorized", "exact"])

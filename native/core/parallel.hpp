@@ -1,10 +1,11 @@
-// Threads that live for one call: no runtime to share with OpenMP, no state that a fork could break.
+// Threads started for one call: no runtime to share with OpenMP, no state that a fork could break.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
+#include <system_error>
 #include <thread>
-#include <vector>
 
 namespace ordinal {
 
@@ -14,22 +15,42 @@ inline std::atomic<int>& thread_limit() {
     return limit;
 }
 
+// The blocks of one call. A helper that is late outlives the call; it finds no block left, and touches no
+// body.
+template <class Body>
+struct SharedBlocks {
+    SharedBlocks(std::int64_t n, const Body& call) : n_blocks(n), body(&call) {}
+
+    void work() {
+        for (std::int64_t block = next++; block < n_blocks; block = next++) {
+            (*body)(block);
+            done.fetch_add(1, std::memory_order_release);
+        }
+    }
+
+    const std::int64_t n_blocks;
+    const Body* body;
+    std::atomic<std::int64_t> next{0}, done{0};
+};
+
 // Calls body(block) for every block in [0, n_blocks). Blocks are handed out on demand, so body must write
 // only to its own block; results summed over blocks in order are then the same for any number of threads.
-// body must not throw. Every thread gets `least` blocks or more: starting one, beside the threads of a
-// framework that are still spinning, costs as much as half a millisecond of work.
+// body must not throw. Every thread gets `least` blocks or more. The caller waits for blocks, not for
+// threads: where those of a framework still spin, a helper may not run before milliseconds have passed.
 template <class Body>
 void parallel_blocks(std::int64_t n_blocks, int n_threads, const Body& body, std::int64_t least = 1) {
-    std::atomic<std::int64_t> next{0};
-    const auto work = [&] {
-        for (std::int64_t block = next++; block < n_blocks; block = next++) body(block);
-    };
-    std::vector<std::thread> helpers;
     const std::int64_t useful = (n_blocks + least - 1) / least;
     const std::int64_t wanted = n_threads < useful ? n_threads : useful;
-    for (std::int64_t t = 1; t < wanted; ++t) helpers.emplace_back(work);
-    work();
-    for (std::thread& helper : helpers) helper.join();
+    const auto blocks = std::make_shared<SharedBlocks<Body>>(n_blocks, body);
+    for (std::int64_t t = 1; t < wanted; ++t) {
+        try {
+            std::thread([blocks] { blocks->work(); }).detach();
+        } catch (const std::system_error&) {
+            break;  // no more threads to be had: those there are do the work
+        }
+    }
+    blocks->work();
+    while (blocks->done.load(std::memory_order_acquire) < n_blocks) std::this_thread::yield();
 }
 
 }  // namespace ordinal
