@@ -162,10 +162,19 @@ def test_binary_with_fixed_threshold_equals_lightgbm_and_scikit_learn(l2):
     np.testing.assert_allclose(score, sklearn.decision_function(X), rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("threshold_update", ["joint", "fixed"])
-def test_number_of_threads_changes_nothing(ordinal_data, threshold_update):
-    X, y = ordinal_data(n_rows=20_000, n_classes=5)
-    options = {"threshold_update": threshold_update, "max_iter": 5, "early_stopping": False}
+@pytest.mark.parametrize(
+    ("n_copies", "n_classes", "options"),
+    [
+        (1, 5, {}),
+        (1, 5, {"threshold_update": "fixed"}),
+        (4, 15, {"rebin_every": 2}),  # wide histograms are subtracted and scanned by several threads too
+        (4, 15, {"subsample": 0.5, "colsample_bytree": 0.7, "pruning": True, "adaptive_step": True}),
+    ],
+)
+def test_number_of_threads_changes_nothing(ordinal_data, n_copies, n_classes, options):
+    X, y = ordinal_data(n_rows=20_000, n_classes=n_classes)
+    X = np.hstack([X + shift for shift in range(n_copies)])
+    options = {"max_iter": 4, "early_stopping": False, "random_state": 0, **options}
     one, two, many = (
         HistGradientBoostingOrdinalClassifier(n_jobs=n, **options).fit(X, y).predict_raw(X) for n in (1, 2, 5)
     )
