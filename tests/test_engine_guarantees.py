@@ -48,6 +48,17 @@ def losses_of(parameters, X, y, n_classes, weight=None, n_rounds=6):
     return np.array(values)
 
 
+@pytest.mark.parametrize("threshold_update", ["joint", "fixed"])
+def test_rows_that_are_alike_are_not_parted(threshold_update):
+    """Their gain is 0 in exact arithmetic, and rounding may not make a split of it."""
+    X = np.random.default_rng(0).normal(size=(90, 3))
+    y = (X[:, 0] > 0.3).astype(int) + (X[:, 0] > 1.0)
+    model = HistGradientBoostingOrdinalClassifier(
+        hessian="majorized", threshold_update=threshold_update, max_iter=5, min_samples_leaf=1
+    ).fit(X, y)
+    assert [len(tree.leaves) for tree in model._ensemble.trees] == [3] * 5
+
+
 @settings(max_examples=60)
 @given(
     seed=st.integers(0, 10**6),
