@@ -103,12 +103,18 @@ def test_safeguarded_steps_never_raise_the_loss(loss, link, hessian, threshold_u
             assert (np.diff(values) <= 2e-7 * np.abs(values[:-1]) + 1e-12).all()
 
 
-@pytest.mark.parametrize("link", list(LINKS))
+@pytest.mark.parametrize(("loss", "link", "hessian"), CASES)
 @pytest.mark.parametrize("threshold_update", ["joint", "newton"])
-def test_reversed_classes_give_the_mirrored_model(ordinal_data, link, threshold_update):
+def test_reversed_classes_give_the_mirrored_model(ordinal_data, loss, link, hessian, threshold_update):
     X, y = ordinal_data(n_rows=500, n_classes=4)
     mirror = {"cloglog": "loglog", "loglog": "cloglog"}.get(link, link)
-    options = {"hessian": "exact", "threshold_update": threshold_update, "max_iter": 8, "max_leaf_nodes": 6}
+    options = {
+        "loss": loss,
+        "hessian": hessian,
+        "threshold_update": threshold_update,
+        "max_iter": 8,
+        "max_leaf_nodes": 6,
+    }
     there = HistGradientBoostingOrdinalClassifier(link=link, **options).fit(X, y)
     back = HistGradientBoostingOrdinalClassifier(link=mirror, **options).fit(X, 3 - y)
     np.testing.assert_allclose(there.predict_raw(X), -back.predict_raw(X), atol=1e-4)

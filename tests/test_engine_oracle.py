@@ -2,9 +2,9 @@
 
 Order of work: the leaf with the largest gain comes next (of equal ones the older). A leaf's gain is computed
 when the leaf is made, after the split that made it, and kept although later splits elsewhere would change it. A
-leaf whose best gain is not above 0, rounding aside, is final. Features, bins and sides are tried in order (missing values right, then
-left), and a later candidate must be better to win. Pruning merges, of all pairs of sibling leaves, the one whose
-merger leaves the held-out quadratic lowest, as long as that is not higher than before.
+leaf whose best gain is not above 0, rounding aside, is final. Features, bins and sides are tried in order (missing
+values right, then left), and a later candidate must be better to win. Pruning merges, of all pairs of sibling leaves,
+the one whose merger leaves the held-out quadratic lowest, as long as that is not higher than before.
 """
 
 from __future__ import annotations
