@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 SOURCES := pyproject.toml $(shell find native ordinal_objectives adapters histogram_engine threshold_solver -name '*.py' -o -name '*.cpp' -o -name '*.hpp' -o -name CMakeLists.txt)
 DEMO_ARGS ?=
 
-.PHONY: demo test test-fast lint format bench bench-accuracy clean
+.PHONY: demo test test-fast sanitize sanitize-threads lint format bench bench-accuracy clean
 # The package is imported from the environment, never from the source folder beside it.
 export PYTHONSAFEPATH = 1
 
@@ -28,6 +28,31 @@ test: $(VENV)/installed-test
 
 test-fast: $(VENV)/installed-test
 	$(BIN)/python -m pytest -m 'not slow'
+
+# The native tests on an extension module built with the compiler's sanitizers, whose runtime must be loaded before
+# Python. First a mistake made on purpose, which must be reported; then the tests, where nothing may be.
+NATIVE_TESTS := tests/test_statistics.py tests/test_link_kernel.py tests/test_leaf_sums.py $(wildcard tests/test_engine_*.py)
+
+.venv-%/instrumented: $(SOURCES)
+	$(PYTHON) -m venv .venv-$*
+	.venv-$*/bin/python -m pip install --quiet --upgrade pip
+	.venv-$*/bin/python -m pip install --quiet -Cbuild-dir=build/$* -Ccmake.define.ORDINAL_SANITIZE=$* '.[test]'
+	touch $@
+
+# What Python itself never frees is no leak of ours.
+sanitize: RUN = env LD_PRELOAD=$$($(CXX) -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0 \
+	PYTHONMALLOC=malloc .venv-address/bin/python
+sanitize: .venv-address/instrumented
+	$(RUN) tests/native_mistakes.py overrun 2>&1 | grep heap-buffer-overflow
+	$(RUN) -m pytest --quiet $(NATIVE_TESTS)
+
+# OpenBLAS's and LightGBM's threads are not instrumented. Older runtimes need addresses that are not randomised.
+sanitize-threads: RUN = $$(setarch -R true 2>/dev/null && echo setarch -R) \
+	env LD_PRELOAD=$$($(CXX) -print-file-name=libtsan.so) OPENBLAS_NUM_THREADS=1 TSAN_OPTIONS=halt_on_error=1 \
+	.venv-thread/bin/python
+sanitize-threads: .venv-thread/instrumented
+	$(RUN) tests/native_mistakes.py race 2>&1 | grep 'data race'
+	$(RUN) -m pytest --quiet -k 'not lightgbm' $(NATIVE_TESTS)
 
 lint: $(VENV)/installed-test $(VENV)/installed-lint
 	$(BIN)/ruff check .

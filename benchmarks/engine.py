@@ -1,9 +1,12 @@
 """A round of the native engine against the binary and multiclass rounds of LightGBM and XGBoost.
 
-    python benchmarks/engine.py [--rows 1000000] [--features 28] [--classes 3 5 10 15 30] [--threads 1 2]
-    python benchmarks/engine.py --scaling
+    python benchmarks/engine.py rounds [--multiclass]   1,000,000 x 28; K = 3, 5, 10, 15, 30; 1 and 2 threads
+    python benchmarks/engine.py wide [--multiclass]     the same with 100,000 x 100
+    python benchmarks/engine.py curve                   1,000,000 x 28; K from 2 to 50; 1 thread
+    python benchmarks/engine.py setup                   binning, prediction and memory
 
-All numbers of a table come from one process. Variants alternate, and each is the median over rounds.
+All numbers of a line come from one process. Variants alternate, and each is the median over rounds. Lines that
+this machine has measured before are kept: run again to continue, delete the result's .json to start anew.
 """
 
 from __future__ import annotations
@@ -31,6 +34,7 @@ from ordinal_objectives.losses import AllThreshold
 
 SKIPPED = 2
 LEAVES = 31
+CURVE = [2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 25, 30, 35, 40, 45, 50]
 
 
 def make_data(n_rows: int, n_features: int) -> tuple[np.ndarray, np.ndarray]:
@@ -76,14 +80,18 @@ def engine_rounds(run: Boosting, n: int) -> list[float]:
     return [timed(run.advance)[0] for _ in range(n)]
 
 
-def rounds_table(options: argparse.Namespace) -> list[dict[str, Any]]:
+def rounds_table(name: str, title: str, options: argparse.Namespace) -> list[dict[str, Any]]:
+    rows = report.measured(name)
+    known = {(row["threads"], row["K"]) for row in rows}
     X, score = make_data(options.rows, options.features)
-    rows = []
     for threads in options.threads:
+        missing = [K for K in options.classes if (threads, K) not in known]
+        if not missing:
+            continue
         dataset = lightgbm.Dataset(X, classes(score, 2), params={"num_threads": threads, "verbose": -1}).construct()
         matrix = xgboost.QuantileDMatrix(X, classes(score, 2), max_bin=256, nthread=threads)
         cuts = find_cuts(X)
-        for K in options.classes:
+        for K in missing:
             times: dict[str, list[float]] = {"joint": [], "binary": [], "multiclass": [], "xgboost": []}
             parameters = BoostingParameters(AllThreshold(), max_leaf_nodes=LEAVES)
             run = Boosting(parameters, X, classes(score, K), K, n_threads=threads, cuts=cuts)
@@ -106,7 +114,8 @@ def rounds_table(options: argparse.Namespace) -> list[dict[str, Any]]:
                     "joint / multiclass x K": ms["joint"] / ms["multiclass"] * K,
                 }
             )
-            print(rows[-1], flush=True)
+            rows.sort(key=lambda row: (row["threads"], row["K"]))
+            report.write(name, title, rows)
     return rows
 
 
@@ -197,30 +206,6 @@ def memory_table(options: argparse.Namespace) -> list[dict[str, Any]]:
     return [{"engine MiB (K = 5)": peaks["engine"], "LightGBM binary MiB": peaks["lightgbm"], "ratio": ratio}]
 
 
-def scaling_table() -> list[dict[str, Any]]:
-    """Cost against rows and features, with the fitted exponent."""
-    rows = []
-    for what, shapes in {
-        "rows": [(10_000, 28), (100_000, 28), (1_000_000, 28), (3_000_000, 28)],
-        "features": [(100_000, 10), (100_000, 100), (100_000, 1000)],
-    }.items():
-        points = []
-        for n, p in shapes:
-            X, score = make_data(n, p)
-            run = Boosting(
-                BoostingParameters(AllThreshold(), max_leaf_nodes=LEAVES), X, classes(score, 5), 5, n_threads=1
-            )
-            points.append((n if what == "rows" else p, 1e3 * median(engine_rounds(run, 6)[SKIPPED:])))
-            del X, run
-        size, ms = np.array(points).T
-        exponent = np.polyfit(np.log(size), np.log(ms), 1)[0]
-        rows += [
-            {"against": what, "size": int(s), "round ms": float(m), "fitted exponent": float(exponent)}
-            for s, m in points
-        ]
-    return rows
-
-
 def plot_curve(table: list[dict[str, Any]], name: str) -> None:
     from matplotlib.figure import Figure
 
@@ -237,28 +222,28 @@ def plot_curve(table: list[dict[str, Any]], name: str) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", type=int, default=1_000_000)
-    parser.add_argument("--features", type=int, default=28)
-    parser.add_argument("--classes", type=int, nargs="+", default=[3, 5, 10, 15, 30])
-    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=["rounds", "wide", "curve", "setup"])
+    parser.add_argument("--rows", type=int)
+    parser.add_argument("--features", type=int)
+    parser.add_argument("--classes", type=int, nargs="+")
+    parser.add_argument("--threads", type=int, nargs="+")
     parser.add_argument("--rounds", type=int, default=6)
     parser.add_argument("--repeats", type=int, default=2)
     parser.add_argument("--multiclass", action="store_true", help="also time LightGBM's multiclass round")
-    parser.add_argument("--scaling", action="store_true", help="only the cost against rows and features")
-    parser.add_argument("--setup", action="store_true", help="only binning, prediction and memory")
     options = parser.parse_args()
+    n, p = (100_000, 100) if options.what == "wide" else (1_000_000, 28)
+    options.rows, options.features = options.rows or n, options.features or p
+    options.threads = options.threads or ([1] if options.what == "curve" else [1, 2])
+    options.classes = options.classes or (CURVE if options.what == "curve" else [3, 5, 10, 15, 30])
     shape = f"{options.rows:,} x {options.features}, 255 bins, {LEAVES} leaves"
-    if options.scaling:
-        report.write("engine_scaling", "Cost of a joint round, K = 5, 1 thread", scaling_table())
-    elif options.setup:
+    if options.what == "setup":
         report.write("engine_memory", f"Peak memory above the loaded data, {shape}", memory_table(options))
         report.write("engine_setup", f"Binning and prediction, {shape}", setup_table(options))
-    else:
-        name = f"engine_{options.rows}x{options.features}"
-        table = rounds_table(options)
-        report.write(name, f"A joint round of the native engine, {shape}", table)
-        plot_curve(table, name)
+        return
+    kind = "engine_curve" if options.what == "curve" else "engine"
+    name = f"{kind}_{options.rows}x{options.features}"
+    plot_curve(rounds_table(name, f"A joint round of the native engine, {shape}", options), name)
 
 
 if __name__ == "__main__":

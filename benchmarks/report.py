@@ -42,6 +42,13 @@ def write(name: str, title: str, rows: list[dict[str, Any]], notes: str = "") ->
     print(text)
 
 
+def measured(name: str) -> list[dict[str, Any]]:
+    """Return the rows that results/<name>.json already holds, if they are from this machine and these versions."""
+    path = RESULTS / f"{name}.json"
+    content = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    return content["rows"] if content.get("machine") == machine() else []
+
+
 def table(rows: list[dict[str, Any]]) -> str:
     """Return rows as a Markdown table."""
     columns = list(rows[0])

@@ -1,9 +1,10 @@
-"""The engine against a slow and obvious transcription of the thesis's Algorithms 1 to 3, as corrected.
+"""The engine against a slow and obvious transcription of the thesis's Algorithms 1 to 4, as corrected.
 
 Order of work: the leaf with the largest gain comes next (of equal ones the older). A leaf's gain is computed
 when the leaf is made, after the split that made it, and kept although later splits elsewhere would change it. A
-leaf whose best gain is not above 0 is final. Features, bins and sides are tried in order (missing values right, then
-left), and a later candidate must be better to win.
+leaf whose best gain is not above 0, rounding aside, is final. Features, bins and sides are tried in order (missing
+values right, then left), and a later candidate must be better to win. Pruning merges, of all pairs of sibling leaves,
+the one whose merger leaves the held-out quadratic lowest, as long as that is not higher than before.
 """
 
 from __future__ import annotations
@@ -19,10 +20,15 @@ TOLERANCE = 1e-6
 
 
 class Oracle:
-    """The joint quadratic model over the leaves of one tree, recomputed from scratch at every question."""
+    """The joint quadratic model over the leaves of one tree, recomputed from scratch at every question.
 
-    def __init__(self, boosting, X):
+    Its rows are all, or some of them.
+    """
+
+    def __init__(self, boosting, X, rows=None):
         now, parameters = boosting._now, boosting.parameters
+        sums = now if rows is None else boosting._statistics_of(rows)
+        self.rows = np.arange(len(X)) if rows is None else rows
         self.parameters = parameters
         self.joint = parameters.threshold_update == "joint"
         # The float32 statistics that the engine reads, in float64.
@@ -32,13 +38,14 @@ class Oracle:
         columns = [groups == c for c in np.unique(groups) if boosting._active[groups == c].all()]
         E = np.array(columns, dtype=float).T if self.joint and columns else np.zeros((boosting._n_classes - 1, 0))
         self.E = E
-        self.u = E.T @ now.threshold_gradient
-        self.V = E.T @ tridiagonal(now) @ E
+        self.u = E.T @ sums.threshold_gradient
+        self.V = E.T @ tridiagonal(sums) @ E
         self.L = self.cross @ E if self.joint else np.zeros((len(X), 0))
         self.bins = [
             np.where(np.isnan(x), -1, np.searchsorted(cuts, x)) for x, cuts in zip(X.T, boosting.cuts, strict=True)
         ]
         self.n_bins = [len(cuts) + 1 for cuts in boosting.cuts]
+        self.features = range(len(self.bins))
 
     def sums(self, rows):
         return self.g[rows].sum(), self.h[rows].sum(), self.L[rows].sum(axis=0)
@@ -71,10 +78,20 @@ class Oracle:
     def step(self, leaves):
         S, r, _ = self.system(leaves)
         delta = -self.solve(S, r)
-        return [-(G + L @ delta) / (H + self.parameters.l2_regularization) for G, H, L in leaves], self.E @ delta
+        return [-(G + L @ delta) / (H + self.parameters.l2_regularization) for G, H, L in leaves], delta
+
+    def held_out_change(self, leaves, weights, delta):
+        """Return slope and curvature of the loss along a step fitted elsewhere, without penalty."""
+        sums = [self.sums(rows) for rows in leaves]
+        step = np.concatenate([weights, delta])
+        gradient = np.concatenate([[G for G, _, _ in sums], self.u])
+        L = np.array([L for _, _, L in sums])
+        matrix = np.block([[np.diag([H for _, H, _ in sums]), L], [L.T, self.V]])
+        return gradient @ step, step @ matrix @ step
 
     def candidates(self, rows):
-        for f, bins in enumerate(self.bins):
+        for f in self.features:
+            bins = self.bins[f]
             of_rows = bins[rows]
             missing = of_rows < 0
             for b in range(self.n_bins[f] - (not missing.any())):
@@ -102,11 +119,10 @@ class Oracle:
         return max(gains.values(), default=0.0), gains
 
 
-def replay(boosting, X, grown):
+def replay(oracle, grown):
     """Follow the engine's tree split by split; return the oracle's leaves."""
-    oracle = Oracle(boosting, X)
-    p = boosting.parameters
-    leaves, depth = {0: np.arange(len(X))}, {0: 0}
+    p = oracle.parameters
+    leaves, depth = {0: oracle.rows}, {0: 0}
     stored = {}
 
     def judge(leaf):
@@ -141,10 +157,10 @@ def replay(boosting, X, grown):
             judge(child)
     if p.max_leaf_nodes is None or len(leaves) < p.max_leaf_nodes:
         assert all(best <= TOLERANCE * scale for best, _ in stored.values()), "the engine stopped too early"
-    return oracle, leaves
+    return leaves
 
 
-def random_problem(seed):
+def random_problem(seed, learning_rate=0.3, **options):
     rng = np.random.default_rng(seed)
     n, p, K = int(rng.integers(30, 120)), int(rng.integers(1, 4)), int(rng.integers(2, 8))
     X = rng.normal(size=(n, p)).astype(rng.choice([np.float32, np.float64]))
@@ -162,13 +178,14 @@ def random_problem(seed):
         get_loss(*(("all_threshold", "logit") if seed % 7 else ("cumulative_link", "logit"))),
         hessian=("majorized", "exact")[seed // 2 % 2],
         threshold_update=("joint", "joint", "joint", "newton")[seed // 3 % 4],
-        learning_rate=0.3,
+        learning_rate=learning_rate,
         max_leaf_nodes=int(rng.integers(2, 8)),
         max_depth=None if seed % 2 else 3,
         min_samples_leaf=int(rng.integers(1, 6)),
         l2_regularization=float(rng.choice([0.0, 0.0, 1.0])),
         gamma=float(rng.choice([0.0, 0.1])),
         max_bins=int(rng.integers(2, 10)),
+        **options,
     )
     boosting = Boosting(parameters, X, y, K, weight, n_threads=1 + seed % 2)
     for _ in range(seed % 3):
@@ -181,7 +198,8 @@ def test_engine_agrees_with_the_oracle(block):
     for seed in range(30 * block, 30 * block + 30):
         boosting, X = random_problem(seed)
         grown = boosting._grow(None, list(range(X.shape[1])))
-        oracle, leaves = replay(boosting, X, grown)
+        oracle = Oracle(boosting, X)
+        leaves = replay(oracle, grown)
         for leaf, rows in leaves.items():
             np.testing.assert_array_equal(np.flatnonzero(boosting._leaf_of_row == leaf), rows)
         weights, delta = boosting._fit(boosting._sums(len(grown["left"]), None), np.array(sorted(leaves)))
@@ -193,4 +211,91 @@ def test_engine_agrees_with_the_oracle(block):
         if oracle.joint:
             free = oracle.E.any(axis=1)
             scale = np.abs(oracle.g).sum() / (oracle.h.sum() + boosting.parameters.l2_regularization)
-            np.testing.assert_allclose(delta[free], expected_delta[free], atol=1e-6 * scale, rtol=0)
+            np.testing.assert_allclose(delta[free], (oracle.E @ expected_delta)[free], atol=1e-6 * scale, rtol=0)
+
+
+def nodes_rows(oracle, grown):
+    """Return the rows of the oracle in each node of a grown tree."""
+    rows = {0: oracle.rows}
+    for node in sorted(np.flatnonzero(grown["feature"] >= 0), key=lambda node: grown["left"][node]):
+        bins = oracle.bins[grown["feature"][node]][rows[node]]
+        goes_left = np.where(bins < 0, bool(grown["missing_left"][node]), bins <= grown["bin"][node])
+        left = int(grown["left"][node])
+        rows[left], rows[left + 1] = rows[node][goes_left], rows[node][~goes_left]
+    return rows
+
+
+def prune_and_step(training, held_out, grown, largest):
+    """Return the leaves that pruning leaves (None: no pruning), their weights, the threshold step and its size."""
+    p = training.parameters
+    fitted_on, judged_on = nodes_rows(training, grown), nodes_rows(held_out, grown)
+    left = {node: int(child) for node, child in enumerate(grown["left"]) if child >= 0}
+
+    def fit(leaves):
+        weights, delta = training.step([training.sums(fitted_on[leaf]) for leaf in leaves])
+        return weights, delta, *held_out.held_out_change([judged_on[leaf] for leaf in leaves], weights, delta)
+
+    def quadratic(leaves):
+        *_, slope, curvature = fit(leaves)
+        return slope + curvature / 2
+
+    leaves = [node for node in fitted_on if node not in left]
+    while p.pruning:
+        twigs = [node for node in left if left[node] in leaves and left[node] + 1 in leaves]
+        merged = {t: sorted({*leaves, t} - {left[t], left[t] + 1}) for t in twigs}
+        best = min(twigs, key=lambda t: quadratic(merged[t]), default=None)
+        if best is None or quadratic(merged[best]) > quadratic(leaves):
+            break
+        leaves = merged[best]
+    weights, delta, slope, curvature = fit(leaves)
+    size = largest
+    if p.adaptive_step:
+        size = 0.0 if slope >= 0 else largest if curvature <= 0 else min(largest, -slope / curvature)
+    return leaves, weights, delta, size
+
+
+def leaves_beside_nodes(tree, left, leaf=0, node=0):
+    """Yield the leaves of a pruned tree, each beside its node of the grown one."""
+    if tree.left[leaf] < 0:
+        yield leaf, node
+        return
+    for side in (0, 1):
+        yield from leaves_beside_nodes(tree, left, tree.left[leaf] + side, left[node] + side)
+
+
+@pytest.mark.parametrize("block", range(8))
+def test_pruned_trees_and_step_sizes_agree_with_the_oracle(block):
+    n_merged = n_shortened = 0
+    for seed in range(30 * block, 30 * block + 30):
+        options = {"subsample": 0.6, "colsample_bytree": 0.7}
+        options |= {"pruning": seed % 3 != 0, "adaptive_step": seed % 3 != 1}
+        boosting, X = random_problem(seed, learning_rate=1.0, **options)
+        p = boosting.parameters
+        in_bag, features = boosting._draw()
+        outside = np.setdiff1d(np.arange(len(X)), in_bag)
+        grown = boosting._grow(in_bag, features)
+        training, held_out = Oracle(boosting, X, in_bag), Oracle(boosting, X, outside)
+        training.features = features
+        replay(training, grown)
+        leaves, weights, delta, size = prune_and_step(training, held_out, grown, p.learning_rate)
+        rows = nodes_rows(training, grown)
+        thresholds, before = boosting.thresholds, boosting.diagnostics.as_dict()
+        tree = boosting.advance()
+        after = boosting.diagnostics.as_dict()
+        pairs = list(leaves_beside_nodes(tree, grown["left"]))
+        assert sorted(node for _, node in pairs) == leaves
+        n_merged += (grown["left"] < 0).sum() > len(leaves)
+        n_shortened += size < p.learning_rate
+        taken = size * 0.5 ** (after["n_halved"] - before["n_halved"])
+        taken = 0.0 if after["n_rejected"] > before["n_rejected"] else taken
+        for leaf, node in pairs:
+            h = training.h[rows[node]].sum() + p.l2_regularization
+            want = taken * weights[leaves.index(node)]
+            assert abs(tree.value[leaf] - want) <= 1e-6 * np.abs(training.g[rows[node]]).sum() / h
+        if training.joint:
+            free = training.E.any(axis=1)
+            want = np.sort(thresholds + taken * (training.E @ delta))
+            scale = np.abs(training.g[in_bag]).sum() / (training.h[in_bag].sum() + p.l2_regularization)
+            np.testing.assert_allclose(boosting.thresholds[free], want[free], atol=1e-6 * scale, rtol=0)
+    assert n_merged >= 5
+    assert n_shortened >= 5

@@ -46,7 +46,7 @@ inline double lane(Doubles x, int) { return x; }
 inline Doubles column(const double* from, std::int64_t) { return *from; }
 #endif
 
-constexpr double kNothing = 0.0;     // candidates must gain more than this
+constexpr double kRounding = 1e-12;  // a gain below this share of the parent's score is no gain
 constexpr double kSingular = 1e-11;  // determinant relative to its first term
 
 // v' D^{-1} v for D = [[d11, d12], [d12, d22]]. Where D is singular along (1, 1) only the part across counts.
@@ -95,7 +95,7 @@ inline Doubles gains(const ScanTask& task, const Doubles* left) {
         score += task.r_A_q - 2.0 * (alpha * z + beta * rest) + alpha * alpha * x + 2.0 * alpha * beta * m12 +
                  beta * beta * m22 + solve_two(h_a - x, -m12, h_b - m22, v1, v2, task.gauge);
     }
-    return select(allowed, 0.5 * (score - task.parent_score) - task.min_gain, Doubles{} + kNothing);
+    return select(allowed, 0.5 * (score - task.parent_score) - task.min_gain, Doubles{});
 }
 
 constexpr int kMostColumns = 1024;
@@ -128,7 +128,7 @@ Candidate ORDINAL_PASTE(scan_feature_, ORDINAL_ISA)(const ScanTask& task) {
     const bool any_missing = missing[used - 1] > 0.0;
     // The last bin alone on the left side is a split only if the missing values are the right side.
     const int n_candidates = any_missing ? task.n_bins : task.n_bins - 1;
-    Candidate best{kNothing, -1, false};
+    Candidate best{kRounding * task.parent_score, -1, false};
     for (int first = 0; first < n_candidates; first += kWide) {
         const int n = n_candidates - first < kWide ? n_candidates - first : kWide;
         running_sums(task.histogram + first * width, n, task.width, sums, running);
@@ -143,7 +143,7 @@ Candidate ORDINAL_PASTE(scan_feature_, ORDINAL_ISA)(const ScanTask& task) {
         for (int i = 0; i < n && first + i < task.n_bins - 1; ++i)
             if (lane(both, i) > best.gain * (1.0 + kTie)) best = {lane(both, i), first + i, true};
     }
-    return best;
+    return best.bin < 0 ? Candidate{0.0, -1, false} : best;
 }
 
 }  // namespace ordinal

@@ -1,0 +1,149 @@
+"""What a joint round of the native engine costs as the data grow, and how near its histograms are to bare adds.
+
+    python benchmarks/engine_scaling.py scaling     against rows, features, bins and classes, with fitted exponents
+    python benchmarks/engine_scaling.py ceiling     the histogram of all rows against the bare vector adds
+
+One thread. Lines that this machine has measured before are kept: run again to continue.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import os
+import subprocess
+import tempfile
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+import report
+from engine import LEAVES, SKIPPED, classes, engine_rounds, make_data, timed
+from ordinal_objectives.histogram_engine.boosting import Boosting
+from ordinal_objectives.histogram_engine.parameters import BoostingParameters
+from ordinal_objectives.losses import AllThreshold
+
+USUAL = {"rows": 100_000, "features": 28, "bins": 255, "K": 5}
+SIZES = {
+    "rows": [10_000, 30_000, 100_000, 300_000, 1_000_000, 3_000_000],
+    "features": [10, 30, 100, 300, 1000],
+    "bins": [15, 31, 63, 127, 255],
+    "K": [2, 3, 5, 8, 12, 20, 30, 50],
+}
+
+
+def one_run(rows: int, features: int, bins: int, K: int) -> Boosting:
+    X, score = make_data(rows, features)
+    parameters = BoostingParameters(AllThreshold(), max_leaf_nodes=LEAVES, max_bins=bins)
+    return Boosting(parameters, X, classes(score, K), K, n_threads=1)
+
+
+def scaling() -> None:
+    name, table = "engine_scaling", report.measured("engine_scaling")
+    for against, sizes in SIZES.items():
+        for size in sizes:
+            if any((row["against"], row["size"]) == (against, size) for row in table):
+                continue
+            run = one_run(**{**USUAL, against: size})
+            table.append({"against": against, "size": size, "round ms": 1e3 * median(engine_rounds(run, 8)[SKIPPED:])})
+            del run
+            for row in table:
+                row["fitted exponent"] = exponent([other for other in table if other["against"] == row["against"]])
+            report.write(name, "Cost of a joint round, 1 thread; elsewhere 100,000 x 28, 255 bins, K = 5", table)
+    draw(name, table)
+
+
+def exponent(part: list[dict[str, Any]]) -> float:
+    """Return b of round ~ size^b by least squares on logarithms; NaN for one point."""
+    if len(part) < 2:
+        return float("nan")
+    return float(np.polyfit(*np.log([[row["size"] for row in part], [row["round ms"] for row in part]]), 1)[0])
+
+
+def draw(name: str, table: list[dict[str, Any]]) -> None:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(12, 3), layout="constrained")
+    for ax, against in zip(figure.subplots(1, len(SIZES), sharey=True), SIZES, strict=True):
+        part = [row for row in table if row["against"] == against]
+        ax.loglog([row["size"] for row in part], [row["round ms"] for row in part], "o-")
+        ax.set(xlabel=against, title=f"exponent {part[0]['fitted exponent']:.2f}")
+    figure.axes[0].set_ylabel("ms a round")
+    figure.savefig(report.RESULTS / f"{name}.png", dpi=120)
+
+
+def bare_adds(folder: Path) -> Any:
+    """Compile histogram_ceiling.cpp for this processor."""
+    source, library = Path(__file__).with_name("histogram_ceiling.cpp"), folder / "ceiling.so"
+    flags = ["-O3", "-march=native", "-mprefer-vector-width=512", "-std=c++17", "-shared", "-fPIC"]
+    subprocess.run([os.environ.get("CXX", "c++"), *flags, str(source), "-o", str(library)], check=True)
+    function = ctypes.CDLL(str(library)).bare_adds
+    function.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int, ctypes.c_int, ctypes.c_void_p]
+    return function
+
+
+def histogram_seconds(run: Boosting, add: Any, repeats: int) -> dict[str, float]:
+    """Return the best times of a tree of one leaf, which is one histogram, of bare adds and of a copy."""
+    statistics = run._side_by_side
+    (n, width), features = statistics.shape, list(range(len(run.cuts)))
+    bins = np.random.default_rng(0).integers(0, 255, (n, len(features)), dtype=np.uint8)
+    histogram = np.zeros((len(features), 257, width), np.float32)
+    half = np.sort(np.random.default_rng(1).choice(n, n // 2, replace=False)).astype(np.uint32)
+    copy = np.empty_like(statistics)
+    calls = {
+        "all rows": lambda: run._grow(None, features),
+        "half of them": lambda: run._grow(half, features),
+        "bare": lambda: add(
+            *(a.ctypes.data for a in (bins, statistics)), n, len(features), width, histogram.ctypes.data
+        ),
+        "copy": lambda: np.copyto(copy, statistics),
+    }
+    times = [{name: timed(call)[0] for name, call in calls.items()} for _ in range(repeats)]
+    return {name: min(time[name] for time in times) for name in calls}
+
+
+def ceiling(n: int, p: int, repeats: int) -> None:
+    table = []
+    with tempfile.TemporaryDirectory() as folder:
+        add = bare_adds(Path(folder))
+        for K in (3, 5, 10, 15, 30):
+            run = one_run(n, p, 255, K)
+            run.parameters.max_leaf_nodes = 1
+            seconds = histogram_seconds(run, add, repeats)
+            read = run._side_by_side.nbytes + n * p
+            row = {"K": K, "floats a row": run._side_by_side.shape[1]}
+            row |= {"ns an update": 1e9 * seconds["all rows"] / (n * p)}
+            row |= {"half the rows, gathered: ns": 2e9 * seconds["half of them"] / (n * p)}
+            row |= {"bare adds: ns": 1e9 * seconds["bare"] / (n * p)}
+            row |= {"share of the ceiling": seconds["bare"] / seconds["all rows"]}
+            row |= {"GB/s read": 1e-9 * read / seconds["all rows"]}
+            row |= {"GB/s of a copy": 2e-9 * run._side_by_side.nbytes / seconds["copy"]}
+            table.append(row)
+            print(row, flush=True)
+    report.write(
+        f"engine_ceiling_{n}x{p}",
+        f"One histogram of {n:,} x {p}, 255 bins, 1 thread, against bare vector adds",
+        table,
+        "Best of the repeats. The bare adds (histogram_ceiling.cpp) read the same statistics and as many bins into one "
+        "float32 histogram, compiled for this processor. With gathered rows the thresholds' sums of the sample are in "
+        "the time.",
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=["scaling", "ceiling"])
+    parser.add_argument("--rows", type=int, default=1_000_000, help="of the ceiling")
+    parser.add_argument("--features", type=int, default=28, help="of the ceiling")
+    parser.add_argument("--repeats", type=int, default=5, help="of the ceiling")
+    options = parser.parse_args()
+    if options.what == "scaling":
+        scaling()
+    else:
+        ceiling(options.rows, options.features, options.repeats)
+
+
+if __name__ == "__main__":
+    main()
