@@ -103,7 +103,8 @@ def summarise(runs: list[dict[str, Any]]) -> None:
         "joint_vs_alternating",
         f"Rounds and seconds to newton's best validation loss + 0.1%, {ROUNDS} rounds, 31 leaves, eta 0.1, 1 thread",
         table,
-        "One number for each partition; - where the goal was not reached. Seconds are the processor's, without validation.",
+        "One number for each partition; - where the goal was not reached. Seconds are the processor's, validation left "
+        "out.",
     )
     from matplotlib.figure import Figure
 
