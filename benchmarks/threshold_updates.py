@@ -117,8 +117,8 @@ def summarise(runs: list[dict[str, Any]]) -> None:
         f"Rounds and seconds to the best validation loss of fixed thresholds in {ROUNDS} rounds",
         table,
         f"{len(sets)} data sets ({', '.join(sets)}), up to three partitions; processor seconds; medians, where a "
-        f"partition that never reaches the loss counts as infinite. `best loss / fixed` is the geometric mean of the best validation loss "
-        f"in {ROUNDS} rounds over that of fixed thresholds, `best round` the median round of it.",
+        f"partition that never reaches the loss counts as infinite. `best loss / fixed` is the geometric mean of the "
+        f"best validation loss in {ROUNDS} rounds over that of fixed thresholds, `best round` the median round of it.",
     )
     draw(runs)
 
