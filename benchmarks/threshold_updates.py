@@ -1,6 +1,6 @@
 """Rounds and seconds to the loss that fixed thresholds reach in 500 rounds, for every update and Hessian.
 
-    ORDINAL_DATA=folder python benchmarks/threshold_updates.py [--minutes 30]
+    ORDINAL_DATA=folder python benchmarks/threshold_updates.py [--minutes 30] [--jobs 2]
 
 Regression targets are cut at their deciles by value (rule `quantile`). Random 70/30 partitions; depth
 4 (16 leaves), eta 0.1, one thread, nothing is tuned. Partitions measured before are kept: run again to
@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
+from concurrent.futures import ProcessPoolExecutor
 from typing import Any
 
 import lightgbm
@@ -149,24 +150,30 @@ def draw(runs: list[dict[str, Any]]) -> None:
     figure.savefig(report.RESULTS / "threshold_updates.png", dpi=120)
 
 
+def measure(case: dict[str, Any]) -> list[dict[str, Any]]:
+    dataset = load(case["data"])
+    return [{**case, **row} for row in partition(case["library"], dataset.X, dataset.y, case["seed"])]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=1e9, help="start no partition after so many minutes")
+    parser.add_argument("--jobs", type=int, default=1)
     options = parser.parse_args()
     start = time.monotonic()
     runs = json.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else []
-    for seed in range(3):
-        for name in DATA:
-            for library in CURVES:
-                case = {"data": name, "seed": seed, "library": library}
-                known = any(case.items() <= run.items() for run in runs)
-                if known or time.monotonic() - start > 60 * options.minutes:
-                    continue
-                dataset = load(name)
-                runs += [{**case, **row} for row in partition(library, dataset.X, dataset.y, seed)]
-                report.RESULTS.mkdir(exist_ok=True)
-                FILE.write_text(json.dumps(runs) + "\n", encoding="utf-8")
-                print(case, f"{time.monotonic() - start:.0f} s", flush=True)
+    cases = [
+        {"data": name, "seed": seed, "library": library} for seed in range(3) for name in DATA for library in CURVES
+    ]
+    todo = [case for case in cases if not any(case.items() <= run.items() for run in runs)]
+    report.RESULTS.mkdir(exist_ok=True)
+    while todo and time.monotonic() - start < 60 * options.minutes:
+        with ProcessPoolExecutor(options.jobs) as pool:
+            for rows in pool.map(measure, todo[: options.jobs]):
+                runs += rows
+        FILE.write_text(json.dumps(runs) + "\n", encoding="utf-8")
+        print(todo[: options.jobs], f"{time.monotonic() - start:.0f} s", flush=True)
+        todo = todo[options.jobs :]
     summarise(runs)
 
 
