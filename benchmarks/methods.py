@@ -158,32 +158,34 @@ def ogboost(train: Rows, valid: Rows | None, rounds: int, n_classes: int, depth:
 
     encode = encoder(scale=False).fit(train[0])
     X = encode.transform(train[0])
+    classes, codes = np.unique(train[1], return_inverse=True)
     loss, best = np.nan, rounds
     # It cannot watch given rows: more rounds until the best of them is not among the last.
     for bound in [rounds] if valid is None else [rounds // 4, rounds // 2, rounds]:
         learner = DecisionTreeRegressor(max_depth=depth)
         model = GradientBoostingOrdinal(base_learner=learner, n_estimators=bound)
-        model.fit(X, train[1])
+        model.fit(X, codes)
         if valid is not None:
-            losses = _staged_losses(model, encode.transform(valid[0]), valid[1])
+            seen = np.isin(valid[1], classes)
+            rows, ranks = encode.transform(valid[0])[seen], np.searchsorted(classes, valid[1][seen])
+            losses = _staged_losses(model, rows, ranks)
             best = int(np.argmin(losses)) + 1
             loss = losses[best - 1]
         if best + PATIENCE <= bound:
             break
 
     def predict(X: pd.DataFrame) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-        proba = _spread(model.predict_proba(encode.transform(X)), model.classes_, n_classes)
+        proba = _spread(model.predict_proba(encode.transform(X)), classes, n_classes)
         return proba.argmax(axis=1), proba
 
     return Fitted(predict, loss, best)
 
 
-def _staged_losses(model: Any, X: NDArray[Any], y: NDArray[np.int32]) -> list[float]:
+def _staged_losses(model: Any, X: NDArray[Any], codes: NDArray[np.intp]) -> list[float]:
     """Return ogboost's log loss after each round: its own staged_predict_proba takes longer than the training."""
-    seen = np.isin(y, model.classes_)
-    codes, rows = np.searchsorted(model.classes_, y[seen]), np.arange(seen.sum())
+    rows = np.arange(len(codes))
     losses = []
-    for score, thresholds in zip(model.staged_decision_function(X[seen]), model._path["theta"][1:], strict=True):
+    for score, thresholds in zip(model.staged_decision_function(X), model._path["theta"][1:], strict=True):
         below = np.pad(norm.cdf(thresholds - score[:, None]), ((0, 0), (1, 1)), constant_values=(0.0, 1.0))
         losses.append(float(-np.log(np.maximum(np.diff(below)[rows, codes], 1e-15)).mean()))
     return losses
