@@ -40,7 +40,7 @@ def draw(runs: pd.DataFrame, folder: Path) -> None:
     """Draw the critical differences of every case that has them."""
     for experiment, rule in runs[["experiment", "rule"]].drop_duplicates().itertuples(index=False, name=None):
         rows = accuracy_tables.select(runs, experiment, rule)
-        if not set(accuracy_tables.MAIN) <= set(rows["method"]) or experiment in accuracy_tables.VARIANTS:
+        if not set(accuracy_tables.MAIN) <= set(rows["method"]) or experiment in accuracy_tables.NO_CASE:
             continue
         for metric in accuracy_tables.PICTURED:
             if accuracy_tables.drawable(rows, metric):

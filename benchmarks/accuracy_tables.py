@@ -29,6 +29,8 @@ PICTURED = ("mae", "rps")
 CASES = (("sixteen", "quantile"), ("sixteen", "rank"), ("sixteen", "width"), ("ordinal", "classes"))
 # Experiments that compare variants of ours, over all rules of the classes at once.
 VARIANTS = ("design", "design, few rows", "ablation")
+# Experiments that have no tables of their own by case: the variants, and the runs that only seconds are read off.
+NO_CASE = (*VARIANTS, "seconds")
 KEYS = ("experiment", "data", "rule", "method", "setting", "failure")
 PUBLISHED = json.loads((Path(__file__).parent / "published.json").read_text(encoding="utf-8"))
 
@@ -53,7 +55,7 @@ def tables(runs: pd.DataFrame) -> dict[str, Table]:
     """Return every table by name; one that has no runs yet has no rows."""
     found = {"goals": goals(select(runs, "sixteen", "quantile"))}
     present = runs.loc[~runs["experiment"].str.contains("decisions"), ["experiment", "rule"]].drop_duplicates()
-    present = present[~present["experiment"].isin(VARIANTS)]
+    present = present[~present["experiment"].isin(NO_CASE)]
     for case in dict.fromkeys([*CASES, *present.itertuples(index=False, name=None)]):
         rows, name = select(runs, *case), " ".join(case)
         found[f"{name} errors"] = errors(rows)
@@ -61,7 +63,8 @@ def tables(runs: pd.DataFrame) -> dict[str, Table]:
         found[f"{name} ranks"] = rank_table(rows, name)
         found[f"{name} peers"] = peers(rows)
         found[f"{name} plain"] = plain(rows)
-        found[f"{name} seconds"] = seconds(rows)
+        timed = select(runs, "seconds", case[1])
+        found[f"{name} seconds"] = seconds(timed[timed["data"].isin(rows["data"])])
         found[f"{name} failures"] = failures(rows)
         found |= {f"{name} {title}": means(rows, metric) for metric, title in METRICS.items()}
         found[f"{name} decisions"] = decisions(select(runs, f"{case[0]} decisions", case[1]))
@@ -212,7 +215,7 @@ def plain(runs: pd.DataFrame) -> Table:
 
 
 def seconds(runs: pd.DataFrame) -> Table:
-    """Return our median seconds on each set, and those of the others as a ratio to ours."""
+    """Return our processor seconds on each set, and those of the others as a ratio to ours."""
     usual = runs.pivot_table("fit_seconds", "data", "method", aggfunc="median", sort=False)
     if OURS not in usual:
         return Table([])

@@ -115,7 +115,8 @@ def small(tmp_path):
             rows += [row(ROUNDED, 0.1, 0.4 + 0.1 * seed, **base)]
             lost = dict.fromkeys(SCORES, np.nan)
             rows += [row("peer", 0.3, 0.9, **base) | (lost | {"failure": "no, never"} if data == "b" else {})]
-    return read(rows, tmp_path)
+    timed = [one | {"experiment": "seconds"} for one in rows]  # the only ones whose seconds count
+    return read([one | {"fit_seconds": 99.0} for one in rows] + timed, tmp_path)
 
 
 def test_errors(small):
