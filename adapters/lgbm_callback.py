@@ -33,9 +33,11 @@ class ThresholdCallback:
             self._advance(booster)
             record = self._objective._record_of(self._objective._runs[booster.train_set])
             # Trees that the run has not seen stand first: those of a model continued without its record, and
-            # the constant that LightGBM puts where the first round finds no split.
+            # the constant that LightGBM puts where the first round finds no split. Elsewhere the record shares
+            # the lists of the run, so a round copies nothing.
             rounds = booster.current_iteration()
-            booster.ordinal_thresholds = record.stretched(rounds, rounds - record.n_iterations)
+            unseen = rounds - record.n_iterations
+            booster.ordinal_thresholds = record.stretched(rounds, unseen) if unseen else record
         if first and env.evaluation_result_list:
             self._renew_first_metrics(env)
 

@@ -47,6 +47,8 @@ class Fitted:
 
 
 Method = Callable[..., Fitted]  # (train: Rows, valid: Rows | None, rounds: int, n_classes: int, **setting)
+Settings = tuple[Mapping[str, Any], ...]
+Family = dict[str, tuple[Method, Settings]]
 
 
 def ordinal(
@@ -159,6 +161,9 @@ def ogboost(train: Rows, valid: Rows | None, rounds: int, n_classes: int, depth:
     encode = encoder(scale=False).fit(train[0])
     X = encode.transform(train[0])
     classes, codes = np.unique(train[1], return_inverse=True)
+    if valid is not None:
+        seen = np.isin(valid[1], classes)
+        watched = encode.transform(valid[0])[seen], np.searchsorted(classes, valid[1][seen])
     loss, best = np.nan, rounds
     # It cannot watch given rows: more rounds until the best of them is not among the last.
     for bound in [rounds] if valid is None else [rounds // 4, rounds // 2, rounds]:
@@ -166,9 +171,7 @@ def ogboost(train: Rows, valid: Rows | None, rounds: int, n_classes: int, depth:
         model = GradientBoostingOrdinal(base_learner=learner, n_estimators=bound)
         model.fit(X, codes)
         if valid is not None:
-            seen = np.isin(valid[1], classes)
-            rows, ranks = encode.transform(valid[0])[seen], np.searchsorted(classes, valid[1][seen])
-            losses = _staged_losses(model, rows, ranks)
+            losses = _staged_losses(model, *watched)
             best = int(np.argmin(losses)) + 1
             loss = losses[best - 1]
         if best + PATIENCE <= bound:
@@ -267,11 +270,11 @@ def median_absolute_error(y: NDArray[Any], proba: NDArray[Any]) -> float:
     return mean_absolute_error(y, decide(proba, "median"))
 
 
-TREES: tuple[Mapping[str, Any], ...] = tuple({"depth": depth} for depth in DEPTHS)
-LINEAR: tuple[Mapping[str, Any], ...] = tuple({"alpha": alpha} for alpha in PENALTIES)
+TREES: Settings = tuple({"depth": depth} for depth in DEPTHS)
+LINEAR: Settings = tuple({"alpha": alpha} for alpha in PENALTIES)
 
 # Names: functions, settings to choose from. The peers, the variants of ours, and what else the design asked.
-METHODS: dict[str, tuple[Method, tuple[Mapping[str, Any], ...]]] = {
+METHODS: Family = {
     "ordinal": (ordinal, TREES),
     "xgb multiclass": (xgb, TREES),
     "xgb rounded": (partial(xgb, objective="reg:squarederror"), TREES),
@@ -282,7 +285,7 @@ METHODS: dict[str, tuple[Method, tuple[Mapping[str, Any], ...]]] = {
     "mord LogisticAT": (mord_at, LINEAR),
     "OrderedModel": (ordered_model, ({},)),
 }
-VARIANTS: dict[str, tuple[Method, tuple[Mapping[str, Any], ...]]] = {
+VARIANTS: Family = {
     "ordinal": (ordinal, TREES),
     "majorized": (partial(ordinal, hessian="majorized"), TREES),
     "fixed": (partial(ordinal, threshold_update="fixed"), TREES),
@@ -293,18 +296,16 @@ VARIANTS: dict[str, tuple[Method, tuple[Mapping[str, Any], ...]]] = {
     "native joint": (partial(ordinal, host="native"), TREES),
 }
 # Asked after the first results on the smallest of the sixteen sets, on few rows of other sets.
-DESIGN_FEW_ROWS: dict[str, tuple[Method, tuple[Mapping[str, Any], ...]]] = {
+DESIGN_FEW_ROWS: Family = {
     **{name: METHODS[name] for name in ("ordinal", "xgb multiclass", "xgb rounded")},
     "stop on RPS": (partial(ordinal, eval_metric=ranked_probability_score), TREES),
     "stop on MAE": (partial(ordinal, eval_metric=median_absolute_error), TREES),
     "eta 0.1": (partial(ordinal, learning_rate=0.1), TREES),
     "lambda 3": (partial(ordinal, reg_lambda=3.0), TREES),
     "min_child_weight 3": (partial(ordinal, min_child_weight=3.0), TREES),
-    "majorized": (partial(ordinal, hessian="majorized"), TREES),
-    "joint": (partial(ordinal, threshold_update="joint"), TREES),
-    "cumulative link": (partial(ordinal, loss="cumulative_link"), TREES),
+    **{name: VARIANTS[name] for name in ("majorized", "joint", "cumulative link")},
 }
-DESIGN: dict[str, tuple[Method, tuple[Mapping[str, Any], ...]]] = {
+DESIGN: Family = {
     **{name: METHODS[name] for name in ("ordinal", "xgb multiclass", "xgb rounded")},
     "ordinal, eta 0.1": (partial(ordinal, learning_rate=0.1), TREES),
     "xgb multiclass, eta 0.1": (partial(xgb, eta=0.1), TREES),

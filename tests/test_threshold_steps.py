@@ -56,21 +56,24 @@ def test_newton_iterates_to_the_log_odds(share):
     assert theta[0] == pytest.approx(np.log(share / (1 - share)), abs=1e-10)
 
 
+def tridiagonal(rng, n_thresholds):
+    """Return a gradient, the diagonals of a dominant matrix, and the matrix."""
+    u, off = rng.normal(size=n_thresholds), rng.uniform(-1.0, 0.0, n_thresholds - 1)
+    v = rng.uniform(2.1, 4.0, n_thresholds)
+    return u, v, off, np.diag(v) + np.diag(off, 1) + np.diag(off, -1)
+
+
 @given(st.integers(0, 2**32 - 1), st.integers(2, 9))
 def test_newton_solves_the_tridiagonal_system(seed, n_thresholds):
     rng = np.random.default_rng(seed)
-    u, off = rng.normal(size=n_thresholds), rng.uniform(-1.0, 0.0, n_thresholds - 1)
-    v = rng.uniform(2.1, 4.0, n_thresholds)
-    V = np.diag(v) + np.diag(off, 1) + np.diag(off, -1)
+    u, v, off, V = tridiagonal(rng, n_thresholds)
     np.testing.assert_allclose(V @ newton_step(u, v, off), -u, atol=1e-12)
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(3, 9))
 def test_newton_lets_inactive_thresholds_give_way_and_moves_tied_ones_together(seed, n_thresholds):
     rng = np.random.default_rng(seed)
-    u, off = rng.normal(size=n_thresholds), rng.uniform(-1.0, 0.0, n_thresholds - 1)
-    v = rng.uniform(2.1, 4.0, n_thresholds)
-    V = np.diag(v) + np.diag(off, 1) + np.diag(off, -1)
+    u, v, off, V = tridiagonal(rng, n_thresholds)
     active = np.ones(n_thresholds, dtype=bool)
     active[0] = active[-1] = False
     tied = np.r_[[False, False], rng.random(n_thresholds - 3) < 0.5, [False]]
