@@ -99,6 +99,7 @@ class Boosting:
         self._leaf_of_row = np.empty(len(y), np.int32)
         self._guarded = parameters.hessian == "exact" or (self._joint and loss.name == "cumulative_link")
         self._step_hessian = "majorized" if loss.supports("majorized") else "exact"
+        self._next_score = np.empty(len(y))  # changes places with raw_prediction when a step is taken
         self._now = self._evaluate(self.raw_prediction, self.thresholds)
 
     @property
@@ -234,29 +235,29 @@ class Boosting:
         scale: float,
     ) -> None:
         """Move score and thresholds; halve the step first if it is not covered by the guarantee."""
-        before = self.raw_prediction.copy() if self._guarded else self.raw_prediction
         loss_before = self._now.loss
         highest = loss_before + self._rows.loss_precision * abs(loss_before)
+        score = self._next_score
         for n_halvings in range(_MAX_HALVINGS + 1):
             tree.value[leaves] = scale * weights
             thresholds = self.thresholds + scale * delta if self._joint else self.thresholds
-            if n_halvings:
-                np.copyto(self.raw_prediction, before)
             if not self._guarded or self._may_stand(thresholds):
-                self._engine.add_leaves(self.raw_prediction, self._leaf_of_row, tree.value)
+                threads = effective_n_threads(self._n_threads)
+                _core.add_leaf_values(self.raw_prediction, self._leaf_of_row, tree.value, score, threads)
                 thresholds = self._in_order(thresholds)
-                now = self._evaluate(self.raw_prediction, thresholds)
+                now = self._evaluate(score, thresholds)
                 if not self._guarded or now.loss <= highest:
                     break
             if n_halvings == _MAX_HALVINGS:
                 self.diagnostics.add(n_rejected=1)
                 tree.value[leaves] = 0.0
-                np.copyto(self.raw_prediction, before)
+                np.copyto(score, self.raw_prediction)
                 thresholds = self.thresholds
-                now = self._evaluate(self.raw_prediction, thresholds)
+                now = self._evaluate(score, thresholds)
                 break
             scale /= 2.0
         self.diagnostics.add(n_halved=n_halvings)
+        self.raw_prediction, self._next_score = score, self.raw_prediction
         self.thresholds, self._now = thresholds, now
         if self.parameters.threshold_update == "newton":
             self._newton()

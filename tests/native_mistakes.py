@@ -16,15 +16,13 @@ N = 2_000_000
 
 
 def overrun() -> None:
-    engine = _core.Engine(np.zeros((8, 1)), [[0.5]], 1)
-    engine.add_leaves(np.zeros(8), np.full(8, 1000, np.int32), np.zeros(2))
+    _core.add_leaf_values(np.zeros(8), np.full(8, 1000, np.int32), np.zeros(2), np.zeros(8), 1)
 
 
 def race() -> None:
-    engine = _core.Engine(np.zeros((N, 1)), [[0.5]], 1)
-    score, leaves, values = np.zeros(N), np.zeros(N, np.int32), np.ones(1)
+    score, leaves, values, total = np.zeros(N), np.zeros(N, np.int32), np.ones(1), np.zeros(N)
     with ThreadPoolExecutor(2) as pool:
-        list(pool.map(lambda _: engine.add_leaves(score, leaves, values), range(8)))
+        list(pool.map(lambda _: _core.add_leaf_values(score, leaves, values, total, 1), range(8)))
 
 
 if __name__ == "__main__":

@@ -163,15 +163,7 @@ void register_engine(nb::module_& m) {
                 return as_array(std::move(sums),
                                 {static_cast<std::size_t>(n_leaves), static_cast<std::size_t>(self.width())});
             },
-            "leaf_of_row"_a.noconvert(), "n_leaves"_a, "rows"_a.noconvert().none())
-        .def(
-            "add_leaves",
-            [](ordinal::Engine& self, Output<double> raw, Vector<std::int32_t> leaf_of_row,
-               Vector<double> values) {
-                nb::gil_scoped_release release;
-                self.add_leaves(raw.data(), leaf_of_row.data(), values.data());
-            },
-            "raw_prediction"_a.noconvert(), "leaf_of_row"_a.noconvert(), "values"_a.noconvert());
+            "leaf_of_row"_a.noconvert(), "n_leaves"_a, "rows"_a.noconvert().none());
     m.def("predict", &predict, "X"_a.noconvert(), "first_node"_a.noconvert(), "feature"_a.noconvert(),
           "threshold"_a.noconvert(), "left"_a.noconvert(), "missing_left"_a.noconvert(),
           "value"_a.noconvert(), "scores"_a.noconvert(), "leaves"_a.noconvert().none(), "n_threads"_a);

@@ -150,12 +150,4 @@ std::vector<double> Engine::leaf_sums(const std::int32_t* leaf_of_row, int n_lea
     return sums;
 }
 
-void Engine::add_leaves(double* raw, const std::int32_t* leaf_of_row, const double* values) {
-    const std::int64_t n_blocks = (data_.n_rows + kBlockRows - 1) / kBlockRows;
-    pool_.run(n_blocks, data_.n_rows > kBlockRows, [&](std::int64_t block) {
-        const std::int64_t end = std::min(data_.n_rows, (block + 1) * kBlockRows);
-        for (std::int64_t i = block * kBlockRows; i < end; ++i) raw[i] += values[leaf_of_row[i]];
-    });
-}
-
 }  // namespace ordinal

@@ -39,9 +39,6 @@ class Engine {
     std::vector<double> leaf_sums(const std::int32_t* leaf_of_row, int n_leaves, const std::uint32_t* rows,
                                   std::int64_t n_rows);
 
-    // raw[i] += values[leaf_of_row[i]].
-    void add_leaves(double* raw, const std::int32_t* leaf_of_row, const double* values);
-
     std::int64_t n_rows() const { return data_.n_rows; }
     int n_features() const { return data_.n_features; }
     int width() const { return width_; }

@@ -33,6 +33,10 @@ inline int row_width(int n_cross) {
     return (used + 15) / 16 * 16;
 }
 
+// Lanes of a row that are added at a time; the passes over a wider row use the same scratch.
+constexpr int kSlice = 16;
+inline int slice_width(int width) { return width < kSlice ? width : kSlice; }
+
 // Width of the sums of rows, where the count always has a place.
 inline int sum_width(int n_cross) { return row_width(n_cross) + (counts_apart(n_cross) ? 4 : 0); }
 
@@ -49,7 +53,7 @@ struct HistogramTask {
     bool consecutive;             // features are features[0], features[0] + 1, ...
     const std::int32_t* n_bins;   // (all features,)
     const std::int64_t* offsets;  // (all features,) first entry of a feature in `histogram`, in bins
-    float* scratch;               // (n_features * kSlots * width,)
+    float* scratch;               // (n_features * kSlots * slice_width(width),)
     std::uint32_t* counts;        // (n_features * kSlots,), or null where a row counts itself
     double* histogram;            // (all bins, width); the missing bin is each feature's last
 };

@@ -46,7 +46,7 @@ void Grower::build(Histogram& histogram, const std::uint32_t* rows, std::int64_t
     const int group = std::max(1, std::min(kGroup, shared));
     const std::int64_t n_tasks = (n_features + group - 1) / group;
     const BuildHistogram build = active_instruction_set().build_histogram;
-    const std::int64_t scratch_step = static_cast<std::int64_t>(kSlots) * row_width_;
+    const std::int64_t scratch_step = static_cast<std::int64_t>(kSlots) * slice_width(row_width_);
     pool_.run(n_tasks, n * n_features >= kWorthRows, [&](std::int64_t t) {
         const int first = static_cast<int>(t) * group;
         HistogramTask task;
@@ -175,13 +175,18 @@ Tree Grower::grow(const float* statistics, const ThresholdState& thresholds, con
     features_ = &features;
     consecutive_ = features.back() - features.front() + 1 == static_cast<std::int32_t>(features.size());
     const std::size_t n_slots = features.size() * static_cast<std::size_t>(kSlots);
-    scratch_.resize(n_slots * static_cast<std::size_t>(row_width_), 0.0f);
+    scratch_.reserve(kHugePage / sizeof(float));
+    scratch_.resize(n_slots * static_cast<std::size_t>(slice_width(row_width_)), 0.0f);
     counts_.resize(counts_apart(thresholds.n_cross) ? n_slots : 0, 0);
 
     Tree tree;
     rows_.resize(static_cast<std::size_t>(n_rows));
-    for (std::int64_t i = 0; i < n_rows; ++i)
-        rows_[static_cast<std::size_t>(i)] = rows ? rows[i] : static_cast<std::uint32_t>(i);
+    pool_.run((n_rows + kPartitionBlock - 1) / kPartitionBlock, n_rows >= kWorthRows,
+              [&](std::int64_t block) {
+                  const std::int64_t end = std::min(n_rows, (block + 1) * kPartitionBlock);
+                  for (std::int64_t i = block * kPartitionBlock; i < end; ++i)
+                      rows_[static_cast<std::size_t>(i)] = rows ? rows[i] : static_cast<std::uint32_t>(i);
+              });
     tree.nodes.emplace_back();
     tree.nodes[0].end = n_rows;
 
