@@ -84,9 +84,14 @@ def bare_adds(folder: Path) -> Any:
     return function
 
 
+def row_statistics(run: Boosting) -> np.ndarray:
+    interpolation = run._interpolation
+    return run._engine.statistics(run._n_classes - 1 if interpolation is None else len(interpolation.chosen))
+
+
 def histogram_seconds(run: Boosting, add: Any, repeats: int) -> dict[str, float]:
     """Return the best times of a tree of one leaf, which is one histogram, of bare adds and of a copy."""
-    statistics = run._side_by_side
+    statistics = row_statistics(run)
     (n, width), features = statistics.shape, list(range(len(run.cuts)))
     bins = np.random.default_rng(0).integers(0, 255, (n, len(features)), dtype=np.uint8)
     histogram = np.zeros((len(features), 257, width), np.float32)
@@ -112,14 +117,15 @@ def ceiling(n: int, p: int, repeats: int) -> None:
             run = one_run(n, p, 255, K)
             run.parameters.max_leaf_nodes = 1
             seconds = histogram_seconds(run, add, repeats)
-            read = run._side_by_side.nbytes + n * p
-            row = {"K": K, "floats a row": run._side_by_side.shape[1]}
+            statistics = row_statistics(run)
+            read = statistics.nbytes + n * p
+            row = {"K": K, "floats a row": statistics.shape[1]}
             row |= {"ns an update": 1e9 * seconds["all rows"] / (n * p)}
             row |= {"half the rows, gathered: ns": 2e9 * seconds["half of them"] / (n * p)}
             row |= {"bare adds: ns": 1e9 * seconds["bare"] / (n * p)}
             row |= {"share of the ceiling": seconds["bare"] / seconds["all rows"]}
             row |= {"GB/s read": 1e-9 * read / seconds["all rows"]}
-            row |= {"GB/s of a copy": 2e-9 * run._side_by_side.nbytes / seconds["copy"]}
+            row |= {"GB/s of a copy": 2e-9 * statistics.nbytes / seconds["copy"]}
             table.append(row)
             print(row, flush=True)
     report.write(

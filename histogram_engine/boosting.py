@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from ordinal_objectives import _core
 from ordinal_objectives.histogram_engine.bin_mapper import find_cuts
 from ordinal_objectives.histogram_engine.held_out import QuadraticSums, best_step_size, merge_splits, reached
+from ordinal_objectives.histogram_engine.interpolation import CrossInterpolation, interpolate_cross_terms
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.histogram_engine.trees import Tree
 from ordinal_objectives.losses import RoundStatistics
@@ -95,7 +96,8 @@ class Boosting:
         self._X = X if parameters.rebin_every is not None else None
         self.cuts = find_cuts(X, parameters.max_bins, sample_weight, seed) if cuts is None else cuts
         self._engine = _core.Engine(X, [c.tolist() for c in self.cuts], effective_n_threads(n_threads))
-        self._side_by_side = self._engine.statistics(n_classes - 1 if self._joint else 0)
+        self._interpolates = self._joint and (loss.name, loss.link.name) == ("all_threshold", "logit")
+        self._interpolation: CrossInterpolation | None = None
         self._leaf_of_row = np.empty(len(y), np.int32)
         self._guarded = parameters.hessian == "exact" or (self._joint and loss.name == "cumulative_link")
         self._step_hessian = "majorized" if loss.supports("majorized") else "exact"
@@ -149,7 +151,7 @@ class Boosting:
     def _grow(self, in_bag: NDArray[np.uint32] | None, features: list[int]) -> dict[str, Any]:
         now, parameters = self._now, self.parameters
         if self._joint:
-            sums = now if in_bag is None else self._statistics_of(in_bag)
+            sums = now if in_bag is None else self._statistics_of(in_bag)[1]
             u, V = sums.threshold_gradient, tridiagonal(sums)
             group = np.where(self._active, np.cumsum(~self._tied) - 1, -1)
             _, group = np.unique(np.append(group, -1), return_inverse=True)
@@ -161,6 +163,7 @@ class Boosting:
             V,
             group,
             features,
+            None if self._interpolation is None else self._interpolation.weights,
             in_bag,
             self._leaf_of_row,
             _ALL if parameters.max_leaf_nodes is None else parameters.max_leaf_nodes,
@@ -172,19 +175,24 @@ class Boosting:
         )
         return grown
 
-    def _statistics_of(self, rows: NDArray[np.uint32]) -> RoundStatistics:
+    def _statistics_of(self, rows: NDArray[np.uint32]) -> tuple[RowStatistics, RoundStatistics]:
+        """Return the kernel of some rows, and what it says of them."""
         weight = None if self._weight is None else self._weight[rows]
         some = RowStatistics(self.parameters.loss, self._y[rows], self._n_classes, weight, n_threads=self._n_threads)
-        return some(self.raw_prediction[rows], self.thresholds, self.parameters.hessian, want_loss=False)
+        return some, some(self.raw_prediction[rows], self.thresholds, self.parameters.hessian, want_loss=False)
 
     def _sums(self, n_nodes: int, rows: NDArray[np.uint32] | None) -> QuadraticSums:
         """Add up rows (None for all) by leaf and over thresholds."""
         n_cross = self._n_classes - 1 if self._joint else 0
-        of_nodes = self._engine.leaf_sums(self._leaf_of_row, n_nodes, rows)
         u, V = np.zeros(0), np.zeros((0, 0))
         if self._joint:
-            statistics = self._now if rows is None else self._statistics_of(rows)
+            kernel, statistics = (self._rows, self._now) if rows is None else self._statistics_of(rows)
             u, V = statistics.threshold_gradient, tridiagonal(statistics)
+            if self._interpolation is not None:
+                leaves = self._leaf_of_row if rows is None else self._leaf_of_row[rows]
+                sums = kernel.leaf_sums(leaves, n_nodes)
+                return QuadraticSums(sums.gradient, sums.hessian, sums.cross, u, V)
+        of_nodes = self._engine.leaf_sums(self._leaf_of_row, n_nodes, rows)
         return QuadraticSums(of_nodes[:, 0], of_nodes[:, 1], of_nodes[:, 2 : 2 + n_cross], u, V)
 
     def _fit(self, sums: QuadraticSums, leaves: NDArray[np.intp]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -297,12 +305,19 @@ class Boosting:
         self._now = self._evaluate(self.raw_prediction, self.thresholds)
 
     def _evaluate(self, raw_prediction: NDArray[np.float64], thresholds: NDArray[np.float64]) -> RoundStatistics:
+        n_cross, chosen = self._n_classes - 1 if self._joint else 0, None
+        if self._interpolates:
+            self._interpolation = interpolate_cross_terms(raw_prediction, thresholds)
+            if self._interpolation is not None:
+                chosen = self._interpolation.chosen
+                n_cross = len(chosen)
         now = self._rows(
             raw_prediction,
             thresholds,
             self.parameters.hessian,
             want_cross=self._joint,
-            side_by_side=self._side_by_side,
+            side_by_side=self._engine.statistics(n_cross),
+            cross_of=chosen,
         )
         self.diagnostics.add(n_clipped=now.n_clipped, n_floored=now.n_floored)
         return now

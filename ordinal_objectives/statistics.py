@@ -96,6 +96,7 @@ class RowStatistics:
         want_loss: bool = True,
         want_cross: bool = False,
         side_by_side: NDArray[np.float32] | None = None,
+        cross_of: NDArray[np.int32] | None = None,
     ) -> RoundStatistics:
         """Return the statistics of the rows at a score and a set of thresholds.
 
@@ -110,9 +111,11 @@ class RowStatistics:
         want_loss, want_cross : bool
             Whether to compute the loss sum (0 otherwise), and the cross terms L row by row
             ((n_samples, n_classes - 1); an empty (0, n_classes - 1) array otherwise).
-        side_by_side : ndarray of float32, shape (n_samples, at least 2 + n_classes - 1), or None
+        side_by_side : ndarray of float32, shape (n_samples, at least 2 + number of cross terms), or None
             Rows to be filled with gradient, Hessian and, if wanted, cross terms; other columns stay as they
             are. The result's cross terms are then a view of it.
+        cross_of : ndarray of int32, or None
+            Thresholds whose cross terms are wanted, in the order of the result's columns; None for all.
 
         Returns
         -------
@@ -133,8 +136,8 @@ class RowStatistics:
             self._latest = None
             wide = self._in_double(raw, theta, hessian, want_loss=want_loss, want_cross=want_cross)
             narrow = {name: getattr(wide, name).astype(np.float32) for name in ("gradient", "hessian", "cross")}
-            return self._filled(replace(wide, **narrow), side_by_side)
-        n_columns = self.n_classes - 1
+            return self._filled(self._chosen(replace(wide, **narrow), cross_of), side_by_side)
+        n_columns = self.n_classes - 1 if cross_of is None or not self._lanes else len(cross_of)
         in_place = side_by_side is not None and self._lanes
         if in_place and want_cross:
             assert side_by_side is not None
@@ -156,9 +159,21 @@ class RowStatistics:
         link_code = _LINK_CODES[self.loss.link.name]
         kernel: Any = _core.logit_statistics if self._lanes else _core.link_statistics
         beside = side_by_side[:, :2] if in_place and side_by_side is not None else None
-        sums = kernel(*common, loss_code, link_code, majorized, want_loss, _LIMITS[self._dtype], threads, beside)
+        places = None
+        if cross_of is not None and self._lanes:
+            places = np.full(self.n_classes - 1, -1, np.int32)
+            places[cross_of] = np.arange(len(cross_of))
+        limit = _LIMITS[self._dtype]
+        sums = kernel(*common, loss_code, link_code, majorized, want_loss, limit, threads, beside, places)
         self._latest = (raw, theta, majorized)
-        return self._filled(self._result(sums, cross), None if in_place else side_by_side)
+        result = self._result(sums, cross)
+        if places is None:
+            result = self._chosen(result, cross_of)
+        return self._filled(result, None if in_place else side_by_side)
+
+    @staticmethod
+    def _chosen(statistics: RoundStatistics, cross_of: NDArray[np.int32] | None) -> RoundStatistics:
+        return statistics if cross_of is None else replace(statistics, cross=statistics.cross[:, cross_of])
 
     @staticmethod
     def _filled(statistics: RoundStatistics, side_by_side: NDArray[np.float32] | None) -> RoundStatistics:

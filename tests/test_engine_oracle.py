@@ -27,13 +27,14 @@ class Oracle:
 
     def __init__(self, boosting, X, rows=None):
         now, parameters = boosting._now, boosting.parameters
-        sums = now if rows is None else boosting._statistics_of(rows)
+        sums = now if rows is None else boosting._statistics_of(rows)[1]
         self.rows = np.arange(len(X)) if rows is None else rows
         self.parameters = parameters
         self.joint = parameters.threshold_update == "joint"
         # The float32 statistics that the engine reads, in float64.
         self.g, self.h = now.gradient.astype(float), now.hessian.astype(float)
-        self.cross = now.cross.astype(float) if self.joint else np.zeros((len(X), 0))
+        state = boosting.raw_prediction, boosting.thresholds, parameters.hessian
+        self.cross = boosting._rows(*state, want_cross=True).cross.astype(float)  # of all thresholds
         groups = np.cumsum(~boosting._tied) - 1
         columns = [groups == c for c in np.unique(groups) if boosting._active[groups == c].all()]
         E = np.array(columns, dtype=float).T if self.joint and columns else np.zeros((boosting._n_classes - 1, 0))
@@ -160,9 +161,11 @@ def replay(oracle, grown):
     return leaves
 
 
-def random_problem(seed, learning_rate=0.3, **options):
+def random_problem(seed, learning_rate=0.3, K=None, **options):
     rng = np.random.default_rng(seed)
-    n, p, K = int(rng.integers(30, 120)), int(rng.integers(1, 4)), int(rng.integers(2, 8))
+    n, p, few = int(rng.integers(30, 120)), int(rng.integers(1, 4)), int(rng.integers(2, 8))
+    K = few if K is None else K
+    n *= 1 if K == few else 4
     X = rng.normal(size=(n, p)).astype(rng.choice([np.float32, np.float64]))
     if seed % 3 == 0:
         X = np.round(X)
@@ -188,30 +191,44 @@ def random_problem(seed, learning_rate=0.3, **options):
         **options,
     )
     boosting = Boosting(parameters, X, y, K, weight, n_threads=1 + seed % 2)
-    for _ in range(seed % 3):
+    for _ in range(seed % 3 if K == few else 10 * (seed % 3)):
         boosting.advance()
     return boosting, X
+
+
+def assert_tree_and_step_agree(boosting, X):
+    grown = boosting._grow(None, list(range(X.shape[1])))
+    oracle = Oracle(boosting, X)
+    leaves = replay(oracle, grown)
+    for leaf, rows in leaves.items():
+        np.testing.assert_array_equal(np.flatnonzero(boosting._leaf_of_row == leaf), rows)
+    weights, delta = boosting._fit(boosting._sums(len(grown["left"]), None), np.array(sorted(leaves)))
+    expected, expected_delta = oracle.step([oracle.sums(leaves[leaf]) for leaf in sorted(leaves)])
+    for leaf, weight, want in zip(sorted(leaves), weights, expected, strict=True):
+        rows = leaves[leaf]
+        h = oracle.h[rows].sum() + boosting.parameters.l2_regularization
+        assert abs(weight - want) <= 1e-6 * np.abs(oracle.g[rows]).sum() / h
+    if oracle.joint:
+        free = oracle.E.any(axis=1)
+        scale = np.abs(oracle.g).sum() / (oracle.h.sum() + boosting.parameters.l2_regularization)
+        np.testing.assert_allclose(delta[free], (oracle.E @ expected_delta)[free], atol=1e-6 * scale, rtol=0)
 
 
 @pytest.mark.parametrize("block", range(8))
 def test_engine_agrees_with_the_oracle(block):
     for seed in range(30 * block, 30 * block + 30):
-        boosting, X = random_problem(seed)
-        grown = boosting._grow(None, list(range(X.shape[1])))
-        oracle = Oracle(boosting, X)
-        leaves = replay(oracle, grown)
-        for leaf, rows in leaves.items():
-            np.testing.assert_array_equal(np.flatnonzero(boosting._leaf_of_row == leaf), rows)
-        weights, delta = boosting._fit(boosting._sums(len(grown["left"]), None), np.array(sorted(leaves)))
-        expected, expected_delta = oracle.step([oracle.sums(leaves[leaf]) for leaf in sorted(leaves)])
-        for leaf, weight, want in zip(sorted(leaves), weights, expected, strict=True):
-            rows = leaves[leaf]
-            h = oracle.h[rows].sum() + boosting.parameters.l2_regularization
-            assert abs(weight - want) <= 1e-6 * np.abs(oracle.g[rows]).sum() / h
-        if oracle.joint:
-            free = oracle.E.any(axis=1)
-            scale = np.abs(oracle.g).sum() / (oracle.h.sum() + boosting.parameters.l2_regularization)
-            np.testing.assert_allclose(delta[free], (oracle.E @ expected_delta)[free], atol=1e-6 * scale, rtol=0)
+        assert_tree_and_step_agree(*random_problem(seed))
+
+
+@pytest.mark.parametrize("K", [8, 9, 15, 16, 17, 24, 33, 40, 50])
+def test_many_classes_agree_with_the_oracle(K):
+    # From 16 classes on, the gains of the all-threshold loss come from the cross terms of 14 thresholds.
+    interpolated = 0
+    for seed in range(1, 15):
+        boosting, X = random_problem(seed, K=K)
+        interpolated += boosting._interpolation is not None
+        assert_tree_and_step_agree(boosting, X)
+    assert (interpolated > 0) == (K > 15)
 
 
 def nodes_rows(oracle, grown):

@@ -69,8 +69,8 @@ std::vector<double> inverse_in_groups(const std::vector<double>& A, const std::v
 }  // namespace
 
 JointCriterion::JointCriterion(const ThresholdState& thresholds, const double* root, double l2)
-    : n_cross_(thresholds.n_cross), l2_(l2) {
-    const std::size_t n = static_cast<std::size_t>(n_cross_);
+    : n_(thresholds.n), n_cross_(thresholds.n_cross), weights_(thresholds.weights), l2_(l2) {
+    const std::size_t n = static_cast<std::size_t>(n_);
     group_.assign(thresholds.group, thresholds.group + n);
     S_.assign(thresholds.hessian, thresholds.hessian + n * n);
     r_.assign(thresholds.gradient, thresholds.gradient + n);
@@ -78,14 +78,45 @@ JointCriterion::JointCriterion(const ThresholdState& thresholds, const double* r
     add_leaf(root, -1.0);
 }
 
+// L of all thresholds from the sums that a leaf carries.
+std::vector<double> JointCriterion::cross_terms(const double* leaf) const {
+    const double* own = leaf + kCross;
+    if (!weights_) return std::vector<double>(own, own + n_);
+    std::vector<double> L(static_cast<std::size_t>(n_), 0.0);
+    for (int c = 0; c < n_cross_; ++c)
+        for (int k = 0; k < n_; ++k) L[k] += own[c] * weights_[static_cast<std::size_t>(c) * n_ + k];
+    return L;
+}
+
+// The vector w with w.own = v.L for every leaf.
+std::vector<double> JointCriterion::carried(const std::vector<double>& of_all) const {
+    if (!weights_) return of_all;
+    std::vector<double> result(static_cast<std::size_t>(n_cross_));
+    for (int c = 0; c < n_cross_; ++c)
+        result[c] = dot(weights_ + static_cast<std::size_t>(c) * n_, of_all.data(), n_);
+    return result;
+}
+
+// W A^{-1} W' for the weights W.
+std::vector<double> JointCriterion::carried_inverse(const std::vector<double>& inverse) const {
+    if (!weights_) return inverse;
+    const std::size_t n = static_cast<std::size_t>(n_), n_cross = static_cast<std::size_t>(n_cross_);
+    std::vector<double> row(n), result(n_cross * n_cross);
+    for (std::size_t c = 0; c < n_cross; ++c) {
+        for (std::size_t k = 0; k < n; ++k) row[k] = dot(weights_ + c * n, inverse.data() + k * n, n_);
+        for (std::size_t d = 0; d < n_cross; ++d)
+            result[c * n_cross + d] = dot(row.data(), weights_ + d * n, n_);
+    }
+    return result;
+}
+
 void JointCriterion::add_leaf(const double* leaf, double sign) {
     const double h = leaf[kHessian] + l2_;
-    if (h <= 0.0) return;
-    const double* L = leaf + kCross;
-    for (int i = 0; i < n_cross_; ++i) {
+    if (n_ == 0 || h <= 0.0) return;
+    const std::vector<double> L = cross_terms(leaf);
+    for (int i = 0; i < n_; ++i) {
         r_[i] += sign * leaf[kGradient] * L[i] / h;
-        for (int j = 0; j < n_cross_; ++j)
-            S_[static_cast<std::size_t>(i) * n_cross_ + j] += sign * L[i] * L[j] / h;
+        for (int j = 0; j < n_; ++j) S_[static_cast<std::size_t>(i) * n_ + j] += sign * L[i] * L[j] / h;
     }
 }
 
@@ -100,9 +131,9 @@ LeafTerms JointCriterion::terms(const double* leaf) const {
     const double h = leaf[kHessian] + l2_;
     const double own = h > 0.0 ? leaf[kGradient] * leaf[kGradient] / h : 0.0;
     terms.parent_score = own;
-    if (n_cross_ == 0 || h <= 0.0) return terms;
-    const int n = n_cross_;
-    const double* L = leaf + kCross;
+    if (n_ == 0 || h <= 0.0) return terms;
+    const int n = n_;
+    const std::vector<double> L = cross_terms(leaf);
     double shift = 0.0;
     for (int i = 0; i < n; ++i) {
         double row = 0.0;
@@ -118,25 +149,27 @@ LeafTerms JointCriterion::terms(const double* leaf) const {
         r_A[i] += leaf[kGradient] * L[i] / h;
         for (int j = 0; j < n; ++j) A[static_cast<std::size_t>(i) * n + j] += L[i] * L[j] / h;
     }
-    terms.inverse = inverse_in_groups(A, group_);
-    terms.m.resize(static_cast<std::size_t>(n));
-    terms.q.resize(static_cast<std::size_t>(n));
+    const std::vector<double> inverse = inverse_in_groups(A, group_);
+    std::vector<double> m(static_cast<std::size_t>(n)), q(static_cast<std::size_t>(n));
     double r_inverse_r = 0.0, L_inverse_r = 0.0;
     for (int i = 0; i < n; ++i) {
-        const double* row = terms.inverse.data() + static_cast<std::size_t>(i) * n;
-        terms.m[i] = dot(row, L, n);
-        terms.q[i] = dot(row, r_A.data(), n);
+        const double* row = inverse.data() + static_cast<std::size_t>(i) * n;
+        m[i] = dot(row, L.data(), n);
+        q[i] = dot(row, r_A.data(), n);
         const double row_r = dot(row, r_.data(), n);
         r_inverse_r += r_[i] * row_r;
         L_inverse_r += L[i] * row_r;
     }
-    terms.r_A_q = dot(r_A.data(), terms.q.data(), n);
-    terms.pm = dot(L, terms.m.data(), n);
-    terms.pq = dot(L, terms.q.data(), n);
+    terms.r_A_q = dot(r_A.data(), q.data(), n);
+    terms.pm = dot(L.data(), m.data(), n);
+    terms.pq = dot(L.data(), q.data(), n);
     // r' S^{-1} r from A^{-1}: S is A without this leaf's rank one.
     const double rest = h - terms.pm;
     const bool singular = terms.gauge || rest <= kFlat * h;
     terms.parent_score += r_inverse_r + (singular ? 0.0 : L_inverse_r * L_inverse_r / rest);
+    terms.inverse = carried_inverse(inverse);
+    terms.m = carried(m);
+    terms.q = carried(q);
     return terms;
 }
 

@@ -22,14 +22,17 @@ struct GrowthLimits {
 
 // Where the thresholds stand: first and second derivatives over the rows that the tree is grown on.
 struct ThresholdState {
+    int n = 0;
+    const double* gradient = nullptr;     // u (n,)
+    const double* hessian = nullptr;      // V (n, n)
+    const std::int32_t* group = nullptr;  // (n,) thresholds with the same number move together; -1 stays
+    // Rows and leaves carry the cross terms of n_cross thresholds; those of all are their products with the
+    // weights, (n_cross, n), or the same where these are null.
     int n_cross = 0;
-    const double* gradient = nullptr;  // u (n_cross,)
-    const double* hessian = nullptr;   // V (n_cross, n_cross)
-    const std::int32_t* group =
-        nullptr;  // (n_cross,) thresholds with the same number move together; -1 stays
+    const double* weights = nullptr;
 };
 
-// What the candidates of one leaf are judged with.
+// What the candidates of one leaf are judged with, in terms of the n_cross numbers that they carry.
 struct LeafTerms {
     std::vector<double> inverse, m, q;
     double r_A_q = 0.0, pm = 0.0, pq = 0.0;
@@ -51,8 +54,12 @@ class JointCriterion {
 
   private:
     void add_leaf(const double* leaf, double sign);
+    std::vector<double> cross_terms(const double* leaf) const;
+    std::vector<double> carried(const std::vector<double>& of_all) const;
+    std::vector<double> carried_inverse(const std::vector<double>& inverse) const;
 
-    int n_cross_;
+    int n_, n_cross_;
+    const double* weights_;
     double l2_;
     double trace_ = 0.0;
     std::vector<std::int32_t> group_;

@@ -59,15 +59,15 @@ struct Vector {
     // What that product lacks of 1: near 1 it holds the digits.
     Floats missing;
 
-    // cross: where the first of n rows starts in the cross terms, step numbers from row to row, or null.
-    void run(const LogitConstants& constants, int n_thresholds, Floats score, Floats* u, Floats* v,
-             float* cross, std::int64_t step, int n) {
+    // cross: where the first of n rows starts in the cross terms, or null.
+    void run(const LogitRound& round, const LogitConstants& constants, Floats score, Floats* u, Floats* v,
+             float* cross, int n) {
         const Floats t = exp(-score);
         g = h = Floats{};
         mantissa = all(1.0f);
         exponent = Ints{};
         missing = Floats{};
-        for (int k = 0; k < n_thresholds; ++k) {
+        for (int k = 0; k < round.n_thresholds; ++k) {
             const Term term = one_term<kMajorized>(score, t, y, k, constants.theta[k], constants.scale[k]);
             Floats slope = select(term.above, -term.wrong, term.wrong);
             Floats bend = term.curvature;
@@ -91,11 +91,13 @@ struct Vector {
                 const Ints bits = reinterpret<Ints>(mantissa * right);
                 exponent += (bits >> 23) - 127;
                 mantissa = reinterpret<Floats>((bits & 0x7fffff) | 0x3f800000);
-                if (cross) {
+                const int place = round.cross_places ? round.cross_places[k] : k;
+                if (cross && place >= 0) {
                     Floats product = -(term.right * term.wrong);
                     if (kWeighted) product *= weight;
                     if (kMasked) product = select(beside, product, Floats{});
-                    for (int i = 0; i < n; ++i) cross[i * step + k] = lane(product, i);
+                    float* to = cross + place;
+                    for (int i = 0; i < n; ++i) to[i * round.cross_step] = lane(product, i);
                 }
             }
         }
@@ -124,7 +126,7 @@ void block(const LogitRound& round, const LogitConstants& constants, std::int64_
         const Floats inside = clamp(score, constants.lowest_score, constants.highest_score);
         clipped += select(inside == score, Ints{}, all(1));
         float* cross = kKeep && round.cross ? round.cross + at * round.cross_step : nullptr;
-        rows.run(constants, width, inside, u, v, cross, round.cross_step, n_rows);
+        rows.run(round, constants, inside, u, v, cross, n_rows);
         if (kKeep) {
             const Floats log = log_product(rows.mantissa, rows.exponent, rows.missing);
             loss -= kWeighted ? rows.weight * log : log;

@@ -22,10 +22,12 @@ struct Round {
     Link link = Link::logit;
     bool majorized = true;
     bool want_loss = false;
-    double limit = 700.0;         // link kernels: terms that grow like exp(|theta_k - f|) stop growing here
-    Output* gradient = nullptr;   // (n,)
-    Output* hessian = nullptr;    // (n,)
-    Output* cross = nullptr;      // (n, n_thresholds) row-major, or null
+    double limit = 700.0;        // link kernels: terms that grow like exp(|theta_k - f|) stop growing here
+    Output* gradient = nullptr;  // (n,)
+    Output* hessian = nullptr;   // (n,)
+    Output* cross = nullptr;     // (n, n_thresholds) row-major, or null
+    const std::int32_t* cross_places = nullptr;  // (n_thresholds,) in a row of cross, below 0 for nowhere;
+                                                 // null for places in order. float32 kernel alone.
     std::int64_t cross_step = 0;  // between the rows of cross, in numbers
     Output* beside = nullptr;     // gradient and Hessian once more, next to each other in rows of that step
 };

@@ -71,7 +71,7 @@ class RoundStatistics:
     threshold_hessian_off : ndarray of shape (n_classes - 2,)
         Entries of V beside its diagonal.
     cross : ndarray of shape (n_samples, n_classes - 1)
-        Row contributions to L, always with the exact curvature.
+        Row contributions to L, always with the exact curvature; fewer columns where fewer were asked for.
     n_floored : int
         Curvatures that were raised to the link's `curvature_floor`.
     n_clipped : int
