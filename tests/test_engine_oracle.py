@@ -164,8 +164,7 @@ def replay(oracle, grown):
 def random_problem(seed, learning_rate=0.3, K=None, **options):
     rng = np.random.default_rng(seed)
     n, p, few = int(rng.integers(30, 120)), int(rng.integers(1, 4)), int(rng.integers(2, 8))
-    K = few if K is None else K
-    n *= 1 if K == few else 4
+    n, K, n_rounds = (n, few, seed % 3) if K is None else (4 * n, K, 10 * (seed % 3))
     X = rng.normal(size=(n, p)).astype(rng.choice([np.float32, np.float64]))
     if seed % 3 == 0:
         X = np.round(X)
@@ -191,7 +190,7 @@ def random_problem(seed, learning_rate=0.3, K=None, **options):
         **options,
     )
     boosting = Boosting(parameters, X, y, K, weight, n_threads=1 + seed % 2)
-    for _ in range(seed % 3 if K == few else 10 * (seed % 3)):
+    for _ in range(n_rounds):
         boosting.advance()
     return boosting, X
 
