@@ -23,7 +23,6 @@ struct Node {
 struct PackedTree {
     std::vector<Node> nodes;
     std::vector<double> values;
-    int depth = 0;
 };
 
 PackedTree pack(const Ensemble& ensemble, int tree) {
@@ -32,7 +31,6 @@ PackedTree pack(const Ensemble& ensemble, int tree) {
     PackedTree packed;
     packed.nodes.resize(size);
     packed.values.resize(size);
-    std::vector<int> depth(size, 0);
     constexpr std::int32_t kSign = std::numeric_limits<std::int32_t>::min();
     for (std::size_t i = 0; i < size; ++i) {
         const std::int64_t at = first + static_cast<std::int64_t>(i);
@@ -40,12 +38,10 @@ PackedTree pack(const Ensemble& ensemble, int tree) {
             packed.nodes[i] = {std::numeric_limits<double>::infinity(), 0,
                                static_cast<std::int32_t>(i) | kSign};
             packed.values[i] = ensemble.value[at];
-            packed.depth = std::max(packed.depth, depth[i]);
         } else {
             const std::int32_t left = ensemble.left[at];
             packed.nodes[i] = {ensemble.threshold[at], ensemble.feature[at],
                                ensemble.missing_left[at] ? left | kSign : left};
-            depth[static_cast<std::size_t>(left)] = depth[static_cast<std::size_t>(left) + 1] = depth[i] + 1;
         }
     }
     return packed;
@@ -60,16 +56,21 @@ void copy_rows(const FeatureMatrix& X, std::int64_t begin, int n, double* block)
                 static_cast<double>(data[(begin + i) * X.row_step + f * X.column_step]);
 }
 
+// Until all rows wait in leaves: the deepest leaf of a tree grown best first is far below most rows.
 void walk(const PackedTree& tree, const double* block, int n_features, std::int32_t* at) {
     const Node* nodes = tree.nodes.data();
-    for (int step = 0; step < tree.depth; ++step)
+    for (std::int32_t moved = 1; moved != 0;) {
+        moved = 0;
         for (int i = 0; i < kAtOnce; ++i) {
             const Node& node = nodes[at[i]];
             const double x = block[i * n_features + node.feature];
             const std::int32_t left = node.left & 0x7fffffff;
             const bool goes_left = x <= node.threshold || (x != x && node.left < 0);
-            at[i] = left + !goes_left;
+            const std::int32_t next = left + !goes_left;
+            moved |= next ^ at[i];
+            at[i] = next;
         }
+    }
 }
 
 }  // namespace

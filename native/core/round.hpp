@@ -28,8 +28,8 @@ struct Round {
     Output* cross = nullptr;     // (n, n_thresholds) row-major, or null
     const std::int32_t* cross_places = nullptr;  // (n_thresholds,) in a row of cross, below 0 for nowhere;
                                                  // null for places in order. float32 kernel alone.
-    std::int64_t cross_step = 0;  // between the rows of cross, in numbers
-    Output* beside = nullptr;     // gradient and Hessian once more, next to each other in rows of that step
+    std::int64_t cross_step = 0;                 // between the rows of cross, in numbers
+    Output* beside = nullptr;  // gradient and Hessian once more, next to each other in rows of that step
 };
 
 // Sums over one block of rows, always in float64; the arrays hold n_thresholds entries each.
