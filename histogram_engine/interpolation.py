@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import qr, solve_triangular
+from scipy.linalg import qr
 from scipy.special import expit
 
 # Numbers of cross terms that fill the vectors of the histogram, beside gradient and Hessian.
@@ -20,8 +20,8 @@ WIDTHS = (14, 30, 46)
 # Largest distance of a left-out column from the span of the others, relative to the typical column. The gain of a
 # split, which the cross terms enter through their sums, is off by a tenth of it or less.
 TOLERANCE = 1e-4
-# Scores are judged by so many quantiles of so many rows. More would wake the threads of the linear algebra library,
-# whose patience then costs more than the decomposition.
+# Scores are judged by so many quantiles of so many rows. Larger matrices would wake the linear algebra library's
+# threads (as its triangular solve does at any size), whose patience afterwards costs more than the work.
 _QUANTILES, _SAMPLE = 128, 4096
 _SINGULAR = 1e-10
 
@@ -74,6 +74,6 @@ def interpolate_cross_terms(
     rank = int(np.count_nonzero(distance[:width] > _SINGULAR * distance[0]))
     weights = np.zeros((width, len(thresholds)))
     weights[np.arange(rank), order[:rank]] = 1.0
-    weights[:rank, order[rank:]] = solve_triangular(R[:rank, :rank], R[:rank, rank:])
+    weights[:rank, order[rank:]] = np.linalg.solve(R[:rank, :rank], R[:rank, rank:])
     rows = np.argsort(order[:width])
     return CrossInterpolation(order[:width][rows].astype(np.int32), np.ascontiguousarray(weights[rows]))

@@ -42,13 +42,15 @@ std::unique_ptr<Grower::Histogram> Grower::take_histogram() {
 
 void Grower::build(Histogram& histogram, const std::uint32_t* rows, std::int64_t n) const {
     const int n_features = static_cast<int>(features_->size());
-    const int shared = (n_features + pool_.n_threads() - 1) / pool_.n_threads();
-    const int group = std::max(1, std::min(kGroup, shared));
-    const std::int64_t n_tasks = (n_features + group - 1) / group;
+    const int n_threads = pool_.n_threads();
+    // Groups of nearly the same size, as many for each thread.
+    const int rounds = (n_features + kGroup * n_threads - 1) / (kGroup * n_threads);
+    const int n_tasks = std::min(n_features, rounds * n_threads);
     const BuildHistogram build = active_instruction_set().build_histogram;
     const std::int64_t scratch_step = static_cast<std::int64_t>(kSlots) * slice_width(row_width_);
     pool_.run(n_tasks, n * n_features >= kWorthRows, [&](std::int64_t t) {
-        const int first = static_cast<int>(t) * group;
+        const int first = static_cast<int>(t) * n_features / n_tasks;
+        const int last = static_cast<int>(t + 1) * n_features / n_tasks;
         HistogramTask task;
         task.bins = data_.rows;
         task.stride = data_.stride;
@@ -58,7 +60,7 @@ void Grower::build(Histogram& histogram, const std::uint32_t* rows, std::int64_t
         task.rows = rows;
         task.n = n;
         task.features = features_->data() + first;
-        task.n_features = std::min(group, n_features - first);
+        task.n_features = last - first;
         task.consecutive = consecutive_;
         task.n_bins = data_.n_bins;
         task.offsets = offsets_.data();

@@ -127,61 +127,59 @@ void add_few_rows(const HistogramTask& task) {
     }
 }
 
-template <bool kGathered, bool kConsecutive, bool kCounted>
-void add_chunk(const HistogramTask& task, int lane, std::int64_t begin, std::int64_t end) {
-    switch (task.width) {
-        case 4:
-            return add_rows<4, kGathered, kConsecutive, kCounted>(task, lane, begin, end);
-        case 8:
-            return add_rows<8, kGathered, kConsecutive, kCounted>(task, lane, begin, end);
-        default:
-            return add_rows<kSlice, kGathered, kConsecutive, kCounted>(task, lane, begin, end);
-    }
-}
-
-template <bool kCounted>
-void add_chunk(const HistogramTask& task, int lane, std::int64_t begin, std::int64_t end) {
-    if (task.rows)
-        task.consecutive ? add_chunk<true, true, kCounted>(task, lane, begin, end)
-                         : add_chunk<true, false, kCounted>(task, lane, begin, end);
-    else
-        task.consecutive ? add_chunk<false, true, kCounted>(task, lane, begin, end)
-                         : add_chunk<false, false, kCounted>(task, lane, begin, end);
-}
-
-// Moves n bins of one slice from float32 to float64.
-void flush_bins(const HistogramTask& task, int lane, float* from, std::uint32_t* counts, int n, double* to,
-                bool is_first) {
-    const std::int64_t width = slice_width(task.width);
-    for (int bin = 0; bin < n; ++bin, from += width, to += task.sum_width) {
-        for (std::int64_t k = 0; k < width; k += 4)
-            for (int j = 0; j < 4; ++j) {
-                const double sum = is_first ? 0.0 : to[lane + k + j];
-                to[lane + k + j] = sum + from[k + j];
-                from[k + j] = 0.0f;
-            }
-        if (counts) {
-            to[task.width] = (is_first ? 0.0 : to[task.width]) + counts[bin];
-            counts[bin] = 0;
-            if (is_first)
-                for (std::int64_t k = task.width + 1; k < task.sum_width; ++k) to[k] = 0.0;
+// Moves n bins of one slice from float32 to float64. The first time nothing is read there.
+template <int kWidth, bool kFirst>
+void flush_bins(const HistogramTask& task, float* from, std::uint32_t* counts, int n, double* to) {
+    const std::int64_t step = task.sum_width;
+    for (int bin = 0; bin < n; ++bin, from += kWidth, to += step) {
+        for (int k = 0; k < kWidth; ++k) {
+            to[k] = (kFirst ? 0.0 : to[k]) + static_cast<double>(from[k]);
+            from[k] = 0.0f;
         }
     }
+    if (!counts) return;
+    to += task.width - n * step;
+    for (int bin = 0; bin < n; ++bin, to += step) {
+        to[0] = (kFirst ? 0.0 : to[0]) + static_cast<double>(counts[bin]);
+        counts[bin] = 0;
+        for (std::int64_t k = task.width + 1; kFirst && k < step; ++k) to[k - task.width] = 0.0;
+    }
 }
 
-void flush(const HistogramTask& task, int lane, std::uint32_t* counts, bool is_first) {
-    const std::int64_t width = slice_width(task.width);
+template <int kWidth, bool kFirst>
+void flush(const HistogramTask& task, int lane, std::uint32_t* counts) {
     for (int f = 0; f < task.n_features; ++f) {
         const int feature = task.features[f];
         const int n_bins = task.n_bins[feature];
         const std::int64_t first = static_cast<std::int64_t>(f) * kSlots;
-        float* from = task.scratch + first * width;
+        float* from = task.scratch + first * kWidth;
         std::uint32_t* count = counts ? counts + first : nullptr;
-        double* to = task.histogram + task.offsets[feature] * task.sum_width;
-        flush_bins(task, lane, from, count, n_bins, to, is_first);
-        flush_bins(task, lane, from + kMissing * width, count ? count + kMissing : nullptr, 1,
-                   to + static_cast<std::int64_t>(n_bins) * task.sum_width, is_first);
+        double* to = task.histogram + task.offsets[feature] * task.sum_width + lane;
+        flush_bins<kWidth, kFirst>(task, from, count, n_bins, to);
+        flush_bins<kWidth, kFirst>(task, from + kMissing * kWidth, count ? count + kMissing : nullptr, 1,
+                                   to + n_bins * task.sum_width);
     }
+}
+
+// One slice of all rows: blocks of them are added up in float32, and the blocks in float64.
+template <int kWidth, bool kGathered, bool kConsecutive, bool kCounted>
+void add_slice(const HistogramTask& task, int lane) {
+    for (std::int64_t begin = 0; begin < task.n; begin += kFloatRows) {
+        const std::int64_t end = begin + kFloatRows < task.n ? begin + kFloatRows : task.n;
+        add_rows<kWidth, kGathered, kConsecutive, kCounted>(task, lane, begin, end);
+        std::uint32_t* const counts = kCounted ? task.counts : nullptr;
+        begin == 0 ? flush<kWidth, true>(task, lane, counts) : flush<kWidth, false>(task, lane, counts);
+    }
+}
+
+template <int kWidth, bool kCounted>
+void add_slice(const HistogramTask& task, int lane) {
+    if (task.rows)
+        task.consecutive ? add_slice<kWidth, true, true, kCounted>(task, lane)
+                         : add_slice<kWidth, true, false, kCounted>(task, lane);
+    else
+        task.consecutive ? add_slice<kWidth, false, true, kCounted>(task, lane)
+                         : add_slice<kWidth, false, false, kCounted>(task, lane);
 }
 
 }  // namespace
@@ -189,14 +187,10 @@ void flush(const HistogramTask& task, int lane, std::uint32_t* counts, bool is_f
 // `scratch` and `counts` come zeroed and are left zeroed.
 void ORDINAL_PASTE(build_histogram_, ORDINAL_ISA)(const HistogramTask& task) {
     if (task.n <= kFewRows) return add_few_rows(task);
-    for (int lane = 0; lane < task.width; lane += kSlice) {
-        std::uint32_t* const counts = lane == 0 ? task.counts : nullptr;
-        for (std::int64_t begin = 0; begin < task.n; begin += kFloatRows) {
-            const std::int64_t end = begin + kFloatRows < task.n ? begin + kFloatRows : task.n;
-            counts ? add_chunk<true>(task, lane, begin, end) : add_chunk<false>(task, lane, begin, end);
-            flush(task, lane, counts, begin == 0);
-        }
-    }
+    if (task.width == 4) return add_slice<4, false>(task, 0);
+    if (task.width == 8) return task.counts ? add_slice<8, true>(task, 0) : add_slice<8, false>(task, 0);
+    for (int lane = 0; lane < task.width; lane += kSlice)
+        task.counts&& lane == 0 ? add_slice<kSlice, true>(task, lane) : add_slice<kSlice, false>(task, lane);
 }
 
 void ORDINAL_PASTE(sum_by_leaf_, ORDINAL_ISA)(const SumTask& task) {
