@@ -6,6 +6,10 @@
 // and the gain is the usual scalar one.
 #include "engine_lanes.hpp"
 
+#if defined(__AVX512F__)
+#include <immintrin.h>
+#endif
+
 #define ORDINAL_PASTE_(a, b) a##b
 #define ORDINAL_PASTE(a, b) ORDINAL_PASTE_(a, b)
 
@@ -27,22 +31,24 @@ typedef double Doubles __attribute__((vector_size(8 * kWide)));
 typedef long long Flags __attribute__((vector_size(8 * kWide)));
 inline Doubles select(Flags mask, Doubles yes, Doubles no) { return mask ? yes : no; }
 inline double lane(Doubles x, int i) { return x[i]; }
+inline bool any(Flags mask) {
+    long long all = 0;
+    for (int i = 0; i < kWide; ++i) all |= mask[i];
+    return all != 0;
+}
+
 // One entry of each of kWide rows.
 inline Doubles column(const double* from, std::int64_t step) {
-#if defined(__AVX512F__)
-    return Doubles{from[0],        from[step],     from[2 * step], from[3 * step],
-                   from[4 * step], from[5 * step], from[6 * step], from[7 * step]};
-#elif defined(__AVX2__)
-    return Doubles{from[0], from[step], from[2 * step], from[3 * step]};
-#else
-    return Doubles{from[0], from[step]};
-#endif
+    Doubles entries;
+    for (int i = 0; i < kWide; ++i) entries[i] = from[i * step];
+    return entries;
 }
 #else
 using Doubles = double;
 using Flags = bool;
 inline Doubles select(Flags mask, Doubles yes, Doubles no) { return mask ? yes : no; }
 inline double lane(Doubles x, int) { return x; }
+inline bool any(Flags mask) { return mask; }
 inline Doubles column(const double* from, std::int64_t) { return *from; }
 #endif
 
@@ -100,19 +106,63 @@ inline Doubles gains(const ScanTask& task, const Doubles* left) {
 
 constexpr int kMostColumns = 1024;
 
-// Adds bins up one after the other; row i of `running` (kWide, width) is the sum through bin i.
-inline void running_sums(const double* bins, int n, int width, double* before, double* running) {
-    for (int i = 0; i < kWide; ++i) {
-        double* to = running + i * width;
-        if (i < n) {
-            const double* bin = bins + static_cast<std::int64_t>(i) * width;
-            for (int c = 0; c < width; c += 4)
-                for (int j = c; j < c + 4; ++j) to[j] = before[j] + bin[j];
-        } else {
-            for (int c = 0; c < width; ++c) to[c] = before[c];
-        }
-        before = to;
+#if defined(__AVX512F__)
+// Columns 0..7 of eight rows.
+inline void transpose(const __m512d* row, Doubles* column) {
+    for (int odd = 0; odd < 2; ++odd) {
+        __m512d pair[4];
+        for (int i = 0; i < 4; ++i)
+            pair[i] = odd ? _mm512_unpackhi_pd(row[2 * i], row[2 * i + 1])
+                          : _mm512_unpacklo_pd(row[2 * i], row[2 * i + 1]);
+        const __m512d a = _mm512_shuffle_f64x2(pair[0], pair[1], 0x88);
+        const __m512d b = _mm512_shuffle_f64x2(pair[2], pair[3], 0x88);
+        const __m512d c = _mm512_shuffle_f64x2(pair[0], pair[1], 0xdd);
+        const __m512d d = _mm512_shuffle_f64x2(pair[2], pair[3], 0xdd);
+        column[odd] = _mm512_shuffle_f64x2(a, b, 0x88);
+        column[odd + 2] = _mm512_shuffle_f64x2(c, d, 0x88);
+        column[odd + 4] = _mm512_shuffle_f64x2(a, b, 0xdd);
+        column[odd + 6] = _mm512_shuffle_f64x2(c, d, 0xdd);
     }
+}
+#endif
+
+// Adds n <= kWide bins up one after the other, from `sums` on and into it; lane i of left[c] is column c of
+// the sum through bin i.
+inline void left_sums(const double* bins, int n, int width, double* sums, Doubles* left) {
+#if defined(__AVX512F__)
+    for (int c = 0; c < width; c += 8) {
+        const __mmask8 columns = c + 8 <= width ? 0xff : 0x0f;  // widths are multiples of four
+        __m512d sum = _mm512_maskz_loadu_pd(columns, sums + c), running[8];
+        for (int i = 0; i < 8; ++i) {
+            const double* bin = bins + static_cast<std::int64_t>(i) * width + c;
+            if (i < n) sum = _mm512_add_pd(sum, _mm512_maskz_loadu_pd(columns, bin));
+            running[i] = sum;
+        }
+        _mm512_mask_storeu_pd(sums + c, columns, sum);
+        transpose(running, left + c);
+    }
+#else
+    for (int c = 0; c < width; c += 4) {
+        double sum[4] = {sums[c], sums[c + 1], sums[c + 2], sums[c + 3]}, running[4 * kWide];
+        for (int i = 0; i < kWide; ++i)
+            for (int j = 0; j < 4; ++j) {
+                if (i < n) sum[j] += bins[static_cast<std::int64_t>(i) * width + c + j];
+                running[4 * i + j] = sum[j];
+            }
+        for (int j = 0; j < 4; ++j) {
+            sums[c + j] = sum[j];
+            left[c + j] = column(running + j, 4);
+        }
+    }
+#endif
+}
+
+// Takes the best of n candidates, the first of them at bin `first`, if it beats the best so far. Nearly
+// always none does, and one comparison of all says so.
+inline void take_best(Doubles gain, int n, int first, bool missing_left, Candidate& best) {
+    if (!any(gain > best.gain * (1.0 + kTie))) return;
+    for (int i = 0; i < n; ++i)
+        if (lane(gain, i) > best.gain * (1.0 + kTie)) best = {lane(gain, i), first + i, missing_left};
 }
 
 }  // namespace
@@ -120,8 +170,7 @@ inline void running_sums(const double* bins, int n, int width, double* before, d
 Candidate ORDINAL_PASTE(scan_feature_, ORDINAL_ISA)(const ScanTask& task) {
     const int used = count_index(task.n_cross) + 1;
     const std::int64_t width = task.width;
-    Doubles left[kMostColumns], with_missing[kMostColumns];
-    double running[kWide * kMostColumns];
+    Doubles left[kMostColumns + 4], with_missing[kMostColumns];  // columns are filled eight by eight
     double sums[kMostColumns];
     for (int c = 0; c < width; ++c) sums[c] = 0.0;
     const double* missing = task.histogram + task.n_bins * width;
@@ -131,17 +180,12 @@ Candidate ORDINAL_PASTE(scan_feature_, ORDINAL_ISA)(const ScanTask& task) {
     Candidate best{kRounding * task.parent_score, -1, false};
     for (int first = 0; first < n_candidates; first += kWide) {
         const int n = n_candidates - first < kWide ? n_candidates - first : kWide;
-        running_sums(task.histogram + first * width, n, task.width, sums, running);
-        for (int c = 0; c < width; ++c) sums[c] = running[(kWide - 1) * width + c];
-        for (int c = 0; c < used; ++c) left[c] = column(running + c, width);
-        const Doubles right = gains(task, left);
-        for (int i = 0; i < n; ++i)
-            if (lane(right, i) > best.gain * (1.0 + kTie)) best = {lane(right, i), first + i, false};
+        left_sums(task.histogram + first * width, n, task.width, sums, left);
+        take_best(gains(task, left), n, first, false, best);
         if (!any_missing) continue;
         for (int c = 0; c < used; ++c) with_missing[c] = left[c] + missing[c];
-        const Doubles both = gains(task, with_missing);
-        for (int i = 0; i < n && first + i < task.n_bins - 1; ++i)
-            if (lane(both, i) > best.gain * (1.0 + kTie)) best = {lane(both, i), first + i, true};
+        const int n_both = n < task.n_bins - 1 - first ? n : task.n_bins - 1 - first;
+        take_best(gains(task, with_missing), n_both, first, true, best);
     }
     return best.bin < 0 ? Candidate{0.0, -1, false} : best;
 }
