@@ -11,6 +11,7 @@ namespace {
 
 constexpr int kGroup = 32;                 // features whose float32 histograms one thread fills together
 constexpr std::int64_t kWorthRows = 4096;  // below, waking the threads costs more than it saves
+constexpr std::int64_t kWorthSums = 1 << 14;
 constexpr std::int64_t kPartitionBlock = 1 << 15;
 
 }  // namespace
@@ -40,82 +41,119 @@ std::unique_ptr<Grower::Histogram> Grower::take_histogram() {
     return std::make_unique<Histogram>(static_cast<std::size_t>(n_slots_) * static_cast<std::size_t>(width_));
 }
 
-void Grower::build(Histogram& histogram, const std::uint32_t* rows, std::int64_t n) const {
+// Runs work(first, last) over groups of features of nearly the same size, as many for each thread.
+template <class Work>
+void Grower::over_features(std::int64_t n_rows, const Work& work) const {
     const int n_features = static_cast<int>(features_->size());
     const int n_threads = pool_.n_threads();
-    // Groups of nearly the same size, as many for each thread.
     const int rounds = (n_features + kGroup * n_threads - 1) / (kGroup * n_threads);
     const int n_tasks = std::min(n_features, rounds * n_threads);
-    const BuildHistogram build = active_instruction_set().build_histogram;
-    const std::int64_t scratch_step = static_cast<std::int64_t>(kSlots) * slice_width(row_width_);
-    pool_.run(n_tasks, n * n_features >= kWorthRows, [&](std::int64_t t) {
-        const int first = static_cast<int>(t) * n_features / n_tasks;
-        const int last = static_cast<int>(t + 1) * n_features / n_tasks;
-        HistogramTask task;
-        task.bins = data_.rows;
-        task.stride = data_.stride;
-        task.statistics = statistics_;
-        task.width = row_width_;
-        task.sum_width = width_;
-        task.rows = rows;
-        task.n = n;
-        task.features = features_->data() + first;
-        task.n_features = last - first;
-        task.consecutive = consecutive_;
-        task.n_bins = data_.n_bins;
-        task.offsets = offsets_.data();
-        task.scratch = const_cast<float*>(scratch_.data()) + first * scratch_step;
-        task.counts = counts_.empty() ? nullptr : const_cast<std::uint32_t*>(counts_.data()) + first * kSlots;
-        task.histogram = histogram.data();
-        build(task);
+    const bool worth = n_rows * n_features >= kWorthRows || n_slots_ * width_ >= kWorthSums;
+    pool_.run(n_tasks, worth, [&](std::int64_t t) {
+        work(static_cast<int>(t) * n_features / n_tasks, static_cast<int>(t + 1) * n_features / n_tasks);
     });
 }
 
-void Grower::subtract(Histogram& from, const Histogram& part) const {
-    pool_.run(
-        static_cast<std::int64_t>(features_->size()), n_slots_ * width_ >= (1 << 16), [&](std::int64_t f) {
-            const std::int32_t feature = (*features_)[static_cast<std::size_t>(f)];
-            const std::int64_t first = offsets_[static_cast<std::size_t>(feature)] * width_;
-            const std::int64_t last = first + (data_.n_bins[feature] + 1) * static_cast<std::int64_t>(width_);
-            double* to = from.data();
-            const double* value = part.data();
-            for (std::int64_t k = first; k < last; ++k) to[k] -= value[k];
-        });
+void Grower::build(Histogram& histogram, const std::uint32_t* rows, std::int64_t n, int first,
+                   int last) const {
+    HistogramTask task;
+    task.bins = data_.rows;
+    task.stride = data_.stride;
+    task.statistics = statistics_;
+    task.width = row_width_;
+    task.sum_width = width_;
+    task.rows = rows;
+    task.n = n;
+    task.features = features_->data() + first;
+    task.n_features = last - first;
+    task.consecutive = consecutive_;
+    task.n_bins = data_.n_bins;
+    task.offsets = offsets_.data();
+    task.scratch = const_cast<float*>(scratch_.data()) +
+                   static_cast<std::int64_t>(first) * kSlots * slice_width(row_width_);
+    task.counts = counts_.empty() ? nullptr : const_cast<std::uint32_t*>(counts_.data()) + first * kSlots;
+    task.histogram = histogram.data();
+    active_instruction_set().build_histogram(task);
 }
 
-void Grower::score(Leaf& leaf) const {
-    const LeafTerms terms = criterion_->terms(leaf.sums.data());
-    const std::size_t n_features = features_->size();
-    std::vector<Candidate> found(n_features);
-    const ScanFeature scan = active_instruction_set().scan_feature;
-    pool_.run(static_cast<std::int64_t>(n_features), n_slots_ * width_ >= (1 << 14), [&](std::int64_t f) {
-        const std::int32_t feature = (*features_)[static_cast<std::size_t>(f)];
-        ScanTask task;
-        task.histogram = leaf.histogram->data() + offsets_[static_cast<std::size_t>(feature)] * width_;
-        task.n_bins = data_.n_bins[feature];
-        task.width = width_;
-        task.n_cross = terms.inverse.empty() ? 0 : criterion_->n_cross();
-        task.inverse = terms.inverse.data();
-        task.m = terms.m.data();
-        task.q = terms.q.data();
-        task.r_A_q = terms.r_A_q;
-        task.pm = terms.pm;
-        task.pq = terms.pq;
-        task.parent = leaf.sums.data();
-        task.parent_score = terms.parent_score;
-        task.l2 = limits_.l2;
-        task.min_gain = limits_.min_gain;
-        task.min_child_weight = limits_.min_child_weight;
-        task.min_samples_leaf = limits_.min_samples_leaf;
-        task.gauge = terms.gauge;
-        found[static_cast<std::size_t>(f)] = scan(task);
-    });
+void Grower::subtract(Histogram& from, const Histogram& part, std::int32_t feature) const {
+    const std::int64_t first = offsets_[static_cast<std::size_t>(feature)] * width_;
+    const std::int64_t last = first + (data_.n_bins[feature] + 1) * static_cast<std::int64_t>(width_);
+    double* to = from.data();
+    const double* value = part.data();
+    for (std::int64_t k = first; k < last; ++k) to[k] -= value[k];
+}
+
+Candidate Grower::scan(const Leaf& leaf, const LeafTerms& terms, std::int32_t feature) const {
+    ScanTask task;
+    task.histogram = leaf.histogram->data() + offsets_[static_cast<std::size_t>(feature)] * width_;
+    task.n_bins = data_.n_bins[feature];
+    task.width = width_;
+    task.n_cross = terms.inverse.empty() ? 0 : criterion_->n_cross();
+    task.inverse = terms.inverse.data();
+    task.m = terms.m.data();
+    task.q = terms.q.data();
+    task.r_A_q = terms.r_A_q;
+    task.pm = terms.pm;
+    task.pq = terms.pq;
+    task.parent = leaf.sums.data();
+    task.parent_score = terms.parent_score;
+    task.l2 = limits_.l2;
+    task.min_gain = limits_.min_gain;
+    task.min_child_weight = limits_.min_child_weight;
+    task.min_samples_leaf = limits_.min_samples_leaf;
+    task.gauge = terms.gauge;
+    return active_instruction_set().scan_feature(task);
+}
+
+void Grower::take_best(Leaf& leaf, const std::vector<Candidate>& found) const {
     leaf.best = {0.0, -1, false};
-    for (std::size_t f = 0; f < n_features; ++f)
+    for (std::size_t f = 0; f < found.size(); ++f)
         if (found[f].gain > leaf.best.gain * (1.0 + kTie)) {
             leaf.best = found[f];
             leaf.feature = (*features_)[f];
         }
+}
+
+// The root, whose sums are those of its first feature's bins.
+void Grower::judge_root(Leaf& root, const std::uint32_t* rows, std::int64_t n,
+                        const ThresholdState& thresholds, bool wanted) {
+    root.histogram = take_histogram();
+    over_features(n, [&](int first, int last) { build(*root.histogram, rows, n, first, last); });
+    root.sums.assign(static_cast<std::size_t>(width_), 0.0);
+    const std::int32_t feature = features_->front();
+    const double* bin = root.histogram->data() + offsets_[static_cast<std::size_t>(feature)] * width_;
+    for (int b = 0; b <= data_.n_bins[feature]; ++b, bin += width_)
+        for (int c = 0; c < width_; ++c) root.sums[static_cast<std::size_t>(c)] += bin[c];
+    criterion_ = std::make_unique<JointCriterion>(thresholds, root.sums.data(), limits_.l2);
+    if (!wanted) return;
+    const LeafTerms terms = criterion_->terms(root.sums.data());
+    std::vector<Candidate> found(features_->size());
+    over_features(0, [&](int first, int last) {
+        for (int f = first; f < last; ++f) found[f] = scan(root, terms, (*features_)[f]);
+    });
+    take_best(root, found);
+}
+
+// Fills the histogram of the smaller child. The larger one's (null if it will not be split) comes holding
+// their parent's, from which the smaller one's is taken away. All of it feature by feature, so that their
+// bins are still in the cache when they are scanned.
+void Grower::judge(Leaf& small, const std::uint32_t* rows, std::int64_t n, bool small_wanted, Leaf* large) {
+    small.histogram = take_histogram();
+    const LeafTerms of_small = criterion_->terms(small.sums.data());
+    const LeafTerms of_large = large ? criterion_->terms(large->sums.data()) : LeafTerms{};
+    std::vector<Candidate> found_small(features_->size()), found_large(features_->size());
+    over_features(n, [&](int first, int last) {
+        build(*small.histogram, rows, n, first, last);
+        for (int f = first; f < last; ++f) {
+            const std::int32_t feature = (*features_)[f];
+            if (large) subtract(*large->histogram, *small.histogram, feature);
+            if (small_wanted) found_small[f] = scan(small, of_small, feature);
+            if (large) found_large[f] = scan(*large, of_large, feature);
+        }
+    });
+    if (small_wanted) take_best(small, found_small);
+    if (large) take_best(*large, found_large);
 }
 
 std::vector<double> Grower::left_sums(const Leaf& leaf) const {
@@ -193,17 +231,6 @@ Tree Grower::grow(const float* statistics, const ThresholdState& thresholds, con
     tree.nodes[0].end = n_rows;
 
     std::vector<Leaf> leaves(1);
-    leaves[0].histogram = take_histogram();
-    build(*leaves[0].histogram, rows, n_rows);
-    leaves[0].sums.assign(static_cast<std::size_t>(width_), 0.0);
-    const std::int64_t first_bin = offsets_[static_cast<std::size_t>(features[0])];
-    for (int b = 0; b <= data_.n_bins[features[0]]; ++b)
-        for (int c = 0; c < width_; ++c)
-            leaves[0].sums[static_cast<std::size_t>(c)] +=
-                (*leaves[0].histogram)[(first_bin + b) * width_ + c];
-    JointCriterion criterion(thresholds, leaves[0].sums.data(), limits.l2);
-    criterion_ = &criterion;
-
     // Highest gain first; of equal gains the older leaf. A gain is kept although later splits of other leaves
     // change S: computing it again when its turn comes made no difference to the loss that could be measured.
     using Entry = std::pair<double, int>;
@@ -218,14 +245,15 @@ Tree Grower::grow(const float* statistics, const ThresholdState& thresholds, con
     };
     const auto enqueue = [&](int index) {
         Leaf& leaf = leaves[static_cast<std::size_t>(index)];
-        score(leaf);
         if (leaf.best.gain > 0.0)
             queue.emplace(leaf.best.gain, index);
         else
             spare_.push_back(std::move(leaf.histogram));
     };
     int n_leaves = 1;
-    if (limits.max_leaves > 1 && splittable(tree.nodes[0])) enqueue(0);
+    const bool root_wanted = limits.max_leaves > 1 && splittable(tree.nodes[0]);
+    judge_root(leaves[0], rows, n_rows, thresholds, root_wanted);
+    if (root_wanted) enqueue(0);
     while (!queue.empty() && n_leaves < limits.max_leaves) {
         const int index = queue.top().second;
         queue.pop();
@@ -250,7 +278,7 @@ Tree Grower::grow(const float* statistics, const ThresholdState& thresholds, con
         const double* missing =
             parent.histogram->data() +
             (offsets_[static_cast<std::size_t>(parent.feature)] + data_.n_bins[parent.feature]) * width_;
-        if (missing[count_index(criterion.n_cross())] == 0.0)
+        if (missing[count_index(criterion_->n_cross())] == 0.0)
             node.missing_left = middle - node.begin >= node.end - middle;
 
         Leaf next[2];
@@ -258,7 +286,7 @@ Tree Grower::grow(const float* statistics, const ThresholdState& thresholds, con
         next[1].sums = parent.sums;
         for (int c = 0; c < width_; ++c)
             next[1].sums[static_cast<std::size_t>(c)] -= next[0].sums[static_cast<std::size_t>(c)];
-        criterion.split(parent.sums.data(), next[0].sums.data(), next[1].sums.data());
+        criterion_->split(parent.sums.data(), next[0].sums.data(), next[1].sums.data());
         tree.nodes.push_back(child[0]);
         tree.nodes.push_back(child[1]);
         ++n_leaves;
@@ -266,13 +294,10 @@ Tree Grower::grow(const float* statistics, const ThresholdState& thresholds, con
         const bool wanted[2] = {splittable(child[0]), splittable(child[1])};
         if (n_leaves < limits.max_leaves && (wanted[0] || wanted[1])) {
             const int small = child[0].end - child[0].begin <= child[1].end - child[1].begin ? 0 : 1;
-            next[small].histogram = take_histogram();
-            build(*next[small].histogram, rows_.data() + child[small].begin,
-                  child[small].end - child[small].begin);
-            if (wanted[1 - small]) {
-                subtract(*parent.histogram, *next[small].histogram);
-                next[1 - small].histogram = std::move(parent.histogram);
-            }
+            const int large = 1 - small;
+            if (wanted[large]) next[large].histogram = std::move(parent.histogram);
+            judge(next[small], rows_.data() + child[small].begin, child[small].end - child[small].begin,
+                  wanted[small], wanted[large] ? &next[large] : nullptr);
             for (int side = 0; side < 2; ++side) {
                 next[side].node = left_node + side;
                 leaves.push_back(std::move(next[side]));
@@ -286,7 +311,7 @@ Tree Grower::grow(const float* statistics, const ThresholdState& thresholds, con
     }
     for (Leaf& leaf : leaves)
         if (leaf.histogram) spare_.push_back(std::move(leaf.histogram));
-    criterion_ = nullptr;
+    criterion_.reset();
     return tree;
 }
 

@@ -38,9 +38,16 @@ class Grower {
     struct Leaf;
     using Histogram = AlignedVector<double>;
 
-    void build(Histogram& histogram, const std::uint32_t* rows, std::int64_t n) const;
-    void subtract(Histogram& from, const Histogram& part) const;
-    void score(Leaf& leaf) const;
+    template <class Work>
+    void over_features(std::int64_t n_rows, const Work& work) const;
+    // Of features first..last-1 in the order of features_.
+    void build(Histogram& histogram, const std::uint32_t* rows, std::int64_t n, int first, int last) const;
+    void subtract(Histogram& from, const Histogram& part, std::int32_t feature) const;
+    Candidate scan(const Leaf& leaf, const LeafTerms& terms, std::int32_t feature) const;
+    void take_best(Leaf& leaf, const std::vector<Candidate>& found) const;
+    void judge_root(Leaf& root, const std::uint32_t* rows, std::int64_t n, const ThresholdState& thresholds,
+                    bool wanted);
+    void judge(Leaf& small, const std::uint32_t* rows, std::int64_t n, bool small_wanted, Leaf* large);
     std::vector<double> left_sums(const Leaf& leaf) const;
     std::int64_t partition(const TreeNode& node);
     std::unique_ptr<Histogram> take_histogram();
@@ -61,7 +68,7 @@ class Grower {
     GrowthLimits limits_;
     const std::vector<std::int32_t>* features_ = nullptr;
     bool consecutive_ = true;
-    const JointCriterion* criterion_ = nullptr;
+    std::unique_ptr<JointCriterion> criterion_;
 };
 
 }  // namespace ordinal
