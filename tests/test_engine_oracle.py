@@ -230,6 +230,20 @@ def test_many_classes_agree_with_the_oracle(K):
     assert (interpolated > 0) == (K > 15)
 
 
+@pytest.mark.parametrize("n_bins", [2, 16])
+def test_sums_of_many_equal_rows_stay_accurate(n_bins):
+    # In the first round the rows of a class are alike: their float32 sums round the same way at every addition.
+    rng = np.random.default_rng(n_bins)
+    n = 100_000
+    X = rng.integers(0, n_bins, (n, 1)).astype(float)
+    y = (X[:, 0] * 2 // n_bins + (rng.random(n) < 0.3)).astype(np.int32)
+    parameters = BoostingParameters(get_loss("all_threshold"), hessian="exact", max_leaf_nodes=2)
+    boosting = Boosting(parameters, X, y, 3, np.full(n, 0.7))
+    oracle = Oracle(boosting, X)
+    best, _ = oracle.best(0, {0: oracle.rows})
+    assert boosting._grow(None, [0])["gain"][0] == pytest.approx(best, rel=2e-5)
+
+
 def nodes_rows(oracle, grown):
     """Return the rows of the oracle in each node of a grown tree."""
     rows = {0: oracle.rows}

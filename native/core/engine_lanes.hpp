@@ -6,12 +6,13 @@
 
 namespace ordinal {
 
-constexpr int kMissing = 255;                 // the bin of a missing value
-constexpr int kSlots = 257;                   // a feature's places in the float32 histogram; odd, so that the
-                                              // first bins of all features do not share one cache set
-constexpr std::int64_t kFloatRows = 1 << 14;  // rows added up in float32 before the sums go to float64
-constexpr std::int64_t kFewRows = 2048;       // added up in float64
-constexpr double kTie = 1e-9;                 // a later candidate wins by more than this share of the gain
+constexpr int kMissing = 255;  // the bin of a missing value
+constexpr int kSlots = 257;    // a feature's places in the float32 histogram; odd, so that the
+                               // first bins of all features do not share one cache set
+constexpr std::int64_t kFloatRows =
+    1 << 14;                             // rows added up in float32 before the sums of 255 bins go to float64
+constexpr std::int64_t kFewRows = 2048;  // added up in float64
+constexpr double kTie = 1e-9;            // a later candidate wins by more than this share of the gain
 
 // A row's statistics: gradient, Hessian, n_cross cross terms, 1, and zeros up to the width of a vector. Where
 // the 1 alone would need a wider vector it is left out, and rows are counted beside the sums.

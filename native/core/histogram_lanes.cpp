@@ -12,6 +12,7 @@
 namespace ordinal {
 namespace {
 
+constexpr std::int64_t kBlockRows = 2048;
 constexpr std::int64_t kAhead = 512;      // additions between asking for a row and using it
 constexpr std::int64_t kFewestAhead = 8;  // rows
 constexpr std::int64_t kMostAhead = 128;  // rows
@@ -147,28 +148,38 @@ void flush_bins(const HistogramTask& task, float* from, std::uint32_t* counts, i
 }
 
 template <int kWidth, bool kFirst>
-void flush(const HistogramTask& task, int lane, std::uint32_t* counts) {
-    for (int f = 0; f < task.n_features; ++f) {
-        const int feature = task.features[f];
-        const int n_bins = task.n_bins[feature];
-        const std::int64_t first = static_cast<std::int64_t>(f) * kSlots;
-        float* from = task.scratch + first * kWidth;
-        std::uint32_t* count = counts ? counts + first : nullptr;
-        double* to = task.histogram + task.offsets[feature] * task.sum_width + lane;
-        flush_bins<kWidth, kFirst>(task, from, count, n_bins, to);
-        flush_bins<kWidth, kFirst>(task, from + kMissing * kWidth, count ? count + kMissing : nullptr, 1,
-                                   to + n_bins * task.sum_width);
-    }
+void flush_feature(const HistogramTask& task, int lane, int f, bool counted) {
+    const int feature = task.features[f];
+    const int n_bins = task.n_bins[feature];
+    const std::int64_t first = static_cast<std::int64_t>(f) * kSlots;
+    float* from = task.scratch + first * kWidth;
+    std::uint32_t* counts = counted ? task.counts + first : nullptr;
+    double* to = task.histogram + task.offsets[feature] * task.sum_width + lane;
+    flush_bins<kWidth, kFirst>(task, from, counts, n_bins, to);
+    flush_bins<kWidth, kFirst>(task, from + kMissing * kWidth, counts ? counts + kMissing : nullptr, 1,
+                               to + n_bins * task.sum_width);
 }
 
-// One slice of all rows: blocks of them are added up in float32, and the blocks in float64.
+// Blocks of rows between two flushes of a feature: the fewer its bins, the sooner its sums are long.
+inline std::int64_t blocks_in_float(int n_bins) {
+    const std::int64_t most = kFloatRows / kBlockRows;
+    const std::int64_t wanted = n_bins * most / 255;
+    return wanted < 1 ? 1 : wanted;
+}
+
+// One slice of all rows: blocks of them are added up in float32, and their sums in float64.
 template <int kWidth, bool kGathered, bool kConsecutive, bool kCounted>
 void add_slice(const HistogramTask& task, int lane) {
-    for (std::int64_t begin = 0; begin < task.n; begin += kFloatRows) {
-        const std::int64_t end = begin + kFloatRows < task.n ? begin + kFloatRows : task.n;
-        add_rows<kWidth, kGathered, kConsecutive, kCounted>(task, lane, begin, end);
-        std::uint32_t* const counts = kCounted ? task.counts : nullptr;
-        begin == 0 ? flush<kWidth, true>(task, lane, counts) : flush<kWidth, false>(task, lane, counts);
+    for (std::int64_t begin = 0, block = 0; begin < task.n; begin += kBlockRows, ++block) {
+        const bool is_last = begin + kBlockRows >= task.n;
+        add_rows<kWidth, kGathered, kConsecutive, kCounted>(task, lane, begin,
+                                                            is_last ? task.n : begin + kBlockRows);
+        for (int f = 0; f < task.n_features; ++f) {
+            const std::int64_t together = blocks_in_float(task.n_bins[task.features[f]]);
+            if (!is_last && (block + 1) % together != 0) continue;
+            block < together ? flush_feature<kWidth, true>(task, lane, f, kCounted)
+                             : flush_feature<kWidth, false>(task, lane, f, kCounted);
+        }
     }
 }
 
