@@ -26,6 +26,7 @@ from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.losses import AllThreshold
 
 USUAL = {"rows": 100_000, "features": 28, "bins": 255, "K": 5}
+HUGE_PAGE = 2**21  # bytes
 SIZES = {
     "rows": [10_000, 30_000, 100_000, 300_000, 1_000_000, 3_000_000],
     "features": [10, 30, 100, 300, 1000],
@@ -94,7 +95,9 @@ def histogram_seconds(run: Boosting, add: Any, repeats: int) -> dict[str, float]
     statistics = row_statistics(run)
     (n, width), features = statistics.shape, list(range(len(run.cuts)))
     bins = np.random.default_rng(0).integers(0, 255, (n, len(features)), dtype=np.uint8)
-    histogram = np.zeros((len(features), 257, width), np.float32)
+    # On a huge page, as the engine's is: NumPy asks for them in large arrays.
+    room = np.zeros(3 * HUGE_PAGE // 4, np.float32)
+    histogram = room[-room.ctypes.data % HUGE_PAGE // 4 :][: len(features) * 257 * width]
     half = np.sort(np.random.default_rng(1).choice(n, n // 2, replace=False)).astype(np.uint32)
     copy = np.empty_like(statistics)
     calls = {

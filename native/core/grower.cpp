@@ -41,21 +41,25 @@ std::unique_ptr<Grower::Histogram> Grower::take_histogram() {
     return std::make_unique<Histogram>(static_cast<std::size_t>(n_slots_) * static_cast<std::size_t>(width_));
 }
 
-// Runs work(first, last) over groups of features of nearly the same size, as many for each thread.
+int Grower::n_groups() const {
+    const int n_features = static_cast<int>(features_->size());
+    const int rounds = (n_features + kGroup * pool_.n_threads() - 1) / (kGroup * pool_.n_threads());
+    return std::min(n_features, rounds * pool_.n_threads());
+}
+
+// Runs work(first, last, thread) over groups of features of nearly the same size, as many for each thread.
 template <class Work>
 void Grower::over_features(std::int64_t n_rows, const Work& work) const {
     const int n_features = static_cast<int>(features_->size());
-    const int n_threads = pool_.n_threads();
-    const int rounds = (n_features + kGroup * n_threads - 1) / (kGroup * n_threads);
-    const int n_tasks = std::min(n_features, rounds * n_threads);
     const bool worth = n_rows * n_features >= kWorthRows || n_slots_ * width_ >= kWorthSums;
-    pool_.run(n_tasks, worth, [&](std::int64_t t) {
-        work(static_cast<int>(t) * n_features / n_tasks, static_cast<int>(t + 1) * n_features / n_tasks);
+    pool_.run(n_groups(), worth, [&](std::int64_t group, int thread) {
+        work(static_cast<int>(group) * n_features / n_groups(),
+             static_cast<int>(group + 1) * n_features / n_groups(), thread);
     });
 }
 
-void Grower::build(Histogram& histogram, const std::uint32_t* rows, std::int64_t n, int first,
-                   int last) const {
+void Grower::build(Histogram& histogram, const std::uint32_t* rows, std::int64_t n, int first, int last,
+                   int thread) {
     HistogramTask task;
     task.bins = data_.rows;
     task.stride = data_.stride;
@@ -69,9 +73,8 @@ void Grower::build(Histogram& histogram, const std::uint32_t* rows, std::int64_t
     task.consecutive = consecutive_;
     task.n_bins = data_.n_bins;
     task.offsets = offsets_.data();
-    task.scratch = const_cast<float*>(scratch_.data()) +
-                   static_cast<std::int64_t>(first) * kSlots * slice_width(row_width_);
-    task.counts = counts_.empty() ? nullptr : const_cast<std::uint32_t*>(counts_.data()) + first * kSlots;
+    task.scratch = scratch_.data() + thread * scratch_step_ * slice_width(row_width_);
+    task.counts = counts_.empty() ? nullptr : counts_.data() + thread * scratch_step_;
     task.histogram = histogram.data();
     active_instruction_set().build_histogram(task);
 }
@@ -119,7 +122,8 @@ void Grower::take_best(Leaf& leaf, const std::vector<Candidate>& found) const {
 void Grower::judge_root(Leaf& root, const std::uint32_t* rows, std::int64_t n,
                         const ThresholdState& thresholds, bool wanted) {
     root.histogram = take_histogram();
-    over_features(n, [&](int first, int last) { build(*root.histogram, rows, n, first, last); });
+    over_features(
+        n, [&](int first, int last, int thread) { build(*root.histogram, rows, n, first, last, thread); });
     root.sums.assign(static_cast<std::size_t>(width_), 0.0);
     const std::int32_t feature = features_->front();
     const double* bin = root.histogram->data() + offsets_[static_cast<std::size_t>(feature)] * width_;
@@ -129,7 +133,7 @@ void Grower::judge_root(Leaf& root, const std::uint32_t* rows, std::int64_t n,
     if (!wanted) return;
     const LeafTerms terms = criterion_->terms(root.sums.data());
     std::vector<Candidate> found(features_->size());
-    over_features(0, [&](int first, int last) {
+    over_features(0, [&](int first, int last, int) {
         for (int f = first; f < last; ++f) found[f] = scan(root, terms, (*features_)[f]);
     });
     take_best(root, found);
@@ -143,8 +147,8 @@ void Grower::judge(Leaf& small, const std::uint32_t* rows, std::int64_t n, bool 
     const LeafTerms of_small = criterion_->terms(small.sums.data());
     const LeafTerms of_large = large ? criterion_->terms(large->sums.data()) : LeafTerms{};
     std::vector<Candidate> found_small(features_->size()), found_large(features_->size());
-    over_features(n, [&](int first, int last) {
-        build(*small.histogram, rows, n, first, last);
+    over_features(n, [&](int first, int last, int thread) {
+        build(*small.histogram, rows, n, first, last, thread);
         for (int f = first; f < last; ++f) {
             const std::int32_t feature = (*features_)[f];
             if (large) subtract(*large->histogram, *small.histogram, feature);
@@ -214,10 +218,13 @@ Tree Grower::grow(const float* statistics, const ThresholdState& thresholds, con
     limits_ = limits;
     features_ = &features;
     consecutive_ = features.back() - features.front() + 1 == static_cast<std::int32_t>(features.size());
-    const std::size_t n_slots = features.size() * static_cast<std::size_t>(kSlots);
+    // Each thread fills the same places for one group after the other, so that its cache keeps them.
+    scratch_step_ =
+        static_cast<std::int64_t>(features.size() / static_cast<std::size_t>(n_groups()) + 1) * kSlots;
+    const std::size_t n_places = static_cast<std::size_t>(scratch_step_ * pool_.n_threads());
     scratch_.reserve(kHugePage / sizeof(float));
-    scratch_.resize(n_slots * static_cast<std::size_t>(slice_width(row_width_)), 0.0f);
-    counts_.resize(counts_apart(thresholds.n_cross) ? n_slots : 0, 0);
+    scratch_.resize(n_places * static_cast<std::size_t>(slice_width(row_width_)), 0.0f);
+    counts_.resize(counts_apart(thresholds.n_cross) ? n_places : 0, 0);
 
     Tree tree;
     rows_.resize(static_cast<std::size_t>(n_rows));

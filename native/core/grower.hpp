@@ -38,10 +38,12 @@ class Grower {
     struct Leaf;
     using Histogram = AlignedVector<double>;
 
+    int n_groups() const;
     template <class Work>
     void over_features(std::int64_t n_rows, const Work& work) const;
     // Of features first..last-1 in the order of features_.
-    void build(Histogram& histogram, const std::uint32_t* rows, std::int64_t n, int first, int last) const;
+    void build(Histogram& histogram, const std::uint32_t* rows, std::int64_t n, int first, int last,
+               int thread);
     void subtract(Histogram& from, const Histogram& part, std::int32_t feature) const;
     Candidate scan(const Leaf& leaf, const LeafTerms& terms, std::int32_t feature) const;
     void take_best(Leaf& leaf, const std::vector<Candidate>& found) const;
@@ -59,6 +61,7 @@ class Grower {
     std::vector<std::uint32_t> rows_, buffer_;
     AlignedVector<float> scratch_;
     std::vector<std::uint32_t> counts_;
+    std::int64_t scratch_step_ = 0;  // places of a thread in scratch_ and counts_
     std::vector<std::unique_ptr<Histogram>> spare_;
 
     // Of the tree being grown.

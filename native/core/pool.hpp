@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <mutex>
 #include <thread>
+#include <type_traits>
 #include <vector>
 
 namespace ordinal {
@@ -14,7 +15,7 @@ namespace ordinal {
 class Pool {
   public:
     explicit Pool(int n_threads) {
-        for (int t = 1; t < n_threads; ++t) helpers_.emplace_back([this] { serve(); });
+        for (int t = 1; t < n_threads; ++t) helpers_.emplace_back([this, t] { serve(t); });
     }
 
     ~Pool() {
@@ -32,18 +33,19 @@ class Pool {
 
     int n_threads() const { return static_cast<int>(helpers_.size()) + 1; }
 
-    // Calls body(task) for every task in [0, n_tasks), in any order and on any thread; body must not throw.
+    // Calls body(task) or body(task, thread) for every task in [0, n_tasks), in any order and on any thread
+    // in [0, n_threads()); body must not throw.
     // With `worth` false the caller does all of it: waking a thread costs some ten microseconds.
     template <class Body>
     void run(std::int64_t n_tasks, bool worth, const Body& body) {
         if (!worth || helpers_.empty() || n_tasks < 2) {
-            for (std::int64_t task = 0; task < n_tasks; ++task) body(task);
+            for (std::int64_t task = 0; task < n_tasks; ++task) call(body, task, 0);
             return;
         }
         {
             std::lock_guard<std::mutex> lock(mutex_);
-            call_ = [](const void* context, std::int64_t task) {
-                (*static_cast<const Body*>(context))(task);
+            call_ = [](const void* context, std::int64_t task, int thread) {
+                call(*static_cast<const Body*>(context), task, thread);
             };
             context_ = &body;
             n_tasks_ = n_tasks;
@@ -52,18 +54,26 @@ class Pool {
             ++job_;
         }
         wake_.notify_all();
-        work();
+        work(0);
         while (busy_.load(std::memory_order_acquire) > 0) std::this_thread::yield();
     }
 
   private:
     static constexpr int kPatience = 4000;  // looks at the counter before a helper falls asleep
 
-    void work() {
-        for (std::int64_t task = next_++; task < n_tasks_; task = next_++) call_(context_, task);
+    template <class Body>
+    static void call(const Body& body, std::int64_t task, [[maybe_unused]] int thread) {
+        if constexpr (std::is_invocable_v<const Body&, std::int64_t, int>)
+            body(task, thread);
+        else
+            body(task);
     }
 
-    void serve() {
+    void work(int thread) {
+        for (std::int64_t task = next_++; task < n_tasks_; task = next_++) call_(context_, task, thread);
+    }
+
+    void serve(int thread) {
         std::int64_t done = 0;
         for (;;) {
             for (int look = 0; look < kPatience && job_.load(std::memory_order_acquire) == done; ++look)
@@ -74,7 +84,7 @@ class Pool {
                 done = job_.load();
                 if (closed_) return;
             }
-            work();
+            work(thread);
             busy_.fetch_sub(1, std::memory_order_release);
         }
     }
@@ -91,7 +101,7 @@ class Pool {
     std::atomic<std::int64_t> job_{0};
     std::atomic<std::int64_t> next_{0};
     std::atomic<int> busy_{0};
-    void (*call_)(const void*, std::int64_t) = nullptr;
+    void (*call_)(const void*, std::int64_t, int) = nullptr;
     const void* context_ = nullptr;
     std::int64_t n_tasks_ = 0;
     bool closed_ = false;
