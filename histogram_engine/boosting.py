@@ -83,6 +83,11 @@ class Boosting:
     ) -> None:
         self.parameters = parameters
         self._joint = parameters.threshold_update == "joint"
+        if self._joint and n_classes > _core.max_joint_classes:
+            raise ValueError(
+                f"threshold_update='joint' takes at most {_core.max_joint_classes} classes; got {n_classes}. "
+                "Use 'newton', or merge classes"
+            )
         loss = parameters.loss
         self._y, self._weight, self._n_classes, self._seed = y, sample_weight, n_classes, seed
         self._n_threads = n_threads

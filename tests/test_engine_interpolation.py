@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
+from ordinal_objectives import HistGradientBoostingOrdinalClassifier
 from ordinal_objectives.histogram_engine import boosting as boosting_module
 from ordinal_objectives.histogram_engine.boosting import Boosting
 from ordinal_objectives.histogram_engine.interpolation import TOLERANCE, WIDTHS, interpolate_cross_terms
@@ -93,3 +94,23 @@ def test_cross_terms_of_some_thresholds_are_columns_of_all(precision, factor):
     np.testing.assert_array_equal(rows[:, 2:7], every.astype(np.float32))
     np.testing.assert_array_equal(rows[:, 0], some.gradient.astype(np.float32))
     assert (rows[:, 7] == 7.0).all()
+
+
+def very_many_classes(K, **options):
+    X = np.arange(float(K))[:, None]
+    return HistGradientBoostingOrdinalClassifier(
+        max_iter=1, max_leaf_nodes=2, min_samples_leaf=1, early_stopping=False, **options
+    ).fit(X, np.arange(K))
+
+
+@pytest.mark.parametrize("loss", ["all_threshold", "cumulative_link"])
+def test_hundreds_of_classes_are_few_enough(loss):
+    model = very_many_classes(300, loss=loss)
+    assert len(model.thresholds_) == 299
+    assert model.evals_result_["training"][1] < model.evals_result_["training"][0]
+
+
+def test_more_classes_than_a_scan_has_room_for_are_refused():
+    with pytest.raises(ValueError, match="threshold_update='joint' takes at most 1001 classes; got 1002"):
+        very_many_classes(1002)
+    assert len(very_many_classes(1002, threshold_update="newton").thresholds_) == 1001

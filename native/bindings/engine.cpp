@@ -168,6 +168,7 @@ void register_engine(nb::module_& m) {
                                 {static_cast<std::size_t>(n_leaves), static_cast<std::size_t>(self.width())});
             },
             "leaf_of_row"_a.noconvert(), "n_leaves"_a, "rows"_a.noconvert().none());
+    m.attr("max_joint_classes") = ordinal::kMostCross + 1;
     m.def("predict", &predict, "X"_a.noconvert(), "first_node"_a.noconvert(), "feature"_a.noconvert(),
           "threshold"_a.noconvert(), "left"_a.noconvert(), "missing_left"_a.noconvert(),
           "value"_a.noconvert(), "scores"_a.noconvert(), "leaves"_a.noconvert().none(), "n_threads"_a);

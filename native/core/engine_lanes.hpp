@@ -20,6 +20,9 @@ constexpr int kGradient = 0;
 constexpr int kHessian = 1;
 constexpr int kCross = 2;
 
+constexpr int kMostColumns = 1024;  // of a row's sums
+constexpr int kMostCross = 1000;
+
 inline int count_index(int n_cross) { return kCross + n_cross; }
 
 inline bool counts_apart(int n_cross) {

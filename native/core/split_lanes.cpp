@@ -104,8 +104,6 @@ inline Doubles gains(const ScanTask& task, const Doubles* left) {
     return select(allowed, 0.5 * (score - task.parent_score) - task.min_gain, Doubles{});
 }
 
-constexpr int kMostColumns = 1024;
-
 #if defined(__AVX512F__)
 // Columns 0..7 of eight rows.
 inline void transpose(const __m512d* row, Doubles* column) {
