@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from ordinal_objectives import _core
 from ordinal_objectives.histogram_engine.bin_mapper import find_cuts
+from ordinal_objectives.histogram_engine.cross_terms import all_cross_terms, few_cross_terms, no_cross_terms
 from ordinal_objectives.histogram_engine.held_out import QuadraticSums, best_step_size, merge_splits, reached
-from ordinal_objectives.histogram_engine.interpolation import CrossInterpolation, interpolate_cross_terms
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.histogram_engine.trees import Tree
 from ordinal_objectives.losses import RoundStatistics
@@ -101,8 +101,11 @@ class Boosting:
         self._X = X if parameters.rebin_every is not None else None
         self.cuts = find_cuts(X, parameters.max_bins, sample_weight, seed) if cuts is None else cuts
         self._engine = _core.Engine(X, [c.tolist() for c in self.cuts], effective_n_threads(n_threads))
-        self._interpolates = self._joint and (loss.name, loss.link.name) == ("all_threshold", "logit")
-        self._interpolation: CrossInterpolation | None = None
+        follows = parameters.hessian == "exact" and loss.link.curvature_floor == 0.0
+        every = all_cross_terms(self._rows.class_weights, one_follows=follows) if self._joint else no_cross_terms()
+        self._all_cross_terms = self._cross_terms = every
+        # Bumps that do not depend on the label.
+        self._few_may_do = self._joint and (loss.name, loss.link.name) == ("all_threshold", "logit")
         self._leaf_of_row = np.empty(len(y), np.int32)
         self._guarded = parameters.hessian == "exact" or (self._joint and loss.name == "cumulative_link")
         self._step_hessian = "majorized" if loss.supports("majorized") else "exact"
@@ -158,6 +161,8 @@ class Boosting:
         if self._joint:
             sums = now if in_bag is None else self._statistics_of(in_bag)[1]
             u, V = sums.threshold_gradient, tridiagonal(sums)
+            if parameters.hessian == "exact":
+                V = self._cross_terms.of_same_sums(V, len(self._y) if in_bag is None else len(in_bag))
             group = np.where(self._active, np.cumsum(~self._tied) - 1, -1)
             _, group = np.unique(np.append(group, -1), return_inverse=True)
             group = (group[:-1] - 1).astype(np.int32)
@@ -168,7 +173,7 @@ class Boosting:
             V,
             group,
             features,
-            None if self._interpolation is None else self._interpolation.weights,
+            self._cross_terms.weights,
             in_bag,
             self._leaf_of_row,
             _ALL if parameters.max_leaf_nodes is None else parameters.max_leaf_nodes,
@@ -188,17 +193,16 @@ class Boosting:
 
     def _sums(self, n_nodes: int, rows: NDArray[np.uint32] | None) -> QuadraticSums:
         """Add up rows (None for all) by leaf and over thresholds."""
-        n_cross = self._n_classes - 1 if self._joint else 0
         u, V = np.zeros(0), np.zeros((0, 0))
         if self._joint:
             kernel, statistics = (self._rows, self._now) if rows is None else self._statistics_of(rows)
             u, V = statistics.threshold_gradient, tridiagonal(statistics)
-            if self._interpolation is not None:
+            if not self._cross_terms.exact:
                 leaves = self._leaf_of_row if rows is None else self._leaf_of_row[rows]
                 sums = kernel.leaf_sums(leaves, n_nodes)
                 return QuadraticSums(sums.gradient, sums.hessian, sums.cross, u, V)
         of_nodes = self._engine.leaf_sums(self._leaf_of_row, n_nodes, rows)
-        return QuadraticSums(of_nodes[:, 0], of_nodes[:, 1], of_nodes[:, 2 : 2 + n_cross], u, V)
+        return QuadraticSums(of_nodes[:, 0], of_nodes[:, 1], self._cross_terms.of_all(of_nodes), u, V)
 
     def _fit(self, sums: QuadraticSums, leaves: NDArray[np.intp]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Leaf weights and threshold step (empty unless joint), without shrinkage."""
@@ -310,19 +314,18 @@ class Boosting:
         self._now = self._evaluate(self.raw_prediction, self.thresholds)
 
     def _evaluate(self, raw_prediction: NDArray[np.float64], thresholds: NDArray[np.float64]) -> RoundStatistics:
-        n_cross, chosen = self._n_classes - 1 if self._joint else 0, None
-        if self._interpolates:
-            self._interpolation = interpolate_cross_terms(raw_prediction, thresholds)
-            if self._interpolation is not None:
-                chosen = self._interpolation.chosen
-                n_cross = len(chosen)
+        if self._few_may_do:
+            weighted = self._weight is not None
+            few = few_cross_terms(raw_prediction, thresholds, self.parameters.hessian, weighted=weighted)
+            self._cross_terms = few or self._all_cross_terms
+        chosen = self._cross_terms.chosen
         now = self._rows(
             raw_prediction,
             thresholds,
             self.parameters.hessian,
             want_cross=self._joint,
-            side_by_side=self._engine.statistics(n_cross),
-            cross_of=chosen,
+            side_by_side=self._engine.statistics(len(chosen)),
+            cross_of=chosen if self._joint else None,
         )
         self.diagnostics.add(n_clipped=now.n_clipped, n_floored=now.n_floored)
         return now

@@ -24,7 +24,7 @@ class BoostingParameters:
     """
 
     loss: OrdinalLoss
-    hessian: str = "majorized"
+    hessian: str = "exact"
     threshold_update: str = "joint"
     learning_rate: float = 0.1
     max_iter: int = 100

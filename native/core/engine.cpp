@@ -87,9 +87,8 @@ float* Engine::statistics(int n_cross) {
         width_ = width;
         n_cross_ = n_cross;
         statistics_.assign(static_cast<std::size_t>(data_.n_rows * width), 0.0f);
-        if (!counts_apart(n_cross))
-            for (std::int64_t i = 0; i < data_.n_rows; ++i)
-                statistics_[static_cast<std::size_t>(i * width + count_index(n_cross))] = 1.0f;
+        for (std::int64_t i = 0; i < data_.n_rows; ++i)
+            statistics_[static_cast<std::size_t>(i * width + count_index(n_cross))] = 1.0f;
     }
     return statistics_.data();
 }
@@ -97,7 +96,7 @@ float* Engine::statistics(int n_cross) {
 Tree Engine::grow(const ThresholdState& thresholds, const GrowthLimits& limits,
                   const std::vector<std::int32_t>& features, const std::uint32_t* rows, std::int64_t n_rows,
                   std::int32_t* leaf_of_row) {
-    Tree tree = grower_->grow(statistics_.data(), thresholds, limits, features, rows, n_rows);
+    Tree tree = grower_->grow(statistics_.data(), n_cross_, thresholds, limits, features, rows, n_rows);
     if (rows) {
         // Rows outside the sample walk down the tree; those inside are overwritten below with the same leaf.
         const std::int64_t n_blocks = (data_.n_rows + kBlockRows - 1) / kBlockRows;

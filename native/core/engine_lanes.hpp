@@ -14,24 +14,18 @@ constexpr std::int64_t kFloatRows =
 constexpr std::int64_t kFewRows = 2048;  // added up in float64
 constexpr double kTie = 1e-9;            // a later candidate wins by more than this share of the gain
 
-// A row's statistics: gradient, Hessian, n_cross cross terms, 1, and zeros up to the width of a vector. Where
-// the 1 alone would need a wider vector it is left out, and rows are counted beside the sums.
+// A row's statistics: gradient, Hessian, n_cross cross terms, 1, and zeros up to the width of a vector.
 constexpr int kGradient = 0;
 constexpr int kHessian = 1;
 constexpr int kCross = 2;
 
-constexpr int kMostColumns = 1024;  // of a row's sums
+constexpr int kMostColumns = 1024;
 constexpr int kMostCross = 1000;
 
 inline int count_index(int n_cross) { return kCross + n_cross; }
 
-inline bool counts_apart(int n_cross) {
-    const int used = kCross + n_cross;
-    return used == 8 || used % 16 == 0;  // for 4 the second counter costs more than it saves
-}
-
 inline int row_width(int n_cross) {
-    const int used = kCross + n_cross + (counts_apart(n_cross) ? 0 : 1);
+    const int used = count_index(n_cross) + 1;
     if (used <= 4) return 4;
     if (used <= 8) return 8;
     return (used + 15) / 16 * 16;
@@ -41,15 +35,11 @@ inline int row_width(int n_cross) {
 constexpr int kSlice = 16;
 inline int slice_width(int width) { return width < kSlice ? width : kSlice; }
 
-// Width of the sums of rows, where the count always has a place.
-inline int sum_width(int n_cross) { return row_width(n_cross) + (counts_apart(n_cross) ? 4 : 0); }
-
 struct HistogramTask {
     const std::uint8_t* bins;  // (n_rows, stride) row-major
     std::int64_t stride;
     const float* statistics;  // (n_rows, width)
-    int width;                // of a row
-    int sum_width;
+    int width;
     const std::uint32_t* rows;  // (n,) rows of the leaf, or null for rows 0..n-1
     std::int64_t n;
     const std::int32_t* features;  // (n_features,) columns of this task
@@ -58,7 +48,6 @@ struct HistogramTask {
     const std::int32_t* n_bins;   // (all features,)
     const std::int64_t* offsets;  // (all features,) first entry of a feature in `histogram`, in bins
     float* scratch;               // (n_features * kSlots * slice_width(width),)
-    std::uint32_t* counts;        // (n_features * kSlots,), or null where a row counts itself
     double* histogram;            // (all bins, width); the missing bin is each feature's last
 };
 
@@ -67,10 +56,11 @@ struct ScanTask {
     const double* histogram;  // of one feature: (n_bins + 1, width)
     int n_bins;
     int width;
-    int n_cross;
-    const double* inverse;  // A^{-1} (n_cross, n_cross)
-    const double* m;        // A^{-1} L_p
-    const double* q;        // A^{-1} r_A
+    int count;              // the column of the count
+    int n_carried;          // columns from kHessian on that the cross terms L = W' carried follow from
+    const double* inverse;  // W A^{-1} W' (n_carried, n_carried)
+    const double* m;        // W A^{-1} L_p
+    const double* q;        // W A^{-1} r_A
     double r_A_q, pm, pq;
     const double* parent;  // sums of the leaf (width,)
     double parent_score;   // G_p^2 / h_p + r' S^{-1} r

@@ -64,8 +64,7 @@ void Grower::build(Histogram& histogram, const std::uint32_t* rows, std::int64_t
     task.bins = data_.rows;
     task.stride = data_.stride;
     task.statistics = statistics_;
-    task.width = row_width_;
-    task.sum_width = width_;
+    task.width = width_;
     task.rows = rows;
     task.n = n;
     task.features = features_->data() + first;
@@ -73,8 +72,7 @@ void Grower::build(Histogram& histogram, const std::uint32_t* rows, std::int64_t
     task.consecutive = consecutive_;
     task.n_bins = data_.n_bins;
     task.offsets = offsets_.data();
-    task.scratch = scratch_.data() + thread * scratch_step_ * slice_width(row_width_);
-    task.counts = counts_.empty() ? nullptr : counts_.data() + thread * scratch_step_;
+    task.scratch = scratch_.data() + thread * scratch_step_ * slice_width(width_);
     task.histogram = histogram.data();
     active_instruction_set().build_histogram(task);
 }
@@ -92,7 +90,8 @@ Candidate Grower::scan(const Leaf& leaf, const LeafTerms& terms, std::int32_t fe
     task.histogram = leaf.histogram->data() + offsets_[static_cast<std::size_t>(feature)] * width_;
     task.n_bins = data_.n_bins[feature];
     task.width = width_;
-    task.n_cross = terms.inverse.empty() ? 0 : criterion_->n_cross();
+    task.count = count_;
+    task.n_carried = terms.inverse.empty() ? 0 : criterion_->n_carried();
     task.inverse = terms.inverse.data();
     task.m = terms.m.data();
     task.q = terms.q.data();
@@ -208,13 +207,14 @@ std::int64_t Grower::partition(const TreeNode& node) {
     return total_left;
 }
 
-Tree Grower::grow(const float* statistics, const ThresholdState& thresholds, const GrowthLimits& limits,
-                  const std::vector<std::int32_t>& features, const std::uint32_t* rows, std::int64_t n_rows) {
+Tree Grower::grow(const float* statistics, int n_cross, const ThresholdState& thresholds,
+                  const GrowthLimits& limits, const std::vector<std::int32_t>& features,
+                  const std::uint32_t* rows, std::int64_t n_rows) {
     statistics_ = statistics;
-    const int width = sum_width(thresholds.n_cross);
+    const int width = row_width(n_cross);
     if (width != width_) spare_.clear();
     width_ = width;
-    row_width_ = row_width(thresholds.n_cross);
+    count_ = count_index(n_cross);
     limits_ = limits;
     features_ = &features;
     consecutive_ = features.back() - features.front() + 1 == static_cast<std::int32_t>(features.size());
@@ -223,8 +223,7 @@ Tree Grower::grow(const float* statistics, const ThresholdState& thresholds, con
         static_cast<std::int64_t>(features.size() / static_cast<std::size_t>(n_groups()) + 1) * kSlots;
     const std::size_t n_places = static_cast<std::size_t>(scratch_step_ * pool_.n_threads());
     scratch_.reserve(kHugePage / sizeof(float));
-    scratch_.resize(n_places * static_cast<std::size_t>(slice_width(row_width_)), 0.0f);
-    counts_.resize(counts_apart(thresholds.n_cross) ? n_places : 0, 0);
+    scratch_.resize(n_places * static_cast<std::size_t>(slice_width(width_)), 0.0f);
 
     Tree tree;
     rows_.resize(static_cast<std::size_t>(n_rows));
@@ -285,8 +284,7 @@ Tree Grower::grow(const float* statistics, const ThresholdState& thresholds, con
         const double* missing =
             parent.histogram->data() +
             (offsets_[static_cast<std::size_t>(parent.feature)] + data_.n_bins[parent.feature]) * width_;
-        if (missing[count_index(criterion_->n_cross())] == 0.0)
-            node.missing_left = middle - node.begin >= node.end - middle;
+        if (missing[count_] == 0.0) node.missing_left = middle - node.begin >= node.end - middle;
 
         Leaf next[2];
         next[0].sums = left_sums(parent);

@@ -26,10 +26,11 @@ class Grower {
   public:
     Grower(const BinnedData& data, Pool& pool);
 
-    // statistics: (n_rows, row_width(n_cross)) with the count lane set.
+    // statistics: (n_rows, row_width(n_cross)) with the count set.
     // rows: the rows to grow on in increasing order, or null for all.
-    Tree grow(const float* statistics, const ThresholdState& thresholds, const GrowthLimits& limits,
-              const std::vector<std::int32_t>& features, const std::uint32_t* rows, std::int64_t n_rows);
+    Tree grow(const float* statistics, int n_cross, const ThresholdState& thresholds,
+              const GrowthLimits& limits, const std::vector<std::int32_t>& features,
+              const std::uint32_t* rows, std::int64_t n_rows);
 
     // The newest tree's rows by leaf, in increasing order within each.
     const std::vector<std::uint32_t>& rows() const { return rows_; }
@@ -60,14 +61,13 @@ class Grower {
     std::int64_t n_slots_ = 0;
     std::vector<std::uint32_t> rows_, buffer_;
     AlignedVector<float> scratch_;
-    std::vector<std::uint32_t> counts_;
-    std::int64_t scratch_step_ = 0;  // places of a thread in scratch_ and counts_
+    std::int64_t scratch_step_ = 0;  // places of a thread
     std::vector<std::unique_ptr<Histogram>> spare_;
 
     // Of the tree being grown.
     const float* statistics_ = nullptr;
-    int width_ = 0;      // of sums
-    int row_width_ = 0;  // of statistics
+    int width_ = 0;
+    int count_ = 0;  // the column of the count
     GrowthLimits limits_;
     const std::vector<std::int32_t>* features_ = nullptr;
     bool consecutive_ = true;

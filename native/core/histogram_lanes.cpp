@@ -46,7 +46,7 @@ struct Row {
 };
 
 // Adds lanes first_lane..first_lane + kWidth - 1 of rows begin..end-1 to `scratch`.
-template <int kWidth, bool kGathered, bool kConsecutive, bool kCounted>
+template <int kWidth, bool kGathered, bool kConsecutive>
 void add_rows(const HistogramTask& task, int first_lane, std::int64_t begin, std::int64_t end) {
     constexpr std::size_t kStep = static_cast<std::size_t>(kSlots) * kWidth;
     constexpr int kTogether = 8;  // features whose places are found with constant offsets
@@ -58,7 +58,6 @@ void add_rows(const HistogramTask& task, int first_lane, std::int64_t begin, std
     const std::size_t width = kWidth < kSlice ? kWidth : static_cast<std::size_t>(task.width);
     const std::uint32_t* rows = task.rows;
     float* const scratch = task.scratch;
-    std::uint32_t* const counts = task.counts;
     const std::int64_t wanted = kAhead / n_features;
     const std::int64_t ahead =
         wanted < kFewestAhead ? kFewestAhead : (wanted > kMostAhead ? kMostAhead : wanted);
@@ -76,11 +75,9 @@ void add_rows(const HistogramTask& task, int first_lane, std::int64_t begin, std
             return static_cast<std::size_t>(kConsecutive ? bins[f] : bins[features[f]]);
         };
         float* to = scratch;
-        std::uint32_t* count = counts;
         const auto add = [&](int f, std::size_t place) {
             const std::size_t at = bin(f);
             row.add_to(to + (place * kStep + at * kWidth));
-            if (kCounted) ++count[place * kSlots + at];
         };
         int f = 0;
         for (; f + kTogether <= n_features; f += kTogether) {
@@ -93,12 +90,10 @@ void add_rows(const HistogramTask& task, int first_lane, std::int64_t begin, std
             add(f + 6, 6);
             add(f + 7, 7);
             to += kTogether * kStep;
-            if (kCounted) count += kTogether * kSlots;
         }
         for (; f < n_features; ++f) {
             add(f, 0);
             to += kStep;
-            if (kCounted) count += kSlots;
         }
     }
 }
@@ -112,7 +107,7 @@ void add_row(const float* row, int width, Sum* to) {
 
 // Few rows: in float64 from the start. Nothing to win by vectors of float32, and ties stay ties.
 void add_few_rows(const HistogramTask& task) {
-    const std::int64_t width = task.sum_width;
+    const std::int64_t width = task.width;
     for (int f = 0; f < task.n_features; ++f) {
         const int feature = task.features[f];
         const int n_bins = task.n_bins[feature];
@@ -123,41 +118,29 @@ void add_few_rows(const HistogramTask& task) {
             const int bin = task.bins[r * task.stride + feature];
             double* to = histogram + (bin == kMissing ? n_bins : bin) * width;
             add_row(task.statistics + r * task.width, task.width, to);
-            if (task.counts) to[task.width] += 1.0;
         }
     }
 }
 
 // Moves n bins of one slice from float32 to float64. The first time nothing is read there.
 template <int kWidth, bool kFirst>
-void flush_bins(const HistogramTask& task, float* from, std::uint32_t* counts, int n, double* to) {
-    const std::int64_t step = task.sum_width;
+void flush_bins(float* from, int n, std::int64_t step, double* to) {
     for (int bin = 0; bin < n; ++bin, from += kWidth, to += step) {
         for (int k = 0; k < kWidth; ++k) {
             to[k] = (kFirst ? 0.0 : to[k]) + static_cast<double>(from[k]);
             from[k] = 0.0f;
         }
     }
-    if (!counts) return;
-    to += task.width - n * step;
-    for (int bin = 0; bin < n; ++bin, to += step) {
-        to[0] = (kFirst ? 0.0 : to[0]) + static_cast<double>(counts[bin]);
-        counts[bin] = 0;
-        for (std::int64_t k = task.width + 1; kFirst && k < step; ++k) to[k - task.width] = 0.0;
-    }
 }
 
 template <int kWidth, bool kFirst>
-void flush_feature(const HistogramTask& task, int lane, int f, bool counted) {
+void flush_feature(const HistogramTask& task, int lane, int f) {
     const int feature = task.features[f];
     const int n_bins = task.n_bins[feature];
-    const std::int64_t first = static_cast<std::int64_t>(f) * kSlots;
-    float* from = task.scratch + first * kWidth;
-    std::uint32_t* counts = counted ? task.counts + first : nullptr;
-    double* to = task.histogram + task.offsets[feature] * task.sum_width + lane;
-    flush_bins<kWidth, kFirst>(task, from, counts, n_bins, to);
-    flush_bins<kWidth, kFirst>(task, from + kMissing * kWidth, counts ? counts + kMissing : nullptr, 1,
-                               to + n_bins * task.sum_width);
+    float* from = task.scratch + static_cast<std::int64_t>(f) * kSlots * kWidth;
+    double* to = task.histogram + task.offsets[feature] * task.width + lane;
+    flush_bins<kWidth, kFirst>(from, n_bins, task.width, to);
+    flush_bins<kWidth, kFirst>(from + kMissing * kWidth, 1, task.width, to + n_bins * task.width);
 }
 
 // Blocks of rows between two flushes of a feature: the fewer its bins, the sooner its sums are long.
@@ -168,40 +151,38 @@ inline std::int64_t blocks_in_float(int n_bins) {
 }
 
 // One slice of all rows: blocks of them are added up in float32, and their sums in float64.
-template <int kWidth, bool kGathered, bool kConsecutive, bool kCounted>
+template <int kWidth, bool kGathered, bool kConsecutive>
 void add_slice(const HistogramTask& task, int lane) {
     for (std::int64_t begin = 0, block = 0; begin < task.n; begin += kBlockRows, ++block) {
         const bool is_last = begin + kBlockRows >= task.n;
-        add_rows<kWidth, kGathered, kConsecutive, kCounted>(task, lane, begin,
-                                                            is_last ? task.n : begin + kBlockRows);
+        add_rows<kWidth, kGathered, kConsecutive>(task, lane, begin, is_last ? task.n : begin + kBlockRows);
         for (int f = 0; f < task.n_features; ++f) {
             const std::int64_t together = blocks_in_float(task.n_bins[task.features[f]]);
             if (!is_last && (block + 1) % together != 0) continue;
-            block < together ? flush_feature<kWidth, true>(task, lane, f, kCounted)
-                             : flush_feature<kWidth, false>(task, lane, f, kCounted);
+            block < together ? flush_feature<kWidth, true>(task, lane, f)
+                             : flush_feature<kWidth, false>(task, lane, f);
         }
     }
 }
 
-template <int kWidth, bool kCounted>
+template <int kWidth>
 void add_slice(const HistogramTask& task, int lane) {
     if (task.rows)
-        task.consecutive ? add_slice<kWidth, true, true, kCounted>(task, lane)
-                         : add_slice<kWidth, true, false, kCounted>(task, lane);
+        task.consecutive ? add_slice<kWidth, true, true>(task, lane)
+                         : add_slice<kWidth, true, false>(task, lane);
     else
-        task.consecutive ? add_slice<kWidth, false, true, kCounted>(task, lane)
-                         : add_slice<kWidth, false, false, kCounted>(task, lane);
+        task.consecutive ? add_slice<kWidth, false, true>(task, lane)
+                         : add_slice<kWidth, false, false>(task, lane);
 }
 
 }  // namespace
 
-// `scratch` and `counts` come zeroed and are left zeroed.
+// `scratch` comes zeroed and is left zeroed.
 void ORDINAL_PASTE(build_histogram_, ORDINAL_ISA)(const HistogramTask& task) {
     if (task.n <= kFewRows) return add_few_rows(task);
-    if (task.width == 4) return add_slice<4, false>(task, 0);
-    if (task.width == 8) return task.counts ? add_slice<8, true>(task, 0) : add_slice<8, false>(task, 0);
-    for (int lane = 0; lane < task.width; lane += kSlice)
-        task.counts&& lane == 0 ? add_slice<kSlice, true>(task, lane) : add_slice<kSlice, false>(task, lane);
+    if (task.width == 4) return add_slice<4>(task, 0);
+    if (task.width == 8) return add_slice<8>(task, 0);
+    for (int lane = 0; lane < task.width; lane += kSlice) add_slice<kSlice>(task, lane);
 }
 
 void ORDINAL_PASTE(sum_by_leaf_, ORDINAL_ISA)(const SumTask& task) {

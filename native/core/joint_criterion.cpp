@@ -69,7 +69,7 @@ std::vector<double> inverse_in_groups(const std::vector<double>& A, const std::v
 }  // namespace
 
 JointCriterion::JointCriterion(const ThresholdState& thresholds, const double* root, double l2)
-    : n_(thresholds.n), n_cross_(thresholds.n_cross), weights_(thresholds.weights), l2_(l2) {
+    : n_(thresholds.n), n_carried_(thresholds.n_carried), weights_(thresholds.weights), l2_(l2) {
     const std::size_t n = static_cast<std::size_t>(n_);
     group_.assign(thresholds.group, thresholds.group + n);
     S_.assign(thresholds.hessian, thresholds.hessian + n * n);
@@ -80,32 +80,29 @@ JointCriterion::JointCriterion(const ThresholdState& thresholds, const double* r
 
 // L of all thresholds from the sums that a leaf carries.
 std::vector<double> JointCriterion::cross_terms(const double* leaf) const {
-    const double* own = leaf + kCross;
-    if (!weights_) return std::vector<double>(own, own + n_);
     std::vector<double> L(static_cast<std::size_t>(n_), 0.0);
-    for (int c = 0; c < n_cross_; ++c)
-        for (int k = 0; k < n_; ++k) L[k] += own[c] * weights_[static_cast<std::size_t>(c) * n_ + k];
+    for (int c = 0; c < n_carried_; ++c)
+        for (int k = 0; k < n_; ++k)
+            L[k] += leaf[kHessian + c] * weights_[static_cast<std::size_t>(c) * n_ + k];
     return L;
 }
 
-// The vector w with w.own = v.L for every leaf.
+// W v: its product with what a leaf carries is v.L.
 std::vector<double> JointCriterion::carried(const std::vector<double>& of_all) const {
-    if (!weights_) return of_all;
-    std::vector<double> result(static_cast<std::size_t>(n_cross_));
-    for (int c = 0; c < n_cross_; ++c)
+    std::vector<double> result(static_cast<std::size_t>(n_carried_));
+    for (int c = 0; c < n_carried_; ++c)
         result[c] = dot(weights_ + static_cast<std::size_t>(c) * n_, of_all.data(), n_);
     return result;
 }
 
-// W A^{-1} W' for the weights W.
+// W A^{-1} W'.
 std::vector<double> JointCriterion::carried_inverse(const std::vector<double>& inverse) const {
-    if (!weights_) return inverse;
-    const std::size_t n = static_cast<std::size_t>(n_), n_cross = static_cast<std::size_t>(n_cross_);
-    std::vector<double> row(n), result(n_cross * n_cross);
-    for (std::size_t c = 0; c < n_cross; ++c) {
+    const std::size_t n = static_cast<std::size_t>(n_), n_carried = static_cast<std::size_t>(n_carried_);
+    std::vector<double> row(n), result(n_carried * n_carried);
+    for (std::size_t c = 0; c < n_carried; ++c) {
         for (std::size_t k = 0; k < n; ++k) row[k] = dot(weights_ + c * n, inverse.data() + k * n, n_);
-        for (std::size_t d = 0; d < n_cross; ++d)
-            result[c * n_cross + d] = dot(row.data(), weights_ + d * n, n_);
+        for (std::size_t d = 0; d < n_carried; ++d)
+            result[c * n_carried + d] = dot(row.data(), weights_ + d * n, n_);
     }
     return result;
 }

@@ -26,13 +26,13 @@ struct ThresholdState {
     const double* gradient = nullptr;     // u (n,)
     const double* hessian = nullptr;      // V (n, n)
     const std::int32_t* group = nullptr;  // (n,) thresholds with the same number move together; -1 stays
-    // Rows and leaves carry the cross terms of n_cross thresholds; those of all are their products with the
-    // weights, (n_cross, n), or the same where these are null.
-    int n_cross = 0;
+    // The cross terms of all are L = W' carried, W (n_carried, n), of the columns from kHessian on that rows
+    // and leaves carry.
+    int n_carried = 0;
     const double* weights = nullptr;
 };
 
-// What the candidates of one leaf are judged with, in terms of the n_cross numbers that they carry.
+// What the candidates of one leaf are judged with, in terms of the n_carried numbers that they carry.
 struct LeafTerms {
     std::vector<double> inverse, m, q;
     double r_A_q = 0.0, pm = 0.0, pq = 0.0;
@@ -50,7 +50,7 @@ class JointCriterion {
     // Replaces a leaf by its two children.
     void split(const double* parent, const double* left, const double* right);
 
-    int n_cross() const { return n_cross_; }
+    int n_carried() const { return n_carried_; }
 
   private:
     void add_leaf(const double* leaf, double sign);
@@ -58,7 +58,7 @@ class JointCriterion {
     std::vector<double> carried(const std::vector<double>& of_all) const;
     std::vector<double> carried_inverse(const std::vector<double>& inverse) const;
 
-    int n_, n_cross_;
+    int n_, n_carried_;
     const double* weights_;
     double l2_;
     double trace_ = 0.0;

@@ -73,8 +73,8 @@ inline Doubles solve_two(Doubles d11, Doubles d12, Doubles d22, Doubles v1, Doub
 inline Doubles gains(const ScanTask& task, const Doubles* left) {
     const Doubles G_a = left[kGradient], H_a = left[kHessian];
     const Doubles G_b = task.parent[kGradient] - G_a, H_b = task.parent[kHessian] - H_a;
-    const Doubles n_a = left[count_index(task.n_cross)];
-    const Doubles n_b = task.parent[count_index(task.n_cross)] - n_a;
+    const Doubles n_a = left[task.count];
+    const Doubles n_b = task.parent[task.count] - n_a;
     const Doubles h_a = H_a + task.l2, h_b = H_b + task.l2;
     const Flags allowed = (n_a >= task.min_samples_leaf) & (n_b >= task.min_samples_leaf) &
                           (H_a >= task.min_child_weight) & (H_b >= task.min_child_weight) & (h_a > 0.0) &
@@ -82,16 +82,16 @@ inline Doubles gains(const ScanTask& task, const Doubles* left) {
     const Doubles alpha = G_a / select(allowed, h_a, Doubles{} + 1.0);
     const Doubles beta = G_b / select(allowed, h_b, Doubles{} + 1.0);
     Doubles score = G_a * alpha + G_b * beta;
-    if (task.n_cross > 0) {
+    if (task.n_carried > 0) {
         Doubles x{}, y{}, z{};
-        const Doubles* L = left + kCross;
-        for (int k = 0; k < task.n_cross; ++k) {
-            const double* row = task.inverse + k * task.n_cross;
+        const Doubles* carried = left + kHessian;
+        for (int k = 0; k < task.n_carried; ++k) {
+            const double* row = task.inverse + k * task.n_carried;
             Doubles half{};
-            for (int l = 0; l < k; ++l) half += row[l] * L[l];
-            x += (2.0 * half + row[k] * L[k]) * L[k];
-            y += task.m[k] * L[k];
-            z += task.q[k] * L[k];
+            for (int l = 0; l < k; ++l) half += row[l] * carried[l];
+            x += (2.0 * half + row[k] * carried[k]) * carried[k];
+            y += task.m[k] * carried[k];
+            z += task.q[k] * carried[k];
         }
         const Doubles m12 = y - x;
         const Doubles m22 = task.pm - 2.0 * y + x;
@@ -166,13 +166,13 @@ inline void take_best(Doubles gain, int n, int first, bool missing_left, Candida
 }  // namespace
 
 Candidate ORDINAL_PASTE(scan_feature_, ORDINAL_ISA)(const ScanTask& task) {
-    const int used = count_index(task.n_cross) + 1;
+    const int used = task.count + 1;
     const std::int64_t width = task.width;
     Doubles left[kMostColumns + 4], with_missing[kMostColumns];  // columns are filled eight by eight
     double sums[kMostColumns];
     for (int c = 0; c < width; ++c) sums[c] = 0.0;
     const double* missing = task.histogram + task.n_bins * width;
-    const bool any_missing = missing[used - 1] > 0.0;
+    const bool any_missing = missing[task.count] > 0.0;
     // The last bin alone on the left side is a split only if the missing values are the right side.
     const int n_candidates = any_missing ? task.n_bins : task.n_bins - 1;
     Candidate best{kRounding * task.parent_score, -1, false};
