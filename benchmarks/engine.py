@@ -243,7 +243,7 @@ def main() -> None:
         return
     kind = "engine_curve" if options.what == "curve" else "engine"
     name = f"{kind}_{options.rows}x{options.features}"
-    plot_curve(rounds_table(name, f"A joint round of the native engine, {shape}", options), name)
+    plot_curve(rounds_table(name, f"A joint round of the native engine, {shape}, exact Hessian", options), name)
 
 
 if __name__ == "__main__":

@@ -86,8 +86,7 @@ def bare_adds(folder: Path) -> Any:
 
 
 def row_statistics(run: Boosting) -> np.ndarray:
-    interpolation = run._interpolation
-    return run._engine.statistics(run._n_classes - 1 if interpolation is None else len(interpolation.chosen))
+    return run._engine.statistics(len(run._cross_terms.chosen))
 
 
 def histogram_seconds(run: Boosting, add: Any, repeats: int) -> dict[str, float]:
