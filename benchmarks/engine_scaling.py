@@ -1,9 +1,10 @@
 """What a joint round of the native engine costs as the data grow, and how near its histograms are to bare adds.
 
     python benchmarks/engine_scaling.py scaling     against rows, features, bins and classes, with fitted exponents
+    python benchmarks/engine_scaling.py threads     with two threads, round for round beside one
     python benchmarks/engine_scaling.py ceiling     the histogram of all rows against the bare vector adds
 
-One thread. Lines that this machine has measured before are kept: run again to continue.
+One thread, unless two are asked for. Lines that this machine has measured before are kept: run again to continue.
 """
 
 from __future__ import annotations
@@ -17,10 +18,12 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+import lightgbm
 import numpy as np
 
 import report
 from engine import LEAVES, SKIPPED, classes, engine_rounds, make_data, timed
+from ordinal_objectives.histogram_engine.bin_mapper import find_cuts
 from ordinal_objectives.histogram_engine.boosting import Boosting
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.losses import AllThreshold
@@ -73,6 +76,43 @@ def draw(name: str, table: list[dict[str, Any]]) -> None:
         ax.set(xlabel=against, title=f"exponent {part[0]['fitted exponent']:.2f}")
     figure.axes[0].set_ylabel("ms a round")
     figure.savefig(report.RESULTS / f"{name}.png", dpi=120)
+
+
+def threads(n: int, p: int, rounds: int) -> None:
+    X, score = make_data(n, p)
+    cuts = find_cuts(X)
+    parameters = BoostingParameters(AllThreshold(), max_leaf_nodes=LEAVES)
+    calls = {}
+    for K in (3, 5, 10, 15, 30):
+        y = classes(score, K)
+        calls[f"joint, K = {K}"] = [Boosting(parameters, X, y, K, n_threads=t, cuts=cuts).advance for t in (1, 2)]
+    params = {"objective": "binary", "num_leaves": LEAVES, "verbose": -1}
+    data = lightgbm.Dataset(X, classes(score, 2), params=params)
+    calls["LightGBM binary"] = [lightgbm.Booster({**params, "num_threads": t}, data).update for t in (1, 2)]
+    times = {what: np.array(in_turns(both, rounds)) for what, both in calls.items()}
+    table = [
+        {
+            "what": what,
+            "1 thread: ms": 1e3 * median(one),
+            "2 threads: ms": 1e3 * median(two),
+            "1 / 2, medians": median(one) / median(two),
+            "1 / 2, best": one.min() / two.min(),
+        }
+        for what, (one, two) in times.items()
+    ]
+    report.write(
+        f"engine_threads_{n}x{p}",
+        f"Rounds with one and two threads, {n:,} x {p}, 255 bins, {LEAVES} leaves",
+        table,
+        f"{rounds} rounds each, taken in turns. The machine's processors are virtual: at times two do the work of one, "
+        "for whatever runs there.",
+    )
+
+
+def in_turns(calls: list[Any], rounds: int) -> list[list[float]]:
+    """Time the calls one after the other, round for round."""
+    times = [[timed(call)[0] for call in calls] for _ in range(SKIPPED + rounds)][SKIPPED:]
+    return [list(of_call) for of_call in zip(*times, strict=True)]
 
 
 def bare_adds(folder: Path) -> Any:
@@ -142,13 +182,16 @@ def ceiling(n: int, p: int, repeats: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["scaling", "ceiling"])
-    parser.add_argument("--rows", type=int, default=1_000_000, help="of the ceiling")
-    parser.add_argument("--features", type=int, default=28, help="of the ceiling")
+    parser.add_argument("what", choices=["scaling", "threads", "ceiling"])
+    parser.add_argument("--rows", type=int, default=1_000_000, help="of threads and ceiling")
+    parser.add_argument("--features", type=int, default=28, help="of threads and ceiling")
     parser.add_argument("--repeats", type=int, default=5, help="of the ceiling")
+    parser.add_argument("--rounds", type=int, default=30, help="of threads")
     options = parser.parse_args()
     if options.what == "scaling":
         scaling()
+    elif options.what == "threads":
+        threads(options.rows, options.features, options.rounds)
     else:
         ceiling(options.rows, options.features, options.repeats)
 

@@ -162,7 +162,7 @@ class Boosting:
             sums = now if in_bag is None else self._statistics_of(in_bag)[1]
             u, V = sums.threshold_gradient, tridiagonal(sums)
             if parameters.hessian == "exact":
-                V = self._cross_terms.of_same_sums(V, len(self._y) if in_bag is None else len(in_bag))
+                V = self._cross_terms.threshold_hessian(V, len(self._y) if in_bag is None else len(in_bag))
             group = np.where(self._active, np.cumsum(~self._tied) - 1, -1)
             _, group = np.unique(np.append(group, -1), return_inverse=True)
             group = (group[:-1] - 1).astype(np.int32)

@@ -50,8 +50,8 @@ class CrossTerms:
         """Return L of all thresholds, (n_leaves, n_thresholds), from leaves' sums of G, H, the chosen L and 1."""
         return sums[:, 1 : 1 + len(self.weights)] @ self.weights
 
-    def of_same_sums(self, V: NDArray[np.float64], n_rows: int) -> NDArray[np.float64]:
-        """Return V, whose diagonal is that of -L for an exact Hessian, as the sums say it by which splits are judged.
+    def threshold_hessian(self, V: NDArray[np.float64], n_rows: int) -> NDArray[np.float64]:
+        """Return V of an exact Hessian, the diagonal of all rows' -L, as the sums say it by which splits are judged.
 
         Otherwise a step along a common shift of score and thresholds would not be free.
         """
@@ -102,7 +102,7 @@ def few_cross_terms(
     Returns
     -------
     CrossTerms or None
-        None where that takes as wide a vector as the cross terms of all thresholds, or half of them.
+        None where only the cross terms of all thresholds will do.
     """
     n_thresholds = len(thresholds)
     widths = [width for width in WIDTHS[1:] if width < n_thresholds - 1]
