@@ -173,6 +173,7 @@ class Boosting:
             V,
             group,
             features,
+            self._cross_terms.first,
             self._cross_terms.weights,
             in_bag,
             self._leaf_of_row,

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import qr
 
 from ordinal_objectives.links import Logit
 
@@ -22,8 +23,9 @@ WIDTHS = (1, 5, 13, 29, 45)
 # Largest distance of a cross term from what the carried ones say of it, relative to the typical cross term. The gain
 # of a split, which the cross terms enter through their sums, is off by a hundredth of it or less.
 TOLERANCE = 2e-2
-# Scores are judged by so many quantiles of so many rows.
-_QUANTILES, _SAMPLE = 128, 4096
+# Scores are judged by so many quantiles of so many rows, and so many thresholds stand for judgement. Larger matrices
+# would wake the linear algebra library's threads, whose patience afterwards costs more than the work.
+_QUANTILES, _SAMPLE, _CANDIDATES = 128, 1024, 50
 # Combinations of the carried columns whose share is below this are rounding, not information.
 _ROUNDING = 1e-6
 
@@ -37,18 +39,22 @@ class CrossTerms:
     chosen : ndarray of int32, shape (n_chosen,)
         Thresholds whose cross terms the rows carry, increasing.
     weights : ndarray of float64, shape (n_carried, n_thresholds)
-        L = carried @ weights, where a row carries its Hessian, the chosen cross terms and perhaps a 1.
+        L of all thresholds is the product of the carried sums and these. Of a row's columns, which are gradient,
+        Hessian, the chosen cross terms and 1, so many are carried,
+    first : int
+        from this one on.
     exact : bool
-        Whether that is so up to rounding, or only nearly.
+        Whether L is that up to rounding, or only nearly.
     """
 
     chosen: NDArray[np.int32]
     weights: NDArray[np.float64]
-    exact: bool
+    first: int = 1
+    exact: bool = True
 
     def of_all(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return L of all thresholds, (n_leaves, n_thresholds), from leaves' sums of G, H, the chosen L and 1."""
-        return sums[:, 1 : 1 + len(self.weights)] @ self.weights
+        return sums[:, self.first : self.first + len(self.weights)] @ self.weights
 
     def threshold_hessian(self, V: NDArray[np.float64], n_rows: int) -> NDArray[np.float64]:
         """Return V of an exact Hessian, the diagonal of all rows' -L, as the sums say it by which splits are judged.
@@ -64,7 +70,7 @@ class CrossTerms:
 
 def no_cross_terms() -> CrossTerms:
     """Where thresholds have no part in the splits."""
-    return CrossTerms(np.zeros(0, np.int32), np.zeros((0, 0)), True)
+    return CrossTerms(np.zeros(0, np.int32), np.zeros((0, 0)))
 
 
 def all_cross_terms(class_weights: NDArray[np.float64], *, one_follows: bool) -> CrossTerms:
@@ -77,13 +83,14 @@ def all_cross_terms(class_weights: NDArray[np.float64], *, one_follows: bool) ->
         Whether H = -sum_k L_k. The threshold that halves the classes, whose cross term is large, may be left out.
     """
     n_thresholds = len(class_weights) - 1
-    chosen, weights = np.arange(n_thresholds), np.vstack([np.zeros(n_thresholds), np.eye(n_thresholds)])
-    if one_follows and n_thresholds - 1 in WIDTHS:
-        below = np.cumsum(class_weights)[:-1] / np.sum(class_weights)
-        middle = int(np.argmin(np.abs(below - 0.5)))
-        chosen, weights = np.delete(chosen, middle), np.delete(weights, middle + 1, axis=0)
-        weights[:, middle] = -1.0
-    return CrossTerms(chosen.astype(np.int32), weights, True)
+    chosen, weights = np.arange(n_thresholds, dtype=np.int32), np.eye(n_thresholds)
+    if not one_follows or n_thresholds - 1 not in WIDTHS:
+        return CrossTerms(chosen, weights, first=2)
+    below = np.cumsum(class_weights)[:-1] / np.sum(class_weights)
+    middle = int(np.argmin(np.abs(below - 0.5)))
+    weights = np.vstack([np.zeros(n_thresholds), np.delete(weights, middle, axis=0)])
+    weights[:, middle] = -1.0
+    return CrossTerms(np.delete(chosen, middle), weights)
 
 
 def few_cross_terms(
@@ -114,10 +121,11 @@ def few_cross_terms(
     bumps = Logit().density(distances)
     curvature = (bumps if hessian == "exact" else Logit().sharp_curvature(distances)).sum(axis=1)
     beside = [curvature] if weighted else [curvature, np.ones(len(scores))]
-    order = _farthest_first(bumps, np.column_stack(beside), widths)
-    if order is None:
+    candidates = np.linspace(0, n_thresholds - 1, min(_CANDIDATES, n_thresholds)).astype(np.int32)
+    places = _choose(bumps[:, candidates], beside, widths)
+    if places is None:
         return None
-    chosen = np.sort(order)
+    chosen = candidates[places]
     carried = np.column_stack([curvature, bumps[:, chosen], *beside[1:]])
     weights = np.linalg.lstsq(carried, bumps, rcond=_ROUNDING)[0]
     if hessian == "exact":
@@ -126,30 +134,28 @@ def few_cross_terms(
         weights[0] += 1.0 / n_thresholds
     signs = np.ones(len(weights))
     signs[0] = signs[1 + len(chosen) :] = -1.0  # L_k = -e_k
-    return CrossTerms(chosen.astype(np.int32), signs[:, None] * weights, False)
+    return CrossTerms(chosen, signs[:, None] * weights, exact=False)
 
 
-def _farthest_first(
-    columns: NDArray[np.float64], given: NDArray[np.float64], widths: list[int]
-) -> NDArray[np.int64] | None:
-    """Choose columns by the pivots of a QR decomposition, until those left out are near the span of all others.
+def _choose(
+    columns: NDArray[np.float64], given: list[NDArray[np.float64]], widths: list[int]
+) -> NDArray[np.intp] | None:
+    """Choose columns by a pivoted QR decomposition, until those left out are near the span of all others.
 
     None where the largest width does not do.
     """
-    allowed = TOLERANCE**2 * (columns**2).sum() / columns.shape[1]
-    span, singular, _ = np.linalg.svd(given, full_matrices=False)
-    span = span[:, singular > _ROUNDING * singular[0]]
-    rest = columns - span @ (span.T @ columns)
-    order: list[int] = []
+    rest = np.column_stack([*given, columns])
+    for k, column in enumerate(given):
+        direction, size = rest[:, k], np.linalg.norm(rest[:, k])
+        if size > _ROUNDING * np.linalg.norm(column):
+            direction = direction / size
+            rest = rest - np.outer(direction, direction @ rest)
+    R, order = qr(rest[:, len(given) :], mode="r", pivoting=True, check_finite=False)
+    # Entry k is the largest distance of a column from the span of the given ones and the k before it in the order.
+    distance = np.abs(np.diag(R))
+    allowed = TOLERANCE * np.sqrt((columns**2).sum() / columns.shape[1])
     for width in widths:
-        while len(order) < width:
-            distance = (rest**2).sum(axis=0)
-            distance[order] = -1.0
-            farthest = int(np.argmax(distance))
-            order.append(farthest)
-            if distance[farthest] > 0.0:
-                direction = rest[:, farthest] / np.sqrt(distance[farthest])
-                rest = rest - np.outer(direction, direction @ rest)
-        if (rest**2).sum(axis=0).max() <= allowed:
-            return np.array(order)
+        if width >= len(distance) or distance[width] <= allowed:
+            chosen: NDArray[np.intp] = np.sort(order[:width])
+            return chosen
     return None

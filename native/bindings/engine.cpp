@@ -72,11 +72,13 @@ nb::dict as_dict(const ordinal::Tree& tree) {
 }
 
 nb::dict grow(ordinal::Engine& engine, Vector<double> gradient, Matrix<double> hessian,
-              Vector<std::int32_t> group, const std::vector<std::int32_t>& features, Matrix<double> weights,
-              std::optional<Vector<std::uint32_t>> rows, Output<std::int32_t> leaf_of_row, int max_leaves,
-              int max_depth, double min_samples_leaf, double min_child_weight, double l2, double min_gain) {
+              Vector<std::int32_t> group, const std::vector<std::int32_t>& features, int first_carried,
+              Matrix<double> weights, std::optional<Vector<std::uint32_t>> rows,
+              Output<std::int32_t> leaf_of_row, int max_leaves, int max_depth, double min_samples_leaf,
+              double min_child_weight, double l2, double min_gain) {
     ordinal::ThresholdState thresholds;
     thresholds.n = static_cast<int>(gradient.size());
+    thresholds.first_carried = first_carried;
     thresholds.n_carried = static_cast<int>(weights.shape(0));
     thresholds.weights = weights.data();
     thresholds.gradient = gradient.data();
@@ -150,9 +152,9 @@ void register_engine(nb::module_& m) {
             },
             "n_cross"_a)
         .def("grow", &grow, "threshold_gradient"_a.noconvert(), "threshold_hessian"_a.noconvert(),
-             "group"_a.noconvert(), "features"_a, "weights"_a.noconvert(), "rows"_a.noconvert().none(),
-             "leaf_of_row"_a.noconvert(), "max_leaves"_a, "max_depth"_a, "min_samples_leaf"_a,
-             "min_child_weight"_a, "l2"_a, "min_gain"_a)
+             "group"_a.noconvert(), "features"_a, "first_carried"_a, "weights"_a.noconvert(),
+             "rows"_a.noconvert().none(), "leaf_of_row"_a.noconvert(), "max_leaves"_a, "max_depth"_a,
+             "min_samples_leaf"_a, "min_child_weight"_a, "l2"_a, "min_gain"_a)
         .def(
             "leaf_sums",
             [](ordinal::Engine& self, Vector<std::int32_t> leaf_of_row, int n_leaves,

@@ -57,7 +57,8 @@ struct ScanTask {
     int n_bins;
     int width;
     int count;              // the column of the count
-    int n_carried;          // columns from kHessian on that the cross terms L = W' carried follow from
+    int first_carried;      // the first of
+    int n_carried;          // columns that the cross terms L = W' carried follow from
     const double* inverse;  // W A^{-1} W' (n_carried, n_carried)
     const double* m;        // W A^{-1} L_p
     const double* q;        // W A^{-1} r_A

@@ -91,6 +91,7 @@ Candidate Grower::scan(const Leaf& leaf, const LeafTerms& terms, std::int32_t fe
     task.n_bins = data_.n_bins[feature];
     task.width = width_;
     task.count = count_;
+    task.first_carried = criterion_->first_carried();
     task.n_carried = terms.inverse.empty() ? 0 : criterion_->n_carried();
     task.inverse = terms.inverse.data();
     task.m = terms.m.data();

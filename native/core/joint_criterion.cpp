@@ -69,7 +69,11 @@ std::vector<double> inverse_in_groups(const std::vector<double>& A, const std::v
 }  // namespace
 
 JointCriterion::JointCriterion(const ThresholdState& thresholds, const double* root, double l2)
-    : n_(thresholds.n), n_carried_(thresholds.n_carried), weights_(thresholds.weights), l2_(l2) {
+    : n_(thresholds.n),
+      first_carried_(thresholds.first_carried),
+      n_carried_(thresholds.n_carried),
+      weights_(thresholds.weights),
+      l2_(l2) {
     const std::size_t n = static_cast<std::size_t>(n_);
     group_.assign(thresholds.group, thresholds.group + n);
     S_.assign(thresholds.hessian, thresholds.hessian + n * n);
@@ -83,7 +87,7 @@ std::vector<double> JointCriterion::cross_terms(const double* leaf) const {
     std::vector<double> L(static_cast<std::size_t>(n_), 0.0);
     for (int c = 0; c < n_carried_; ++c)
         for (int k = 0; k < n_; ++k)
-            L[k] += leaf[kHessian + c] * weights_[static_cast<std::size_t>(c) * n_ + k];
+            L[k] += leaf[first_carried_ + c] * weights_[static_cast<std::size_t>(c) * n_ + k];
     return L;
 }
 

@@ -26,8 +26,8 @@ struct ThresholdState {
     const double* gradient = nullptr;     // u (n,)
     const double* hessian = nullptr;      // V (n, n)
     const std::int32_t* group = nullptr;  // (n,) thresholds with the same number move together; -1 stays
-    // The cross terms of all are L = W' carried, W (n_carried, n), of the columns from kHessian on that rows
-    // and leaves carry.
+    // The cross terms of all are L = W' carried, W (n_carried, n), of columns that rows and leaves carry.
+    int first_carried = kCross;
     int n_carried = 0;
     const double* weights = nullptr;
 };
@@ -50,6 +50,7 @@ class JointCriterion {
     // Replaces a leaf by its two children.
     void split(const double* parent, const double* left, const double* right);
 
+    int first_carried() const { return first_carried_; }
     int n_carried() const { return n_carried_; }
 
   private:
@@ -58,7 +59,7 @@ class JointCriterion {
     std::vector<double> carried(const std::vector<double>& of_all) const;
     std::vector<double> carried_inverse(const std::vector<double>& inverse) const;
 
-    int n_, n_carried_;
+    int n_, first_carried_, n_carried_;
     const double* weights_;
     double l2_;
     double trace_ = 0.0;

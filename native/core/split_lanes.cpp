@@ -84,7 +84,7 @@ inline Doubles gains(const ScanTask& task, const Doubles* left) {
     Doubles score = G_a * alpha + G_b * beta;
     if (task.n_carried > 0) {
         Doubles x{}, y{}, z{};
-        const Doubles* carried = left + kHessian;
+        const Doubles* carried = left + task.first_carried;
         for (int k = 0; k < task.n_carried; ++k) {
             const double* row = task.inverse + k * task.n_carried;
             Doubles half{};
