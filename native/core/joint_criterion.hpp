@@ -56,14 +56,13 @@ class JointCriterion {
   private:
     void add_leaf(const double* leaf, double sign);
     std::vector<double> cross_terms(const double* leaf) const;
-    std::vector<double> carried(const std::vector<double>& of_all) const;
-    std::vector<double> carried_inverse(const std::vector<double>& inverse) const;
 
     int n_, first_carried_, n_carried_;
     const double* weights_;
     double l2_;
     double trace_ = 0.0;
     std::vector<std::int32_t> group_;
+    int n_groups_ = 0;
     std::vector<double> S_, r_;
 };
 
