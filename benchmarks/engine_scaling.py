@@ -18,11 +18,11 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-import lightgbm
 import numpy as np
+import xgboost
 
 import report
-from engine import LEAVES, SKIPPED, classes, engine_rounds, make_data, timed
+from engine import LEAVES, classes, in_turns, make_data, timed, xgboost_update
 from ordinal_objectives.histogram_engine.bin_mapper import find_cuts
 from ordinal_objectives.histogram_engine.boosting import Boosting
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
@@ -51,7 +51,13 @@ def scaling() -> None:
             if any((row["against"], row["size"]) == (against, size) for row in table):
                 continue
             run = one_run(**{**USUAL, against: size})
-            table.append({"against": against, "size": size, "round ms": 1e3 * median(engine_rounds(run, 8)[SKIPPED:])})
+            table.append(
+                {
+                    "against": against,
+                    "size": size,
+                    "round ms": median(in_turns({"it": run.advance}, 12)["it"]),
+                }
+            )
             del run
             for row in table:
                 row["fitted exponent"] = exponent([other for other in table if other["against"] == row["against"]])
@@ -82,37 +88,32 @@ def threads(n: int, p: int, rounds: int) -> None:
     X, score = make_data(n, p)
     cuts = find_cuts(X)
     parameters = BoostingParameters(AllThreshold(), max_leaf_nodes=LEAVES)
-    calls = {}
+    calls: dict[str, dict[str, Any]] = {}
     for K in (3, 5, 10, 15, 30):
         y = classes(score, K)
-        calls[f"joint, K = {K}"] = [Boosting(parameters, X, y, K, n_threads=t, cuts=cuts).advance for t in (1, 2)]
-    params = {"objective": "binary", "num_leaves": LEAVES, "verbose": -1}
-    data = lightgbm.Dataset(X, classes(score, 2), params=params)
-    calls["LightGBM binary"] = [lightgbm.Booster({**params, "num_threads": t}, data).update for t in (1, 2)]
-    times = {what: np.array(in_turns(both, rounds)) for what, both in calls.items()}
+        calls[f"joint, K = {K}"] = {
+            f"{t}": Boosting(parameters, X, y, K, n_threads=t, cuts=cuts).advance for t in (1, 2)
+        }
+    # LightGBM's threads are those of the booster made last: XGBoost's are its own.
+    matrix = xgboost.QuantileDMatrix(X, classes(score, 2), max_bin=256)
+    calls["XGBoost binary"] = {f"{t}": xgboost_update(matrix, t) for t in (1, 2)}
+    times = {what: in_turns(both, rounds) for what, both in calls.items()}
     table = [
         {
             "what": what,
-            "1 thread: ms": 1e3 * median(one),
-            "2 threads: ms": 1e3 * median(two),
-            "1 / 2, medians": median(one) / median(two),
-            "1 / 2, best": one.min() / two.min(),
+            "1 thread: ms": median(both["1"]),
+            "2 threads: ms": median(both["2"]),
+            "1 / 2": median(one / two for one, two in zip(both["1"], both["2"], strict=True)),
         }
-        for what, (one, two) in times.items()
+        for what, both in times.items()
     ]
     report.write(
         f"engine_threads_{n}x{p}",
         f"Rounds with one and two threads, {n:,} x {p}, 255 bins, {LEAVES} leaves",
         table,
-        f"{rounds} rounds each, taken in turns. The machine's processors are virtual: at times two do the work of one, "
-        "for whatever runs there.",
+        "Rounds of two trainings, taken in turns: medians, and the median of their ratios. The machine's processors "
+        "are virtual: at times two do the work of one, for whatever runs there.",
     )
-
-
-def in_turns(calls: list[Any], rounds: int) -> list[list[float]]:
-    """Time the calls one after the other, round for round."""
-    times = [[timed(call)[0] for call in calls] for _ in range(SKIPPED + rounds)][SKIPPED:]
-    return [list(of_call) for of_call in zip(*times, strict=True)]
 
 
 def bare_adds(folder: Path) -> Any:
@@ -186,7 +187,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=1_000_000, help="of threads and ceiling")
     parser.add_argument("--features", type=int, default=28, help="of threads and ceiling")
     parser.add_argument("--repeats", type=int, default=5, help="of the ceiling")
-    parser.add_argument("--rounds", type=int, default=30, help="of threads")
+    parser.add_argument("--rounds", type=int, default=60, help="of threads")
     options = parser.parse_args()
     if options.what == "scaling":
         scaling()
