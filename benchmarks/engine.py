@@ -230,7 +230,7 @@ def plot_curve(table: list[dict[str, Any]], name: str) -> None:
     ax = figure.subplots()
     for threads in sorted({row["threads"] for row in table}):
         part = [row for row in table if row["threads"] == threads]
-        ax.plot([row["K"] for row in part], [row["joint / binary"] for row in part], "o-", label=f"{threads} threads")
+        ax.plot([row["K"] for row in part], [row["joint / binary"] for row in part], "o-", label=f"threads: {threads}")
     ax.axhline(1.0, color="grey", linewidth=1)
     ax.set_xlabel("classes")
     ax.set_ylabel("joint round / LightGBM binary round")

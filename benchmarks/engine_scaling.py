@@ -80,6 +80,8 @@ def draw(name: str, table: list[dict[str, Any]]) -> None:
         part = [row for row in table if row["against"] == against]
         ax.loglog([row["size"] for row in part], [row["round ms"] for row in part], "o-")
         ax.set(xlabel=against, title=f"exponent {part[0]['fitted exponent']:.2f}")
+        ax.set_xticks([row["size"] for row in part], [f"{row['size']:g}" for row in part], rotation=45)
+        ax.tick_params(which="minor", labelbottom=False)
     figure.axes[0].set_ylabel("ms a round")
     figure.savefig(report.RESULTS / f"{name}.png", dpi=120)
 
