@@ -6,7 +6,7 @@
 
 #include <optional>
 
-#include "../core/round.hpp"
+#include "rows/round.hpp"
 
 namespace nb = nanobind;
 

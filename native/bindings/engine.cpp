@@ -8,8 +8,8 @@
 #include <cstring>
 #include <optional>
 
-#include "../core/engine.hpp"
-#include "../core/predictor.hpp"
+#include "trees/engine.hpp"
+#include "trees/predictor.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;

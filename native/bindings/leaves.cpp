@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "../core/leaf_sums.hpp"
+#include "rows/leaf_sums.hpp"
 #include "arrays.hpp"
 
 using namespace nb::literals;

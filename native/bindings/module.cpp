@@ -3,9 +3,9 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include "../core/dispatch.hpp"
-#include "../core/parallel.hpp"
-#include "../core/round_statistics.hpp"
+#include "simd/dispatch.hpp"
+#include "threads/parallel.hpp"
+#include "rows/round_statistics.hpp"
 #include "arrays.hpp"
 #include "engine.hpp"
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <vector>
 
-#include "logit_lanes.hpp"
+#include "rows/logit_lanes.hpp"
 
 namespace ordinal {
 

@@ -1,5 +1,5 @@
 // A value's bin: the number of cuts below it, by a branch-free search that the compiler turns into gathers.
-#include "engine_lanes.hpp"
+#include "trees/tasks.hpp"
 
 #define ORDINAL_PASTE_(a, b) a##b
 #define ORDINAL_PASTE(a, b) ORDINAL_PASTE_(a, b)

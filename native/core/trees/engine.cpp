@@ -1,10 +1,10 @@
-#include "engine.hpp"
+#include "trees/engine.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
-#include "dispatch.hpp"
+#include "simd/dispatch.hpp"
 
 namespace ordinal {
 namespace {

@@ -3,10 +3,10 @@
 // With E_k = exp(theta_k - c) fixed for the round and t = exp(c - f), z = E_k t gives
 // sigma(f - theta_k) = 1 / (1 + z): one exponential a row whatever the number of classes.
 // The immediate-threshold loss is the same sum over the two thresholds beside the label (a mask), and the
-// cumulative link with logit adds to it a term free of f (core/round_statistics.cpp).
-#include "logit_lanes.hpp"
+// cumulative link with logit adds to it a term free of f (round_statistics.cpp).
+#include "rows/logit_lanes.hpp"
 
-#include "lanes.hpp"
+#include "simd/lanes.hpp"
 
 #define ORDINAL_PASTE_(a, b) a##b
 #define ORDINAL_PASTE(a, b) ORDINAL_PASTE_(a, b)

@@ -3,9 +3,9 @@
 #include <cmath>
 #include <limits>
 
-#include "link_kernel.hpp"
-#include "round_statistics.hpp"
-#include "sum_chunks.hpp"
+#include "rows/link_kernel.hpp"
+#include "rows/round_statistics.hpp"
+#include "rows/sum_chunks.hpp"
 
 namespace ordinal {
 namespace {

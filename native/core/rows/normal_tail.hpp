@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "link_terms.hpp"
+#include "rows/link_terms.hpp"
 
 namespace ordinal {
 

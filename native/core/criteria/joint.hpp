@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "engine_lanes.hpp"
+#include "trees/tasks.hpp"
 
 namespace ordinal {
 

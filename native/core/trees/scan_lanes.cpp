@@ -4,7 +4,7 @@
 // r_ab' S_ab^{-1} r_ab, S_ab = A - U diag(h)^{-1} U'. By Sherman, Morrison and Woodbury that takes the three
 // numbers x = L_a' A^{-1} L_a, y = L_a.m, z = L_a.q and a 2 x 2 solve. Without cross terms all three are 0
 // and the gain is the usual scalar one.
-#include "engine_lanes.hpp"
+#include "trees/tasks.hpp"
 
 #if defined(__AVX512F__)
 #include <immintrin.h>

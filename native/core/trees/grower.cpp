@@ -1,10 +1,10 @@
-#include "grower.hpp"
+#include "trees/grower.hpp"
 
 #include <algorithm>
 #include <cstring>
 #include <queue>
 
-#include "dispatch.hpp"
+#include "simd/dispatch.hpp"
 
 namespace ordinal {
 namespace {

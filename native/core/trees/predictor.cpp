@@ -1,11 +1,11 @@
-#include "predictor.hpp"
+#include "trees/predictor.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
 
-#include "parallel.hpp"
+#include "threads/parallel.hpp"
 
 namespace ordinal {
 namespace {

@@ -4,7 +4,7 @@
 // additions hit different features, so none waits for the one before, and gathered rows are read once.
 #include <cstddef>
 
-#include "engine_lanes.hpp"
+#include "trees/tasks.hpp"
 
 #define ORDINAL_PASTE_(a, b) a##b
 #define ORDINAL_PASTE(a, b) ORDINAL_PASTE_(a, b)

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "aligned.hpp"
-#include "grower.hpp"
+#include "simd/aligned.hpp"
+#include "trees/grower.hpp"
 
 namespace ordinal {
 

@@ -1,4 +1,4 @@
-#include "joint_criterion.hpp"
+#include "criteria/joint.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "round.hpp"
+#include "rows/round.hpp"
 
 namespace ordinal {
 

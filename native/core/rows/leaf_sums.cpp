@@ -1,11 +1,11 @@
-#include "leaf_sums.hpp"
+#include "rows/leaf_sums.hpp"
 
 #include <algorithm>
 
-#include "dispatch.hpp"
-#include "logit_tables.hpp"
-#include "parallel.hpp"
-#include "round_statistics.hpp"
+#include "simd/dispatch.hpp"
+#include "rows/logit_tables.hpp"
+#include "threads/parallel.hpp"
+#include "rows/round_statistics.hpp"
 
 namespace ordinal {
 namespace {

@@ -1,4 +1,4 @@
-#include "dispatch.hpp"
+#include "simd/dispatch.hpp"
 
 #include <atomic>
 #include <cstring>

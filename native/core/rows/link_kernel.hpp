@@ -6,15 +6,15 @@
 //   sharp_curvature(d)       curvature of a majoriser, for links with kMajorizes
 // with kFloor (the curvature that `exact` does not go below), kLimit (larger arguments are held there,
 // because exp overflows) and Mirror, the link m with G_m(x) = 1 - G(-x). To add a link: one struct here, one
-// line in core/link_statistics.cpp, one class in ordinal_objectives/links.
+// line in rows/link_statistics.cpp, one class in ordinal_objectives/links.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
-#include "link_terms.hpp"
-#include "normal_tail.hpp"
+#include "rows/link_terms.hpp"
+#include "rows/normal_tail.hpp"
 
 namespace ordinal {
 

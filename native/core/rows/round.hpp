@@ -1,5 +1,5 @@
 // What one pass over the rows reads and writes: shared by every kernel, free of Python and of containers,
-// because core/logit_lanes.cpp is compiled for several instruction sets.
+// because logit_lanes.cpp is compiled for several instruction sets.
 #pragma once
 
 #include <cstdint>

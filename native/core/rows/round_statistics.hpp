@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "round.hpp"
+#include "rows/round.hpp"
 
 namespace ordinal {
 
@@ -20,7 +20,7 @@ struct RoundSums {
 // Logit link, float32 lanes. The same bytes for any number of threads.
 RoundSums logit_statistics(const LogitRound& round, std::int64_t n_rows, int n_threads);
 
-// Any link, one row after the other in float64: core/link_kernel.hpp.
+// Any link, one row after the other in float64: link_kernel.hpp.
 RoundSums link_statistics(const LinkRound& round, std::int64_t n_rows, int n_threads);
 
 }  // namespace ordinal

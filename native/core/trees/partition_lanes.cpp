@@ -1,5 +1,5 @@
 // Splits a block of a leaf's rows in two, keeping their order on both sides.
-#include "engine_lanes.hpp"
+#include "trees/tasks.hpp"
 
 #if defined(__AVX512F__)
 #include <immintrin.h>

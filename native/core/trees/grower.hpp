@@ -5,11 +5,11 @@
 #include <memory>
 #include <vector>
 
-#include "aligned.hpp"
-#include "engine_lanes.hpp"
-#include "joint_criterion.hpp"
-#include "pool.hpp"
-#include "tree.hpp"
+#include "simd/aligned.hpp"
+#include "trees/tasks.hpp"
+#include "criteria/joint.hpp"
+#include "threads/pool.hpp"
+#include "trees/tree.hpp"
 
 namespace ordinal {
 

@@ -2,8 +2,8 @@
 #include <cmath>
 #include <vector>
 
-#include "leaf_sums.hpp"
-#include "parallel.hpp"
+#include "rows/leaf_sums.hpp"
+#include "threads/parallel.hpp"
 
 namespace ordinal {
 namespace {

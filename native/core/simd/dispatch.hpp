@@ -1,8 +1,8 @@
 // Which copy of the vector code this processor runs.
 #pragma once
 
-#include "engine_lanes.hpp"
-#include "logit_lanes.hpp"
+#include "trees/tasks.hpp"
+#include "rows/logit_lanes.hpp"
 
 namespace ordinal {
 

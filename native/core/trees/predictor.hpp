@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "engine.hpp"
+#include "trees/engine.hpp"
 
 namespace ordinal {
 

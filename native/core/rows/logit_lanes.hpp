@@ -1,7 +1,7 @@
 // The float32 kernel of the logit link, one entry for each instruction set it is compiled for.
 #pragma once
 
-#include "round.hpp"
+#include "rows/round.hpp"
 
 namespace ordinal {
 
@@ -24,7 +24,7 @@ struct LogitConstants {
 };
 
 using LogitBlock = void (*)(const LogitRound&, const LogitConstants&, std::int64_t begin, int n, BlockSums&);
-// Adds the sums of n <= kLaneBlock rows to those of their leaves; `sums` as in core/leaf_sums.hpp.
+// Adds the sums of n <= kLaneBlock rows to those of their leaves; `sums` as in leaf_sums.hpp.
 using LeafBlock = void (*)(const LogitRound&, const LogitConstants&, const std::int32_t* leaves,
                            std::int64_t begin, int n, double* sums);
 

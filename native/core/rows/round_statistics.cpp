@@ -1,12 +1,12 @@
-#include "round_statistics.hpp"
+#include "rows/round_statistics.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
-#include "dispatch.hpp"
-#include "logit_tables.hpp"
-#include "sum_chunks.hpp"
+#include "simd/dispatch.hpp"
+#include "rows/logit_tables.hpp"
+#include "rows/sum_chunks.hpp"
 
 namespace ordinal {
 namespace {
