@@ -129,7 +129,7 @@ def bare_adds(folder: Path) -> Any:
 
 
 def row_statistics(run: Boosting) -> np.ndarray:
-    return run._engine.statistics(len(run._cross_terms.chosen))
+    return run._engine.statistics(2 + len(run._cross_terms.chosen))
 
 
 def histogram_seconds(run: Boosting, add: Any, repeats: int) -> dict[str, float]:

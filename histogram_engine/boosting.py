@@ -157,24 +157,9 @@ class Boosting:
         return in_bag, sorted(rng.choice(p, size, replace=False).tolist())
 
     def _grow(self, in_bag: NDArray[np.uint32] | None, features: list[int]) -> dict[str, Any]:
-        now, parameters = self._now, self.parameters
-        if self._joint:
-            sums = now if in_bag is None else self._statistics_of(in_bag)[1]
-            u, V = sums.threshold_gradient, tridiagonal(sums)
-            if parameters.hessian == "exact":
-                V = self._cross_terms.threshold_hessian(V, len(self._y) if in_bag is None else len(in_bag))
-            group = np.where(self._active, np.cumsum(~self._tied) - 1, -1)
-            _, group = np.unique(np.append(group, -1), return_inverse=True)
-            group = (group[:-1] - 1).astype(np.int32)
-        else:
-            u, V, group = np.zeros(0), np.zeros((0, 0)), np.zeros(0, np.int32)
-        grown: dict[str, Any] = self._engine.grow(
-            u,
-            V,
-            group,
+        parameters = self.parameters
+        growth = _core.Growth(
             features,
-            self._cross_terms.first,
-            self._cross_terms.weights,
             in_bag,
             self._leaf_of_row,
             _ALL if parameters.max_leaf_nodes is None else parameters.max_leaf_nodes,
@@ -184,6 +169,19 @@ class Boosting:
             parameters.l2_regularization,
             parameters.gamma,
         )
+        grown: dict[str, Any]
+        if not self._joint:
+            grown = self._engine.grow_scalar(growth)
+            return grown
+        sums = self._now if in_bag is None else self._statistics_of(in_bag)[1]
+        V = tridiagonal(sums)
+        if parameters.hessian == "exact":
+            V = self._cross_terms.threshold_hessian(V, len(self._y) if in_bag is None else len(in_bag))
+        group = np.where(self._active, np.cumsum(~self._tied) - 1, -1)
+        _, group = np.unique(np.append(group, -1), return_inverse=True)
+        group = (group[:-1] - 1).astype(np.int32)
+        cross = self._cross_terms
+        grown = self._engine.grow_joint(growth, sums.threshold_gradient, V, group, cross.first, cross.weights)
         return grown
 
     def _statistics_of(self, rows: NDArray[np.uint32]) -> tuple[RowStatistics, RoundStatistics]:
@@ -325,7 +323,7 @@ class Boosting:
             thresholds,
             self.parameters.hessian,
             want_cross=self._joint,
-            side_by_side=self._engine.statistics(len(chosen)),
+            side_by_side=self._engine.statistics(2 + len(chosen)),
             cross_of=chosen if self._joint else None,
         )
         self.diagnostics.add(n_clipped=now.n_clipped, n_floored=now.n_floored)

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <optional>
 
+#include "criteria/criteria.hpp"
 #include "trees/engine.hpp"
 #include "trees/predictor.hpp"
 
@@ -71,33 +72,25 @@ nb::dict as_dict(const ordinal::Tree& tree) {
     return result;
 }
 
-nb::dict grow(ordinal::Engine& engine, Vector<double> gradient, Matrix<double> hessian,
-              Vector<std::int32_t> group, const std::vector<std::int32_t>& features, int first_carried,
-              Matrix<double> weights, std::optional<Vector<std::uint32_t>> rows,
-              Output<std::int32_t> leaf_of_row, int max_leaves, int max_depth, double min_samples_leaf,
-              double min_child_weight, double l2, double min_gain) {
-    ordinal::ThresholdState thresholds;
-    thresholds.n = static_cast<int>(gradient.size());
-    thresholds.first_carried = first_carried;
-    thresholds.n_carried = static_cast<int>(weights.shape(0));
-    thresholds.weights = weights.data();
-    thresholds.gradient = gradient.data();
-    thresholds.hessian = hessian.data();
-    thresholds.group = group.data();
+// What growing by any criterion takes beside the criterion's own input.
+struct Growth {
+    std::vector<std::int32_t> features;
+    std::optional<Vector<std::uint32_t>> rows;
+    Output<std::int32_t> leaf_of_row;
     ordinal::GrowthLimits limits;
-    limits.max_leaves = max_leaves;
-    limits.max_depth = max_depth;
-    limits.min_samples_leaf = min_samples_leaf;
-    limits.min_child_weight = min_child_weight;
-    limits.l2 = l2;
-    limits.min_gain = min_gain;
+};
+
+template <class Criterion>
+nb::dict grow(ordinal::Engine& engine, const typename Criterion::Input& input, const Growth& growth) {
+    const std::uint32_t* rows = growth.rows ? growth.rows->data() : nullptr;
+    const std::int64_t n_rows =
+        growth.rows ? static_cast<std::int64_t>(growth.rows->size()) : engine.n_rows();
     ordinal::Tree tree;
     {
         // Only pointers into arrays that the caller's frame keeps alive are used from here on.
         nb::gil_scoped_release release;
-        tree =
-            engine.grow(thresholds, limits, features, rows ? rows->data() : nullptr,
-                        rows ? static_cast<std::int64_t>(rows->size()) : engine.n_rows(), leaf_of_row.data());
+        tree = engine.grow<Criterion>(input, growth.limits, growth.features, rows, n_rows,
+                                      growth.leaf_of_row.data());
     }
     return as_dict(tree);
 }
@@ -121,6 +114,19 @@ void predict(Features X, Vector<std::int64_t> first_node, Vector<std::int32_t> f
 }  // namespace
 
 void register_engine(nb::module_& m) {
+    nb::class_<Growth>(m, "Growth")
+        .def(
+            "__init__",
+            [](Growth* self, const std::vector<std::int32_t>& features,
+               std::optional<Vector<std::uint32_t>> rows, Output<std::int32_t> leaf_of_row, int max_leaves,
+               int max_depth, double min_samples_leaf, double min_child_weight, double l2, double min_gain) {
+                new (self) Growth{features,
+                                  rows,
+                                  leaf_of_row,
+                                  {max_leaves, max_depth, min_samples_leaf, min_child_weight, l2, min_gain}};
+            },
+            "features"_a, "rows"_a.noconvert().none(), "leaf_of_row"_a.noconvert(), "max_leaves"_a,
+            "max_depth"_a, "min_samples_leaf"_a, "min_child_weight"_a, "l2"_a, "min_gain"_a);
     nb::class_<ordinal::Engine>(m, "Engine")
         .def(
             "__init__",
@@ -142,19 +148,37 @@ void register_engine(nb::module_& m) {
         .def_prop_ro("width", &ordinal::Engine::width)
         .def(
             "statistics",
-            [](nb::handle_t<ordinal::Engine> self, int n_cross) {
+            [](nb::handle_t<ordinal::Engine> self, int n_columns) {
                 auto& engine = nb::cast<ordinal::Engine&>(self);
-                float* data = engine.statistics(n_cross);
+                float* data = engine.statistics(n_columns);
                 return nb::ndarray<nb::numpy, float>(
                     data,
                     {static_cast<std::size_t>(engine.n_rows()), static_cast<std::size_t>(engine.width())},
                     self);
             },
-            "n_cross"_a)
-        .def("grow", &grow, "threshold_gradient"_a.noconvert(), "threshold_hessian"_a.noconvert(),
-             "group"_a.noconvert(), "features"_a, "first_carried"_a, "weights"_a.noconvert(),
-             "rows"_a.noconvert().none(), "leaf_of_row"_a.noconvert(), "max_leaves"_a, "max_depth"_a,
-             "min_samples_leaf"_a, "min_child_weight"_a, "l2"_a, "min_gain"_a)
+            "n_columns"_a)
+        .def(
+            "grow_scalar",
+            [](ordinal::Engine& self, const Growth& growth) {
+                return grow<ordinal::ScalarCriterion>(self, {}, growth);
+            },
+            "growth"_a)
+        .def(
+            "grow_joint",
+            [](ordinal::Engine& self, const Growth& growth, Vector<double> gradient, Matrix<double> hessian,
+               Vector<std::int32_t> group, int first_carried, Matrix<double> weights) {
+                ordinal::JointCriterion::Input input;
+                input.n = static_cast<int>(gradient.size());
+                input.gradient = gradient.data();
+                input.hessian = hessian.data();
+                input.group = group.data();
+                input.first_carried = first_carried;
+                input.n_carried = static_cast<int>(weights.shape(0));
+                input.weights = weights.data();
+                return grow<ordinal::JointCriterion>(self, input, growth);
+            },
+            "growth"_a, "threshold_gradient"_a.noconvert(), "threshold_hessian"_a.noconvert(),
+            "group"_a.noconvert(), "first_carried"_a, "weights"_a.noconvert())
         .def(
             "leaf_sums",
             [](ordinal::Engine& self, Vector<std::int32_t> leaf_of_row, int n_leaves,

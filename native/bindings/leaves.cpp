@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "rows/leaf_sums.hpp"
 #include "arrays.hpp"
+#include "rows/leaf_sums.hpp"
 
 using namespace nb::literals;
 

@@ -3,11 +3,11 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include "simd/dispatch.hpp"
-#include "threads/parallel.hpp"
-#include "rows/round_statistics.hpp"
 #include "arrays.hpp"
 #include "engine.hpp"
+#include "rows/round_statistics.hpp"
+#include "simd/dispatch.hpp"
+#include "threads/parallel.hpp"
 
 using namespace nb::literals;
 

@@ -1,6 +1,6 @@
 // Logit link in float32 lanes: the cross terms of a few hundred rows at a time, added up by leaf.
-#include "simd/lanes.hpp"
 #include "rows/logit_lanes.hpp"
+#include "simd/lanes.hpp"
 
 #define ORDINAL_PASTE_(a, b) a##b
 #define ORDINAL_PASTE(a, b) ORDINAL_PASTE_(a, b)

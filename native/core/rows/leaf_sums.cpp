@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "simd/dispatch.hpp"
 #include "rows/logit_tables.hpp"
-#include "threads/parallel.hpp"
 #include "rows/round_statistics.hpp"
+#include "simd/dispatch.hpp"
+#include "threads/parallel.hpp"
 
 namespace ordinal {
 namespace {

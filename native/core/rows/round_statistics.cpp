@@ -4,9 +4,9 @@
 #include <cmath>
 #include <vector>
 
-#include "simd/dispatch.hpp"
 #include "rows/logit_tables.hpp"
 #include "rows/sum_chunks.hpp"
+#include "simd/dispatch.hpp"
 
 namespace ordinal {
 namespace {

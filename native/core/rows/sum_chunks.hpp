@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "threads/parallel.hpp"
 #include "rows/round_statistics.hpp"
+#include "threads/parallel.hpp"
 
 namespace ordinal {
 

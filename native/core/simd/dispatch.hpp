@@ -1,8 +1,8 @@
 // Which copy of the vector code this processor runs.
 #pragma once
 
-#include "trees/tasks.hpp"
 #include "rows/logit_lanes.hpp"
+#include "trees/tasks.hpp"
 
 namespace ordinal {
 
@@ -13,11 +13,21 @@ struct InstructionSet {
     LogitBlock logit_block;
     LeafBlock leaf_block;
     BuildHistogram build_histogram;
-    ScanFeature scan_feature;
+#define ORDINAL_SCAN(folder, Name) ScanFeature<Name##Leaf> scan_##folder;
+    ORDINAL_CRITERIA(ORDINAL_SCAN)
+#undef ORDINAL_SCAN
     BinColumn bin_column;
     SumByLeaf sum_by_leaf;
     PartitionRows partition_rows;
 };
+
+// The scan of a criterion, by what it judges a leaf's candidates with.
+#define ORDINAL_SCAN(folder, Name)                                                                           \
+    inline Candidate scan_feature(const InstructionSet& set, const ScanTask& task, const Name##Leaf& leaf) { \
+        return set.scan_##folder(task, leaf);                                                                \
+    }
+ORDINAL_CRITERIA(ORDINAL_SCAN)
+#undef ORDINAL_SCAN
 
 // The table's length goes to `count`.
 const InstructionSet* instruction_sets(int& count);

@@ -4,7 +4,9 @@
 #include <cmath>
 #include <limits>
 
+#include "criteria/criteria.hpp"
 #include "simd/dispatch.hpp"
+#include "trees/grower.hpp"
 
 namespace ordinal {
 namespace {
@@ -46,7 +48,7 @@ void Engine::rebin(const FeatureMatrix& X, const std::vector<std::vector<double>
     data_.rows = row_bins_.data();
     data_.columns = column_bins_.data();
     data_.n_bins = n_bins_.data();
-    grower_ = std::make_unique<Grower>(data_, pool_);
+    histograms_ = std::make_unique<LeafHistograms>(data_, pool_);
 }
 
 void Engine::bin(const FeatureMatrix& X, const std::vector<std::vector<double>>& cuts) {
@@ -81,24 +83,38 @@ void Engine::bin(const FeatureMatrix& X, const std::vector<std::vector<double>>&
     });
 }
 
-float* Engine::statistics(int n_cross) {
-    const int width = row_width(n_cross);
-    if (width != width_ || n_cross != n_cross_) {
-        width_ = width;
-        n_cross_ = n_cross;
+float* Engine::statistics(int n_columns) {
+    const RowLayout layout{n_columns};
+    if (!(layout == layout_) || statistics_.empty()) {
+        layout_ = layout;
+        const int width = layout.width();
         statistics_.assign(static_cast<std::size_t>(data_.n_rows * width), 0.0f);
         for (std::int64_t i = 0; i < data_.n_rows; ++i)
-            statistics_[static_cast<std::size_t>(i * width + count_index(n_cross))] = 1.0f;
+            statistics_[static_cast<std::size_t>(i * width + layout.count())] = 1.0f;
     }
     return statistics_.data();
 }
 
-Tree Engine::grow(const ThresholdState& thresholds, const GrowthLimits& limits,
+template <class Criterion>
+Tree Engine::grow(const typename Criterion::Input& input, const GrowthLimits& limits,
                   const std::vector<std::int32_t>& features, const std::uint32_t* rows, std::int64_t n_rows,
                   std::int32_t* leaf_of_row) {
-    Tree tree = grower_->grow(statistics_.data(), n_cross_, thresholds, limits, features, rows, n_rows);
+    histograms_->begin(statistics_.data(), layout_, features, rows, n_rows);
+    Tree tree = Grower<Criterion>(*histograms_, input, limits).grow(rows, n_rows);
+    note_leaves(tree, rows, leaf_of_row);
+    return tree;
+}
+
+#define ORDINAL_GROW(folder, Name)                                                                      \
+    template Tree Engine::grow<Name##Criterion>(const Name##Criterion::Input&, const GrowthLimits&,     \
+                                                const std::vector<std::int32_t>&, const std::uint32_t*, \
+                                                std::int64_t, std::int32_t*);
+ORDINAL_CRITERIA(ORDINAL_GROW)
+#undef ORDINAL_GROW
+
+void Engine::note_leaves(const Tree& tree, const std::uint32_t* rows, std::int32_t* leaf_of_row) {
     if (rows) {
-        // Rows outside the sample walk down the tree; those inside are overwritten below with the same leaf.
+        // Rows outside the sample are not in any leaf: all rows walk down the tree.
         const std::int64_t n_blocks = (data_.n_rows + kBlockRows - 1) / kBlockRows;
         pool_.run(n_blocks, true, [&](std::int64_t block) {
             const std::int64_t end = std::min(data_.n_rows, (block + 1) * kBlockRows);
@@ -114,15 +130,14 @@ Tree Engine::grow(const ThresholdState& thresholds, const GrowthLimits& limits,
                 leaf_of_row[i] = node;
             }
         });
-        return tree;
+        return;
     }
     pool_.run(static_cast<std::int64_t>(tree.nodes.size()), true, [&](std::int64_t index) {
         const TreeNode& node = tree.nodes[static_cast<std::size_t>(index)];
         if (node.feature >= 0) return;
         for (std::int64_t i = node.begin; i < node.end; ++i)
-            leaf_of_row[grower_->rows()[static_cast<std::size_t>(i)]] = static_cast<std::int32_t>(index);
+            leaf_of_row[histograms_->rows()[static_cast<std::size_t>(i)]] = static_cast<std::int32_t>(index);
     });
-    return tree;
 }
 
 std::vector<double> Engine::leaf_sums(const std::int32_t* leaf_of_row, int n_leaves,
@@ -130,12 +145,12 @@ std::vector<double> Engine::leaf_sums(const std::int32_t* leaf_of_row, int n_lea
     // Blocks depend on the number of rows alone, and are added in order: the same sums for any thread count.
     const std::int64_t block_rows = std::max<std::int64_t>(kBlockRows, n_rows / 64 + 1);
     const std::int64_t n_blocks = (n_rows + block_rows - 1) / block_rows;
-    const std::size_t size = static_cast<std::size_t>(n_leaves) * static_cast<std::size_t>(width_);
+    const std::size_t size = static_cast<std::size_t>(n_leaves) * static_cast<std::size_t>(width());
     std::vector<double> blocks(static_cast<std::size_t>(n_blocks) * size, 0.0);
     const SumByLeaf sum = active_instruction_set().sum_by_leaf;
     pool_.run(n_blocks, true, [&](std::int64_t block) {
         SumTask task{statistics_.data(),
-                     width_,
+                     width(),
                      leaf_of_row,
                      rows,
                      block * block_rows,

@@ -2,10 +2,15 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
+#include "criteria/limits.hpp"
 #include "simd/aligned.hpp"
-#include "trees/grower.hpp"
+#include "threads/pool.hpp"
+#include "trees/leaf_histograms.hpp"
+#include "trees/row_layout.hpp"
+#include "trees/tree.hpp"
 
 namespace ordinal {
 
@@ -26,24 +31,26 @@ class Engine {
     // Bins the same rows by other cuts; their statistics stay.
     void rebin(const FeatureMatrix& X, const std::vector<std::vector<double>>& cuts);
 
-    // The rows' statistics (n_rows, width()), for the caller to fill: gradient, Hessian, cross terms. What
+    // The rows' statistics (n_rows, width()), for the caller to fill: the columns of a criterion. What
     // follows them is set.
-    float* statistics(int n_cross);
+    float* statistics(int n_columns);
 
     // leaf_of_row (n_rows,) takes each row's node, also of rows that the tree was not grown on.
-    Tree grow(const ThresholdState& thresholds, const GrowthLimits& limits,
+    template <class Criterion>
+    Tree grow(const typename Criterion::Input& input, const GrowthLimits& limits,
               const std::vector<std::int32_t>& features, const std::uint32_t* rows, std::int64_t n_rows,
               std::int32_t* leaf_of_row);
 
-    // Sums of G, H, L and the count over `rows` (null for all) by leaf: (n_leaves, width()).
+    // Sums of the rows' statistics over `rows` (null for all) by leaf: (n_leaves, width()).
     std::vector<double> leaf_sums(const std::int32_t* leaf_of_row, int n_leaves, const std::uint32_t* rows,
                                   std::int64_t n_rows);
 
     std::int64_t n_rows() const { return data_.n_rows; }
     int n_features() const { return data_.n_features; }
-    int width() const { return width_; }
+    int width() const { return layout_.width(); }
 
   private:
+    void note_leaves(const Tree& tree, const std::uint32_t* rows, std::int32_t* leaf_of_row);
     void bin(const FeatureMatrix& X, const std::vector<std::vector<double>>& cuts);
 
     Pool pool_;
@@ -51,9 +58,8 @@ class Engine {
     AlignedVector<std::uint8_t> row_bins_, column_bins_;
     std::vector<std::int32_t> n_bins_;
     AlignedVector<float> statistics_;
-    int width_ = 0;
-    int n_cross_ = -1;
-    std::unique_ptr<Grower> grower_;
+    RowLayout layout_;
+    std::unique_ptr<LeafHistograms> histograms_;
 };
 
 }  // namespace ordinal

@@ -1,77 +1,213 @@
-// Grows one tree, best split first.
+// Grows one tree, best split first, by any criterion (criteria/list.hpp).
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <queue>
+#include <utility>
 #include <vector>
 
-#include "simd/aligned.hpp"
-#include "trees/tasks.hpp"
-#include "criteria/joint.hpp"
-#include "threads/pool.hpp"
+#include "criteria/limits.hpp"
+#include "simd/dispatch.hpp"
+#include "trees/leaf_histograms.hpp"
 #include "trees/tree.hpp"
 
 namespace ordinal {
 
-struct BinnedData {
-    std::int64_t n_rows = 0;
-    int n_features = 0;
-    const std::uint8_t* rows = nullptr;  // (n_rows, stride) for histograms
-    std::int64_t stride = 0;
-    const std::uint8_t* columns = nullptr;  // (n_features, n_rows) for partitions
-    const std::int32_t* n_bins = nullptr;   // (n_features,) without the missing one
-};
-
+template <class Criterion>
 class Grower {
   public:
-    Grower(const BinnedData& data, Pool& pool);
+    // histograms: a tree was begun there.
+    Grower(LeafHistograms& histograms, const typename Criterion::Input& input, const GrowthLimits& limits)
+        : histograms_(histograms), input_(input), limits_(limits) {}
 
-    // statistics: (n_rows, row_width(n_cross)) with the count set.
-    // rows: the rows to grow on in increasing order, or null for all.
-    Tree grow(const float* statistics, int n_cross, const ThresholdState& thresholds,
-              const GrowthLimits& limits, const std::vector<std::int32_t>& features,
-              const std::uint32_t* rows, std::int64_t n_rows);
-
-    // The newest tree's rows by leaf, in increasing order within each.
-    const std::vector<std::uint32_t>& rows() const { return rows_; }
+    // rows: those of begin(), or null; n of them.
+    Tree grow(const std::uint32_t* rows, std::int64_t n);
 
   private:
-    struct Leaf;
-    using Histogram = AlignedVector<double>;
+    struct Leaf {
+        int node = 0;
+        std::vector<double> sums;
+        std::unique_ptr<Histogram> histogram;
+        Candidate best{0.0, -1, false};
+        int feature = -1;
+    };
+    using Candidates = std::vector<Candidate>;
 
-    int n_groups() const;
-    template <class Work>
-    void over_features(std::int64_t n_rows, const Work& work) const;
-    // Of features first..last-1 in the order of features_.
-    void build(Histogram& histogram, const std::uint32_t* rows, std::int64_t n, int first, int last,
-               int thread);
-    void subtract(Histogram& from, const Histogram& part, std::int32_t feature) const;
-    Candidate scan(const Leaf& leaf, const LeafTerms& terms, std::int32_t feature) const;
-    void take_best(Leaf& leaf, const std::vector<Candidate>& found) const;
-    void judge_root(Leaf& root, const std::uint32_t* rows, std::int64_t n, const ThresholdState& thresholds,
-                    bool wanted);
+    bool splittable(const TreeNode& node) const {
+        return node.depth < limits_.max_depth &&
+               static_cast<double>(node.end - node.begin) >= 2.0 * limits_.min_samples_leaf &&
+               node.end - node.begin > 1;
+    }
+    Candidate scan(const Leaf& leaf, const typename Criterion::Prepared& prepared,
+                   std::int32_t feature) const;
+    void take_best(Leaf& leaf, const Candidates& found) const;
+    void judge_root(Leaf& root, const std::uint32_t* rows, std::int64_t n, bool wanted);
     void judge(Leaf& small, const std::uint32_t* rows, std::int64_t n, bool small_wanted, Leaf* large);
-    std::vector<double> left_sums(const Leaf& leaf) const;
-    std::int64_t partition(const TreeNode& node);
-    std::unique_ptr<Histogram> take_histogram();
+    void split(Leaf parent);
+    void enqueue(Leaf leaf, bool wanted);
 
-    BinnedData data_;
-    Pool& pool_;
-    std::vector<std::int64_t> offsets_;
-    std::int64_t n_slots_ = 0;
-    std::vector<std::uint32_t> rows_, buffer_;
-    AlignedVector<float> scratch_;
-    std::int64_t scratch_step_ = 0;  // places of a thread
-    std::vector<std::unique_ptr<Histogram>> spare_;
+    // Highest gain first; of equal gains the older leaf. A gain is kept although later splits of other leaves
+    // may change it: computing it again when its turn comes made no difference to the loss that could be
+    // measured.
+    struct Later {
+        bool operator()(const std::pair<double, int>& a, const std::pair<double, int>& b) const {
+            return a.first != b.first ? a.first < b.first : a.second > b.second;
+        }
+    };
 
-    // Of the tree being grown.
-    const float* statistics_ = nullptr;
-    int width_ = 0;
-    int count_ = 0;  // the column of the count
-    GrowthLimits limits_;
-    const std::vector<std::int32_t>* features_ = nullptr;
-    bool consecutive_ = true;
-    std::unique_ptr<JointCriterion> criterion_;
+    LeafHistograms& histograms_;
+    const typename Criterion::Input& input_;
+    const GrowthLimits& limits_;
+    std::optional<Criterion> criterion_;
+    Tree tree_;
+    int n_leaves_ = 1;
+    std::vector<Leaf> leaves_;
+    std::priority_queue<std::pair<double, int>, std::vector<std::pair<double, int>>, Later> queue_;
 };
+
+template <class Criterion>
+Candidate Grower<Criterion>::scan(const Leaf& leaf, const typename Criterion::Prepared& prepared,
+                                  std::int32_t feature) const {
+    const RowLayout layout = histograms_.layout();
+    const ScanTask task{histograms_.bins_of(*leaf.histogram, feature),
+                        histograms_.n_bins(feature),
+                        layout.width(),
+                        layout.count(),
+                        leaf.sums.data(),
+                        &limits_};
+    return scan_feature(active_instruction_set(), task, prepared.leaf());
+}
+
+template <class Criterion>
+void Grower<Criterion>::take_best(Leaf& leaf, const Candidates& found) const {
+    leaf.best = {0.0, -1, false};
+    for (std::size_t f = 0; f < found.size(); ++f)
+        if (found[f].gain > leaf.best.gain * (1.0 + kTie)) {
+            leaf.best = found[f];
+            leaf.feature = histograms_.features()[f];
+        }
+}
+
+// The root, whose sums are those of its first feature's bins.
+template <class Criterion>
+void Grower<Criterion>::judge_root(Leaf& root, const std::uint32_t* rows, std::int64_t n, bool wanted) {
+    const std::vector<std::int32_t>& features = histograms_.features();
+    root.histogram = histograms_.take();
+    histograms_.over_features(n, [&](int first, int last, int thread) {
+        histograms_.build(*root.histogram, rows, n, first, last, thread);
+    });
+    root.sums = histograms_.sums(*root.histogram, features.front());
+    criterion_.emplace(input_, root.sums.data(), limits_);
+    if (!wanted) return;
+    const auto prepared = criterion_->prepare(root.sums.data());
+    Candidates found(features.size());
+    histograms_.over_features(0, [&](int first, int last, int) {
+        for (int f = first; f < last; ++f) found[f] = scan(root, prepared, features[f]);
+    });
+    take_best(root, found);
+}
+
+// Fills the histogram of the smaller child. The larger one's (null if it will not be split) comes holding
+// their parent's, from which the smaller one's is taken away. All of it feature by feature, so that their
+// bins are still in the cache when they are scanned.
+template <class Criterion>
+void Grower<Criterion>::judge(Leaf& small, const std::uint32_t* rows, std::int64_t n, bool small_wanted,
+                              Leaf* large) {
+    const std::vector<std::int32_t>& features = histograms_.features();
+    small.histogram = histograms_.take();
+    const auto of_small = criterion_->prepare(small.sums.data());
+    const auto of_large = large ? criterion_->prepare(large->sums.data()) : typename Criterion::Prepared{};
+    Candidates found_small(features.size()), found_large(features.size());
+    histograms_.over_features(n, [&](int first, int last, int thread) {
+        histograms_.build(*small.histogram, rows, n, first, last, thread);
+        for (int f = first; f < last; ++f) {
+            const std::int32_t feature = features[f];
+            if (large) histograms_.subtract(*large->histogram, *small.histogram, feature);
+            if (small_wanted) found_small[f] = scan(small, of_small, feature);
+            if (large) found_large[f] = scan(*large, of_large, feature);
+        }
+    });
+    if (small_wanted) take_best(small, found_small);
+    if (large) take_best(*large, found_large);
+}
+
+template <class Criterion>
+void Grower<Criterion>::enqueue(Leaf leaf, bool wanted) {
+    if (wanted && leaf.best.gain > 0.0) {
+        queue_.emplace(leaf.best.gain, static_cast<int>(leaves_.size()));
+        leaves_.push_back(std::move(leaf));
+    } else {
+        histograms_.give_back(std::move(leaf.histogram));
+    }
+}
+
+template <class Criterion>
+void Grower<Criterion>::split(Leaf parent) {
+    const int count = histograms_.layout().count();
+    const int left_node = static_cast<int>(tree_.nodes.size());
+    TreeNode& node = tree_.nodes[static_cast<std::size_t>(parent.node)];
+    node.feature = parent.feature;
+    node.bin = parent.best.bin;
+    node.missing_left = parent.best.missing_left;
+    node.gain = parent.best.gain;
+    node.left = left_node;
+    const std::int64_t middle = node.begin + histograms_.partition(node);
+    TreeNode child[2];
+    child[0].begin = node.begin;
+    child[0].end = child[1].begin = middle;
+    child[1].end = node.end;
+    for (TreeNode& one : child) {
+        one.parent = parent.node;
+        one.depth = node.depth + 1;
+    }
+    // A node that met no missing value sends them where most rows go.
+    const int width = histograms_.layout().width();
+    const double* missing = histograms_.bins_of(*parent.histogram, parent.feature) +
+                            static_cast<std::int64_t>(histograms_.n_bins(parent.feature)) * width;
+    if (missing[count] == 0.0) node.missing_left = middle - node.begin >= node.end - middle;
+
+    Leaf next[2];
+    next[0].sums =
+        histograms_.left_sums(*parent.histogram, parent.feature, parent.best.bin, parent.best.missing_left);
+    next[1].sums = parent.sums;
+    for (std::size_t c = 0; c < parent.sums.size(); ++c) next[1].sums[c] -= next[0].sums[c];
+    criterion_->split(parent.sums.data(), next[0].sums.data(), next[1].sums.data());
+    tree_.nodes.push_back(child[0]);
+    tree_.nodes.push_back(child[1]);
+    ++n_leaves_;
+
+    const bool wanted[2] = {splittable(child[0]), splittable(child[1])};
+    if (n_leaves_ < limits_.max_leaves && (wanted[0] || wanted[1])) {
+        const int small = child[0].end - child[0].begin <= child[1].end - child[1].begin ? 0 : 1;
+        const int large = 1 - small;
+        if (wanted[large]) next[large].histogram = std::move(parent.histogram);
+        judge(next[small], histograms_.rows().data() + child[small].begin,
+              child[small].end - child[small].begin, wanted[small], wanted[large] ? &next[large] : nullptr);
+        for (int side = 0; side < 2; ++side) {
+            next[side].node = left_node + side;
+            enqueue(std::move(next[side]), wanted[side]);
+        }
+    }
+    histograms_.give_back(std::move(parent.histogram));
+}
+
+template <class Criterion>
+Tree Grower<Criterion>::grow(const std::uint32_t* rows, std::int64_t n) {
+    tree_.nodes.emplace_back();
+    tree_.nodes[0].end = n;
+    Leaf root;
+    const bool wanted = limits_.max_leaves > 1 && splittable(tree_.nodes[0]);
+    judge_root(root, rows, n, wanted);
+    enqueue(std::move(root), wanted);
+    while (!queue_.empty() && n_leaves_ < limits_.max_leaves) {
+        const int index = queue_.top().second;
+        queue_.pop();
+        split(std::move(leaves_[static_cast<std::size_t>(index)]));
+    }
+    for (Leaf& leaf : leaves_) histograms_.give_back(std::move(leaf.histogram));
+    return std::move(tree_);
+}
 
 }  // namespace ordinal

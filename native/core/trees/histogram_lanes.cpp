@@ -4,6 +4,7 @@
 // additions hit different features, so none waits for the one before, and gathered rows are read once.
 #include <cstddef>
 
+#include "trees/row_layout.hpp"
 #include "trees/tasks.hpp"
 
 #define ORDINAL_PASTE_(a, b) a##b

@@ -1,14 +1,8 @@
-// The best split of one leaf along one feature: the joint gain of several candidates at a time.
-//
-// With A, r_A the system without the leaf and U = [L_a, L_b] the candidate's cross terms, the gain needs
-// r_ab' S_ab^{-1} r_ab, S_ab = A - U diag(h)^{-1} U'. By Sherman, Morrison and Woodbury that takes the three
-// numbers x = L_a' A^{-1} L_a, y = L_a.m, z = L_a.q and a 2 x 2 solve. Without cross terms all three are 0
-// and the gain is the usual scalar one.
+// The best split of one leaf along one feature: several candidates at a time, by any criterion.
+#include "criteria/gains.hpp"
+#include "simd/doubles.hpp"
+#include "trees/row_layout.hpp"
 #include "trees/tasks.hpp"
-
-#if defined(__AVX512F__)
-#include <immintrin.h>
-#endif
 
 #define ORDINAL_PASTE_(a, b) a##b
 #define ORDINAL_PASTE(a, b) ORDINAL_PASTE_(a, b)
@@ -16,93 +10,7 @@
 namespace ordinal {
 namespace {
 
-#if defined(__AVX512F__)
-constexpr int kWide = 8;
-#elif defined(__AVX2__)
-constexpr int kWide = 4;
-#elif defined(__GNUC__)
-constexpr int kWide = 2;
-#else
-constexpr int kWide = 1;
-#endif
-
-#if defined(__GNUC__)
-typedef double Doubles __attribute__((vector_size(8 * kWide)));
-typedef long long Flags __attribute__((vector_size(8 * kWide)));
-inline Doubles select(Flags mask, Doubles yes, Doubles no) { return mask ? yes : no; }
-inline double lane(Doubles x, int i) { return x[i]; }
-inline bool any(Flags mask) {
-    long long all = 0;
-    for (int i = 0; i < kWide; ++i) all |= mask[i];
-    return all != 0;
-}
-
-// One entry of each of kWide rows.
-inline Doubles column(const double* from, std::int64_t step) {
-    Doubles entries;
-    for (int i = 0; i < kWide; ++i) entries[i] = from[i * step];
-    return entries;
-}
-#else
-using Doubles = double;
-using Flags = bool;
-inline Doubles select(Flags mask, Doubles yes, Doubles no) { return mask ? yes : no; }
-inline double lane(Doubles x, int) { return x; }
-inline bool any(Flags mask) { return mask; }
-inline Doubles column(const double* from, std::int64_t) { return *from; }
-#endif
-
 constexpr double kRounding = 1e-12;  // a gain below this share of the parent's score is no gain
-constexpr double kSingular = 1e-11;  // determinant relative to its first term
-
-// v' D^{-1} v for D = [[d11, d12], [d12, d22]]. Where D is singular along (1, 1) only the part across counts.
-inline Doubles solve_two(Doubles d11, Doubles d12, Doubles d22, Doubles v1, Doubles v2, bool gauge) {
-    const Doubles product = d11 * d22;
-    const Doubles determinant = product - d12 * d12;
-    const Flags regular = determinant > kSingular * product;
-    const Doubles safe = select(regular, determinant, Doubles{} + 1.0);
-    const Doubles full = (d22 * v1 * v1 - 2.0 * d12 * v1 * v2 + d11 * v2 * v2) / safe;
-    const Doubles spread = d11 - 2.0 * d12 + d22;
-    const Flags has_spread = spread > 1e-300;
-    const Doubles across = (v1 - v2) * (v1 - v2) / select(has_spread, spread, Doubles{} + 1.0);
-    const Doubles flat = select(has_spread, across, Doubles{});
-    return gauge ? flat : select(regular, full, flat);
-}
-
-// left: column c holds entry c of kWide candidates' left sums.
-inline Doubles gains(const ScanTask& task, const Doubles* left) {
-    const Doubles G_a = left[kGradient], H_a = left[kHessian];
-    const Doubles G_b = task.parent[kGradient] - G_a, H_b = task.parent[kHessian] - H_a;
-    const Doubles n_a = left[task.count];
-    const Doubles n_b = task.parent[task.count] - n_a;
-    const Doubles h_a = H_a + task.l2, h_b = H_b + task.l2;
-    const Flags allowed = (n_a >= task.min_samples_leaf) & (n_b >= task.min_samples_leaf) &
-                          (H_a >= task.min_child_weight) & (H_b >= task.min_child_weight) & (h_a > 0.0) &
-                          (h_b > 0.0);
-    const Doubles alpha = G_a / select(allowed, h_a, Doubles{} + 1.0);
-    const Doubles beta = G_b / select(allowed, h_b, Doubles{} + 1.0);
-    Doubles score = G_a * alpha + G_b * beta;
-    if (task.n_carried > 0) {
-        Doubles x{}, y{}, z{};
-        const Doubles* carried = left + task.first_carried;
-        for (int k = 0; k < task.n_carried; ++k) {
-            const double* row = task.inverse + k * task.n_carried;
-            Doubles half{};
-            for (int l = 0; l < k; ++l) half += row[l] * carried[l];
-            x += (2.0 * half + row[k] * carried[k]) * carried[k];
-            y += task.m[k] * carried[k];
-            z += task.q[k] * carried[k];
-        }
-        const Doubles m12 = y - x;
-        const Doubles m22 = task.pm - 2.0 * y + x;
-        const Doubles rest = task.pq - z;
-        const Doubles v1 = z - alpha * x - beta * m12;
-        const Doubles v2 = rest - alpha * m12 - beta * m22;
-        score += task.r_A_q - 2.0 * (alpha * z + beta * rest) + alpha * alpha * x + 2.0 * alpha * beta * m12 +
-                 beta * beta * m22 + solve_two(h_a - x, -m12, h_b - m22, v1, v2, task.gauge);
-    }
-    return select(allowed, 0.5 * (score - task.parent_score) - task.min_gain, Doubles{});
-}
 
 #if defined(__AVX512F__)
 // Columns 0..7 of eight rows.
@@ -163,9 +71,17 @@ inline void take_best(Doubles gain, int n, int first, bool missing_left, Candida
         if (lane(gain, i) > best.gain * (1.0 + kTie)) best = {lane(gain, i), first + i, missing_left};
 }
 
-}  // namespace
+// left: column c holds entry c of kWide candidates' left sums.
+template <class Leaf>
+inline Doubles allowed_gains(const ScanTask& task, const Leaf& leaf, const Doubles* left) {
+    const Doubles n_a = left[task.count];
+    const Doubles n_b = task.parent[task.count] - n_a;
+    const Flags enough = (n_a >= task.limits->min_samples_leaf) & (n_b >= task.limits->min_samples_leaf);
+    return select(enough, gains(leaf, *task.limits, task.parent, left), Doubles{});
+}
 
-Candidate ORDINAL_PASTE(scan_feature_, ORDINAL_ISA)(const ScanTask& task) {
+template <class Leaf>
+Candidate scan(const ScanTask& task, const Leaf& leaf) {
     const int used = task.count + 1;
     const std::int64_t width = task.width;
     Doubles left[kMostColumns + 4], with_missing[kMostColumns];  // columns are filled eight by eight
@@ -175,17 +91,26 @@ Candidate ORDINAL_PASTE(scan_feature_, ORDINAL_ISA)(const ScanTask& task) {
     const bool any_missing = missing[task.count] > 0.0;
     // The last bin alone on the left side is a split only if the missing values are the right side.
     const int n_candidates = any_missing ? task.n_bins : task.n_bins - 1;
-    Candidate best{kRounding * task.parent_score, -1, false};
+    Candidate best{kRounding * leaf.parent_score, -1, false};
     for (int first = 0; first < n_candidates; first += kWide) {
         const int n = n_candidates - first < kWide ? n_candidates - first : kWide;
         left_sums(task.histogram + first * width, n, task.width, sums, left);
-        take_best(gains(task, left), n, first, false, best);
+        take_best(allowed_gains(task, leaf, left), n, first, false, best);
         if (!any_missing) continue;
         for (int c = 0; c < used; ++c) with_missing[c] = left[c] + missing[c];
         const int n_both = n < task.n_bins - 1 - first ? n : task.n_bins - 1 - first;
-        take_best(gains(task, with_missing), n_both, first, true, best);
+        take_best(allowed_gains(task, leaf, with_missing), n_both, first, true, best);
     }
     return best.bin < 0 ? Candidate{0.0, -1, false} : best;
 }
+
+}  // namespace
+
+#define ORDINAL_SCAN(folder, Name)                                                                         \
+    Candidate ORDINAL_PASTE(scan_##folder##_, ORDINAL_ISA)(const ScanTask& task, const Name##Leaf& leaf) { \
+        return scan(task, leaf);                                                                           \
+    }
+ORDINAL_CRITERIA(ORDINAL_SCAN)
+#undef ORDINAL_SCAN
 
 }  // namespace ordinal

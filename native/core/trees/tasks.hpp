@@ -1,8 +1,12 @@
-// The parts of the histogram engine that are compiled once for each instruction set: binning, histograms,
-// split search. Plain structs, because an inline function of the standard library must not be compiled here.
+// What binning, histograms, split search and partition are asked: the parts of the histogram engine that are
+// compiled once for each instruction set. Plain structs, because an inline function of the standard library
+// must not be compiled there.
 #pragma once
 
 #include <cstdint>
+
+#include "criteria/limits.hpp"
+#include "criteria/list.hpp"
 
 namespace ordinal {
 
@@ -13,27 +17,6 @@ constexpr std::int64_t kFloatRows =
     1 << 14;                             // rows added up in float32 before the sums of 255 bins go to float64
 constexpr std::int64_t kFewRows = 2048;  // added up in float64
 constexpr double kTie = 1e-9;            // a later candidate wins by more than this share of the gain
-
-// A row's statistics: gradient, Hessian, n_cross cross terms, 1, and zeros up to the width of a vector.
-constexpr int kGradient = 0;
-constexpr int kHessian = 1;
-constexpr int kCross = 2;
-
-constexpr int kMostColumns = 1024;
-constexpr int kMostCross = 1000;
-
-inline int count_index(int n_cross) { return kCross + n_cross; }
-
-inline int row_width(int n_cross) {
-    const int used = count_index(n_cross) + 1;
-    if (used <= 4) return 4;
-    if (used <= 8) return 8;
-    return (used + 15) / 16 * 16;
-}
-
-// Lanes of a row that are added at a time; the passes over a wider row use the same scratch.
-constexpr int kSlice = 16;
-inline int slice_width(int width) { return width < kSlice ? width : kSlice; }
 
 struct HistogramTask {
     const std::uint8_t* bins;  // (n_rows, stride) row-major
@@ -51,22 +34,14 @@ struct HistogramTask {
     double* histogram;            // (all bins, width); the missing bin is each feature's last
 };
 
-// What one leaf asks of its candidates; core/joint_criterion.hpp prepares it.
+// The candidates of one leaf along one feature; a criterion's leaf says what they are judged with.
 struct ScanTask {
-    const double* histogram;  // of one feature: (n_bins + 1, width)
+    const double* histogram;  // (n_bins + 1, width)
     int n_bins;
     int width;
-    int count;              // the column of the count
-    int first_carried;      // the first of
-    int n_carried;          // columns that the cross terms L = W' carried follow from
-    const double* inverse;  // W A^{-1} W' (n_carried, n_carried)
-    const double* m;        // W A^{-1} L_p
-    const double* q;        // W A^{-1} r_A
-    double r_A_q, pm, pq;
+    int count;             // the column of the count
     const double* parent;  // sums of the leaf (width,)
-    double parent_score;   // G_p^2 / h_p + r' S^{-1} r
-    double l2, min_gain, min_child_weight, min_samples_leaf;
-    bool gauge;  // S is singular along the ones
+    const GrowthLimits* limits;
 };
 
 struct Candidate {
@@ -107,14 +82,21 @@ struct PartitionTask {
 constexpr std::int64_t kPadding = 4;
 
 using BuildHistogram = void (*)(const HistogramTask&);
-using ScanFeature = Candidate (*)(const ScanTask&);
+template <class Leaf>
+using ScanFeature = Candidate (*)(const ScanTask&, const Leaf&);
 using BinColumn = void (*)(const BinTask&);
 using SumByLeaf = void (*)(const SumTask&);
 using PartitionRows = std::int64_t (*)(const PartitionTask&);
 
+#define ORDINAL_SCAN_ENTRIES(folder, Name)                                  \
+    Candidate scan_##folder##_baseline(const ScanTask&, const Name##Leaf&); \
+    Candidate scan_##folder##_avx2(const ScanTask&, const Name##Leaf&);     \
+    Candidate scan_##folder##_avx512(const ScanTask&, const Name##Leaf&);
+ORDINAL_CRITERIA(ORDINAL_SCAN_ENTRIES)
+#undef ORDINAL_SCAN_ENTRIES
+
 #define ORDINAL_ENGINE_ENTRIES(isa)                   \
     void build_histogram_##isa(const HistogramTask&); \
-    Candidate scan_feature_##isa(const ScanTask&);    \
     void bin_column_##isa(const BinTask&);            \
     void sum_by_leaf_##isa(const SumTask&);           \
     std::int64_t partition_rows_##isa(const PartitionTask&);

@@ -1,4 +1,4 @@
-#include "criteria/joint.hpp"
+#include "criteria/joint/criterion.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -33,12 +33,12 @@ void factor(std::vector<double>& rows, int size, int width) {
 
 }  // namespace
 
-JointCriterion::JointCriterion(const ThresholdState& thresholds, const double* root, double l2)
+JointCriterion::JointCriterion(const Input& thresholds, const double* root, const GrowthLimits& limits)
     : n_(thresholds.n),
       first_carried_(thresholds.first_carried),
       n_carried_(thresholds.n_carried),
       weights_(thresholds.weights),
-      l2_(l2) {
+      l2_(limits.l2) {
     const std::size_t n = static_cast<std::size_t>(n_);
     group_.assign(thresholds.group, thresholds.group + n);
     S_.assign(thresholds.hessian, thresholds.hessian + n * n);
@@ -75,12 +75,13 @@ void JointCriterion::split(const double* parent, const double* left, const doubl
     add_leaf(right, -1.0);
 }
 
-LeafTerms JointCriterion::terms(const double* leaf) const {
-    LeafTerms terms;
+JointCriterion::Prepared JointCriterion::prepare(const double* leaf) const {
+    Prepared prepared;
+    JointLeaf& terms = prepared.own;
     const double h = leaf[kHessian] + l2_;
     const double own = h > 0.0 ? leaf[kGradient] * leaf[kGradient] / h : 0.0;
     terms.parent_score = own;
-    if (n_ == 0 || h <= 0.0) return terms;
+    if (n_ == 0 || h <= 0.0) return prepared;
     const int n = n_;
     const std::vector<double> L = cross_terms(leaf);
     double shift = 0.0;
@@ -120,10 +121,15 @@ LeafTerms JointCriterion::terms(const double* leaf) const {
         return products[static_cast<std::size_t>(a - size) * (width - size) + (b - size)];
     };
     for (int c = 0; c < n_carried_; ++c) {
-        for (int d = 0; d < n_carried_; ++d) terms.inverse.push_back(product(in_W + c, in_W + d));
-        terms.m.push_back(product(in_W + c, in_L));
-        terms.q.push_back(product(in_W + c, in_r_A));
+        for (int d = 0; d < n_carried_; ++d) prepared.inverse.push_back(product(in_W + c, in_W + d));
+        prepared.m.push_back(product(in_W + c, in_L));
+        prepared.q.push_back(product(in_W + c, in_r_A));
     }
+    terms.first_carried = first_carried_;
+    terms.n_carried = n_carried_;
+    terms.inverse = prepared.inverse.data();
+    terms.m = prepared.m.data();
+    terms.q = prepared.q.data();
     terms.r_A_q = product(in_r_A, in_r_A);
     terms.pm = product(in_L, in_L);
     terms.pq = product(in_L, in_r_A);
@@ -132,7 +138,7 @@ LeafTerms JointCriterion::terms(const double* leaf) const {
     const bool singular = terms.gauge || rest <= kFlat * h;
     const double L_inverse_r = product(in_L, in_r);
     terms.parent_score += product(in_r, in_r) + (singular ? 0.0 : L_inverse_r * L_inverse_r / rest);
-    return terms;
+    return prepared;
 }
 
 }  // namespace ordinal

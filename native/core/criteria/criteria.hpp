@@ -1,0 +1,6 @@
+// All criteria.
+#pragma once
+
+#include "criteria/joint/criterion.hpp"
+#include "criteria/list.hpp"
+#include "criteria/scalar/criterion.hpp"

@@ -1,0 +1,58 @@
+// What a split is worth to score and thresholds together.
+//
+// With A, r_A the system without the leaf and U = [L_a, L_b] the candidate's cross terms, the gain needs
+// r_ab' S_ab^{-1} r_ab, S_ab = A - U diag(h)^{-1} U'. By Sherman, Morrison and Woodbury that takes the three
+// numbers x = L_a' A^{-1} L_a, y = L_a.m, z = L_a.q and a 2 x 2 solve.
+#pragma once
+
+#include "criteria/joint/leaf.hpp"
+#include "criteria/scalar/gain.hpp"
+
+namespace ordinal {
+namespace {
+
+constexpr double kSingular = 1e-11;  // determinant relative to its first term
+
+// v' D^{-1} v for D = [[d11, d12], [d12, d22]]. Where D is singular along (1, 1) only the part across counts.
+inline Doubles solve_two(Doubles d11, Doubles d12, Doubles d22, Doubles v1, Doubles v2, bool gauge) {
+    const Doubles product = d11 * d22;
+    const Doubles determinant = product - d12 * d12;
+    const Flags regular = determinant > kSingular * product;
+    const Doubles safe = select(regular, determinant, Doubles{} + 1.0);
+    const Doubles full = (d22 * v1 * v1 - 2.0 * d12 * v1 * v2 + d11 * v2 * v2) / safe;
+    const Doubles spread = d11 - 2.0 * d12 + d22;
+    const Flags has_spread = spread > 1e-300;
+    const Doubles across = (v1 - v2) * (v1 - v2) / select(has_spread, spread, Doubles{} + 1.0);
+    const Doubles flat = select(has_spread, across, Doubles{});
+    return gauge ? flat : select(regular, full, flat);
+}
+
+inline Doubles gains(const JointLeaf& leaf, const GrowthLimits& limits, const double* parent,
+                     const Doubles* left) {
+    const Sides two = sides(limits, parent, left);
+    const Doubles alpha = two.alpha, beta = two.beta;
+    Doubles score = two.G_a * alpha + two.G_b * beta;
+    if (leaf.n_carried > 0) {
+        Doubles x{}, y{}, z{};
+        const Doubles* carried = left + leaf.first_carried;
+        for (int k = 0; k < leaf.n_carried; ++k) {
+            const double* row = leaf.inverse + k * leaf.n_carried;
+            Doubles half{};
+            for (int l = 0; l < k; ++l) half += row[l] * carried[l];
+            x += (2.0 * half + row[k] * carried[k]) * carried[k];
+            y += leaf.m[k] * carried[k];
+            z += leaf.q[k] * carried[k];
+        }
+        const Doubles m12 = y - x;
+        const Doubles m22 = leaf.pm - 2.0 * y + x;
+        const Doubles rest = leaf.pq - z;
+        const Doubles v1 = z - alpha * x - beta * m12;
+        const Doubles v2 = rest - alpha * m12 - beta * m22;
+        score += leaf.r_A_q - 2.0 * (alpha * z + beta * rest) + alpha * alpha * x + 2.0 * alpha * beta * m12 +
+                 beta * beta * m22 + solve_two(two.h_a - x, -m12, two.h_b - m22, v1, v2, leaf.gauge);
+    }
+    return select(two.allowed, 0.5 * (score - leaf.parent_score) - limits.min_gain, Doubles{});
+}
+
+}  // namespace
+}  // namespace ordinal

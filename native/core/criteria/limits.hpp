@@ -1,0 +1,15 @@
+// What a split has to keep to, whatever it is worth.
+#pragma once
+
+namespace ordinal {
+
+struct GrowthLimits {
+    int max_leaves = 31;
+    int max_depth = 1 << 20;
+    double min_samples_leaf = 20.0;
+    double min_child_weight = 1e-3;
+    double l2 = 0.0;
+    double min_gain = 0.0;
+};
+
+}  // namespace ordinal

@@ -1,0 +1,51 @@
+// Vectors of float64 lanes, as many as a register holds. As lanes.hpp, only for files that are compiled once
+// for each instruction set.
+#pragma once
+
+#include <cstdint>
+
+#if defined(__AVX512F__)
+#include <immintrin.h>
+#endif
+
+namespace ordinal {
+namespace {
+
+#if defined(__AVX512F__)
+constexpr int kWide = 8;
+#elif defined(__AVX2__)
+constexpr int kWide = 4;
+#elif defined(__GNUC__)
+constexpr int kWide = 2;
+#else
+constexpr int kWide = 1;
+#endif
+
+#if defined(__GNUC__)
+typedef double Doubles __attribute__((vector_size(8 * kWide)));
+typedef long long Flags __attribute__((vector_size(8 * kWide)));
+inline Doubles select(Flags mask, Doubles yes, Doubles no) { return mask ? yes : no; }
+inline double lane(Doubles x, int i) { return x[i]; }
+inline bool any(Flags mask) {
+    long long all = 0;
+    for (int i = 0; i < kWide; ++i) all |= mask[i];
+    return all != 0;
+}
+
+// One entry of each of kWide rows.
+inline Doubles column(const double* from, std::int64_t step) {
+    Doubles entries;
+    for (int i = 0; i < kWide; ++i) entries[i] = from[i * step];
+    return entries;
+}
+#else
+using Doubles = double;
+using Flags = bool;
+inline Doubles select(Flags mask, Doubles yes, Doubles no) { return mask ? yes : no; }
+inline double lane(Doubles x, int) { return x; }
+inline bool any(Flags mask) { return mask; }
+inline Doubles column(const double* from, std::int64_t) { return *from; }
+#endif
+
+}  // namespace
+}  // namespace ordinal

@@ -1,0 +1,151 @@
+#include "trees/leaf_histograms.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "simd/dispatch.hpp"
+
+namespace ordinal {
+namespace {
+
+constexpr int kGroup = 32;  // features whose float32 histograms one thread fills together
+constexpr std::int64_t kPartitionBlock = 1 << 15;
+
+}  // namespace
+
+LeafHistograms::LeafHistograms(const BinnedData& data, Pool& pool) : data_(data), pool_(pool) {
+    for (int f = 0; f < data_.n_features; ++f) {
+        offsets_.push_back(n_slots_);
+        n_slots_ += data_.n_bins[f] + 1;
+    }
+    buffer_.resize(static_cast<std::size_t>(data_.n_rows));
+}
+
+void LeafHistograms::begin(const float* statistics, RowLayout layout,
+                           const std::vector<std::int32_t>& features, const std::uint32_t* rows,
+                           std::int64_t n) {
+    statistics_ = statistics;
+    if (layout.width() != layout_.width()) spare_.clear();
+    layout_ = layout;
+    features_ = &features;
+    consecutive_ = features.back() - features.front() + 1 == static_cast<std::int32_t>(features.size());
+    // Each thread fills the same places for one group after the other, so that its cache keeps them.
+    scratch_step_ =
+        static_cast<std::int64_t>(features.size() / static_cast<std::size_t>(n_groups()) + 1) * kSlots;
+    const std::size_t n_places = static_cast<std::size_t>(scratch_step_ * pool_.n_threads());
+    scratch_.reserve(kHugePage / sizeof(float));
+    scratch_.resize(n_places * static_cast<std::size_t>(slice_width(layout_.width())), 0.0f);
+
+    rows_.resize(static_cast<std::size_t>(n));
+    pool_.run((n + kPartitionBlock - 1) / kPartitionBlock, n >= kWorthRows, [&](std::int64_t block) {
+        const std::int64_t end = std::min(n, (block + 1) * kPartitionBlock);
+        for (std::int64_t i = block * kPartitionBlock; i < end; ++i)
+            rows_[static_cast<std::size_t>(i)] = rows ? rows[i] : static_cast<std::uint32_t>(i);
+    });
+}
+
+std::unique_ptr<Histogram> LeafHistograms::take() {
+    if (!spare_.empty()) {
+        std::unique_ptr<Histogram> histogram = std::move(spare_.back());
+        spare_.pop_back();
+        return histogram;
+    }
+    return std::make_unique<Histogram>(static_cast<std::size_t>(n_slots_ * layout_.width()));
+}
+
+void LeafHistograms::give_back(std::unique_ptr<Histogram> histogram) {
+    if (histogram) spare_.push_back(std::move(histogram));
+}
+
+int LeafHistograms::n_groups() const {
+    const int n_features = static_cast<int>(features_->size());
+    const int rounds = (n_features + kGroup * pool_.n_threads() - 1) / (kGroup * pool_.n_threads());
+    return std::min(n_features, rounds * pool_.n_threads());
+}
+
+void LeafHistograms::build(Histogram& histogram, const std::uint32_t* rows, std::int64_t n, int first,
+                           int last, int thread) {
+    HistogramTask task;
+    task.bins = data_.rows;
+    task.stride = data_.stride;
+    task.statistics = statistics_;
+    task.width = layout_.width();
+    task.rows = rows;
+    task.n = n;
+    task.features = features_->data() + first;
+    task.n_features = last - first;
+    task.consecutive = consecutive_;
+    task.n_bins = data_.n_bins;
+    task.offsets = offsets_.data();
+    task.scratch = scratch_.data() + thread * scratch_step_ * slice_width(layout_.width());
+    task.histogram = histogram.data();
+    active_instruction_set().build_histogram(task);
+}
+
+void LeafHistograms::subtract(Histogram& from, const Histogram& part, std::int32_t feature) const {
+    const std::int64_t width = layout_.width();
+    const std::int64_t first = offsets_[static_cast<std::size_t>(feature)] * width;
+    const std::int64_t last = first + (data_.n_bins[feature] + 1) * width;
+    double* to = from.data();
+    const double* value = part.data();
+    for (std::int64_t k = first; k < last; ++k) to[k] -= value[k];
+}
+
+const double* LeafHistograms::bins_of(const Histogram& histogram, std::int32_t feature) const {
+    return histogram.data() + offsets_[static_cast<std::size_t>(feature)] * layout_.width();
+}
+
+std::vector<double> LeafHistograms::sums(const Histogram& histogram, std::int32_t feature) const {
+    return left_sums(histogram, feature, data_.n_bins[feature] - 1, true);
+}
+
+std::vector<double> LeafHistograms::left_sums(const Histogram& histogram, std::int32_t feature, int last_left,
+                                              bool missing_left) const {
+    const int width = layout_.width();
+    std::vector<double> sums(static_cast<std::size_t>(width), 0.0);
+    const double* bins = bins_of(histogram, feature);
+    for (int b = 0; b <= last_left; ++b)
+        for (int c = 0; c < width; ++c) sums[static_cast<std::size_t>(c)] += bins[b * width + c];
+    const double* missing = bins + data_.n_bins[feature] * width;
+    if (missing_left)
+        for (int c = 0; c < width; ++c) sums[static_cast<std::size_t>(c)] += missing[c];
+    return sums;
+}
+
+std::int64_t LeafHistograms::partition(const TreeNode& node) {
+    const std::uint8_t* column = data_.columns + node.feature * data_.n_rows;
+    std::uint32_t* rows = rows_.data() + node.begin;
+    const std::int64_t n = node.end - node.begin;
+    const std::int64_t n_blocks = (n + kPartitionBlock - 1) / kPartitionBlock;
+    std::vector<std::int64_t> n_left(static_cast<std::size_t>(n_blocks) + 1, 0);
+    const PartitionRows partition_rows = active_instruction_set().partition_rows;
+    pool_.run(n_blocks, n >= kWorthRows, [&](std::int64_t block) {
+        const std::int64_t begin = block * kPartitionBlock;
+        PartitionTask task;
+        task.column = column;
+        task.rows = rows + begin;
+        task.right = buffer_.data() + begin;
+        task.n = std::min(n - begin, kPartitionBlock);
+        task.last_left = node.bin;
+        task.missing_left = node.missing_left;
+        n_left[static_cast<std::size_t>(block) + 1] = partition_rows(task);
+    });
+    std::int64_t total_left = 0;
+    for (std::int64_t block = 0; block < n_blocks; ++block) {
+        const std::int64_t count = n_left[static_cast<std::size_t>(block) + 1];
+        std::memmove(rows + total_left, rows + block * kPartitionBlock,
+                     static_cast<std::size_t>(count) * sizeof *rows);
+        total_left += count;
+    }
+    std::int64_t to = total_left;
+    for (std::int64_t block = 0; block < n_blocks; ++block) {
+        const std::int64_t begin = block * kPartitionBlock;
+        const std::int64_t count =
+            std::min(n - begin, kPartitionBlock) - n_left[static_cast<std::size_t>(block) + 1];
+        std::memcpy(rows + to, buffer_.data() + begin, static_cast<std::size_t>(count) * sizeof *rows);
+        to += count;
+    }
+    return total_left;
+}
+
+}  // namespace ordinal

@@ -1,0 +1,93 @@
+// Histograms of leaves: filled from rows, taken from one another, and their rows parted.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "simd/aligned.hpp"
+#include "threads/pool.hpp"
+#include "trees/row_layout.hpp"
+#include "trees/tree.hpp"
+
+namespace ordinal {
+
+struct BinnedData {
+    std::int64_t n_rows = 0;
+    int n_features = 0;
+    const std::uint8_t* rows = nullptr;  // (n_rows, stride) for histograms
+    std::int64_t stride = 0;
+    const std::uint8_t* columns = nullptr;  // (n_features, n_rows) for partitions
+    const std::int32_t* n_bins = nullptr;   // (n_features,) without the missing one
+};
+
+using Histogram = AlignedVector<double>;
+
+class LeafHistograms {
+  public:
+    LeafHistograms(const BinnedData& data, Pool& pool);
+
+    // Begins a tree on n of the rows, in increasing order, or on all of them where rows is null.
+    // statistics: (n_rows, layout.width()) with the count set. All arrays must outlive the tree.
+    void begin(const float* statistics, RowLayout layout, const std::vector<std::int32_t>& features,
+               const std::uint32_t* rows, std::int64_t n);
+
+    // The newest tree's rows by leaf, in increasing order within each.
+    const std::vector<std::uint32_t>& rows() const { return rows_; }
+    RowLayout layout() const { return layout_; }
+    const std::vector<std::int32_t>& features() const { return *features_; }
+    int n_bins(std::int32_t feature) const { return data_.n_bins[feature]; }
+
+    // Runs work(first, last, thread) over groups of features of nearly the same size, as many for each
+    // thread.
+    template <class Work>
+    void over_features(std::int64_t n_rows, const Work& work) const {
+        const int n_features = static_cast<int>(features_->size());
+        const bool worth = n_rows * n_features >= kWorthRows || n_slots_ * layout_.width() >= kWorthSums;
+        pool_.run(n_groups(), worth, [&](std::int64_t group, int thread) {
+            work(static_cast<int>(group) * n_features / n_groups(),
+                 static_cast<int>(group + 1) * n_features / n_groups(), thread);
+        });
+    }
+
+    std::unique_ptr<Histogram> take();
+    void give_back(std::unique_ptr<Histogram> histogram);
+
+    // Fills features first..last-1, in the order of features(), with n rows.
+    void build(Histogram& histogram, const std::uint32_t* rows, std::int64_t n, int first, int last,
+               int thread);
+    void subtract(Histogram& from, const Histogram& part, std::int32_t feature) const;
+
+    // Bins of a feature, (n_bins + 1, width); the missing one is the last.
+    const double* bins_of(const Histogram& histogram, std::int32_t feature) const;
+    std::vector<double> sums(const Histogram& histogram, std::int32_t feature) const;
+    std::vector<double> left_sums(const Histogram& histogram, std::int32_t feature, int last_left,
+                                  bool missing_left) const;
+
+    // Parts the rows of a node that was split; returns how many go left. Both children keep their rows in
+    // increasing order, so that memory is read forwards.
+    std::int64_t partition(const TreeNode& node);
+
+  private:
+    static constexpr std::int64_t kWorthRows = 4096;  // below, waking threads costs more than it saves
+    static constexpr std::int64_t kWorthSums = 1 << 14;
+
+    int n_groups() const;
+
+    BinnedData data_;
+    Pool& pool_;
+    std::vector<std::int64_t> offsets_;
+    std::int64_t n_slots_ = 0;
+    std::vector<std::uint32_t> rows_, buffer_;
+    AlignedVector<float> scratch_;
+    std::int64_t scratch_step_ = 0;  // places of a thread
+    std::vector<std::unique_ptr<Histogram>> spare_;
+
+    // Of the tree being grown.
+    const float* statistics_ = nullptr;
+    RowLayout layout_;
+    const std::vector<std::int32_t>* features_ = nullptr;
+    bool consecutive_ = true;
+};
+
+}  // namespace ordinal
