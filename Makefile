@@ -1,11 +1,12 @@
-# Each command sets up its own virtual environment. A newcomer needs two: make demo, make test.
+# Each command sets up its own virtual environment. A newcomer needs two: make demo, make test. Who changes the code
+# needs make dev, make test-fast and make lint: there the package is the source itself.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 SOURCES := pyproject.toml $(shell find native ordinal_objectives adapters histogram_engine threshold_solver -name '*.py' -o -name '*.cpp' -o -name '*.hpp' -o -name CMakeLists.txt)
 DEMO_ARGS ?=
 
-.PHONY: demo test test-fast sanitize sanitize-threads lint format bench bench-accuracy clean
+.PHONY: demo dev test test-fast sanitize sanitize-threads lint format bench bench-accuracy clean
 # The package is imported from the environment, never from the source folder beside it.
 export PYTHONSAFEPATH = 1
 
@@ -24,10 +25,27 @@ demo: $(VENV)/installed-demo
 	$(BIN)/python -m ordinal_objectives demo $(DEMO_ARGS)
 
 test: $(VENV)/installed-test
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
 
-test-fast: $(VENV)/installed-test
-	$(BIN)/python -m pytest -m 'not slow'
+# An edited Python file needs no new installation, and C++ is rebuilt when it is imported. A file that comes or goes
+# does: the stamp's name stands for the list of files.
+DEV := .venv-dev
+FILES := $(shell printf '%s\n' $(SOURCES) | sort | cksum | cut -d ' ' -f 1)
+dev: $(DEV)/files-$(FILES)
+
+$(DEV)/created: pyproject.toml
+	$(PYTHON) -m venv $(DEV)
+	$(DEV)/bin/python -m pip install --quiet --upgrade pip 'scikit-build-core>=1.0' 'nanobind>=2.7' cmake ninja
+	touch $@
+
+$(DEV)/files-$(FILES): $(DEV)/created
+	rm -f $(DEV)/files-*
+	$(DEV)/bin/python -m pip install --quiet --no-build-isolation -Cbuild-dir=build/dev -Ceditable.rebuild=true \
+		-Ceditable.verbose=false -Ccmake.define.ORDINAL_WERROR=ON -e '.[dev]'
+	touch $@
+
+test-fast: dev
+	$(DEV)/bin/python -m pytest -m 'not slow' $(PYTEST_ARGS)
 
 # The native tests on an extension module built with the compiler's sanitizers, whose runtime must be loaded before
 # Python. First a mistake made on purpose, which must be reported; then the tests, where nothing may be.
@@ -54,16 +72,21 @@ sanitize-threads: .venv-thread/instrumented
 	$(RUN) tests/native_mistakes.py race 2>&1 | grep 'data race'
 	$(RUN) -m pytest --quiet -k 'not lightgbm' $(NATIVE_TESTS)
 
-lint: $(VENV)/installed-test $(VENV)/installed-lint
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	$(BIN)/clang-format --dry-run --Werror $(shell find native -name '*.cpp' -o -name '*.hpp')
-	cd $(VENV) && bin/mypy --config-file ../pyproject.toml -p ordinal_objectives
+# mypy does not see folders that are mapped into the package; in $(TYPED) they are where they are installed.
+TYPED := build/typed/ordinal_objectives
+FOLDERS := adapters histogram_engine threshold_solver
+lint: dev
+	$(DEV)/bin/ruff check .
+	$(DEV)/bin/ruff format --check .
+	$(DEV)/bin/clang-format --dry-run --Werror $(shell find native -name '*.cpp' -o -name '*.hpp')
+	rm -rf $(TYPED) && mkdir -p $(TYPED)
+	ln -s $(CURDIR)/ordinal_objectives/* $(addprefix $(CURDIR)/,$(FOLDERS)) $(CURDIR)/build/dev/_core.pyi $(TYPED)
+	MYPYPATH=build/typed $(DEV)/bin/mypy -p ordinal_objectives
 
-format: $(VENV)/installed-lint
-	$(BIN)/ruff check --fix .
-	$(BIN)/ruff format .
-	$(BIN)/clang-format -i $(shell find native -name '*.cpp' -o -name '*.hpp')
+format: dev
+	$(DEV)/bin/ruff check --fix .
+	$(DEV)/bin/ruff format .
+	$(DEV)/bin/clang-format -i $(shell find native -name '*.cpp' -o -name '*.hpp')
 
 # PYTHONSAFEPATH keeps a script's own folder off the path.
 bench bench-accuracy: export PYTHONPATH = benchmarks

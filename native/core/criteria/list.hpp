@@ -22,4 +22,8 @@
 #include "criteria/scalar/leaf.hpp"
 
 // ORDINAL_CRITERIA(use) calls use(folder, Name) for each.
-#define ORDINAL_CRITERIA(use) use(scalar, Scalar) use(joint, Joint)
+// clang-format off
+#define ORDINAL_CRITERIA(use) \
+    use(scalar, Scalar) \
+    use(joint, Joint)
+// clang-format on

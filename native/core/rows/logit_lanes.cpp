@@ -75,7 +75,7 @@ struct Vector {
                 slope *= weight;
                 bend *= weight;
             }
-            const Mask beside = kMasked ? ((y == k) | (y == k + 1)) : (y == y);
+            const Mask beside = (y == k) | (y == k + 1);  // of a masked sum alone
             if (kMasked) {
                 slope = select(beside, slope, Floats{});
                 bend = select(beside, bend, Floats{});
