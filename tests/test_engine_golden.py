@@ -1,0 +1,31 @@
+"""The native engine's models are those of the version whose arrays are stored."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+_HERE = Path(__file__).parent
+_spec = importlib.util.spec_from_file_location("golden_models", _HERE / "golden_models.py")
+golden_models = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(golden_models)
+
+_STORED = np.load(_HERE / "data" / "golden_engine.npz")
+
+
+@pytest.mark.parametrize("loss", dict.fromkeys(loss for loss, _ in golden_models.LOSSES))
+def test_models_are_those_stored(loss):
+    seen = 0
+    for name, arrays in golden_models.models(["engine"], loss):
+        seen += 1
+        for key, value in arrays.items():
+            stored = _STORED[f"{name}|{key}"]
+            # Instruction sets differ by 2e-8; counts and structure not at all.
+            exact = value.dtype.kind in "iu"
+            np.testing.assert_allclose(
+                value, stored, rtol=0 if exact else 1e-6, atol=0 if exact else 1e-6, err_msg=name
+            )
+    assert seen == len({key.split("|")[0] for key in _STORED.files if f'"loss": "{loss}"' in key})
