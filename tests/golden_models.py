@@ -16,6 +16,7 @@ import itertools
 import json
 import warnings
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -143,27 +144,49 @@ def models(backends: list[str], loss: str | None = None) -> Iterator[tuple[str, 
                 yield name, train(backend, case)
 
 
+def write(path: str | Path, backends: list[str]) -> int:
+    """Store models: of each kind of array all models' entries, one after the other. Return how many there are."""
+    found = list(models(backends))
+    content: Arrays = {"names": np.array([name for name, _ in found])}
+    for key in sorted({key for _, arrays in found for key in arrays}):
+        parts = [arrays.get(key, np.zeros(0)) for _, arrays in found]
+        content[key] = np.concatenate([part.ravel() for part in parts if part.size])
+        content[f"{key}_size"] = np.array([part.size for part in parts])
+    np.savez_compressed(path, **content)
+    return len(found)
+
+
+def read(path: str | Path) -> dict[str, Arrays]:
+    """Return the stored models by name; arrays are flat."""
+    content = np.load(path)
+    result: dict[str, Arrays] = {str(name): {} for name in content["names"]}
+    for key in content.files:
+        if f"{key}_size" in content.files:
+            parts = np.split(content[key], np.cumsum(content[f"{key}_size"])[:-1])
+            for arrays, part in zip(result.values(), parts, strict=True):
+                arrays[key] = part
+    return result
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("action", choices=["write", "compare"])
     parser.add_argument("path")
     parser.add_argument("--engine", action="store_true", help="the native engine alone")
     arguments = parser.parse_args()
     backends = ["engine"] if arguments.engine else ["engine", "xgb", "lgbm"]
     if arguments.action == "write":
-        content = {f"{name}|{key}": value for name, arrays in models(backends) for key, value in arrays.items()}
-        np.savez_compressed(arguments.path, **content)
-        print(f"{len({key.split('|')[0] for key in content})} models")
+        print(f"{write(arguments.path, backends)} models")
         return
-    stored = np.load(arguments.path)
+    stored = read(arguments.path)
     n_models = n_different = 0
     for name, arrays in models(backends):
         n_models += 1
-        different = [key for key, value in arrays.items() if not np.array_equal(stored[f"{name}|{key}"], value)]
+        different = [key for key, value in arrays.items() if not np.array_equal(stored[name][key], value.ravel())]
         n_different += bool(different)
         if different:
             print(name, "differs in", ", ".join(different))
-    print(f"{n_models} models, {n_different} differ")
+    print(f"{n_models} models, {n_different} differ; {len(stored)} stored")
 
 
 if __name__ == "__main__":
