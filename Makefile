@@ -89,24 +89,28 @@ format: dev
 	$(DEV)/bin/clang-format -i $(shell find native -name '*.cpp' -o -name '*.hpp')
 
 # PYTHONSAFEPATH keeps a script's own folder off the path.
-bench bench-accuracy: export PYTHONPATH = benchmarks
+bench bench-accuracy bench-%: export PYTHONPATH = benchmarks
 
 bench: $(VENV)/installed-test
-	$(BIN)/python benchmarks/kernel.py
-	$(BIN)/python benchmarks/numpy_kernel.py
-	$(BIN)/python benchmarks/adapters.py
+	$(BIN)/python benchmarks/claims/kernel.py
+	$(BIN)/python benchmarks/claims/numpy_kernel.py
+	$(BIN)/python benchmarks/claims/adapters.py
+
+# Any claim by its name: make bench-kernel ARGS='--rows 100000'. Those that take long resume.
+bench-%: $(VENV)/installed-bench
+	$(BIN)/python benchmarks/claims/$*.py $(ARGS)
 
 # Resumes where it was stopped. QUICK=1 walks through the same steps on one small set, away from the committed results.
 QUICK_RESULTS := build/quick/accuracy_runs.csv
 bench-accuracy: $(VENV)/installed-bench
 ifdef QUICK
 	rm -rf $(dir $(QUICK_RESULTS))
-	$(BIN)/python benchmarks/accuracy.py --quick --results $(QUICK_RESULTS)
-	$(BIN)/python benchmarks/accuracy_report.py --results $(QUICK_RESULTS) --into $(dir $(QUICK_RESULTS))
+	$(BIN)/python benchmarks/claims/accuracy.py --quick --results $(QUICK_RESULTS)
+	$(BIN)/python benchmarks/claims/accuracy_report.py --results $(QUICK_RESULTS) --into $(dir $(QUICK_RESULTS))
 else
-	$(BIN)/python benchmarks/accuracy.py
-	$(BIN)/python benchmarks/artificial.py
-	$(BIN)/python benchmarks/accuracy_report.py
+	$(BIN)/python benchmarks/claims/accuracy.py
+	$(BIN)/python benchmarks/claims/artificial.py
+	$(BIN)/python benchmarks/claims/accuracy_report.py
 endif
 
 clean:

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import accuracy
-from accuracy import Cell, cells, judge, measure, tune
-from methods import METHODS, Fitted
+from claims import accuracy
+from claims.accuracy import Cell, cells, judge, measure, tune
+from lib.methods import METHODS, Fitted
 
 RUNNER = Path(accuracy.__file__)
 
@@ -79,7 +79,7 @@ def test_a_second_run_resumes(tmp_path):
 
     def run(*options: str) -> str:
         command = [sys.executable, str(RUNNER), "--quick", "--jobs", "1", "--methods", "xgb rounded", *options]
-        environment = {**os.environ, "PYTHONPATH": str(RUNNER.parent)}
+        environment = {**os.environ, "PYTHONPATH": str(RUNNER.parents[1])}
         return subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout
 
     assert "2 cells to measure on 1 processes" in run("--results", str(results))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import artificial
+from claims import artificial
 
 
 @pytest.mark.parametrize("name", artificial.SETS)

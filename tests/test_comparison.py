@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from scipy.stats import rankdata, wilcoxon
 
-import comparison
+from lib import statistics
 
 
 def runs(values, metric="mae"):
@@ -25,53 +25,53 @@ def runs(values, metric="mae"):
 
 def test_means_use_the_seeds_that_all_methods_share():
     frame = runs({"a": {"fast": [1.0, 3.0, 100.0], "slow": [2.0, 4.0]}})
-    paired = comparison.pair(frame, "mae", ["fast", "slow"])
+    paired = statistics.pair(frame, "mae", ["fast", "slow"])
     assert paired.means.loc["a"].to_dict() == {"fast": 2.0, "slow": 3.0}
     assert paired.deviations.loc["a", "fast"] == pytest.approx(np.sqrt(2))
-    assert comparison.pair(frame, "mae", ["fast"]).means.loc["a", "fast"] == pytest.approx(104 / 3)
+    assert statistics.pair(frame, "mae", ["fast"]).means.loc["a", "fast"] == pytest.approx(104 / 3)
 
 
 def test_a_rare_failure_drops_the_seed_and_a_common_one_ranks_last():
     frame = runs(
         {"a": {"x": [1.0, 2.0, 9.0], "y": [3.0, 4.0, None]}, "b": {"x": [1.0, 2.0, 9.0], "y": [None, None, 0.0]}}
     )
-    paired = comparison.pair(frame, "mae", ["x", "y"])
+    paired = statistics.pair(frame, "mae", ["x", "y"])
     assert paired.means.loc["a"].to_dict() == {"x": 1.5, "y": 3.5}
     assert paired.means.loc["b", "x"] == 4.0
     assert paired.failures == {"y": ["b"]}
     assert paired.missing == []
-    assert comparison.ranks(paired.means).to_numpy().tolist() == [[1, 2], [1, 2]]
+    assert statistics.ranks(paired.means).to_numpy().tolist() == [[1, 2], [1, 2]]
 
 
 def test_a_set_where_a_method_has_not_run_is_left_out_and_named():
     frame = runs({"a": {"x": [1.0], "y": [2.0]}, "b": {"x": [1.0]}, "c": {"x": [None], "y": [None]}})
-    paired = comparison.pair(frame, "mae", ["x", "y"])
+    paired = statistics.pair(frame, "mae", ["x", "y"])
     assert list(paired.means.index) == ["a"]
     assert paired.missing == ["b", "c"]
-    assert comparison.pair(frame, "mae", ["x", "z"]).means.empty
+    assert statistics.pair(frame, "mae", ["x", "z"]).means.empty
 
 
 def test_a_repeated_run_is_an_error():
     frame = runs({"a": {"x": [1.0], "y": [2.0]}})
     with pytest.raises(ValueError, match="duplicate"):
-        comparison.pair(pd.concat([frame, frame]), "mae", ["x", "y"])
+        statistics.pair(pd.concat([frame, frame]), "mae", ["x", "y"])
 
 
 def test_kappa_is_turned_into_a_loss():
-    paired = comparison.pair(runs({"a": {"x": [0.75], "y": [1.0]}}, "qwk"), "qwk", ["x", "y"])
+    paired = statistics.pair(runs({"a": {"x": [0.75], "y": [1.0]}}, "qwk"), "qwk", ["x", "y"])
     assert paired.means.loc["a"].to_dict() == {"x": 0.25, "y": 0.0}
 
 
 def test_ranks_share_ties_and_put_failures_last():
     means = pd.DataFrame([[0.1 + 0.2, 0.3, 0.2, np.nan, np.nan]], index=["a"], columns=list("vwxyz"))
-    assert comparison.ranks(means).loc["a"].to_list() == [2.5, 2.5, 1.0, 4.5, 4.5]
+    assert statistics.ranks(means).loc["a"].to_list() == [2.5, 2.5, 1.0, 4.5, 4.5]
 
 
 def test_signed_rank_drops_zeros_and_is_exact():
     rng = np.random.default_rng(0)
     ours, theirs = rng.normal(size=(2, 12))
     theirs[:2] = ours[:2]
-    found = comparison.signed_rank(ours, theirs)
+    found = statistics.signed_rank(ours, theirs)
     difference = (ours - theirs)[2:]
     # Under the hypothesis every pattern of signs is equally likely.
     observed, magnitude = (rankdata(abs(difference)) * (difference > 0)).sum(), rankdata(abs(difference))
@@ -83,16 +83,16 @@ def test_signed_rank_drops_zeros_and_is_exact():
 
 def test_signed_rank_at_its_ends():
     ours = np.arange(1.0, 17.0)
-    assert comparison.signed_rank(ours, 1.1 * ours).p == pytest.approx(0.5**16)
-    assert comparison.signed_rank(1.1 * ours, ours).p == 1.0
-    assert comparison.signed_rank(ours, ours) == comparison.Comparison(0, 16, 0, 1.0)
+    assert statistics.signed_rank(ours, 1.1 * ours).p == pytest.approx(0.5**16)
+    assert statistics.signed_rank(1.1 * ours, ours).p == 1.0
+    assert statistics.signed_rank(ours, ours) == statistics.Comparison(0, 16, 0, 1.0)
     many = np.arange(1.0, 31.0)
-    assert 0 < comparison.signed_rank(many, 1.1 * many).p < 1e-5
+    assert 0 < statistics.signed_rank(many, 1.1 * many).p < 1e-5
 
 
 def test_dunn_sidak_level():
-    assert pytest.approx(0.025, abs=5e-4) == comparison.DUNN_SIDAK
-    assert pytest.approx(0.05) == 1 - (1 - comparison.DUNN_SIDAK) ** 2
+    assert pytest.approx(0.025, abs=5e-4) == statistics.DUNN_SIDAK
+    assert pytest.approx(0.05) == 1 - (1 - statistics.DUNN_SIDAK) ** 2
 
 
 # Demsar, Statistical comparisons of classifiers over multiple data sets, JMLR 7, 2006, Table 5(a).
@@ -102,24 +102,24 @@ def test_dunn_sidak_level():
 )
 def test_critical_difference_has_the_published_constants(n_methods, quantile):
     scale = np.sqrt(n_methods * (n_methods + 1) / (6 * 14))
-    assert comparison.critical_difference(n_methods, 14) / scale == pytest.approx(quantile, abs=1.1e-3)
+    assert statistics.critical_difference(n_methods, 14) / scale == pytest.approx(quantile, abs=1.1e-3)
 
 
 def test_friedman_by_hand():
     # Three methods that rank 1, 2, 3 on each of 4 sets: chi-squared is its largest value, 8, at 2 degrees of freedom.
     ranked = pd.DataFrame([[1, 2, 3]] * 4, columns=list("xyz"), dtype=float)
-    assert comparison.friedman(ranked) == pytest.approx(np.exp(-4))
+    assert statistics.friedman(ranked) == pytest.approx(np.exp(-4))
 
 
 def test_cliques_are_the_longest_runs_within_the_difference():
-    assert comparison.cliques([4.0, 1.0, 1.8, 2.5], 1.0) == [(1.0, 1.8), (1.8, 2.5)]
-    assert comparison.cliques([1.0, 2.0, 3.0], 5.0) == [(1.0, 3.0)]
-    assert comparison.cliques([1.0, 3.0], 1.0) == []
+    assert statistics.cliques([4.0, 1.0, 1.8, 2.5], 1.0) == [(1.0, 1.8), (1.8, 2.5)]
+    assert statistics.cliques([1.0, 2.0, 3.0], 5.0) == [(1.0, 3.0)]
+    assert statistics.cliques([1.0, 3.0], 1.0) == []
 
 
 def test_relative_losses():
     means = pd.DataFrame({"ours": [1.0, 2.0, 0.0], "x": [2.0, 1.0, 0.0], "y": [2.0, 8.0, 1.0]}, index=list("abc"))
-    found = comparison.relative(means, "ours")
+    found = statistics.relative(means, "ours")
     assert found.loc["x", "ratio"] == pytest.approx(1.0)
     assert found.loc["y", "ratio"] == pytest.approx(np.sqrt(8))
     assert found["counts"].to_dict() == {"x": "1 / 1 / 1", "y": "0 / 0 / 3"}

@@ -11,8 +11,8 @@ import sklearn.datasets
 from hypothesis import given
 from hypothesis import strategies as st
 
-import datasets
-from datasets import Dataset, discretise, load, partition
+from lib import data
+from lib.data import Dataset, discretise, load, partition
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def test_partitions_are_disjoint_and_repeat():
 
 
 def test_groups_stay_together(monkeypatch):
-    monkeypatch.setattr(datasets, "MOST_ROWS", 150)
+    monkeypatch.setattr(data, "MOST_ROWS", 150)
     groups = np.repeat(np.arange(40), 5)
     dataset = Dataset(pd.DataFrame({"x": groups}), np.zeros(200, dtype=np.int32), 1, groups, None)
     train, test = partition(dataset, 0)
@@ -106,7 +106,7 @@ def test_without_a_folder_openml_is_asked(monkeypatch):
     monkeypatch.setattr(sklearn.datasets, "fetch_openml", fetch)
     with pytest.raises(FileNotFoundError, match=r"'esl' could not be fetched from OpenML \(no network\); set ORDINAL_"):
         load("esl")
-    assert asked == [datasets.SOURCES["esl"].openml]
+    assert asked == [data.SOURCES["esl"].openml]
     with pytest.raises(FileNotFoundError, match="no public copy of 'skillcraft' is known; set ORDINAL_DATA"):
         load("skillcraft")
     load.cache_clear()

@@ -8,12 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import accuracy_report
-import accuracy_tables
-import critical_difference
-import generated
-from accuracy_tables import MULTICLASS, OURS, ROUNDED
-from generated import Table
+from claims import accuracy_report, accuracy_tables
+from claims.accuracy_tables import MULTICLASS, OURS, ROUNDED
+from lib import critical_difference, generated
+from lib.generated import Table
 
 PAGES = accuracy_report.PAGES
 IDS = [page.name for page in PAGES]
@@ -30,7 +28,7 @@ def tables():
 @pytest.mark.parametrize("page", PAGES, ids=IDS)
 def test_page_equals_what_the_results_give(page, tables):
     text = page.read_text(encoding="utf-8")
-    assert generated.fill(text, tables) == text, "run python benchmarks/accuracy_report.py"
+    assert generated.fill(text, tables) == text, "run python benchmarks/claims/accuracy_report.py"
     assert not re.search(r"^ *<!-- generated: [^>]*;", text, re.MULTILINE), "a line that begins with a mark is HTML"
 
 

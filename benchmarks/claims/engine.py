@@ -1,9 +1,9 @@
 """A round of the native engine against the binary and multiclass rounds of LightGBM and XGBoost.
 
-    python benchmarks/engine.py rounds [--multiclass]   1,000,000 x 28; K = 3, 5, 10, 15, 30; 1 and 2 threads
-    python benchmarks/engine.py wide [--multiclass]     the same with 100,000 x 100
-    python benchmarks/engine.py curve                   1,000,000 x 28; K from 2 to 50; 1 thread
-    python benchmarks/engine.py setup                   binning, prediction and memory
+    python benchmarks/claims/engine.py rounds [--multiclass]   1,000,000 x 28; K = 3, 5, 10, 15, 30; 1 and 2 threads
+    python benchmarks/claims/engine.py wide [--multiclass]     the same with 100,000 x 100
+    python benchmarks/claims/engine.py curve                   1,000,000 x 28; K from 2 to 50; 1 thread
+    python benchmarks/claims/engine.py setup                   binning, prediction and memory
 
 All numbers of a line come from one process. Variants alternate, and each is the median over rounds. Lines that
 this machine has measured before are kept: run again to continue, delete the result's .json to start anew.
@@ -25,7 +25,7 @@ import lightgbm
 import numpy as np
 import xgboost
 
-import report
+from lib import report
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier, _core
 from ordinal_objectives.histogram_engine.bin_mapper import find_cuts
 from ordinal_objectives.histogram_engine.boosting import Boosting

@@ -1,6 +1,6 @@
 """The fastest NumPy gradient of the all-threshold loss that we can write, beside the native kernel.
 
-python benchmarks/numpy_kernel.py [--rows 1000000]
+python benchmarks/claims/numpy_kernel.py [--rows 1000000]
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-import report
+from lib import report
 from ordinal_objectives.losses import AllThreshold
 from ordinal_objectives.statistics import RowStatistics
 from ordinal_objectives.threshold_solver import initial_thresholds

@@ -10,7 +10,7 @@ from typing import Any
 
 from ordinal_objectives.versions import versions
 
-RESULTS = Path(__file__).resolve().parent / "results"
+RESULTS = Path(__file__).resolve().parents[1] / "results"
 
 
 def machine() -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Cost of the ordinal gradient and of a whole round with learned thresholds, against the built-in binary round.
 
-    python benchmarks/kernel.py [--rows 1000000] [--rounds 16] [--repeats 3]
+    python benchmarks/claims/kernel.py [--rows 1000000] [--rounds 16] [--repeats 3]
 
 All numbers come from one process; variants alternate, and each is the median over rounds and repeats.
 """
@@ -17,44 +17,13 @@ import lightgbm
 import numpy as np
 import xgboost
 
-import report
+from lib import report
+from lib.timing import Clock, interleave, make_data
 from ordinal_objectives.adapters import lgbm as olgbm
 from ordinal_objectives.adapters import xgb as oxgb
 from ordinal_objectives.losses import AllThreshold
 from ordinal_objectives.statistics import RowStatistics
 from ordinal_objectives.threshold_solver import initial_thresholds, newton_step
-
-SKIPPED = 3  # the first rounds build histograms' cuts and warm the caches
-
-
-def make_data(n_rows: int, n_features: int, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(n_rows, n_features)).astype(np.float32)
-    score = X[:, 0] + np.sin(2 * X[:, 1]) + X[:, 2] * X[:, 3] + rng.logistic(size=n_rows)
-    y = np.searchsorted(np.quantile(score, np.arange(1, n_classes) / n_classes), score)
-    return X, y.astype(np.int32)
-
-
-class Clock(xgboost.callback.TrainingCallback):
-    """Times rounds of either library."""
-
-    order = 10**9
-
-    def __init__(self) -> None:
-        self.times: list[float] = []
-
-    def _tick(self) -> None:
-        self.times.append(time.perf_counter())
-
-    def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
-        self._tick()
-        return False
-
-    def __call__(self, env: Any) -> None:
-        self._tick()
-
-    def rounds(self) -> list[float]:
-        return np.diff(self.times)[SKIPPED:].tolist()
 
 
 class OnePass:
@@ -116,15 +85,6 @@ def lightgbm_variants(
         "newton": newton,
         "one pass": lambda: run(train, OnePass(y, n_classes, threads), []),
     }
-
-
-def interleave(variants: dict[str, Callable[[], list[float]]], repeats: int) -> dict[str, float]:
-    """Run the variants in turn; return the median round of each in milliseconds."""
-    rounds: dict[str, list[float]] = {name: [] for name in variants}
-    for _ in range(repeats):
-        for name, variant in variants.items():
-            rounds[name] += variant()
-    return {name: 1e3 * median(values) for name, values in rounds.items()}
 
 
 def kernel_ms(y: np.ndarray, n_classes: int, threads: int, hessian: str) -> float:

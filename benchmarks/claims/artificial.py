@@ -1,6 +1,6 @@
 """Three artificial sets in the plane (after the thesis's section 5.1): truth, prediction and accuracy.
 
-    python benchmarks/artificial.py
+    python benchmarks/claims/artificial.py
 
 1. `smooth boundaries`: standard Gaussian points, cut into three ranks where x2 - sin(2 x1) passes -0.6 and 0.6.
 2. `noisy boundaries`: the same, but the tenth of the points nearest to a boundary have, with probability 1/2,
@@ -22,12 +22,12 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from sklearn.datasets import make_gaussian_quantiles
 
-import report
+from lib import report
 from ordinal_objectives import XGBOrdinalClassifier
 
 SIZES, N_TEST, SEEDS = (2_000, 20_000), 2_000, range(10)
 CUTS = np.array([-0.6, 0.6])
-PICTURE = Path(__file__).resolve().parents[1] / "docs" / "evidence" / "artificial.png"
+PICTURE = Path(__file__).resolve().parents[2] / "docs" / "evidence" / "artificial.png"
 PUBLISHED = json.loads((Path(__file__).parent / "published.json").read_text(encoding="utf-8"))["artificial"]
 
 Sample = tuple[NDArray[np.float64], NDArray[np.intp], NDArray[np.intp]]  # points, their true ranks, the ranks observed

@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 from scipy.stats import gmean
 
-import comparison
-from generated import Table
+from lib import statistics
+from lib.generated import Table
 
 OURS, MULTICLASS, ROUNDED = "ordinal", "xgb multiclass", "xgb rounded"
 MAIN = (OURS, MULTICLASS, ROUNDED)
@@ -88,7 +88,7 @@ def methods_of(runs: pd.DataFrame, metric: str | None = None) -> list[str]:
 
 def errors(runs: pd.DataFrame) -> Table:
     """Return zero-one error and MAE of the three main methods, mean (standard deviation), as in Table 5.2."""
-    paired = {metric: comparison.pair(runs, metric, MAIN) for metric in ("zero_one", "mae")}
+    paired = {metric: statistics.pair(runs, metric, MAIN) for metric in ("zero_one", "mae")}
     rows = []
     for data in paired["mae"].means.index:
         first = runs[runs["data"] == data].iloc[0]
@@ -113,9 +113,9 @@ def tests(runs: pd.DataFrame) -> Table:
     rows = []
     for metric in ("zero_one", "mae"):
         for other in (MULTICLASS, ROUNDED):
-            both = comparison.pair(runs, metric, (OURS, other)).means.dropna()
+            both = statistics.pair(runs, metric, (OURS, other)).means.dropna()
             if len(both):
-                found = comparison.signed_rank(both[OURS], both[other])
+                found = statistics.signed_rank(both[OURS], both[other])
                 rows.append(
                     {
                         "metric": METRICS[metric],
@@ -123,17 +123,17 @@ def tests(runs: pd.DataFrame) -> Table:
                         "sets": str(len(both)),
                         "wins / ties / losses": found.counts,
                         "p": _p(found.p),
-                        "Dunn-Sidak level": f"{comparison.DUNN_SIDAK:.3f}",
-                        "significant": "yes" if found.p < comparison.DUNN_SIDAK else "no",
+                        "Dunn-Sidak level": f"{statistics.DUNN_SIDAK:.3f}",
+                        "significant": "yes" if found.p < statistics.DUNN_SIDAK else "no",
                     }
                 )
     return Table(rows)
 
 
-def ranked(runs: pd.DataFrame, metric: str) -> tuple[pd.DataFrame, comparison.Paired]:
+def ranked(runs: pd.DataFrame, metric: str) -> tuple[pd.DataFrame, statistics.Paired]:
     """Return the ranks of all methods that have the metric, and what they are ranks of."""
-    paired = comparison.pair(runs, metric, methods_of(runs, metric))
-    return comparison.ranks(paired.means), paired
+    paired = statistics.pair(runs, metric, methods_of(runs, metric))
+    return statistics.ranks(paired.means), paired
 
 
 def rank_table(runs: pd.DataFrame, name: str) -> Table:
@@ -148,7 +148,7 @@ def rank_table(runs: pd.DataFrame, name: str) -> Table:
         if found.shape[0] > 1 and found.shape[1] > 2:
             notes[
                 f"{title}: {found.shape[1]} methods on {found.shape[0]} sets, Friedman p = "
-                f"{_p(comparison.friedman(found))}, critical difference {critical(found):.2f}."
+                f"{_p(statistics.friedman(found))}, critical difference {critical(found):.2f}."
             ] = True
     table = pd.DataFrame(columns, index=methods_of(runs)).sort_values("MAE", kind="stable")
     best = table.round(2).min()
@@ -161,7 +161,7 @@ def rank_table(runs: pd.DataFrame, name: str) -> Table:
 
 
 def critical(found: pd.DataFrame) -> float:
-    return comparison.critical_difference(found.shape[1], found.shape[0])
+    return statistics.critical_difference(found.shape[1], found.shape[0])
 
 
 def picture(name: str, metric: str) -> str:
@@ -181,8 +181,8 @@ def peers(runs: pd.DataFrame) -> Table:
             continue
         row = {"ordinal against": other}
         for metric in ("zero_one", "mae", "rps"):
-            both = comparison.pair(runs, metric, (OURS, other)).means.dropna()
-            found = comparison.signed_rank(both[OURS], both[other]) if len(both) else None
+            both = statistics.pair(runs, metric, (OURS, other)).means.dropna()
+            found = statistics.signed_rank(both[OURS], both[other]) if len(both) else None
             row[METRICS[metric]] = found.counts if found else "-"
             row[f"p {METRICS[metric]}"] = _p(found.p) if found else "-"
         rows.append(row)
@@ -191,7 +191,7 @@ def peers(runs: pd.DataFrame) -> Table:
 
 def means(runs: pd.DataFrame, metric: str) -> Table:
     """Return the mean loss of each method on each set."""
-    paired = comparison.pair(runs, metric, methods_of(runs, metric))
+    paired = statistics.pair(runs, metric, methods_of(runs, metric))
     rows = []
     for data, values in paired.means.iterrows():
         row = {"data": data, "seeds": str(len(paired.values.loc[data]))}
@@ -203,7 +203,7 @@ def plain(runs: pd.DataFrame) -> Table:
     """Return the sets where multiclass or rounded regression was as good as ours or better."""
     rows, n_sets = [], 0
     for metric in ("mae", "zero_one"):
-        means = comparison.pair(runs, metric, MAIN).means
+        means = statistics.pair(runs, metric, MAIN).means
         n_sets = len(means)
         for data, values in means.iterrows():
             if not values[[MULTICLASS, ROUNDED]].min() > values[OURS]:
@@ -253,8 +253,8 @@ def variants(runs: pd.DataFrame, reference: str, metrics: Sequence[str]) -> Tabl
     for other in others:
         row: dict[str, Any] = {"variant": other}
         for metric in metrics:
-            both = comparison.pair(runs, metric, (reference, other)).means.dropna()
-            found = comparison.relative(both, reference).loc[other]
+            both = statistics.pair(runs, metric, (reference, other)).means.dropna()
+            found = statistics.relative(both, reference).loc[other]
             row.setdefault("sets", str(len(both)))
             row[METRICS[metric]] = f"{_number(found['ratio'], 3)} ({found['counts']})" if len(both) else "-"
         rows.append(row)
@@ -297,7 +297,7 @@ def published(runs: pd.DataFrame) -> Table:
     """Return published mean MAE beside ours."""
     natural, rows = PUBLISHED["natural"], []
     for row in natural["rows"]:
-        found = comparison.pair(runs[runs["data"] == row["data"]], "mae", MAIN).means
+        found = statistics.pair(runs[runs["data"] == row["data"]], "mae", MAIN).means
         if len(found):
             rows.append(
                 {
@@ -312,7 +312,7 @@ def published(runs: pd.DataFrame) -> Table:
     return Table(rows, note if rows else "")
 
 
-def _left_out(paired: comparison.Paired) -> str:
+def _left_out(paired: statistics.Paired) -> str:
     parts = [
         f"{method} gave no result on {', '.join(sets)} and ranks last there."
         for method, sets in paired.failures.items()

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import report
+from lib import report
 
 MARKED = re.compile(r"(<!-- generated: ([^>]*?) -->)(.*?)(<!-- end -->)", re.DOTALL)
 PENDING = "No results yet."

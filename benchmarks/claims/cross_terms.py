@@ -1,6 +1,6 @@
 """Splits of many classes judged by the cross terms of a few thresholds, beside the same by those of all.
 
-    ORDINAL_DATA=folder python benchmarks/cross_terms.py
+    ORDINAL_DATA=folder python benchmarks/claims/cross_terms.py
 
 At some rounds of a training a tree is grown both ways from the same score and thresholds. A second training,
 by the cross terms of all thresholds throughout, shows what the few cost in the end.
@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-import report
-from datasets import load
-from engine import LEAVES, classes, make_data
-from joint_vs_alternating import features
+from claims.engine import LEAVES, classes, make_data
+from claims.joint_vs_alternating import features
+from lib import report
+from lib.data import load
 from ordinal_objectives.histogram_engine import boosting
 from ordinal_objectives.histogram_engine.boosting import Boosting
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters

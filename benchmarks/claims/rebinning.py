@@ -1,6 +1,6 @@
 """Whether cutting the features anew by Hessian weight (`rebin_every`) lowers the native engine's validation loss.
 
-    ORDINAL_DATA=folder python benchmarks/rebinning.py
+    ORDINAL_DATA=folder python benchmarks/claims/rebinning.py
 
 Set-up as in joint_vs_alternating.py, joint thresholds and exact Hessian. With 16 bins the cuts matter most.
 """
@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
-import report
-from datasets import load
-from joint_vs_alternating import features, train
+from claims.joint_vs_alternating import features, train
+from lib import report
+from lib.data import load
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.losses import AllThreshold
 

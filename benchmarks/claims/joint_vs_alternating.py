@@ -1,6 +1,6 @@
 """Joint against newton against fixed thresholds in the native engine: rounds and seconds to a given loss.
 
-    ORDINAL_DATA=folder python benchmarks/joint_vs_alternating.py [--minutes 30]
+    ORDINAL_DATA=folder python benchmarks/claims/joint_vs_alternating.py [--minutes 30]
 
 Regression targets are cut at their deciles by value (rule `quantile`). Random 70/30 partitions; 31 leaves,
 eta 0.1, one thread, nothing is tuned. The goal is the best validation loss of "newton", missed by at most 0.1%.
@@ -10,15 +10,15 @@ Partitions measured before are kept: run again to continue.
 from __future__ import annotations
 
 import argparse
-import json
 import time
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-import report
-from datasets import Dataset, load
+from lib import report
+from lib.data import Dataset, load
+from lib.runner import resume
 from ordinal_objectives.histogram_engine.boosting import Boosting
 from ordinal_objectives.histogram_engine.parameters import THRESHOLD_UPDATES, BoostingParameters
 from ordinal_objectives.histogram_engine.trees import TreeEnsemble
@@ -119,23 +119,21 @@ def summarise(runs: list[dict[str, Any]]) -> None:
     figure.savefig(report.RESULTS / "joint_vs_alternating.png", dpi=110)
 
 
+def measure(case: dict[str, Any]) -> list[dict[str, Any]]:
+    return partition(load(case["data"]), case["seed"], case["hessian"])
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=1e9, help="start no partition after so many minutes")
     options = parser.parse_args()
-    start = time.monotonic()
-    runs = json.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else []
-    for seed in range(PARTITIONS):
-        for name in DATA:
-            for hessian in HESSIANS:
-                case = {"data": name, "seed": seed, "hessian": hessian}
-                known = any(case.items() <= run.items() for run in runs)
-                if known or time.monotonic() - start > 60 * options.minutes:
-                    continue
-                runs += [{**case, **row} for row in partition(load(name), seed, hessian)]
-                report.RESULTS.mkdir(exist_ok=True)
-                FILE.write_text(json.dumps(runs) + "\n", encoding="utf-8")
-                print(case, f"{time.monotonic() - start:.0f} s", flush=True)
+    cases = [
+        {"data": name, "seed": seed, "hessian": hessian}
+        for seed in range(PARTITIONS)
+        for name in DATA
+        for hessian in HESSIANS
+    ]
+    runs = resume(FILE, cases, measure, minutes=options.minutes)
     if runs:
         summarise(runs)
 

@@ -1,7 +1,7 @@
 """Cost of a whole round with learned thresholds, against the built-in binary round, with one evaluation set.
 
-    python benchmarks/adapters.py [--rows 200000 1000000] [--classes 5 10] [--threads 1 2] [--rounds 16] [--repeats 3]
-    python benchmarks/adapters.py --long 500
+    python benchmarks/claims/adapters.py [--rows 200000 1000000] [--classes 5 10] [--threads 1 2] [--rounds 16]
+    python benchmarks/claims/adapters.py --long 500
 
 The variants alternate; each number is the median over rounds and repeats. A case that is in the results
 already is not measured again. ``--long`` compares the last rounds of one long training with its 50th.
@@ -20,8 +20,8 @@ import lightgbm
 import numpy as np
 import xgboost
 
-import report
-from kernel import Clock, interleave, make_data
+from lib import report
+from lib.timing import Clock, interleave, make_data
 from ordinal_objectives.adapters import lgbm as olgbm
 from ordinal_objectives.adapters import xgb as oxgb
 

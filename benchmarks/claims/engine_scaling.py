@@ -1,8 +1,8 @@
 """What a joint round of the native engine costs as the data grow, and how near its histograms are to bare adds.
 
-    python benchmarks/engine_scaling.py scaling     against rows, features, bins and classes, with fitted exponents
-    python benchmarks/engine_scaling.py threads     with two threads, round for round beside one
-    python benchmarks/engine_scaling.py ceiling     the histogram of all rows against the bare vector adds
+    python benchmarks/claims/engine_scaling.py scaling    against rows, features, bins, classes; fitted exponents
+    python benchmarks/claims/engine_scaling.py threads    with two threads, round for round beside one
+    python benchmarks/claims/engine_scaling.py ceiling    the histogram of all rows against the bare vector adds
 
 One thread, unless two are asked for. Lines that this machine has measured before are kept: run again to continue.
 """
@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 import xgboost
 
-import report
-from engine import LEAVES, classes, in_turns, make_data, timed, xgboost_update
+from claims.engine import LEAVES, classes, in_turns, make_data, timed, xgboost_update
+from lib import report
 from ordinal_objectives.histogram_engine.bin_mapper import find_cuts
 from ordinal_objectives.histogram_engine.boosting import Boosting
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters

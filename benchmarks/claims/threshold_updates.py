@@ -1,6 +1,6 @@
 """Rounds and seconds to the loss that fixed thresholds reach in 500 rounds, for every update and Hessian.
 
-    ORDINAL_DATA=folder python benchmarks/threshold_updates.py [--minutes 30] [--jobs 2]
+    ORDINAL_DATA=folder python benchmarks/claims/threshold_updates.py [--minutes 30] [--jobs 2]
 
 Regression targets are cut at their deciles by value (rule `quantile`). Random 70/30 partitions; depth
 4 (16 leaves), eta 0.1, one thread, nothing is tuned. Partitions measured before are kept: run again to
@@ -10,9 +10,7 @@ continue. Seconds are the processor's for a round, evaluation included, times th
 from __future__ import annotations
 
 import argparse
-import json
 import time
-from concurrent.futures import ProcessPoolExecutor
 from typing import Any
 
 import lightgbm
@@ -22,8 +20,9 @@ import xgboost
 from numpy.typing import NDArray
 from scipy.stats import gmean
 
-import report
-from datasets import load
+from lib import report
+from lib.data import load
+from lib.runner import resume
 from ordinal_objectives.adapters import lgbm as olgbm
 from ordinal_objectives.adapters import xgb as oxgb
 
@@ -152,7 +151,7 @@ def draw(runs: list[dict[str, Any]]) -> None:
 
 def measure(case: dict[str, Any]) -> list[dict[str, Any]]:
     dataset = load(case["data"])
-    return [{**case, **row} for row in partition(case["library"], dataset.X, dataset.y, case["seed"])]
+    return partition(case["library"], dataset.X, dataset.y, case["seed"])
 
 
 def main() -> None:
@@ -160,21 +159,10 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=1e9, help="start no partition after so many minutes")
     parser.add_argument("--jobs", type=int, default=1)
     options = parser.parse_args()
-    start = time.monotonic()
-    runs = json.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else []
     cases = [
         {"data": name, "seed": seed, "library": library} for seed in range(3) for name in DATA for library in CURVES
     ]
-    todo = [case for case in cases if not any(case.items() <= run.items() for run in runs)]
-    report.RESULTS.mkdir(exist_ok=True)
-    while todo and time.monotonic() - start < 60 * options.minutes:
-        with ProcessPoolExecutor(options.jobs) as pool:
-            for rows in pool.map(measure, todo[: options.jobs]):
-                runs += rows
-        FILE.write_text(json.dumps(runs) + "\n", encoding="utf-8")
-        print(todo[: options.jobs], f"{time.monotonic() - start:.0f} s", flush=True)
-        todo = todo[options.jobs :]
-    summarise(runs)
+    summarise(resume(FILE, cases, measure, minutes=options.minutes, jobs=options.jobs))
 
 
 if __name__ == "__main__":

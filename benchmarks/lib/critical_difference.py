@@ -8,7 +8,7 @@ import pandas as pd
 from matplotlib import rcParams
 from matplotlib.figure import Figure
 
-import comparison
+from lib import statistics
 
 ROW = 0.32  # inches of a label's row
 
@@ -17,8 +17,8 @@ def figure(ranked: pd.DataFrame, title: str, highlight: str) -> Figure:
     """Return the picture of a table of ranks (sets x methods)."""
     mean_ranks = ranked.mean().sort_values(kind="stable")
     n_methods = len(mean_ranks)
-    difference = comparison.critical_difference(n_methods, len(ranked))
-    bars = comparison.cliques(mean_ranks, difference)
+    difference = statistics.critical_difference(n_methods, len(ranked))
+    bars = statistics.cliques(mean_ranks, difference)
     n_left = (n_methods + 1) // 2
     # Heights count rows of labels: the bars hang below the axis, the labels below the bars.
     first = 0.8 + 0.35 * len(bars)

@@ -1,7 +1,7 @@
 """Write what accuracy.py and the other benchmarks have measured into the pages of docs/.
 
-python benchmarks/accuracy_report.py                                  fills docs/ from the committed results
-python benchmarks/accuracy_report.py --results FILE --into FOLDER     one page of all tables, for a look
+python benchmarks/claims/accuracy_report.py                                  fills docs/ from the committed results
+python benchmarks/claims/accuracy_report.py --results FILE --into FOLDER     one page of all tables, for a look
 """
 
 from __future__ import annotations
@@ -12,12 +12,10 @@ from pathlib import Path
 
 import pandas as pd
 
-import accuracy_tables
-import critical_difference
-import generated
-import report
+from claims import accuracy_tables
+from lib import critical_difference, generated, report
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 RUNS = report.RESULTS / "accuracy_runs.csv"
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
 

@@ -1,7 +1,7 @@
 """Test errors of ordinal boosting and its peers over many data sets and partitions.
 
-    ORDINAL_DATA=folder python benchmarks/accuracy.py [--experiments sixteen ordinal ...] [--hours 2.5]
-    python benchmarks/accuracy.py --quick --results FILE
+    ORDINAL_DATA=folder python benchmarks/claims/accuracy.py [--experiments sixteen ordinal ...] [--hours 2.5]
+    python benchmarks/claims/accuracy.py --quick --results FILE
 
 Finished cells are appended to results/accuracy_runs.csv and skipped by the next run. Each method tries its
 settings on the same first 80% of the training rows, watches the other 20%, and is trained once more on all of
@@ -33,9 +33,9 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-import report
-from datasets import FEW_ROWS, ORDINAL, OTHER, SIXTEEN, default_rule, load, partition
-from methods import DESIGN, DESIGN_FEW_ROWS, METHODS, MOST_ROUNDS, VARIANTS, Fitted, Rows
+from lib import report
+from lib.data import FEW_ROWS, ORDINAL, OTHER, SIXTEEN, default_rule, load, partition
+from lib.methods import DESIGN, DESIGN_FEW_ROWS, METHODS, MOST_ROUNDS, VARIANTS, Fitted, Rows
 from ordinal_objectives import metrics
 from ordinal_objectives.decision import decide
 

@@ -1,6 +1,6 @@
 """Ordinal boosting beside the same library's multiclass, and learned beside fixed thresholds, on real data.
 
-    ORDINAL_DATA=folder python benchmarks/real_data.py
+    ORDINAL_DATA=folder python benchmarks/claims/real_data.py
 
 Regression targets are cut at their deciles by value (rule `quantile`). Three random 70/30 partitions; depth 4,
 eta 0.1, 300 rounds; nothing is tuned.
@@ -14,8 +14,8 @@ import pandas as pd
 import xgboost
 from numpy.typing import NDArray
 
-import report
-from datasets import load
+from lib import report
+from lib.data import load
 from ordinal_objectives import AllThreshold, LGBMOrdinalClassifier, XGBOrdinalClassifier
 from ordinal_objectives.metrics import mean_absolute_error, zero_one_error
 

@@ -1,6 +1,6 @@
 """Our classifiers beside ogboost and XGBOrdinal: same depth, rounds, learning rate and rows; seconds and test errors.
 
-    ORDINAL_DATA=folder python benchmarks/peers.py [--data synthetic california abalone] [--seeds 0 1 2]
+    ORDINAL_DATA=folder python benchmarks/claims/peers.py [--data synthetic california abalone] [--seeds 0 1 2]
 
 The settings are ogboost's defaults: 100 rounds, trees of depth 3, learning rate 0.1. One thread each, so seconds are
 those of the processor: other work on the machine does not count. The methods of a partition alternate, and those
@@ -15,7 +15,6 @@ import os
 os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1"))
 
 import argparse
-import json
 import time
 import warnings
 from functools import partial
@@ -25,11 +24,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-import report
-from datasets import load
-from datasets import partition as split
-from kernel import make_data
-from methods import encoder
+from lib import report
+from lib.data import load
+from lib.data import partition as split
+from lib.methods import encoder
+from lib.runner import resume
+from lib.timing import make_data
 from ordinal_objectives import LGBMOrdinalClassifier, XGBOrdinalClassifier
 from ordinal_objectives.metrics import mean_absolute_error, ordinal_log_loss, quadratic_weighted_kappa
 
@@ -88,8 +88,8 @@ def judge(model: Any, X: NDArray[Any], y: NDArray[np.int32]) -> dict[str, float]
     }
 
 
-def measure(name: str, seed: int) -> list[dict[str, Any]]:
-    (X, X_test), (y, y_test), n_classes = rows_of(name, seed)
+def measure(case: dict[str, Any]) -> list[dict[str, Any]]:
+    (X, X_test), (y, y_test), n_classes = rows_of(case["data"], case["seed"])
     models = estimators(n_classes)
     seconds: dict[str, list[float]] = {method: [] for method in models}
     for model in models.values():
@@ -100,9 +100,8 @@ def measure(name: str, seed: int) -> list[dict[str, Any]]:
                 start = time.process_time()
                 model.fit(X, y)
                 seconds[method].append(time.process_time() - start)
-    case = {"data": name, "seed": seed, "n": len(y)}
     return [
-        {**case, "method": method, "seconds": median(seconds[method]), **judge(model, X_test, y_test)}
+        {"n": len(y), "method": method, "seconds": median(seconds[method]), **judge(model, X_test, y_test)}
         for method, model in models.items()
     ]
 
@@ -141,13 +140,8 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     options = parser.parse_args()
     warnings.simplefilter("ignore")  # the peers' own
-    runs = json.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else []
-    for name in options.data:
-        for seed in options.seeds:
-            if not any(run["data"] == name and run["seed"] == seed for run in runs):
-                runs += measure(name, seed)
-                FILE.write_text(json.dumps(runs, indent=1) + "\n", encoding="utf-8")
-    summarise(runs)
+    cases = [{"data": name, "seed": seed} for name in options.data for seed in options.seeds]
+    summarise(resume(FILE, cases, measure))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,1 @@
+"""One script for each claim; its results lie in benchmarks/results."""

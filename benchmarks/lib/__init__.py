@@ -1,0 +1,1 @@
+"""What the claims share: data, methods, statistics, timing, results and the pages that show them."""
