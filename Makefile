@@ -89,7 +89,8 @@ format: dev
 	$(DEV)/bin/clang-format -i $(shell find native -name '*.cpp' -o -name '*.hpp')
 
 # PYTHONSAFEPATH keeps a script's own folder off the path.
-bench bench-accuracy bench-%: export PYTHONPATH = benchmarks
+bench bench-accuracy: export PYTHONPATH = benchmarks
+bench-%: export PYTHONPATH = benchmarks
 
 bench: $(VENV)/installed-test
 	$(BIN)/python benchmarks/claims/kernel.py
