@@ -95,16 +95,19 @@ nb::dict grow(ordinal::Engine& engine, const typename Criterion::Input& input, c
     return as_dict(tree);
 }
 
+// scores and value have one axis more where a leaf has several values.
 void predict(Features X, Vector<std::int64_t> first_node, Vector<std::int32_t> feature,
              Vector<double> threshold, Vector<std::int32_t> left, Vector<std::uint8_t> missing_left,
-             Vector<double> value, Output<double> scores, std::optional<OutputMatrix<std::int32_t>> leaves,
-             int n_threads) {
+             nb::ndarray<const double, nb::c_contig, nb::device::cpu> value,
+             nb::ndarray<double, nb::c_contig, nb::device::cpu> scores,
+             std::optional<OutputMatrix<std::int32_t>> leaves, int n_threads) {
     const ordinal::Ensemble ensemble{static_cast<int>(first_node.size()) - 1,
                                      first_node.data(),
                                      feature.data(),
                                      threshold.data(),
                                      left.data(),
                                      missing_left.data(),
+                                     scores.ndim() == 2 ? static_cast<int>(scores.shape(1)) : 1,
                                      value.data()};
     const ordinal::FeatureMatrix matrix = feature_matrix(X);
     nb::gil_scoped_release release;

@@ -30,14 +30,15 @@ PackedTree pack(const Ensemble& ensemble, int tree) {
     const std::size_t size = static_cast<std::size_t>(ensemble.first_node[tree + 1] - first);
     PackedTree packed;
     packed.nodes.resize(size);
-    packed.values.resize(size);
+    const std::size_t n_outputs = static_cast<std::size_t>(ensemble.n_outputs);
+    const double* values = ensemble.value + first * ensemble.n_outputs;
+    packed.values.assign(values, values + size * n_outputs);
     constexpr std::int32_t kSign = std::numeric_limits<std::int32_t>::min();
     for (std::size_t i = 0; i < size; ++i) {
         const std::int64_t at = first + static_cast<std::int64_t>(i);
         if (ensemble.feature[at] < 0) {
             packed.nodes[i] = {std::numeric_limits<double>::infinity(), 0,
                                static_cast<std::int32_t>(i) | kSign};
-            packed.values[i] = ensemble.value[at];
         } else {
             const std::int32_t left = ensemble.left[at];
             packed.nodes[i] = {ensemble.threshold[at], ensemble.feature[at],
@@ -73,6 +74,15 @@ void walk(const PackedTree& tree, const double* block, int n_features, std::int3
     }
 }
 
+inline void add_value(const PackedTree& tree, std::int32_t leaf, int n_outputs, double* score) {
+    const double* value = tree.values.data() + static_cast<std::int64_t>(leaf) * n_outputs;
+    if (n_outputs == 1) {
+        *score += *value;
+        return;
+    }
+    for (int k = 0; k < n_outputs; ++k) score[k] += value[k];
+}
+
 }  // namespace
 
 void predict(const FeatureMatrix& X, const Ensemble& ensemble, double* scores, std::int32_t* leaves,
@@ -80,6 +90,7 @@ void predict(const FeatureMatrix& X, const Ensemble& ensemble, double* scores, s
     std::vector<PackedTree> trees;
     trees.reserve(static_cast<std::size_t>(ensemble.n_trees));
     for (int t = 0; t < ensemble.n_trees; ++t) trees.push_back(pack(ensemble, t));
+    const int n_outputs = ensemble.n_outputs;
     const std::int64_t block_rows = 16 * kRows;
     const std::int64_t n_blocks = (X.n_rows + block_rows - 1) / block_rows;
     const std::size_t block_size = static_cast<std::size_t>(kRows) * static_cast<std::size_t>(X.n_features);
@@ -102,7 +113,7 @@ void predict(const FeatureMatrix& X, const Ensemble& ensemble, double* scores, s
                         std::int32_t at[kAtOnce] = {};
                         walk(trees[t], block + i * X.n_features, X.n_features, at);
                         for (int j = 0; j < kAtOnce && i + j < n; ++j) {
-                            scores[begin + i + j] += trees[t].values[static_cast<std::size_t>(at[j])];
+                            add_value(trees[t], at[j], n_outputs, scores + (begin + i + j) * n_outputs);
                             if (leaves)
                                 leaves[(begin + i + j) * ensemble.n_trees + static_cast<std::int64_t>(t)] =
                                     at[j];

@@ -15,10 +15,11 @@ struct Ensemble {
     const double* threshold = nullptr;         // values up to it go left
     const std::int32_t* left = nullptr;        // counted within the tree
     const std::uint8_t* missing_left = nullptr;
-    const double* value = nullptr;  // of a leaf
+    int n_outputs = 1;
+    const double* value = nullptr;  // (n_nodes, n_outputs), of a leaf
 };
 
-// scores (n_rows,) is added to; leaves (n_rows, n_trees) or null takes the node of each tree.
+// scores (n_rows, n_outputs) is added to; leaves (n_rows, n_trees) or null takes the node of each tree.
 void predict(const FeatureMatrix& X, const Ensemble& ensemble, double* scores, std::int32_t* leaves,
              int n_threads);
 
