@@ -84,7 +84,7 @@ class LGBMOrdinalClassifier(HostParameters, OrdinalClassifier):
         How :meth:`predict` turns probabilities into a class: "median" suits absolute error, "mode" the
         zero-one error, "mean" squared error.
     cost_matrix : array-like of float, shape (n_classes, n_classes), or None
-        Cost of predicting column j where row i is true; replaces ``decision_rule``.
+        Cost of predicting column j where row i is true, lowest class first; replaces ``decision_rule``.
     class_weight : dict, "balanced" or None
         Weights of classes, multiplied with ``sample_weight``. Evaluation sets are weighted by their own
         weights alone.
@@ -99,7 +99,8 @@ importance_type
 
     Attributes
     ----------
-    classes_ : ndarray, shape (n_classes,)
+    classes_, ordered_classes_ : ndarray, shape (n_classes,)
+        Labels sorted as NumPy sorts them, and the same from the lowest class to the highest.
     n_classes_ : int
     thresholds_ : ndarray of float64, shape (n_classes - 1,)
         Those of the iteration that predictions use.
@@ -115,10 +116,9 @@ importance_type
 
     Notes
     -----
-    Some of scikit-learn's tools encode labels alphabetically before this class sees them
-    (:class:`~sklearn.ensemble.VotingClassifier`, :class:`~sklearn.ensemble.StackingClassifier`,
-    :class:`~sklearn.ensemble.BaggingClassifier`, and :func:`~sklearn.model_selection.cross_val_predict` of
-    probabilities). Give them codes 0, 1, ... in the right order, or numbers.
+    ``classes_``, the columns of ``predict_proba`` and the sign of ``decision_function`` are sorted by label, as
+    scikit-learn asks; all else follows ``ordered_classes_``. Tools that encode labels before ``fit``, such as
+    :class:`~sklearn.ensemble.VotingClassifier`, lose that order: give them codes. The user guide lists them.
 
     Examples
     --------
@@ -239,7 +239,8 @@ importance_type
             Start scores of each evaluation set.
         eval_metric : callable, list of callables, or None
             Measured each round beside the loss, on ``(y, proba)`` or ``(y, proba, weight)``: class codes and
-            probabilities with the thresholds of that round. Returns (name, value, is_higher_better).
+            probabilities in the order of the classes, with the thresholds of that round. Returns (name, value,
+            is_higher_better).
         categorical_feature : list of str, list of int, or "auto"
             Categorical columns; "auto" takes the categorical columns of a pandas data frame.
         callbacks : list of callable or None

@@ -101,7 +101,8 @@ class HistGradientBoostingOrdinalClassifier(HostParameters, OrdinalClassifier):
 
     Attributes
     ----------
-    classes_ : ndarray, shape (n_classes,)
+    classes_, ordered_classes_ : ndarray, shape (n_classes,)
+        Labels sorted, as the columns of ``predict_proba`` are, and from the lowest class to the highest.
     n_classes_ : int
     thresholds_ : ndarray of float64, shape (n_classes - 1,)
     n_iter_, best_iteration_ : int

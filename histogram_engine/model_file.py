@@ -4,8 +4,8 @@ Layout, version 1, all numbers little-endian:
 
 1. the ASCII line ``ordinal_objectives histogram model 1`` and a line feed;
 2. the header's length in bytes, uint64;
-3. the header, UTF-8 JSON: ``params``, ``classes``, ``n_features``, ``feature_names``, ``seed``, ``evals``,
-   ``diagnostics``, and ``arrays``, the list of [name, dtype, length] in the order they follow;
+3. the header, UTF-8 JSON: ``params``, ``classes`` (lowest first), ``n_features``, ``feature_names``, ``seed``,
+   ``evals``, ``diagnostics``, and ``arrays``, the list of [name, dtype, length] in the order they follow;
 4. the arrays, one after the other without padding.
 
 The arrays are ``thresholds`` (n_trees + 1 times n_classes - 1), ``n_cuts`` of each feature and all ``cuts``,
@@ -66,8 +66,8 @@ def save(model: HistGradientBoostingOrdinalClassifier, path: str | os.PathLike[s
     names = getattr(model, "feature_names_in_", None)
     header = {
         "params": _plain_params(model),
-        "classes": model.classes_.tolist(),
-        "classes_dtype": model.classes_.dtype.str if model.classes_.dtype.kind != "O" else "O",
+        "classes": model.ordered_classes_.tolist(),
+        "classes_dtype": model.ordered_classes_.dtype.str if model.ordered_classes_.dtype.kind != "O" else "O",
         "n_features": model.n_features_in_,
         "feature_names": None if names is None else [str(name) for name in names],
         "seed": model._seed,
@@ -153,8 +153,7 @@ def _model(
     if n_features != len(arrays["n_cuts"]):
         raise ValueError(f"it has cuts of {len(arrays['n_cuts'])} features, and {n_features} features")
     classes = np.array(header["classes"], dtype=header["classes_dtype"])
-    model._labels = OrderedLabels(classes)
-    model.classes_, model.n_classes_ = model._labels.classes_, len(classes)
+    model._keep_labels(OrderedLabels(classes))
     trees = _trees(arrays, n_features)
     if len(arrays["thresholds"]) != (len(trees) + 1) * (len(classes) - 1):
         raise ValueError(f"its {len(trees)} trees need {len(trees) + 1} sets of thresholds")

@@ -114,6 +114,9 @@ def test_only_the_same_kind_of_model_is_continued(host, halves, tmp_path):
     for model in (named, tmp_path / host.file):
         with pytest.raises(ValueError, match=rf"{host.go_on} was trained on the classes \['a', 'b', 'c', 'd'\]; here"):
             host.make().fit(X, y, **{host.go_on: model})
+        # The same labels in another order are other classes.
+        with pytest.raises(ValueError, match=r"here they are \['d', 'c', 'b', 'a'\]"):
+            host.make(classes=grades[::-1]).fit(X, grades[y], **{host.go_on: model})
     model = host.make().fit(X, y)
     with pytest.raises(ValueError, match=r"classes \[0, 1, 2, 3\]; here they are \[0, 1, 2\].*Pass classes="):
         host.make().fit(X[y < 3], y[y < 3], **{host.go_on: model})
