@@ -192,11 +192,12 @@ def class_order(estimator: Any, classes: NDArray[Any]) -> NDArray[Any] | None:
 
 
 def _inside(estimator: Any) -> Iterator[Any]:
-    """Yield the fitted estimators that a search, a pipeline, a calibration or a selection predicts with."""
+    """Yield fitted estimators that a search, a pipeline, a calibration, a selection or an ensemble predicts with."""
     for name in ("best_estimator_", "estimator_"):
         if hasattr(estimator, name):
             yield getattr(estimator, name)
     yield from (step for _, step in getattr(estimator, "steps", [])[-1:])
+    yield from list(getattr(estimator, "estimators_", []))[:1]
     yield from (one.estimator for one in getattr(estimator, "calibrated_classifiers_", []))
 
 

@@ -232,6 +232,15 @@ def test_tools_that_keep_labels_keep_the_order(make, data):
     ):
         by_name, by_code = tool(model).fit(X, NAMES[codes]), tool(plain).fit(X, codes)
         np.testing.assert_array_equal(by_name.predict(X), NAMES[by_code.predict(X)])
+        assert scorers.neg_mae_scorer(by_name, X, NAMES[codes]) == scorers.neg_mae_scorer(by_code, X, codes)
+
+
+def test_scorers_refuse_an_ensemble_that_lost_the_order(data):
+    X, codes = data
+    y = pd.Series(pd.Categorical.from_codes(codes, NAMES, ordered=True))
+    vote = VotingClassifier([("m", MAKERS["histogram"]())]).fit(X, y)
+    with pytest.raises(ValueError, match="VotingClassifier does not say what the order of its classes"):
+        scorers.neg_mae_scorer(vote, X, y)
 
 
 @ALL
