@@ -23,7 +23,9 @@ _LINK_CODES = {"logit": 0, "probit": 1, "cloglog": 2, "loglog": 3, "cauchit": 4}
 # The lanes hold a score within 80 of every threshold. Up to this spread of thresholds that leaves no trace,
 # since sigma is 0 or 1 in float32 from half of it on; a wider model, seen on separable data, takes doubles.
 _WIDEST = 40.0
-# Distances |theta_k - f| beyond which terms that grow like exp would leave the range of the output.
+# Their float32 scores are relative to the middle of the thresholds as a float32, right to 1/2 up to here.
+_FARTHEST = 1e7
+# Distances |theta_k - f| beyond which derivatives that grow like exp would leave the range of the output.
 _LIMITS: dict[type, float] = {np.float32: 80.0, np.float64: Cloglog.argument_limit}
 
 
@@ -132,7 +134,7 @@ class RowStatistics:
         theta = check_thresholds(thresholds, self.n_classes, ordered=self.loss.ordered)
         self.loss.check_gaps(theta, self.class_weights)
         raw = self._check_scores(raw_prediction)
-        if self._lanes and np.ptp(theta) > _WIDEST:
+        if self._lanes and (np.ptp(theta) > _WIDEST or np.abs(theta).max() > _FARTHEST):
             self._latest = None
             wide = self._in_double(raw, theta, hessian, want_loss=want_loss, want_cross=want_cross)
             narrow = {name: getattr(wide, name).astype(np.float32) for name in ("gradient", "hessian", "cross")}

@@ -23,6 +23,11 @@ INTERVALS = [
     for gap in (1e-8, 1e-2, 1.0, 1.99, 10.0)
 ]
 
+# Ends on both sides of 0, and as far from each other as the probability of 1/2 and the link's formulas change.
+STRADDLING = [(-2.0 - d, b) for d in (1e-3, 0.1, 1.0, 38.0) for b in (1e-9, 0.02, 1.9)]
+STRADDLING += [(-b, -a) for a, b in STRADDLING[::2]] + [(-2.1, -1e-9), (-2.1, 0.0), (-300.0, 40.0), (-40.0, 300.0)]
+INTERVALS += STRADDLING
+
 each_link = pytest.mark.parametrize("link", LINKS)
 
 
