@@ -143,6 +143,8 @@ class TrainingRun:
         """Fit the thresholds to scores that do not start at zero (an offset, a model continued)."""
         if self._given_start or not self.learns or not np.any(raw_prediction):
             return
+        # From a start far away, steps would not get there where the loss is flat or steep.
+        self.thresholds = self.thresholds + np.median(raw_prediction)
         for _ in range(_MAX_START_STEPS):
             before = self.thresholds
             self._step(raw_prediction)

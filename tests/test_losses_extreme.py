@@ -15,7 +15,7 @@ RTOL = 1e-9
 # Below it a double has no digits left to compare.
 TINY = 1e-290
 
-POINTS = [0.0, 1e-8, 1e-3, 0.25, 0.5, 1.5, 3.0, 4.9, 5.1, 6.0, 20.0, 37.0, 40.0, 100.0, 300.0, 700.0]
+POINTS = [0.0, 1e-8, 1e-3, 0.25, 0.5, 1.5, 3.0, 4.9, 5.1, 6.0, 20.0, 37.0, 37.67, 40.0, 100.0, 300.0, 700.0]
 POINTS = sorted({*POINTS, *(-x for x in POINTS)})
 INTERVALS = [
     (center - gap / 2, center + gap / 2)

@@ -17,7 +17,8 @@ _CERTAIN = 37.0
 
 def mills_ratio(t: FloatArray) -> FloatArray:
     """R(t) = Phi(-t) / phi(t); inf below t = -37.6, where double precision ends."""
-    return np.asarray(np.sqrt(np.pi / 2) * special.erfcx(t / np.sqrt(2)))
+    with np.errstate(over="ignore"):
+        return np.asarray(np.sqrt(np.pi / 2) * special.erfcx(t / np.sqrt(2)))
 
 
 def hazard_excess(t: FloatArray) -> FloatArray:
