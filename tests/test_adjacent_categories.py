@@ -61,11 +61,11 @@ def test_probabilities_at_extremes(link, order, n_classes):
             top = max(range(n_classes), key=lambda k: logs[k])
             # Each log-odds is a rounded double: that of the ones between a class and the likeliest remains.
             between = [sum(map(abs, odds[min(k, top) : max(k, top)])) for k in range(n_classes)]
-            error = [min(float(mp.mpf("1e-13") + mp.mpf("4e-16") * size), 1.0) for size in between]
+            error = np.array([min(float(mp.mpf("1e-13") + mp.mpf("4e-16") * size), 1.0) for size in between])
             expected = np.array([float(mp.exp(log)) for log in logs])
             sums = np.array([float(mp.fsum(mp.exp(log) for log in logs[: k + 1])) for k in range(n_classes - 1)])
         assert np.all(np.abs(row - expected) <= error * expected + 1e-290), (f, row, expected)
-        allowed = np.array([max(error[k] * expected[k] for k in range(n_classes)) + 1e-13 * s for s in sums]) * n_classes
+        allowed = n_classes * (max(error * expected) + 1e-13 * sums)
         assert np.all(np.abs(below - sums) <= allowed + 1e-290), (f, below, sums)
 
 
