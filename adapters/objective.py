@@ -15,7 +15,7 @@ from ordinal_objectives.adapters.training_run import TrainingRun
 from ordinal_objectives.adapters.tree_run import TreeRun
 from ordinal_objectives.losses import OrdinalLoss, get_loss
 from ordinal_objectives.statistics import RowStatistics
-from ordinal_objectives.validation import check_codes, check_n_classes, check_thresholds
+from ordinal_objectives.validation import check_codes, check_n_classes, check_thresholds, check_total_weight
 
 THRESHOLD_UPDATES = ("newton", "fixed", "schur", "joint")
 # Those that need the leaves of the newest tree.
@@ -210,6 +210,7 @@ class OrdinalObjectiveBase:
         rows = self._rows.get(matrix)
         if rows is None or rows.n_classes != thresholds.shape[0] + 1:
             label, weight = self._label_and_weight(matrix)
+            check_total_weight(weight, name="the weight of an evaluation set")
             rows = RowStatistics(self.loss, label, thresholds.shape[0] + 1, weight, n_threads=self.n_threads)
             self._rows[matrix] = rows
         score = run.score_of(matrix, np.asarray(raw_prediction))

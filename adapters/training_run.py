@@ -24,7 +24,7 @@ from ordinal_objectives.threshold_solver import (
     repair_order,
     safeguarded_step,
 )
-from ordinal_objectives.validation import check_thresholds, check_two_classes
+from ordinal_objectives.validation import check_thresholds, check_total_weight, check_two_classes
 
 # Given scores that do not start at zero, the thresholds that fit them are found before the first tree.
 _MAX_START_STEPS = 100
@@ -87,6 +87,7 @@ class TrainingRun:
         self._step_hessian = "majorized" if loss.supports("majorized") else "exact"
         self.learns = threshold_update != "fixed"
         self._rows = RowStatistics(loss, y, n_classes, sample_weight, n_threads=n_threads)
+        check_total_weight(self._rows.class_weights)
         check_two_classes(self._rows.class_weights, name="the training labels")
         start = initial_thresholds(self._rows.class_weights, loss.link.name, loss.name)
         self._active, self._tied = start.active, start.tied
@@ -143,6 +144,8 @@ class TrainingRun:
         """Fit the thresholds to scores that do not start at zero (an offset, a model continued)."""
         if self._given_start or not self.learns or not np.any(raw_prediction):
             return
+        # From a start far away, steps would not get there where the loss is flat or steep.
+        self.thresholds = self.thresholds + np.median(raw_prediction)
         for _ in range(_MAX_START_STEPS):
             before = self.thresholds
             self._step(raw_prediction)

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ordinal_objectives.decision import RULES, decide
 from ordinal_objectives.labels import OrderedLabels
 from ordinal_objectives.losses import OrdinalLoss
-from ordinal_objectives.validation import check_sample_weight, check_start_score
+from ordinal_objectives.validation import check_sample_weight, check_start_score, check_total_weight
 
 
 def _is_binary(estimator: OrdinalClassifier) -> bool:
@@ -116,11 +116,13 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"X and y must have the same number of rows; got {X.shape[0]} and {codes.shape[0]}")
         self._keep_labels(labels)
         self._check_decision()
-        weight = check_sample_weight(sample_weight, codes.shape[0])
+        weight, name = check_sample_weight(sample_weight, codes.shape[0]), "sample_weight"
         if self.class_weight is not None:
             of_class = self._class_weights(codes)
-            weight = of_class[codes] if weight is None else of_class[codes] * weight
-        return X, codes, weight
+            with np.errstate(over="ignore"):
+                weight = of_class[codes] if weight is None else of_class[codes] * weight
+            name = "class_weight" if sample_weight is None else "sample_weight times class_weight"
+        return X, codes, check_total_weight(weight, name=name)
 
     def _keep_labels(self, labels: OrderedLabels) -> None:
         self._labels = labels
@@ -158,7 +160,8 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             X, codes = self._check_features(X, reset=False), self._labels.encode(y)
             if X.shape[0] != codes.shape[0]:
                 raise ValueError(f"X and y of an evaluation set differ in rows; got {X.shape[0]} and {codes.shape[0]}")
-            checked.append((X, codes, check_sample_weight(weight, codes.shape[0])))
+            weight = check_sample_weight(weight, codes.shape[0], name=weights_name)
+            checked.append((X, codes, check_total_weight(weight, name=weights_name)))
         return checked
 
     @staticmethod
