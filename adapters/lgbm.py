@@ -21,6 +21,7 @@ from ordinal_objectives.adapters.objective import (
     predict_from_scores,
     refuse_parameters,
 )
+from ordinal_objectives.adapters.per_thread import PerThread
 from ordinal_objectives.adapters.threshold_record import ThresholdRecord
 from ordinal_objectives.adapters.training_run import TrainingRun
 from ordinal_objectives.decision import decide
@@ -80,6 +81,8 @@ class OrdinalObjective(OrdinalObjectiveBase):
     (300, 4)
     """
 
+    _seen = PerThread[weakref.WeakKeyDictionary[Any, tuple[tuple[float, bytes], int]]](weakref.WeakKeyDictionary)
+
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.callback = ThresholdCallback(self)
@@ -87,7 +90,7 @@ class OrdinalObjective(OrdinalObjectiveBase):
     def _forget(self) -> None:
         super()._forget()
         # Dataset -> (what its score looked like last, the iteration that was)
-        self._seen: weakref.WeakKeyDictionary[Any, tuple[tuple[float, bytes], int]] = weakref.WeakKeyDictionary()
+        self._seen = weakref.WeakKeyDictionary()
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in super().__getstate__().items() if name != "callback"}
@@ -171,14 +174,14 @@ class OrdinalObjective(OrdinalObjectiveBase):
         ----------
         booster : lightgbm.Booster
             What the latest training with this objective returned.
-        data : array-like or None, default=None
-            The training features, to take the last threshold step; None leaves the last tree with the
-            thresholds it was grown on.
+        data : array-like
+            The training features: the booster is recognised by its scores, and takes its last threshold step.
 
         Raises
         ------
         ValueError
-            If the objective's latest training is not the booster's.
+            If the objective's latest training is not the booster's, if data is missing, or if the training
+            had an init_score, which data does not hold.
         """
         booster.ordinal_thresholds = self._finished_record(booster, data)
 
@@ -192,9 +195,29 @@ class OrdinalObjective(OrdinalObjectiveBase):
                 f"booster has {rounds} iterations, but this objective's latest training had at least "
                 f"{len(run.history) - 1}; attach the booster that it returned"
             )
-        if data is not None:
+        if data is None:
+            raise ValueError(
+                "data is needed to tell whether the booster is that of this objective's latest training: call "
+                "objective.attach(booster, X) with the training features, or train with callbacks=[objective.callback]"
+            )
+        self._check_trained(booster, data, rounds)
+        if offset >= 0:
             run.advance(booster.predict(data, raw_score=True, num_iteration=rounds), len(run.history))
         return self._record_of(run).stretched(rounds, max(0, offset))
+
+    def _check_trained(self, booster: lightgbm.Booster, data: Any, rounds: int) -> None:
+        """Refuse a booster whose scores are not those of the latest training."""
+        run = self._latest_run()
+        # The score before the last tree; that with it, if the last round found no split.
+        for iteration in (rounds - 1, rounds):
+            score = booster.predict(data, raw_score=True, num_iteration=max(iteration, 1)) * (iteration > 0)
+            if run.was_grown_on(score):
+                return
+        raise ValueError(
+            "booster is not the one that this objective's latest training returned, data are not its features, or "
+            "its scores began with an init_score: the scores differ from those of the training. Pass "
+            "callbacks=[objective.callback] to train instead"
+        )
 
     def _record(self, booster: lightgbm.Booster) -> ThresholdRecord:
         return stored_record(booster) or self._finished_record(booster, None)

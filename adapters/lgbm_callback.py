@@ -10,6 +10,7 @@ from lightgbm.callback import CallbackEnv
 from numpy.typing import NDArray
 
 from ordinal_objectives.adapters.lgbm_trees import check_parameters
+from ordinal_objectives.adapters.per_thread import PerThread
 from ordinal_objectives.adapters.training_run import TrainingRun
 
 if TYPE_CHECKING:
@@ -20,10 +21,10 @@ class ThresholdCallback:
     """Keeps an objective's thresholds in step with the booster, and gives them to it."""
 
     order = -1_000_000  # before whatever reads the metrics
+    model = PerThread[Any](lambda: None)
 
     def __init__(self, objective: OrdinalObjective) -> None:
         self._objective = objective
-        self.model: Any = None
 
     def __call__(self, env: CallbackEnv) -> None:
         """Learn the thresholds of the round, and give the booster what is known of them."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives.adapters.grown_tree import GrownTree
+from ordinal_objectives.adapters.per_thread import PerThread
 from ordinal_objectives.adapters.threshold_record import ThresholdRecord
 from ordinal_objectives.adapters.training_run import TrainingRun
 from ordinal_objectives.adapters.tree_run import TreeRun
@@ -20,6 +21,18 @@ from ordinal_objectives.validation import check_codes, check_n_classes, check_th
 THRESHOLD_UPDATES = ("newton", "fixed", "schur", "joint")
 # Those that need the leaves of the newest tree.
 TREE_UPDATES = ("schur", "joint")
+
+
+class _EvaluatedRows(NamedTuple):
+    """Rows of an evaluation set, and the labels and weights that they were read with."""
+
+    rows: RowStatistics
+    label: NDArray[Any]
+    weight: NDArray[Any] | None
+
+    def belongs_to(self, label: Any, weight: Any, n_classes: int) -> bool:
+        same_weight = np.array_equal(self.weight, weight) if self.weight is not None else weight is None
+        return self.rows.n_classes == n_classes and same_weight and np.array_equal(self.label, label)
 
 
 class OrdinalObjectiveBase:
@@ -55,6 +68,12 @@ class OrdinalObjectiveBase:
     """
 
     _wired = False  # whether this module's train drives the training
+    # One run for each training matrix: cross-validation interleaves its folds through one objective.
+    _runs = PerThread[weakref.WeakKeyDictionary[Any, TrainingRun]](weakref.WeakKeyDictionary)
+    _rows = PerThread[weakref.WeakKeyDictionary[Any, _EvaluatedRows]](weakref.WeakKeyDictionary)
+    _latest = PerThread[TrainingRun | None](lambda: None)
+    # Of all threads, for one that reads what another has trained.
+    _latest_anywhere: TrainingRun | None = None
 
     def __init__(
         self,
@@ -97,10 +116,9 @@ class OrdinalObjectiveBase:
             raise ValueError(f"n_classes must be {record.n_classes}, that of the model continued; got {self.n_classes}")
 
     def _forget(self) -> None:
-        # One run for each training matrix: cross-validation interleaves its folds through one objective.
-        self._runs: weakref.WeakKeyDictionary[Any, TrainingRun] = weakref.WeakKeyDictionary()
-        self._rows: weakref.WeakKeyDictionary[Any, RowStatistics] = weakref.WeakKeyDictionary()
-        self._latest: TrainingRun | None = None
+        self._runs = weakref.WeakKeyDictionary()
+        self._rows = weakref.WeakKeyDictionary()
+        self._latest = None
 
     def __getstate__(self) -> dict[str, Any]:
         # Training matrices cannot travel; a copy starts afresh.
@@ -118,7 +136,7 @@ class OrdinalObjectiveBase:
 
     @property
     def thresholds_(self) -> NDArray[np.float64]:
-        """Newest thresholds of the latest training, shape (n_classes - 1,), float64."""
+        """Newest thresholds of the latest training of this thread, or else of any; (n_classes - 1,), float64."""
         return self._latest_run().thresholds.copy()
 
     @property
@@ -127,9 +145,10 @@ class OrdinalObjectiveBase:
         return self._latest_run().diagnostics.as_dict()
 
     def _latest_run(self) -> TrainingRun:
-        if self._latest is None:
+        run = self._latest or self._latest_anywhere
+        if run is None:
             raise ValueError("the objective has not been used in a training yet, so it holds no thresholds")
-        return self._latest
+        return run
 
     def _new_run(self, matrix: Any, previous: ThresholdRecord | None = None) -> TrainingRun:
         label, weight = self._label_and_weight(matrix)
@@ -157,7 +176,7 @@ class OrdinalObjectiveBase:
         else:
             run = TrainingRun(self.loss, codes, n_classes, weight, **options)
         self._runs[matrix] = run
-        self._latest = run
+        self._latest = self._latest_anywhere = run
         return run
 
     def _label_and_weight(self, matrix: Any) -> tuple[Any, Any]:
@@ -207,12 +226,15 @@ class OrdinalObjectiveBase:
         if self._runs.get(matrix) is run:
             return run.training_loss[-1]
         thresholds = run.thresholds
-        rows = self._rows.get(matrix)
-        if rows is None or rows.n_classes != thresholds.shape[0] + 1:
-            label, weight = self._label_and_weight(matrix)
+        of_matrix = self._label_and_weight(matrix)
+        kept = self._rows.get(matrix)
+        if kept is None or not kept.belongs_to(*of_matrix, thresholds.shape[0] + 1):
+            label = np.array(of_matrix[0])
+            weight = None if of_matrix[1] is None else np.array(of_matrix[1])
             check_total_weight(weight, name="the weight of an evaluation set")
             rows = RowStatistics(self.loss, label, thresholds.shape[0] + 1, weight, n_threads=self.n_threads)
-            self._rows[matrix] = rows
+            kept = self._rows[matrix] = _EvaluatedRows(rows, label, weight)
+        rows = kept.rows
         score = run.score_of(matrix, np.asarray(raw_prediction))
         return rows(score, thresholds, self.hessian).loss / rows.total_weight
 

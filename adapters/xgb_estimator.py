@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives.adapters import xgb
 from ordinal_objectives.adapters.threshold_record import ThresholdRecord
+from ordinal_objectives.adapters.xgb_record import check_all_rounds, store_record
 from ordinal_objectives.estimator import OrdinalClassifier
 from ordinal_objectives.host_parameters import ORDINAL_PARAMETERS, HostParameters, check_n_estimators
 from ordinal_objectives.losses import OrdinalLoss, get_loss
@@ -292,12 +293,17 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
 
     def _continued(self, model: Any) -> xgboost.Booster | None:
         """Return the booster of the model that ``fit`` goes on with."""
-        if model is None or isinstance(model, XGBOrdinalClassifier):
-            booster = None if model is None else model.booster_
+        if model is None:
+            return None
+        if isinstance(model, XGBOrdinalClassifier):
+            if not hasattr(model, "booster_"):
+                raise ValueError(
+                    "xgb_model must be a fitted model; got an XGBOrdinalClassifier that has not been fitted"
+                )
+            booster = model.booster_
         else:
             booster = model if isinstance(model, xgboost.Booster) else xgboost.Booster(model_file=model)
-        if booster is not None:
-            self._check_same_classes(xgb.threshold_record(booster), model, "xgb_model")
+        self._check_same_classes(xgb.threshold_record(booster), model, "xgb_model")
         return booster
 
     def _start_scores(self, n_samples: int, base_margin: ArrayLike | None = None) -> NDArray[np.float64]:
@@ -357,11 +363,13 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         return self._matrix(X)
 
     def _score(self, data: xgboost.DMatrix, start: int, stop: int) -> NDArray[np.float64]:
+        if start or stop != self.booster_.num_boosted_rounds():
+            check_all_rounds(self.booster_, self._record, stop)
         scores = self.booster_.predict(data, output_margin=True, iteration_range=(start, stop))
         return np.asarray(scores, dtype=np.float64)
 
     def _write(self, path: str | PathLike[str], record: ThresholdRecord) -> None:
-        self.booster_.set_attr(**{xgb.ATTRIBUTE: record.to_json()})
+        store_record(self.booster_, record)
         self.booster_.save_model(path)
 
     def _read(self, path: str | PathLike[str]) -> tuple[ThresholdRecord, int, int]:
