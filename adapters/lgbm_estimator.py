@@ -12,8 +12,11 @@ import numpy as np
 from lightgbm.basic import _ConfigAliases
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, csr_matrix
+from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.adapters import lgbm
+from ordinal_objectives.adapters.lgbm_prediction import predict_raw
+from ordinal_objectives.adapters.lgbm_record import as_booster
 from ordinal_objectives.adapters.threshold_record import ThresholdRecord
 from ordinal_objectives.estimator import OrdinalClassifier
 from ordinal_objectives.host_parameters import ORDINAL_PARAMETERS, HostParameters, check_n_estimators
@@ -312,11 +315,17 @@ importance_type
                     f"{name} is not allowed beside init_model: LightGBM puts the model's scores in its place"
                 )
         if isinstance(model, LGBMOrdinalClassifier):
+            check_is_fitted(model, msg="init_model must be fitted; got a %(name)s that is not")
             booster = model.booster_
         else:
-            booster = model if isinstance(model, lightgbm.Booster) else lgbm.load_model(model)
+            booster = as_booster(model)
         self._check_same_classes(lgbm.threshold_record(booster), model, "init_model")
         return booster
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if "booster_" in state:  # LightGBM's deep copy of a booster leaves the record behind
+            self.booster_.ordinal_thresholds = self._record
 
     def _start_scores(self, n_samples: int, init_score: ArrayLike | None = None) -> NDArray[np.float64]:
         score = check_start_score(init_score, n_samples, name="init_score")
@@ -338,10 +347,7 @@ importance_type
     def _score(self, data: Any, start: int, stop: int) -> NDArray[np.float64]:
         n_threads = library_n_threads(self.n_jobs)
         threads = {} if n_threads is None else {"num_threads": n_threads}
-        scores = self.booster_.predict(
-            data, raw_score=True, start_iteration=start, num_iteration=stop - start, **threads
-        )
-        return np.asarray(scores, dtype=np.float64)
+        return predict_raw(self.booster_, data, start, stop, **threads)
 
     def _write(self, path: str | PathLike[str], record: ThresholdRecord) -> None:
         self.booster_.ordinal_thresholds = record

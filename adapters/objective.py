@@ -239,15 +239,15 @@ class OrdinalObjectiveBase:
         return rows(score, thresholds, self.hessian).loss / rows.total_weight
 
     def _record_of(self, run: TrainingRun) -> ThresholdRecord:
-        """Return a record that shares the lists of the run, and so grows with it."""
+        """Return a record of the run as it is now."""
         return ThresholdRecord(
             loss=self.loss.name,
             link=self.loss.link.name,
             hessian=self.hessian,
             threshold_update=self.threshold_update,
             n_classes=run.thresholds.shape[0] + 1,
-            thresholds=run.history,
-            training_loss=run.training_loss,
+            thresholds=list(run.history),
+            training_loss=list(run.training_loss),
             diagnostics=run.diagnostics.as_dict(),
         )
 

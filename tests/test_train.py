@@ -56,7 +56,6 @@ def test_xgboost_refuses_what_leaf_steps_cannot_follow(rows, update, name, value
         ("path_smooth", 1.0),
         ("monotone_constraints", [1, 0, 0, -1]),
         ("linear_tree", True),
-        ("boosting", "dart"),
     ],
 )
 def test_lightgbm_refuses_what_leaf_steps_cannot_follow(rows, update, name, value):
