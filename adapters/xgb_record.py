@@ -11,7 +11,10 @@ ATTRIBUTE = "ordinal_objectives"
 
 def stored_record(booster: xgboost.Booster) -> ThresholdRecord | None:
     """Return what a booster carries about its thresholds, or None."""
-    text = booster.attr(ATTRIBUTE)
+    try:
+        text = booster.attr(ATTRIBUTE)
+    except AssertionError:  # what XGBoost says of an empty text
+        text = ""
     return None if text is None else ThresholdRecord.from_json(text)
 
 
@@ -36,4 +39,6 @@ def kept_rounds(booster: xgboost.Booster) -> int:
     """Return the number of rounds that predictions use: up to the best one after early stopping."""
     best = booster.attr("best_iteration")
     rounds = booster.num_boosted_rounds()
+    if best is not None and int(best) < 0:
+        raise ValueError(f"best_iteration of the booster must be at least 0; got {best}")
     return int(rounds if best is None else min(int(best) + 1, rounds))
