@@ -10,6 +10,7 @@ import lightgbm
 
 from ordinal_objectives.adapters.lgbm_trees import DART
 from ordinal_objectives.adapters.threshold_record import ThresholdRecord
+from ordinal_objectives.files import damage
 
 # LightGBM keeps unknown lines of the parameter section through loading, saving and truncating.
 _LINE_START = "[ordinal_thresholds: "
@@ -82,16 +83,19 @@ def load_model(filename: str | PathLike[str]) -> lightgbm.Booster:
     Raises
     ------
     ValueError
-        If the file carries no thresholds, or they are damaged, or the model was trained with dart.
+        If the file carries no thresholds, or it is damaged, or the model was trained with dart.
     """
-    text = Path(filename).read_text(encoding="utf-8")
+    with damage(filename):
+        text = Path(filename).read_text(encoding="utf-8")
     if _LINE_START not in text:
         raise ValueError(f"{filename} holds no ordinal thresholds; it was not written by olgbm.save_model")
-    plain, record = _split(text)
+    with damage(filename):
+        plain, record = _split(text)
     if "\n[boosting: dart]\n" in plain:
         raise ValueError(f"{filename} holds a model trained with boosting='dart': {DART}")
     thresholds = ThresholdRecord.from_json(record)
-    booster = lightgbm.Booster(model_str=plain)
+    with damage(filename):
+        booster = lightgbm.Booster(model_str=plain)
     booster.ordinal_thresholds = thresholds
     return booster
 

@@ -14,6 +14,7 @@ from ordinal_objectives.validation import check_n_classes, check_thresholds
 
 FORMAT = "ordinal_objectives"
 VERSION = 1
+THRESHOLD_UPDATES = ("newton", "fixed", "schur", "joint")
 
 
 @dataclass
@@ -138,7 +139,7 @@ class ThresholdRecord:
         try:
             content: dict[str, Any] = json.loads(text)
             version = content["version"] if content["format"] == FORMAT else None
-        except (json.JSONDecodeError, KeyError, TypeError) as error:
+        except Exception as error:  # whatever a damaged text makes the reader raise
             raise ValueError(f"the model's threshold record is damaged: {error}") from error
         if version != VERSION:
             raise ValueError(
@@ -147,8 +148,11 @@ class ThresholdRecord:
             )
         try:
             n_classes = check_n_classes(content["n_classes"])
-            ordered = get_loss(content["loss"], content["link"]).ordered
-            thresholds = [check_thresholds(row, n_classes, ordered=ordered) for row in content["thresholds"]]
+            loss = get_loss(content["loss"], content["link"])
+            loss.check_hessian(content["hessian"])
+            if content["threshold_update"] not in THRESHOLD_UPDATES:
+                raise ValueError(f"threshold_update must be one of {', '.join(map(repr, THRESHOLD_UPDATES))}")
+            thresholds = [check_thresholds(row, n_classes, ordered=loss.ordered) for row in content["thresholds"]]
             losses = [float("nan") if value is None else float(value) for value in content["training_loss"]]
             classifier = content.get("classifier")  # files of a bare booster have none
             if not isinstance(classifier, dict | None):
@@ -173,5 +177,5 @@ class ThresholdRecord:
                 trees=trees,
                 last_only=last_only,
             )
-        except (KeyError, TypeError, AttributeError, ValueError) as error:
+        except Exception as error:
             raise ValueError(f"the model's threshold record is damaged: {error}") from error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from os import PathLike
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,6 +15,7 @@ from ordinal_objectives.adapters import xgb
 from ordinal_objectives.adapters.threshold_record import ThresholdRecord
 from ordinal_objectives.adapters.xgb_record import check_all_rounds, store_record
 from ordinal_objectives.estimator import OrdinalClassifier
+from ordinal_objectives.files import damage
 from ordinal_objectives.host_parameters import ORDINAL_PARAMETERS, HostParameters, check_n_estimators
 from ordinal_objectives.losses import OrdinalLoss, get_loss
 from ordinal_objectives.metric_inputs import on_codes
@@ -374,9 +376,12 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
 
     def _read(self, path: str | PathLike[str]) -> tuple[ThresholdRecord, int, int]:
         threads = library_n_threads(self.n_jobs)
-        self.booster_ = xgboost.Booster({} if threads is None else {"nthread": threads}, model_file=path)
+        with damage(path):
+            Path(path).open("rb").close()  # XGBoost has its own words for a file that is not there
+            self.booster_ = xgboost.Booster({} if threads is None else {"nthread": threads}, model_file=path)
         record = xgb.threshold_record(self.booster_)
-        return record, xgb.kept_rounds(self.booster_), self.booster_.num_features()
+        with damage(path):
+            return record, xgb.kept_rounds(self.booster_), self.booster_.num_features()
 
     @property
     def feature_importances_(self) -> NDArray[np.float32]:

@@ -28,7 +28,10 @@ def stored_record(booster: xgboost.Booster) -> ThresholdRecord | None:
     ValueError
         If the booster's rounds are not the first ones of the training that the record describes.
     """
-    text = booster.attr(ATTRIBUTE)
+    try:
+        text = booster.attr(ATTRIBUTE)
+    except AssertionError:  # what XGBoost says of an empty text
+        text = ""
     if text is None:
         return None
     record = ThresholdRecord.from_json(text)
@@ -66,6 +69,8 @@ def kept_rounds(booster: xgboost.Booster) -> int:
     """Return the number of rounds that predictions use: up to the best one after early stopping."""
     best = booster.attr("best_iteration")
     rounds = booster.num_boosted_rounds()
+    if best is not None and int(best) < 0:
+        raise ValueError(f"best_iteration of the booster must be at least 0; got {best}")
     return int(rounds if best is None else min(int(best) + 1, rounds))
 
 

@@ -97,6 +97,8 @@ class Boosting:
         self._active, self._tied = begin.active, begin.tied
         self.diagnostics = Diagnostics(n_inactive=int((~begin.active).sum()), n_tied=int(begin.tied.sum()))
         self.raw_prediction, self.thresholds, self.iteration = start or (np.zeros(len(y)), begin.thresholds, 0)
+        # Rows of weight 0 tell nothing: samples are drawn from the others.
+        self._weighted = None if sample_weight is None or sample_weight.all() else np.flatnonzero(sample_weight)
         # Needed again only to be cut anew.
         self._X = X if parameters.rebin_every is not None else None
         self.cuts = find_cuts(X, parameters.max_bins, sample_weight, seed) if cuts is None else cuts
@@ -145,12 +147,16 @@ class Boosting:
 
     def _draw(self) -> tuple[NDArray[np.uint32] | None, list[int]]:
         """Draw rows and columns; they depend on seed and iteration alone."""
-        n, p = len(self._y), len(self.cuts)
+        n = len(self._y) if self._weighted is None else len(self._weighted)
+        p = len(self.cuts)
         rng = np.random.default_rng([self._seed, self.iteration])
         in_bag = None
         if self.parameters.subsample < 1.0:
             size = max(1, round(self.parameters.subsample * n))
-            in_bag = np.sort(rng.choice(n, size, replace=False, shuffle=False)).astype(np.uint32)
+            if self.parameters.pruning or self.parameters.adaptive_step:
+                size = min(size, n - 1)  # judged by the others
+            drawn = np.sort(rng.choice(n, size, replace=False, shuffle=False))
+            in_bag = (drawn if self._weighted is None else self._weighted[drawn]).astype(np.uint32)
         if self.parameters.colsample_bytree == 1.0:
             return in_bag, list(range(p))
         size = max(1, round(self.parameters.colsample_bytree * p))

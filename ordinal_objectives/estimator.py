@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from os import PathLike
 from typing import Any
 
@@ -15,6 +15,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ordinal_objectives.decision import RULES, decide
+from ordinal_objectives.files import damage, labels_from_json, labels_to_json, names_from_json
 from ordinal_objectives.labels import OrderedLabels
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.validation import check_sample_weight, check_start_score, check_total_weight
@@ -302,37 +303,38 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Raises
         ------
         ValueError
-            If the file carries no thresholds, or they are damaged.
+            If the file is damaged, or carries no thresholds. The model stays as it was.
         """
         with self._all_or_nothing():
             record, n_iter, n_features = self._read(path)
             described = record.classifier or {}
             for name in ("loss", "link", "hessian", "threshold_update"):
                 setattr(self, name, getattr(record, name))
-            if "classes" in described:
-                self.classes = np.array(described["classes"], dtype=described["dtype"])
-                self.decision_rule, self.cost_matrix = described["decision_rule"], described["cost_matrix"]
-            labels = OrderedLabels(np.arange(record.n_classes) if self.classes is None else self.classes)
-            if len(labels.classes_) != record.n_classes:
-                raise ValueError(f"classes must hold the model's {record.n_classes} labels; got {len(labels.classes_)}")
-            self._keep_labels(labels)
-            self.n_features_in_ = n_features
-            self.__dict__.pop("feature_names_in_", None)
-            if described.get("feature_names") is not None:
-                self.feature_names_in_ = np.array(described["feature_names"], dtype=object)
-            self._keep(record, record.ordinal_loss(), n_iter)
+            with damage(path) if described else nullcontext():
+                if described:
+                    self.classes = labels_from_json(described["classes"], described["dtype"])
+                    self.decision_rule, self.cost_matrix = described["decision_rule"], described["cost_matrix"]
+                labels = OrderedLabels(np.arange(record.n_classes) if self.classes is None else self.classes)
+                n_classes = len(labels.classes_)
+                if n_classes != record.n_classes:
+                    raise ValueError(f"classes must hold the model's {record.n_classes} labels; got {n_classes}")
+                self._keep_labels(labels)
+                self._check_decision()
+                self.n_features_in_ = n_features
+                self.__dict__.pop("feature_names_in_", None)
+                names = names_from_json(described.get("feature_names"), n_features)
+                if names is not None:
+                    self.feature_names_in_ = names
+                self._keep(record, record.ordinal_loss(), n_iter)
         return self
 
     def _description(self) -> dict[str, Any]:
         """Return what the file says about the classifier, in JSON's types."""
-        classes = self.ordered_classes_.tolist()
-        strange = [label for label in classes if not isinstance(label, (str, int, float))]
-        if strange:
-            raise TypeError(f"only strings and numbers can be saved as class labels; got {strange[0]!r}")
+        classes, dtype = labels_to_json(self.ordered_classes_)
         names = getattr(self, "feature_names_in_", None)
         return {
             "classes": classes,
-            "dtype": self.ordered_classes_.dtype.str if self.ordered_classes_.dtype.kind in "biufU" else "O",
+            "dtype": dtype,
             "feature_names": None if names is None else names.tolist(),
             "decision_rule": self.decision_rule,
             "cost_matrix": None if self.cost_matrix is None else np.asarray(self.cost_matrix, float).tolist(),

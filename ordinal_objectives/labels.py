@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numbers
 import warnings
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -188,9 +189,9 @@ class OrderedLabels:
             raise ValueError(f"{name} must hold at least two labels; got {classes.tolist()}")
         self._code_of = {label: code for code, label in enumerate(classes.tolist())}
         if len(self._code_of) < len(classes):
-            labels = classes.tolist()
-            twice = list(dict.fromkeys(label for label in labels if labels.count(label) > 1))
-            raise ValueError(f"{name} must be distinct; got more than once: {', '.join(map(repr, twice))}")
+            twice = [label for label, count in Counter(classes.tolist()).items() if count > 1]
+            shown = ", ".join(map(repr, twice[:5])) + (", ..." if len(twice) > 5 else "")
+            raise ValueError(f"{name} must be distinct; got more than once: {shown}")
         try:
             by_label = np.argsort(classes, kind="stable")
         except TypeError:

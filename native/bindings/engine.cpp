@@ -7,6 +7,7 @@
 
 #include <cstring>
 #include <optional>
+#include <stdexcept>
 
 #include "../core/engine.hpp"
 #include "../core/predictor.hpp"
@@ -26,7 +27,13 @@ template <class T>
 using OutputMatrix = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Features = nb::ndarray<nb::ro, nb::ndim<2>, nb::device::cpu>;
 
+void require(bool holds, const char* what) {
+    if (!holds) throw std::invalid_argument(what);
+}
+
 ordinal::FeatureMatrix feature_matrix(const Features& X) {
+    require(X.dtype() == nb::dtype<float>() || X.dtype() == nb::dtype<double>(),
+            "X must hold float32 or float64");
     ordinal::FeatureMatrix matrix;
     matrix.data = X.data();
     matrix.is_float32 = X.dtype() == nb::dtype<float>();
@@ -35,6 +42,17 @@ ordinal::FeatureMatrix feature_matrix(const Features& X) {
     matrix.row_step = X.stride(0);
     matrix.column_step = X.stride(1);
     return matrix;
+}
+
+// A bin is a byte, and the last one is that of missing values.
+void require_cuts(const std::vector<std::vector<double>>& cuts, const ordinal::FeatureMatrix& X) {
+    require(static_cast<std::int64_t>(cuts.size()) == X.n_features,
+            "cuts must have one list for each feature");
+    for (const std::vector<double>& feature : cuts) {
+        require(feature.size() <= 254, "a feature has at most 254 cuts");
+        for (std::size_t i = 0; i < feature.size(); ++i)
+            require(i == 0 ? feature[i] == feature[i] : feature[i - 1] < feature[i], "cuts must increase");
+    }
 }
 
 template <class T>
@@ -76,6 +94,15 @@ nb::dict grow(ordinal::Engine& engine, Vector<double> gradient, Matrix<double> h
               Matrix<double> weights, std::optional<Vector<std::uint32_t>> rows,
               Output<std::int32_t> leaf_of_row, int max_leaves, int max_depth, double min_samples_leaf,
               double min_child_weight, double l2, double min_gain) {
+    const std::size_t n = gradient.size();
+    require(hessian.shape(0) == n && hessian.shape(1) == n && group.size() == n && weights.shape(1) == n,
+            "sums over thresholds must have one size");
+    require(static_cast<std::int64_t>(leaf_of_row.size()) == engine.n_rows(),
+            "leaf_of_row must have one entry for each row");
+    require(first_carried >= 0 && first_carried + static_cast<int>(weights.shape(0)) <= engine.width(),
+            "the rows do not carry so many cross terms");
+    for (const std::int32_t feature : features)
+        require(feature >= 0 && feature < engine.n_features(), "features must be among those of X");
     ordinal::ThresholdState thresholds;
     thresholds.n = static_cast<int>(gradient.size());
     thresholds.first_carried = first_carried;
@@ -106,6 +133,18 @@ void predict(Features X, Vector<std::int64_t> first_node, Vector<std::int32_t> f
              Vector<double> threshold, Vector<std::int32_t> left, Vector<std::uint8_t> missing_left,
              Vector<double> value, Output<double> scores, std::optional<OutputMatrix<std::int32_t>> leaves,
              int n_threads) {
+    const std::size_t n_nodes = feature.size();
+    require(threshold.size() == n_nodes && left.size() == n_nodes && missing_left.size() == n_nodes &&
+                value.size() == n_nodes,
+            "arrays over nodes must have one size");
+    require(first_node.size() >= 1 && first_node(0) >= 0 &&
+                first_node(first_node.size() - 1) <= static_cast<std::int64_t>(n_nodes),
+            "first_node must be among the nodes");
+    for (std::size_t t = 1; t < first_node.size(); ++t)
+        require(first_node(t - 1) < first_node(t), "every tree must have a node");
+    require(scores.size() == X.shape(0), "scores must have one entry for each row");
+    require(!leaves || (leaves->shape(0) == X.shape(0) && leaves->shape(1) + 1 == first_node.size()),
+            "leaves must have one entry for each row and tree");
     const ordinal::Ensemble ensemble{static_cast<int>(first_node.size()) - 1,
                                      first_node.data(),
                                      feature.data(),
@@ -127,6 +166,7 @@ void register_engine(nb::module_& m) {
             [](ordinal::Engine* self, Features X, const std::vector<std::vector<double>>& cuts,
                int n_threads) {
                 const ordinal::FeatureMatrix matrix = feature_matrix(X);
+                require_cuts(cuts, matrix);
                 nb::gil_scoped_release release;
                 new (self) ordinal::Engine(matrix, cuts, n_threads);
             },
@@ -135,6 +175,8 @@ void register_engine(nb::module_& m) {
             "rebin",
             [](ordinal::Engine& self, Features X, const std::vector<std::vector<double>>& cuts) {
                 const ordinal::FeatureMatrix matrix = feature_matrix(X);
+                require(matrix.n_rows == self.n_rows(), "X must have the rows that the engine was made for");
+                require_cuts(cuts, matrix);
                 nb::gil_scoped_release release;
                 self.rebin(matrix, cuts);
             },
@@ -159,6 +201,8 @@ void register_engine(nb::module_& m) {
             "leaf_sums",
             [](ordinal::Engine& self, Vector<std::int32_t> leaf_of_row, int n_leaves,
                std::optional<Vector<std::uint32_t>> rows) {
+                require(static_cast<std::int64_t>(leaf_of_row.size()) == self.n_rows(),
+                        "leaf_of_row must have one entry for each row");
                 std::vector<double> sums;
                 {
                     nb::gil_scoped_release release;
