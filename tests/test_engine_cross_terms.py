@@ -236,6 +236,27 @@ def test_few_rows_and_heavy_rows_are_judged_as_by_all(rows, options):
     assert plain.diagnostics.n_all_cross_terms == 0
 
 
+def test_with_a_sample_few_speak_for_its_rows():
+    rng = np.random.default_rng(0)
+    n, K, features = 6000, 10, [0, 1]
+    X, y, light = rng.normal(size=(n, 2)), np.arange(n, dtype=np.int32) % 10, np.arange(n) % 6 == 0
+    scores = np.where(light, rng.uniform(-6, 6, n), 0.2 * rng.normal(size=n))
+    weight = np.where(light, 1.0, 1e6)
+    auto = BoostingParameters(get_loss("all_threshold"), subsample=0.5)
+    start = (scores, np.linspace(-6, 6, K - 1), 1)
+    run = Boosting(auto, X, y, K, weight, start=start)
+    some, light_ones = np.arange(0, n, 3, dtype=np.uint32), np.flatnonzero(light).astype(np.uint32)
+    run._grow(some, features)
+    chosen = run._cross_terms.chosen
+    fitted = few_of(scores[some], run.thresholds, weight=weight[some], active=run._active, chosen=chosen)
+    np.testing.assert_array_equal(run._cross_terms.weights, fitted.weights)
+    assert run.diagnostics.n_all_cross_terms == 0
+    judged = run._grow(light_ones, features)
+    assert run.diagnostics.n_all_cross_terms == 1
+    every = Boosting(replace(auto, cross_terms="all"), X, y, K, weight, start=start, cuts=run.cuts)
+    np.testing.assert_array_equal(judged["gain"], every._grow(light_ones, features)["gain"])
+
+
 def test_all_are_carried_where_V_is_not_what_few_say(monkeypatch):
     X, y, K, weight = rare_and_balanced(10)
     run = Boosting(BoostingParameters(get_loss("all_threshold")), X, y, K, weight)
