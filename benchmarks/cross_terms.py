@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -19,9 +21,10 @@ from tqdm import tqdm
 
 import report
 from datasets import load
-from engine import LEAVES, classes, make_data
+from engine import LEAVES, classes, make_data, timed
 from joint_vs_alternating import features
 from ordinal_objectives.histogram_engine.boosting import Boosting
+from ordinal_objectives.histogram_engine.cross_terms import few_cross_terms, score_mass
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.losses import AllThreshold
 
@@ -119,7 +122,27 @@ def compare(name: str, rows: Rows, **options: Any) -> list[dict[str, Any]]:
     return table
 
 
+def choice() -> None:
+    """Time what the choice costs a round: counting the rows by their score, and the fit."""
+    table = []
+    for n in (10_000, 200_000, 1_000_000):
+        scores = np.random.default_rng(0).normal(size=n)
+        for K in CLASSES:
+            thresholds = np.linspace(-4.0, 4.0, K - 1)
+            rows = score_mass(scores, None, thresholds, 1)
+            calls: dict[str, Callable[[], Any]] = {
+                "count rows: ms": partial(score_mass, scores, None, thresholds, 1),
+                "choose and fit: ms": partial(few_cross_terms, rows, thresholds, "exact", weighted=False),
+            }
+            row: dict[str, Any] = {"rows": n, "K": K}
+            for name, call in calls.items():
+                row[name] = 1e3 * median(timed(call)[0] for _ in range(31))
+            table.append(row)
+    report.write("cross_terms_choice", "What the choice of few cross terms costs a round, 1 thread", table)
+
+
 def main() -> None:
+    choice()
     X, score = make_data(2 * ROWS, FEATURES)
     table = []
     for K in CLASSES:
