@@ -13,7 +13,14 @@ from numpy.typing import NDArray
 
 from ordinal_objectives import _core
 from ordinal_objectives.histogram_engine.bin_mapper import find_cuts
-from ordinal_objectives.histogram_engine.cross_terms import all_cross_terms, few_cross_terms, no_cross_terms
+from ordinal_objectives.histogram_engine.cross_terms import (
+    FEWEST_CLASSES,
+    CrossTerms,
+    all_cross_terms,
+    few_cross_terms,
+    no_cross_terms,
+    score_mass,
+)
 from ordinal_objectives.histogram_engine.held_out import QuadraticSums, best_step_size, merge_splits, reached
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.histogram_engine.trees import Tree
@@ -107,7 +114,12 @@ class Boosting:
         every = all_cross_terms(self._rows.class_weights, one_follows=follows) if self._joint else no_cross_terms()
         self._all_cross_terms = self._cross_terms = every
         # Bumps that do not depend on the label.
-        self._few_may_do = self._joint and (loss.name, loss.link.name) == ("all_threshold", "logit")
+        self._few_may_do = (
+            self._joint
+            and parameters.cross_terms == "auto"
+            and n_classes >= FEWEST_CLASSES
+            and (loss.name, loss.link.name) == ("all_threshold", "logit")
+        )
         self._leaf_of_row = np.empty(len(y), np.int32)
         self._guarded = parameters.hessian == "exact" or (self._joint and loss.name == "cumulative_link")
         self._step_hessian = "majorized" if loss.supports("majorized") else "exact"
@@ -167,6 +179,7 @@ class Boosting:
         if self._joint:
             sums = now if in_bag is None else self._statistics_of(in_bag)[1]
             u, V = sums.threshold_gradient, tridiagonal(sums)
+            self._judge_cross_terms(in_bag, V)
             if parameters.hessian == "exact":
                 V = self._cross_terms.threshold_hessian(V, len(self._y) if in_bag is None else len(in_bag))
             group = np.where(self._active, np.cumsum(~self._tied) - 1, -1)
@@ -191,6 +204,39 @@ class Boosting:
             parameters.gamma,
         )
         return grown
+
+    def _judge_cross_terms(self, in_bag: NDArray[np.uint32] | None, V: NDArray[np.float64]) -> None:
+        """Let few cross terms speak for the rows of the sample, and carry all where they cannot."""
+        few: CrossTerms | None = self._cross_terms
+        if not self._cross_terms.exact:
+            if in_bag is not None:
+                weight = None if self._weight is None else self._weight[in_bag]
+                few = self._few(self.raw_prediction[in_bag], weight, self.thresholds, self._cross_terms.chosen)
+            n_rows = len(self._y) if in_bag is None else len(in_bag)
+            if few is not None and self.parameters.hessian == "exact" and not few.agree(V, n_rows, self._active):
+                few = None
+            if few is None:
+                self._now = self._evaluate(self.raw_prediction, self.thresholds, few=False)
+            else:
+                self._cross_terms = few
+        self.diagnostics.add(n_all_cross_terms=int(self._few_may_do and self._cross_terms.exact))
+
+    def _few(
+        self,
+        raw_prediction: NDArray[np.float64],
+        weight: NDArray[np.float64] | None,
+        thresholds: NDArray[np.float64],
+        chosen: NDArray[np.int32] | None = None,
+    ) -> CrossTerms | None:
+        """Return few cross terms that speak for these rows, if there are any: those chosen, or the best."""
+        return few_cross_terms(
+            score_mass(raw_prediction, weight, thresholds, effective_n_threads(self._n_threads)),
+            thresholds,
+            self.parameters.hessian,
+            weighted=weight is not None,
+            active=self._active,
+            chosen=chosen,
+        )
 
     def _statistics_of(self, rows: NDArray[np.uint32]) -> tuple[RowStatistics, RoundStatistics]:
         """Return the kernel of some rows, and what it says of them."""
@@ -320,11 +366,11 @@ class Boosting:
             self.thresholds = self._in_order(self.thresholds + delta)
         self._now = self._evaluate(self.raw_prediction, self.thresholds)
 
-    def _evaluate(self, raw_prediction: NDArray[np.float64], thresholds: NDArray[np.float64]) -> RoundStatistics:
-        if self._few_may_do:
-            weighted = self._weight is not None
-            few = few_cross_terms(raw_prediction, thresholds, self.parameters.hessian, weighted=weighted)
-            self._cross_terms = few or self._all_cross_terms
+    def _evaluate(
+        self, raw_prediction: NDArray[np.float64], thresholds: NDArray[np.float64], *, few: bool = True
+    ) -> RoundStatistics:
+        found = self._few(raw_prediction, self._weight, thresholds) if few and self._few_may_do else None
+        self._cross_terms = found or self._all_cross_terms
         chosen = self._cross_terms.chosen
         now = self._rows(
             raw_prediction,

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ordinal_objectives.histogram_engine.cross_terms import CROSS_TERMS
 from ordinal_objectives.losses import OrdinalLoss
 
 THRESHOLD_UPDATES = ("joint", "newton", "fixed")
@@ -95,6 +96,7 @@ class BoostingParameters:
     colsample_bytree: float = 1.0
     pruning: bool = False
     adaptive_step: bool = False
+    cross_terms: str = "auto"
 
     def __post_init__(self) -> None:
         self.loss.check_hessian(self.hessian)
@@ -106,6 +108,8 @@ class BoostingParameters:
                 f"threshold_update must be one of {', '.join(map(repr, THRESHOLD_UPDATES))}; "
                 f"got {self.threshold_update!r}{hint}"
             )
+        if self.cross_terms not in CROSS_TERMS:
+            raise ValueError(f"cross_terms must be 'auto' or 'all'; got {self.cross_terms!r}")
         self._number("learning_rate", above=0.0)
         self._integer("max_iter", 1)
         self._integer("max_leaf_nodes", 2, optional=True)

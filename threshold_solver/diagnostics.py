@@ -34,6 +34,9 @@ class Diagnostics:
         Thresholds with no weight on one side, left at their start value.
     n_tied : int
         Thresholds that move together with the one below because no row lies between them.
+    n_all_cross_terms : int
+        Trees of the native engine whose splits were judged by the cross terms of all thresholds because those of
+        few would not do.
 
     Examples
     --------
@@ -55,6 +58,7 @@ class Diagnostics:
     n_clipped: int = 0
     n_inactive: int = 0
     n_tied: int = 0
+    n_all_cross_terms: int = 0
 
     def add(self, **counts: int) -> None:
         """Raise the named counters.
