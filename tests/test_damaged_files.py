@@ -122,7 +122,7 @@ def refused(form, path, model, X, message="damaged"):
     with pytest.raises(ValueError, match=message):
         model.load_model(path)
     np.testing.assert_array_equal(model.predict_proba(X), before)
-    assert model.classes_.tolist() == GRADES.tolist()
+    assert model.ordered_classes_.tolist() == GRADES.tolist()
 
 
 ALPHABET = b'0123456789.-+eE[]{}",:nulltrueNaNInfinity abcUO<f8|i'
@@ -216,8 +216,8 @@ def test_labels_are_not_trusted(name, kind, data, saved):
     changed(form, path, change)
     if kind in ("wide", "149 GiB"):  # the width of text is that of the labels
         loaded = form.make().load_model(path)
-        assert loaded.classes_.dtype.itemsize < 100
-        assert loaded.classes_.tolist() == GRADES.tolist()
+        assert loaded.ordered_classes_.dtype.itemsize < 100
+        assert loaded.ordered_classes_.tolist() == GRADES.tolist()
     else:
         refused(form, path, model, data[0])
 
@@ -276,7 +276,7 @@ def test_labels_of_every_type_survive_the_file(name, labels, kind, data, tmp_pat
     model = form.make(classes=labels).fit(X, labels[y])
     model.save_model(tmp_path / name)
     loaded = form.make().load_model(tmp_path / name)
-    assert loaded.classes_.dtype == model.classes_.dtype
+    assert loaded.ordered_classes_.dtype == model.ordered_classes_.dtype
     np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
 
 
