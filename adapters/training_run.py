@@ -103,6 +103,7 @@ class TrainingRun:
         self.training_loss: list[float] = previous.training_loss[:-1] if previous else []
         self.diagnostics = Diagnostics(n_inactive=int((~start.active).sum()), n_tied=int(start.tied.sum()))
         self._evaluated: RoundStatistics | None = None  # at the newest (score, thresholds)
+        self._recorded_loss: float | None = None  # the sum of the newest record of this run
 
     def gradient(self, raw_prediction: ArrayLike, iteration: int) -> tuple[NDArray[Any], NDArray[Any]]:
         """Return gradient and Hessian, float32 (n_samples,) each, for the tree after ``iteration`` trees.
@@ -138,6 +139,10 @@ class TrainingRun:
             self._evaluated = self._evaluate(raw_prediction, self.thresholds)
         self.history.append(self.thresholds)
         self.training_loss.append(self._evaluated.loss / self._rows.total_weight)
+        if self._recorded_loss is not None:
+            risen = self._evaluated.loss > self._rows.highest_loss(self._recorded_loss)
+            self.diagnostics.add(n_raised=int(risen))
+        self._recorded_loss = self._evaluated.loss
 
     def _start(self, raw_prediction: ArrayLike) -> None:
         """Fit the thresholds to scores that do not start at zero (an offset, a model continued)."""
