@@ -14,15 +14,15 @@ class Diagnostics:
 
     Parameters
     ----------
-    n_raised : int
-        Rounds after which the training loss was higher than before: trees that a framework grew on a sample or
-        shrank too little, and whose leaves are not ours to halve. 0 with the joint step and in the native engine.
     n_repaired : int
         Neighbouring thresholds found out of order and sorted.
     n_halved : int
         Halvings of a step.
     n_rejected : int
         Steps given up after the last halving.
+    n_raised : int
+        Rounds after which the training loss was higher than before: trees that a framework grew on a sample or
+        shrank too little, and whose leaves are not ours to halve. 0 with the joint step and in the native engine.
     n_fallback : int
         Systems that were not positive definite, solved with a diagonal bound instead.
     n_flat_leaves : int
@@ -48,10 +48,10 @@ class Diagnostics:
     (5, 1)
     """
 
-    n_raised: int = 0
     n_repaired: int = 0
     n_halved: int = 0
     n_rejected: int = 0
+    n_raised: int = 0
     n_fallback: int = 0
     n_flat_leaves: int = 0
     n_merged_leaves: int = 0
