@@ -118,6 +118,10 @@ def test_parameters_and_arrays_are_left_alone(make, train, ordinal_data):
     params = {"max_depth": 2}
     before = copy.deepcopy((X, y, params))
     train(make(5), X, y, params=params)
+    if train is train_xgb:
+        oxgb.train(params, xgboost.DMatrix(X, y), 3)
+    else:
+        olgbm.train(params, lightgbm.Dataset(X, y), 3)
     np.testing.assert_array_equal(X, before[0])
     np.testing.assert_array_equal(y, before[1])
     assert params == before[2]

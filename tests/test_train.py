@@ -212,6 +212,7 @@ def test_learning_rate_is_read_every_round(rows, update):
     )
     moved = np.abs(np.diff(booster_scores(booster, X), axis=0)).max(axis=1)
     assert moved.min() < 0.1 * np.sort(moved)[1]
+    assert_thresholds_moved_as_little(moved, update, oxgb.threshold_record(booster))
     booster = olgbm.train(
         QUIET,
         lightgbm.Dataset(X, y),
@@ -222,6 +223,15 @@ def test_learning_rate_is_read_every_round(rows, update):
     scores = [booster.predict(X, raw_score=True, num_iteration=t) for t in range(1, 6)]
     moved = np.abs(np.diff([np.zeros(len(y)), *scores], axis=0)).max(axis=1)
     assert moved.min() < 0.1 * np.sort(moved)[1]
+    assert_thresholds_moved_as_little(moved, update, olgbm.threshold_record(booster))
+
+
+def assert_thresholds_moved_as_little(moved, update, record):
+    """Steps over the leaves are shrunk as the tree is; the conditional step is taken whole."""
+    if update in ("schur", "joint"):
+        slow = int(np.argmin(moved))
+        steps = np.abs(np.diff(record.thresholds, axis=0)).max(axis=1)
+        assert steps[slow] < 0.1 * steps[slow - 1]
 
 
 def booster_scores(booster, X):
