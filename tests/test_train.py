@@ -167,6 +167,8 @@ def test_lightgbm_early_stopping_uses_the_round_kept(rows, update):
     score = booster.predict(Xv, raw_score=True, num_iteration=best)
     loss = mean_loss(score, yv, olgbm.threshold_record(booster).at(best))
     assert seen["v"]["all_threshold"][best - 1] == pytest.approx(loss, rel=1e-5)
+    proba = get_loss("all_threshold").predict_proba(score, olgbm.threshold_record(booster).at(best))
+    np.testing.assert_allclose(olgbm.predict_proba(booster, Xv), proba, rtol=1e-12)
 
 
 @pytest.mark.parametrize(
