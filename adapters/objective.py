@@ -46,14 +46,17 @@ class OrdinalObjectiveBase:
     link : {"logit", "probit", "cloglog", "loglog", "cauchit"} or Link
         Inverse link G in P(y <= k | x) = G(theta_k - f(x)).
     hessian : {"exact", "majorized"}, default="exact"
-        Curvature given to the framework. "majorized" takes shorter steps that never raise the loss at any
-        learning rate, and exists for some losses and links only; at learning rates of 0.3 and below the
+        Curvature given to the framework. "majorized" takes shorter steps, and exists for some losses and
+        links only: with the all-threshold or immediate-threshold loss, the logit or probit link, all rows and
+        a learning rate of at most 1, no step raises the training loss. At learning rates of 0.3 and below the
         exact one behaves as well and needs about half the rounds.
     threshold_update : {"newton", "fixed", "schur", "joint"}
         "newton": one conditional Newton step on the thresholds a round. "fixed": the thresholds that fit
         the class shares, never moved. "schur": the Newton step by the Schur complement over the leaves of
         the newest tree, times the learning rate; needs the callback. "joint": the same step with renewed
-        leaves, through this module's ``train`` alone.
+        leaves, through this module's ``train`` alone, halved until the training loss is not higher. The
+        others leave the framework's trees as they are: where one raises the loss, as it may with the exact
+        Hessian or with sampled rows, ``diagnostics_`` counts the round ("n_raised").
     thresholds : array-like of float, shape (n_classes - 1,), ThresholdRecord, or None
         Where the thresholds start; None computes them from the class shares. The record of a model that is
         to be continued starts with its last thresholds and keeps its history.
@@ -140,7 +143,7 @@ class OrdinalObjectiveBase:
 
     @property
     def diagnostics_(self) -> dict[str, int]:
-        """Counters of the latest training: steps halved, orders repaired, values clipped or floored."""
+        """Counters of the latest training; see :class:`ordinal_objectives.threshold_solver.Diagnostics`."""
         return self._latest_run().diagnostics.as_dict()
 
     def _latest_run(self) -> TrainingRun:

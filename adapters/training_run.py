@@ -122,6 +122,7 @@ class TrainingRun:
         self.n_grown = 0
         self.start_sample: NDArray[Any] = np.empty(0)
         self.grown_on: NDArray[Any] = np.empty(0)
+        self._recorded_loss: float | None = None  # the sum of the newest record of this run
 
     def gradient(self, raw_prediction: ArrayLike, iteration: int) -> tuple[NDArray[Any], NDArray[Any]]:
         """Return gradient and Hessian, float32 (n_samples,) each, for the tree after ``iteration`` trees.
@@ -184,6 +185,10 @@ class TrainingRun:
         self._recorded_at = sample_of(raw_prediction)
         self.history.append(self.thresholds)
         self.training_loss.append(self._evaluated.loss / self._rows.total_weight)
+        if self._recorded_loss is not None:
+            risen = self._evaluated.loss > self._rows.highest_loss(self._recorded_loss)
+            self.diagnostics.add(n_raised=int(risen))
+        self._recorded_loss = self._evaluated.loss
 
     def _start(self, raw_prediction: ArrayLike) -> None:
         """Fit the thresholds to scores that do not start at zero (an offset, a model continued)."""

@@ -121,7 +121,6 @@ class Boosting:
             and (loss.name, loss.link.name) == ("all_threshold", "logit")
         )
         self._leaf_of_row = np.empty(len(y), np.int32)
-        self._guarded = parameters.hessian == "exact" or (self._joint and loss.name == "cumulative_link")
         self._step_hessian = "majorized" if loss.supports("majorized") else "exact"
         self._next_score = np.empty(len(y))  # changes places with raw_prediction when a step is taken
         self._now = self._evaluate(self.raw_prediction, self.thresholds)
@@ -304,19 +303,22 @@ class Boosting:
         delta: NDArray[np.float64],
         scale: float,
     ) -> None:
-        """Move score and thresholds; halve the step first if it is not covered by the guarantee."""
-        loss_before = self._now.loss
-        highest = loss_before + self._rows.loss_precision * abs(loss_before)
+        """Move score and thresholds by the longest of the steps scale, scale/2, ... that does not raise the loss.
+
+        The loss is that of all rows, whichever of them the step was fitted on. The next tree needs the pass that
+        computes it, so a step that stands at once costs nothing more.
+        """
+        highest = self._rows.highest_loss(self._now.loss)
         score = self._next_score
         for n_halvings in range(_MAX_HALVINGS + 1):
             tree.value[leaves] = scale * weights
             thresholds = self.thresholds + scale * delta if self._joint else self.thresholds
-            if not self._guarded or self._may_stand(thresholds):
+            if self._may_stand(thresholds):
                 threads = effective_n_threads(self._n_threads)
                 _core.add_leaf_values(self.raw_prediction, self._leaf_of_row, tree.value, score, threads)
                 thresholds = self._in_order(thresholds)
                 now = self._evaluate(score, thresholds)
-                if not self._guarded or now.loss <= highest:
+                if now.loss <= highest:
                     break
             if n_halvings == _MAX_HALVINGS:
                 self.diagnostics.add(n_rejected=1)
@@ -333,8 +335,11 @@ class Boosting:
             self._newton()
 
     def _may_stand(self, thresholds: NDArray[np.float64]) -> bool:
+        """Tell whether thresholds are in order, or may be sorted."""
         loss = self.parameters.loss
-        return not loss.ordered or is_ordered(thresholds, strict=loss.name == "cumulative_link")
+        if loss.name == "cumulative_link":
+            return is_ordered(thresholds, strict=True)
+        return self.parameters.hessian == "majorized" or not loss.ordered or is_ordered(thresholds)
 
     def _in_order(self, thresholds: NDArray[np.float64]) -> NDArray[np.float64]:
         if not self.parameters.loss.ordered:

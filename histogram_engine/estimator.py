@@ -75,8 +75,10 @@ class HistGradientBoostingOrdinalClassifier(HostParameters, OrdinalClassifier):
         "all_threshold" (default), "cumulative_link" or "immediate_threshold", or an instance; "logit"
         (default), "probit", "cloglog", "loglog" or "cauchit".
     hessian : {"majorized", "exact"}, default="exact"
-        With the all-threshold loss and the logit link the majorised one never raises the training loss;
-        steps with the exact one are halved until they do not.
+        The exact one takes longer steps. A step that would raise the training loss is halved until it does
+        not, with either. Steps with the majorised one need no halving with the all-threshold or
+        immediate-threshold loss, the logit or probit link, a learning rate of at most 1 and a step fitted on
+        all rows (no pruning, no adaptive step).
     threshold_update : {"joint", "newton", "fixed"}, default="joint"
         "joint": leaves and thresholds move together. "newton": splits are judged by the score alone, and
         the thresholds follow by a Newton step. "fixed": thresholds stay where they start.
@@ -90,8 +92,8 @@ class HistGradientBoostingOrdinalClassifier(HostParameters, OrdinalClassifier):
         positive weight. The step uses all rows.
     pruning : bool, default=False
         Merge leaves whose split does not lower the loss of the rows outside the sample; needs
-        ``subsample < 1``. The step is then fitted on the sample alone, as with ``adaptive_step``, and the
-        sample leaves out one row at least.
+        ``subsample < 1``. The sample leaves out one row at least, and the step is fitted on it alone, as with
+        ``adaptive_step``, and halved where it would raise the loss of all rows.
     adaptive_step : bool, default=False
         Choose each step size, at most ``learning_rate``, by the rows outside the sample.
     cross_terms : {"auto", "all"}, default="auto"
@@ -121,7 +123,8 @@ class HistGradientBoostingOrdinalClassifier(HostParameters, OrdinalClassifier):
         Weighted mean loss after 0, 1, ... trees: "training", and "validation" or "validation_<i>".
     feature_importances_ : ndarray of float64, shape (n_features,)
     diagnostics_ : dict of str to int
-        Steps that were halved, thresholds that were repaired, and whatever else was not plain.
+        Steps that were halved, thresholds that were repaired, and whatever else was not plain; see
+        :class:`ordinal_objectives.threshold_solver.Diagnostics`.
 
     Examples
     --------

@@ -197,6 +197,13 @@ class RowStatistics:
             self.loss, self.y, self.n_classes, self._weight, precision="float64", n_threads=self.n_threads
         )
 
+    def highest_loss(self, loss: float) -> float:
+        """Return the largest loss sum that may still be `loss`, rounded.
+
+        A row's loss is the logarithm of a number that may be close to 1: its rounding does not shrink with it.
+        """
+        return loss + self.loss_precision * max(loss, self.total_weight)
+
     def leaf_sums(self, leaves: NDArray[np.int32], n_leaves: int) -> LeafSums:
         """Return the sums of the latest call over the leaves of a tree, added up in float64.
 

@@ -48,6 +48,9 @@ def test_cross_terms_of_all_thresholds_follow_exactly(K, one_follows, loss):
 
 
 def test_the_threshold_that_halves_the_classes_follows():
+    for weights, follows in (([1.0, 1, 1, 1, 1, 1, 6], 5), ([6.0, 1, 1, 1, 1, 1, 1], 0), ([3.0, 1, 1, 1, 1, 1, 2], 2)):
+        chosen = all_cross_terms(np.array(weights), one_follows=True).chosen
+        np.testing.assert_array_equal(chosen, np.delete(np.arange(6), follows))
     np.testing.assert_array_equal(
         all_cross_terms(np.array([1.0, 1, 1, 10, 1, 1, 1]), one_follows=True).chosen, [0, 1, 3, 4, 5]
     )

@@ -21,9 +21,9 @@ def newton_step(
 ) -> NDArray[np.float64]:
     r"""Newton step of the thresholds given the score.
 
-    Solves :math:`V \delta = -u` over the thresholds that may move. With the majorised curvature of the
-    all-threshold logit loss the full step never raises the loss; with the exact one it can, and belongs
-    into `safeguarded_step`.
+    Solves :math:`V \delta = -u` over the thresholds that may move. With a majorised curvature of the
+    all-threshold or immediate-threshold loss the full step never raises the loss; with the exact one, and
+    always with the cumulative link, it can, and belongs into `safeguarded_step`.
 
     Parameters
     ----------
