@@ -13,14 +13,23 @@ from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives.adapters.grown_tree import GrownTree
 from ordinal_objectives.adapters.lgbm_callback import Introduction, ThresholdCallback
-from ordinal_objectives.adapters.lgbm_record import load_model, save_model, stored_record, threshold_record
-from ordinal_objectives.adapters.lgbm_trees import initial_score, newest_tree
+from ordinal_objectives.adapters.lgbm_prediction import predict_raw
+from ordinal_objectives.adapters.lgbm_record import (
+    as_booster,
+    load_model,
+    save_model,
+    stored_record,
+    threshold_record,
+)
+from ordinal_objectives.adapters.lgbm_scores import TrainingScore
+from ordinal_objectives.adapters.lgbm_trees import check_parameters, initial_score, newest_tree, refuse_boosting
 from ordinal_objectives.adapters.objective import (
     TREE_UPDATES,
     OrdinalObjectiveBase,
     predict_from_scores,
     refuse_parameters,
 )
+from ordinal_objectives.adapters.per_thread import PerThread
 from ordinal_objectives.adapters.threshold_record import ThresholdRecord
 from ordinal_objectives.adapters.training_run import TrainingRun
 from ordinal_objectives.decision import decide
@@ -80,14 +89,15 @@ class OrdinalObjective(OrdinalObjectiveBase):
     (300, 4)
     """
 
+    _scores = PerThread[weakref.WeakKeyDictionary[lightgbm.Dataset, TrainingScore]](weakref.WeakKeyDictionary)
+
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.callback = ThresholdCallback(self)
 
     def _forget(self) -> None:
         super()._forget()
-        # Dataset -> (what its score looked like last, the iteration that was)
-        self._seen: weakref.WeakKeyDictionary[Any, tuple[tuple[float, bytes], int]] = weakref.WeakKeyDictionary()
+        self._scores = weakref.WeakKeyDictionary()
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in super().__getstate__().items() if name != "callback"}
@@ -108,35 +118,31 @@ class OrdinalObjective(OrdinalObjectiveBase):
             )
         self._refuse_bare_joint()
         run = self._runs.get(train_data)
-        # Scores are all zero before the first tree alone: a new training has begun on this data set.
-        if run is None or (len(run.history) > 1 and not preds.any()):
+        if run is None or not self._scores[train_data].is_in(preds):
             run = self._begin(preds, train_data)
         elif self.threshold_update in TREE_UPDATES and self.callback.booster_of(train_data) is None:
             raise ValueError(
                 f"threshold_update={self.threshold_update!r} reads the newest tree through the callback: pass "
                 f"callbacks=[objective.callback], or call train of this module"
             )
-        return run.gradient(preds, self._iteration(preds, train_data))
+        else:
+            self.callback.check_in_step(train_data)
+        return run.gradient(preds, self._scores[train_data].count(preds))
 
     def _begin(self, preds: NDArray[Any], train_data: lightgbm.Dataset) -> TrainingRun:
+        """Begin a training: the first on this data set, or a new one, which starts at the scores of its rows."""
+        if train_data in self._runs and not np.array_equal(preds, initial_score(train_data)):
+            raise _foreign_scores()
         if preds.any() and self.thresholds is None and self.continues is None and self.threshold_update == "fixed":
             raise ValueError(
                 "the score does not start at zero (init_model or init_score is set), and "
                 "threshold_update='fixed' cannot fit thresholds to it: pass thresholds="
             )
-        self._seen.pop(train_data, None)
         if not self._wired:
             self.callback.model = None
-        return self._new_run(train_data, self.continues)
-
-    def _iteration(self, preds: NDArray[Any], train_data: lightgbm.Dataset) -> int:
-        """Count the iterations that changed the score: a round without a split adds no tree."""
-        # No product of vectors here: the threads of a BLAS would go on spinning beside LightGBM's.
-        looks = (float(preds.sum()), preds[:: len(preds) // 1024 + 1].tobytes())
-        last, iteration = self._seen.get(train_data, (looks, self._runs[train_data].first_iteration))
-        iteration += looks != last
-        self._seen[train_data] = (looks, iteration)
-        return iteration
+        run = self._new_run(train_data, self.continues)
+        self._scores[train_data] = TrainingScore(preds, run.first_iteration)
+        return run
 
     def metric(self, preds: NDArray[Any], data: lightgbm.Dataset) -> tuple[str, float, bool]:
         """Weighted mean of the loss, for ``feval=``; fresh thresholds if the callback is passed."""
@@ -148,14 +154,17 @@ class OrdinalObjective(OrdinalObjectiveBase):
         return self.callback.refresh(matrix) or self._latest_run()
 
     def _newest_tree(self, matrix: lightgbm.Dataset) -> GrownTree:
-        return newest_tree(self.callback.booster_of(matrix))
+        return newest_tree(self.callback.booster_of(matrix), self.threshold_update)
 
     def _initial_score(self, matrix: lightgbm.Dataset) -> NDArray[Any]:
         return initial_score(matrix)
 
     def _advance(self, preds: NDArray[Any], train_data: lightgbm.Dataset) -> TrainingRun:
+        score = self._scores[train_data]
+        if not score.is_in(preds):
+            raise _foreign_scores()
         run = self._runs[train_data]
-        run.advance(preds, self._iteration(preds, train_data))
+        run.advance(preds, score.count(preds))
         return run
 
     def _label_and_weight(self, matrix: lightgbm.Dataset) -> tuple[Any, Any]:
@@ -171,18 +180,19 @@ class OrdinalObjective(OrdinalObjectiveBase):
         ----------
         booster : lightgbm.Booster
             What the latest training with this objective returned.
-        data : array-like or None, default=None
-            The training features, to take the last threshold step; None leaves the last tree with the
-            thresholds it was grown on.
+        data : array-like
+            The training features: the booster is recognised by its scores, and takes its last threshold step.
 
         Raises
         ------
         ValueError
-            If the objective's latest training is not the booster's.
+            If the objective's latest training is not the booster's, if data is missing, or if the training
+            had an init_score, which data does not hold.
         """
         booster.ordinal_thresholds = self._finished_record(booster, data)
 
     def _finished_record(self, booster: lightgbm.Booster, data: Any) -> ThresholdRecord:
+        check_parameters(booster, self.threshold_update)
         run = self._latest_run()
         rounds = booster.current_iteration()
         # The objective last saw the score before the last tree; a round without a split adds none.
@@ -192,9 +202,29 @@ class OrdinalObjective(OrdinalObjectiveBase):
                 f"booster has {rounds} iterations, but this objective's latest training had at least "
                 f"{len(run.history) - 1}; attach the booster that it returned"
             )
-        if data is not None:
+        if data is None:
+            raise ValueError(
+                "data is needed to tell whether the booster is that of this objective's latest training: call "
+                "objective.attach(booster, X) with the training features, or train with callbacks=[objective.callback]"
+            )
+        self._check_trained(booster, data, rounds)
+        if offset >= 0:
             run.advance(booster.predict(data, raw_score=True, num_iteration=rounds), len(run.history))
         return self._record_of(run).stretched(rounds, max(0, offset))
+
+    def _check_trained(self, booster: lightgbm.Booster, data: Any, rounds: int) -> None:
+        """Refuse a booster whose scores are not those of the latest training."""
+        run = self._latest_run()
+        # The score before the last tree; that with it, if the last round found no split.
+        for iteration in (rounds - 1, rounds):
+            score = booster.predict(data, raw_score=True, num_iteration=max(iteration, 1)) * (iteration > 0)
+            if run.was_grown_on(score):
+                return
+        raise ValueError(
+            "booster is not the one that this objective's latest training returned, data are not its features, or "
+            "its scores began with an init_score: the scores differ from those of the training. Pass "
+            "callbacks=[objective.callback] to train instead"
+        )
 
     def _record(self, booster: lightgbm.Booster) -> ThresholdRecord:
         return stored_record(booster) or self._finished_record(booster, None)
@@ -218,6 +248,14 @@ class OrdinalObjective(OrdinalObjectiveBase):
         return decide(self.predict_proba(booster, data, num_iteration), decision_rule, cost_matrix)
 
 
+def _foreign_scores() -> ValueError:
+    return ValueError(
+        "the scores are not those of the training that this objective follows on the data set: take one objective "
+        "for each booster, and hand it the array that LightGBM passes, not a copy (start scores are the data set's "
+        "init_score)"
+    )
+
+
 def _proba(
     booster: lightgbm.Booster, record: ThresholdRecord, data: Any, num_iteration: int | None
 ) -> NDArray[np.float64]:
@@ -225,8 +263,7 @@ def _proba(
         num_iteration = booster.best_iteration
     rounds = booster.current_iteration()
     end = rounds if num_iteration is None or num_iteration <= 0 else min(num_iteration, rounds)
-    scores = booster.predict(data, raw_score=True, num_iteration=end)
-    return predict_from_scores(record, end, scores)
+    return predict_from_scores(record, end, predict_raw(booster, data, 0, end))
 
 
 def predict_proba(booster: lightgbm.Booster, data: Any, num_iteration: int | None = None) -> NDArray[np.float64]:
@@ -311,7 +348,7 @@ def train(
         Model to continue, which must carry its thresholds unless ``thresholds`` holds them.
     n_classes, loss, link, hessian, threshold_update, thresholds
         See :class:`ordinal_objectives.adapters.objective.OrdinalObjectiveBase`. "schur" and "joint" refuse
-        lambda_l1, max_delta_step, path_smooth, monotone constraints, linear_tree, dart and rf.
+        lambda_l1, max_delta_step, path_smooth, monotone constraints and linear_tree; dart and rf are refused for all.
 
     Returns
     -------
@@ -336,15 +373,10 @@ def train(
     """
     refuse_parameters(params, {alias: _REFUSED[name] for name in _REFUSED for alias in (name, *_ALIASES[name])})
     for name in ("boosting", *_ALIASES["boosting"]):
-        if params.get(name) in ("rf", "random_forest"):
-            raise ValueError(
-                f"params[{name!r}] = {params[name]!r} is not allowed beside an ordinal objective: LightGBM grows "
-                f"random forests with built-in objectives alone"
-            )
+        refuse_boosting(name, params.get(name))
     threads = ("num_threads", *_ALIASES["num_threads"])
     if init_model is not None:
-        previous: Any = init_model if isinstance(init_model, lightgbm.Booster) else load_model(init_model)
-        init_model = previous
+        init_model = previous = as_booster(init_model)
         if thresholds is None:
             thresholds = threshold_record(previous).kept(previous.current_iteration())
     objective = OrdinalObjective(

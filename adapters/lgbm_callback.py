@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import TYPE_CHECKING, Any
 
 import lightgbm
@@ -9,7 +10,9 @@ import numpy as np
 from lightgbm.callback import CallbackEnv
 from numpy.typing import NDArray
 
+from ordinal_objectives.adapters.lgbm_scores import out_of_step
 from ordinal_objectives.adapters.lgbm_trees import check_parameters
+from ordinal_objectives.adapters.per_thread import PerThread
 from ordinal_objectives.adapters.training_run import TrainingRun
 
 if TYPE_CHECKING:
@@ -20,10 +23,12 @@ class ThresholdCallback:
     """Keeps an objective's thresholds in step with the booster, and gives them to it."""
 
     order = -1_000_000  # before whatever reads the metrics
+    model = PerThread[Any](lambda: None)
+    # Booster -> its iterations before those of its run.
+    _unseen = PerThread[weakref.WeakKeyDictionary[lightgbm.Booster, int]](weakref.WeakKeyDictionary)
 
     def __init__(self, objective: OrdinalObjective) -> None:
         self._objective = objective
-        self.model: Any = None
 
     def __call__(self, env: CallbackEnv) -> None:
         """Learn the thresholds of the round, and give the booster what is known of them."""
@@ -31,13 +36,10 @@ class ThresholdCallback:
         self.meet(env.model)
         for booster in self._boosters():
             self._advance(booster)
+            self.check_in_step(booster.train_set)
             record = self._objective._record_of(self._objective._runs[booster.train_set])
-            # Trees that the run has not seen stand first: those of a model continued without its record, and
-            # the constant that LightGBM puts where the first round finds no split. Elsewhere the record shares
-            # the lists of the run, so a round copies nothing.
-            rounds = booster.current_iteration()
-            unseen = rounds - record.n_iterations
-            booster.ordinal_thresholds = record.stretched(rounds, unseen) if unseen else record
+            unseen = self._unseen[booster]
+            booster.ordinal_thresholds = record.stretched(record.n_iterations + unseen, unseen) if unseen else record
         if first and env.evaluation_result_list:
             self._renew_first_metrics(env)
 
@@ -47,6 +49,19 @@ class ThresholdCallback:
             for booster in getattr(model, "boosters", None) or [model]:
                 check_parameters(booster, self._objective.threshold_update)
         self.model = model
+
+    def check_in_step(self, data: lightgbm.Dataset) -> None:
+        """Raise ValueError if the booster that trains on ``data`` has lost or gained iterations beside its run."""
+        booster = self.booster_of(data)
+        if booster is None:
+            return
+        rounds = booster.current_iteration()
+        # Trees that the run has not seen stand first, and stay as many: those of a model continued without its
+        # record, and the constant that LightGBM puts where the first round finds no split.
+        unseen = rounds - (len(self._objective._runs[data].history) - 1)
+        expected = self._unseen.setdefault(booster, unseen)
+        if unseen != expected:
+            raise out_of_step(f"the booster has {rounds} iterations where {rounds - unseen + expected} are expected")
 
     def booster_of(self, data: lightgbm.Dataset) -> Any:
         """Return the booster that trains on ``data``, or None if the callback has seen none."""

@@ -12,8 +12,11 @@ import numpy as np
 from lightgbm.basic import _ConfigAliases
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, csr_matrix
+from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.adapters import lgbm
+from ordinal_objectives.adapters.lgbm_prediction import predict_raw
+from ordinal_objectives.adapters.lgbm_record import as_booster
 from ordinal_objectives.adapters.threshold_record import ThresholdRecord
 from ordinal_objectives.estimator import OrdinalClassifier
 from ordinal_objectives.host_parameters import ORDINAL_PARAMETERS, HostParameters, check_n_estimators
@@ -84,7 +87,7 @@ class LGBMOrdinalClassifier(HostParameters, OrdinalClassifier):
         How :meth:`predict` turns probabilities into a class: "median" suits absolute error, "mode" the
         zero-one error, "mean" squared error.
     cost_matrix : array-like of float, shape (n_classes, n_classes), or None
-        Cost of predicting column j where row i is true; replaces ``decision_rule``.
+        Cost of predicting column j where row i is true, lowest class first; replaces ``decision_rule``.
     class_weight : dict, "balanced" or None
         Weights of classes, multiplied with ``sample_weight``. Evaluation sets are weighted by their own
         weights alone.
@@ -99,7 +102,8 @@ importance_type
 
     Attributes
     ----------
-    classes_ : ndarray, shape (n_classes,)
+    classes_, ordered_classes_ : ndarray, shape (n_classes,)
+        Labels sorted as NumPy sorts them, and the same from the lowest class to the highest.
     n_classes_ : int
     thresholds_ : ndarray of float64, shape (n_classes - 1,)
         Those of the iteration that predictions use.
@@ -115,10 +119,9 @@ importance_type
 
     Notes
     -----
-    Some of scikit-learn's tools encode labels alphabetically before this class sees them
-    (:class:`~sklearn.ensemble.VotingClassifier`, :class:`~sklearn.ensemble.StackingClassifier`,
-    :class:`~sklearn.ensemble.BaggingClassifier`, and :func:`~sklearn.model_selection.cross_val_predict` of
-    probabilities). Give them codes 0, 1, ... in the right order, or numbers.
+    ``classes_``, the columns of ``predict_proba`` and the sign of ``decision_function`` are sorted by label, as
+    scikit-learn asks; all else follows ``ordered_classes_``. Tools that encode labels before ``fit``, such as
+    :class:`~sklearn.ensemble.VotingClassifier`, lose that order: give them codes. The user guide lists them.
 
     Examples
     --------
@@ -239,7 +242,8 @@ importance_type
             Start scores of each evaluation set.
         eval_metric : callable, list of callables, or None
             Measured each round beside the loss, on ``(y, proba)`` or ``(y, proba, weight)``: class codes and
-            probabilities with the thresholds of that round. Returns (name, value, is_higher_better).
+            probabilities in the order of the classes, with the thresholds of that round. Returns (name, value,
+            is_higher_better).
         categorical_feature : list of str, list of int, or "auto"
             Categorical columns; "auto" takes the categorical columns of a pandas data frame.
         callbacks : list of callable or None
@@ -311,11 +315,17 @@ importance_type
                     f"{name} is not allowed beside init_model: LightGBM puts the model's scores in its place"
                 )
         if isinstance(model, LGBMOrdinalClassifier):
+            check_is_fitted(model, msg="init_model must be fitted; got a %(name)s that is not")
             booster = model.booster_
         else:
-            booster = model if isinstance(model, lightgbm.Booster) else lgbm.load_model(model)
+            booster = as_booster(model)
         self._check_same_classes(lgbm.threshold_record(booster), model, "init_model")
         return booster
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if "booster_" in state:  # LightGBM's deep copy of a booster leaves the record behind
+            self.booster_.ordinal_thresholds = self._record
 
     def _start_scores(self, n_samples: int, init_score: ArrayLike | None = None) -> NDArray[np.float64]:
         score = check_start_score(init_score, n_samples, name="init_score")
@@ -337,10 +347,7 @@ importance_type
     def _score(self, data: Any, start: int, stop: int) -> NDArray[np.float64]:
         n_threads = library_n_threads(self.n_jobs)
         threads = {} if n_threads is None else {"num_threads": n_threads}
-        scores = self.booster_.predict(
-            data, raw_score=True, start_iteration=start, num_iteration=stop - start, **threads
-        )
-        return np.asarray(scores, dtype=np.float64)
+        return predict_raw(self.booster_, data, start, stop, **threads)
 
     def _write(self, path: str | PathLike[str], record: ThresholdRecord) -> None:
         self.booster_.ordinal_thresholds = record

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
 import lightgbm
 
+from ordinal_objectives.adapters.lgbm_trees import DART
 from ordinal_objectives.adapters.threshold_record import ThresholdRecord
+from ordinal_objectives.files import damage
 
 # LightGBM keeps unknown lines of the parameter section through loading, saving and truncating.
 _LINE_START = "[ordinal_thresholds: "
@@ -80,13 +83,30 @@ def load_model(filename: str | PathLike[str]) -> lightgbm.Booster:
     Raises
     ------
     ValueError
-        If the file carries no thresholds, or they are damaged.
+        If the file carries no thresholds, or it is damaged, or the model was trained with dart.
     """
-    text = Path(filename).read_text(encoding="utf-8")
+    with damage(filename):
+        text = Path(filename).read_text(encoding="utf-8")
     if _LINE_START not in text:
         raise ValueError(f"{filename} holds no ordinal thresholds; it was not written by olgbm.save_model")
-    plain, record = _split(text)
+    with damage(filename):
+        plain, record = _split(text)
+    if "\n[boosting: dart]\n" in plain:
+        raise ValueError(f"{filename} holds a model trained with boosting='dart': {DART}")
     thresholds = ThresholdRecord.from_json(record)
-    booster = lightgbm.Booster(model_str=plain)
+    with damage(filename):
+        booster = lightgbm.Booster(model_str=plain)
     booster.ordinal_thresholds = thresholds
     return booster
+
+
+def as_booster(init_model: Any) -> lightgbm.Booster:
+    """Return a booster that is given as such or by the path of its file; raise TypeError if it is neither."""
+    if isinstance(init_model, str | PathLike):
+        return load_model(init_model)
+    if not isinstance(init_model, lightgbm.Booster):
+        raise TypeError(
+            "init_model must be a lightgbm.Booster, the path of its file, or for LGBMOrdinalClassifier a fitted one; "
+            f"got {type(init_model).__name__}"
+        )
+    return init_model

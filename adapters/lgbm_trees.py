@@ -1,4 +1,4 @@
-"""The trees of a LightGBM booster: refuse what a joint step cannot follow, read the newest one, renew leaves."""
+"""The trees of a LightGBM booster: refuse what thresholds cannot follow, read the newest one, renew leaves."""
 
 from __future__ import annotations
 
@@ -12,9 +12,14 @@ from numpy.typing import NDArray
 from ordinal_objectives.adapters.grown_tree import GrownTree
 from ordinal_objectives.adapters.objective import TREE_UPDATES
 
-# What makes a leaf other than -G / (H + lambda), or a round other than one tree; values that do no harm.
+DART = (
+    "LightGBM drops trees whenever a custom objective or a metric reads the training score, so the thresholds are not "
+    "learned for the trees of the model, and some of these can stay subtracted"
+)
+_FOREST = "LightGBM grows random forests with built-in objectives alone"
+_REFUSED_BOOSTING = {"dart": DART, "rf": _FOREST, "random_forest": _FOREST}
+# What makes a leaf other than -G / (H + lambda); values that do no harm.
 _REFUSED = {
-    "boosting": (("gbdt", "gbrt", "goss"), "a round must add one plain tree and leave the others alone"),
     "lambda_l1": (("0",), "an L1 penalty shrinks leaves on its own terms"),
     "max_delta_step": (("0",), "it cuts leaf values"),
     "path_smooth": (("0",), "it mixes a leaf with its parents"),
@@ -24,10 +29,21 @@ _REFUSED = {
 
 
 def check_parameters(booster: lightgbm.Booster, threshold_update: str) -> None:
-    """Raise ValueError for a parameter that "schur" and "joint" cannot live with."""
-    if threshold_update not in TREE_UPDATES:
-        return
+    """Raise ValueError for a booster's parameter that the threshold update cannot live with."""
     text = booster.model_to_string(num_iteration=1)
+    refuse_boosting("boosting", _parameter(text, "boosting"))
+    if threshold_update in TREE_UPDATES:
+        _check_leaves(text, threshold_update)
+
+
+def refuse_boosting(name: str, value: Any) -> None:
+    """Raise ValueError for a kind of boosting, given by parameter ``name``, that no ordinal objective can live with."""
+    reason = _REFUSED_BOOSTING.get(str(value).lower())
+    if reason is not None:
+        raise ValueError(f"params[{name!r}] = {value!r} is not allowed beside an ordinal objective: {reason}")
+
+
+def _check_leaves(text: str, threshold_update: str) -> None:
     for name, (harmless, reason) in _REFUSED.items():
         value = _parameter(text, name)
         if value in harmless or (name == "monotone_constraints" and not re.search("[1-9]", value)):
@@ -38,10 +54,11 @@ def check_parameters(booster: lightgbm.Booster, threshold_update: str) -> None:
         )
 
 
-def newest_tree(booster: lightgbm.Booster) -> GrownTree:
-    """Return the tree of the last iteration."""
+def newest_tree(booster: lightgbm.Booster, threshold_update: str) -> GrownTree:
+    """Return the tree of the last iteration; raise ValueError if it was grown with a parameter that is refused."""
     iteration = booster.current_iteration() - 1
     text = booster.model_to_string(num_iteration=1, start_iteration=iteration)
+    _check_leaves(text, threshold_update)  # callbacks can change parameters in every round
     tree = booster.num_trees() - 1
 
     def route(data: lightgbm.Dataset) -> NDArray[np.int32] | None:

@@ -4,22 +4,34 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives.adapters.grown_tree import GrownTree
-from ordinal_objectives.adapters.threshold_record import ThresholdRecord
+from ordinal_objectives.adapters.per_thread import PerThread
+from ordinal_objectives.adapters.threshold_record import THRESHOLD_UPDATES, ThresholdRecord
 from ordinal_objectives.adapters.training_run import TrainingRun
 from ordinal_objectives.adapters.tree_run import TreeRun
 from ordinal_objectives.losses import OrdinalLoss, get_loss
 from ordinal_objectives.statistics import RowStatistics
-from ordinal_objectives.validation import check_codes, check_n_classes, check_thresholds
+from ordinal_objectives.validation import check_codes, check_n_classes, check_thresholds, check_total_weight
 
-THRESHOLD_UPDATES = ("newton", "fixed", "schur", "joint")
 # Those that need the leaves of the newest tree.
 TREE_UPDATES = ("schur", "joint")
+
+
+class _EvaluatedRows(NamedTuple):
+    """Rows of an evaluation set, and the labels and weights that they were read with."""
+
+    rows: RowStatistics
+    label: NDArray[Any]
+    weight: NDArray[Any] | None
+
+    def belongs_to(self, label: Any, weight: Any, n_classes: int) -> bool:
+        same_weight = np.array_equal(self.weight, weight) if self.weight is not None else weight is None
+        return self.rows.n_classes == n_classes and same_weight and np.array_equal(self.label, label)
 
 
 class OrdinalObjectiveBase:
@@ -34,14 +46,17 @@ class OrdinalObjectiveBase:
     link : {"logit", "probit", "cloglog", "loglog", "cauchit"} or Link
         Inverse link G in P(y <= k | x) = G(theta_k - f(x)).
     hessian : {"exact", "majorized"}, default="exact"
-        Curvature given to the framework. "majorized" takes shorter steps that never raise the loss at any
-        learning rate, and exists for some losses and links only; at learning rates of 0.3 and below the
+        Curvature given to the framework. "majorized" takes shorter steps, and exists for some losses and
+        links only: with the all-threshold or immediate-threshold loss, the logit or probit link, all rows and
+        a learning rate of at most 1, no step raises the training loss. At learning rates of 0.3 and below the
         exact one behaves as well and needs about half the rounds.
     threshold_update : {"newton", "fixed", "schur", "joint"}
         "newton": one conditional Newton step on the thresholds a round. "fixed": the thresholds that fit
         the class shares, never moved. "schur": the Newton step by the Schur complement over the leaves of
         the newest tree, times the learning rate; needs the callback. "joint": the same step with renewed
-        leaves, through this module's ``train`` alone.
+        leaves, through this module's ``train`` alone, halved until the training loss is not higher. The
+        others leave the framework's trees as they are: where one raises the loss, as it may with the exact
+        Hessian or with sampled rows, ``diagnostics_`` counts the round ("n_raised").
     thresholds : array-like of float, shape (n_classes - 1,), ThresholdRecord, or None
         Where the thresholds start; None computes them from the class shares. The record of a model that is
         to be continued starts with its last thresholds and keeps its history.
@@ -55,6 +70,12 @@ class OrdinalObjectiveBase:
     """
 
     _wired = False  # whether this module's train drives the training
+    # One run for each training matrix: cross-validation interleaves its folds through one objective.
+    _runs = PerThread[weakref.WeakKeyDictionary[Any, TrainingRun]](weakref.WeakKeyDictionary)
+    _rows = PerThread[weakref.WeakKeyDictionary[Any, _EvaluatedRows]](weakref.WeakKeyDictionary)
+    _latest = PerThread[TrainingRun | None](lambda: None)
+    # Of all threads, for one that reads what another has trained.
+    _latest_anywhere: TrainingRun | None = None
 
     def __init__(
         self,
@@ -97,10 +118,9 @@ class OrdinalObjectiveBase:
             raise ValueError(f"n_classes must be {record.n_classes}, that of the model continued; got {self.n_classes}")
 
     def _forget(self) -> None:
-        # One run for each training matrix: cross-validation interleaves its folds through one objective.
-        self._runs: weakref.WeakKeyDictionary[Any, TrainingRun] = weakref.WeakKeyDictionary()
-        self._rows: weakref.WeakKeyDictionary[Any, RowStatistics] = weakref.WeakKeyDictionary()
-        self._latest: TrainingRun | None = None
+        self._runs = weakref.WeakKeyDictionary()
+        self._rows = weakref.WeakKeyDictionary()
+        self._latest = None
 
     def __getstate__(self) -> dict[str, Any]:
         # Training matrices cannot travel; a copy starts afresh.
@@ -118,18 +138,19 @@ class OrdinalObjectiveBase:
 
     @property
     def thresholds_(self) -> NDArray[np.float64]:
-        """Newest thresholds of the latest training, shape (n_classes - 1,), float64."""
+        """Newest thresholds of the latest training of this thread, or else of any; (n_classes - 1,), float64."""
         return self._latest_run().thresholds.copy()
 
     @property
     def diagnostics_(self) -> dict[str, int]:
-        """Counters of the latest training: steps halved, orders repaired, values clipped or floored."""
+        """Counters of the latest training; see :class:`ordinal_objectives.threshold_solver.Diagnostics`."""
         return self._latest_run().diagnostics.as_dict()
 
     def _latest_run(self) -> TrainingRun:
-        if self._latest is None:
+        run = self._latest or self._latest_anywhere
+        if run is None:
             raise ValueError("the objective has not been used in a training yet, so it holds no thresholds")
-        return self._latest
+        return run
 
     def _new_run(self, matrix: Any, previous: ThresholdRecord | None = None) -> TrainingRun:
         label, weight = self._label_and_weight(matrix)
@@ -157,7 +178,7 @@ class OrdinalObjectiveBase:
         else:
             run = TrainingRun(self.loss, codes, n_classes, weight, **options)
         self._runs[matrix] = run
-        self._latest = run
+        self._latest = self._latest_anywhere = run
         return run
 
     def _label_and_weight(self, matrix: Any) -> tuple[Any, Any]:
@@ -207,24 +228,28 @@ class OrdinalObjectiveBase:
         if self._runs.get(matrix) is run:
             return run.training_loss[-1]
         thresholds = run.thresholds
-        rows = self._rows.get(matrix)
-        if rows is None or rows.n_classes != thresholds.shape[0] + 1:
-            label, weight = self._label_and_weight(matrix)
+        of_matrix = self._label_and_weight(matrix)
+        kept = self._rows.get(matrix)
+        if kept is None or not kept.belongs_to(*of_matrix, thresholds.shape[0] + 1):
+            label = np.array(of_matrix[0])
+            weight = None if of_matrix[1] is None else np.array(of_matrix[1])
+            check_total_weight(weight, name="the weight of an evaluation set")
             rows = RowStatistics(self.loss, label, thresholds.shape[0] + 1, weight, n_threads=self.n_threads)
-            self._rows[matrix] = rows
+            kept = self._rows[matrix] = _EvaluatedRows(rows, label, weight)
+        rows = kept.rows
         score = run.score_of(matrix, np.asarray(raw_prediction))
         return rows(score, thresholds, self.hessian).loss / rows.total_weight
 
     def _record_of(self, run: TrainingRun) -> ThresholdRecord:
-        """Return a record that shares the lists of the run, and so grows with it."""
+        """Return a record of the run as it is now."""
         return ThresholdRecord(
             loss=self.loss.name,
             link=self.loss.link.name,
             hessian=self.hessian,
             threshold_update=self.threshold_update,
             n_classes=run.thresholds.shape[0] + 1,
-            thresholds=run.history,
-            training_loss=run.training_loss,
+            thresholds=list(run.history),
+            training_loss=list(run.training_loss),
             diagnostics=run.diagnostics.as_dict(),
         )
 

@@ -14,6 +14,7 @@ from ordinal_objectives.validation import check_n_classes, check_thresholds
 
 FORMAT = "ordinal_objectives"
 VERSION = 1
+THRESHOLD_UPDATES = ("newton", "fixed", "schur", "joint")
 
 
 @dataclass
@@ -35,6 +36,11 @@ class ThresholdRecord:
         Counters of everything that was repaired, halved, clipped or floored.
     classifier : dict or None
         What a scikit-learn classifier adds: its class labels, features and decision rule. JSON types only.
+    trees : list of int or None
+        A checksum of the trees of each iteration, where the adapter compares them with the model's.
+    last_only : bool or None
+        Whether the model holds the score of its last iteration alone: earlier trees were rescaled (dart), or
+        there are none (gblinear). None where the file does not say.
     """
 
     loss: str
@@ -46,6 +52,8 @@ class ThresholdRecord:
     training_loss: list[float] = field(default_factory=list)
     diagnostics: dict[str, int] = field(default_factory=dict)
     classifier: dict[str, Any] | None = None
+    trees: list[int] | None = None
+    last_only: bool | None = None
 
     @property
     def n_iterations(self) -> int:
@@ -78,6 +86,7 @@ class ThresholdRecord:
             self,
             thresholds=self.thresholds[: n_iterations + 1],
             training_loss=self.training_loss[: n_iterations + 1],
+            trees=None if self.trees is None else self.trees[:n_iterations],
         )
 
     def stretched(self, n_iterations: int, offset: int = 0) -> ThresholdRecord:
@@ -112,6 +121,10 @@ class ThresholdRecord:
         }
         if self.classifier is not None:
             content["classifier"] = self.classifier
+        if self.trees is not None:
+            content["trees"] = self.trees
+        if self.last_only is not None:
+            content["last_only"] = self.last_only
         return json.dumps(content, separators=(",", ":"), allow_nan=False)
 
     @classmethod
@@ -126,7 +139,7 @@ class ThresholdRecord:
         try:
             content: dict[str, Any] = json.loads(text)
             version = content["version"] if content["format"] == FORMAT else None
-        except (json.JSONDecodeError, KeyError, TypeError) as error:
+        except Exception as error:  # whatever a damaged text makes the reader raise
             raise ValueError(f"the model's threshold record is damaged: {error}") from error
         if version != VERSION:
             raise ValueError(
@@ -135,14 +148,22 @@ class ThresholdRecord:
             )
         try:
             n_classes = check_n_classes(content["n_classes"])
-            ordered = get_loss(content["loss"], content["link"]).ordered
-            thresholds = [check_thresholds(row, n_classes, ordered=ordered) for row in content["thresholds"]]
+            loss = get_loss(content["loss"], content["link"])
+            loss.check_hessian(content["hessian"])
+            if content["threshold_update"] not in THRESHOLD_UPDATES:
+                raise ValueError(f"threshold_update must be one of {', '.join(map(repr, THRESHOLD_UPDATES))}")
+            thresholds = [check_thresholds(row, n_classes, ordered=loss.ordered) for row in content["thresholds"]]
             losses = [float("nan") if value is None else float(value) for value in content["training_loss"]]
             classifier = content.get("classifier")  # files of a bare booster have none
             if not isinstance(classifier, dict | None):
                 raise ValueError(f"classifier must be a JSON object; got {classifier!r}")
             if not thresholds:
                 raise ValueError("it holds no thresholds")
+            trees, last_only = content.get("trees"), content.get("last_only")
+            if not isinstance(trees, list | None) or any(type(checksum) is not int for checksum in trees or []):
+                raise ValueError("trees must be a list of integers")
+            if not isinstance(last_only, bool | None):
+                raise ValueError(f"last_only must be true or false; got {last_only!r}")
             return cls(
                 loss=content["loss"],
                 link=content["link"],
@@ -153,6 +174,8 @@ class ThresholdRecord:
                 training_loss=losses,
                 diagnostics={str(name): int(count) for name, count in content["diagnostics"].items()},
                 classifier=classifier,
+                trees=trees,
+                last_only=last_only,
             )
-        except (KeyError, TypeError, AttributeError, ValueError) as error:
+        except Exception as error:
             raise ValueError(f"the model's threshold record is damaged: {error}") from error

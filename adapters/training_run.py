@@ -24,11 +24,21 @@ from ordinal_objectives.threshold_solver import (
     repair_order,
     safeguarded_step,
 )
-from ordinal_objectives.validation import check_thresholds, check_two_classes
+from ordinal_objectives.validation import check_thresholds, check_total_weight, check_two_classes
 
 # Given scores that do not start at zero, the thresholds that fit them are found before the first tree.
 _MAX_START_STEPS = 100
 _START_TOLERANCE = 1e-10
+# So many rows of a score are kept, to know it again.
+_SAMPLE = 1024
+# Relative difference of a score that was added up again in another order.
+_SAME_SCORE = 1e-4
+
+
+def sample_of(score: ArrayLike) -> NDArray[Any]:
+    """Return a copy of some 1,000 entries of a score, evenly spread."""
+    score = np.asarray(score)
+    return score[:: score.shape[0] // _SAMPLE + 1].copy()
 
 
 class TrainingRun:
@@ -66,6 +76,10 @@ class TrainingRun:
         Weighted mean loss of every iteration so far.
     diagnostics : Diagnostics
         Counters.
+    n_grown : int
+        Number of trees that :meth:`gradient` was asked for.
+    start_sample, grown_on : ndarray
+        Entries of the score that the first and the newest of these trees were grown on; see :func:`sample_of`.
     """
 
     def __init__(
@@ -87,6 +101,7 @@ class TrainingRun:
         self._step_hessian = "majorized" if loss.supports("majorized") else "exact"
         self.learns = threshold_update != "fixed"
         self._rows = RowStatistics(loss, y, n_classes, sample_weight, n_threads=n_threads)
+        check_total_weight(self._rows.class_weights)
         check_two_classes(self._rows.class_weights, name="the training labels")
         start = initial_thresholds(self._rows.class_weights, loss.link.name, loss.name)
         self._active, self._tied = start.active, start.tied
@@ -103,14 +118,24 @@ class TrainingRun:
         self.training_loss: list[float] = previous.training_loss[:-1] if previous else []
         self.diagnostics = Diagnostics(n_inactive=int((~start.active).sum()), n_tied=int(start.tied.sum()))
         self._evaluated: RoundStatistics | None = None  # at the newest (score, thresholds)
+        self._recorded_at: NDArray[Any] = np.empty(0)  # entries of the newest score
+        self.n_grown = 0
+        self.start_sample: NDArray[Any] = np.empty(0)
+        self.grown_on: NDArray[Any] = np.empty(0)
+        self._recorded_loss: float | None = None  # the sum of the newest record of this run
 
     def gradient(self, raw_prediction: ArrayLike, iteration: int) -> tuple[NDArray[Any], NDArray[Any]]:
         """Return gradient and Hessian, float32 (n_samples,) each, for the tree after ``iteration`` trees.
 
-        The arrays are reused by the next call.
+        A host that drops trees (dart) asks at the score without them, and its loss is then not the one
+        recorded for the iteration. The arrays are reused by the next call.
         """
         self.advance(raw_prediction, iteration)
-        if self._evaluated is None:
+        self.n_grown += 1
+        self.grown_on = sample_of(raw_prediction)
+        if self.n_grown == 1:
+            self.start_sample = self.grown_on
+        if self._evaluated is None or not np.array_equal(self.grown_on, self._recorded_at):
             self._evaluated = self._evaluate(raw_prediction, self.thresholds)
         statistics, self._evaluated = self._evaluated, None
         return statistics.gradient, statistics.hessian
@@ -129,6 +154,27 @@ class TrainingRun:
             self._step(raw_prediction)
         self._record(raw_prediction)
 
+    def settle(self, raw_prediction: ArrayLike, iteration: int) -> None:
+        """Fit the thresholds of ``iteration`` to its score, where earlier ones belong to other scores."""
+        if iteration < len(self.history):
+            return
+        self._evaluated = None
+        if self.learns:
+            self._fit(raw_prediction)
+        self._record(raw_prediction)
+
+    def has_labels(self, label: ArrayLike) -> bool:
+        """Tell whether these are the labels of the training rows."""
+        return np.array_equal(self._rows.y, np.asarray(label))
+
+    def was_grown_on(self, raw_prediction: ArrayLike) -> bool:
+        """Tell whether this is the score that the newest tree was grown on, up to the rounding of its sums."""
+        sample = sample_of(raw_prediction)
+        if sample.shape != self.grown_on.shape:
+            return False
+        largest = max(float(np.abs(self.grown_on).max()), float(np.abs(sample).max()))
+        return bool(np.abs(sample - self.grown_on).max() <= _SAME_SCORE * largest)
+
     def score_of(self, matrix: Any, score: NDArray[Any]) -> NDArray[Any]:
         """Return the model's score of any matrix, given the framework's: here the same."""
         return score
@@ -136,13 +182,23 @@ class TrainingRun:
     def _record(self, raw_prediction: ArrayLike) -> None:
         if self._evaluated is None:
             self._evaluated = self._evaluate(raw_prediction, self.thresholds)
+        self._recorded_at = sample_of(raw_prediction)
         self.history.append(self.thresholds)
         self.training_loss.append(self._evaluated.loss / self._rows.total_weight)
+        if self._recorded_loss is not None:
+            risen = self._evaluated.loss > self._rows.highest_loss(self._recorded_loss)
+            self.diagnostics.add(n_raised=int(risen))
+        self._recorded_loss = self._evaluated.loss
 
     def _start(self, raw_prediction: ArrayLike) -> None:
         """Fit the thresholds to scores that do not start at zero (an offset, a model continued)."""
         if self._given_start or not self.learns or not np.any(raw_prediction):
             return
+        # From a start far away, steps would not get there where the loss is flat or steep.
+        self.thresholds = self.thresholds + np.median(raw_prediction)
+        self._fit(raw_prediction)
+
+    def _fit(self, raw_prediction: ArrayLike) -> None:
         for _ in range(_MAX_START_STEPS):
             before = self.thresholds
             self._step(raw_prediction)

@@ -56,10 +56,6 @@ class TreeRun(TrainingRun):
         super().__init__(loss, y, n_classes, sample_weight, **options)
         self.renews = options["threshold_update"] == "joint"
         self._n_threads = options.get("n_threads")
-        # With the majoriser, half of the joint quadratic model bounds the loss, and no step can raise it.
-        self._cannot_rise = (
-            self.hessian == "majorized" and loss.name == "all_threshold" and loss.link.name in ("logit", "probit")
-        )
         self._matrix = weakref.ref(matrix)
         self._newest_tree = newest_tree
         self._initial_score = initial_score
@@ -154,7 +150,7 @@ class TreeRun(TrainingRun):
         tree: GrownTree,
     ) -> NDArray[np.float64]:
         """Take the longest of the steps eta, eta/2, ... that keeps its promises; return the new score."""
-        highest = self._highest(self._now().loss)
+        highest = self._rows.highest_loss(self._now().loss)
         for n_halvings in range(_MAX_HALVINGS + 1):
             share = tree.learning_rate / 2.0**n_halvings
             thresholds = self.thresholds + share * threshold_step
@@ -164,7 +160,7 @@ class TreeRun(TrainingRun):
             values = (share * leaf_weights).astype(tree.value_type).astype(np.float64)
             raw_after = own.plus(leaves, values, self._n_threads)
             self._evaluated = self._evaluate(raw_after, thresholds)
-            if self._cannot_rise or self._evaluated.loss <= highest:
+            if self._evaluated.loss <= highest:
                 self.diagnostics.add(n_halved=n_halvings)
                 break
         else:
@@ -178,7 +174,7 @@ class TreeRun(TrainingRun):
 
     def _move_thresholds(self, raw_after: NDArray[np.float64], delta: NDArray[np.float64]) -> None:
         """Move the thresholds alone. Without renewal nothing bounds the loss, so the step is always checked."""
-        highest = self._highest(self._now().loss)
+        highest = self._rows.highest_loss(self._now().loss)
         thresholds = self.thresholds + delta
         if self.loss.name != "cumulative_link" or is_ordered(thresholds, strict=True):
             thresholds = self._in_order(thresholds)
@@ -188,7 +184,3 @@ class TreeRun(TrainingRun):
                 return
         # The tree itself may have raised the loss: only the step's own share is halved.
         self._safeguard(raw_after, delta, self._evaluate(raw_after, self.thresholds).loss)
-
-    def _highest(self, loss: float) -> float:
-        # A row's loss is the logarithm of a number that may be close to 1: its rounding does not shrink with it.
-        return loss + self._rows.loss_precision * max(loss, self._rows.total_weight)

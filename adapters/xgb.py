@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from os import PathLike
 from typing import Any
 
@@ -18,11 +19,20 @@ from ordinal_objectives.adapters.objective import (
     predict_from_scores,
     refuse_parameters,
 )
+from ordinal_objectives.adapters.per_thread import PerThread
 from ordinal_objectives.adapters.threshold_record import ThresholdRecord
-from ordinal_objectives.adapters.training_run import TrainingRun
+from ordinal_objectives.adapters.training_run import TrainingRun, sample_of
 from ordinal_objectives.adapters.tree_run import TreeRun
-from ordinal_objectives.adapters.xgb_callback import ThresholdCallback
-from ordinal_objectives.adapters.xgb_record import ATTRIBUTE, kept_rounds, stored_record, threshold_record
+from ordinal_objectives.adapters.xgb_attach import finished_record
+from ordinal_objectives.adapters.xgb_callback import ThresholdCallback, asks_for_early_stop
+from ordinal_objectives.adapters.xgb_record import (
+    ATTRIBUTE,
+    check_all_rounds,
+    kept_rounds,
+    store_record,
+    stored_record,
+    threshold_record,
+)
 from ordinal_objectives.adapters.xgb_trees import newest_tree, renew_leaves
 from ordinal_objectives.decision import decide
 from ordinal_objectives.losses import OrdinalLoss
@@ -74,14 +84,15 @@ class OrdinalObjective(OrdinalObjectiveBase):
     (300, 4)
     """
 
+    _starts = PerThread[weakref.WeakKeyDictionary[Any, NDArray[Any]]](weakref.WeakKeyDictionary)
+
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.callback = ThresholdCallback(self)
 
     def _forget(self) -> None:
         super()._forget()
-        self._starts: weakref.WeakKeyDictionary[Any, NDArray[Any]] = weakref.WeakKeyDictionary()
-        self._calls = 0  # of the latest run, for trainings without the callback
+        self._starts = weakref.WeakKeyDictionary()
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in super().__getstate__().items() if name != "callback"}
@@ -102,17 +113,20 @@ class OrdinalObjective(OrdinalObjectiveBase):
         if self.callback.booster_of(dtrain) is not None:
             if run is None:
                 run = self._begin(predt, dtrain, self.callback.previous)
+                run.advance(predt, run.first_iteration)
+                if self.callback.last_only and self.callback.previous is not None:
+                    # dart leaves trees out of this score already: its loss is not that of the iteration.
+                    run.training_loss[-1] = float("nan")
             return run.gradient(predt, run.first_iteration + self.callback.rounds_done)
         if self.threshold_update in TREE_UPDATES:
             raise ValueError(
                 f"threshold_update={self.threshold_update!r} reads the newest tree through the callback: pass "
                 f"callbacks=[objective.callback], or call train of this module"
             )
-        # Scores are all zero before the first tree alone: a new training has begun on this matrix.
-        if run is None or (self._calls and not predt.any()):
+        # Where the score is that of the run's first tree again, a new training has begun on this matrix.
+        if run is None or np.array_equal(sample_of(predt), run.start_sample):
             run = self._begin(predt, dtrain, self.continues)
-        self._calls += 1
-        return run.gradient(predt, run.first_iteration + self._calls - 1)
+        return run.gradient(predt, run.first_iteration + run.n_grown)
 
     def _begin(self, predt: NDArray[Any], dtrain: xgboost.DMatrix, previous: ThresholdRecord | None) -> TrainingRun:
         starts_bare = previous is None and not dtrain.get_base_margin().size
@@ -126,7 +140,6 @@ class OrdinalObjective(OrdinalObjectiveBase):
                 "the score does not start at zero (a model is continued, or base_margin is set), and "
                 "threshold_update='fixed' cannot fit thresholds to it: pass thresholds="
             )
-        self._calls = 0
         return self._new_run(dtrain, previous)
 
     def metric(self, predt: NDArray[Any], dmatrix: xgboost.DMatrix) -> tuple[str, float]:
@@ -158,30 +171,19 @@ class OrdinalObjective(OrdinalObjectiveBase):
             What the latest training with this objective returned. Its attribute is set.
         dtrain : xgboost.DMatrix or None, default=None
             The training matrix, to take the last threshold step; None leaves the last tree with the
-            thresholds it was grown on.
+            thresholds it was grown on. It may be left out while the matrix that was trained on is alive: the
+            booster is recognised by its scores. With gblinear, and with dart that drops trees, the objective
+            has not seen such scores; dtrain is needed, and the thresholds are fitted to the last one.
 
         Raises
         ------
         ValueError
-            If the objective's latest training is not the booster's.
+            If the objective's latest training is not the booster's, or dtrain is needed to tell.
         """
-        booster.set_attr(**{ATTRIBUTE: self._finished_record(booster, dtrain).to_json()})
-
-    def _finished_record(self, booster: xgboost.Booster, dtrain: xgboost.DMatrix | None) -> ThresholdRecord:
-        run = self._latest_run()
-        rounds = booster.num_boosted_rounds()
-        offset = rounds - run.first_iteration - self._calls
-        if offset < 0 or not self._calls:
-            raise ValueError(
-                f"booster has {rounds} rounds, but this objective's latest training had {self._calls}; attach the "
-                f"booster that it returned, or pass callbacks=[objective.callback] to train"
-            )
-        if dtrain is not None:
-            run.advance(booster.predict(dtrain, output_margin=True), run.first_iteration + self._calls)
-        return self._record_of(run).stretched(rounds, offset)
+        store_record(booster, finished_record(self, booster, dtrain))
 
     def _record(self, booster: xgboost.Booster) -> ThresholdRecord:
-        return stored_record(booster) or self._finished_record(booster, None)
+        return stored_record(booster) or finished_record(self, booster, None)
 
     def predict_proba(
         self, booster: xgboost.Booster, data: xgboost.DMatrix, iteration_range: tuple[int, int] | None = None
@@ -216,6 +218,7 @@ def _proba(
             f"iteration_range must start at 0, since thresholds belong to a score summed from the first tree; "
             f"got {iteration_range}"
         )
+    check_all_rounds(booster, record, end)
     scores = booster.predict(data, output_margin=True, iteration_range=(0, end))
     return predict_from_scores(record, end, scores)
 
@@ -354,6 +357,7 @@ def train(
                 "without their renewed leaves; threshold_update='newton' supports it"
             )
         objective.callback.evaluated = [dmatrix for dmatrix, _ in evals or []]
+    objective.callback.stops_early = asks_for_early_stop(options, callbacks)
     objective._wired = True
     # A model that is continued brings its own base_score, and XGBoost would overwrite it silently.
     start = {"base_score": 0.0} if xgb_model is None else {}
@@ -371,6 +375,7 @@ def train(
     run = objective._latest_run()
     if isinstance(run, TreeRun) and run.renews:
         renew_leaves(booster, run.first_iteration, run.leaf_values)
+        store_record(booster, replace(objective._record_of(run), last_only=objective.callback.last_only))
     return booster
 
 

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import xgboost
-from xgboost.callback import TrainingCallback
+from xgboost.callback import EarlyStopping, TrainingCallback
 
 from ordinal_objectives.adapters.objective import TREE_UPDATES
+from ordinal_objectives.adapters.per_thread import PerThread
 from ordinal_objectives.adapters.threshold_record import ThresholdRecord
 from ordinal_objectives.adapters.training_run import TrainingRun
-from ordinal_objectives.adapters.xgb_record import ATTRIBUTE, stored_record
+from ordinal_objectives.adapters.xgb_record import (
+    ATTRIBUTE,
+    check_all_rounds,
+    store_record,
+    stored_record,
+    why_last_only,
+)
 from ordinal_objectives.adapters.xgb_trees import check_configuration
 
 if TYPE_CHECKING:
@@ -20,14 +29,18 @@ if TYPE_CHECKING:
 class ThresholdCallback(TrainingCallback):  # type: ignore[misc]
     """Keeps an objective's thresholds in step with the booster, and stores them in it."""
 
+    _model = PerThread[Any](lambda: None)
+    previous = PerThread[ThresholdRecord | None](lambda: None)
+    rounds_done = PerThread[int](lambda: 0)
+    last_only = PerThread[bool](lambda: False)
+    # What train() evaluates: with renewed leaves, these scores are followed from the start.
+    evaluated = PerThread[list[xgboost.DMatrix]](list)
+    # The argument that asks train() for an early stop, if one does.
+    stops_early = PerThread[str | None](lambda: None)
+
     def __init__(self, objective: OrdinalObjective) -> None:
         super().__init__()
         self._objective = objective
-        self._model: Any = None
-        self.previous: ThresholdRecord | None = None
-        self.rounds_done = 0
-        # What train() evaluates: with renewed leaves, these scores are followed from the start.
-        self.evaluated: list[xgboost.DMatrix] = []
 
     def before_training(self, model: Any) -> Any:
         """Forget other trainings; refuse what would spoil this one; find what is continued."""
@@ -35,15 +48,26 @@ class ThresholdCallback(TrainingCallback):  # type: ignore[misc]
         self._model = model
         self.rounds_done = 0
         self.previous = self._objective.continues
+        for booster in self._boosters():
+            check_configuration(booster, self._objective.threshold_update)
+        reason = why_last_only(self._boosters()[0])
+        if reason is not None and self.stops_early is not None:
+            raise ValueError(
+                f"{self.stops_early} is not allowed here: {reason}, so that the model of the best round is lost; train "
+                f"a fixed number of rounds, or use booster='gbtree'"
+            )
+        self.last_only = reason is not None
         if not hasattr(model, "cvfolds"):
-            check_configuration(model, self._objective.threshold_update)
             rounds = model.num_boosted_rounds()
             # Where an earlier training stopped best says nothing about the model that this one will return.
             model.set_attr(best_iteration=None, best_score=None)
             stored = stored_record(model)
             if stored is not None:
+                check_all_rounds(model, stored, rounds)
                 self.previous = stored.kept(rounds)
                 self._objective.check_continues(self.previous)
+                # Rounds that were rescaled once stay so.
+                self.last_only = self.last_only or bool(stored.last_only)
             elif rounds and (self.previous is None or self.previous.n_iterations != rounds):
                 raise ValueError(
                     f"xgb_model has {rounds} rounds but carries no thresholds for them; train it with this "
@@ -68,6 +92,9 @@ class ThresholdCallback(TrainingCallback):  # type: ignore[misc]
         if folds is None:
             return self._model
         return next((fold.bst for fold in folds if dmatrix is fold.dtrain or dmatrix is fold.dtest), None)
+
+    def _boosters(self) -> list[xgboost.Booster]:
+        return [fold.bst for fold in getattr(self._model, "cvfolds", [])] or [self._model]
 
     def refresh(self, dmatrix: xgboost.DMatrix | None = None) -> TrainingRun | None:
         """Learn the thresholds of the round just finished; a second call in a round costs nothing.
@@ -94,9 +121,16 @@ class ThresholdCallback(TrainingCallback):  # type: ignore[misc]
         self.evaluated = []
         # A model that early stopping cut short keeps the whole record; predictions use its own iteration.
         for dtrain, run in self._objective._runs.items():
-            record = self._objective._record_of(run).to_json()
-            for booster in (self.booster_of(dtrain), model):
-                if isinstance(booster, xgboost.Booster):
-                    booster.set_attr(**{ATTRIBUTE: record})
+            record = replace(self._objective._record_of(run), last_only=self.last_only)
+            booster = model if isinstance(model, xgboost.Booster) else self.booster_of(dtrain)
+            if booster is not None:
+                store_record(booster, record)
         self._model = None
         return model
+
+
+def asks_for_early_stop(options: Mapping[str, Any], callbacks: Sequence[TrainingCallback]) -> str | None:
+    """Return the argument of train() that asks for an early stop, if one does."""
+    if options.get("early_stopping_rounds"):
+        return f"early_stopping_rounds={options['early_stopping_rounds']}"
+    return "the callback EarlyStopping" if any(isinstance(one, EarlyStopping) for one in callbacks) else None

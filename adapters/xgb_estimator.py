@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from os import PathLike
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,9 +13,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives.adapters import xgb
 from ordinal_objectives.adapters.threshold_record import ThresholdRecord
+from ordinal_objectives.adapters.xgb_record import check_all_rounds, store_record
 from ordinal_objectives.estimator import OrdinalClassifier
+from ordinal_objectives.files import damage
 from ordinal_objectives.host_parameters import ORDINAL_PARAMETERS, HostParameters, check_n_estimators
 from ordinal_objectives.losses import OrdinalLoss, get_loss
+from ordinal_objectives.metric_inputs import on_codes
 from ordinal_objectives.threads import library_n_threads
 from ordinal_objectives.validation import check_start_score
 
@@ -35,7 +39,7 @@ class XGBOrdinalClassifier(HostParameters, OrdinalClassifier):
         How :meth:`predict` turns probabilities into a class: "median" suits absolute error, "mode" the
         zero-one error, "mean" squared error.
     cost_matrix : array-like of float, shape (n_classes, n_classes), or None
-        Cost of predicting column j where row i is true; replaces ``decision_rule``.
+        Cost of predicting column j where row i is true, lowest class first; replaces ``decision_rule``.
     class_weight : dict, "balanced" or None
         Weights of classes, multiplied with ``sample_weight``. Evaluation sets are weighted by their own
         weights alone.
@@ -46,15 +50,17 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         Hessian, which adds up n_classes - 1 terms a row of at most 1/4 each with the logit link. In a forked
         process XGBoost runs on one thread, whatever ``n_jobs`` says: its OpenMP runtime would hang.
     eval_metric : callable, list of callables, or None
-        Measured each round beside the loss, on ``(y, proba)``: class codes and probabilities with the
-        thresholds of that round; ``sample_weight=`` is passed as well if the set has weights. Early stopping
-        takes the last one, and lower is better.
+        Measured each round beside the loss, on ``(y, proba)``: class codes and probabilities in the order of the
+        classes, with the thresholds of that round; ``sample_weight=`` is passed as well if the set has weights,
+        and ``labels=range(n_classes)`` if the function takes labels. Early stopping takes the last one, and lower
+        is better.
     **host_params
         Any other parameter of :func:`xgboost.train`.
 
     Attributes
     ----------
-    classes_ : ndarray, shape (n_classes,)
+    classes_, ordered_classes_ : ndarray, shape (n_classes,)
+        Labels sorted as NumPy sorts them, and the same from the lowest class to the highest.
     n_classes_ : int
     thresholds_ : ndarray of float64, shape (n_classes - 1,)
         Those of the iteration that predictions use.
@@ -70,10 +76,9 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
 
     Notes
     -----
-    Some of scikit-learn's tools encode labels alphabetically before this class sees them
-    (:class:`~sklearn.ensemble.VotingClassifier`, :class:`~sklearn.ensemble.StackingClassifier`,
-    :class:`~sklearn.ensemble.BaggingClassifier`, and :func:`~sklearn.model_selection.cross_val_predict` of
-    probabilities). Give them codes 0, 1, ... in the right order, or numbers.
+    ``classes_``, the columns of ``predict_proba`` and the sign of ``decision_function`` are sorted by label, as
+    scikit-learn asks; all else follows ``ordered_classes_``. Tools that encode labels before ``fit``, such as
+    :class:`~sklearn.ensemble.VotingClassifier`, lose that order: give them codes. The user guide lists them.
 
     Examples
     --------
@@ -290,12 +295,17 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
 
     def _continued(self, model: Any) -> xgboost.Booster | None:
         """Return the booster of the model that ``fit`` goes on with."""
-        if model is None or isinstance(model, XGBOrdinalClassifier):
-            booster = None if model is None else model.booster_
+        if model is None:
+            return None
+        if isinstance(model, XGBOrdinalClassifier):
+            if not hasattr(model, "booster_"):
+                raise ValueError(
+                    "xgb_model must be a fitted model; got an XGBOrdinalClassifier that has not been fitted"
+                )
+            booster = model.booster_
         else:
             booster = model if isinstance(model, xgboost.Booster) else xgboost.Booster(model_file=model)
-        if booster is not None:
-            self._check_same_classes(xgb.threshold_record(booster), model, "xgb_model")
+        self._check_same_classes(xgb.threshold_record(booster), model, "xgb_model")
         return booster
 
     def _start_scores(self, n_samples: int, base_margin: ArrayLike | None = None) -> NDArray[np.float64]:
@@ -315,10 +325,12 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
             if not callable(metric) or isinstance(self.eval_metric, str):
                 raise TypeError(f"eval_metric must be a callable of (y, proba), or a list of them; got {metric!r}")
 
+        named = [(_name(metric), on_codes(metric, self.n_classes_)) for metric in metrics]
+
         def evaluate(proba: NDArray[np.float64], dmatrix: xgboost.DMatrix) -> list[tuple[str, float]]:
             codes, weight = dmatrix.get_label().astype(np.int32), dmatrix.get_weight()
             weighted = {"sample_weight": weight} if weight.size else {}
-            return [(_name(metric), float(metric(codes, proba, **weighted))) for metric in metrics]
+            return [(name, float(metric(codes, proba, **weighted))) for name, metric in named]
 
         return evaluate
 
@@ -353,18 +365,23 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         return self._matrix(X)
 
     def _score(self, data: xgboost.DMatrix, start: int, stop: int) -> NDArray[np.float64]:
+        if start or stop != self.booster_.num_boosted_rounds():
+            check_all_rounds(self.booster_, self._record, stop)
         scores = self.booster_.predict(data, output_margin=True, iteration_range=(start, stop))
         return np.asarray(scores, dtype=np.float64)
 
     def _write(self, path: str | PathLike[str], record: ThresholdRecord) -> None:
-        self.booster_.set_attr(**{xgb.ATTRIBUTE: record.to_json()})
+        store_record(self.booster_, record)
         self.booster_.save_model(path)
 
     def _read(self, path: str | PathLike[str]) -> tuple[ThresholdRecord, int, int]:
         threads = library_n_threads(self.n_jobs)
-        self.booster_ = xgboost.Booster({} if threads is None else {"nthread": threads}, model_file=path)
+        with damage(path):
+            Path(path).open("rb").close()  # XGBoost has its own words for a file that is not there
+            self.booster_ = xgboost.Booster({} if threads is None else {"nthread": threads}, model_file=path)
         record = xgb.threshold_record(self.booster_)
-        return record, xgb.kept_rounds(self.booster_), self.booster_.num_features()
+        with damage(path):
+            return record, xgb.kept_rounds(self.booster_), self.booster_.num_features()
 
     @property
     def feature_importances_(self) -> NDArray[np.float32]:

@@ -1,18 +1,51 @@
-"""The threshold record as an attribute of an XGBoost booster."""
+"""The threshold record as an attribute of an XGBoost booster, and whether the two still belong together."""
 
 from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
 
 import xgboost
 
 from ordinal_objectives.adapters.threshold_record import ThresholdRecord
+from ordinal_objectives.adapters.xgb_trees import checksums
 
 ATTRIBUTE = "ordinal_objectives"
 
 
+def store_record(booster: xgboost.Booster, record: ThresholdRecord) -> None:
+    """Write a record into a booster, with the checksums of its trees."""
+    trees = checksums(booster) or None
+    booster.set_attr(**{ATTRIBUTE: replace(record, trees=trees).to_json()})
+
+
 def stored_record(booster: xgboost.Booster) -> ThresholdRecord | None:
-    """Return what a booster carries about its thresholds, or None."""
-    text = booster.attr(ATTRIBUTE)
-    return None if text is None else ThresholdRecord.from_json(text)
+    """Return what a booster carries about its thresholds, or None.
+
+    Raises
+    ------
+    ValueError
+        If the booster's rounds are not the first ones of the training that the record describes.
+    """
+    try:
+        text = booster.attr(ATTRIBUTE)
+    except AssertionError:  # what XGBoost says of an empty text
+        text = ""
+    if text is None:
+        return None
+    record = ThresholdRecord.from_json(text)
+    rounds = booster.num_boosted_rounds()
+    # A slice copies attributes. Where its last round is the one recorded there, so are those before it.
+    if record.trees and 0 < rounds <= len(record.trees):
+        newest = booster if rounds == 1 else booster[rounds - 1 : rounds]
+        if checksums(newest) != record.trees[rounds - 1 : rounds]:
+            raise ValueError(
+                f"booster's {rounds} rounds are not the first {rounds} of the training that recorded its thresholds: "
+                f"it is a slice that does not start at 0 or leaves rounds out, or its trees were changed. Thresholds "
+                f"belong to a score summed from the first tree: use booster[:{rounds}] or iteration_range=(0, {rounds})"
+            )
+    return record
 
 
 def threshold_record(booster: xgboost.Booster) -> ThresholdRecord:
@@ -21,7 +54,7 @@ def threshold_record(booster: xgboost.Booster) -> ThresholdRecord:
     Raises
     ------
     ValueError
-        If the booster carries no thresholds.
+        If the booster carries no thresholds, or those of other trees: a slice must start at the first round.
     """
     record = stored_record(booster)
     if record is None:
@@ -36,4 +69,36 @@ def kept_rounds(booster: xgboost.Booster) -> int:
     """Return the number of rounds that predictions use: up to the best one after early stopping."""
     best = booster.attr("best_iteration")
     rounds = booster.num_boosted_rounds()
+    if best is not None and int(best) < 0:
+        raise ValueError(f"best_iteration of the booster must be at least 0; got {best}")
     return int(rounds if best is None else min(int(best) + 1, rounds))
+
+
+def why_last_only(booster: xgboost.Booster, record: ThresholdRecord | None = None) -> str | None:
+    """Return why a booster holds the score of its last round alone, or None if it holds those of all."""
+    settings = json.loads(booster.save_config())["learner"]["gradient_booster"]
+    if settings["name"] == "gblinear":
+        return "booster='gblinear' keeps the coefficients of the last round alone"
+    known = None if record is None else record.last_only
+    # A file holds no rates; those of the first version of this package do not say either what the training did.
+    if known or (known is None and (_drops(settings) or (record is not None and settings["name"] == "dart"))):
+        return "booster='dart' scales earlier trees down whenever it drops them"
+    return None
+
+
+def _drops(settings: dict[str, Any]) -> bool:
+    rates = settings.get("dart_train_param", {})
+    return any(float(rates.get(name, 0)) for name in ("rate_drop", "one_drop"))
+
+
+def check_all_rounds(booster: xgboost.Booster, record: ThresholdRecord, end: int) -> None:
+    """Refuse the score of the first ``end`` rounds where the booster does not hold it."""
+    if end == record.n_iterations == booster.num_boosted_rounds():
+        return
+    reason = why_last_only(booster, record)
+    if reason is not None:
+        raise ValueError(
+            f"the score of the first {end} rounds is not in the model, since {reason}; thresholds were recorded for "
+            f"{record.n_iterations} rounds, and only iteration_range=(0, {record.n_iterations}) of the whole booster "
+            f"is allowed, without early stopping, slices and staged predictions"
+        )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import zlib
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,9 @@ from numpy.typing import NDArray
 
 from ordinal_objectives.adapters.grown_tree import GrownTree
 from ordinal_objectives.adapters.objective import TREE_UPDATES
+
+# In UBJSON: an array of float32, the length of which follows in eight bytes, big-endian.
+_SPLIT_CONDITIONS = rb"split_conditions\[\$d#L"
 
 
 def check_configuration(booster: xgboost.Booster, threshold_update: str) -> None:
@@ -109,6 +114,20 @@ def renew_leaves(booster: xgboost.Booster, first_tree: int, leaf_values: list[ND
     configuration = booster.save_config()
     booster.load_model(bytearray(json.dumps(model).encode()))
     booster.load_config(configuration)
+
+
+def checksums(booster: xgboost.Booster) -> list[int]:
+    """Return a checksum of each round: thresholds of splits and values of leaves. Empty without trees.
+
+    They are read from the raw bytes of the model, a twentieth of the time that parsing it takes.
+    """
+    raw, rounds = bytes(booster.save_raw("ubj")), booster.num_boosted_rounds()
+    trees = []
+    for found in re.finditer(_SPLIT_CONDITIONS, raw):
+        start = found.end() + 8
+        trees.append(raw[start : start + 4 * int.from_bytes(raw[found.end() : start])])
+    per_round = len(trees) // max(rounds, 1)
+    return [zlib.crc32(b"".join(trees[t * per_round : (t + 1) * per_round])) for t in range(rounds if trees else 0)]
 
 
 def _trees(booster: xgboost.Booster) -> list[dict[str, Any]]:

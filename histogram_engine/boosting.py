@@ -13,7 +13,14 @@ from numpy.typing import NDArray
 
 from ordinal_objectives import _core
 from ordinal_objectives.histogram_engine.bin_mapper import find_cuts
-from ordinal_objectives.histogram_engine.cross_terms import all_cross_terms, few_cross_terms, no_cross_terms
+from ordinal_objectives.histogram_engine.cross_terms import (
+    FEWEST_CLASSES,
+    CrossTerms,
+    all_cross_terms,
+    few_cross_terms,
+    no_cross_terms,
+    score_mass,
+)
 from ordinal_objectives.histogram_engine.held_out import QuadraticSums, best_step_size, merge_splits, reached
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.histogram_engine.trees import Tree
@@ -97,6 +104,8 @@ class Boosting:
         self._active, self._tied = begin.active, begin.tied
         self.diagnostics = Diagnostics(n_inactive=int((~begin.active).sum()), n_tied=int(begin.tied.sum()))
         self.raw_prediction, self.thresholds, self.iteration = start or (np.zeros(len(y)), begin.thresholds, 0)
+        # Rows of weight 0 tell nothing: samples are drawn from the others.
+        self._weighted = None if sample_weight is None or sample_weight.all() else np.flatnonzero(sample_weight)
         # Needed again only to be cut anew.
         self._X = X if parameters.rebin_every is not None else None
         self.cuts = find_cuts(X, parameters.max_bins, sample_weight, seed) if cuts is None else cuts
@@ -105,9 +114,13 @@ class Boosting:
         every = all_cross_terms(self._rows.class_weights, one_follows=follows) if self._joint else no_cross_terms()
         self._all_cross_terms = self._cross_terms = every
         # Bumps that do not depend on the label.
-        self._few_may_do = self._joint and (loss.name, loss.link.name) == ("all_threshold", "logit")
+        self._few_may_do = (
+            self._joint
+            and parameters.cross_terms == "auto"
+            and n_classes >= FEWEST_CLASSES
+            and (loss.name, loss.link.name) == ("all_threshold", "logit")
+        )
         self._leaf_of_row = np.empty(len(y), np.int32)
-        self._guarded = parameters.hessian == "exact" or (self._joint and loss.name == "cumulative_link")
         self._step_hessian = "majorized" if loss.supports("majorized") else "exact"
         self._next_score = np.empty(len(y))  # changes places with raw_prediction when a step is taken
         self._now = self._evaluate(self.raw_prediction, self.thresholds)
@@ -145,12 +158,16 @@ class Boosting:
 
     def _draw(self) -> tuple[NDArray[np.uint32] | None, list[int]]:
         """Draw rows and columns; they depend on seed and iteration alone."""
-        n, p = len(self._y), len(self.cuts)
+        n = len(self._y) if self._weighted is None else len(self._weighted)
+        p = len(self.cuts)
         rng = np.random.default_rng([self._seed, self.iteration])
         in_bag = None
         if self.parameters.subsample < 1.0:
             size = max(1, round(self.parameters.subsample * n))
-            in_bag = np.sort(rng.choice(n, size, replace=False, shuffle=False)).astype(np.uint32)
+            if self.parameters.pruning or self.parameters.adaptive_step:
+                size = min(size, n - 1)  # judged by the others
+            drawn = np.sort(rng.choice(n, size, replace=False, shuffle=False))
+            in_bag = (drawn if self._weighted is None else self._weighted[drawn]).astype(np.uint32)
         if self.parameters.colsample_bytree == 1.0:
             return in_bag, list(range(p))
         size = max(1, round(self.parameters.colsample_bytree * p))
@@ -175,6 +192,7 @@ class Boosting:
             return grown
         sums = self._now if in_bag is None else self._statistics_of(in_bag)[1]
         V = tridiagonal(sums)
+        self._judge_cross_terms(in_bag, V)
         if parameters.hessian == "exact":
             V = self._cross_terms.threshold_hessian(V, len(self._y) if in_bag is None else len(in_bag))
         group = np.where(self._active, np.cumsum(~self._tied) - 1, -1)
@@ -183,6 +201,39 @@ class Boosting:
         cross = self._cross_terms
         grown = self._engine.grow_joint(growth, sums.threshold_gradient, V, group, cross.first, cross.weights)
         return grown
+
+    def _judge_cross_terms(self, in_bag: NDArray[np.uint32] | None, V: NDArray[np.float64]) -> None:
+        """Let few cross terms speak for the rows of the sample, and carry all where they cannot."""
+        few: CrossTerms | None = self._cross_terms
+        if not self._cross_terms.exact:
+            if in_bag is not None:
+                weight = None if self._weight is None else self._weight[in_bag]
+                few = self._few(self.raw_prediction[in_bag], weight, self.thresholds, self._cross_terms.chosen)
+            n_rows = len(self._y) if in_bag is None else len(in_bag)
+            if few is not None and self.parameters.hessian == "exact" and not few.agree(V, n_rows, self._active):
+                few = None
+            if few is None:
+                self._now = self._evaluate(self.raw_prediction, self.thresholds, few=False)
+            else:
+                self._cross_terms = few
+        self.diagnostics.add(n_all_cross_terms=int(self._few_may_do and self._cross_terms.exact))
+
+    def _few(
+        self,
+        raw_prediction: NDArray[np.float64],
+        weight: NDArray[np.float64] | None,
+        thresholds: NDArray[np.float64],
+        chosen: NDArray[np.int32] | None = None,
+    ) -> CrossTerms | None:
+        """Return few cross terms that speak for these rows, if there are any: those chosen, or the best."""
+        return few_cross_terms(
+            score_mass(raw_prediction, weight, thresholds, effective_n_threads(self._n_threads)),
+            thresholds,
+            self.parameters.hessian,
+            weighted=weight is not None,
+            active=self._active,
+            chosen=chosen,
+        )
 
     def _statistics_of(self, rows: NDArray[np.uint32]) -> tuple[RowStatistics, RoundStatistics]:
         """Return the kernel of some rows, and what it says of them."""
@@ -250,19 +301,22 @@ class Boosting:
         delta: NDArray[np.float64],
         scale: float,
     ) -> None:
-        """Move score and thresholds; halve the step first if it is not covered by the guarantee."""
-        loss_before = self._now.loss
-        highest = loss_before + self._rows.loss_precision * abs(loss_before)
+        """Move score and thresholds by the longest of the steps scale, scale/2, ... that does not raise the loss.
+
+        The loss is that of all rows, whichever of them the step was fitted on. The next tree needs the pass that
+        computes it, so a step that stands at once costs nothing more.
+        """
+        highest = self._rows.highest_loss(self._now.loss)
         score = self._next_score
         for n_halvings in range(_MAX_HALVINGS + 1):
             tree.value[leaves] = scale * weights
             thresholds = self.thresholds + scale * delta if self._joint else self.thresholds
-            if not self._guarded or self._may_stand(thresholds):
+            if self._may_stand(thresholds):
                 threads = effective_n_threads(self._n_threads)
                 _core.add_leaf_values(self.raw_prediction, self._leaf_of_row, tree.value, score, threads)
                 thresholds = self._in_order(thresholds)
                 now = self._evaluate(score, thresholds)
-                if not self._guarded or now.loss <= highest:
+                if now.loss <= highest:
                     break
             if n_halvings == _MAX_HALVINGS:
                 self.diagnostics.add(n_rejected=1)
@@ -279,8 +333,11 @@ class Boosting:
             self._newton()
 
     def _may_stand(self, thresholds: NDArray[np.float64]) -> bool:
+        """Tell whether thresholds are in order, or may be sorted."""
         loss = self.parameters.loss
-        return not loss.ordered or is_ordered(thresholds, strict=loss.name == "cumulative_link")
+        if loss.name == "cumulative_link":
+            return is_ordered(thresholds, strict=True)
+        return self.parameters.hessian == "majorized" or not loss.ordered or is_ordered(thresholds)
 
     def _in_order(self, thresholds: NDArray[np.float64]) -> NDArray[np.float64]:
         if not self.parameters.loss.ordered:
@@ -312,11 +369,11 @@ class Boosting:
             self.thresholds = self._in_order(self.thresholds + delta)
         self._now = self._evaluate(self.raw_prediction, self.thresholds)
 
-    def _evaluate(self, raw_prediction: NDArray[np.float64], thresholds: NDArray[np.float64]) -> RoundStatistics:
-        if self._few_may_do:
-            weighted = self._weight is not None
-            few = few_cross_terms(raw_prediction, thresholds, self.parameters.hessian, weighted=weighted)
-            self._cross_terms = few or self._all_cross_terms
+    def _evaluate(
+        self, raw_prediction: NDArray[np.float64], thresholds: NDArray[np.float64], *, few: bool = True
+    ) -> RoundStatistics:
+        found = self._few(raw_prediction, self._weight, thresholds) if few and self._few_may_do else None
+        self._cross_terms = found or self._all_cross_terms
         chosen = self._cross_terms.chosen
         now = self._rows(
             raw_prediction,

@@ -4,30 +4,48 @@ With an exact Hessian, H = -sum_k L_k: one of the cross terms need not be carrie
 
 Of many classes few are. The cross term of the logit, e_k(f) = sigma(theta_k - f) (1 - sigma(theta_k - f)), is a bump
 about four units wide. Where thresholds lie closer together than that, their bumps are nearly linear combinations of
-those of a few of them, at every score; so are all sums over rows. Splits are then judged by sums that nearly are those
-of all thresholds. Leaves and thresholds still move by exact sums.
+those of a few of them at the scores that the rows have; so are all sums over rows. Splits are then judged by sums that
+nearly are those of all thresholds. Leaves and thresholds still move by exact sums.
+
+How near is known for every split at once. A row's error r_ik in e_k enters the joint criterion through leaves' sums,
+relative to sqrt(H_j) of the leaf and sqrt(V_k) of the threshold, and by Cauchy and Schwarz
+
+    sum_jk (sum_{i in j} w_i r_ik)^2 / (H_j V_k)  <=  sum_ik w_i r_ik^2 / (h_i V_k)
+
+however the rows are shared out to leaves j. The right side is what the fit makes small, over all rows with their
+weights; `TOLERANCE` is its root. It weighs each row as the sums do and each threshold by its own V, so rows that are
+few, far out or heavy count for as much as the splits that they decide.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import qr
 
+from ordinal_objectives import _core
 from ordinal_objectives.links import Logit
 
+CROSS_TERMS = ("auto", "all")
 # Numbers of cross terms that fill the vectors of the histogram, beside gradient, Hessian and count.
 WIDTHS = (1, 5, 13, 29, 45)
-# Largest distance of a cross term from what the carried ones say of it, relative to the typical cross term. The gain
-# of a split, which the cross terms enter through their sums, is off by a hundredth of it or less.
-TOLERANCE = 2e-2
-# Scores are judged by so many quantiles of so many rows, and so many thresholds stand for judgement. Larger matrices
-# would wake the linear algebra library's threads, whose patience afterwards costs more than the work.
-_QUANTILES, _SAMPLE, _CANDIDATES = 128, 1024, 50
-# Combinations of the carried columns whose share is below this are rounding, not information.
-_ROUNDING = 1e-6
+# With fewer classes those of all thresholds take no more room.
+FEWEST_CLASSES = WIDTHS[1] + 3
+# The largest error, as above. Gains of splits are off by about as much, and by half a hundredth at most.
+TOLERANCE = 1e-3
+# The scores are known by so many bins. Those further than _REACH from every threshold have no curvature that counts;
+# where thresholds lie so far apart that a bin is wider than _WIDEST, few have not enough to say.
+_BINS, _REACH, _WIDEST = 1024, 16.0, 0.1
+# So many thresholds stand for choice.
+_CANDIDATES = 50
+# Shares of a column and curvatures below these are rounding, not information.
+_ROUNDING, _LEAST_CURVATURE = 1e-6, 1e-12
+# Multiplications in one matrix product. Larger ones would wake the linear algebra library's threads, whose patience
+# afterwards costs more than the work.
+_SMALL = 200_000
 
 
 @dataclass
@@ -43,14 +61,19 @@ class CrossTerms:
         Hessian, the chosen cross terms and 1, so many are carried,
     first : int
         from this one on.
-    exact : bool
-        Whether L is that up to rounding, or only nearly.
+    error : float
+        How far L is from that at most, as `TOLERANCE` measures it; 0 where it is exact up to rounding.
     """
 
     chosen: NDArray[np.int32]
     weights: NDArray[np.float64]
     first: int = 1
-    exact: bool = True
+    error: float = 0.0
+
+    @property
+    def exact(self) -> bool:
+        """Whether they are those of all thresholds."""
+        return self.error == 0.0
 
     def of_all(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return L of all thresholds, (n_leaves, n_thresholds), from leaves' sums of G, H, the chosen L and 1."""
@@ -66,6 +89,15 @@ class CrossTerms:
         diagonal = np.diag(V)
         root = np.concatenate([[0.0, diagonal.sum()], -diagonal[self.chosen], [float(n_rows)]])
         return np.diag(-self.of_all(root[None])[0])
+
+    def agree(self, V: NDArray[np.float64], n_rows: int, active: NDArray[np.bool_]) -> bool:
+        """Tell whether V of an exact Hessian, which is known, is what they say it is.
+
+        It is where they were fitted to the rows that V was summed over: the errors of each threshold's cross term
+        then add up to nothing.
+        """
+        off = np.abs(np.diag(self.threshold_hessian(V, n_rows)) - np.diag(V))
+        return bool((off <= TOLERANCE * np.diag(V))[active].all())
 
 
 def no_cross_terms() -> CrossTerms:
@@ -93,18 +125,57 @@ def all_cross_terms(class_weights: NDArray[np.float64], *, one_follows: bool) ->
     return CrossTerms(np.delete(chosen, middle), weights)
 
 
+class ScoreMass(NamedTuple):
+    """Where the rows lie on the score's axis.
+
+    Attributes
+    ----------
+    scores : ndarray of float64, shape (n_bins,)
+        Mean scores of the rows in each bin that has any.
+    mass : ndarray of float64, shape (n_bins,)
+        Their weight.
+    """
+
+    scores: NDArray[np.float64]
+    mass: NDArray[np.float64]
+
+
+def score_mass(
+    raw_prediction: NDArray[np.float64],
+    sample_weight: NDArray[np.float64] | None,
+    thresholds: NDArray[np.float64],
+    n_threads: int,
+) -> ScoreMass:
+    """Count the rows by their score: one pass over them, at one or two nanoseconds a row."""
+    low, high = thresholds.min() - _REACH, thresholds.max() + _REACH
+    sums = np.empty((2, _BINS))
+    _core.score_histogram(raw_prediction, sample_weight, low, _BINS / (high - low), sums, n_threads)
+    mass, moment = sums[:, sums[0] > 0.0]
+    return ScoreMass(moment / mass, mass)
+
+
 def few_cross_terms(
-    raw_prediction: NDArray[np.float64], thresholds: NDArray[np.float64], hessian: str, *, weighted: bool
+    rows: ScoreMass,
+    thresholds: NDArray[np.float64],
+    hessian: str,
+    *,
+    weighted: bool,
+    active: NDArray[np.bool_] | None = None,
+    chosen: NDArray[np.int32] | None = None,
 ) -> CrossTerms | None:
-    """Choose thresholds whose bumps, beside the Hessian, span those of all at quantiles of the scores.
+    """Choose thresholds whose bumps, beside the Hessian, nearly span those of all at the scores of the rows.
 
     Parameters
     ----------
-    raw_prediction : ndarray of float64, shape (n_samples,)
+    rows : ScoreMass
     thresholds : ndarray of float64, shape (n_thresholds,)
     hessian : {"exact", "majorized"}
     weighted : bool
         Whether rows have weights. Where they have none, the number of rows says one thing more of the cross terms.
+    active : ndarray of bool, shape (n_thresholds,), or None
+        Thresholds that move; how well those of the others follow does not matter.
+    chosen : ndarray of int32 or None
+        Take these.
 
     Returns
     -------
@@ -112,50 +183,78 @@ def few_cross_terms(
         None where only the cross terms of all thresholds will do.
     """
     n_thresholds = len(thresholds)
-    widths = [width for width in WIDTHS[1:] if width < n_thresholds - 1]
-    if not widths:
+    if n_thresholds + 1 < FEWEST_CLASSES or np.ptp(thresholds) + 2 * _REACH > _BINS * _WIDEST:
         return None
-    scores = np.sort(raw_prediction[:: max(1, len(raw_prediction) // _SAMPLE)])
-    scores = scores[np.linspace(0, len(scores) - 1, min(_QUANTILES, len(scores))).astype(int)]
-    distances = thresholds - scores[:, None]
+    distances = thresholds - rows.scores[:, None]
     bumps = Logit().density(distances)
     curvature = (bumps if hessian == "exact" else Logit().sharp_curvature(distances)).sum(axis=1)
-    beside = [curvature] if weighted else [curvature, np.ones(len(scores))]
+    curvature = np.maximum(curvature, _LEAST_CURVATURE)
+    V = rows.mass @ bumps
+    counts = (V > 0.0) & (True if active is None else active)
+    beside = [curvature] if weighted else [curvature, np.ones(len(curvature))]
+    columns = np.column_stack([*beside, bumps]) * np.sqrt(rows.mass / curvature)[:, None]
+    n_beside = len(beside)
+    size = np.concatenate([np.linalg.norm(columns[:, :n_beside], axis=0), np.sqrt(V)])
+    size[size == 0.0] = 1.0
+    columns /= size
     candidates = np.linspace(0, n_thresholds - 1, min(_CANDIDATES, n_thresholds)).astype(np.int32)
-    places = _choose(bumps[:, candidates], beside, widths)
-    if places is None:
-        return None
-    chosen = candidates[places]
-    carried = np.column_stack([curvature, bumps[:, chosen], *beside[1:]])
-    weights = np.linalg.lstsq(carried, bumps, rcond=_ROUNDING)[0]
-    if hessian == "exact":
-        # The bumps of all thresholds add up to the Hessian, or the step along a common shift would not be free.
-        weights -= weights.mean(axis=1, keepdims=True)
-        weights[0] += 1.0 / n_thresholds
-    signs = np.ones(len(weights))
-    signs[0] = signs[1 + len(chosen) :] = -1.0  # L_k = -e_k
-    return CrossTerms(chosen, signs[:, None] * weights, exact=False)
+    places = np.append(np.arange(n_beside), n_beside + candidates)
+    products = _products(columns[:, places], columns)
 
+    def fitted(carried: NDArray[np.intp]) -> CrossTerms | None:
+        """Let places[carried] say all: least squares, and None where they leave too much unsaid."""
+        right = products[carried, n_beside:]
+        square = products[np.ix_(carried, places[carried])]
+        weights = np.linalg.lstsq(square, right, rcond=_ROUNDING**2)[0]
+        squares = (columns[:, n_beside:] ** 2).sum(axis=0) - ((2.0 * right - square @ weights) * weights).sum(axis=0)
+        error = np.sqrt(max(squares[counts].sum(), _ROUNDING**2))
+        if error > TOLERANCE:
+            return None
+        weights *= size[n_beside:] / size[places[carried], None]
+        if hessian == "exact":
+            # The bumps of all thresholds add up to the Hessian, or the step along a common shift would not be free.
+            weights -= weights.mean(axis=1, keepdims=True)
+            weights[0] += 1.0 / n_thresholds
+        # Rows carry H, the chosen L_k = -e_k and 1.
+        order = np.concatenate([[0], np.arange(n_beside, len(carried)), np.arange(1, n_beside)])
+        weights[:n_beside] *= -1.0
+        return CrossTerms(candidates[carried[n_beside:] - n_beside], weights[order], error=float(error))
 
-def _choose(
-    columns: NDArray[np.float64], given: list[NDArray[np.float64]], widths: list[int]
-) -> NDArray[np.intp] | None:
-    """Choose columns by a pivoted QR decomposition, until those left out are near the span of all others.
-
-    None where the largest width does not do.
-    """
-    rest = np.column_stack([*given, columns])
-    for k, column in enumerate(given):
-        direction, size = rest[:, k], np.linalg.norm(rest[:, k])
-        if size > _ROUNDING * np.linalg.norm(column):
-            direction = direction / size
-            rest = rest - np.outer(direction, direction @ rest)
-    R, order = qr(rest[:, len(given) :], mode="r", pivoting=True, check_finite=False)
-    # Entry k is the largest distance of a column from the span of the given ones and the k before it in the order.
-    distance = np.abs(np.diag(R))
-    allowed = TOLERANCE * np.sqrt((columns**2).sum() / columns.shape[1])
-    for width in widths:
-        if width >= len(distance) or distance[width] <= allowed:
-            chosen: NDArray[np.intp] = np.sort(order[:width])
-            return chosen
+    if chosen is not None:
+        return fitted(np.append(np.arange(n_beside), n_beside + np.searchsorted(candidates, chosen)))
+    widths = [width for width in WIDTHS[1:] if width < n_thresholds - 1]
+    for carried in _choices(products[:, places], n_beside, counts[candidates], widths):
+        few = fitted(carried)
+        if few is not None:
+            return few
     return None
+
+
+def _products(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return a'b, in blocks of rows."""
+    block = max(1, _SMALL // (a.shape[1] * b.shape[1]))
+    total = np.zeros((a.shape[1], b.shape[1]))
+    for first in range(0, len(a), block):
+        total += a[first : first + block].T @ b[first : first + block]
+    return total
+
+
+def _choices(
+    square: NDArray[np.float64], n_given: int, counts: NDArray[np.bool_], widths: list[int]
+) -> Iterator[NDArray[np.intp]]:
+    """Choose columns by a pivoted Cholesky decomposition of their products; yield those of widths that may do.
+
+    The given columns come first, then always the one that the columns before it say least of.
+    """
+    rest = square.copy()
+    free = np.append(np.zeros(n_given, bool), np.ones(len(counts), bool))
+    counts = np.append(np.zeros(n_given, bool), counts)
+    for n_chosen in range(-n_given, widths[-1]):
+        left = np.diag(rest)
+        pivot = n_chosen + n_given if n_chosen < 0 else int(np.argmax(np.where(free, left * counts, -1.0)))
+        free[pivot] = False
+        if left[pivot] > _ROUNDING**2 * square[pivot, pivot]:
+            column = rest[pivot] / np.sqrt(left[pivot])
+            rest = rest - np.outer(column, column)
+        if n_chosen + 1 in widths and np.diag(rest)[counts & free].sum() <= TOLERANCE**2:
+            yield np.append(np.arange(n_given), np.flatnonzero(~free)[n_given:])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 from typing import Any, ClassVar
 
@@ -13,10 +14,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ordinal_objectives.estimator import OrdinalClassifier
 from ordinal_objectives.histogram_engine import model_file
 from ordinal_objectives.histogram_engine.boosting import Boosting
+from ordinal_objectives.histogram_engine.columns import check_columns
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.histogram_engine.threshold_history import ThresholdHistory
 from ordinal_objectives.histogram_engine.training import Callback, EarlyStopping, Training, hold_out, train, watch
 from ordinal_objectives.histogram_engine.trees import TreeEnsemble
+from ordinal_objectives.histogram_engine.warm_start import continued
 from ordinal_objectives.host_parameters import HostParameters
 from ordinal_objectives.losses import OrdinalLoss, get_loss
 from ordinal_objectives.threads import effective_n_threads
@@ -58,12 +61,13 @@ class HistGradientBoostingOrdinalClassifier(HostParameters, OrdinalClassifier):
         Stop when the validation loss no longer falls: on ``eval_set``, or else on rows held out.
         "auto" does so for more than 10,000 rows, or where ``eval_set`` is given.
     validation_fraction : float, default=0.1
-        Share of the rows held out.
+        Share of the rows of positive weight held out.
     n_iter_no_change : int, default=10
     tol : float, default=1e-7
         Smallest decrease of the validation loss that counts.
     warm_start : bool, default=False
-        Continue the fitted model up to ``max_iter`` trees on the same data.
+        Continue the fitted model, or a loaded one, up to ``max_iter`` trees. Number, names and order of the
+        features, classes, loss, link and ``max_bins`` must be the model's; the rows may be others.
     class_weight : dict, "balanced" or None
         Weights of classes, multiplied with ``sample_weight``.
     random_state : int, RandomState instance or None, default=None
@@ -71,8 +75,10 @@ class HistGradientBoostingOrdinalClassifier(HostParameters, OrdinalClassifier):
         "all_threshold" (default), "cumulative_link" or "immediate_threshold", or an instance; "logit"
         (default), "probit", "cloglog", "loglog" or "cauchit".
     hessian : {"majorized", "exact"}, default="exact"
-        With the all-threshold loss and the logit link the majorised one never raises the training loss;
-        steps with the exact one are halved until they do not.
+        The exact one takes longer steps. A step that would raise the training loss is halved until it does
+        not, with either. Steps with the majorised one need no halving with the all-threshold or
+        immediate-threshold loss, the logit or probit link, a learning rate of at most 1 and a step fitted on
+        all rows (no pruning, no adaptive step).
     threshold_update : {"joint", "newton", "fixed"}, default="joint"
         "joint": leaves and thresholds move together. "newton": splits are judged by the score alone, and
         the thresholds follow by a Newton step. "fixed": thresholds stay where they start.
@@ -82,13 +88,17 @@ class HistGradientBoostingOrdinalClassifier(HostParameters, OrdinalClassifier):
     gamma : float, default=0.0
         Gain that a split must exceed.
     subsample, colsample_bytree : float, default=1.0
-        Share of rows and of columns that each tree is grown on, drawn without replacement. The step uses
-        all rows.
+        Share of rows and of columns that each tree is grown on, drawn without replacement from the rows of
+        positive weight. The step uses all rows.
     pruning : bool, default=False
         Merge leaves whose split does not lower the loss of the rows outside the sample; needs
-        ``subsample < 1``. The step is then fitted on the sample alone, as with ``adaptive_step``.
+        ``subsample < 1``. The sample leaves out one row at least, and the step is fitted on it alone, as with
+        ``adaptive_step``, and halved where it would raise the loss of all rows.
     adaptive_step : bool, default=False
         Choose each step size, at most ``learning_rate``, by the rows outside the sample.
+    cross_terms : {"auto", "all"}, default="auto"
+        Thresholds whose cross terms judge splits. "auto": of eight classes and more a few, where these say the others
+        (gains within about 0.5%); ``diagnostics_["n_all_cross_terms"]`` counts the trees where they did not.
     classes : array-like or None, default=None
         The classes, lowest first; see :class:`ordinal_objectives.labels.OrderedLabels`.
     decision_rule : {"median", "mode", "mean"}, default="median"
@@ -101,7 +111,8 @@ class HistGradientBoostingOrdinalClassifier(HostParameters, OrdinalClassifier):
 
     Attributes
     ----------
-    classes_ : ndarray, shape (n_classes,)
+    classes_, ordered_classes_ : ndarray, shape (n_classes,)
+        Labels sorted, as the columns of ``predict_proba`` are, and from the lowest class to the highest.
     n_classes_ : int
     thresholds_ : ndarray of float64, shape (n_classes - 1,)
     n_iter_, best_iteration_ : int
@@ -112,7 +123,8 @@ class HistGradientBoostingOrdinalClassifier(HostParameters, OrdinalClassifier):
         Weighted mean loss after 0, 1, ... trees: "training", and "validation" or "validation_<i>".
     feature_importances_ : ndarray of float64, shape (n_features,)
     diagnostics_ : dict of str to int
-        Steps that were halved, thresholds that were repaired, and whatever else was not plain.
+        Steps that were halved, thresholds that were repaired, and whatever else was not plain; see
+        :class:`ordinal_objectives.threshold_solver.Diagnostics`.
 
     Examples
     --------
@@ -149,6 +161,7 @@ class HistGradientBoostingOrdinalClassifier(HostParameters, OrdinalClassifier):
     _ensemble: TreeEnsemble
     _cuts: list[NDArray[np.float64]]
     _seed: int
+    _max_bins: int
     threshold_history_: NDArray[np.float64]
     evals_result_: dict[str, list[float]]
     n_iter_: int
@@ -192,6 +205,7 @@ class HistGradientBoostingOrdinalClassifier(HostParameters, OrdinalClassifier):
         colsample_bytree: float = 1.0,
         pruning: bool = False,
         adaptive_step: bool = False,
+        cross_terms: str = "auto",
         classes: ArrayLike | None = None,
         decision_rule: str = "median",
         cost_matrix: ArrayLike | None = None,
@@ -224,6 +238,7 @@ class HistGradientBoostingOrdinalClassifier(HostParameters, OrdinalClassifier):
         self.colsample_bytree = colsample_bytree
         self.pruning = pruning
         self.adaptive_step = adaptive_step
+        self.cross_terms = cross_terms
         self.classes = classes
         self.decision_rule = decision_rule
         self.cost_matrix = cost_matrix
@@ -237,6 +252,7 @@ class HistGradientBoostingOrdinalClassifier(HostParameters, OrdinalClassifier):
             raise TypeError(f"{type(self).__name__} has no parameter {next(iter(host_params))!r}")
 
     def _check_features(self, X: Any, *, reset: bool) -> Any:
+        check_columns(X)
         return validate_data(
             self,
             X,
@@ -265,7 +281,7 @@ class HistGradientBoostingOrdinalClassifier(HostParameters, OrdinalClassifier):
         Parameters
         ----------
         X : array-like of float, shape (n_samples, n_features)
-            NaN is missing.
+            NaN is missing. In frames and tables, columns of numbers and booleans.
         y : array-like, shape (n_samples,)
             Labels: integers, strings, or an ordered categorical.
         sample_weight : array-like of float, shape (n_samples,), or None
@@ -284,43 +300,34 @@ class HistGradientBoostingOrdinalClassifier(HostParameters, OrdinalClassifier):
         Raises
         ------
         ValueError, TypeError
-            If labels, weights or parameters are not what the docs allow; the message names the argument.
+            If features, labels, weights or parameters are not what the docs allow, or do not suit the model
+            that ``warm_start`` continues; the message names the argument.
         """
         with self._all_or_nothing():
             parameters = self._parameters()
-            stopping = self._check_stopping()
-            if self.importance_type not in ("gain", "split"):
-                raise ValueError(f"importance_type must be 'gain' or 'split'; got {self.importance_type!r}")
-            earlier = self._earlier()
+            stopping = EarlyStopping.asked(
+                self.early_stopping, self.validation_fraction, self.n_iter_no_change, self.tol
+            )
+            earlier = continued(self, X, parameters)
+            fitted = None if earlier is None else copy.copy(self)
             X, codes, weight = self._check_training(X, y, sample_weight)
-            if earlier is None:
+            if fitted is not None:
+                self._check_same_classes(None, fitted, "the model that warm_start continues")
+            else:
                 self._seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
             watched = self._check_evaluation(eval_set, eval_sample_weight, "eval_sample_weight")
-            stops = self.early_stopping is True or (
-                self.early_stopping == "auto" and (len(codes) > _MANY_ROWS or bool(watched))
-            )
+            many = len(codes) > _MANY_ROWS or bool(watched)
+            stops = many if isinstance(self.early_stopping, str) else bool(self.early_stopping)
             if stops and not watched:
                 (X, codes, weight), held_out = hold_out(X, codes, weight, self.validation_fraction, self._seed)
                 watched = [held_out]
             self._train(parameters, earlier, X, codes, weight, watched, stopping if stops else None, callback)
         return self
 
-    def _check_stopping(self) -> EarlyStopping:
-        if self.early_stopping not in ("auto", True, False):
-            raise ValueError(f"early_stopping must be 'auto', True or False; got {self.early_stopping!r}")
-        if not 0.0 < self.validation_fraction < 1.0:
-            raise ValueError(f"validation_fraction must be between 0 and 1; got {self.validation_fraction!r}")
-        return EarlyStopping(self.n_iter_no_change, self.tol)
-
-    def _earlier(self) -> Training | None:
-        if not self.warm_start or not hasattr(self, "_ensemble"):
-            return None
-        if self.max_iter < len(self._ensemble):
-            raise ValueError(
-                f"max_iter must be at least {len(self._ensemble)}, the trees of the model that warm_start "
-                f"continues; got {self.max_iter}"
-            )
-        return Training(self._ensemble, self.threshold_history_, self.evals_result_, self._cuts)
+    def _check_decision(self) -> None:
+        super()._check_decision()
+        if self.importance_type not in ("gain", "split"):
+            raise ValueError(f"importance_type must be 'gain' or 'split'; got {self.importance_type!r}")
 
     def _train(
         self,
@@ -351,7 +358,7 @@ class HistGradientBoostingOrdinalClassifier(HostParameters, OrdinalClassifier):
             stopping,
             callback,
         )
-        self._ensemble, self._cuts = trained.ensemble, trained.cuts
+        self._ensemble, self._cuts, self._max_bins = trained.ensemble, trained.cuts, parameters.max_bins
         self.threshold_history_, self.evals_result_ = trained.thresholds, trained.evals
         self.best_iteration_ = len(trained.ensemble)
         history = ThresholdHistory(trained.thresholds, run.diagnostics.as_dict())

@@ -4,8 +4,9 @@ Layout, version 1, all numbers little-endian:
 
 1. the ASCII line ``ordinal_objectives histogram model 1`` and a line feed;
 2. the header's length in bytes, uint64;
-3. the header, UTF-8 JSON: ``params``, ``classes``, ``n_features``, ``feature_names``, ``seed``, ``evals``,
-   ``diagnostics``, and ``arrays``, the list of [name, dtype, length] in the order they follow;
+3. the header, UTF-8 JSON: ``params``, ``classes`` (lowest first), ``classes_dtype``, ``n_features``,
+   ``feature_names``, ``seed``, ``max_bins`` (of the cuts; absent from the first files, where it is the parameter),
+   ``evals``, ``diagnostics``, and ``arrays``, the list of [name, dtype, length] in the order they follow;
 4. the arrays, one after the other without padding.
 
 The arrays are ``thresholds`` (n_trees + 1 times n_classes - 1), ``n_cuts`` of each feature and all ``cuts``,
@@ -24,10 +25,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ordinal_objectives.files import damage, labels_from_json, labels_to_json, names_from_json
+from ordinal_objectives.histogram_engine.parameters import check_integer
 from ordinal_objectives.histogram_engine.threshold_history import ThresholdHistory
-from ordinal_objectives.histogram_engine.trees import Tree, TreeEnsemble
+from ordinal_objectives.histogram_engine.trees import NODE_ARRAYS, Tree, TreeEnsemble
 from ordinal_objectives.labels import OrderedLabels
-from ordinal_objectives.losses import OrdinalLoss, get_loss
+from ordinal_objectives.losses import get_loss
+from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.validation import check_thresholds
 
 if TYPE_CHECKING:
@@ -35,16 +39,9 @@ if TYPE_CHECKING:
 
 VERSION = 1
 _MAGIC = "ordinal_objectives histogram model "
-_OF_NODES = {
-    "feature": "<i4",
-    "threshold": "<f8",
-    "left": "<i4",
-    "missing_left": "|u1",
-    "value": "<f8",
-    "gain": "<f8",
-    "count": "<i8",
-}
-_ARRAYS = {"thresholds": "<f8", "n_cuts": "<i4", "cuts": "<f8", "n_nodes": "<i4", **_OF_NODES}
+_ARRAYS = {"thresholds": "<f8", "n_cuts": "<i4", "cuts": "<f8", "n_nodes": "<i4", **NODE_ARRAYS}
+
+_MOST_CUTS = 254
 
 
 def save(model: HistGradientBoostingOrdinalClassifier, path: str | os.PathLike[str]) -> None:
@@ -60,17 +57,19 @@ def save(model: HistGradientBoostingOrdinalClassifier, path: str | os.PathLike[s
         "cuts": np.concatenate([np.zeros(0), *cuts]),
         "n_nodes": [len(tree.left) for tree in trees],
     }
-    for name in _OF_NODES:
+    for name in NODE_ARRAYS:
         arrays[name] = np.concatenate([np.zeros(0), *(getattr(tree, name) for tree in trees)])
     stored = {name: np.asarray(arrays[name]).astype(dtype) for name, dtype in _ARRAYS.items()}
     names = getattr(model, "feature_names_in_", None)
+    labels, labels_dtype = labels_to_json(model.ordered_classes_)
     header = {
         "params": _plain_params(model),
-        "classes": model.classes_.tolist(),
-        "classes_dtype": model.classes_.dtype.str if model.classes_.dtype.kind != "O" else "O",
+        "classes": labels,
+        "classes_dtype": labels_dtype,
         "n_features": model.n_features_in_,
         "feature_names": None if names is None else [str(name) for name in names],
         "seed": model._seed,
+        "max_bins": model._max_bins,
         "evals": model.evals_result_,
         "diagnostics": model.diagnostics_,
         "arrays": [[name, _ARRAYS[name], len(array)] for name, array in stored.items()],
@@ -86,8 +85,8 @@ def save(model: HistGradientBoostingOrdinalClassifier, path: str | os.PathLike[s
 
 def _plain_params(model: HistGradientBoostingOrdinalClassifier) -> dict[str, Any]:
     params = model.get_params(deep=False)
-    if isinstance(params["loss"], OrdinalLoss):
-        params["loss"], params["link"] = params["loss"].name, params["loss"].link.name
+    # Those of the fit, whatever has been set since: the thresholds belong to them.
+    params["loss"], params["link"] = model._fitted_loss.name, model._fitted_loss.link.name
     for name in ("classes", "cost_matrix"):
         if params[name] is not None:
             params[name] = np.asarray(params[name]).tolist()
@@ -118,13 +117,9 @@ def load(
             f"{path} has format version {int(first[len(_MAGIC) :])}; this version of ordinal_objectives reads "
             f"version {VERSION}"
         )
-    try:
+    with damage(path):
         header, arrays = _read(content[len(first) + 1 :])
         return _model(cls, header, arrays)
-    except (KeyError, TypeError, IndexError, AttributeError, UnicodeDecodeError, RecursionError, struct.error) as error:
-        raise ValueError(f"{path} is damaged: {type(error).__name__}: {error}") from error
-    except ValueError as error:
-        raise ValueError(f"{path} is damaged: {error}") from error
 
 
 def _read(body: bytes) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
@@ -149,13 +144,14 @@ def _model(
     cls: type[HistGradientBoostingOrdinalClassifier], header: dict[str, Any], arrays: dict[str, NDArray[Any]]
 ) -> HistGradientBoostingOrdinalClassifier:
     model = cls(**header["params"])
-    n_features = int(header["n_features"])
+    effective_n_threads(model.n_jobs)
+    n_features = check_integer("n_features", header["n_features"], 0)
     if n_features != len(arrays["n_cuts"]):
         raise ValueError(f"it has cuts of {len(arrays['n_cuts'])} features, and {n_features} features")
-    classes = np.array(header["classes"], dtype=header["classes_dtype"])
-    model._labels = OrderedLabels(classes)
-    model.classes_, model.n_classes_ = model._labels.classes_, len(classes)
-    trees = _trees(arrays, n_features)
+    classes = labels_from_json(header["classes"], header["classes_dtype"])
+    model._keep_labels(OrderedLabels(classes))
+    model._check_decision()
+    trees = _trees(arrays)
     if len(arrays["thresholds"]) != (len(trees) + 1) * (len(classes) - 1):
         raise ValueError(f"its {len(trees)} trees need {len(trees) + 1} sets of thresholds")
     model.threshold_history_ = arrays["thresholds"].reshape(len(trees) + 1, len(classes) - 1)
@@ -163,14 +159,18 @@ def _model(
     for thresholds in model.threshold_history_:
         check_thresholds(thresholds, len(classes), ordered=loss.ordered)
     model._cuts = _split(arrays["cuts"], arrays["n_cuts"])
+    model._max_bins = check_integer("max_bins", header.get("max_bins", model.max_bins), 2, 255)
+    for cuts in model._cuts:
+        if len(cuts) > _MOST_CUTS or np.isnan(cuts).any() or not (cuts[:-1] < cuts[1:]).all():
+            raise ValueError(f"the cuts of a feature must increase, and be at most {_MOST_CUTS}; got {len(cuts)}")
     model._ensemble = TreeEnsemble(trees, n_features)
+    model._ensemble.check()
     model.best_iteration_ = len(trees)
     model.n_features_in_ = n_features
-    if header["feature_names"] is not None:
-        model.feature_names_in_ = np.array(header["feature_names"], dtype=object)
-        if len(model.feature_names_in_) != n_features:
-            raise ValueError(f"it has {len(model.feature_names_in_)} feature names and {n_features} features")
-    model._seed = int(header["seed"])
+    names = names_from_json(header["feature_names"], n_features)
+    if names is not None:
+        model.feature_names_in_ = names
+    model._seed = check_integer("seed", header["seed"], 0, 2**31 - 1)
     model.evals_result_ = {str(name): [float(x) for x in values] for name, values in header["evals"].items()}
     diagnostics = {str(name): int(count) for name, count in header["diagnostics"].items()}
     model._keep(ThresholdHistory(model.threshold_history_, diagnostics), loss, len(trees))
@@ -183,22 +183,6 @@ def _split(values: NDArray[Any], sizes: NDArray[np.int32]) -> list[NDArray[Any]]
     return np.split(values, np.cumsum(sizes, dtype=np.int64)[:-1]) if len(sizes) else []
 
 
-def _trees(arrays: dict[str, NDArray[Any]], n_features: int) -> list[Tree]:
-    parts = {name: _split(arrays[name], arrays["n_nodes"]) for name in _OF_NODES}
-    trees = [Tree(**{name: parts[name][t] for name in _OF_NODES}) for t in range(len(arrays["n_nodes"]))]
-    for t, tree in enumerate(trees):
-        n, node = len(tree.left), np.arange(len(tree.left))
-        is_leaf = tree.feature == -1
-        # Children after their parent, each node the child of one: every walk from the root ends in a leaf.
-        children = np.sort(np.concatenate([tree.left[~is_leaf], tree.left[~is_leaf] + 1]))
-        if (
-            n == 0
-            or (tree.feature < -1).any()
-            or (tree.feature >= n_features).any()
-            or (tree.left[~is_leaf] <= node[~is_leaf]).any()
-            or not np.array_equal(children, np.arange(1, n))
-            or np.isnan(tree.threshold).any()
-            or not np.isfinite(tree.value).all()
-        ):
-            raise ValueError(f"tree {t} is not a tree")
-    return trees
+def _trees(arrays: dict[str, NDArray[Any]]) -> list[Tree]:
+    parts = {name: _split(arrays[name], arrays["n_nodes"]) for name in NODE_ARRAYS}
+    return [Tree(**{name: parts[name][t] for name in NODE_ARRAYS}) for t in range(len(arrays["n_nodes"]))]

@@ -8,9 +8,65 @@ from typing import Any
 
 import numpy as np
 
+from ordinal_objectives.histogram_engine.cross_terms import CROSS_TERMS
 from ordinal_objectives.losses import OrdinalLoss
 
 THRESHOLD_UPDATES = ("joint", "newton", "fixed")
+# The largest integer of the core. No count of leaves, levels or trees reaches it.
+_MOST = 2**31 - 1
+
+
+def check_integer(name: str, value: Any, least: int, most: int | None = None, *, or_none: bool = False) -> int:
+    """Return a count as an int that the core can hold.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is no integer, or out of range; ``or_none`` says in the message that None is allowed.
+    """
+    allowed = f"at least {least}" if most is None else f"between {least} and {most}"
+    message = f"{name} must be an integer {allowed}{' or None' if or_none else ''}; got {value!r}"
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+        raise TypeError(message)
+    if value < least or (most is not None and value > most):
+        raise ValueError(message)
+    return min(int(value), _MOST)
+
+
+def check_number(name: str, value: Any, **bounds: float) -> float:
+    """Return a number as a float.
+
+    Parameters
+    ----------
+    name : str
+    value : object
+    **bounds : float
+        ``above``, ``at_least``, ``at_most``, ``below``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is no finite number, or out of bounds.
+    """
+    words = {"above": "above", "at_least": "at least", "at_most": "at most", "below": "below"}
+    allowed = " and ".join(f"{words[kind]} {bound:g}" for kind, bound in bounds.items())
+    message = f"{name} must be a finite number {allowed}; got {value!r}"
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise TypeError(message)
+    try:
+        x = float(value)
+    except OverflowError:
+        x = np.inf
+    inside = (
+        np.isfinite(x)
+        and x > bounds.get("above", -np.inf)
+        and x >= bounds.get("at_least", -np.inf)
+        and x <= bounds.get("at_most", np.inf)
+        and x < bounds.get("below", np.inf)
+    )
+    if not inside:
+        raise ValueError(message)
+    return x
 
 
 @dataclass
@@ -40,6 +96,7 @@ class BoostingParameters:
     colsample_bytree: float = 1.0
     pruning: bool = False
     adaptive_step: bool = False
+    cross_terms: str = "auto"
 
     def __post_init__(self) -> None:
         self.loss.check_hessian(self.hessian)
@@ -51,6 +108,8 @@ class BoostingParameters:
                 f"threshold_update must be one of {', '.join(map(repr, THRESHOLD_UPDATES))}; "
                 f"got {self.threshold_update!r}{hint}"
             )
+        if self.cross_terms not in CROSS_TERMS:
+            raise ValueError(f"cross_terms must be 'auto' or 'all'; got {self.cross_terms!r}")
         self._number("learning_rate", above=0.0)
         self._integer("max_iter", 1)
         self._integer("max_leaf_nodes", 2, optional=True)
@@ -70,29 +129,9 @@ class BoostingParameters:
                 raise ValueError(f"{name}=True judges by rows left out of the sample: it needs subsample < 1; got 1.0")
 
     def _integer(self, name: str, least: int, most: int | None = None, *, optional: bool = False) -> None:
-        value: Any = getattr(self, name)
-        if value is None and optional:
-            return
-        allowed = f"at least {least}" if most is None else f"between {least} and {most}"
-        message = f"{name} must be an integer {allowed}{' or None' if optional else ''}; got {value!r}"
-        if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-            raise TypeError(message)
-        if value < least or (most is not None and value > most):
-            raise ValueError(message)
+        value = getattr(self, name)
+        if value is not None or not optional:
+            setattr(self, name, check_integer(name, value, least, most, or_none=optional))
 
     def _number(self, name: str, **bounds: float) -> None:
-        value: Any = getattr(self, name)
-        words = {"above": "above", "at_least": "at least", "at_most": "at most"}
-        allowed = " and ".join(f"{words[kind]} {bound:g}" for kind, bound in bounds.items())
-        message = f"{name} must be a finite number {allowed}; got {value!r}"
-        if isinstance(value, bool) or not isinstance(value, numbers.Real):
-            raise TypeError(message)
-        x = float(value)
-        inside = (
-            np.isfinite(x)
-            and x > bounds.get("above", -np.inf)
-            and x >= bounds.get("at_least", -np.inf)
-            and x <= bounds.get("at_most", np.inf)
-        )
-        if not inside:
-            raise ValueError(message)
+        setattr(self, name, check_number(name, getattr(self, name), **bounds))

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
 
 from ordinal_objectives.histogram_engine.boosting import Boosting
+from ordinal_objectives.histogram_engine.parameters import check_integer, check_number
 from ordinal_objectives.histogram_engine.trees import TreeEnsemble
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.statistics import RowStatistics
@@ -102,16 +105,33 @@ def hold_out(
     fraction: float,
     seed: int,
 ) -> tuple[Rows, Rows]:
-    """Return rows to train on and rows held out, by class where every class has two rows."""
-    counts = np.bincount(y)
-    parts = train_test_split(
-        np.arange(len(y)),
-        test_size=fraction,
-        random_state=seed,
-        stratify=y if counts[counts > 0].min() >= 2 else None,
+    """Return rows to train on and rows held out.
+
+    They are drawn by class where every class has two rows, and both parts have a row for each class. Rows of
+    weight 0 would tell nothing about a loss: they are not held out.
+
+    Raises
+    ------
+    ValueError
+        If no row would be left to train on.
+    """
+    weighted = np.arange(len(y)) if sample_weight is None else np.flatnonzero(sample_weight)
+    n_held = math.ceil(fraction * len(weighted))
+    n_fit = len(weighted) - n_held
+    if n_fit == 0:
+        raise ValueError(
+            f"validation_fraction={fraction} of {len(weighted)} rows with weight leaves none to train on; pass eval_set"
+        )
+    counts = np.bincount(y[weighted])
+    counts = counts[counts > 0]
+    by_class = counts.min() >= 2 and min(n_held, n_fit) >= len(counts)
+    fit, held = train_test_split(
+        weighted, test_size=n_held, random_state=seed, stratify=y[weighted] if by_class else None
     )
-    fit, held = ((X[part], y[part], None if sample_weight is None else sample_weight[part]) for part in parts)
-    return fit, held
+    if sample_weight is None:
+        return (X[fit], y[fit], None), (X[held], y[held], None)
+    fit = np.concatenate([fit, np.flatnonzero(sample_weight == 0.0)])
+    return (X[fit], y[fit], sample_weight[fit]), (X[held], y[held], sample_weight[held])
 
 
 @dataclass
@@ -125,10 +145,23 @@ class EarlyStopping:
     last_gain: int = 0
 
     def __post_init__(self) -> None:
-        if self.n_iter_no_change < 1:
-            raise ValueError(f"n_iter_no_change must be at least 1; got {self.n_iter_no_change!r}")
-        if self.tol < 0.0:
-            raise ValueError(f"tol must be at least 0; got {self.tol!r}")
+        self.n_iter_no_change = check_integer("n_iter_no_change", self.n_iter_no_change, 1)
+        self.tol = check_number("tol", self.tol, at_least=0.0)
+
+    @classmethod
+    def asked(cls, early_stopping: Any, validation_fraction: Any, n_iter_no_change: Any, tol: Any) -> EarlyStopping:
+        """Check an estimator's parameters of early stopping, whether it will stop or not.
+
+        Raises
+        ------
+        TypeError, ValueError
+            Naming the parameter, what came and what is allowed.
+        """
+        is_word = isinstance(early_stopping, str) and early_stopping == "auto"
+        if not is_word and not isinstance(early_stopping, (bool, np.bool_)):
+            raise ValueError(f"early_stopping must be 'auto', True or False; got {early_stopping!r}")
+        check_number("validation_fraction", validation_fraction, above=0.0, below=1.0)
+        return cls(n_iter_no_change, tol)
 
     def see(self, loss: float, iteration: int) -> bool:
         """Note the loss of an iteration and tell whether it is time to stop."""

@@ -12,6 +12,17 @@ from numpy.typing import NDArray
 from ordinal_objectives import _core
 from ordinal_objectives.histogram_engine.held_out import reached
 
+# The arrays of a tree, in the types that files keep.
+NODE_ARRAYS = {
+    "feature": "<i4",
+    "threshold": "<f8",
+    "left": "<i4",
+    "missing_left": "|u1",
+    "value": "<f8",
+    "gain": "<f8",
+    "count": "<i8",
+}
+
 
 @dataclass
 class Tree:
@@ -85,6 +96,28 @@ class Tree:
         )
         return tree, number
 
+    def check(self, n_features: int) -> None:
+        """Raise ValueError unless every walk from the root stays in the tree and ends in a leaf."""
+        n = len(self.left)
+        for name, stored in NODE_ARRAYS.items():
+            array, dtype = getattr(self, name), np.dtype(stored).newbyteorder("=")
+            if not isinstance(array, np.ndarray) or array.shape != (n,) or array.dtype != dtype:
+                raise ValueError(f"{name} of its nodes must be an array of {dtype}, shape ({n},)")
+        inner = self.feature >= 0
+        left = self.left[inner].astype(np.int64)
+        # Children after their parent, each node the child of one.
+        children = np.sort(np.concatenate([left, left + 1]))
+        if (
+            n == 0
+            or (self.feature < -1).any()
+            or (self.feature >= n_features).any()
+            or (left <= np.flatnonzero(inner)).any()
+            or not np.array_equal(children, np.arange(1, n))
+        ):
+            raise ValueError("its nodes are not those of a tree")
+        if np.isnan(self.threshold).any() or not (np.isfinite(self.value) & np.isfinite(self.gain)).all():
+            raise ValueError("it holds NaN or infinite values")
+
     @property
     def leaves(self) -> NDArray[np.intp]:
         """Nodes without children."""
@@ -106,6 +139,24 @@ class TreeEnsemble:
 
     def __len__(self) -> int:
         return len(self.trees)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"trees": self.trees, "n_features": self.n_features}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.trees, self.n_features = state["trees"], state["n_features"]
+        self.check()
+
+    def check(self) -> None:
+        """Raise ValueError if a tree from a file or a pickle is none, or the score would overflow."""
+        for t, tree in enumerate(self.trees):
+            try:
+                tree.check(self.n_features)
+            except ValueError as error:
+                raise ValueError(f"tree {t} is not a tree: {error}") from None
+        largest = [float(np.abs(tree.value).max()) for tree in self.trees]
+        if not np.isfinite(sum(largest)):
+            raise ValueError("the values of its leaves overflow the score")
 
     @cached_property
     def _packed(self) -> tuple[Any, ...]:

@@ -29,7 +29,8 @@ def decide(proba: ArrayLike, rule: str = "median", cost_matrix: ArrayLike | None
     Parameters
     ----------
     proba : array-like of float, shape (n_samples, n_classes)
-        P(y = k), rows summing to 1; float32 or float64.
+        P(y = k), rows summing to 1, columns from the lowest class to the highest, as ``predict_proba_ordered`` has
+        them; float32 or float64.
     rule : {"median", "mode", "mean"}, default="median"
         The rule, unless there is a cost matrix.
     cost_matrix : array-like of float, shape (n_classes, n_classes), or None

@@ -37,7 +37,7 @@ class Split:
     @property
     def n_classes(self) -> int:
         """Number of classes."""
-        return len(self.labels.classes_)
+        return len(self.labels.ordered_classes_)
 
 
 @dataclass
@@ -190,12 +190,13 @@ def _fit(name: str, model: Any, split: Split, options: dict[str, Any]) -> Result
 
 def table(results: list[Result], y: NDArray[Any]) -> str:
     """Return the comparison as text."""
+    codes = range(results[0].proba.shape[1])
     lines = [f"{'':<30}{'MAE':>8}{'zero-one':>10}{'QWK':>8}{'RPS':>8}{'seconds':>10}{'rounds':>8}"]
     for r in results:
         lines.append(
             f"{r.name:<30}{metrics.mean_absolute_error(y, r.predicted):>8.3f}"
             f"{metrics.zero_one_error(y, r.predicted):>10.3f}{metrics.quadratic_weighted_kappa(y, r.predicted):>8.3f}"
-            f"{metrics.ranked_probability_score(y, r.proba):>8.3f}{r.seconds:>10.2f}{r.rounds:>8d}"
+            f"{metrics.ranked_probability_score(y, r.proba, labels=codes):>8.3f}{r.seconds:>10.2f}{r.rounds:>8d}"
         )
     return "\n".join(lines)
 
@@ -209,7 +210,7 @@ def _save(results: list[Result], split: Split, folder: Path) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     written = []
     ordinal = [r for r in results if r.name.endswith("ordinal")]
-    names = [str(label) for label in split.labels.classes_]
+    names = [str(label) for label in split.labels.ordered_classes_]
     with mpl.rc_context({"font.size": 9}):
         figure = Figure(figsize=(8.0, (1.4 + 0.55 * split.n_classes) * len(ordinal)), layout="constrained")
         axes = figure.subplots(len(ordinal), 1, squeeze=False)[:, 0]
@@ -231,7 +232,7 @@ def run(options: argparse.Namespace) -> list[Result]:
     split = load(options)
     sizes = [len(y) for y in split.y]
     print(f"{split.name}: {sizes[0]} rows to fit, {sizes[1]} to stop early, {sizes[2]} to test")
-    print(f"classes, lowest first: {', '.join(map(str, split.labels.classes_))}\n")
+    print(f"classes, lowest first: {', '.join(map(str, split.labels.ordered_classes_))}\n")
     results: list[Result] = []
     if options.backend in ("xgboost", "all"):
         results += _xgboost_models(split, options.rounds)

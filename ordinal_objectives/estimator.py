@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from os import PathLike
 from typing import Any
 
@@ -15,9 +15,10 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ordinal_objectives.decision import RULES, decide
+from ordinal_objectives.files import damage, labels_from_json, labels_to_json, names_from_json
 from ordinal_objectives.labels import OrderedLabels
 from ordinal_objectives.losses import OrdinalLoss
-from ordinal_objectives.validation import check_sample_weight, check_start_score
+from ordinal_objectives.validation import check_sample_weight, check_start_score, check_total_weight
 
 
 def _is_binary(estimator: OrdinalClassifier) -> bool:
@@ -36,6 +37,7 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     classes: ArrayLike | None
     classes_: NDArray[Any]
+    ordered_classes_: NDArray[Any]
     n_classes_: int
     n_iter_: int
     thresholds_: NDArray[np.float64]
@@ -115,16 +117,18 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"X and y must have the same number of rows; got {X.shape[0]} and {codes.shape[0]}")
         self._keep_labels(labels)
         self._check_decision()
-        weight = check_sample_weight(sample_weight, codes.shape[0])
+        weight, name = check_sample_weight(sample_weight, codes.shape[0]), "sample_weight"
         if self.class_weight is not None:
             of_class = self._class_weights(codes)
-            weight = of_class[codes] if weight is None else of_class[codes] * weight
-        return X, codes, weight
+            with np.errstate(over="ignore"):
+                weight = of_class[codes] if weight is None else of_class[codes] * weight
+            name = "class_weight" if sample_weight is None else "sample_weight times class_weight"
+        return X, codes, check_total_weight(weight, name=name)
 
     def _keep_labels(self, labels: OrderedLabels) -> None:
         self._labels = labels
-        self.classes_ = labels.classes_
-        self.n_classes_ = len(labels.classes_)
+        self.classes_, self.ordered_classes_ = labels.classes_, labels.ordered_classes_
+        self.n_classes_ = len(labels.ordered_classes_)
 
     def _check_decision(self) -> None:
         if self.decision_rule not in RULES:
@@ -140,7 +144,7 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return codes.size / (np.count_nonzero(counts) * np.maximum(counts, 1))
         if not isinstance(class_weight, Mapping):
             raise ValueError(f"class_weight must be a dict, 'balanced' or None; got {class_weight!r}")
-        known = self.classes_.tolist()
+        known = self.ordered_classes_.tolist()
         unknown = [label for label in class_weight if label not in known]
         if unknown:
             raise ValueError(f"class_weight names classes {unknown} that are not among {known}")
@@ -157,7 +161,8 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             X, codes = self._check_features(X, reset=False), self._labels.encode(y)
             if X.shape[0] != codes.shape[0]:
                 raise ValueError(f"X and y of an evaluation set differ in rows; got {X.shape[0]} and {codes.shape[0]}")
-            checked.append((X, codes, check_sample_weight(weight, codes.shape[0])))
+            weight = check_sample_weight(weight, codes.shape[0], name=weights_name)
+            checked.append((X, codes, check_total_weight(weight, name=weights_name)))
         return checked
 
     @staticmethod
@@ -167,16 +172,17 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return [check_start_score(start, codes.shape[0], name=name) for (_, codes, _), start in each]
 
     def _check_same_classes(self, record: Any, model: Any, name: str) -> None:
-        """Refuse to go on with a model whose classes are known and differ."""
+        """Refuse to go on with a model whose classes are known and differ, or have another order."""
         known = (
-            model.classes_.tolist()
+            model.ordered_classes_.tolist()
             if isinstance(model, OrdinalClassifier)
             else (record.classifier or {}).get("classes")
         )
-        if known is not None and known != self.classes_.tolist():
+        here = self.ordered_classes_.tolist()
+        if known is not None and known != here:
             raise ValueError(
-                f"{name} was trained on the classes {known}; here they are {self.classes_.tolist()}. Pass classes= "
-                f"where y lacks some of them"
+                f"{name} was trained on the classes {known}; here they are {here}. Pass classes= where y lacks some "
+                f"of them"
             )
 
     def predict_raw(self, X: Any, **start: Any) -> NDArray[np.float64]:
@@ -205,38 +211,50 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return np.zeros(n_samples)
 
     def predict_proba(self, X: Any, **start: Any) -> NDArray[np.float64]:
-        """Return P(y = k | x), float64 (n_samples, n_classes), columns in the order of ``classes_``."""
+        """Return the class probabilities, float64 (n_samples, n_classes), columns sorted by label as ``classes_``."""
+        proba = self.predict_proba_ordered(X, **start)
+        return self._labels.sort_columns(proba)
+
+    def predict_proba_ordered(self, X: Any, **start: Any) -> NDArray[np.float64]:
+        """Return P(y = k | x), float64 (n_samples, n_classes), columns from the lowest class to the highest.
+
+        They are in the order of ``ordered_classes_``, as ``thresholds_`` and what
+        :func:`~ordinal_objectives.decision.decide` and :mod:`ordinal_objectives.metrics` take.
+        """
         scores = self.predict_raw(X, **start)
         return self._fitted_loss.predict_proba(scores, self.thresholds_)
 
     def predict_cumulative_proba(self, X: Any, **start: Any) -> NDArray[np.float64]:
-        """Return P(y <= k | x) for all classes but the last, float64 (n_samples, n_classes - 1)."""
+        """Return P(y <= k | x) for all classes but the highest, lowest first, float64 (n_samples, n_classes - 1)."""
         scores = self.predict_raw(X, **start)
         return self._fitted_loss.cumulative_proba(scores, self.thresholds_)
 
     def predict(self, X: Any, **start: Any) -> NDArray[Any]:
         """Return labels, (n_samples,), by ``decision_rule`` or ``cost_matrix``."""
-        proba = self.predict_proba(X, **start)
+        proba = self.predict_proba_ordered(X, **start)
         return self._labels.decode(decide(proba, rule=self.decision_rule, cost_matrix=self.cost_matrix))
 
     def staged_predict_proba(self, X: Any, **start: Any) -> Iterator[NDArray[np.float64]]:
-        """Yield class probabilities after 1, 2, ... iterations, each with the thresholds of its iteration."""
+        """Yield what :meth:`predict_proba` returns after 1, 2, ... iterations, with the thresholds of each."""
         check_is_fitted(self)
         X = self._check_features(X, reset=False)
         data = self._prediction_data(X)
         scores = self._start_scores(X.shape[0], **start)
         for iteration in range(self.n_iter_):
             scores = scores + self._score(data, iteration, iteration + 1)
-            yield self._fitted_loss.predict_proba(scores, self._record.at(iteration + 1))
+            yield self._labels.sort_columns(self._fitted_loss.predict_proba(scores, self._record.at(iteration + 1)))
 
     @available_if(_is_binary)  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any, **start: Any) -> NDArray[np.float64]:
-        """Return f(x) - theta_0, float64 (n_samples,). Two classes only: more would not fit scikit-learn's shape."""
+        """Return f(x) - theta_0, float64 (n_samples,), or its negative where ``classes_[1]`` is the lower class.
+
+        Positive for ``classes_[1]``, as scikit-learn has it. Two classes only: more would not fit its shape.
+        """
         above: NDArray[np.float64] = self.predict_raw(X, **start) - self.thresholds_[0]
-        return above
+        return above if self._labels.sorted_codes_ is None else -above
 
     def encode_labels(self, y: ArrayLike) -> NDArray[np.int32]:
-        """Return the codes 0..n_classes - 1 of labels, int32 (n_samples,), in the order of ``classes_``.
+        """Return the codes 0..n_classes - 1 of labels, int32 (n_samples,), as ``ordered_classes_``.
 
         Raises
         ------
@@ -285,37 +303,38 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Raises
         ------
         ValueError
-            If the file carries no thresholds, or they are damaged.
+            If the file is damaged, or carries no thresholds. The model stays as it was.
         """
         with self._all_or_nothing():
             record, n_iter, n_features = self._read(path)
             described = record.classifier or {}
             for name in ("loss", "link", "hessian", "threshold_update"):
                 setattr(self, name, getattr(record, name))
-            if "classes" in described:
-                self.classes = np.array(described["classes"], dtype=described["dtype"])
-                self.decision_rule, self.cost_matrix = described["decision_rule"], described["cost_matrix"]
-            labels = OrderedLabels(np.arange(record.n_classes) if self.classes is None else self.classes)
-            if len(labels.classes_) != record.n_classes:
-                raise ValueError(f"classes must hold the model's {record.n_classes} labels; got {len(labels.classes_)}")
-            self._keep_labels(labels)
-            self.n_features_in_ = n_features
-            self.__dict__.pop("feature_names_in_", None)
-            if described.get("feature_names") is not None:
-                self.feature_names_in_ = np.array(described["feature_names"], dtype=object)
-            self._keep(record, record.ordinal_loss(), n_iter)
+            with damage(path) if described else nullcontext():
+                if described:
+                    self.classes = labels_from_json(described["classes"], described["dtype"])
+                    self.decision_rule, self.cost_matrix = described["decision_rule"], described["cost_matrix"]
+                labels = OrderedLabels(np.arange(record.n_classes) if self.classes is None else self.classes)
+                n_classes = len(labels.classes_)
+                if n_classes != record.n_classes:
+                    raise ValueError(f"classes must hold the model's {record.n_classes} labels; got {n_classes}")
+                self._keep_labels(labels)
+                self._check_decision()
+                self.n_features_in_ = n_features
+                self.__dict__.pop("feature_names_in_", None)
+                names = names_from_json(described.get("feature_names"), n_features)
+                if names is not None:
+                    self.feature_names_in_ = names
+                self._keep(record, record.ordinal_loss(), n_iter)
         return self
 
     def _description(self) -> dict[str, Any]:
         """Return what the file says about the classifier, in JSON's types."""
-        classes = self.classes_.tolist()
-        strange = [label for label in classes if not isinstance(label, (str, int, float))]
-        if strange:
-            raise TypeError(f"only strings and numbers can be saved as class labels; got {strange[0]!r}")
+        classes, dtype = labels_to_json(self.ordered_classes_)
         names = getattr(self, "feature_names_in_", None)
         return {
             "classes": classes,
-            "dtype": self.classes_.dtype.str if self.classes_.dtype.kind in "biufU" else "O",
+            "dtype": dtype,
             "feature_names": None if names is None else names.tolist(),
             "decision_rule": self.decision_rule,
             "cost_matrix": None if self.cost_matrix is None else np.asarray(self.cost_matrix, float).tolist(),

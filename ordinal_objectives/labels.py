@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numbers
 import warnings
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -30,16 +31,24 @@ class OrderedLabels:
     classes : array-like of shape (n_classes,), or None
         Labels from the lowest class to the highest; classes without rows allowed. None reads the order off
         the labels given to `fit`.
+    name : str, default="classes"
+        What messages call `classes`.
 
     Attributes
     ----------
+    ordered_classes_ : ndarray of shape (n_classes,)
+        Labels from the lowest class to the highest, of the labels' own type. With `classes` it is there before
+        `fit`. Code k is its entry k.
     classes_ : ndarray of shape (n_classes,)
-        Labels in their order, of the labels' own type. With `classes` it is there before `fit`.
+        The same labels sorted as `numpy.unique` sorts them, which is what scikit-learn expects.
+    sorted_codes_ : ndarray of intp, shape (n_classes,), or None
+        Code of each entry of `classes_`; None where both orders are the same.
 
     Raises
     ------
     ValueError
-        If `classes` is not one-dimensional, has fewer than two entries, duplicates, or missing values.
+        If `classes` is not one-dimensional, has fewer than two entries, duplicates, missing values, or labels that
+        cannot be sorted.
 
     Examples
     --------
@@ -47,16 +56,21 @@ class OrderedLabels:
     >>> labels = OrderedLabels(["low", "middle", "high"]).fit(["high", "low", "low"])
     >>> labels.encode(["low", "high"]), labels.decode([1, 2])
     (array([0, 2], dtype=int32), array(['middle', 'high'], dtype='<U6'))
-    >>> OrderedLabels().fit([10, 30, 20, 10]).classes_
+    >>> labels.classes_, labels.sorted_codes_
+    (array(['high', 'low', 'middle'], dtype='<U6'), array([2, 0, 1]))
+    >>> OrderedLabels().fit([10, 30, 20, 10]).ordered_classes_
     array([10, 20, 30])
     """
 
+    ordered_classes_: NDArray[Any]
     classes_: NDArray[Any]
+    sorted_codes_: NDArray[np.intp] | None
 
-    def __init__(self, classes: ArrayLike | None = None) -> None:
+    def __init__(self, classes: ArrayLike | None = None, *, name: str = "classes") -> None:
         self._declared = classes is not None
+        self._name = name
         if classes is not None:
-            self._set_classes(_as_labels("classes", classes).copy())
+            self._set_classes(_as_labels(name, classes).copy())
 
     def fit(self, y: ArrayLike) -> OrderedLabels:
         """Find the order of the classes, and check the labels to be trained on.
@@ -85,9 +99,9 @@ class OrderedLabels:
         values = _as_labels("y", y)
         if self._declared:
             observed = np.unique(self.encode(y))
-            only = self.classes_[observed[:1]].tolist()
+            only = self.ordered_classes_[observed[:1]].tolist()
         else:
-            categories = _ordered_categories(y)
+            categories = ordered_categories(y)
             observed = _sorted_distinct(values)
             only = observed[:1].tolist()
             if categories is None and len(observed) > 1:
@@ -98,13 +112,15 @@ class OrderedLabels:
             raise ValueError(f"y must hold labels of at least two classes; got only the class {only[0]!r}")
         return self
 
-    def encode(self, y: ArrayLike) -> NDArray[np.int32]:
+    def encode(self, y: ArrayLike, *, name: str = "y") -> NDArray[np.int32]:
         """Translate labels into codes.
 
         Parameters
         ----------
         y : array-like of shape (n_samples,)
             Labels; one class alone will do here.
+        name : str, default="y"
+            What messages call `y`.
 
         Returns
         -------
@@ -118,14 +134,17 @@ class OrderedLabels:
         NotFittedError
             If there are no classes yet.
         """
-        if not hasattr(self, "classes_"):
+        if not hasattr(self, "ordered_classes_"):
             raise NotFittedError("OrderedLabels has no classes yet: pass classes= or call fit first")
-        values = _as_labels("y", y).tolist()
+        values = _as_labels(name, y).tolist()
         codes = np.fromiter((self._code_of.get(value, -1) for value in values), dtype=np.int32, count=len(values))
         if codes.min() < 0:
             unknown = list(dict.fromkeys(value for value in values if value not in self._code_of))
             shown = ", ".join(map(repr, unknown[:5])) + (", ..." if len(unknown) > 5 else "")
-            raise ValueError(f"y holds labels outside the classes {self.classes_.tolist()}; got {shown}")
+            raise ValueError(
+                f"{name} holds labels outside the classes {self.ordered_classes_.tolist()}; got {shown}"
+                f"{_encoded_before(values, len(self.ordered_classes_))}"
+            )
         return codes
 
     def decode(self, codes: ArrayLike) -> NDArray[Any]:
@@ -139,25 +158,49 @@ class OrderedLabels:
         Returns
         -------
         ndarray of shape (n_samples,)
-            Labels, of the type of `classes_`.
+            Labels, of the type of `ordered_classes_`.
 
         Raises
         ------
         ValueError
             If a code is out of range.
         """
-        labels: NDArray[Any] = self.classes_[check_codes(codes, len(self.classes_), name="codes")]
+        labels: NDArray[Any] = self.ordered_classes_[check_codes(codes, len(self.ordered_classes_), name="codes")]
         return labels
 
+    def sort_columns(self, proba: NDArray[Any]) -> NDArray[Any]:
+        """Bring columns that are in the order of the classes into that of `classes_`.
+
+        Parameters
+        ----------
+        proba : ndarray of shape (n_samples, n_classes)
+            Lowest class first.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            `proba` itself where both orders are the same.
+        """
+        return proba if self.sorted_codes_ is None else np.take(proba, self.sorted_codes_, axis=1)
+
     def _set_classes(self, classes: NDArray[Any]) -> None:
+        name = self._name
         if len(classes) < 2:
-            raise ValueError(f"classes must hold at least two labels; got {classes.tolist()}")
+            raise ValueError(f"{name} must hold at least two labels; got {classes.tolist()}")
         self._code_of = {label: code for code, label in enumerate(classes.tolist())}
         if len(self._code_of) < len(classes):
-            labels = classes.tolist()
-            twice = list(dict.fromkeys(label for label in labels if labels.count(label) > 1))
-            raise ValueError(f"classes must be distinct; got more than once: {', '.join(map(repr, twice))}")
-        self.classes_ = classes
+            twice = [label for label, count in Counter(classes.tolist()).items() if count > 1]
+            shown = ", ".join(map(repr, twice[:5])) + (", ..." if len(twice) > 5 else "")
+            raise ValueError(f"{name} must be distinct; got more than once: {shown}")
+        try:
+            by_label = np.argsort(classes, kind="stable")
+        except TypeError:
+            raise ValueError(
+                f"{name} must be labels that can be sorted; got labels of types {_type_names(classes)}"
+            ) from None
+        self.ordered_classes_ = classes
+        self.sorted_codes_ = None if np.array_equal(by_label, np.arange(len(classes))) else by_label
+        self.classes_ = classes if self.sorted_codes_ is None else classes[by_label]
 
 
 def _as_labels(name: str, y: ArrayLike) -> NDArray[Any]:
@@ -185,7 +228,18 @@ def _is_missing(value: Any) -> bool:
         return True  # the truth of pandas.NA is undefined
 
 
-def _ordered_categories(y: Any) -> NDArray[Any] | None:
+def _encoded_before(values: list[Any], n_classes: int) -> str:
+    """Say what may have happened if labels outside the classes look like codes."""
+    if not all(isinstance(value, int) and 0 <= value < n_classes for value in values):
+        return ""
+    return (
+        f". These look like codes. A tool that encodes labels before fit (cross_val_predict of probabilities, "
+        f"CalibratedClassifierCV(ensemble=False), VotingClassifier, StackingClassifier, BaggingClassifier) loses the "
+        f"order of the classes: give it codes 0..{n_classes - 1}, lowest class first, and classes=range({n_classes})"
+    )
+
+
+def ordered_categories(y: Any) -> NDArray[Any] | None:
     """Return the categories of an ordered categorical, lowest first, without importing its library."""
     if getattr(getattr(y, "type", None), "ordered", False):  # an Arrow dictionary
         return np.array((y.combine_chunks() if hasattr(y, "combine_chunks") else y).dictionary)
@@ -206,8 +260,13 @@ def _sorted_distinct(values: NDArray[Any]) -> NDArray[Any]:
     try:
         return np.unique(values)
     except TypeError:
-        kinds = ", ".join(sorted({type(value).__name__ for value in values}))
-        raise ValueError(f"Unknown label type: mixed. y holds labels of types {kinds}, which have no order") from None
+        raise ValueError(
+            f"Unknown label type: mixed. y holds labels of types {_type_names(values)}, which have no order"
+        ) from None
+
+
+def _type_names(values: NDArray[Any]) -> str:
+    return ", ".join(sorted({type(value).__name__ for value in values}))
 
 
 def _warn_if_assumed(classes: NDArray[Any]) -> None:

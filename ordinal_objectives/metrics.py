@@ -1,8 +1,10 @@
-"""Scores of ordinal predictions, on class codes 0..K-1.
+"""Scores of ordinal predictions.
 
 All metrics average over rows with `sample_weight`. Those of `y_pred` judge decisions, those of `proba` judge
-class probabilities, and `concordance` judges a score of any scale. :mod:`ordinal_objectives.scorers` makes
-scikit-learn scorers of them, which take any labels.
+class probabilities, and `concordance` judges a score of any scale. `labels` gives the classes from lowest to
+highest; without it an ordered categorical `y_true` brings its own order, and other labels must be class codes
+0, 1, 2, ... Strings have no order that could be guessed. :mod:`ordinal_objectives.scorers` makes scikit-learn
+scorers of the metrics, which find the order in the estimator.
 """
 
 from __future__ import annotations
@@ -13,9 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import UndefinedMetricWarning
-from sklearn.utils.validation import check_consistent_length, column_or_1d
 
-from ordinal_objectives.validation import check_codes, check_proba, check_sample_weight
+from ordinal_objectives.metric_inputs import check_decisions, check_forecasts, check_scores
 
 __all__ = [
     "concordance",
@@ -28,15 +29,21 @@ __all__ = [
 ]
 
 
-def mean_absolute_error(y_true: ArrayLike, y_pred: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+def mean_absolute_error(
+    y_true: ArrayLike, y_pred: ArrayLike, sample_weight: ArrayLike | None = None, *, labels: ArrayLike | None = None
+) -> float:
     r"""Mean number of classes between prediction and truth, :math:`\overline{|y - \hat y|}`.
 
     Parameters
     ----------
-    y_true, y_pred : array-like of int, shape (n_samples,)
-        Class codes 0, 1, 2, ...
+    y_true, y_pred : array-like, shape (n_samples,)
+        Labels; class codes 0, 1, 2, ... unless `labels` or an ordered categorical `y_true` says otherwise. Since
+        differences alone count, other numbers that are one apart from class to class, such as stars from 1 to 5,
+        are right as well.
     sample_weight : array-like of float, shape (n_samples,), or None
         Weights; None for ones.
+    labels : array-like of shape (n_classes,), or None
+        The classes from lowest to highest, also those without rows.
 
     Returns
     -------
@@ -46,26 +53,30 @@ def mean_absolute_error(y_true: ArrayLike, y_pred: ArrayLike, sample_weight: Arr
     Raises
     ------
     ValueError
-        If an array has the wrong shape or values; the message names it.
+        If an array has the wrong shape or values, or labels have no known order; the message names it.
 
     Examples
     --------
     >>> from ordinal_objectives.metrics import mean_absolute_error
     >>> mean_absolute_error([0, 1, 2, 2], [0, 1, 1, 0])
     0.75
+    >>> mean_absolute_error(["low", "high"], ["high", "high"], labels=["low", "middle", "high"])
+    1.0
     """
-    true, predicted, weight = _check_decisions(y_true, y_pred, sample_weight)
+    true, predicted, weight = check_decisions(y_true, y_pred, sample_weight, labels)
     return float(np.average(np.abs(true - predicted), weights=weight))
 
 
-def macro_mean_absolute_error(y_true: ArrayLike, y_pred: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+def macro_mean_absolute_error(
+    y_true: ArrayLike, y_pred: ArrayLike, sample_weight: ArrayLike | None = None, *, labels: ArrayLike | None = None
+) -> float:
     """Mean over the observed classes of the mean absolute error within each [1]_.
 
     Rare classes count as much as frequent ones, so predicting one class throughout does not pay.
 
     Parameters
     ----------
-    y_true, y_pred, sample_weight : array-like of shape (n_samples,)
+    y_true, y_pred, sample_weight, labels : array-like
         As in `mean_absolute_error`.
 
     Returns
@@ -88,19 +99,22 @@ def macro_mean_absolute_error(y_true: ArrayLike, y_pred: ArrayLike, sample_weigh
     >>> macro_mean_absolute_error([0, 0, 0, 2], [0, 0, 0, 0])
     1.0
     """
-    true, predicted, weight = _check_decisions(y_true, y_pred, sample_weight)
-    class_weight = np.bincount(true, weights=weight)
-    error = np.bincount(true, weights=weight * np.abs(true - predicted))
+    true, predicted, weight = check_decisions(y_true, y_pred, sample_weight, labels)
+    of_class = np.unique(true, return_inverse=True)[1]
+    class_weight = np.bincount(of_class, weights=weight)
+    error = np.bincount(of_class, weights=weight * np.abs(true - predicted))
     observed = class_weight > 0.0
     return float(np.mean(error[observed] / class_weight[observed]))
 
 
-def zero_one_error(y_true: ArrayLike, y_pred: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+def zero_one_error(
+    y_true: ArrayLike, y_pred: ArrayLike, sample_weight: ArrayLike | None = None, *, labels: ArrayLike | None = None
+) -> float:
     """Share of wrong predictions, 1 - accuracy.
 
     Parameters
     ----------
-    y_true, y_pred, sample_weight : array-like of shape (n_samples,)
+    y_true, y_pred, sample_weight, labels : array-like
         As in `mean_absolute_error`.
 
     Returns
@@ -119,11 +133,13 @@ def zero_one_error(y_true: ArrayLike, y_pred: ArrayLike, sample_weight: ArrayLik
     >>> zero_one_error([0, 1, 2, 2], [0, 1, 1, 0])
     0.5
     """
-    true, predicted, weight = _check_decisions(y_true, y_pred, sample_weight)
+    true, predicted, weight = check_decisions(y_true, y_pred, sample_weight, labels)
     return float(np.average(true != predicted, weights=weight))
 
 
-def quadratic_weighted_kappa(y_true: ArrayLike, y_pred: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+def quadratic_weighted_kappa(
+    y_true: ArrayLike, y_pred: ArrayLike, sample_weight: ArrayLike | None = None, *, labels: ArrayLike | None = None
+) -> float:
     r"""Agreement beyond chance, with errors weighted by their square [1]_.
 
     .. math:: \kappa = 1 - \frac{\overline{(y - \hat y)^2}}
@@ -133,7 +149,7 @@ def quadratic_weighted_kappa(y_true: ArrayLike, y_pred: ArrayLike, sample_weight
 
     Parameters
     ----------
-    y_true, y_pred, sample_weight : array-like of shape (n_samples,)
+    y_true, y_pred, sample_weight, labels : array-like
         As in `mean_absolute_error`.
 
     Returns
@@ -161,7 +177,7 @@ def quadratic_weighted_kappa(y_true: ArrayLike, y_pred: ArrayLike, sample_weight
     >>> round(quadratic_weighted_kappa([0, 1, 2, 3], [0, 1, 3, 3]), 4)
     0.9167
     """
-    true, predicted, weight = _check_decisions(y_true, y_pred, sample_weight)
+    true, predicted, weight = check_decisions(y_true, y_pred, sample_weight, labels)
 
     def mean(values: NDArray[Any]) -> float:
         return float(np.average(values, weights=weight))
@@ -175,7 +191,9 @@ def quadratic_weighted_kappa(y_true: ArrayLike, y_pred: ArrayLike, sample_weight
     return 1.0 - mean((true - predicted) ** 2) / by_chance
 
 
-def ranked_probability_score(y_true: ArrayLike, proba: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+def ranked_probability_score(
+    y_true: ArrayLike, proba: ArrayLike, sample_weight: ArrayLike | None = None, *, labels: ArrayLike | None = None
+) -> float:
     r"""Mean squared error of the cumulative probabilities, summed over thresholds [1]_.
 
     .. math:: \overline{\sum_{k=0}^{K-2} (P(y \le k) - 1[y \le k])^2}
@@ -185,12 +203,16 @@ def ranked_probability_score(y_true: ArrayLike, proba: ArrayLike, sample_weight:
 
     Parameters
     ----------
-    y_true : array-like of int, shape (n_samples,)
-        Class codes 0..n_classes - 1.
+    y_true : array-like, shape (n_samples,)
+        Labels; class codes 0..n_classes - 1 unless `labels` or an ordered categorical `y_true` says otherwise.
     proba : array-like of float, shape (n_samples, n_classes)
-        P(y = k), float32 or float64.
+        P(y = k), float32 or float64, columns from the lowest class to the highest, as `predict_proba_ordered` has
+        them. Those of `predict_proba` are sorted by label.
     sample_weight : array-like of float, shape (n_samples,), or None
         Weights; None for ones.
+    labels : array-like of shape (n_classes,), or None
+        The classes from lowest to highest, one for each column of `proba`; ``range(n_classes)`` for codes. None
+        asks for codes among which 0 and n_classes - 1 occur, see the notes.
 
     Returns
     -------
@@ -200,7 +222,14 @@ def ranked_probability_score(y_true: ArrayLike, proba: ArrayLike, sample_weight:
     Raises
     ------
     ValueError
-        If an array has the wrong shape or values; the message names it.
+        If an array has the wrong shape or values, or labels have no known order; the message names it.
+
+    Notes
+    -----
+    Codes 1 to 4 beside five columns may just as well be stars from 1 to 5 without a 5, and taken for codes they would
+    all be off by one. Of the ways to number classes one apart only the codes hold 0 and n_classes - 1. So a sample of
+    codes that lacks one of them, as a small fold may, needs ``labels=range(n_classes)``. That is less than
+    `sklearn.metrics.log_loss` asks for, which wants every class or `labels`.
 
     References
     ----------
@@ -213,13 +242,15 @@ def ranked_probability_score(y_true: ArrayLike, proba: ArrayLike, sample_weight:
     >>> ranked_probability_score([2, 0], [[0.0, 0.5, 0.5], [1.0, 0.0, 0.0]])
     0.125
     """
-    true, P, weight = _check_forecasts(y_true, proba, sample_weight)
+    true, P, weight = check_forecasts(y_true, proba, sample_weight, labels)
     cumulative = np.cumsum(P, axis=1, dtype=np.float64)[:, :-1]
     happened = true[:, np.newaxis] <= np.arange(P.shape[1] - 1)
     return float(np.average(((cumulative - happened) ** 2).sum(axis=1), weights=weight))
 
 
-def ordinal_log_loss(y_true: ArrayLike, proba: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+def ordinal_log_loss(
+    y_true: ArrayLike, proba: ArrayLike, sample_weight: ArrayLike | None = None, *, labels: ArrayLike | None = None
+) -> float:
     r"""Mean negative log probability of the true class, :math:`-\overline{\log P(y = y_i)}`.
 
     Probabilities below the machine epsilon of their type are raised to it, as scikit-learn does: one class of
@@ -227,7 +258,7 @@ def ordinal_log_loss(y_true: ArrayLike, proba: ArrayLike, sample_weight: ArrayLi
 
     Parameters
     ----------
-    y_true, proba, sample_weight : array-like
+    y_true, proba, sample_weight, labels : array-like
         As in `ranked_probability_score`.
 
     Returns
@@ -246,12 +277,14 @@ def ordinal_log_loss(y_true: ArrayLike, proba: ArrayLike, sample_weight: ArrayLi
     >>> round(ordinal_log_loss([0, 1], [[0.5, 0.5], [0.75, 0.25]]), 4)
     1.0397
     """
-    true, P, weight = _check_forecasts(y_true, proba, sample_weight)
+    true, P, weight = check_forecasts(y_true, proba, sample_weight, labels)
     of_truth = np.clip(P[np.arange(true.size), true].astype(np.float64), np.finfo(P.dtype).eps, 1.0)
     return float(np.average(-np.log(of_truth), weights=weight))
 
 
-def concordance(y_true: ArrayLike, score: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+def concordance(
+    y_true: ArrayLike, score: ArrayLike, sample_weight: ArrayLike | None = None, *, labels: ArrayLike | None = None
+) -> float:
     """Share of the pairs of rows of different classes that the score puts in the right order.
 
     Equal scores count one half; a pair weighs the product of its weights. It is the area under the ROC curve when
@@ -259,12 +292,15 @@ def concordance(y_true: ArrayLike, score: ArrayLike, sample_weight: ArrayLike | 
 
     Parameters
     ----------
-    y_true : array-like of int, shape (n_samples,)
-        Class codes 0, 1, 2, ...
+    y_true : array-like, shape (n_samples,)
+        Labels; integers in the order of the classes unless `labels` or an ordered categorical `y_true` says
+        otherwise.
     score : array-like of float, shape (n_samples,)
         Score that should grow with the class, such as `predict_raw`.
     sample_weight : array-like of float, shape (n_samples,), or None
         Weights; None for ones.
+    labels : array-like of shape (n_classes,), or None
+        The classes from lowest to highest.
 
     Returns
     -------
@@ -274,7 +310,7 @@ def concordance(y_true: ArrayLike, score: ArrayLike, sample_weight: ArrayLike | 
     Raises
     ------
     ValueError
-        If an array has the wrong shape or values; the message names it.
+        If an array has the wrong shape or values, or labels have no known order; the message names it.
 
     Warns
     -----
@@ -287,18 +323,13 @@ def concordance(y_true: ArrayLike, score: ArrayLike, sample_weight: ArrayLike | 
     >>> concordance([0, 1, 2], [-3.0, 5.0, 4.0]) * 3
     2.0
     """
-    true = check_codes(y_true, name="y_true")
-    values = column_or_1d(score).astype(np.float64)
-    check_consistent_length(true, values)
-    if not np.isfinite(values).all():
-        raise ValueError("score holds NaN or infinite values; scores must be finite")
-    weight = _weights_or_ones(sample_weight, true.size)
+    codes, values, weight = check_scores(y_true, score, sample_weight, labels)
+    true = np.unique(codes, return_inverse=True)[1]
     pairs = 0.5 * (weight.sum() ** 2 - (np.bincount(true, weights=weight) ** 2).sum())
     if np.unique(true[weight > 0.0]).size < 2:
         return _undefined("concordance", "all true labels are of one class")
     order = np.argsort(values, kind="stable")
-    rank = np.unique(true, return_inverse=True)[1]
-    return _concordant_weight(rank[order], values[order], weight[order], 0, int(rank.max()) + 1) / float(pairs)
+    return _concordant_weight(true[order], values[order], weight[order], 0, int(true.max()) + 1) / float(pairs)
 
 
 def _concordant_weight(
@@ -317,28 +348,6 @@ def _concordant_weight(
     parted = 0.5 * float(weight[~low] @ (smaller + not_greater))
     below = _concordant_weight(true[low], score[low], weight[low], lowest, middle)
     return parted + below + _concordant_weight(true[~low], score[~low], weight[~low], middle, beyond)
-
-
-def _check_decisions(
-    y_true: ArrayLike, y_pred: ArrayLike, sample_weight: ArrayLike | None
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-    true, predicted = check_codes(y_true, name="y_true"), check_codes(y_pred, name="y_pred")
-    check_consistent_length(true, predicted)
-    return true.astype(np.int64), predicted.astype(np.int64), _weights_or_ones(sample_weight, true.size)
-
-
-def _check_forecasts(
-    y_true: ArrayLike, proba: ArrayLike, sample_weight: ArrayLike | None
-) -> tuple[NDArray[np.int32], NDArray[Any], NDArray[np.float64]]:
-    P = check_proba(proba)
-    true = check_codes(y_true, P.shape[1], name="y_true")
-    check_consistent_length(true, P)
-    return true, P, _weights_or_ones(sample_weight, true.size)
-
-
-def _weights_or_ones(sample_weight: ArrayLike | None, n_samples: int) -> NDArray[np.float64]:
-    weight = check_sample_weight(sample_weight, n_samples)
-    return np.ones(n_samples) if weight is None else weight
 
 
 def _undefined(metric: str, reason: str) -> float:

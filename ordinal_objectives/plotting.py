@@ -65,7 +65,7 @@ class ScoreDistributionDisplay:
             estimator.predict_raw(X),
             estimator.encode_labels(y),
             estimator.thresholds_,
-            [str(label) for label in estimator.classes_],
+            [str(label) for label in estimator.ordered_classes_],
         )
         return display.plot(ax=ax)
 

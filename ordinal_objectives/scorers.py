@@ -1,13 +1,15 @@
 """Scikit-learn scorers of the ordinal metrics: higher is better, and labels may be anything that has an order.
 
 Scorers made by `sklearn.metrics.make_scorer` hand the labels as they are to the metric, and cannot tell it their
-order. These translate labels into codes by the `classes_` of the estimator first.
+order. These find the order of the classes in the estimator, `ordered_classes_`, also inside a pipeline, a search or
+a calibration, and translate labels into codes first. The `classes_` of other estimators are sorted by label: that is
+an order of numbers, and none of strings.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,7 @@ from sklearn.utils.metadata_routing import MetadataRequest
 
 from ordinal_objectives import metrics
 from ordinal_objectives.labels import OrderedLabels
+from ordinal_objectives.metric_inputs import on_codes
 
 __all__ = [
     "OrdinalScorer",
@@ -35,11 +38,15 @@ class OrdinalScorer:
     ----------
     metric : callable
         ``metric(y_true, response, sample_weight=None) -> float`` on class codes, from
-        :mod:`ordinal_objectives.metrics` or of your own.
+        :mod:`ordinal_objectives.metrics` or of your own. If it takes `labels`, it is called with
+        ``labels=range(n_classes)``.
     response_method : {"predict", "predict_proba"}, default="predict"
-        What `metric` judges: decisions, as codes, or probabilities, as they are.
+        What `metric` judges: decisions, as codes, or probabilities, columns from the lowest class to the highest.
     greater_is_better : bool, default=False
         Whether a high value of `metric` is good; otherwise the scorer returns its negative.
+    labels : array-like of shape (n_classes,), or None, default=None
+        The classes from lowest to highest, at least those of the estimator. None takes the order that the estimator
+        has, or that of numbers; strings of an estimator without an order are refused.
 
     Raises
     ------
@@ -62,18 +69,20 @@ class OrdinalScorer:
         *,
         response_method: str = "predict",
         greater_is_better: bool = False,
+        labels: ArrayLike | None = None,
     ) -> None:
         if response_method not in ("predict", "predict_proba"):
             raise ValueError(f"response_method must be 'predict' or 'predict_proba'; got {response_method!r}")
         self.metric = metric
         self.response_method = response_method
         self.greater_is_better = greater_is_better
+        self.labels = labels
         self._weight_request: bool | str | None = None
 
     def __repr__(self) -> str:
         return (
             f"OrdinalScorer({self.metric.__name__}, response_method={self.response_method!r}, "
-            f"greater_is_better={self.greater_is_better})"
+            f"greater_is_better={self.greater_is_better}{'' if self.labels is None else f', labels={self.labels!r}'})"
         )
 
     def __call__(self, estimator: Any, X: Any, y_true: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
@@ -82,7 +91,7 @@ class OrdinalScorer:
         Parameters
         ----------
         estimator : object
-            With `predict` or `predict_proba`. Without `classes_`, labels must be codes 0, 1, 2, ... already.
+            With `predict` or `predict_proba`. Without `classes_` and `labels` its labels must be class codes.
         X : array-like of shape (n_samples, n_features)
             Features.
         y_true : array-like of shape (n_samples,)
@@ -98,15 +107,37 @@ class OrdinalScorer:
         Raises
         ------
         ValueError
-            If `y_true` holds labels that the estimator does not know.
+            If `y_true` holds labels that the estimator does not know, or nobody says what the order of strings is.
         """
-        classes = getattr(estimator, "classes_", None)
-        encode: Callable[[ArrayLike], NDArray[Any]] = np.asarray if classes is None else OrderedLabels(classes).encode
         response = getattr(estimator, self.response_method)(X)
-        if self.response_method == "predict":
-            response = encode(response)
-        value = self.metric(encode(y_true), response, sample_weight=sample_weight)
+        order = self._order(estimator)
+        if order is None:
+            value = self.metric(y_true, response, sample_weight=sample_weight)
+        else:
+            encode = order.encode
+            if self.response_method == "predict":
+                codes = encode(response, name="predictions")
+            else:
+                codes = _columns(response, order, getattr(estimator, "classes_", order.ordered_classes_))
+            metric = on_codes(self.metric, len(order.ordered_classes_))
+            value = metric(encode(y_true, name="y_true"), codes, sample_weight=sample_weight)
         return value if self.greater_is_better else -value
+
+    def _order(self, estimator: Any) -> OrderedLabels | None:
+        """Return the order of the classes, or None for an estimator without classes."""
+        if self.labels is not None:
+            return OrderedLabels(self.labels, name="labels")
+        classes = getattr(estimator, "classes_", None)
+        if classes is None:
+            return None
+        classes = np.asarray(classes)
+        known = class_order(estimator, classes)
+        if known is None and classes.dtype.kind not in "biuf":
+            raise ValueError(
+                f"{type(estimator).__name__} does not say what the order of its classes {classes.tolist()} is: pass "
+                f"OrdinalScorer(..., labels=) the classes from lowest to highest"
+            )
+        return OrderedLabels(np.sort(classes) if known is None else known)
 
     def set_score_request(self, *, sample_weight: bool | str | None) -> OrdinalScorer:
         """Return a copy that asks for sample weights where scikit-learn routes metadata.
@@ -135,6 +166,50 @@ class OrdinalScorer:
         request = MetadataRequest(owner=repr(self))
         request.score.add_request(param="sample_weight", alias=self._weight_request)
         return request
+
+
+def class_order(estimator: Any, classes: NDArray[Any]) -> NDArray[Any] | None:
+    """Return all `classes` from lowest to highest as a fitted estimator, or one inside it, knows them.
+
+    Parameters
+    ----------
+    estimator : object
+        Fitted.
+    classes : ndarray of shape (n_classes,)
+        Its `classes_`. The order of an inner estimator counts only if it knows all of them: some tools train it on
+        codes.
+
+    Returns
+    -------
+    ndarray or None
+        `ordered_classes_`, which may hold more than `classes`; None if there is none.
+    """
+    known = getattr(estimator, "ordered_classes_", None)
+    if known is not None and set(classes.tolist()) <= set(np.asarray(known).tolist()):
+        return np.asarray(known)
+    found = (class_order(inner, classes) for inner in _inside(estimator))
+    return next((order for order in found if order is not None), None)
+
+
+def _inside(estimator: Any) -> Iterator[Any]:
+    """Yield fitted estimators that a search, a pipeline, a calibration, a selection or an ensemble predicts with."""
+    for name in ("best_estimator_", "estimator_"):
+        if hasattr(estimator, name):
+            yield getattr(estimator, name)
+    yield from (step for _, step in getattr(estimator, "steps", [])[-1:])
+    yield from list(getattr(estimator, "estimators_", []))[:1]
+    yield from (one.estimator for one in getattr(estimator, "calibrated_classifiers_", []))
+
+
+def _columns(proba: ArrayLike, order: OrderedLabels, classes: ArrayLike) -> NDArray[Any]:
+    """Return probabilities with columns in the order of the classes; one that the estimator lacks holds zeros."""
+    P = np.asarray(proba)
+    codes = order.encode(classes, name="classes_")
+    if P.ndim != 2 or P.shape[1] != len(codes):
+        raise ValueError(f"predict_proba must return one column for each of {len(codes)} classes; got {P.shape}")
+    of_codes = np.zeros((len(P), len(order.ordered_classes_)), dtype=P.dtype)
+    of_codes[:, codes] = P
+    return of_codes
 
 
 neg_mae_scorer = OrdinalScorer(metrics.mean_absolute_error)

@@ -16,15 +16,18 @@ from ordinal_objectives import _core
 from ordinal_objectives.links import Cloglog
 from ordinal_objectives.losses import LeafSums, OrdinalLoss, RoundStatistics
 from ordinal_objectives.threads import effective_n_threads
-from ordinal_objectives.validation import check_codes, check_sample_weight, check_thresholds
+from ordinal_objectives.validation import check_codes, check_sample_weight, check_thresholds, check_total_weight
 
 _LOSS_CODES = {"all_threshold": 0, "cumulative_link": 1, "immediate_threshold": 2}
 _LINK_CODES = {"logit": 0, "probit": 1, "cloglog": 2, "loglog": 3, "cauchit": 4}
 # The lanes hold a score within 80 of every threshold. Up to this spread of thresholds that leaves no trace,
 # since sigma is 0 or 1 in float32 from half of it on; a wider model, seen on separable data, takes doubles.
 _WIDEST = 40.0
-# Distances |theta_k - f| beyond which terms that grow like exp would leave the range of the output.
-_LIMITS: dict[type, float] = {np.float32: 80.0, np.float64: Cloglog.argument_limit}
+# Their float32 scores are relative to the middle of the thresholds as a float32, right to 1/2 up to here.
+_FARTHEST = 1e7
+# Distances |theta_k - f| beyond which derivatives that grow like exp are held: 80 for float32 outputs, and less
+# where a row's sum of them, with its weight, would be larger than this.
+_LIMIT, _LARGEST = 80.0, 1e38
 
 
 class RowStatistics:
@@ -76,13 +79,19 @@ class RowStatistics:
         # Relative rounding of the loss sum: smaller differences mean nothing.
         self.loss_precision = 1e-7 if self._lanes else 1e-12
         self._dtype: type = np.float32 if precision == "float32" else np.float64
+        # A part of a training may weigh little, but not less than float32 holds.
         weight = check_sample_weight(sample_weight, self.y.shape[0])
+        weight = check_total_weight(weight, least=float(np.finfo(np.float32).tiny))
         self.class_weights: NDArray[np.float64] = np.bincount(self.y, weights=weight, minlength=n_classes).astype(
             np.float64
         )
         self.total_weight = float(self.class_weights.sum())
         self._weight = weight if weight is None else weight.astype(np.float32 if self._lanes else np.float64)
         computed = np.float32 if self._lanes else np.float64
+        self._limit: float = Cloglog.argument_limit
+        if precision == "float32":
+            heaviest = 1.0 if weight is None else max(float(weight.max()), 1.0)
+            self._limit = min(_LIMIT, float(np.log(_LARGEST / (heaviest * n_classes))))
         self._gradient = np.empty(self.y.shape[0], computed)
         self._hessian = np.empty(self.y.shape[0], computed)
         self._latest: tuple[NDArray[Any], NDArray[np.float64], bool] | None = None
@@ -132,7 +141,7 @@ class RowStatistics:
         theta = check_thresholds(thresholds, self.n_classes, ordered=self.loss.ordered)
         self.loss.check_gaps(theta, self.class_weights)
         raw = self._check_scores(raw_prediction)
-        if self._lanes and np.ptp(theta) > _WIDEST:
+        if self._lanes and (np.ptp(theta) > _WIDEST or np.abs(theta).max() > _FARTHEST):
             self._latest = None
             wide = self._in_double(raw, theta, hessian, want_loss=want_loss, want_cross=want_cross)
             narrow = {name: getattr(wide, name).astype(np.float32) for name in ("gradient", "hessian", "cross")}
@@ -163,8 +172,7 @@ class RowStatistics:
         if cross_of is not None and self._lanes:
             places = np.full(self.n_classes - 1, -1, np.int32)
             places[cross_of] = np.arange(len(cross_of))
-        limit = _LIMITS[self._dtype]
-        sums = kernel(*common, loss_code, link_code, majorized, want_loss, limit, threads, beside, places)
+        sums = kernel(*common, loss_code, link_code, majorized, want_loss, self._limit, threads, beside, places)
         self._latest = (raw, theta, majorized)
         result = self._result(sums, cross)
         if places is None:
@@ -188,6 +196,13 @@ class RowStatistics:
         return RowStatistics(
             self.loss, self.y, self.n_classes, self._weight, precision="float64", n_threads=self.n_threads
         )
+
+    def highest_loss(self, loss: float) -> float:
+        """Return the largest loss sum that may still be `loss`, rounded.
+
+        A row's loss is the logarithm of a number that may be close to 1: its rounding does not shrink with it.
+        """
+        return loss + self.loss_precision * max(loss, self.total_weight)
 
     def leaf_sums(self, leaves: NDArray[np.int32], n_leaves: int) -> LeafSums:
         """Return the sums of the latest call over the leaves of a tree, added up in float64.
@@ -234,7 +249,7 @@ class RowStatistics:
             _LOSS_CODES[self.loss.name],
             _LINK_CODES[self.loss.link.name],
             majorized,
-            _LIMITS[self._dtype],
+            self._limit,
             effective_n_threads(self.n_threads),
         )
         return LeafSums(sums[:, 0], sums[:, 1], sums[:, 2:])
@@ -252,6 +267,12 @@ class RowStatistics:
         if not np.isfinite(u).all():
             # A NaN score reaches every threshold's sum: the check is free here and would cost a pass before.
             raise ValueError("raw_prediction holds NaN, or overflows the link; scores must be numbers")
+        narrows = self._gradient.dtype != self._dtype
+        if narrows and max(-self._gradient.min(), self._gradient.max(), self._hessian.max()) > _LARGEST:
+            raise ValueError(
+                "raw_prediction is too far from the thresholds for float32 derivatives of link "
+                f"{self.loss.link.name!r} and these weights; the largest gradient is {np.abs(self._gradient).max():g}"
+            )
         return RoundStatistics(
             gradient=self._gradient.astype(self._dtype, copy=False),
             hessian=self._hessian.astype(self._dtype, copy=False),

@@ -57,6 +57,8 @@ def library_n_threads(n_jobs: int | None = None) -> int | None:
     ------
     TypeError
         If ``n_jobs`` is neither an integer nor None.
+    ValueError
+        If it is 2**31 or more.
 
     Examples
     --------
@@ -87,6 +89,8 @@ def effective_n_threads(n_threads: int | None = None) -> int:
     ------
     TypeError
         If ``n_threads`` is neither an integer nor None.
+    ValueError
+        If it is 2**31 or more.
 
     Examples
     --------
@@ -111,4 +115,7 @@ def _integer_or_none(n_threads: Any) -> int | None:
         return None
     if isinstance(n_threads, bool) or not hasattr(n_threads, "__index__"):
         raise TypeError(f"n_threads must be an integer or None; got {n_threads!r}")
-    return int(n_threads.__index__())
+    number = int(n_threads.__index__())
+    if number >= 2**31:
+        raise ValueError(f"n_threads must be below 2**31; got {number}")
+    return number

@@ -9,6 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 
 # Probabilities that went through float32 still pass.
 _PROBABILITY_TOLERANCE = 1e-4
+# What the weights of a training may sum to: see check_total_weight.
+_LEAST_TOTAL_WEIGHT, _MOST_TOTAL_WEIGHT = 1e-3, 1e15
 
 
 def check_n_classes(n_classes: Any) -> int:
@@ -77,7 +79,9 @@ def check_two_classes(class_weights: NDArray[np.float64], *, name: str = "y") ->
         )
 
 
-def check_sample_weight(sample_weight: ArrayLike | None, n_samples: int) -> NDArray[np.float64] | None:
+def check_sample_weight(
+    sample_weight: ArrayLike | None, n_samples: int, *, name: str = "sample_weight"
+) -> NDArray[np.float64] | None:
     """Return weights as float64, or None.
 
     Raises
@@ -89,14 +93,42 @@ def check_sample_weight(sample_weight: ArrayLike | None, n_samples: int) -> NDAr
         return None
     weight = np.asarray(sample_weight, dtype=np.float64)
     if weight.shape != (n_samples,):
-        raise ValueError(f"sample_weight must have shape ({n_samples},), one weight a row; got {weight.shape}")
+        raise ValueError(f"{name} must have shape ({n_samples},), one weight a row; got {weight.shape}")
     if not np.isfinite(weight).all():
-        raise ValueError("sample_weight holds NaN or infinite values; weights must be finite and non-negative")
+        raise ValueError(f"{name} holds NaN or infinite values; weights must be finite and non-negative")
     if (weight < 0).any():
-        raise ValueError(f"sample_weight must be non-negative; got {_some(weight[weight < 0])}")
+        raise ValueError(f"{name} must be non-negative; got {_some(weight[weight < 0])}")
     if not weight.any():
-        raise ValueError("sample_weight is zero for every row; at least one weight must be positive")
+        raise ValueError(f"{name} is zero for every row; at least one weight must be positive")
     return weight
+
+
+def check_total_weight(
+    weight: NDArray[np.float64] | None, *, name: str = "sample_weight", least: float = _LEAST_TOTAL_WEIGHT
+) -> NDArray[np.float64] | None:
+    """Return weights that can be trained or judged with: their sum lies between `least` and 1e15.
+
+    Gradients travel in float32, whose squares end at 1e38, and XGBoost drops gains below 1e-6 whatever the
+    weights: beyond these sums trees would have few splits or none. Weights are not rescaled, since an L2
+    penalty and the least weight of a leaf are absolute numbers beside them. A single weight may be as small as
+    it likes: below 1e-38, where float32 ends, it counts as 0, as it does in any sum with the others.
+
+    Raises
+    ------
+    ValueError
+        Naming the sum and the range.
+    """
+    if weight is None:
+        return None
+    with np.errstate(over="ignore"):
+        total = float(np.sum(weight))
+    if not least <= total <= _MOST_TOTAL_WEIGHT:
+        raise ValueError(
+            f"{name} must sum to between {least:.3g} and {_MOST_TOTAL_WEIGHT:g}, for float32 gradients to keep "
+            f"their digits; got a sum of {total:g}. Multiply all weights by a constant"
+        )
+    vanishes = (weight > 0.0) & (weight < np.finfo(np.float32).tiny)
+    return np.where(vanishes, 0.0, weight) if vanishes.any() else weight
 
 
 def check_start_score(start_score: ArrayLike | None, n_samples: int, *, name: str) -> NDArray[np.float64] | None:

@@ -118,6 +118,10 @@ def test_parameters_and_arrays_are_left_alone(make, train, ordinal_data):
     params = {"max_depth": 2}
     before = copy.deepcopy((X, y, params))
     train(make(5), X, y, params=params)
+    if train is train_xgb:
+        oxgb.train(params, xgboost.DMatrix(X, y), 3)
+    else:
+        olgbm.train(params, lightgbm.Dataset(X, y), 3)
     np.testing.assert_array_equal(X, before[0])
     np.testing.assert_array_equal(y, before[1])
     assert params == before[2]
@@ -149,10 +153,12 @@ def test_one_objective_many_trainings(make, train, ordinal_data, callback):
     Z, z = ordinal_data(300, seed=4)
     objective = make(5)
     train(objective, X, y, callback=callback)
-    train(objective, Z, z, callback=callback)
+    again = train(objective, Z, z, callback=callback)
     fresh = make(5)
-    train(fresh, Z, z, callback=callback)
+    alone = train(fresh, Z, z, callback=callback)
     np.testing.assert_array_equal(objective.thresholds_, fresh.thresholds_)
+    rows = xgboost.DMatrix(Z) if train is train_xgb else Z
+    np.testing.assert_array_equal(again.predict(rows), alone.predict(rows))
 
 
 @pytest.mark.parametrize("callback", [True, False])
@@ -163,12 +169,13 @@ def test_same_matrix_trained_twice(ordinal_data, callback):
     xgb_objective, lgb_objective = oxgb.OrdinalObjective(5), olgbm.OrdinalObjective(5)
     for _ in range(2):
         callbacks = [xgb_objective.callback] if callback else []
-        xgboost.train(XGB_PARAMS, dtrain, 8, obj=xgb_objective, callbacks=callbacks)
+        by_xgb = xgboost.train(XGB_PARAMS, dtrain, 8, obj=xgb_objective, callbacks=callbacks)
         callbacks = [lgb_objective.callback] if callback else []
-        lightgbm.train({**LGB_PARAMS, "objective": lgb_objective}, data, 8, callbacks=callbacks)
-        results.append((xgb_objective.thresholds_, lgb_objective.thresholds_))
-    np.testing.assert_array_equal(results[0][0], results[1][0])
-    np.testing.assert_array_equal(results[0][1], results[1][1])
+        by_lgb = lightgbm.train({**LGB_PARAMS, "objective": lgb_objective}, data, 8, callbacks=callbacks)
+        thresholds = xgb_objective.thresholds_, lgb_objective.thresholds_
+        results.append((*thresholds, by_xgb.predict(dtrain), by_lgb.predict(X)))
+    for first, second in zip(*results, strict=True):
+        np.testing.assert_array_equal(first, second)
 
 
 @OBJECTIVES

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier
 from ordinal_objectives.histogram_engine import boosting as boosting_module
 from ordinal_objectives.histogram_engine.boosting import Boosting
-from ordinal_objectives.histogram_engine.cross_terms import TOLERANCE, WIDTHS, all_cross_terms, few_cross_terms
+from ordinal_objectives.histogram_engine.cross_terms import (
+    TOLERANCE,
+    WIDTHS,
+    ScoreMass,
+    all_cross_terms,
+    few_cross_terms,
+    score_mass,
+)
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.losses import get_loss
 from ordinal_objectives.statistics import RowStatistics
@@ -39,66 +48,252 @@ def test_cross_terms_of_all_thresholds_follow_exactly(K, one_follows, loss):
 
 
 def test_the_threshold_that_halves_the_classes_follows():
+    for weights, follows in (([1.0, 1, 1, 1, 1, 1, 6], 5), ([6.0, 1, 1, 1, 1, 1, 1], 0), ([3.0, 1, 1, 1, 1, 1, 2], 2)):
+        chosen = all_cross_terms(np.array(weights), one_follows=True).chosen
+        np.testing.assert_array_equal(chosen, np.delete(np.arange(6), follows))
     np.testing.assert_array_equal(
         all_cross_terms(np.array([1.0, 1, 1, 10, 1, 1, 1]), one_follows=True).chosen, [0, 1, 3, 4, 5]
     )
     np.testing.assert_array_equal(all_cross_terms(np.array([30.0, 1, 1]), one_follows=True).chosen, [1])
 
 
-@pytest.mark.parametrize("n_thresholds", [15, 29, 49, 99])
-@pytest.mark.parametrize("spread", [0.2, 1.0, 2.0])
+def few_of(scores, thresholds, hessian="exact", weight=None, **options):
+    rows = score_mass(scores, weight, thresholds, 1)
+    return few_cross_terms(rows, thresholds, hessian, weighted=weight is not None, **options)
+
+
+def weights_of(kind, scores, rng):
+    if kind == "balanced":  # rows far out count for as much as all others
+        return 1.0 / np.exp(-0.5 * scores**2)
+    if kind == "heavy":
+        weight = np.ones(len(scores))
+        weight[rng.choice(len(scores), 20, replace=False)] = len(scores)
+        return weight
+    return {"none": None, "spread": np.exp(2 * rng.normal(size=len(scores)))}[kind]
+
+
+@pytest.mark.parametrize("n_thresholds", [15, 99])
+@pytest.mark.parametrize("spread", [0.2, 2.0])
 @pytest.mark.parametrize("hessian", ["exact", "majorized"])
-@pytest.mark.parametrize("weighted", [True, False])
-def test_cross_terms_of_all_thresholds_nearly_follow_from_few(n_thresholds, spread, hessian, weighted):
+@pytest.mark.parametrize("kind", ["none", "balanced", "heavy", "spread"])
+def test_the_error_is_known_however_rows_are_shared_out_to_leaves(n_thresholds, spread, hessian, kind):
     rng = np.random.default_rng(n_thresholds)
-    thresholds = np.linspace(-3, 3, n_thresholds)
-    scores = spread * rng.normal(size=20_000)
-    few = few_cross_terms(scores, thresholds, hessian, weighted=weighted)
+    thresholds = np.linspace(-4, 4, n_thresholds)
+    scores = np.clip(spread * rng.normal(size=5_000), -4, 4)
+    scores[:20] += 9.0  # a rare group, and one row far beyond it
+    scores[0] = 40.0
+    weight = weights_of(kind, np.clip(scores, -4, 4), rng)
+    few = few_of(scores, thresholds, hessian, weight)
     assert not few.exact
+    assert few.error <= TOLERANCE
     assert len(few.chosen) in WIDTHS
-    assert len(few.weights) == len(few.chosen) + (1 if weighted else 2)
+    assert len(few.weights) == len(few.chosen) + (2 if weight is None else 1)
     rows, cross = carried(scores, thresholds, hessian, few)
-    error = few.of_all(rows) - cross
-    assert np.sqrt((error**2).mean(axis=0)).max() <= 2 * TOLERANCE * np.sqrt((cross**2).mean())
+    w = np.ones(len(scores)) if weight is None else weight
+    rows[:, :-1] *= w[:, None]
+    cross, V = cross * w[:, None], -(w @ cross)
     if hessian == "exact":
-        np.testing.assert_allclose(few.of_all(rows).sum(axis=1), -rows[:, 1], atol=1e-12)
+        np.testing.assert_allclose(few.of_all(rows).sum(axis=1), -rows[:, 1], atol=1e-12 * w.max())
+    order = np.argsort(scores)
+    partitions = [np.zeros(len(scores), int), rng.integers(0, 30, len(scores)), np.arange(len(scores)) // 200]
+    partitions[2][order] = partitions[2].copy()
+    for leaves in partitions:
+        sums = np.zeros((leaves.max() + 1, rows.shape[1]))
+        off = np.zeros((leaves.max() + 1, n_thresholds))
+        np.add.at(sums, leaves, rows)
+        np.add.at(off, leaves, few.of_all(rows) - cross)
+        H = np.maximum(sums[:, 1:2], 1e-9)
+        assert np.sqrt((off**2 / H / V).sum()) <= 1.1 * few.error + 1e-6
 
 
 def test_as_many_thresholds_are_chosen_as_their_distances_ask_for():
-    scores = np.random.default_rng(0).normal(size=5_000) * 8
+    scores = np.random.default_rng(0).normal(size=5_000) * 2
 
     def n_chosen(thresholds, scores=scores):
-        few = few_cross_terms(scores, thresholds, "exact", weighted=False)
+        few = few_of(scores, thresholds)
         return None if few is None else len(few.chosen)
 
     assert n_chosen(np.linspace(-2, 2, 6)) is None
-    assert n_chosen(np.linspace(-2, 2, 7)) == 5
+    assert n_chosen(np.linspace(-1, 1, 7)) == 5
     assert n_chosen(np.linspace(-8, 8, 14)) is None
     assert n_chosen(np.linspace(-4, 4, 40)) == 13
-    assert n_chosen(np.linspace(-8, 8, 40)) == 29
-    assert n_chosen(np.linspace(-100, 100, 40), 10 * scores) is None
+    assert n_chosen(np.linspace(-8, 8, 40), 4 * scores) == 29
+    assert n_chosen(np.linspace(-100, 100, 40), 50 * scores) is None
+
+
+def test_thresholds_that_stay_need_not_follow():
+    thresholds = np.append(np.linspace(-1, 1, 12), np.arange(8.0, 20.0, 2.0))
+    scores = np.append(np.random.default_rng(0).normal(size=5_000), np.linspace(5, 20, 100))
+    assert len(few_of(scores, thresholds).chosen) == 13
+    assert len(few_of(scores[:-100], thresholds, active=np.arange(18) < 12).chosen) == 5
 
 
 @pytest.mark.parametrize("scores", [np.zeros(1000), np.zeros(1), np.arange(5.0), np.full(7, 1e6)])
 @pytest.mark.parametrize("hessian", ["exact", "majorized"])
 def test_few_different_scores_need_few_thresholds(scores, hessian):
-    few = few_cross_terms(scores, np.linspace(-3, 3, 30), hessian, weighted=False)
+    few = few_of(scores, np.linspace(-3, 3, 30), hessian)
     assert len(few.chosen) == 5
     rows, cross = carried(scores, np.linspace(-3, 3, 30), hessian, few)
-    np.testing.assert_allclose(few.of_all(rows), cross, atol=2e-3)
+    np.testing.assert_allclose(few.of_all(rows), cross, atol=1e-4)
 
 
-def many_classes(hessian, K=24, n=3000):
+@pytest.mark.parametrize("weighted", [True, False])
+def test_rows_are_counted_by_score(weighted):
+    rng = np.random.default_rng(0)
+    scores = 3 * rng.normal(size=300_000)
+    scores[:3] = [1e9, -1e9, 50.0]
+    weight = rng.random(len(scores)) if weighted else None
+    thresholds = np.linspace(-2, 2, 9)
+    rows = score_mass(scores, weight, thresholds, 1)
+    w = np.ones(len(scores)) if weight is None else weight
+    bins = np.clip((scores + 18) * (1024 / 36), 0, 1023).astype(int)
+    mass = np.bincount(bins, w, 1024)
+    np.testing.assert_allclose(rows.mass, mass[mass > 0])
+    np.testing.assert_allclose(rows.scores, (np.bincount(bins, w * scores, 1024)[mass > 0]) / rows.mass)
+    for n_threads in (2, 5):
+        np.testing.assert_array_equal(score_mass(scores, weight, thresholds, n_threads).scores, rows.scores)
+
+
+def test_they_agree_with_V_of_the_rows_they_were_fitted_to():
+    rng = np.random.default_rng(0)
+    thresholds, n = np.linspace(-6, 6, 20), 5000
+    near, far = rng.normal(size=n), np.append(rng.normal(size=n - 20), np.full(20, 5.0))
+    few = few_of(near, thresholds)
+
+    def agree(scores):
+        return few.agree(np.diag(-carried(scores, thresholds, "exact", few)[1].sum(axis=0)), n, np.ones(20, bool))
+
+    assert agree(near)
+    assert not agree(far)
+
+
+def rare_group(share, n, K, seed=0):
+    """Rows of which a small share, told by a feature, has the upper half of the classes to itself."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 8))
+    score = X[:, 0] + np.sin(2 * X[:, 1]) + X[:, 2] * X[:, 3] + rng.logistic(size=n)
+    rare = np.zeros(n, bool)
+    rare[1 + (n // 1024) * rng.choice(1000, int(share * n), replace=False)] = True  # not every (n // 1024)th row
+    y = np.empty(n, np.int32)
+    for part, first in ((~rare, 0), (rare, K // 2)):
+        edges = np.quantile(score[part], np.arange(1, K // 2) / (K // 2))
+        y[part] = first + np.searchsorted(edges, score[part])
+    X[:, 4] = rare + 0.1 * X[:, 4]
+    return X, y
+
+
+def balanced(y):
+    return len(y) / (y.max() + 1) / np.bincount(y)[y]
+
+
+def rare_and_balanced(K):
+    X, y = rare_group(0.01, 20_000, K)
+    return X, y, K, balanced(y)
+
+
+def rare(K):
+    X, y = rare_group(0.004, 100_000, K)
+    return X, y, K, None
+
+
+def falling_shares(K):
+    X, _ = rare_group(0.01, 20_000, K)
+    score = X[:, 0] + X[:, 1] + np.random.default_rng(1).logistic(size=len(X))
+    y = np.searchsorted(np.quantile(score, 1 - 0.6 ** np.arange(1, K)), score).astype(np.int32)
+    return X, y, K, balanced(y)
+
+
+def few_heavy(K):
+    X, y = rare_group(0.01, 20_000, K)
+    weight = np.ones(len(y))
+    weight[np.random.default_rng(2).choice(len(y), 20, replace=False)] = len(y) / 20
+    return X, y, K, weight
+
+
+@pytest.mark.parametrize(
+    "rows", [rare_and_balanced(10), rare(10), rare(30), falling_shares(16), few_heavy(10), few_heavy(24)]
+)
+@pytest.mark.parametrize("options", [{}, {"hessian": "majorized"}, {"subsample": 0.3}])
+def test_few_rows_and_heavy_rows_are_judged_as_by_all(rows, options):
+    X, y, K, weight = rows
+    auto = BoostingParameters(get_loss("all_threshold"), max_leaf_nodes=31, learning_rate=0.3, **options)
+    every = replace(auto, cross_terms="all")
+    plain = Boosting(every, X, y, K, weight)
+    n_few = 0
+    for t in range(16):
+        if t % 3 == 0:
+            few = Boosting(
+                auto, X, y, K, weight, start=(plain.raw_prediction.copy(), plain.thresholds, t), cuts=plain.cuts
+            )
+            sample, features = plain._draw()
+            judged, right = few._grow(sample, features), plain._grow(sample, features)
+            for node in sorted(np.flatnonzero(right["feature"] >= 0), key=lambda node: right["left"][node]):
+                (same,) = np.flatnonzero(judged["left"] == right["left"][node])
+                assert judged["gain"][same] == pytest.approx(right["gain"][node], rel=1e-2)
+                if any(judged[name][node] != right[name][node] for name in ("left", "feature", "bin")):
+                    break  # two splits of the same worth
+            n_few += not few._cross_terms.exact
+            assert few.diagnostics.n_all_cross_terms == few._cross_terms.exact
+        plain.advance()
+    assert n_few >= 1
+    assert plain.diagnostics.n_all_cross_terms == 0
+
+
+def test_with_a_sample_few_speak_for_its_rows():
+    rng = np.random.default_rng(0)
+    n, K, features = 6000, 10, [0, 1]
+    X, y, light = rng.normal(size=(n, 2)), np.arange(n, dtype=np.int32) % 10, np.arange(n) % 6 == 0
+    scores = np.where(light, rng.uniform(-6, 6, n), 0.2 * rng.normal(size=n))
+    weight = np.where(light, 1.0, 1e6)
+    auto = BoostingParameters(get_loss("all_threshold"), subsample=0.5)
+    start = (scores, np.linspace(-6, 6, K - 1), 1)
+    run = Boosting(auto, X, y, K, weight, start=start)
+    some, light_ones = np.arange(0, n, 3, dtype=np.uint32), np.flatnonzero(light).astype(np.uint32)
+    run._grow(some, features)
+    chosen = run._cross_terms.chosen
+    fitted = few_of(scores[some], run.thresholds, weight=weight[some], active=run._active, chosen=chosen)
+    np.testing.assert_array_equal(run._cross_terms.weights, fitted.weights)
+    assert run.diagnostics.n_all_cross_terms == 0
+    judged = run._grow(light_ones, features)
+    assert run.diagnostics.n_all_cross_terms == 1
+    every = Boosting(replace(auto, cross_terms="all"), X, y, K, weight, start=start, cuts=run.cuts)
+    np.testing.assert_array_equal(judged["gain"], every._grow(light_ones, features)["gain"])
+
+
+def test_all_are_carried_where_V_is_not_what_few_say(monkeypatch):
+    X, y, K, weight = rare_and_balanced(10)
+    run = Boosting(BoostingParameters(get_loss("all_threshold")), X, y, K, weight)
+    for _ in range(3):
+        run.advance()
+    assert not run._cross_terms.exact
+    assert run.diagnostics.n_all_cross_terms == 0
+    one_place = ScoreMass(np.zeros(1), np.ones(1))
+    monkeypatch.setattr(boosting_module, "score_mass", lambda *_: one_place)
+    for n in range(4):  # the first tree was chosen for before
+        assert run.diagnostics.n_all_cross_terms == max(0, n - 1)
+        run.advance()
+
+
+def test_rounds_by_all_are_counted():
+    X, y, _, weight = rare_and_balanced(10)
+    options = {"max_iter": 4, "learning_rate": 1.0, "early_stopping": False}
+    model = HistGradientBoostingOrdinalClassifier(**options).fit(X, y, sample_weight=weight)
+    assert 1 <= model.diagnostics_["n_all_cross_terms"] <= 3
+    every = HistGradientBoostingOrdinalClassifier(cross_terms="all", **options).fit(X, y, sample_weight=weight)
+    assert every.diagnostics_["n_all_cross_terms"] == 0
+
+
+def many_classes(hessian, K=24, n=3000, **options):
     rng = np.random.default_rng(5)
     X = rng.normal(size=(n, 4))
     score = 2 * X[:, 0] + np.sin(3 * X[:, 1]) + rng.logistic(size=n)
     y = np.searchsorted(np.quantile(score, np.arange(1, K) / K), score).astype(np.int32)
-    parameters = BoostingParameters(get_loss("all_threshold"), hessian=hessian, learning_rate=0.3, max_leaf_nodes=15)
-    return Boosting(parameters, X, y, K)
+    loss = get_loss("all_threshold")
+    return Boosting(BoostingParameters(loss, hessian=hessian, learning_rate=0.3, max_leaf_nodes=15, **options), X, y, K)
 
 
 @pytest.mark.parametrize("hessian", ["exact", "majorized"])
-def test_training_goes_the_same_way_by_few_and_by_all(hessian, monkeypatch):
+def test_training_goes_the_same_way_by_few_and_by_all(hessian):
     few = many_classes(hessian)
     losses, widths = [], set()
     for _ in range(30):
@@ -108,12 +303,17 @@ def test_training_goes_the_same_way_by_few_and_by_all(hessian, monkeypatch):
         assert (np.diff(few.thresholds) > 0).all()
     assert (np.diff(losses) < 0).all()
     assert widths == {5, 13}
-    monkeypatch.setattr(boosting_module, "few_cross_terms", lambda *_, **__: None)
-    every = many_classes(hessian)
+    every = many_classes(hessian, cross_terms="all")
     for _ in range(30):
         every.advance()
     assert every._cross_terms.exact
     assert few.training_loss == pytest.approx(every.training_loss, rel=2e-3)
+
+
+@pytest.mark.parametrize("value", ["few", None, True, 5])
+def test_cross_terms_are_auto_or_all(value):
+    with pytest.raises(ValueError, match=f"cross_terms must be 'auto' or 'all'; got {value!r}"):
+        HistGradientBoostingOrdinalClassifier(cross_terms=value).fit(np.arange(6.0)[:, None], np.arange(6) % 3)
 
 
 @pytest.mark.parametrize("precision", ["float32", "float64"])

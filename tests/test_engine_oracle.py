@@ -12,7 +12,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ordinal_objectives.histogram_engine import boosting as boosting_module
 from ordinal_objectives.histogram_engine.boosting import GAUGE_TOLERANCE, Boosting, tridiagonal
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.losses import get_loss
@@ -234,12 +233,11 @@ def test_many_classes_agree_with_the_oracle(K):
 
 
 @pytest.mark.parametrize("K", [8, 15, 16, 33])
-def test_many_classes_agree_with_the_oracle_by_the_cross_terms_of_all(K, monkeypatch):
-    monkeypatch.setattr(boosting_module, "few_cross_terms", lambda *_, **__: None)
+def test_many_classes_agree_with_the_oracle_by_the_cross_terms_of_all(K):
     # With 15 classes one cross term is the Hessian less the others, and takes on the rounding of all.
     of_step = 1e-5 if K == 15 else TOLERANCE
     for seed in range(1, 15):
-        assert_tree_and_step_agree(*random_problem(seed, K=K), of_step=of_step)
+        assert_tree_and_step_agree(*random_problem(seed, K=K, cross_terms="all"), of_step=of_step)
 
 
 @pytest.mark.parametrize("n_bins", [2, 16])

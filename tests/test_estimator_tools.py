@@ -228,7 +228,8 @@ def test_model_file_round_trip(make, name, update, data, tmp_path):
     again = make().load_model(tmp_path / name)
     np.testing.assert_array_equal(again.predict_proba(frame), model.predict_proba(frame))
     np.testing.assert_array_equal(again.predict(frame), model.predict(frame))
-    assert again.classes_.tolist() == grades.tolist()
+    assert again.ordered_classes_.tolist() == grades.tolist()
+    assert again.classes_.tolist() == sorted(grades)
     assert again.feature_names_in_.tolist() == list("abcd")
     assert (again.n_features_in_, again.n_iter_, again.link) == (4, model.n_iter_, "probit")
     assert again.threshold_update == update

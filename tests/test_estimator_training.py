@@ -127,6 +127,26 @@ def test_metrics_use_the_thresholds_of_their_round(make, halves):
     np.testing.assert_allclose(seen["all_threshold"][-1], mean_loss(model, Xv, yv, weight), rtol=1e-5)
 
 
+@BOTH
+def test_metrics_of_ones_own_follow_the_order_of_the_classes(make, halves):
+    X, y, Xv, yv = halves
+    grades = np.array(GRADES)
+    rows = (yv > 0) & (yv < 3)
+    held_out = [(Xv[rows], grades[yv[rows]])]
+    model = make(classes=grades, n_estimators=4)
+    if make is make_xgb:  # the metric is told that codes are codes where the rows lack a class
+        model.set_params(eval_metric=ranked_probability_score).fit(X, grades[y], eval_set=held_out)
+    else:
+
+        def rps(y, proba):
+            return "ranked_probability_score", ranked_probability_score(y, proba, labels=range(4)), False
+
+        model.fit(X, grades[y], eval_set=held_out, eval_metric=rps)
+    seen = next(iter(model.evals_result_.values()))["ranked_probability_score"]
+    in_order = model.predict_proba_ordered(Xv[rows])
+    assert seen[-1] == pytest.approx(ranked_probability_score(yv[rows], in_order, labels=range(4)), rel=1e-5)
+
+
 def test_metrics_that_are_no_callables_are_refused(halves):
     X, y, Xv, yv = halves
     message = r"eval_metric must be a callable of \(y, proba\), or a list of them"

@@ -65,12 +65,12 @@ def test_strings_take_the_declared_order(make, data):
     X, codes = data
     y = np.array(GRADES)[codes]
     model = make(classes=GRADES).fit(X, y)
-    np.testing.assert_array_equal(model.predict_proba(X), make().fit(X, codes).predict_proba(X))
+    np.testing.assert_array_equal(model.predict_proba_ordered(X), make().fit(X, codes).predict_proba(X))
     assert set(model.predict(X)) <= set(GRADES)
     np.testing.assert_array_equal(model.encode_labels(y), codes)
     with pytest.warns(LabelOrderWarning, match="assumed high < low < medium < top"):
         plain = make().fit(X, y)
-    assert plain.classes_.tolist() == sorted(GRADES)
+    assert plain.classes_.tolist() == plain.ordered_classes_.tolist() == sorted(GRADES)
 
 
 @BOTH
@@ -79,8 +79,8 @@ def test_ordered_categorical_keeps_unobserved_levels(make, data):
     keep = codes != 1
     y = pd.Series(pd.Categorical.from_codes(codes, GRADES, ordered=True))[keep]
     model = make().fit(X[keep], y)
-    assert model.classes_.tolist() == GRADES
-    proba = model.predict_proba(X)
+    assert model.ordered_classes_.tolist() == GRADES
+    proba = model.predict_proba_ordered(X)
     assert proba.shape == (300, 4)
     assert proba[:, 1].mean() < 0.05
     np.testing.assert_array_equal(model.encode_labels(y), codes[keep])

@@ -12,7 +12,7 @@ from ordinal_objectives.losses import get_loss
 from ordinal_objectives.threshold_solver import initial_thresholds, is_ordered, newton_step, safeguarded_step
 
 LOSSES = ["all_threshold", "cumulative_link", "immediate_threshold"]
-counts = st.lists(st.integers(0, 50), min_size=2, max_size=9).filter(lambda n: np.count_nonzero(n) >= 2)
+counts = st.lists(st.just(0) | st.integers(1, 50), min_size=2, max_size=9).filter(lambda n: np.count_nonzero(n) >= 2)
 weights = st.lists(st.sampled_from([0.0, 1e-9, 0.3, 1.0, 2.5, 1e6]), min_size=2, max_size=9).filter(
     lambda n: np.count_nonzero(np.array(n) > 1e-12 * sum(n)) >= 2
 )

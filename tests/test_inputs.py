@@ -167,5 +167,5 @@ def test_ordered_arrow_dictionaries_are_ordered_labels(chunked, ordinal_data):
     model = XGBOrdinalClassifier(n_estimators=2).fit(
         X, pa.chunked_array([labels[:40], labels[40:]]) if chunked else labels
     )
-    assert model.classes_.tolist() == levels
+    assert model.ordered_classes_.tolist() == levels
     assert model.predict_proba(X).shape == (100, 4)

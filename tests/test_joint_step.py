@@ -129,15 +129,21 @@ def test_majorised_full_step_never_raises_the_loss(seed, n_classes, n_rows, nois
             losses.append(weight @ loss.value(f, y, thresholds[t + 1]))
         # Gradients of float32 rows leave the minimum of the bound by so much that only this can be asked.
         assert np.all(np.diff(losses) <= 1e-9 * losses[0] + 1e-6), losses
+        assert record(booster).diagnostics["n_halved"] == 0
 
 
 @FRAMEWORKS
-def test_exact_steps_are_halved_rather_than_uphill(ordinal_data, train, trees, record):
+@pytest.mark.parametrize(
+    ("hessian", "link", "eta"), [("exact", "logit", 1.0), ("majorized", "logit", 8.0), ("majorized", "probit", 8.0)]
+)
+def test_steps_are_halved_rather_than_uphill(ordinal_data, train, trees, record, hessian, link, eta):
+    """Nothing bounds the loss after an exact step, nor after a majorised one at a learning rate above 1."""
     X, y = ordinal_data(300, 4)
-    booster = train(X, y, 30, eta=1.0, hessian="exact", reg_lambda=0.0, thresholds=[3.0, 4.0, 5.0])
+    booster = train(X, y, 30, eta=eta, hessian=hessian, link=link, reg_lambda=0.0, thresholds=[3.0, 4.0, 5.0])
     losses = np.array(record(booster).training_loss)
     assert np.all(np.diff(losses) <= 1e-6 * losses[:-1])
     assert record(booster).diagnostics["n_halved"] > 0
+    assert record(booster).diagnostics["n_raised"] == 0
 
 
 @pytest.mark.parametrize("n_rows", [400, 3000])

@@ -62,7 +62,7 @@ class FakeSeries:
 )
 def test_order_without_a_word_from_the_user(y, expected):
     labels = OrderedLabels().fit(y)
-    assert labels.classes_.tolist() == expected
+    assert labels.ordered_classes_.tolist() == expected
     assert labels.decode(labels.encode(y)).tolist() == np.asarray(y).tolist()
 
 
@@ -80,14 +80,14 @@ def test_strings_warn_with_the_order_assumed(y):
     with pytest.warns(LabelOrderWarning, match="assumed large < medium < small") as record:
         labels = OrderedLabels().fit(y)
     assert record[0].filename == __file__
-    assert labels.classes_.tolist() == ["large", "medium", "small"]
+    assert labels.ordered_classes_.tolist() == ["large", "medium", "small"]
     assert labels.encode(y).tolist() == [2, 1, 0]
 
 
 @pytest.mark.parametrize("classes", [SIZES, tuple(SIZES), np.array(SIZES), pd.Index(SIZES), pd.Series(SIZES)])
 def test_declared_classes_set_the_order(classes):
     labels = OrderedLabels(classes).fit(["large", "small"])
-    assert labels.classes_.tolist() == SIZES
+    assert labels.ordered_classes_.tolist() == SIZES
     codes = labels.encode(["large", "small", "medium"])
     assert codes.dtype == np.int32
     assert codes.tolist() == [2, 0, 1]
@@ -110,16 +110,56 @@ def test_declared_classes_are_there_before_fit_and_are_the_callers_no_more():
     labels = OrderedLabels(classes)
     assert labels.encode([2]).tolist() == [1]
     classes[0] = 9
-    assert labels.classes_.tolist() == [1, 2, 3]
+    assert labels.ordered_classes_.tolist() == [1, 2, 3]
 
 
 def test_a_column_is_flattened_with_scikit_learns_warning():
     with pytest.warns(DataConversionWarning):
         labels = OrderedLabels().fit(np.array([[1], [2]]))
-    assert labels.classes_.tolist() == [1, 2]
+    assert labels.ordered_classes_.tolist() == [1, 2]
     frame = pd.DataFrame({"size": pd.Categorical(["large", "small"], categories=SIZES, ordered=True)})
     with pytest.warns(DataConversionWarning):
-        assert OrderedLabels().fit(frame).classes_.tolist() == SIZES
+        assert OrderedLabels().fit(frame).ordered_classes_.tolist() == SIZES
+
+
+@pytest.mark.parametrize(
+    "classes",
+    [
+        SIZES,
+        np.array(SIZES, dtype=object),
+        np.array(SIZES, dtype=np.dtypes.StringDType()),
+        [3, 1, 2],
+        [2.5, -1.0, 0.0],
+        [True, False],
+        [b"no", b"a"],
+    ],
+    ids=repr,
+)
+def test_sorted_classes_are_those_of_numpy_unique(classes):
+    labels = OrderedLabels(classes)
+    assert labels.classes_.tolist() == np.unique(classes).tolist()
+    assert labels.classes_.dtype == labels.ordered_classes_.dtype
+    assert labels.ordered_classes_[labels.sorted_codes_].tolist() == labels.classes_.tolist()
+    proba = np.random.default_rng(0).random((2, len(classes)))
+    columns = dict(zip(labels.classes_.tolist(), labels.sort_columns(proba).T, strict=True))
+    for label, expected in zip(labels.ordered_classes_.tolist(), proba.T, strict=True):
+        np.testing.assert_array_equal(columns[label], expected)
+
+
+def test_classes_that_are_sorted_already_are_left_alone():
+    labels = OrderedLabels().fit([2, 1, 3])
+    proba = np.ones((2, 3))
+    assert labels.sorted_codes_ is None
+    assert labels.classes_ is labels.ordered_classes_
+    assert labels.sort_columns(proba) is proba
+
+
+def test_labels_that_look_encoded_are_explained():
+    message = r"got 2, 0, 1\. These look like codes. A tool that encodes labels before fit .* give it codes 0\.\.2, "
+    with pytest.raises(ValueError, match=message):
+        OrderedLabels(SIZES).fit([2, 0, 1])
+    with pytest.raises(ValueError, match=r"got 3$"):
+        OrderedLabels([0, 1, 2]).fit([0, 3])
 
 
 def test_labels_keep_their_type():
@@ -181,6 +221,7 @@ def test_bad_labels_are_refused(y, message):
         ([1.0, np.nan], "classes contains NaN or infinity"),
         ("abc", "classes must be one-dimensional; got 'abc'"),
         ({"a", "b"}, "classes must be one-dimensional; got "),
+        (np.array(["a", 1], dtype=object), "classes must be labels that can be sorted; got labels of types int, str"),
     ],
 )
 def test_bad_classes_are_refused(classes, message):

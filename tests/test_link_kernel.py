@@ -63,8 +63,38 @@ def test_beyond_the_range_is_counted_and_finite(loss, link, precision):
         np.testing.assert_allclose(statistics.gradient, reference.gradient, rtol=1e-12, atol=1e-290)
     else:
         assert statistics.n_clipped == (18 if link in ("logit", "cloglog", "loglog") else 0)
+        reference = loss.round_statistics(f, y, thresholds, hessian="exact")
+    assert statistics.loss == pytest.approx(reference.loss, rel=1e-6)
     for name, quantity in vars(statistics).items():
         assert np.isfinite(quantity).all(), name
+
+
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+@each
+def test_loss_is_right_at_any_score(loss, link, precision):
+    """One row at a time, up to where the loss itself leaves double precision and is held there."""
+    thresholds, loss = np.array([-0.75, 0.5]), get_loss(loss, link)
+    for f in (-1e100, -1e30, -1e6, -750.0, -690.0, -90.0, 90.0, 690.0, 750.0, 1e6, 1e30, 1e100):
+        for y in range(3):
+            rows = RowStatistics(loss, [y, 0, 2], 3, [1.0, 0.0, 0.0], precision=precision)
+            if link == "probit" and precision == "float32" and abs(f) > 1e38:
+                continue
+            statistics = rows(np.array([f, 0.0, 0.0]), thresholds, "exact")
+            assert statistics.loss == pytest.approx(loss.value([f], [y], thresholds)[0], rel=1e-6, abs=1e-30)
+
+
+@each
+def test_thresholds_far_apart(loss, link):
+    thresholds, f = np.array([-1e6, -5e5, 5e5, 1e6]), np.array([-2e6, -1e6, -9e5, -3.0, 40.0, 9e5, 2e6])
+    loss = get_loss(loss, link)
+    for label in range(5):
+        for score in f:
+            row = RowStatistics(loss, [label, 0, 4], 5, [1.0, 0.0, 0.0], precision="float64")
+            one = row(np.array([score, 0.0, 0.0]), thresholds, "exact")
+            reference = loss.row_derivatives([score], [label], thresholds)
+            assert one.loss == pytest.approx(reference.value[0], rel=1e-12, abs=1e-290)
+            size = np.abs(reference.threshold_gradient).sum()
+            assert one.gradient[0] == pytest.approx(reference.gradient[0], rel=0, abs=1e-12 * size + 1e-290)
 
 
 @each

@@ -15,13 +15,18 @@ RTOL = 1e-9
 # Below it a double has no digits left to compare.
 TINY = 1e-290
 
-POINTS = [0.0, 1e-8, 1e-3, 0.25, 0.5, 1.5, 3.0, 4.9, 5.1, 6.0, 20.0, 37.0, 40.0, 100.0, 300.0, 700.0]
+POINTS = [0.0, 1e-8, 1e-3, 0.25, 0.5, 1.5, 3.0, 4.9, 5.1, 6.0, 20.0, 37.0, 37.67, 40.0, 100.0, 300.0, 700.0]
 POINTS = sorted({*POINTS, *(-x for x in POINTS)})
 INTERVALS = [
     (center - gap / 2, center + gap / 2)
     for center in (0.0, 0.25, -3.0, 30.0, -600.0)
     for gap in (1e-8, 1e-2, 1.0, 1.99, 10.0)
 ]
+
+# Ends on both sides of 0, and as far from each other as the probability of 1/2 and the link's formulas change.
+STRADDLING = [(-2.0 - d, b) for d in (1e-3, 0.1, 1.0, 38.0) for b in (1e-9, 0.02, 1.9)]
+STRADDLING += [(-b, -a) for a, b in STRADDLING[::2]] + [(-2.1, -1e-9), (-2.1, 0.0), (-300.0, 40.0), (-40.0, 300.0)]
+INTERVALS += STRADDLING
 
 each_link = pytest.mark.parametrize("link", LINKS)
 

@@ -3,41 +3,47 @@
 from __future__ import annotations
 
 import pickle
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import sklearn
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer
 
 from ordinal_objectives import metrics, scorers
-from ordinal_objectives.scorers import OrdinalScorer, neg_mae_scorer, neg_rps_scorer, qwk_scorer
+from ordinal_objectives.scorers import OrdinalScorer, class_order, neg_mae_scorer, neg_rps_scorer, qwk_scorer
 
 GRADES = np.array(["low", "medium", "high"])
 ALL = [getattr(scorers, name) for name in scorers.__all__ if name != "OrdinalScorer"]
 
 
 class NearestGrade(ClassifierMixin, BaseEstimator):
-    """Rounds the only feature; its classes are in the order of the grades."""
+    """Rounds the only feature; knows the order of the grades."""
 
     def __init__(self, shift=0.0):
         self.shift = shift
 
     def fit(self, X, y, sample_weight=None):
-        self.classes_ = GRADES
+        self.classes_, self.ordered_classes_ = np.sort(GRADES), GRADES
         return self
 
     def codes(self, X):
         return np.clip(np.rint(np.asarray(X)[:, 0] + self.shift), 0, 2).astype(int)
 
     def predict(self, X):
-        return self.classes_[self.codes(X)]
+        return GRADES[self.codes(X)]
+
+    def predict_proba_ordered(self, X):
+        return 0.8 * np.eye(3)[self.codes(X)] + 0.2 / 3
 
     def predict_proba(self, X):
-        return 0.8 * np.eye(3)[self.codes(X)] + 0.2 / 3
+        return self.predict_proba_ordered(X)[:, np.argsort(GRADES)]
 
 
 @pytest.fixture
@@ -52,7 +58,7 @@ def test_scorers_use_the_order_of_the_estimators_classes(scorer, graded):
     X, y, codes = graded
     model = NearestGrade().fit(X, y)
     weight = np.random.default_rng(1).uniform(size=60)
-    response = model.codes(X) if scorer.response_method == "predict" else model.predict_proba(X)
+    response = model.codes(X) if scorer.response_method == "predict" else model.predict_proba_ordered(X)
     sign = 1 if scorer.greater_is_better else -1
     assert scorer(model, X, y) == sign * scorer.metric(codes, response)
     assert scorer(model, X, y, sample_weight=weight) == sign * scorer.metric(codes, response, weight)
@@ -73,14 +79,82 @@ def test_scorers_inside_grid_search_and_cross_validation(graded):
     scoring = {"mae": neg_mae_scorer, "qwk": qwk_scorer, "accuracy": "accuracy"}
     result = cross_validate(NearestGrade(), X, y, cv=3, scoring=scoring)
     assert np.all(result["test_qwk"] > 0.5)
-    scores = cross_val_score(make_pipeline(StandardScaler(), LogisticRegression()), X, y, cv=3, scoring=qwk_scorer)
-    assert scores.shape == (3,)
+
+
+WRAPPED = {
+    "pipeline": lambda: make_pipeline(FunctionTransformer(), NearestGrade()),
+    "search of a pipeline": lambda: GridSearchCV(
+        make_pipeline(FunctionTransformer(), NearestGrade()), {"nearestgrade__shift": [0.0]}, cv=2
+    ),
+    "pipeline of a search": lambda: make_pipeline(
+        FunctionTransformer(), GridSearchCV(NearestGrade(), {"shift": [0.0]}, cv=2)
+    ),
+    "frozen": lambda: FrozenEstimator(NearestGrade().fit(None, None)),
+}
+
+
+@pytest.mark.parametrize("wrap", WRAPPED.values(), ids=WRAPPED)
+@pytest.mark.parametrize("scorer", ALL, ids=repr)
+def test_the_order_is_found_inside_other_estimators(wrap, scorer, graded):
+    X, y, _ = graded
+    assert scorer(wrap().fit(X, y), X, y) == scorer(NearestGrade().fit(X, y), X, y)
+
+
+def test_the_order_is_found_inside_a_calibration(graded):
+    X, y, codes = graded
+    calibrated = CalibratedClassifierCV(NearestGrade(), cv=3).fit(X, y)
+    in_order = calibrated.predict_proba(X)[:, np.searchsorted(calibrated.classes_, GRADES)]
+    assert neg_rps_scorer(calibrated, X, y) == -metrics.ranked_probability_score(codes, in_order)
+
+
+def test_an_estimator_trained_on_codes_inside_another_tells_no_order():
+    inner = NearestGrade().fit(None, None)
+    assert class_order(SimpleNamespace(estimator_=inner), np.sort(GRADES)).tolist() == GRADES.tolist()
+    inner.ordered_classes_ = np.arange(3)
+    assert class_order(SimpleNamespace(estimator_=inner), np.sort(GRADES)) is None
+
+
+@pytest.mark.parametrize("scorer", ALL, ids=repr)
+def test_strings_without_an_order_are_refused_and_labels_give_it(scorer, graded):
+    X, y, codes = graded
+    by_name, by_code = LogisticRegression().fit(X, y), LogisticRegression().fit(X, codes)
+    with pytest.raises(ValueError, match=r"LogisticRegression does not say .*order of its classes .*labels=\)"):
+        scorer(by_name, X, y)
+    told = OrdinalScorer(
+        scorer.metric,
+        response_method=scorer.response_method,
+        greater_is_better=scorer.greater_is_better,
+        labels=["none", *GRADES],
+    )
+    assert "labels=['none', " in repr(told)
+    # A class that the estimator has never seen gets no probability.
+    assert told(by_name, X, y) == pytest.approx(scorer(by_code, X, codes), rel=1e-4)
+    with pytest.raises(ValueError, match="labels must be distinct"):
+        OrdinalScorer(scorer.metric, labels=["low", "low"])(by_name, X, y)
+    with pytest.raises(ValueError, match=r"holds labels outside the classes \['low', 'high'\]; got 'medium'"):
+        OrdinalScorer(scorer.metric, response_method=scorer.response_method, labels=["low", "high"])(by_name, X, y)
+
+
+def test_a_metric_of_ones_own_gets_codes_and_columns_in_order(graded):
+    X, y, codes = graded
+    seen = []
+
+    def brier(true, proba, sample_weight=None):
+        seen.append((true, proba))
+        return float(((proba - np.eye(3)[true]) ** 2).sum(axis=1).mean())
+
+    model = NearestGrade().fit(X, y)
+    assert OrdinalScorer(brier, response_method="predict_proba")(model, X, y) < 0.0
+    np.testing.assert_array_equal(seen[0][0], codes)
+    np.testing.assert_array_equal(seen[0][1], model.predict_proba_ordered(X))
 
 
 def test_a_fold_without_a_class_is_scored(graded):
     X, y, codes = graded
-    rows = codes < 2
-    assert np.isfinite(neg_rps_scorer(NearestGrade().fit(X, y), X[rows], y[rows]))
+    model = NearestGrade().fit(X, y)
+    for rows in (codes < 2, codes > 0, codes == 1):
+        expected = metrics.ranked_probability_score(codes[rows], model.predict_proba_ordered(X[rows]), labels=range(3))
+        assert neg_rps_scorer(model, X[rows], y[rows]) == -expected
 
 
 def test_binary_labels_and_estimators_without_classes(graded):

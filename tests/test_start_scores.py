@@ -10,6 +10,7 @@ import xgboost
 from ordinal_objectives import LGBMOrdinalClassifier, XGBOrdinalClassifier
 from ordinal_objectives.adapters import lgbm as olgbm
 from ordinal_objectives.adapters import xgb as oxgb
+from ordinal_objectives.links import LINKS
 from ordinal_objectives.losses import get_loss
 
 UPDATES = pytest.mark.parametrize("update", ["newton", "schur", "joint"])
@@ -114,6 +115,9 @@ def test_only_the_same_kind_of_model_is_continued(host, halves, tmp_path):
     for model in (named, tmp_path / host.file):
         with pytest.raises(ValueError, match=rf"{host.go_on} was trained on the classes \['a', 'b', 'c', 'd'\]; here"):
             host.make().fit(X, y, **{host.go_on: model})
+        # The same labels in another order are other classes.
+        with pytest.raises(ValueError, match=r"here they are \['d', 'c', 'b', 'a'\]"):
+            host.make(classes=grades[::-1]).fit(X, grades[y], **{host.go_on: model})
     model = host.make().fit(X, y)
     with pytest.raises(ValueError, match=r"classes \[0, 1, 2, 3\]; here they are \[0, 1, 2\].*Pass classes="):
         host.make().fit(X[y < 3], y[y < 3], **{host.go_on: model})
@@ -154,12 +158,46 @@ def test_start_scores_shift_everything(host, update, halves):
 
 
 @HOSTS
+@pytest.mark.parametrize("link", ["logit", "probit", "cloglog"])
+@pytest.mark.parametrize("size", [100.0, 1e4, 1e6])
+def test_recorded_losses_are_right_far_from_the_thresholds(host, link, size, halves):
+    X, y, Xv, yv = halves
+    start = (min(size, 300.0) if link == "cloglog" else size) * np.random.default_rng(0).choice([-1, 1], 300)
+    # XGBoost's scores are float32, and the cloglog's loss is exp of them.
+    rtol = 1e-3 if link == "cloglog" else 1e-5
+    model = host.make(link=link, hessian="exact" if link == "cloglog" else "majorized")
+    model.fit(X, y, eval_set=[(Xv, yv)], **{host.start: start, host.start_of_evaluation: [-start]})
+    record, loss = record_of(model), get_loss("all_threshold", link)
+    assert loss.value(start, y, record.at(0)).mean() == pytest.approx(record.training_loss[0], rel=rtol)
+    for rows, labels, begin, recorded in (
+        (X, y, start, record.training_loss[-1]),
+        (Xv, yv, -start, losses_of(model)[-1]),
+    ):
+        score = model.predict_raw(rows, **{host.start: begin})
+        assert loss.value(score, labels, model.thresholds_).mean() == pytest.approx(recorded, rel=rtol)
+
+
+@HOSTS
 def test_a_common_start_moves_into_the_thresholds(host, halves):
     X, y, Xv, _ = halves
     plain, moved = host.make().fit(X, y), host.make().fit(X, y, **{host.start: np.full(300, 2.5)})
     np.testing.assert_allclose(moved.thresholds_ - 2.5, plain.thresholds_, atol=1e-4)
     shifted = moved.predict_proba(Xv, **{host.start: np.full(300, 2.5)})
     np.testing.assert_allclose(shifted, plain.predict_proba(Xv), atol=1e-4)
+
+
+@HOSTS
+@pytest.mark.parametrize("link", LINKS)
+def test_thresholds_find_a_start_far_away(host, link, halves):
+    """Newton steps alone come nowhere near it with a link whose loss is flat or steep out there."""
+    X, y, Xv, _ = halves
+    hessian = "majorized" if get_loss("all_threshold", link).supports("majorized") else "exact"
+    plain = host.make(link=link, hessian=hessian).fit(X, y)
+    for offset in (-4096.0, 128.0, 4096.0):
+        moved = host.make(link=link, hessian=hessian).fit(X, y, **{host.start: np.full(300, offset)})
+        proba = moved.predict_proba(Xv, **{host.start: np.full(len(Xv), offset)})
+        # XGBoost's scores are float32: steps of 1/2048 at 4096.
+        np.testing.assert_allclose(proba, plain.predict_proba(Xv), atol=0.02 if host is XGBoost else 1e-4)
 
 
 def test_xgboost_goes_on_from_the_same_margin(halves):

@@ -137,13 +137,54 @@ def test_float32_lanes_at_extremes(instruction_set, loss, hessian):
 
 
 def test_beyond_the_limit_is_clipped_and_counted(instruction_set):
-    f = np.array([0.0, 85.0, -85.0, 1e6, -np.inf])
+    f = np.array([0.0, 85.0, -85.0, 1e6, -1e30])
     y = np.array([0, 0, 1, 1, 0])
     native = RowStatistics(get_loss("all_threshold"), y, 2)(f, [0.0])
     assert native.n_clipped == 4
     for values in (native.gradient, native.hessian, native.threshold_gradient, [native.loss]):
         assert np.isfinite(values).all()
     assert native.gradient[1] == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("n_classes", [2, 3, 12])
+def test_loss_is_right_at_any_finite_score(instruction_set, loss, n_classes, dtype):
+    """The loss of the wrong side is a line without an end, whatever the lanes' reach."""
+    loss, thresholds = get_loss(loss), np.linspace(-2.0, 3.0, n_classes - 1)
+    rng = np.random.default_rng(n_classes)
+    for size in (70.0, 82.0, 100.0, 1e4, 1e6, 1e30):
+        f = (size * rng.choice([-1.0, 1.0], 1100) * rng.uniform(0.9, 1.1, 1100)).astype(dtype)
+        f[::3] = rng.normal(size=len(f[::3]))
+        y, weight = rng.integers(0, n_classes, len(f)), rng.uniform(0.1, 3.0, len(f))
+        for w in (None, weight):
+            native = RowStatistics(loss, y, n_classes, w)(f, thresholds)
+            reference = loss.round_statistics(f.astype(np.float64), y, thresholds, w)
+            assert native.loss == pytest.approx(reference.loss, rel=1e-6)
+            np.testing.assert_allclose(native.gradient, reference.gradient, rtol=1e-5, atol=1e-5)
+        assert RowStatistics(loss, y, n_classes)(f, thresholds, want_loss=False).loss == 0.0
+
+
+def test_loss_beyond_the_range_of_float32():
+    native = RowStatistics(get_loss("all_threshold"), [0, 1, 2], 3)(np.array([1e39, 0.0, -1e300]), [-1.0, 1.0])
+    assert native.loss == pytest.approx(2e300)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("offset", [0.7, 1000.3, 123456.789, 4e6 + 0.1, 3e7 + 0.1, -1e9 + 0.1])
+def test_a_common_shift_changes_nothing(instruction_set, loss, offset):
+    """Float32 scores are compared with thresholds in float64, whatever lies between both and 0."""
+    rng = np.random.default_rng(0)
+    y, thresholds = rng.integers(0, 4, 700), offset + np.array([-1.0, 0.5, 1.0])
+    loss = get_loss(loss)
+    for dtype in (np.float32, np.float64):
+        f = (offset + 2.0 * rng.normal(size=700)).astype(dtype)
+        rows = RowStatistics(loss, y, 4)
+        native, reference = rows(f, thresholds), loss.round_statistics(f.astype(float), y, thresholds)
+        assert native.loss == pytest.approx(reference.loss, rel=2e-6)
+        np.testing.assert_allclose(native.gradient, reference.gradient, atol=2e-6)
+        leaf = rows.leaf_sums(np.zeros(700, np.int32), 1)
+        np.testing.assert_allclose(leaf.cross[0], reference.cross.sum(axis=0), rtol=1e-5)
 
 
 @pytest.mark.parametrize("thresholds", [[-19.0, 19.0], [-70.0, 70.0], [-85.0, 85.0], [-300.0, 0.0]])
@@ -155,7 +196,7 @@ def test_thresholds_far_apart(thresholds, loss):
     native = RowStatistics(loss, y, 3)(f, thresholds)
     reference = loss.round_statistics(f, y, np.array(thresholds))
     assert native.gradient.dtype == np.float32
-    # Beyond a distance of 80 the loss of a wrong side stops growing.
+    assert native.loss == pytest.approx(reference.loss, rel=1e-6)
     np.testing.assert_allclose(native.gradient, reference.gradient, atol=1e-6)
     inside = np.abs(f) <= 60
     native = RowStatistics(loss, y[inside], 3)(f[inside], thresholds)
@@ -205,6 +246,8 @@ def test_weights_scale_everything():
     [
         ([0.0, 1.0], [0.0, 1.0], r"raw_prediction must have shape \(3,\)"),
         ([0.0, np.nan, 1.0], [0.0, 1.0], "raw_prediction holds NaN"),
+        ([0.0, np.inf, 1.0], [0.0, 1.0], "raw_prediction holds NaN"),
+        ([-np.inf, 0.0, 1.0], [0.0, 1.0], "raw_prediction holds NaN"),
         ([0.0, 1.0, 2.0], [0.0], r"thresholds must have shape \(2,\)"),
         ([0.0, 1.0, 2.0], [1.0, 0.0], "increasing order"),
         ([0.0, 1.0, 2.0], [0.0, np.inf], "thresholds must be finite"),

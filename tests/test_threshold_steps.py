@@ -70,6 +70,49 @@ def test_newton_solves_the_tridiagonal_system(seed, n_thresholds):
     np.testing.assert_allclose(V @ newton_step(u, v, off), -u, atol=1e-12)
 
 
+def dense_step(u, v, off, active, tied):
+    """Newton step of the full matrix by Cholesky, or by its absolute row sums, and whether these were needed."""
+    E = basis(active, tied)
+    V = E.T @ (np.diag(v) + np.diag(off, 1) + np.diag(off, -1)) @ E
+    try:
+        np.linalg.cholesky(V)
+        return E @ np.linalg.solve(V, -E.T @ u), 0
+    except np.linalg.LinAlgError:
+        sizes = np.abs(V).sum(axis=1)
+        return E @ np.divide(-E.T @ u, sizes, out=np.zeros(len(sizes)), where=sizes > 0), 1
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 12), st.sampled_from([0.0, 0.4, 1.5]))
+def test_newton_equals_the_dense_system(seed, n_thresholds, coupling):
+    """Also between inactive and tied thresholds, without curvature, and where the matrix is indefinite."""
+    rng = np.random.default_rng(seed)
+    u, v = rng.normal(size=n_thresholds), rng.uniform(0.5, 2.0, n_thresholds)
+    v[rng.random(n_thresholds) < 0.05] = 0.0
+    off = coupling * rng.uniform(-1.0, 0.2, n_thresholds - 1)
+    # Groups of tied thresholds, each of them active or not.
+    tied = np.r_[False, rng.random(n_thresholds - 1) < 0.3]
+    active = (rng.random(n_thresholds) < 0.8)[np.cumsum(~tied) - 1]
+    expected, n_fallback = dense_step(u, v, off, active, tied)
+    diagnostics = Diagnostics()
+    step = newton_step(u, v, off, active, tied, diagnostics=diagnostics)
+    assert diagnostics.n_fallback == n_fallback
+    np.testing.assert_allclose(step[active], expected[active], rtol=1e-9, atol=1e-12)
+    if coupling == 0.0:
+        np.testing.assert_array_equal(step, newton_step(u, v, None, active, tied))
+
+
+def test_newton_with_very_many_thresholds():
+    """A matrix of all of them would take 320 GB."""
+    rng = np.random.default_rng(0)
+    n = 200_000
+    u, v, off = rng.normal(size=n), rng.uniform(2.1, 4.0, n), rng.uniform(-1.0, 0.0, n - 1)
+    step = newton_step(u, v, off)
+    product = v * step
+    product[1:] += off * step[:-1]
+    product[:-1] += off * step[1:]
+    np.testing.assert_allclose(product, -u, atol=1e-12)
+
+
 @given(st.integers(0, 2**32 - 1), st.integers(3, 9))
 def test_newton_lets_inactive_thresholds_give_way_and_moves_tied_ones_together(seed, n_thresholds):
     rng = np.random.default_rng(seed)

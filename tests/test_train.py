@@ -56,7 +56,6 @@ def test_xgboost_refuses_what_leaf_steps_cannot_follow(rows, update, name, value
         ("path_smooth", 1.0),
         ("monotone_constraints", [1, 0, 0, -1]),
         ("linear_tree", True),
-        ("boosting", "dart"),
     ],
 )
 def test_lightgbm_refuses_what_leaf_steps_cannot_follow(rows, update, name, value):
@@ -167,6 +166,8 @@ def test_lightgbm_early_stopping_uses_the_round_kept(rows, update):
     score = booster.predict(Xv, raw_score=True, num_iteration=best)
     loss = mean_loss(score, yv, olgbm.threshold_record(booster).at(best))
     assert seen["v"]["all_threshold"][best - 1] == pytest.approx(loss, rel=1e-5)
+    proba = get_loss("all_threshold").predict_proba(score, olgbm.threshold_record(booster).at(best))
+    np.testing.assert_allclose(olgbm.predict_proba(booster, Xv), proba, rtol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -212,6 +213,7 @@ def test_learning_rate_is_read_every_round(rows, update):
     )
     moved = np.abs(np.diff(booster_scores(booster, X), axis=0)).max(axis=1)
     assert moved.min() < 0.1 * np.sort(moved)[1]
+    assert_thresholds_moved_as_little(moved, update, oxgb.threshold_record(booster))
     booster = olgbm.train(
         QUIET,
         lightgbm.Dataset(X, y),
@@ -222,6 +224,15 @@ def test_learning_rate_is_read_every_round(rows, update):
     scores = [booster.predict(X, raw_score=True, num_iteration=t) for t in range(1, 6)]
     moved = np.abs(np.diff([np.zeros(len(y)), *scores], axis=0)).max(axis=1)
     assert moved.min() < 0.1 * np.sort(moved)[1]
+    assert_thresholds_moved_as_little(moved, update, olgbm.threshold_record(booster))
+
+
+def assert_thresholds_moved_as_little(moved, update, record):
+    """Steps over the leaves are shrunk as the tree is; the conditional step is taken whole."""
+    if update in ("schur", "joint"):
+        slow = int(np.argmin(moved))
+        steps = np.abs(np.diff(record.thresholds, axis=0)).max(axis=1)
+        assert steps[slow] < 0.1 * steps[slow - 1]
 
 
 def booster_scores(booster, X):

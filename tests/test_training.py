@@ -97,6 +97,32 @@ def test_sampling_bagging_and_parallel_trees(ordinal_data):
     assert record.training_loss[-1] < record.training_loss[0]
 
 
+@pytest.mark.parametrize("library", ["xgboost", "lightgbm"])
+@pytest.mark.parametrize("update", ["newton", "fixed", "schur"])
+def test_rounds_that_raise_the_loss_are_counted(ordinal_data, library, update):
+    """A framework's tree on a sample may raise the loss of all rows, and its leaves are not ours to halve."""
+    X, y = ordinal_data(300, 4)
+    if library == "xgboost":
+        objective = oxgb.OrdinalObjective(4, hessian="majorized", threshold_update=update)
+        params = {**XGB_PARAMS, "eta": 1.0, "subsample": 0.3, "seed": 0}
+        booster = xgboost.train(params, xgboost.DMatrix(X, y), 60, obj=objective, callbacks=[objective.callback])
+        record = oxgb.threshold_record(booster)
+    else:
+        objective = olgbm.OrdinalObjective(4, hessian="majorized", threshold_update=update)
+        params = {
+            **LGB_PARAMS,
+            "objective": objective,
+            "learning_rate": 1.0,
+            "bagging_fraction": 0.3,
+            "bagging_freq": 1,
+        }
+        booster = lightgbm.train(params, lightgbm.Dataset(X, y), 60, callbacks=[objective.callback])
+        record = olgbm.threshold_record(booster)
+    rises = np.diff(record.training_loss) > 1e-7 * np.maximum(record.training_loss[:-1], 1.0)
+    assert rises.any()
+    assert record.diagnostics["n_raised"] == objective.diagnostics_["n_raised"] == rises.sum()
+
+
 def test_an_absent_class_keeps_its_column(ordinal_data):
     X, y = ordinal_data(300, 4)
     for missing in range(4):

@@ -5,25 +5,31 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg.lapack import dptsv as ptsv
 
 from ordinal_objectives.threshold_solver.checks import as_mask, as_vector
 
 
-def free_directions(
-    n_thresholds: int, active: ArrayLike | None = None, tied: ArrayLike | None = None
-) -> NDArray[np.float64]:
-    """Return the 0/1 matrix E (n_thresholds, m) with step = E times a step of m free numbers.
+def free_groups(n_thresholds: int, active: ArrayLike | None = None, tied: ArrayLike | None = None) -> NDArray[np.intp]:
+    """Return the number of the unknown that each threshold follows, -1 for those that stay.
 
-    A column stands for one threshold or for several tied ones; all of them stay if one is not active.
+    Several tied thresholds are one unknown; all of them stay if one is not active.
     """
     is_active = as_mask("active", active, n_thresholds, default=True)
     is_tied = as_mask("tied", tied, n_thresholds, default=False)
     if n_thresholds and is_tied[0]:
         raise ValueError("tied[0] must be False: there is no threshold below the first one")
     group = np.cumsum(~is_tied) - 1
-    directions = np.equal.outer(group, np.unique(group)).astype(np.float64)
-    free: NDArray[np.float64] = directions[:, ~np.any(directions[~is_active] > 0.0, axis=0)]
-    return free
+    moves = np.bincount(group, weights=~is_active, minlength=n_thresholds) == 0.0
+    return np.where(moves[group], np.cumsum(moves)[group] - 1, -1)
+
+
+def free_directions(
+    n_thresholds: int, active: ArrayLike | None = None, tied: ArrayLike | None = None
+) -> NDArray[np.float64]:
+    """Return the 0/1 matrix E (n_thresholds, m) with step = E times a step of m free numbers."""
+    group = free_groups(n_thresholds, active, tied)
+    return np.equal.outer(group, np.arange(group.max(initial=-1) + 1)).astype(np.float64)
 
 
 def give_way(
@@ -44,12 +50,54 @@ def give_way(
 
 
 def tridiagonal(diagonal: ArrayLike, off_diagonal: ArrayLike | None, size: int) -> NDArray[np.float64]:
-    """Return V (size, size) as a full matrix: K is small, and a joint step fills it anyway."""
+    """Return V (size, size) as a full matrix, for a joint step, which fills it anyway."""
     matrix = np.diag(as_vector("threshold_hessian", diagonal, size))
     if off_diagonal is not None and size > 1:
         off = np.diag(as_vector("threshold_hessian_off", off_diagonal, size - 1), k=1)
         matrix += off + off.T
     return matrix
+
+
+def solve_tridiagonal(
+    diagonal: ArrayLike, off_diagonal: ArrayLike | None, right: NDArray[np.float64], group: NDArray[np.intp]
+) -> tuple[NDArray[np.float64], bool]:
+    """Solve E'VE x = E'right in time proportional to K; return Ex and whether the fallback was needed.
+
+    Groups of neighbours leave V tridiagonal, and one that stays uncouples those on its sides. The fallback
+    is that of `solve_positive_definite`.
+
+    Parameters
+    ----------
+    diagonal, off_diagonal : array-like
+        V, as in `tridiagonal`.
+    right : ndarray of shape (n_thresholds,), float64
+    group : ndarray of shape (n_thresholds,), intp
+        E, as `free_groups` returns it.
+    """
+    v = as_vector("threshold_hessian", diagonal, right.size)
+    n_free = int(group.max(initial=-1)) + 1
+    if n_free == 0:
+        return np.zeros_like(right), False
+    off = np.zeros(right.size - 1)
+    if off_diagonal is not None and right.size > 1:
+        off = as_vector("threshold_hessian_off", off_diagonal, right.size - 1)
+    moves, low, high = group >= 0, group[:-1], group[1:]
+    inside = (low == high) & moves[1:]
+    beside = (low < high) & moves[:-1]
+    # An unknown more, coupled to nothing, because ptsv refuses an empty side diagonal.
+    size = n_free + 1
+    free_right = np.bincount(group[moves], right[moves], size)
+    free_diagonal = np.bincount(group[moves], v[moves], size) + np.bincount(low[inside], 2.0 * off[inside], size)
+    free_diagonal[-1] = 1.0
+    free_off = np.bincount(low[beside], off[beside], n_free)
+    *_, solution, failed = ptsv(free_diagonal, free_off, free_right)
+    fell_back = failed != 0 or not np.all(np.isfinite(solution))
+    if fell_back:
+        sizes = np.abs(free_diagonal)
+        sizes[1:] += np.abs(free_off)
+        sizes[:-1] += np.abs(free_off)
+        solution = _divide(free_right, sizes)
+    return np.where(moves, solution[group], 0.0), fell_back
 
 
 def solve_positive_definite(
@@ -69,6 +117,11 @@ def solve_positive_definite(
             return solution, False
     except LinAlgError:
         pass
+    return _divide(right, np.abs(matrix).sum(axis=1)), True
+
+
+def _divide(right: NDArray[np.float64], sizes: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return right / sizes, 0 where that is not finite."""
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        solution = right / np.abs(matrix).sum(axis=1)
-    return np.where(np.isfinite(solution), solution, 0.0), True
+        quotient = right / sizes
+    return np.where(np.isfinite(quotient), quotient, 0.0)

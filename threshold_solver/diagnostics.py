@@ -17,9 +17,12 @@ class Diagnostics:
     n_repaired : int
         Neighbouring thresholds found out of order and sorted.
     n_halved : int
-        Halvings of a threshold step.
+        Halvings of a step.
     n_rejected : int
-        Threshold steps given up after the last halving.
+        Steps given up after the last halving.
+    n_raised : int
+        Rounds after which the training loss was higher than before: trees that a framework grew on a sample or
+        shrank too little, and whose leaves are not ours to halve. 0 with the joint step and in the native engine.
     n_fallback : int
         Systems that were not positive definite, solved with a diagonal bound instead.
     n_flat_leaves : int
@@ -34,6 +37,9 @@ class Diagnostics:
         Thresholds with no weight on one side, left at their start value.
     n_tied : int
         Thresholds that move together with the one below because no row lies between them.
+    n_all_cross_terms : int
+        Trees of the native engine whose splits were judged by the cross terms of all thresholds because those of
+        few would not do.
 
     Examples
     --------
@@ -48,6 +54,7 @@ class Diagnostics:
     n_repaired: int = 0
     n_halved: int = 0
     n_rejected: int = 0
+    n_raised: int = 0
     n_fallback: int = 0
     n_flat_leaves: int = 0
     n_merged_leaves: int = 0
@@ -55,6 +62,7 @@ class Diagnostics:
     n_clipped: int = 0
     n_inactive: int = 0
     n_tied: int = 0
+    n_all_cross_terms: int = 0
 
     def add(self, **counts: int) -> None:
         """Raise the named counters.

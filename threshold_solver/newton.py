@@ -6,12 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives.threshold_solver.checks import as_vector
-from ordinal_objectives.threshold_solver.curvature import (
-    free_directions,
-    give_way,
-    solve_positive_definite,
-    tridiagonal,
-)
+from ordinal_objectives.threshold_solver.curvature import free_groups, give_way, solve_tridiagonal
 from ordinal_objectives.threshold_solver.diagnostics import Diagnostics
 
 
@@ -26,9 +21,9 @@ def newton_step(
 ) -> NDArray[np.float64]:
     r"""Newton step of the thresholds given the score.
 
-    Solves :math:`V \delta = -u` over the thresholds that may move. With the majorised curvature of the
-    all-threshold logit loss the full step never raises the loss; with the exact one it can, and belongs
-    into `safeguarded_step`.
+    Solves :math:`V \delta = -u` over the thresholds that may move. With a majorised curvature of the
+    all-threshold or immediate-threshold loss the full step never raises the loss; with the exact one, and
+    always with the cumulative link, it can, and belongs into `safeguarded_step`.
 
     Parameters
     ----------
@@ -67,9 +62,8 @@ def newton_step(
     [0.5, 0.5]
     """
     u = as_vector("threshold_gradient", threshold_gradient)
-    V = tridiagonal(threshold_hessian, threshold_hessian_off, u.size)
-    E = free_directions(u.size, active, tied)
-    free_step, fell_back = solve_positive_definite(E.T @ V @ E, -(E.T @ u))
+    group = free_groups(u.size, active, tied)
+    step, fell_back = solve_tridiagonal(threshold_hessian, threshold_hessian_off, -u, group)
     if diagnostics is not None:
         diagnostics.add(n_fallback=int(fell_back))
-    return give_way(E @ free_step, u, active)
+    return give_way(step, u, active)

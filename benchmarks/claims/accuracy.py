@@ -151,9 +151,10 @@ def judge(y: NDArray[Any], predicted: NDArray[Any], proba: NDArray[Any] | None) 
         "qwk": metrics.quadratic_weighted_kappa(y, predicted),
     }
     if proba is not None:
+        codes = range(proba.shape[1])
         scores |= {
-            "rps": metrics.ranked_probability_score(y, proba),
-            "log_loss": metrics.ordinal_log_loss(y, proba),
+            "rps": metrics.ranked_probability_score(y, proba, labels=codes),
+            "log_loss": metrics.ordinal_log_loss(y, proba, labels=codes),
         }
     return scores
 

@@ -80,9 +80,9 @@ def rows_of(name: str, seed: int) -> tuple[list[NDArray[Any]], list[NDArray[np.i
 
 
 def judge(model: Any, X: NDArray[Any], y: NDArray[np.int32]) -> dict[str, float]:
-    predicted = model.predict(X)
+    predicted, proba = model.predict(X), model.predict_proba(X)
     return {
-        "log_loss": ordinal_log_loss(y, model.predict_proba(X)),
+        "log_loss": ordinal_log_loss(y, proba, labels=range(proba.shape[1])),
         "mae": mean_absolute_error(y, predicted),
         "qwk": quadratic_weighted_kappa(y, predicted),
     }

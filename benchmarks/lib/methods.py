@@ -343,4 +343,5 @@ def _validation_log_loss(predict: Callable[..., Any], valid: Rows | None, classe
     if valid is None:
         return np.nan
     seen = np.isin(valid[1], classes)
-    return ordinal_log_loss(valid[1][seen], predict(valid[0][seen])[1])
+    proba = predict(valid[0][seen])[1]
+    return ordinal_log_loss(valid[1][seen], proba, labels=range(proba.shape[1]))

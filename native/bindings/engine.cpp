@@ -7,6 +7,7 @@
 
 #include <cstring>
 #include <optional>
+#include <stdexcept>
 
 #include "criteria/criteria.hpp"
 #include "trees/engine.hpp"
@@ -27,7 +28,13 @@ template <class T>
 using OutputMatrix = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Features = nb::ndarray<nb::ro, nb::ndim<2>, nb::device::cpu>;
 
+void require(bool holds, const char* what) {
+    if (!holds) throw std::invalid_argument(what);
+}
+
 ordinal::FeatureMatrix feature_matrix(const Features& X) {
+    require(X.dtype() == nb::dtype<float>() || X.dtype() == nb::dtype<double>(),
+            "X must hold float32 or float64");
     ordinal::FeatureMatrix matrix;
     matrix.data = X.data();
     matrix.is_float32 = X.dtype() == nb::dtype<float>();
@@ -36,6 +43,17 @@ ordinal::FeatureMatrix feature_matrix(const Features& X) {
     matrix.row_step = X.stride(0);
     matrix.column_step = X.stride(1);
     return matrix;
+}
+
+// A bin is a byte, and the last one is that of missing values.
+void require_cuts(const std::vector<std::vector<double>>& cuts, const ordinal::FeatureMatrix& X) {
+    require(static_cast<std::int64_t>(cuts.size()) == X.n_features,
+            "cuts must have one list for each feature");
+    for (const std::vector<double>& feature : cuts) {
+        require(feature.size() <= 254, "a feature has at most 254 cuts");
+        for (std::size_t i = 0; i < feature.size(); ++i)
+            require(i == 0 ? feature[i] == feature[i] : feature[i - 1] < feature[i], "cuts must increase");
+    }
 }
 
 template <class T>
@@ -82,6 +100,10 @@ struct Growth {
 
 template <class Criterion>
 nb::dict grow(ordinal::Engine& engine, const typename Criterion::Input& input, const Growth& growth) {
+    require(static_cast<std::int64_t>(growth.leaf_of_row.size()) == engine.n_rows(),
+            "leaf_of_row must have one entry for each row");
+    for (const std::int32_t feature : growth.features)
+        require(feature >= 0 && feature < engine.n_features(), "features must be among those of X");
     const std::uint32_t* rows = growth.rows ? growth.rows->data() : nullptr;
     const std::int64_t n_rows =
         growth.rows ? static_cast<std::int64_t>(growth.rows->size()) : engine.n_rows();
@@ -101,13 +123,26 @@ void predict(Features X, Vector<std::int64_t> first_node, Vector<std::int32_t> f
              nb::ndarray<const double, nb::c_contig, nb::device::cpu> value,
              nb::ndarray<double, nb::c_contig, nb::device::cpu> scores,
              std::optional<OutputMatrix<std::int32_t>> leaves, int n_threads) {
+    const std::size_t n_nodes = feature.size();
+    const std::size_t n_outputs = scores.ndim() == 2 ? scores.shape(1) : 1;
+    require(threshold.size() == n_nodes && left.size() == n_nodes && missing_left.size() == n_nodes &&
+                value.size() == n_nodes * n_outputs,
+            "arrays over nodes must have one size");
+    require(first_node.size() >= 1 && first_node(0) >= 0 &&
+                first_node(first_node.size() - 1) <= static_cast<std::int64_t>(n_nodes),
+            "first_node must be among the nodes");
+    for (std::size_t t = 1; t < first_node.size(); ++t)
+        require(first_node(t - 1) < first_node(t), "every tree must have a node");
+    require(scores.ndim() >= 1 && scores.shape(0) == X.shape(0), "scores must have one entry for each row");
+    require(!leaves || (leaves->shape(0) == X.shape(0) && leaves->shape(1) + 1 == first_node.size()),
+            "leaves must have one entry for each row and tree");
     const ordinal::Ensemble ensemble{static_cast<int>(first_node.size()) - 1,
                                      first_node.data(),
                                      feature.data(),
                                      threshold.data(),
                                      left.data(),
                                      missing_left.data(),
-                                     scores.ndim() == 2 ? static_cast<int>(scores.shape(1)) : 1,
+                                     static_cast<int>(n_outputs),
                                      value.data()};
     const ordinal::FeatureMatrix matrix = feature_matrix(X);
     nb::gil_scoped_release release;
@@ -136,6 +171,7 @@ void register_engine(nb::module_& m) {
             [](ordinal::Engine* self, Features X, const std::vector<std::vector<double>>& cuts,
                int n_threads) {
                 const ordinal::FeatureMatrix matrix = feature_matrix(X);
+                require_cuts(cuts, matrix);
                 nb::gil_scoped_release release;
                 new (self) ordinal::Engine(matrix, cuts, n_threads);
             },
@@ -144,6 +180,8 @@ void register_engine(nb::module_& m) {
             "rebin",
             [](ordinal::Engine& self, Features X, const std::vector<std::vector<double>>& cuts) {
                 const ordinal::FeatureMatrix matrix = feature_matrix(X);
+                require(matrix.n_rows == self.n_rows(), "X must have the rows that the engine was made for");
+                require_cuts(cuts, matrix);
                 nb::gil_scoped_release release;
                 self.rebin(matrix, cuts);
             },
@@ -170,6 +208,13 @@ void register_engine(nb::module_& m) {
             "grow_joint",
             [](ordinal::Engine& self, const Growth& growth, Vector<double> gradient, Matrix<double> hessian,
                Vector<std::int32_t> group, int first_carried, Matrix<double> weights) {
+                const std::size_t n = gradient.size();
+                require(hessian.shape(0) == n && hessian.shape(1) == n && group.size() == n &&
+                            weights.shape(1) == n,
+                        "sums over thresholds must have one size");
+                require(
+                    first_carried >= 0 && first_carried + static_cast<int>(weights.shape(0)) <= self.width(),
+                    "the rows do not carry so many cross terms");
                 ordinal::JointCriterion::Input input;
                 input.n = static_cast<int>(gradient.size());
                 input.gradient = gradient.data();
@@ -186,6 +231,8 @@ void register_engine(nb::module_& m) {
             "leaf_sums",
             [](ordinal::Engine& self, Vector<std::int32_t> leaf_of_row, int n_leaves,
                std::optional<Vector<std::uint32_t>> rows) {
+                require(static_cast<std::int64_t>(leaf_of_row.size()) == self.n_rows(),
+                        "leaf_of_row must have one entry for each row");
                 std::vector<double> sums;
                 {
                     nb::gil_scoped_release release;

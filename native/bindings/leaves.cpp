@@ -7,6 +7,7 @@
 
 #include "arrays.hpp"
 #include "rows/leaf_sums.hpp"
+#include "rows/score_histogram.hpp"
 
 using namespace nb::literals;
 
@@ -48,6 +49,16 @@ void add_leaf_values(Vector<double> raw, Vector<std::int32_t> leaves, Vector<dou
                              sums.data(), n_threads);
 }
 
+void score_histogram(Vector<double> scores, std::optional<Vector<double>> weight, double low, double per_unit,
+                     OutputMatrix<double> sums, int n_threads) {
+    const ordinal::ScoreBins bins{low, per_unit, static_cast<int>(sums.shape(1))};
+    nb::gil_scoped_release release;
+    const std::vector<double> result =
+        ordinal::score_histogram(scores.data(), weight ? weight->data() : nullptr,
+                                 static_cast<std::int64_t>(scores.size()), bins, n_threads);
+    std::copy(result.begin(), result.end(), sums.data());
+}
+
 }  // namespace
 
 void define_leaves(nb::module_& m) {
@@ -69,4 +80,6 @@ void define_leaves(nb::module_& m) {
     define_match(&match_leaves<double>);
     m.def("add_leaf_values", &add_leaf_values, "raw_prediction"_a.noconvert(), "leaves"_a.noconvert(),
           "values"_a.noconvert(), "sums"_a.noconvert(), "n_threads"_a);
+    m.def("score_histogram", &score_histogram, "scores"_a.noconvert(), "sample_weight"_a.noconvert().none(),
+          "low"_a, "per_unit"_a, "sums"_a.noconvert(), "n_threads"_a);
 }

@@ -17,7 +17,8 @@ _CERTAIN = 37.0
 
 def mills_ratio(t: FloatArray) -> FloatArray:
     """R(t) = Phi(-t) / phi(t); inf below t = -37.6, where double precision ends."""
-    return np.asarray(np.sqrt(np.pi / 2) * special.erfcx(t / np.sqrt(2)))
+    with np.errstate(over="ignore"):
+        return np.asarray(np.sqrt(np.pi / 2) * special.erfcx(t / np.sqrt(2)))
 
 
 def hazard_excess(t: FloatArray) -> FloatArray:
@@ -86,8 +87,10 @@ def _wide(a: FloatArray, b: FloatArray) -> tuple[FloatArray, ...]:
     ratio_a, ratio_b = mills_ratio(-a), mills_ratio(-b)
     excess_a, excess_b = hazard_excess(-a), hazard_excess(-b)
     mass = ratio_b - decay * ratio_a
-    a_term = (ratio_b * ((b - a) - excess_b) + decay * ratio_a * excess_a) / mass
-    b_term = (ratio_b * excess_b - decay * ratio_a * (excess_a + (b - a))) / mass
-    likely = -np.log1p(-np.minimum(special.ndtr(a) + special.ndtr(-b), 0.5))
-    value = np.where(b > 0, likely, 0.5 * b * b + LOG_SQRT_2PI - np.log(mass))
+    # Shares first: the ratios reach 1e297, and their products with a large b - a would overflow.
+    share_a, share_b = decay * ratio_a / mass, ratio_b / mass
+    a_term = share_b * ((b - a) - excess_b) + share_a * excess_a
+    b_term = share_b * excess_b - share_a * (excess_a + (b - a))
+    outside = special.ndtr(a) + special.ndtr(-np.maximum(b, 0.0))
+    value = np.where(b > 0, -np.log1p(-outside), 0.5 * b * b + LOG_SQRT_2PI - np.log(mass))
     return value, decay / mass, -1 / mass, np.expm1(exponent) / mass, decay / mass * a_term, b_term / mass

@@ -76,7 +76,8 @@ class RoundStatistics:
         Curvatures that were raised to the link's `curvature_floor`.
     n_clipped : int
         Rows with |f_i - theta_k| beyond the link's `argument_limit` for some k. The float32 kernels hold the
-        logit, cloglog and loglog at 80 instead.
+        derivatives of logit, cloglog and loglog at 80 instead, or at less under heavy weights; the loss is that
+        of the score itself up to the `argument_limit`.
     """
 
     gradient: FloatArray

@@ -112,12 +112,32 @@ class ImmediateThreshold(_ThresholdSum):
         """P(y = k), shape (n_samples, n_classes): products of adjacent odds, normalised."""
         x = self._distances(raw_prediction, thresholds)
         log_odds = self.link.log_complement(x) - self.link.log_inverse(x)
-        return np.asarray(special.softmax(np.cumsum(np.insert(log_odds, 0, 0.0, axis=1), axis=1), axis=1))
+        return np.asarray(special.softmax(_log_products(log_odds), axis=1))
 
     def cumulative_proba(self, raw_prediction: ArrayLike, thresholds: ArrayLike) -> FloatArray:
         """P(y <= k), shape (n_samples, n_classes - 1): the sums of `predict_proba`."""
         proba = self.predict_proba(raw_prediction, thresholds)
         return np.minimum(np.cumsum(proba, axis=1)[:, :-1], 1.0)
+
+
+def _log_products(log_odds: FloatArray) -> FloatArray:
+    """Logarithms of the products of the first 0, 1, ... odds, relative to the largest product of each row.
+
+    Summed from the largest outwards: log-odds reach 1e17 and more, and a sum from one end, once so large,
+    would swallow the odds between the likely classes.
+    """
+    # Twice the largest double is infinite, and the difference of infinities is no number.
+    steps = np.clip(log_odds.T, -1e300, 1e300)
+    n_products = len(steps) + 1
+    log = np.zeros((n_products, steps.shape[1]))
+    largest = np.zeros(steps.shape[1], dtype=np.intp)
+    for j in range(1, n_products):
+        log[j] = log[j - 1] + steps[j - 1]
+        higher = log[j] > 0.0
+        log[j, higher], largest[higher] = 0.0, j
+    for j in range(n_products - 2, -1, -1):
+        log[j] = np.where(j < largest, log[j + 1] - steps[j], log[j])
+    return log.T
 
 
 def _diagonal(curvature: FloatArray) -> Curvatures:

@@ -18,7 +18,9 @@ inline double score(const LinkRound& round, std::int64_t i) {
     return std::isfinite(f) ? f : std::numeric_limits<double>::quiet_NaN();
 }
 
-// Where terms grow like exp, the largest distance between a score and a threshold on its wrong side.
+// Where terms grow like exp, the largest distance between a score and a threshold on its wrong side at which
+// derivatives are taken: they must fit the output's type. The loss is summed in float64 and taken where the
+// score is.
 template <class L>
 double limit_of(const LinkRound& round) {
     return L::kLimit == kNoLimit ? kNoLimit : std::min(round.limit, L::kLimit);
@@ -73,7 +75,9 @@ void threshold_sum_rows(const LinkRound& round, std::int64_t begin, std::int64_t
             const bool above = y > k;
             const double distance = round.thresholds[k] - f;
             const double x = above ? std::min(distance, limit) : std::max(distance, -limit);
-            const PairTerms pair = above ? upper<L, kValue>(x) : L::template lower<kValue>(x);
+            PairTerms pair = above ? upper<L, kValue>(x) : L::template lower<kValue>(x);
+            if (kValue && x != distance)
+                pair.value = (above ? upper<L, true>(distance) : L::template lower<true>(distance)).value;
             const double bend = majorized_or<L, kMajorized>(pair.bend, x);
             const double curvature = kMajorized ? bend : floored<L>(bend, sums);
             gradient -= pair.slope;
@@ -112,10 +116,13 @@ void cumulative_link_rows(const LinkRound& round, std::int64_t begin, std::int64
     for (std::int64_t i = begin; i < begin + n; ++i) {
         const double w = weight(round, i);
         const int y = round.y[i];
-        double f = score(round, i);
+        const double given = score(round, i);
+        double f = given;
         if (y > 0) f = std::max(f, round.thresholds[y - 1] - limit);
         if (y < round.n_thresholds) f = std::min(f, round.thresholds[y] + limit);
-        const IntervalTerms terms = between<L, kValue>(round.thresholds, round.n_thresholds, y, f);
+        IntervalTerms terms = between<L, kValue>(round.thresholds, round.n_thresholds, y, f);
+        if (kValue && f != given)
+            terms.value = between<L, true>(round.thresholds, round.n_thresholds, y, given).value;
         double hessian = 0.0;
         const auto add_side = [&](int k, double slope, double shift) {
             const double side = majorized_or<L, kMajorized>(shift, round.thresholds[k] - f);

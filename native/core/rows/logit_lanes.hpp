@@ -14,8 +14,9 @@ constexpr int kMaxThresholds = 128;
 // exp(+-80), and its product with any distance below 80, stay inside float32.
 constexpr double kMaxDistance = 80.0;
 
-// What depends on the thresholds alone, prepared once a round. Scores are taken relative to `center`, and
-// clipped to within kMaxDistance of every threshold, which are therefore less than twice that apart.
+// What depends on the thresholds alone, prepared once a round. Scores are taken relative to `center`, a
+// float32, and clipped to within kMaxDistance of every threshold; Python sees to it that these are half as
+// far apart at most, and near enough to 0 that a float32 holds them to one unit.
 struct LogitConstants {
     double center;
     float lowest_score, highest_score;

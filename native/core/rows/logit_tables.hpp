@@ -17,7 +17,8 @@ struct LogitTables {
         : theta(static_cast<std::size_t>(round.n_thresholds)), scale(theta.size()), constants() {
         const auto [lowest, highest] =
             std::minmax_element(round.thresholds, round.thresholds + round.n_thresholds);
-        constants.center = 0.5 * (*lowest + *highest);
+        // Scores may be float32: what is subtracted from them must be one as well.
+        constants.center = static_cast<float>(0.5 * (*lowest + *highest));
         for (std::size_t k = 0; k < theta.size(); ++k) {
             const double relative = round.thresholds[k] - constants.center;
             theta[k] = static_cast<float>(relative);

@@ -82,14 +82,17 @@ inline IntervalTerms wide_normal_interval(double a, double b) {
     const double decay = std::exp(exponent);
     const double shrunk = decay * at_a.ratio;
     const double mass = at_b.ratio - shrunk;
+    // Shares first: the ratios reach 1e297, and their products with a large b - a would overflow.
+    const double share_a = shrunk / mass;
+    const double share_b = at_b.ratio / mass;
     const double value = b > 0.0 ? -std::log1p(-(normal_tail(-a) + normal_tail(b)))
                                  : 0.5 * b * b + kLogSqrt2Pi - std::log(mass);
     return {value,
             decay / mass,
             -1.0 / mass,
             std::expm1(exponent) / mass,
-            decay / mass * ((at_b.ratio * ((b - a) - at_b.excess) + shrunk * at_a.excess) / mass),
-            (at_b.ratio * at_b.excess - shrunk * (at_a.excess + (b - a))) / mass / mass};
+            decay / mass * (share_b * ((b - a) - at_b.excess) + share_a * at_a.excess),
+            (share_b * at_b.excess - share_a * (at_a.excess + (b - a))) / mass};
 }
 
 }  // namespace ordinal

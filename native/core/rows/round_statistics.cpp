@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "rows/logit_tables.hpp"
@@ -14,6 +15,25 @@ namespace {
 // Rows whose sums are kept apart until the end: a multiple of kLaneBlock, large enough to share out.
 constexpr std::int64_t kChunk = 16 * kLaneBlock;
 constexpr std::int64_t kLeast = 16;  // chunks worth a thread
+
+// The lanes hold scores within their reach of the thresholds. Beyond it every sigma is 0 or 1 and the loss a
+// line, whose slope is the number of thresholds on the wrong side: what it rises by out there comes on top.
+void add_loss_out_of_reach(const LogitRound& round, const LogitConstants& constants, std::int64_t begin,
+                           std::int64_t n, BlockSums& sums) {
+    const bool all = round.loss == Loss::all_threshold;
+    const int last = round.n_thresholds;
+    for (std::int64_t i = begin; i < begin + n; ++i) {
+        const double f = round.raw64 ? round.raw64[i] : round.raw32[i];
+        // An infinite score must reach the sums as NaN, where Python looks for it.
+        if (std::isinf(f)) sums.threshold_gradient[0] = std::numeric_limits<double>::quiet_NaN();
+        const double above = f - constants.center - constants.highest_score;
+        const double below = constants.lowest_score - (f - constants.center);
+        const int y = round.y[i];
+        const int n_above = all ? last - y : y < last, n_below = all ? y : y > 0;
+        const double rise = above > 0.0 ? n_above * above : below > 0.0 ? n_below * below : 0.0;
+        if (round.want_loss) sums.loss += rise * (round.weight ? round.weight[i] : 1.0f);
+    }
+}
 
 // Cumulative link with logit = immediate threshold - log(1 - exp(-(theta_y - theta_{y-1}))): the last term
 // depends on the weight of each inner class alone.
@@ -49,6 +69,7 @@ RoundSums logit_statistics(const LogitRound& round, std::int64_t n_rows, int n_t
             for (std::int64_t at = 0; at < n; at += kLaneBlock)
                 block(round, tables.constants, begin + at,
                       static_cast<int>(std::min<std::int64_t>(kLaneBlock, n - at)), sums);
+            if (sums.n_clipped > 0) add_loss_out_of_reach(round, tables.constants, begin, n, sums);
         },
         kLeast);
     if (round.loss == Loss::cumulative_link) add_gap_terms(round, n_rows, total);

@@ -3,8 +3,8 @@
 
 #include <atomic>
 #include <cstdint>
+#include <exception>
 #include <memory>
-#include <system_error>
 #include <thread>
 
 namespace ordinal {
@@ -45,8 +45,8 @@ void parallel_blocks(std::int64_t n_blocks, int n_threads, const Body& body, std
     for (std::int64_t t = 1; t < wanted; ++t) {
         try {
             std::thread([blocks] { blocks->work(); }).detach();
-        } catch (const std::system_error&) {
-            break;  // no more threads to be had: those there are do the work
+        } catch (const std::exception&) {
+            break;  // no thread to be had, or no memory for its record: those there are do the work
         }
     }
     blocks->work();

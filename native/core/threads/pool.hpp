@@ -5,6 +5,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <exception>
 #include <mutex>
 #include <thread>
 #include <type_traits>
@@ -14,8 +15,14 @@ namespace ordinal {
 
 class Pool {
   public:
+    // Starts fewer helpers where the system gives no more.
     explicit Pool(int n_threads) {
-        for (int t = 1; t < n_threads; ++t) helpers_.emplace_back([this, t] { serve(t); });
+        try {
+            for (int t = 1; t < n_threads; ++t) helpers_.emplace_back([this, t] { serve(t); });
+        } catch (const std::exception&) {
+            // No thread to be had, or no memory for its record. Those that run already must not be left
+            // behind.
+        }
     }
 
     ~Pool() {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <stdexcept>
+#include <string>
 #include <vector>
 
 #include "threads/parallel.hpp"
@@ -25,7 +27,8 @@ struct PackedTree {
     std::vector<double> values;
 };
 
-PackedTree pack(const Ensemble& ensemble, int tree) {
+// Throws std::invalid_argument unless every walk from the root stays in the tree and ends in a leaf.
+PackedTree pack(const Ensemble& ensemble, int tree, int n_features) {
     const std::int64_t first = ensemble.first_node[tree];
     const std::size_t size = static_cast<std::size_t>(ensemble.first_node[tree + 1] - first);
     PackedTree packed;
@@ -41,6 +44,10 @@ PackedTree pack(const Ensemble& ensemble, int tree) {
                                static_cast<std::int32_t>(i) | kSign};
         } else {
             const std::int32_t left = ensemble.left[at];
+            if (ensemble.feature[at] >= n_features || left <= static_cast<std::int64_t>(i) ||
+                left + std::int64_t{1} >= static_cast<std::int64_t>(size))
+                throw std::invalid_argument("tree " + std::to_string(tree) +
+                                            " is damaged: a node leads out of it, or reads no feature of X");
             packed.nodes[i] = {ensemble.threshold[at], ensemble.feature[at],
                                ensemble.missing_left[at] ? left | kSign : left};
         }
@@ -89,10 +96,11 @@ void predict(const FeatureMatrix& X, const Ensemble& ensemble, double* scores, s
              int n_threads) {
     std::vector<PackedTree> trees;
     trees.reserve(static_cast<std::size_t>(ensemble.n_trees));
-    for (int t = 0; t < ensemble.n_trees; ++t) trees.push_back(pack(ensemble, t));
+    for (int t = 0; t < ensemble.n_trees; ++t) trees.push_back(pack(ensemble, t, X.n_features));
     const int n_outputs = ensemble.n_outputs;
     const std::int64_t block_rows = 16 * kRows;
     const std::int64_t n_blocks = (X.n_rows + block_rows - 1) / block_rows;
+    n_threads = static_cast<int>(std::min<std::int64_t>(n_threads, std::max<std::int64_t>(n_blocks, 1)));
     const std::size_t block_size = static_cast<std::size_t>(kRows) * static_cast<std::size_t>(X.n_features);
     std::vector<double> blocks(static_cast<std::size_t>(n_threads) * block_size, 0.0);
     std::atomic<int> next_worker{0};

@@ -1,0 +1,73 @@
+"""Which features the engine takes: numbers and booleans, by the types that a container declares."""
+
+from __future__ import annotations
+
+import numbers
+import re
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+
+_ARROW_NUMBERS = re.compile(r"u?int\d+|halffloat|float|double|bool|null|decimal\d*\(.*\)")
+
+
+def check_columns(X: Any) -> None:
+    """Raise ValueError if a column holds anything but numbers, booleans and missing values.
+
+    NumPy would read the codes or the labels of a category, the digits of a string and the ticks of a date as
+    numbers. Values are looked at in columns of Python objects alone.
+
+    Parameters
+    ----------
+    X : array-like, pandas or polars frame, or Arrow table, shape (n_samples, n_features)
+
+    Raises
+    ------
+    ValueError
+        Naming the columns and their types.
+    """
+    X = np.asarray(X) if isinstance(X, (list, tuple)) else X
+    strange = list(_strange_columns(X))
+    if strange:
+        shown = ", ".join(strange[:5]) + (", ..." if len(strange) > 5 else "")
+        raise ValueError(
+            f"X must hold numbers, booleans and missing values; got {shown}. The engine takes no categories, strings "
+            f"or dates: encode them as numbers whose order means something, or use XGBOrdinalClassifier or "
+            f"LGBMOrdinalClassifier with categories"
+        )
+
+
+def _strange_columns(X: Any) -> Iterator[str]:
+    schema: Any = getattr(X, "schema", None)
+    if hasattr(schema, "types"):  # Arrow
+        for name, dtype in zip(schema.names, schema.types, strict=True):
+            if not _ARROW_NUMBERS.fullmatch(str(dtype)):
+                yield f"column {name!r} of type {dtype}"
+    elif hasattr(X, "columns") and hasattr(X, "dtypes"):
+        for i, (name, dtype) in enumerate(zip(X.columns, X.dtypes, strict=True)):
+            if not _is_number(dtype) and not (_is_object(dtype) and _all_numbers(X.iloc[:, i])):
+                yield f"column {name!r} of type {dtype}"
+    elif isinstance(X, np.ndarray) and X.dtype.kind in "USTMmV":
+        yield f"an array of type {X.dtype}"
+    elif isinstance(X, np.ndarray) and _is_object(X.dtype):
+        texts = [value for value in X.ravel() if isinstance(value, (str, bytes))]
+        if texts:
+            yield f"the string {texts[0]!r}"
+
+
+def _is_object(dtype: Any) -> bool:
+    return isinstance(dtype, np.dtype) and dtype.kind == "O"
+
+
+def _is_number(dtype: Any) -> bool:
+    if hasattr(dtype, "pyarrow_dtype"):  # pandas over Arrow
+        return _ARROW_NUMBERS.fullmatch(str(dtype.pyarrow_dtype)) is not None
+    if hasattr(dtype, "is_numeric"):  # polars
+        return bool(dtype.is_numeric()) or str(dtype) in ("Boolean", "Null")
+    return getattr(dtype, "kind", None) in tuple("biuf")
+
+
+def _all_numbers(column: Any) -> bool:
+    return all(isinstance(value, (numbers.Real, Decimal)) for value in column.dropna())

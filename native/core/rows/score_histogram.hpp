@@ -1,0 +1,22 @@
+// Where the rows lie on the score's axis, and with what weight.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace ordinal {
+
+// n_bins equal bins from `low`, `per_unit` of them to a unit of the score; the rows beyond are in those at
+// the ends.
+struct ScoreBins {
+    double low = 0.0;
+    double per_unit = 1.0;
+    int n_bins = 1;
+};
+
+// Returns (2, n_bins): the weight of the rows in each bin, and their weighted sum of scores. weight may be
+// null. The same bytes for any number of threads.
+std::vector<double> score_histogram(const double* scores, const double* weight, std::int64_t n_rows,
+                                    const ScoreBins& bins, int n_threads);
+
+}  // namespace ordinal

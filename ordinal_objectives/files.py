@@ -1,0 +1,93 @@
+"""What model files of all formats share: class labels, feature names, and the words for damage."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+_NUMBERS = re.compile(r"[<>|=]?[biuf][1248]")
+_TEXT = re.compile(r"[<>|=]?U\d+")
+
+
+@contextmanager
+def damage(path: str | PathLike[str]) -> Iterator[None]:
+    """Turn whatever a file's content makes its reader raise into a ValueError that names the file.
+
+    Errors of the file system pass: they say nothing of the content.
+    """
+    try:
+        yield
+    except OSError:
+        raise
+    except Exception as error:
+        kind = "" if type(error) is ValueError else f"{type(error).__name__}: "
+        raise ValueError(f"{path} is damaged: {kind}{error}") from error
+
+
+def labels_to_json(classes: NDArray[Any]) -> tuple[list[Any], str]:
+    """Return class labels in JSON's types, and the name of their NumPy type.
+
+    Raises
+    ------
+    TypeError
+        If a label is neither a string nor a number.
+    """
+    labels = classes.tolist()
+    strange = [label for label in labels if not isinstance(label, (str, int, float))]
+    if strange:
+        raise TypeError(f"only strings and numbers can be saved as class labels; got {strange[0]!r}")
+    kind = classes.dtype.kind
+    return labels, kind if kind == "T" else classes.dtype.str if kind in "biufU" else "O"
+
+
+def labels_from_json(labels: Any, dtype: Any) -> NDArray[Any]:
+    """Return what :func:`labels_to_json` was given, (n_classes,).
+
+    The file is not trusted: text gets the width of its longest label, whatever ``dtype`` says, and numbers
+    must be those of their type.
+
+    Raises
+    ------
+    ValueError, OverflowError
+        If labels are neither strings nor numbers, or not of the type that the file names.
+    """
+    if not isinstance(labels, list) or not all(isinstance(label, (str, int, float)) for label in labels):
+        raise ValueError("class labels must be a list of strings and numbers")
+    if dtype == "O":
+        return np.array(labels, dtype=object)
+    if isinstance(dtype, str) and (dtype == "T" or _TEXT.fullmatch(dtype)):
+        if not all(isinstance(label, str) for label in labels):
+            raise ValueError(f"class labels must be strings; got {labels[:5]}")
+        # NumPy 1 has no such strings.
+        strings = getattr(getattr(np, "dtypes", None), "StringDType", None) if dtype == "T" else None
+        return np.array(labels, dtype=str if strings is None else strings())
+    if not isinstance(dtype, str) or not _NUMBERS.fullmatch(dtype):
+        raise ValueError(f"class labels must be of a type of numbers or strings; got {dtype!r}")
+    values = np.array(labels, dtype=dtype)
+    again = values.tolist()
+    if again != labels or [type(value) for value in again] != [type(label) for label in labels]:
+        raise ValueError(f"class labels must be of the type {dtype}; got {labels[:5]}")
+    return values
+
+
+def names_from_json(names: Any, n_features: int) -> NDArray[np.object_] | None:
+    """Return the names of features, (n_features,), or None where the file has none.
+
+    Raises
+    ------
+    ValueError
+        If they are not one string for each feature.
+    """
+    if names is None:
+        return None
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise ValueError("feature names must be a list of strings")
+    if len(names) != n_features:
+        raise ValueError(f"it has {len(names)} feature names and {n_features} features")
+    return np.array(names, dtype=object)

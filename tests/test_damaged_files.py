@@ -1,0 +1,396 @@
+"""A damaged model file is a ValueError and leaves the fitted model as it was, in all formats.
+
+Bytes are changed in what this package writes. XGBoost and LightGBM write the trees of their files, and trust
+them: changed at random, some of those end the process.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+import struct
+
+import numpy as np
+import pytest
+import xgboost
+
+from ordinal_objectives import HistGradientBoostingOrdinalClassifier, LGBMOrdinalClassifier, XGBOrdinalClassifier
+from ordinal_objectives.adapters import lgbm as olgbm
+from ordinal_objectives.adapters import xgb as oxgb
+
+GRADES = np.array(["low", "medium", "high", "top"])
+COST = np.abs(np.subtract.outer(range(4), range(4))).tolist()
+
+
+class Engine:
+    """Of a file: the part that this package writes, and the same file with its header changed."""
+
+    make = staticmethod(lambda **o: HistGradientBoostingOrdinalClassifier(max_iter=3, max_leaf_nodes=4, n_jobs=1, **o))
+    dtype = "classes_dtype"
+
+    @staticmethod
+    def ours(whole):
+        return whole.index(b"\n") + 1, len(whole)
+
+    @staticmethod
+    def rewritten(path, change):
+        whole = path.read_bytes()
+        start = whole.index(b"\n") + 1
+        (length,) = struct.unpack_from("<Q", whole, start)
+        header = change(whole[start + 8 : start + 8 + length].decode()).encode()
+        path.write_bytes(whole[:start] + struct.pack("<Q", len(header)) + header + whole[start + 8 + length :])
+
+    @staticmethod
+    def decision(header):
+        return header["params"]
+
+
+class XGBoost:
+    make = staticmethod(lambda **o: XGBOrdinalClassifier(n_estimators=3, max_depth=2, n_jobs=1, **o))
+    dtype = "dtype"
+
+    @staticmethod
+    def ours(whole):
+        # A text in quotes within JSON.
+        return whole.index(b'\\"format'), whole.index(b'}"', whole.index(b'\\"format')) + 1
+
+    @staticmethod
+    def rewritten(path, change):
+        booster = xgboost.Booster(model_file=path)
+        booster.set_attr(**{oxgb.ATTRIBUTE: change(booster.attr(oxgb.ATTRIBUTE))})
+        booster.save_model(path)
+
+    @staticmethod
+    def decision(header):
+        return header["classifier"]
+
+
+class LightGBM(XGBoost):
+    make = staticmethod(lambda **o: LGBMOrdinalClassifier(n_estimators=3, num_leaves=4, n_jobs=1, **o))
+    start = b"[ordinal_thresholds: "
+
+    @classmethod
+    def ours(cls, whole):
+        begin = whole.index(cls.start) + len(cls.start)
+        return begin, whole.index(b"\n", begin) - 1
+
+    @classmethod
+    def rewritten(cls, path, change):
+        whole = path.read_bytes()
+        begin, end = cls.ours(whole)
+        path.write_bytes(whole[:begin] + change(whole[begin:end].decode()).encode() + whole[end:])
+
+
+FORMATS = {"engine": Engine, "model.json": XGBoost, "model.ubj": XGBoost, "model.txt": LightGBM}
+EACH = pytest.mark.parametrize("name", FORMATS)
+
+
+@pytest.fixture
+def data(ordinal_data):
+    return ordinal_data(150, 4)
+
+
+@pytest.fixture
+def saved(data, tmp_path):
+    """Return a maker of (format, path, fitted model)."""
+
+    def save(name, **options):
+        X, y = data
+        form = FORMATS[name]
+        model = form.make(classes=GRADES, **options).fit(X, GRADES[y])
+        model.save_model(tmp_path / name)
+        return form, tmp_path / name, model
+
+    return save
+
+
+def changed(form, path, change):
+    """Change the JSON of this package in a file."""
+
+    def of_text(text):
+        header = json.loads(text)
+        place = header if form is Engine else header["classifier"]
+        header.update(change(header, place))
+        return json.dumps(header)
+
+    form.rewritten(path, of_text)
+
+
+def refused(form, path, model, X, message="damaged"):
+    before = model.predict_proba(X)
+    with pytest.raises(ValueError, match=message):
+        model.load_model(path)
+    np.testing.assert_array_equal(model.predict_proba(X), before)
+    assert model.ordered_classes_.tolist() == GRADES.tolist()
+
+
+ALPHABET = b'0123456789.-+eE[]{}",:nulltrueNaNInfinity abcUO<f8|i'
+
+
+@pytest.mark.parametrize("name", ["engine", "model.json", "model.txt"])
+def test_changed_bytes_are_refused_or_predict(name, data, saved, tmp_path):
+    X, _ = data
+    form, path, model = saved(name, cost_matrix=COST)
+    whole = path.read_bytes()
+    begin, end = form.ours(whole)
+    rng = np.random.default_rng(0)
+    n_refused = 0
+    for i in range(300):
+        content, at = bytearray(whole), int(rng.integers(begin, end))
+        if i % 3 == 0:
+            content[at] ^= 1 << int(rng.integers(7))
+        elif i % 3 == 1:
+            content[at] = ALPHABET[rng.integers(len(ALPHABET))]
+        else:
+            last = min(at + int(rng.integers(1, 9)), end)
+            content[at:last] = bytes(ALPHABET[j] for j in rng.integers(0, len(ALPHABET), last - at))
+        (tmp_path / f"changed {name}").write_bytes(content)
+        try:
+            model.load_model(tmp_path / f"changed {name}")
+        except ValueError:
+            n_refused += 1
+        else:
+            proba = model._fitted_loss.predict_proba(
+                model._score(model._prediction_data(X), 0, model.n_iter_), model.thresholds_
+            )
+            assert np.isfinite(proba).all()
+            assert len(model.predict(X)) == len(X)
+    assert 30 < n_refused < 290
+
+
+TEXTS = {
+    "deep": lambda text: text[:-1] + ', "x": ' + "[" * 200_000 + "]" * 200_000 + "}",
+    "long number": lambda text: text[:-1] + ', "x": ' + "9" * 5000 + "}",
+    "cut off": lambda text: text[:-40],
+    "empty": lambda text: "",
+    "list": lambda text: "[]",
+    "number": lambda text: "1",
+}
+
+
+@EACH
+@pytest.mark.parametrize("text", TEXTS)
+def test_texts_that_are_no_header(name, text, data, saved):
+    form, path, model = saved(name)
+    form.rewritten(path, TEXTS[text])
+    refused(form, path, model, data[0], r"damaged|no ordinal thresholds")
+
+
+LABELS = {
+    "149 GiB": (None, "<U10000000000"),
+    "wide": (None, "<U1000000"),
+    "a type of types": (None, "f8,(2)"),
+    "no type": (None, "no such type"),
+    "objects of C": (None, [["a", "O"]]),
+    "a date": (None, "<M8[s]"),
+    "void": (None, "V100000000"),
+    "wrong kind": (None, "<f8"),
+    "too small": ([1, 2, 3, 300], "|i1"),
+    "too large": ([1, 2, 3, 10**30], "<i8"),
+    "negative": ([1, 2, 3, -1], "<u8"),
+    "fractions": ([1.5, 2.5, 3.5, 4.5], "<i8"),
+    "infinite": ([1.0, 2.0, 3.0, float("inf")], "<f8"),
+    "booleans": ([True, False, True, False], "|b1"),
+    "twice": (["a", "b", "b", "c"], "<U1"),
+    "nested": ([["a"], ["b"], ["c"], ["d"]], "O"),
+    "missing": (["a", "b", None, "d"], "O"),
+    "a class less": (["a", "b", "c"], "<U1"),
+    "no list": ("abcd", "<U1"),
+    "none": ([], "<U1"),
+    "one for many": (["a"] * 200_000, "<U1"),
+}
+
+
+@EACH
+@pytest.mark.parametrize("kind", LABELS)
+def test_labels_are_not_trusted(name, kind, data, saved):
+    form, path, model = saved(name)
+    labels, dtype = LABELS[kind]
+
+    def change(header, place):
+        place["classes"] = place["classes"] if labels is None else labels
+        place[form.dtype] = dtype
+        return {}
+
+    changed(form, path, change)
+    if kind in ("wide", "149 GiB"):  # the width of text is that of the labels
+        loaded = form.make().load_model(path)
+        assert loaded.ordered_classes_.dtype.itemsize < 100
+        assert loaded.ordered_classes_.tolist() == GRADES.tolist()
+    else:
+        refused(form, path, model, data[0])
+
+
+DECISIONS = {
+    "rule": {"decision_rule": "mod"},
+    "rule of another type": {"decision_rule": [1]},
+    "rule beside costs": {"decision_rule": "mode", "cost_matrix": COST},
+    "costs of three classes": {"cost_matrix": np.ones((3, 3)).tolist()},
+    "costs of strings": {"cost_matrix": [["a"] * 4] * 4},
+    "ragged costs": {"cost_matrix": [[1], [1, 2], [], []]},
+    "infinite costs": {"cost_matrix": np.full((4, 4), 1e308 * 10).tolist()},
+    "huge costs": {"cost_matrix": [[10**400] * 4] * 4},
+    "loss": {"loss": "hinge"},
+    "link": {"link": ["logit"]},
+}
+
+
+@EACH
+@pytest.mark.parametrize("kind", DECISIONS)
+def test_wrong_decisions_are_refused_at_load(name, kind, data, saved):
+    form, path, model = saved(name)
+
+    def change(header, place):
+        of_record = kind in ("loss", "link") and form is not Engine
+        (header if of_record else form.decision(header)).update(DECISIONS[kind])
+        return {}
+
+    changed(form, path, change)
+    refused(form, path, model, data[0])
+
+
+NAMES = {"too few": ["a"], "no strings": [1, 2, 3, 4], "a string": "abcd", "nested": [["a"]] * 4}
+
+
+@EACH
+@pytest.mark.parametrize("kind", NAMES)
+def test_wrong_feature_names_are_refused(name, kind, data, saved):
+    form, path, model = saved(name)
+    changed(form, path, lambda header, place: place.update(feature_names=NAMES[kind]) or {})
+    refused(form, path, model, data[0])
+
+
+@EACH
+@pytest.mark.parametrize("labels", [GRADES, np.array([10, 20, 30, 40]), np.array([0.5, 1, 2, 4], np.float32)])
+@pytest.mark.parametrize("kind", ["own", "object", "string"])
+def test_labels_of_every_type_survive_the_file(name, labels, kind, data, tmp_path):
+    X, y = data
+    if kind == "object":
+        labels = labels.astype(object)
+    elif kind == "string":
+        if np.lib.NumpyVersion(np.__version__) < "2.0.0":
+            pytest.skip("NumPy 1 has no StringDType")
+        labels = labels.astype(str).astype(np.dtypes.StringDType())
+    form = FORMATS[name]
+    model = form.make(classes=labels).fit(X, labels[y])
+    model.save_model(tmp_path / name)
+    loaded = form.make().load_model(tmp_path / name)
+    assert loaded.ordered_classes_.dtype == model.ordered_classes_.dtype
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+
+
+@EACH
+def test_files_that_the_host_cannot_read(name, data, saved, tmp_path):
+    X, _ = data
+    form, path, model = saved(name)
+    whole = path.read_bytes()
+    for content in (whole[: len(whole) // 2], b"", b"\xff\xfe\x00" * 100, b"{"):
+        path.write_bytes(content)
+        refused(form, path, model, X, name)
+    with pytest.raises(FileNotFoundError):
+        model.load_model(tmp_path / "none" / name)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"n_classes": 10**12},
+        {"n_classes": True},
+        {"hessian": "other"},
+        {"threshold_update": "sometimes"},
+        {"thresholds": [[0.0, 1.0, 10**400]]},
+        {"diagnostics": {"n_halved": float("inf")}},
+        {"diagnostics": 3},
+        {"training_loss": [10**400]},
+    ],
+)
+def test_records_of_boosters_are_not_trusted(change, data, saved):
+    _, _, model = saved("model.txt")
+    text = olgbm.threshold_record(model.booster_).to_json()
+    with pytest.raises(ValueError, match="threshold record is damaged"):
+        oxgb.ThresholdRecord.from_json(json.dumps({**json.loads(text), **change}))
+
+
+# The engine's own trees and cuts
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"seed": -1}, "seed must be an integer between 0 and 2147483647; got -1"),
+        ({"n_features": 1e400}, "n_features"),
+        ({"evals": {"training": [None]}}, "TypeError"),
+        ({"diagnostics": {"n_halved": float("inf")}}, "OverflowError"),
+        ({"params": {"n_jobs": "x"}}, "n_threads must be an integer or None"),
+        ({"params": {"importance_type": "x"}}, "importance_type must be"),
+        ({"params": {"no_parameter": 1}}, "no_parameter"),
+        ({"params": {"self": 1}}, "self"),
+        ({"max_bins": 256}, "max_bins must be an integer between 2 and 255"),
+    ],
+)
+def test_headers_of_the_engine_are_not_trusted(change, message, data, saved):
+    form, path, model = saved("engine")
+    changed(form, path, lambda header, place: change)
+    refused(form, path, model, data[0], f"damaged.*{message}")
+
+
+@pytest.mark.parametrize(
+    ("cuts", "message"),
+    [
+        (np.arange(255.0), "at most 254; got 255"),
+        (np.array([1.0, 1.0]), "must increase"),
+        (np.array([2.0, 1.0]), "must increase"),
+        (np.array([np.nan]), "must increase"),
+    ],
+)
+def test_cuts_that_are_none_are_refused(cuts, message, data, saved):
+    form, path, model = saved("engine")
+    other = copy.copy(model)
+    other._cuts = [model._cuts[0], cuts, *model._cuts[2:]]
+    other.save_model(path)
+    refused(form, path, model, data[0], f"damaged: the cuts of a feature .*{message}")
+
+
+def tampered(model):
+    """Yield copies of a model whose trees are none."""
+    for name, node, value in [
+        ("left", 0, 0),
+        ("left", 0, 10**6),
+        ("left", 0, -5),
+        ("feature", 0, 4),
+        ("feature", 0, 2**31 - 1),
+        ("feature", 1, -2),
+        ("threshold", 0, np.nan),
+        ("value", -1, np.inf),
+        ("gain", 0, np.nan),
+    ]:
+        other = copy.deepcopy(model)
+        getattr(other._ensemble.trees[1], name)[node] = value
+        yield other
+    for name, value in [
+        ("left", np.zeros(0, np.int32)),
+        ("value", np.zeros(1)),
+        ("feature", np.zeros(7)),
+        ("missing_left", None),
+    ]:
+        other = copy.deepcopy(model)
+        setattr(other._ensemble.trees[1], name, value)
+        yield other
+    for tree in model._ensemble.trees:
+        tree.value[-1] = 1e308
+    yield model
+
+
+def test_trees_from_a_pickle_are_checked(data, saved):
+    X, _ = data
+    _, _, model = saved("engine")
+    expected = model.predict_raw(X)
+    for other in tampered(copy.deepcopy(model)):
+        content = pickle.dumps(other)
+        with pytest.raises((ValueError, TypeError), match=r"tree 1|overflow"):
+            pickle.loads(content)
+    # What the predictor walks through is packed anew, never taken from the pickle.
+    model._ensemble._packed[2][:] = 10**6
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict_raw(X), expected)
+    np.testing.assert_array_equal(copy.deepcopy(model).predict_raw(X), expected)

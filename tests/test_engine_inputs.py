@@ -1,0 +1,183 @@
+"""What the engine refuses at the door, and weights and small samples that it takes."""
+
+from __future__ import annotations
+
+import datetime
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from ordinal_objectives import HistGradientBoostingOrdinalClassifier
+
+
+def make(**options):
+    return HistGradientBoostingOrdinalClassifier(
+        **{"max_iter": 5, "max_leaf_nodes": 4, "random_state": 0, "n_jobs": 1, **options}
+    )
+
+
+@pytest.fixture
+def data(ordinal_data):
+    return ordinal_data(200, 4)
+
+
+# Columns
+
+DAYS = [datetime.datetime(2020, 1, 1) + datetime.timedelta(days=i) for i in range(200)]
+CODES = [10 * (i % 3) for i in range(200)]
+DIGITS = [str(code) for code in CODES]
+NO_NUMBERS = {
+    "pandas category of integers": lambda: pd.DataFrame({"a": CODES, "b": pd.Categorical(CODES)}),
+    "pandas category of strings": lambda: pd.DataFrame({"a": CODES, "b": pd.Categorical(DIGITS)}),
+    "pandas strings": lambda: pd.DataFrame({"a": CODES, "b": DIGITS}),
+    "pandas objects": lambda: pd.DataFrame({"a": CODES, "b": pd.Series(DIGITS, dtype=object)}),
+    "pandas dates": lambda: pd.DataFrame({"a": CODES, "b": DAYS}),
+    "pandas durations": lambda: pd.DataFrame({"a": CODES, "b": pd.to_timedelta(CODES, unit="D")}),
+    "pandas over Arrow": lambda: pd.DataFrame(
+        {"a": CODES, "b": pd.array(CODES, dtype=pd.ArrowDtype(pa.dictionary(pa.int8(), pa.int64())))}
+    ),
+    "polars Enum": lambda: pl.DataFrame({"a": CODES, "b": pl.Series(DIGITS).cast(pl.Enum(["0", "10", "20"]))}),
+    "polars Categorical": lambda: pl.DataFrame({"a": CODES, "b": pl.Series(DIGITS).cast(pl.Categorical)}),
+    "polars strings": lambda: pl.DataFrame({"a": CODES, "b": DIGITS}),
+    "polars dates": lambda: pl.DataFrame({"a": CODES, "b": DAYS}),
+    "Arrow dictionary": lambda: pa.table({"a": CODES, "b": pa.array(CODES).dictionary_encode()}),
+    "Arrow strings": lambda: pa.table({"a": CODES, "b": DIGITS}),
+    "Arrow dates": lambda: pa.table({"a": CODES, "b": DAYS}),
+    "array of strings": lambda: np.array([DIGITS, DIGITS]).T,
+    "array of dates": lambda: np.array([DAYS, DAYS], dtype="datetime64[s]").T,
+    "array of objects": lambda: np.array([CODES, DIGITS], dtype=object).T,
+    "lists of strings": lambda: [list(pair) for pair in zip(CODES, DIGITS, strict=True)],
+}
+NUMBERS = {
+    "pandas": lambda: pd.DataFrame({"a": CODES, "b": np.array(CODES) > 5}),
+    "pandas with missing values": lambda: pd.DataFrame(
+        {"a": pd.array(CODES[:-1] + [None], dtype="Int64"), "b": pd.array([True, None] * 100, dtype="boolean")}
+    ),
+    "pandas objects": lambda: pd.DataFrame({"a": CODES, "b": pd.Series([1, 2.5, None, Decimal(3)] * 50, dtype=object)}),
+    "pandas over Arrow": lambda: pd.DataFrame({"a": CODES, "b": pd.array(CODES, dtype="int16[pyarrow]")}),
+    "polars": lambda: pl.DataFrame({"a": CODES, "b": [True, False] * 100}),
+    "Arrow": lambda: pa.table({"a": pa.array(CODES, pa.float32()), "b": [True, False] * 100}),
+    "lists": lambda: [[code, True] for code in CODES],
+    "array of objects": lambda: np.array([CODES, CODES], dtype=object).T,
+}
+
+
+@pytest.mark.parametrize("container", NO_NUMBERS)
+def test_columns_that_are_no_numbers_are_refused_by_name(container, data):
+    X, y = NO_NUMBERS[container](), data[1]
+    name = "X must hold numbers, booleans and missing values; got " + (
+        "column 'b' of type " if hasattr(X, "columns") else "(an array of type|the string)"
+    )
+    with pytest.raises(ValueError, match=name):
+        make().fit(X, y)
+    if not hasattr(X, "columns"):
+        return
+    numeric = pd.DataFrame({"a": CODES, "b": np.arange(200.0)})
+    model = make().fit(numeric, y)
+    for use in (model.predict, model.predict_proba, model.apply):
+        with pytest.raises(ValueError, match=name):
+            use(X)
+    with pytest.raises(ValueError, match=name):
+        make().fit(numeric, y, eval_set=(X, y))
+
+
+@pytest.mark.parametrize("container", NUMBERS)
+def test_numbers_and_booleans_are_taken(container, data):
+    X, y = NUMBERS[container](), data[1]
+    model = make(min_samples_leaf=1, max_iter=30).fit(X, y)
+    assert np.isfinite(model.predict_proba(X)).all()
+
+
+# Weights of zero and small samples
+
+
+@pytest.mark.parametrize("options", [{}, {"pruning": True}, {"adaptive_step": True}, {"threshold_update": "newton"}])
+def test_samples_are_drawn_from_rows_with_weight(data, options):
+    """A row of weight 0 changes no sample: the model is that without it."""
+    X, y = data
+    weight = np.where(np.arange(200) % 10 < 2, 1.0, 0.0)
+    kept = weight > 0
+    wanted = {"subsample": 0.9, "max_iter": 30, "min_samples_leaf": 1, **options}
+    model = make(**wanted).fit(X, y, sample_weight=weight)
+    # With a weight of 0 for all rows of a class, as class_weight gives it.
+    make(**wanted, class_weight={0: 0.0, 1: 0.0}).fit(X, y)
+    alone = make(**wanted).fit(X[kept], y[kept], sample_weight=weight[kept])
+    np.testing.assert_allclose(model.predict_raw(X), alone.predict_raw(X), atol=1e-4)
+
+
+@pytest.mark.parametrize("judge", ["pruning", "adaptive_step"])
+def test_one_row_is_left_to_judge_by(data, judge):
+    X, _ = data
+    model = make(subsample=0.95, min_samples_leaf=1, **{judge: True}).fit(X[:9], [0, 1, 2] * 3)
+    assert [tree.count[0] for tree in model._ensemble.trees] == [8] * 5
+
+
+def test_rows_of_weight_zero_are_not_held_out(data):
+    X, y = data
+    weight = np.zeros(200)
+    weight[::20] = 1.0
+    model = make(early_stopping=True, subsample=0.5).fit(X, y, sample_weight=weight)
+    assert np.isfinite(model.evals_result_["validation"]).all()
+    with pytest.raises(ValueError, match=r"validation_fraction=0\.95 of 10 rows with weight leaves none to train on"):
+        make(early_stopping=True, validation_fraction=0.95).fit(X, y, sample_weight=weight)
+
+
+@pytest.mark.parametrize("n_classes", [19, 20, 21, 40, 100])
+def test_more_classes_than_rows_held_out(data, n_classes):
+    X, _ = data
+    model = make(early_stopping=True).fit(X, np.arange(200) % n_classes)
+    assert len(model.evals_result_["validation"]) >= 2
+
+
+# Parameters
+
+
+@pytest.mark.parametrize("name", ["max_iter", "max_leaf_nodes", "max_depth", "min_samples_leaf", "rebin_every"])
+def test_counts_beyond_the_cores_integers(data, name):
+    """They say that there is no limit."""
+    X, y = data
+    stop = {"callback": lambda t, evals: t == 3}
+    most = make(**{name: 2**31 - 1}).fit(X, y, **stop).predict_raw(X)
+    np.testing.assert_array_equal(make(**{name: 10**12}).fit(X, y, **stop).predict_raw(X), most)
+    np.testing.assert_array_equal(make(**{name: np.int64(10**18)}).fit(X, y, **stop).predict_raw(X), most)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"max_bins": 10**12}, ValueError, "max_bins must be an integer between 2 and 255; got 1000000000000"),
+        ({"n_jobs": 10**12}, ValueError, r"n_threads must be below 2\*\*31; got 1000000000000"),
+        ({"learning_rate": 10**400}, ValueError, "learning_rate must be a finite number above 0; got 1000"),
+        ({"gamma": "a"}, TypeError, "gamma must be a finite number at least 0; got 'a'"),
+        ({"validation_fraction": "a"}, TypeError, "validation_fraction must be a finite number above 0 and below 1"),
+        ({"validation_fraction": np.nan}, ValueError, "validation_fraction must be .*; got nan"),
+        ({"validation_fraction": None}, TypeError, "validation_fraction must be .*; got None"),
+        ({"n_iter_no_change": "a"}, TypeError, "n_iter_no_change must be an integer at least 1; got 'a'"),
+        ({"n_iter_no_change": 1.5}, TypeError, "n_iter_no_change must be an integer at least 1; got 1.5"),
+        ({"n_iter_no_change": 0}, ValueError, "n_iter_no_change must be an integer at least 1; got 0"),
+        ({"tol": "a"}, TypeError, "tol must be a finite number at least 0; got 'a'"),
+        ({"tol": np.nan}, ValueError, "tol must be a finite number at least 0; got nan"),
+        ({"tol": None}, TypeError, "tol must be a finite number at least 0; got None"),
+        ({"early_stopping": 1}, ValueError, "early_stopping must be 'auto', True or False; got 1"),
+        ({"early_stopping": 0}, ValueError, "early_stopping must be 'auto', True or False; got 0"),
+        ({"early_stopping": None}, ValueError, "early_stopping must be 'auto', True or False; got None"),
+        ({"early_stopping": [True]}, ValueError, "early_stopping must be 'auto', True or False"),
+    ],
+)
+def test_bad_parameters_are_refused(data, options, error, message):
+    with pytest.raises(error, match=message):
+        make(**options).fit(*data)
+
+
+def test_numpy_booleans_and_fractions_are_parameters(data):
+    X, y = data
+    assert "validation" in make(early_stopping=np.True_).fit(X, y).evals_result_
+    assert "validation" not in make(early_stopping=np.False_).fit(X, y, callback=None).evals_result_
+    model = make(l2_regularization=np.float32(1), min_child_weight=np.int64(1), max_depth=np.int8(2)).fit(X, y)
+    np.testing.assert_array_equal(
+        model.predict_raw(X), make(l2_regularization=1.0, min_child_weight=1.0, max_depth=2).fit(X, y).predict_raw(X)
+    )

@@ -1,0 +1,139 @@
+"""warm_start continues a model only with what it was fitted with; the native code checks once more."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from ordinal_objectives import HistGradientBoostingOrdinalClassifier, _core
+from ordinal_objectives.histogram_engine.trees import TreeEnsemble
+
+GRADES = np.array(list("abcd"))
+
+
+def make(**options):
+    known = {"max_iter": 5, "max_leaf_nodes": 7, "random_state": 0, "warm_start": True, "n_jobs": 1}
+    return HistGradientBoostingOrdinalClassifier(**{**known, **options})
+
+
+@pytest.fixture
+def data(ordinal_data):
+    return ordinal_data(400, 4)
+
+
+def framed(X, names="pqrs"):
+    return pd.DataFrame(X, columns=list(names))
+
+
+CHANGES = {
+    "more features": (lambda X, y: (np.tile(X, (1, 100)), y), {}, "X has 400 features, .* expecting 4"),
+    "fewer features": (lambda X, y: (X.iloc[:, :3], y), {}, "feature names should match"),
+    "one feature": (lambda X, y: (X.to_numpy()[:, :1], y), {}, "X has 1 features, .* expecting 4"),
+    "other names": (lambda X, y: (framed(X.to_numpy(), "pqrt"), y), {}, "feature names should match"),
+    "other order of columns": (lambda X, y: (X[list("srqp")], y), {}, "must be in the same order"),
+    "fewer classes": (lambda X, y: (X, np.minimum(y, 2)), {"classes": None}, "trained on the classes"),
+    "other order of classes": (lambda X, y: (X, y), {"classes": [3, 2, 1, 0]}, "trained on the classes"),
+    "other labels": (lambda X, y: (X, GRADES[y]), {"classes": GRADES}, "trained on the classes"),
+    "another loss": (lambda X, y: (X, y), {"loss": "cumulative_link"}, "of loss='all_threshold'; got .*cumulative"),
+    "another link": (lambda X, y: (X, y), {"link": "probit"}, "of link='logit'; got link='probit'"),
+    "other bins": (lambda X, y: (X, y), {"max_bins": 16}, "of max_bins=255; got max_bins=16"),
+    "no boolean": (lambda X, y: (X, y), {"warm_start": "no"}, "warm_start must be True or False; got 'no'"),
+}
+
+
+@pytest.mark.parametrize("loaded", [False, True], ids=["fitted", "loaded"])
+@pytest.mark.parametrize("change", CHANGES)
+# An array after a frame is told by scikit-learn's warning, as in predict.
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
+def test_what_differs_is_refused_by_name(data, tmp_path, change, loaded):
+    X, y = framed(data[0]), data[1]
+    model = make(classes=[0, 1, 2, 3]).fit(X, y)
+    if loaded:
+        model.save_model(tmp_path / "model")
+        model = HistGradientBoostingOrdinalClassifier().load_model(tmp_path / "model")
+    before = model.predict_proba(X)
+    changed, options, message = CHANGES[change]
+    with pytest.raises((ValueError, TypeError), match=message):
+        model.set_params(**{"max_iter": 10, **options}).fit(*changed(X, y))
+    np.testing.assert_array_equal(model.predict_proba(X), before)
+    assert model.n_iter_ == 5
+
+
+def test_frames_after_arrays_and_arrays_after_frames(data):
+    """Names are compared where both have some; scikit-learn's warning says where one has none."""
+    X, y = data
+    expected = make(max_iter=10).fit(X, y).predict_raw(X)
+    for first, second in ((X, framed(X)), (framed(X), X)):
+        model = make().fit(first, y)
+        with pytest.warns(UserWarning, match="feature names"):
+            model.set_params(max_iter=10).fit(second, y)
+        np.testing.assert_array_equal(model.predict_raw(second), expected)
+
+
+@pytest.mark.parametrize("loaded", [False, True], ids=["fitted", "loaded"])
+def test_other_rows_and_weights_continue(data, tmp_path, loaded):
+    X, y = data
+    model = make().fit(X[:200], y[:200])
+    raw = model.predict_raw(X)
+    if loaded:
+        model.save_model(tmp_path / "model")
+        model = HistGradientBoostingOrdinalClassifier().load_model(tmp_path / "model")
+    model.set_params(max_iter=10, learning_rate=0.3, min_samples_leaf=5)
+    model.fit(X[200:], y[200:], sample_weight=np.linspace(1, 2, 200))
+    assert model.n_iter_ == 10
+    np.testing.assert_array_equal(model._score(X, 0, 5), raw)
+    losses = model.evals_result_["training"]
+    assert losses[10] < losses[5]
+
+
+def test_a_saved_file_keeps_loss_and_bins_of_the_fit(data, tmp_path):
+    """Parameters set after fit change neither the model nor its file."""
+    X, y = data
+    model = make(max_bins=32, link="probit").fit(X, y)
+    model.set_params(max_bins=64, link="logit", loss="cumulative_link").save_model(tmp_path / "model")
+    loaded = HistGradientBoostingOrdinalClassifier().load_model(tmp_path / "model")
+    np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
+    with pytest.raises(ValueError, match="of max_bins=32; got max_bins=64"):
+        loaded.set_params(max_iter=10).fit(X, y)
+
+
+# The native code's own checks
+
+
+def predict(trees: TreeEnsemble, X, scores=None):
+    trees.add_to(np.zeros(len(X)) if scores is None else scores, X, 0, len(trees), 1)
+
+
+def test_the_predictor_refuses_what_leads_out_of_a_tree(data):
+    X, y = data
+    ensemble = make().fit(X, y)._ensemble
+    predict(ensemble, X)
+    with pytest.raises(ValueError, match="reads no feature of X"):
+        predict(ensemble, X[:, :1])
+    with pytest.raises(ValueError, match="scores must have one entry for each row"):
+        predict(ensemble, X, np.zeros(len(X) - 1))
+    with pytest.raises(ValueError, match="X must hold float32 or float64"):
+        predict(ensemble, X.astype(np.float16))
+    for left in (0, -1, 10**6, 2**31 - 1):
+        ensemble.trees[1].left[0] = left
+        vars(ensemble).pop("_packed")
+        with pytest.raises(ValueError, match="tree 1 is damaged: a node leads out of it"):
+            predict(ensemble, X)
+
+
+def test_the_engine_refuses_cuts_that_no_byte_counts(data):
+    X, _ = data
+    for cuts, message in [
+        ([list(range(255))] + [[]] * 3, "at most 254 cuts"),
+        ([[]] * 3, "one list for each feature"),
+        ([[1.0, 1.0]] + [[]] * 3, "cuts must increase"),
+        ([[np.nan]] + [[]] * 3, "cuts must increase"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            _core.Engine(X, cuts, 1)
+    engine = _core.Engine(X, [list(range(254))] + [[]] * 3, 1)
+    with pytest.raises(ValueError, match="at most 254 cuts"):
+        engine.rebin(X, [list(range(255))] + [[]] * 3)
+    with pytest.raises(ValueError, match="the rows that the engine was made for"):
+        engine.rebin(np.tile(X, (2, 1)), [[]] * 4)

@@ -1,0 +1,314 @@
+"""Thresholds meet their own booster, labels and training only: attach, slices, evaluation sets, threads."""
+
+from __future__ import annotations
+
+import copy
+import json
+import threading
+from dataclasses import replace
+
+import lightgbm
+import numpy as np
+import pytest
+import xgboost
+
+from ordinal_objectives import XGBOrdinalClassifier
+from ordinal_objectives.adapters import lgbm as olgbm
+from ordinal_objectives.adapters import xgb as oxgb
+
+XGB_PARAMS = {"base_score": 0.0, "disable_default_eval_metric": 1, "max_depth": 3}
+LGB_PARAMS = {"num_leaves": 8, "verbosity": -1, "metric": "None", "min_data_in_leaf": 5, "num_threads": 1}
+
+
+def train_xgb(objective, dtrain, rounds=10, **options):
+    return xgboost.train({**XGB_PARAMS, "nthread": 1}, dtrain, rounds, obj=objective, verbose_eval=False, **options)
+
+
+def train_lgb(objective, data, rounds=10, **options):
+    return lightgbm.train({**LGB_PARAMS, "objective": objective}, data, rounds, **options)
+
+
+# attach
+
+
+def test_xgboost_attach_recognises_its_booster(ordinal_data):
+    X, y = ordinal_data(300)
+    dtrain, other_rows = xgboost.DMatrix(X, y), xgboost.DMatrix(X, np.minimum(y, 1))
+    objective = oxgb.OrdinalObjective()
+    first = train_xgb(objective, dtrain)
+    second = train_xgb(objective, other_rows)
+    thresholds = objective.thresholds_
+    for options in ({}, {"dtrain": dtrain}, {"dtrain": other_rows}):
+        with pytest.raises(ValueError, match=r"(not the one that this objective's latest|its labels differ)"):
+            objective.attach(first, **options)
+    with pytest.raises(ValueError, match="not the one that this objective's latest training returned"):
+        objective.predict_proba(first, dtrain)
+    assert first.attr(oxgb.ATTRIBUTE) is None
+    np.testing.assert_array_equal(objective.thresholds_, thresholds)
+    objective.attach(second, other_rows)
+    assert oxgb.threshold_record(second).n_classes == 2
+    before = second.attr(oxgb.ATTRIBUTE)
+    objective.attach(second, other_rows)
+    assert second.attr(oxgb.ATTRIBUTE) == before
+
+
+@pytest.mark.parametrize("kind", [xgboost.DMatrix, xgboost.QuantileDMatrix])
+@pytest.mark.parametrize("margin", [False, True])
+def test_xgboost_attach_knows_it_again_by_a_matrix_of_its_own(ordinal_data, kind, margin):
+    X, y = ordinal_data(3000)
+    options = {"base_margin": np.linspace(-3, 3, 3000)} if margin else {}
+    objective = oxgb.OrdinalObjective(5)
+    booster = train_xgb(objective, kind(X, y, **options), 60)
+    with pytest.raises(ValueError, match=r"dtrain is needed.*objective\.attach\(booster, dtrain\)"):
+        objective.attach(booster)  # the training matrix is gone
+    objective.attach(booster, kind(X, y, **options))
+    assert oxgb.threshold_record(booster).n_iterations == 60
+
+
+def test_lightgbm_attach_recognises_its_booster(ordinal_data):
+    X, y = ordinal_data(300)
+    objective = olgbm.OrdinalObjective()
+    first = train_lgb(objective, lightgbm.Dataset(X, y))
+    second = train_lgb(objective, lightgbm.Dataset(X, np.minimum(y, 1)))
+    thresholds = objective.thresholds_
+    with pytest.raises(ValueError, match="not the one that this objective's latest training returned"):
+        objective.attach(first, X)
+    for use in (lambda: objective.attach(second), lambda: objective.predict_proba(second, X)):
+        with pytest.raises(ValueError, match=r"data is needed.*objective\.attach\(booster, X\)"):
+            use()
+    with pytest.raises(ValueError, match="data are not its features"):
+        objective.attach(second, X[::-1])
+    np.testing.assert_array_equal(objective.thresholds_, thresholds)
+    objective.attach(second, X)
+    record = olgbm.threshold_record(second)
+    assert (record.n_classes, record.n_iterations) == (2, 10)
+    objective.attach(second, X)
+    assert olgbm.threshold_record(second).n_iterations == 10
+
+
+def test_lightgbm_attach_after_init_score_names_it(ordinal_data):
+    X, y = ordinal_data(300)
+    objective = olgbm.OrdinalObjective(5)
+    booster = train_lgb(objective, lightgbm.Dataset(X, y, init_score=np.linspace(-3, 3, 300)))
+    with pytest.raises(ValueError, match="init_score"):
+        objective.attach(booster, X)
+
+
+def test_xgboost_second_training_on_a_matrix_with_base_margin(ordinal_data):
+    X, y = ordinal_data(300)
+    dtrain = xgboost.DMatrix(X, y, base_margin=np.linspace(-3, 3, 300))
+    objective, fresh = oxgb.OrdinalObjective(5), oxgb.OrdinalObjective(5)
+    train_xgb(objective, dtrain)
+    for one in (objective, fresh):
+        booster = train_xgb(one, dtrain)
+        one.attach(booster, dtrain)
+    np.testing.assert_array_equal(objective.thresholds_, fresh.thresholds_)
+    assert oxgb.threshold_record(booster).n_iterations == 10
+
+
+# slices
+
+
+@pytest.fixture(params=["newton", "joint", "forest"])
+def sliced(request, ordinal_data):
+    X, y = ordinal_data(300)
+    dtrain = xgboost.DMatrix(X, y)
+    params = {"max_depth": 2} | ({"num_parallel_tree": 3, "subsample": 0.5} if request.param == "forest" else {})
+    update = "joint" if request.param == "joint" else "newton"
+    return oxgb.train(params, dtrain, 12, threshold_update=update), dtrain
+
+
+def test_slices_from_the_first_round_keep_their_thresholds(sliced, tmp_path):
+    booster, dtrain = sliced
+    for t in (1, 6, 12):
+        expected = oxgb.predict_proba(booster, dtrain, (0, t))
+        np.testing.assert_array_equal(oxgb.predict_proba(booster[:t], dtrain), expected)
+        np.testing.assert_array_equal(oxgb.predict_proba(booster[:12][:t], dtrain), expected)
+        booster[:t].save_model(tmp_path / "slice.json")
+        loaded = xgboost.Booster(model_file=tmp_path / "slice.json")
+        loaded.feature_names = ["a", "b", "c", "d"]  # names do not matter
+        loaded.feature_names = None
+        np.testing.assert_array_equal(oxgb.predict_proba(loaded, dtrain), expected)
+
+
+@pytest.mark.parametrize("cut", [slice(6, 12), slice(0, 12, 2), slice(1, 2), slice(1, 12), slice(2, 10, 2)])
+def test_other_slices_are_refused(sliced, cut):
+    booster, dtrain = sliced
+    part = booster[cut.start : cut.stop : cut.step] if cut.step else booster[cut.start : cut.stop]
+    with pytest.raises(ValueError, match="a slice that does not start at 0 or leaves rounds out"):
+        oxgb.predict_proba(part, dtrain)
+    with pytest.raises(ValueError, match="a slice that does not start at 0"):
+        oxgb.train({"max_depth": 2}, dtrain, 3, threshold_update="newton", xgb_model=part)
+
+
+def test_a_slice_continued_without_thresholds_is_refused(sliced):
+    booster, dtrain = sliced
+    other = oxgb.OrdinalObjective(5)
+    grown = xgboost.train({"max_depth": 2}, dtrain, 4, obj=other, xgb_model=booster[:6])
+    with pytest.raises(ValueError, match="10 rounds are not the first 10"):
+        oxgb.predict_proba(grown, dtrain)
+
+
+def test_slices_of_single_leaves_are_told_apart(ordinal_data):
+    """Stumps that split alike differ in their leaves."""
+    X, y = ordinal_data(300)
+    dtrain = xgboost.DMatrix(X[:, :1] > 0, y)
+    booster = oxgb.train({"max_depth": 1}, dtrain, 8)
+    with pytest.raises(ValueError, match="a slice"):
+        oxgb.predict_proba(booster[2:6], dtrain)
+    assert oxgb.predict_proba(booster[:4], dtrain).shape == (300, 5)
+
+
+def test_files_without_checksums_still_load(sliced, tmp_path):
+    """Version 0.1 stored none."""
+    booster, dtrain = sliced
+    content = json.loads(booster.attr(oxgb.ATTRIBUTE))
+    assert len(content.pop("trees")) == 12
+    del content["last_only"]
+    booster.set_attr(**{oxgb.ATTRIBUTE: json.dumps(content)})
+    booster.save_model(tmp_path / "old.json")
+    old = xgboost.Booster(model_file=tmp_path / "old.json")
+    for t in (3, 12):
+        np.testing.assert_array_equal(oxgb.predict_proba(old[:t], dtrain), oxgb.predict_proba(booster, dtrain, (0, t)))
+
+
+@pytest.mark.parametrize(("name", "value"), [("trees", "abc"), ("trees", [1.5]), ("last_only", "yes")])
+def test_damaged_checksums_are_refused(sliced, name, value):
+    record = oxgb.threshold_record(sliced[0])
+    with pytest.raises(ValueError, match=f"damaged: {name}"):
+        type(record).from_json(replace(record, **{name: value}).to_json())
+
+
+# evaluation sets
+
+
+@pytest.mark.parametrize("host", ["xgboost", "lightgbm"])
+@pytest.mark.parametrize("with_callback", [True, False])
+@pytest.mark.parametrize("changed", ["label", "weight"])
+def test_evaluation_sets_are_read_anew(ordinal_data, host, with_callback, changed):
+    X, y = ordinal_data(400)
+    Xv, yv = ordinal_data(200, seed=5)
+    weight = np.where(yv > 2, 5.0, 0.5)
+    if host == "xgboost":
+        train, valid = xgboost.DMatrix(X, y), xgboost.DMatrix(Xv, yv)
+    else:
+        train = lightgbm.Dataset(X, y, free_raw_data=False)
+        valid = train.create_valid(Xv, yv)
+
+    def losses(objective):
+        callbacks, seen = [objective.callback] if with_callback else [], {}
+        if host == "xgboost":
+            options = {"evals": [(valid, "v")], "evals_result": seen, "custom_metric": objective.metric}
+            train_xgb(objective, train, 5, callbacks=callbacks, **options)
+        else:
+            callbacks.append(lightgbm.record_evaluation(seen))
+            options = {"valid_sets": [valid], "valid_names": ["v"], "feval": objective.metric}
+            train_lgb(objective, train, 5, callbacks=callbacks, **options)
+        return seen["v"]["all_threshold"]
+
+    make = (oxgb if host == "xgboost" else olgbm).OrdinalObjective
+    objective = make(5)
+    first = losses(objective)
+    if changed == "label":
+        valid.set_label(4 - yv)
+    else:
+        valid.set_weight(weight)
+    again = losses(objective)
+    assert again == losses(make(5))
+    assert abs(again[-1] - first[-1]) > 0.02
+
+
+def test_labels_that_change_within_a_training_are_seen(ordinal_data):
+    X, y = ordinal_data(300)
+    dvalid = xgboost.DMatrix(*ordinal_data(200, seed=5))
+    objective = oxgb.OrdinalObjective(5)
+    seen = {}
+
+    class Relabel(xgboost.callback.TrainingCallback):
+        def after_iteration(self, model, epoch, evals_log):
+            dvalid.set_label(4 - dvalid.get_label())
+            return False
+
+    options = {"evals": [(dvalid, "v")], "evals_result": seen, "custom_metric": objective.metric}
+    train_xgb(objective, xgboost.DMatrix(X, y), 6, callbacks=[objective.callback, Relabel()], **options)
+    losses = seen["v"]["all_threshold"]
+    assert min(losses[1::2]) > max(losses[0::2]) + 0.2
+
+
+# one objective in several threads
+
+
+@pytest.mark.parametrize("host", ["xgboost", "lightgbm"])
+@pytest.mark.parametrize("update", ["newton", "schur"])
+@pytest.mark.parametrize("shared_matrix", [False, True])
+def test_threads_share_an_objective_but_not_a_training(ordinal_data, host, update, shared_matrix):
+    """Each training in a thread is the one that would run alone, however the threads take turns."""
+    sets = [ordinal_data(200, seed=0 if shared_matrix else seed) for seed in range(3)]
+    module, train = (oxgb, train_xgb) if host == "xgboost" else (olgbm, train_lgb)
+    if host == "xgboost":
+        matrices = [xgboost.DMatrix(X, y) for X, y in sets]
+    else:
+        matrices = [lightgbm.Dataset(X, y, free_raw_data=False).construct() for X, y in sets]
+    if shared_matrix:
+        matrices = matrices[:1] * 3
+    rates = [0.1, 0.3, 0.5]
+
+    class InTurns:
+        """An objective that lets the other threads go on after each call."""
+
+        def __init__(self, objective, barrier):
+            self.objective, self.barrier = objective, barrier
+
+        def __deepcopy__(self, memo):
+            return self
+
+        def __call__(self, score, matrix):
+            gradient, hessian = (values.copy() for values in self.objective(score, matrix))
+            if self.barrier is not None:
+                self.barrier.wait(timeout=60)
+            return gradient, hessian
+
+    def scheduled(rate):
+        if host == "xgboost":
+            return xgboost.callback.LearningRateScheduler(lambda _: rate)
+        return lightgbm.reset_parameter(learning_rate=lambda _: rate)
+
+    def run(objective, i, barrier=None):
+        booster = train(
+            InTurns(objective, barrier), matrices[i], 6, callbacks=[objective.callback, scheduled(rates[i])]
+        )
+        return module.threshold_record(booster)
+
+    expected = [run(module.OrdinalObjective(5, threshold_update=update), i) for i in range(3)]
+    shared, barrier = module.OrdinalObjective(5, threshold_update=update), threading.Barrier(3)
+    found, own = {}, {}
+
+    def work(i):
+        found[i] = run(shared, i, barrier)
+        own[i] = shared.thresholds_
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=120)
+    assert sorted(found) == [0, 1, 2]
+    for i in range(3):
+        np.testing.assert_array_equal(found[i].thresholds, expected[i].thresholds)
+        np.testing.assert_array_equal(found[i].training_loss, expected[i].training_loss)
+        np.testing.assert_array_equal(own[i], expected[i].thresholds[-1])
+    assert any(np.array_equal(shared.thresholds_, one.thresholds[-1]) for one in expected)
+
+
+# the model that a classifier goes on with
+
+
+def test_xgb_model_may_be_a_copy_but_not_unfitted(ordinal_data):
+    X, y = ordinal_data(200)
+    model = XGBOrdinalClassifier(n_estimators=5).fit(X, y)
+    expected = XGBOrdinalClassifier(n_estimators=3).fit(X, y, xgb_model=model)
+    again = XGBOrdinalClassifier(n_estimators=3).fit(X, y, xgb_model=copy.deepcopy(model))
+    np.testing.assert_array_equal(again.predict_proba(X), expected.predict_proba(X))
+    assert again.n_iter_ == 8
+    with pytest.raises(ValueError, match=r"xgb_model must be a fitted model; got an XGBOrdinalClassifier that has not"):
+        XGBOrdinalClassifier().fit(X, y, xgb_model=XGBOrdinalClassifier())

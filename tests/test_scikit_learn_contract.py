@@ -1,0 +1,286 @@
+"""Labels whose order is not the alphabet's give scikit-learn's tools the same numbers as codes."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.ensemble import AdaBoostClassifier, BaggingClassifier, StackingClassifier, VotingClassifier
+from sklearn.inspection import PartialDependenceDisplay, partial_dependence, permutation_importance
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import get_scorer, get_scorer_names
+from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from ordinal_objectives import (
+    HistGradientBoostingOrdinalClassifier,
+    LGBMOrdinalClassifier,
+    XGBOrdinalClassifier,
+    metrics,
+    scorers,
+)
+
+NAMES = np.array(["poor", "fair", "good", "very good", "excellent"])
+SORTED = np.sort(NAMES).tolist()
+SMALL = {"learning_rate": 0.3, "n_jobs": 1}
+ENGINE = {"max_iter": 6, "max_leaf_nodes": 6}
+MAKERS = {
+    "xgboost": lambda **params: XGBOrdinalClassifier(n_estimators=6, max_depth=3, **SMALL, **params),
+    "lightgbm": lambda **params: LGBMOrdinalClassifier(n_estimators=6, num_leaves=6, **SMALL, **params),
+    "histogram": lambda **params: HistGradientBoostingOrdinalClassifier(
+        max_iter=6, max_leaf_nodes=6, **SMALL, **params
+    ),
+}
+ALL = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+# What y is made of codes by, and what the classifier is told.
+SPELLINGS = {
+    "stars": (lambda codes: codes + 1, {}),
+    "strings": (lambda codes: NAMES[codes], {"classes": NAMES}),
+    "ordered categorical": (lambda codes: pd.Series(pd.Categorical.from_codes(codes, NAMES, ordered=True)), {}),
+}
+SPELLED = pytest.mark.parametrize(("spell", "told"), SPELLINGS.values(), ids=SPELLINGS)
+OF_PROBABILITIES = [name for name in get_scorer_names() if "predict_proba" in get_scorer(name)._response_method]
+OURS = [name for name in scorers.__all__ if name != "OrdinalScorer"]
+
+
+@pytest.fixture
+def data(ordinal_data):
+    return ordinal_data(400, 5)
+
+
+@ALL
+def test_classes_are_sorted_and_the_columns_follow(make, data):
+    X, codes = data
+    plain = make().fit(X, codes)
+    model = make(classes=NAMES).fit(X, NAMES[codes])
+    assert model.classes_.tolist() == SORTED
+    assert model.ordered_classes_.tolist() == NAMES.tolist()
+    in_order = plain.predict_proba(X)
+    np.testing.assert_array_equal(model.predict_proba_ordered(X), in_order)
+    np.testing.assert_array_equal(model.predict_proba(X), in_order[:, np.argsort(NAMES)])
+    for ours, of_codes in zip(model.staged_predict_proba(X), plain.staged_predict_proba(X), strict=True):
+        np.testing.assert_array_equal(ours, of_codes[:, np.argsort(NAMES)])
+    np.testing.assert_array_equal(model.predict_cumulative_proba(X), plain.predict_cumulative_proba(X))
+    np.testing.assert_array_equal(model.thresholds_, plain.thresholds_)
+    np.testing.assert_array_equal(model.encode_labels(NAMES), np.arange(5))
+    for rule in ("median", "mode", "mean"):
+        decisions = plain.set_params(decision_rule=rule).predict(X)
+        np.testing.assert_array_equal(model.set_params(decision_rule=rule).predict(X), NAMES[decisions])
+
+
+@ALL
+def test_costs_and_class_weights_follow_the_order_of_the_classes(make, data):
+    X, codes = data
+    cost = np.abs(np.subtract.outer(np.arange(5), np.arange(5))) ** 2.0
+    cost[4, :4] += 20
+    plain = make(cost_matrix=cost, class_weight={0: 3.0}).fit(X, codes)
+    model = make(cost_matrix=cost, class_weight={"poor": 3.0}, classes=NAMES).fit(X, NAMES[codes])
+    np.testing.assert_array_equal(model.predict(X), NAMES[plain.predict(X)])
+    np.testing.assert_array_equal(model.predict_proba_ordered(X), plain.predict_proba(X))
+
+
+@ALL
+def test_sorted_classes_are_not_permuted(make, data, monkeypatch):
+    X, codes = data
+    model = make().fit(X, codes)
+    assert model.classes_ is model.ordered_classes_
+    proba = np.full((1, 5), 0.2)
+    monkeypatch.setattr(type(model._fitted_loss), "predict_proba", lambda *_: proba)
+    assert model.predict_proba(X) is proba
+    assert next(model.staged_predict_proba(X)) is proba
+
+
+@ALL
+@SPELLED
+def test_every_probability_scorer(make, spell, told, data):
+    X, codes = data
+    train, test = slice(0, 300), slice(300, None)
+    plain = make().fit(X[train], codes[train])
+    y = spell(codes)
+    model = make(**told).fit(X[train], y[train])
+    compared = set()
+    for name in OF_PROBABILITIES:
+        with suppress(ValueError):  # those of two classes alone
+            expected = get_scorer(name)(plain, X[test], codes[test])
+            compared.add(name)
+        if name in compared:
+            assert get_scorer(name)(model, X[test], y[test]) == pytest.approx(expected, rel=1e-12), name
+    assert compared >= {"roc_auc_ovr", "roc_auc_ovo_weighted", "neg_log_loss", "top_k_accuracy"}
+    for name in OURS:
+        scorer = getattr(scorers, name)
+        assert scorer(model, X[test], y[test]) == scorer(plain, X[test], codes[test]), name
+
+
+@ALL
+@pytest.mark.parametrize("names", [["low", "high"], ["high", "low"]], ids=["against the alphabet", "with it"])
+def test_two_classes(make, names, ordinal_data):
+    X, codes = ordinal_data(300, 2)
+    names = np.array(names)
+    plain, model = make().fit(X, codes), make(classes=names).fit(X, names[codes])
+    assert model.classes_.tolist() == ["high", "low"]
+    above = plain.decision_function(X)
+    np.testing.assert_array_equal(model.decision_function(X), above if names[1] == "low" else -above)
+    np.testing.assert_array_equal(model.decision_function(X) > 0, model.predict(X) == model.classes_[1])
+    area = get_scorer("roc_auc")(plain, X, codes)
+    assert area > 0.85
+    assert get_scorer("roc_auc")(model, X, names[codes]) == pytest.approx(area)
+    for name in ("neg_log_loss", "d2_log_loss_score", "roc_auc_ovr"):
+        assert get_scorer(name)(model, X, names[codes]) == pytest.approx(get_scorer(name)(plain, X, codes)), name
+
+
+@ALL
+@SPELLED
+@pytest.mark.parametrize("method", ["sigmoid", "isotonic"])
+def test_calibration(make, spell, told, method, data):
+    X, codes = data
+    y = spell(codes)
+    plain = CalibratedClassifierCV(make(), method=method, cv=3).fit(X, codes)
+    model = CalibratedClassifierCV(make(**told), method=method, cv=3).fit(X, y)
+    columns = np.searchsorted(model.classes_, np.asarray(spell(np.arange(5))))
+    np.testing.assert_allclose(model.predict_proba(X)[:, columns], plain.predict_proba(X), rtol=1e-9, atol=1e-12)
+    neg_rps = scorers.neg_rps_scorer
+    assert neg_rps(model, X, y) == pytest.approx(neg_rps(plain, X, codes))
+
+
+@ALL
+@SPELLED
+def test_inspection(make, spell, told, data):
+    X, codes = data
+    y = spell(codes)
+    plain, model = make().fit(X, codes), make(**told).fit(X, y)
+    expected = partial_dependence(plain, X, [0], grid_resolution=5)["average"]
+    columns = np.searchsorted(model.classes_, np.asarray(spell(np.arange(5))))
+    average = partial_dependence(model, X, [0], grid_resolution=5)["average"]
+    np.testing.assert_allclose(average[columns], expected, rtol=1e-12)
+    for scoring in (None, "neg_log_loss", scorers.neg_mae_scorer):
+        settings = {"scoring": scoring, "n_repeats": 2, "random_state": 0}
+        np.testing.assert_allclose(
+            permutation_importance(model, X, y, **settings).importances,
+            permutation_importance(plain, X, codes, **settings).importances,
+            rtol=1e-9,
+            atol=1e-12,
+        )
+
+
+def test_partial_dependence_of_a_named_class(data):
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    X, codes = data
+    make = MAKERS["histogram"]
+    plain, model = make().fit(X, codes), make(classes=NAMES).fit(X, NAMES[codes])
+    for code, name in enumerate(NAMES):
+        lines = [
+            PartialDependenceDisplay.from_estimator(fitted, X, [0], target=target, grid_resolution=5).lines_[0, 0]
+            for fitted, target in ((model, name), (plain, code))
+        ]
+        np.testing.assert_allclose(lines[0].get_ydata(), lines[1].get_ydata(), rtol=1e-12)
+    mpl.pyplot.close("all")
+
+
+@ALL
+@SPELLED
+@pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning")
+def test_conformal_sets(make, spell, told, data):
+    classification = pytest.importorskip("mapie.classification")
+    X, codes = data
+
+    def sets(spell, **options):
+        y = spell(codes)
+        model = make(**options).fit(X[:200], y[:200])
+        conformal = classification.SplitConformalClassifier(model, confidence_level=0.8, prefit=True)
+        conformal.conformalize(X[200:300], np.asarray(y[200:300]))
+        columns = np.searchsorted(model.classes_, np.asarray(spell(np.arange(5))))
+        return conformal.predict_set(X[300:])[1][:, columns, 0]
+
+    np.testing.assert_array_equal(sets(spell, **told), sets(lambda codes: codes))
+
+
+@ALL
+def test_tools_that_encode_labels_first_are_refused_where_classes_are_declared(make, data):
+    X, codes = data
+    y, model = NAMES[codes], make(classes=NAMES)
+    message = "encodes labels before fit.* loses the order.*give it codes 0..4"
+    assert cross_val_predict(model, X, y, cv=2).shape == (400,)
+    with pytest.raises(ValueError, match=message):
+        cross_val_predict(model, X, y, cv=2, method="predict_proba")
+    for tool in (
+        CalibratedClassifierCV(model, ensemble=False, cv=2),
+        VotingClassifier([("m", model)]),
+        StackingClassifier([("m", model)], LogisticRegression(), cv=2),
+        BaggingClassifier(model, n_estimators=2),
+    ):
+        with pytest.raises(ValueError, match=message):
+            tool.fit(X, y)
+
+
+@ALL
+def test_tools_that_keep_labels_keep_the_order(make, data):
+    X, codes = data
+    # AdaBoost passes weights that sum to 1.
+    plain, model = make(min_child_weight=1e-6), make(min_child_weight=1e-6, classes=NAMES)
+    for tool in (
+        lambda one: AdaBoostClassifier(one, n_estimators=1, random_state=0),
+        lambda one: GridSearchCV(one, {"learning_rate": [0.1, 0.3]}, cv=2, scoring="neg_log_loss"),
+        lambda one: make_pipeline(StandardScaler(), one),
+    ):
+        by_name, by_code = tool(model).fit(X, NAMES[codes]), tool(plain).fit(X, codes)
+        np.testing.assert_array_equal(by_name.predict(X), NAMES[by_code.predict(X)])
+        assert scorers.neg_mae_scorer(by_name, X, NAMES[codes]) == scorers.neg_mae_scorer(by_code, X, codes)
+
+
+def test_scorers_refuse_an_ensemble_that_lost_the_order(data):
+    X, codes = data
+    y = pd.Series(pd.Categorical.from_codes(codes, NAMES, ordered=True))
+    vote = VotingClassifier([("m", MAKERS["histogram"]())]).fit(X, y)
+    with pytest.raises(ValueError, match="VotingClassifier does not say what the order of its classes"):
+        scorers.neg_mae_scorer(vote, X, y)
+
+
+@ALL
+def test_codes_pass_the_tools_that_encode_labels_first(make, data):
+    X, codes = data
+    proba = cross_val_predict(make(classes=range(5)), X, codes, cv=2, method="predict_proba")
+    assert metrics.ordinal_log_loss(codes, proba) < np.log(5)
+    reverse = cross_val_predict(make(classes=range(5)[::-1]), X, codes, cv=2, method="predict_proba")
+    assert metrics.ordinal_log_loss(codes, reverse) < np.log(5)
+    assert cross_val_score(make(classes=NAMES), X, NAMES[codes], cv=2, scoring="neg_log_loss").mean() > -np.log(5)
+
+
+@ALL
+def test_labels_that_cannot_be_sorted_are_refused(make, data):
+    X, codes = data
+    mixed = np.array(["low", 1, 2, 3, "high"], dtype=object)
+    with pytest.raises(ValueError, match="classes must be labels that can be sorted; got labels of types int, str"):
+        make(classes=mixed).fit(X, mixed[codes])
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("xgboost.json", XGBOrdinalClassifier),
+        ("lightgbm.txt", LGBMOrdinalClassifier),
+        ("histogram.model", HistGradientBoostingOrdinalClassifier),
+    ],
+)
+def test_files_of_version_0_1_load(name, kind, tmp_path):
+    """Their classes and probabilities were in the order of the classes; so they are in the file to this day."""
+    folder = Path(__file__).parent / "data" / "version_0_1"
+    expected = json.loads((folder / "expected.json").read_text())
+    X, grades = np.array(expected["X"]), expected["classes"]
+    model = kind().load_model(folder / name)
+    assert model.ordered_classes_.tolist() == grades == ["low", "medium", "high", "top"]
+    assert model.classes_.tolist() == sorted(grades)
+    np.testing.assert_allclose(model.predict_proba_ordered(X), expected["proba"][name], rtol=1e-6)
+    np.testing.assert_array_equal(model.predict_proba(X), model.predict_proba_ordered(X)[:, [2, 0, 1, 3]])
+    assert model.predict(X).tolist() == expected["predicted"][name]
+    model.save_model(tmp_path / name)
+    again = kind().load_model(tmp_path / name)
+    assert again.ordered_classes_.tolist() == grades
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
