@@ -30,10 +30,10 @@ from ordinal_objectives.adapters.objective import (
     refuse_parameters,
 )
 from ordinal_objectives.adapters.per_thread import PerThread
-from ordinal_objectives.adapters.threshold_record import ThresholdRecord
 from ordinal_objectives.adapters.training_run import TrainingRun
 from ordinal_objectives.decision import decide
 from ordinal_objectives.losses import OrdinalLoss
+from ordinal_objectives.threshold_solver.record import ThresholdRecord
 
 __all__ = [
     "OrdinalObjective",

@@ -17,11 +17,11 @@ from sklearn.utils.validation import check_is_fitted
 from ordinal_objectives.adapters import lgbm
 from ordinal_objectives.adapters.lgbm_prediction import predict_raw
 from ordinal_objectives.adapters.lgbm_record import as_booster
-from ordinal_objectives.adapters.threshold_record import ThresholdRecord
 from ordinal_objectives.estimator import OrdinalClassifier
 from ordinal_objectives.host_parameters import ORDINAL_PARAMETERS, HostParameters, check_n_estimators
 from ordinal_objectives.losses import OrdinalLoss, get_loss
 from ordinal_objectives.threads import library_n_threads
+from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.validation import check_start_score
 
 # Constructor names that lightgbm.train spells otherwise.

@@ -9,8 +9,8 @@ from typing import Any
 import lightgbm
 
 from ordinal_objectives.adapters.lgbm_trees import DART
-from ordinal_objectives.adapters.threshold_record import ThresholdRecord
 from ordinal_objectives.files import damage
+from ordinal_objectives.threshold_solver.record import ThresholdRecord
 
 # LightGBM keeps unknown lines of the parameter section through loading, saving and truncating.
 _LINE_START = "[ordinal_thresholds: "

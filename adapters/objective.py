@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives.adapters.grown_tree import GrownTree
 from ordinal_objectives.adapters.per_thread import PerThread
-from ordinal_objectives.adapters.threshold_record import THRESHOLD_UPDATES, ThresholdRecord
 from ordinal_objectives.adapters.training_run import TrainingRun
 from ordinal_objectives.adapters.tree_run import TreeRun
 from ordinal_objectives.losses import OrdinalLoss, get_loss
 from ordinal_objectives.statistics import RowStatistics
+from ordinal_objectives.threshold_solver.record import THRESHOLD_UPDATES, ThresholdRecord
 from ordinal_objectives.validation import check_codes, check_n_classes, check_thresholds, check_total_weight
 
 # Those that need the leaves of the newest tree.

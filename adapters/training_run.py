@@ -14,16 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ordinal_objectives.adapters.threshold_record import ThresholdRecord
 from ordinal_objectives.losses import OrdinalLoss, RoundStatistics
 from ordinal_objectives.statistics import RowStatistics
-from ordinal_objectives.threshold_solver import (
-    Diagnostics,
-    initial_thresholds,
-    newton_step,
-    repair_order,
-    safeguarded_step,
-)
+from ordinal_objectives.threshold_solver import Diagnostics, ThresholdLearner, ThresholdRecord
 from ordinal_objectives.validation import check_thresholds, check_total_weight, check_two_classes
 
 # Given scores that do not start at zero, the thresholds that fit them are found before the first tree.
@@ -66,16 +59,12 @@ class TrainingRun:
 
     Attributes
     ----------
-    thresholds : ndarray of float64, shape (n_classes - 1,)
-        The newest ones.
     first_iteration : int
         Iteration at which the run began: 0, or that of the model it continues.
     history : list of ndarray
         Thresholds of every iteration so far.
     training_loss : list of float
         Weighted mean loss of every iteration so far.
-    diagnostics : Diagnostics
-        Counters.
     n_grown : int
         Number of trees that :meth:`gradient` was asked for.
     start_sample, grown_on : ndarray
@@ -97,32 +86,35 @@ class TrainingRun:
     ) -> None:
         self.loss = loss
         self.hessian = hessian
-        # The conditional step on theta wants a majoriser wherever there is one: it can never raise the loss.
-        self._step_hessian = "majorized" if loss.supports("majorized") else "exact"
         self.learns = threshold_update != "fixed"
         self._rows = RowStatistics(loss, y, n_classes, sample_weight, n_threads=n_threads)
         check_total_weight(self._rows.class_weights)
         check_two_classes(self._rows.class_weights, name="the training labels")
-        start = initial_thresholds(self._rows.class_weights, loss.link.name, loss.name)
-        self._active, self._tied = start.active, start.tied
         self.first_iteration = 0 if previous is None else previous.n_iterations
         if previous is not None:
             start_thresholds = previous.at(self.first_iteration)
         self._given_start = start_thresholds is not None
-        self.thresholds: NDArray[np.float64] = (
-            start.thresholds
-            if start_thresholds is None
-            else check_thresholds(start_thresholds, n_classes, ordered=loss.ordered).copy()
-        )
+        if start_thresholds is not None:
+            start_thresholds = check_thresholds(start_thresholds, n_classes, ordered=loss.ordered).copy()
+        self._learner = ThresholdLearner(loss, self._rows.class_weights, start_thresholds)
         self.history: list[NDArray[np.float64]] = previous.thresholds[:-1] if previous else []
         self.training_loss: list[float] = previous.training_loss[:-1] if previous else []
-        self.diagnostics = Diagnostics(n_inactive=int((~start.active).sum()), n_tied=int(start.tied.sum()))
         self._evaluated: RoundStatistics | None = None  # at the newest (score, thresholds)
         self._recorded_at: NDArray[Any] = np.empty(0)  # entries of the newest score
         self.n_grown = 0
         self.start_sample: NDArray[Any] = np.empty(0)
         self.grown_on: NDArray[Any] = np.empty(0)
         self._recorded_loss: float | None = None  # the sum of the newest record of this run
+
+    @property
+    def thresholds(self) -> NDArray[np.float64]:
+        """The newest thresholds, float64 (n_classes - 1,)."""
+        return self._learner.thresholds
+
+    @property
+    def diagnostics(self) -> Diagnostics:
+        """Counters."""
+        return self._learner.diagnostics
 
     def gradient(self, raw_prediction: ArrayLike, iteration: int) -> tuple[NDArray[Any], NDArray[Any]]:
         """Return gradient and Hessian, float32 (n_samples,) each, for the tree after ``iteration`` trees.
@@ -195,7 +187,7 @@ class TrainingRun:
         if self._given_start or not self.learns or not np.any(raw_prediction):
             return
         # From a start far away, steps would not get there where the loss is flat or steep.
-        self.thresholds = self.thresholds + np.median(raw_prediction)
+        self._learner.thresholds = self.thresholds + np.median(raw_prediction)
         self._fit(raw_prediction)
 
     def _fit(self, raw_prediction: ArrayLike) -> None:
@@ -207,48 +199,16 @@ class TrainingRun:
 
     def _step(self, raw_prediction: ArrayLike) -> None:
         """One conditional Newton step on the thresholds given the score."""
-        needs_safeguard = self._step_hessian == "exact" or self.loss.name == "cumulative_link"
-        now = self._rows(raw_prediction, self.thresholds, self._step_hessian, want_loss=needs_safeguard)
-        off = now.threshold_hessian_off if self.loss.name == "cumulative_link" else None
-        delta = newton_step(
-            now.threshold_gradient,
-            now.threshold_hessian,
-            off,
-            self._active,
-            self._tied,
-            diagnostics=self.diagnostics,
-        )
-        if needs_safeguard:
-            self._safeguard(raw_prediction, delta, now.loss)
-            return
-        self.thresholds = self._in_order(self.thresholds + delta)
+        learner = self._learner
+        now = self._rows(raw_prediction, self.thresholds, learner.step_hessian, want_loss=learner.newton_may_rise)
+        self._evaluated = None
 
-    def _in_order(self, thresholds: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Sort thresholds whose loss needs order."""
-        if not self.loss.ordered:
-            return thresholds
-        ordered, repaired = repair_order(thresholds)
-        self.diagnostics.add(n_repaired=repaired)
-        return ordered
-
-    def _safeguard(self, raw_prediction: ArrayLike, delta: NDArray[np.float64], loss_now: float) -> None:
         def loss_at(thresholds: NDArray[np.float64]) -> float:
             # The last trial is the accepted one, unless all are rejected; its pass is what the next tree needs.
             self._evaluated = self._evaluate(raw_prediction, thresholds)
             return self._evaluated.loss
 
-        rejected = self.diagnostics.n_rejected
-        self.thresholds, _ = safeguarded_step(
-            self.thresholds,
-            delta,
-            loss_at,
-            loss_now,
-            strictly_ordered=self.loss.name == "cumulative_link",
-            ordered=self.loss.ordered,
-            relative_tolerance=self._rows.loss_precision,
-            diagnostics=self.diagnostics,
-        )
-        if self.diagnostics.n_rejected > rejected:
+        if not learner.newton(now, loss_at, self._rows.highest_loss):
             self._evaluated = None
 
     def _evaluate(self, raw_prediction: ArrayLike, thresholds: NDArray[np.float64]) -> RoundStatistics:

@@ -16,9 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from ordinal_objectives.adapters.grown_tree import FollowedScore, GrownTree
 from ordinal_objectives.adapters.training_run import TrainingRun
 from ordinal_objectives.losses import OrdinalLoss, RoundStatistics
-from ordinal_objectives.threshold_solver import JointStep, is_ordered, schur_step
-
-_MAX_HALVINGS = 30
+from ordinal_objectives.threshold_solver import JointStep, schur_step
 
 
 class TreeRun(TrainingRun):
@@ -134,10 +132,10 @@ class TreeRun(TrainingRun):
             sums.cross,
             u,
             V,
-            off if self.loss.name == "cumulative_link" else None,
+            off if self.loss.strictly_ordered else None,
             tree.reg_lambda,
-            self._active,
-            self._tied,
+            self._learner.active,
+            self._learner.tied,
             diagnostics=self.diagnostics,
         )
 
@@ -149,38 +147,34 @@ class TreeRun(TrainingRun):
         threshold_step: NDArray[np.float64],
         tree: GrownTree,
     ) -> NDArray[np.float64]:
-        """Take the longest of the steps eta, eta/2, ... that keeps its promises; return the new score."""
-        highest = self._rows.highest_loss(self._now().loss)
-        for n_halvings in range(_MAX_HALVINGS + 1):
-            share = tree.learning_rate / 2.0**n_halvings
-            thresholds = self.thresholds + share * threshold_step
-            if self.loss.name == "cumulative_link" and not is_ordered(thresholds, strict=True):
-                continue
-            thresholds = self._in_order(thresholds)
-            values = (share * leaf_weights).astype(tree.value_type).astype(np.float64)
+        """Take the longest of the steps eta, eta/2, ... that does not raise the loss; return the new score."""
+        values, raw_after = np.zeros_like(leaf_weights), own.raw_prediction
+
+        def loss_at(share: float, thresholds: NDArray[np.float64]) -> float:
+            nonlocal values, raw_after
+            values = (share * tree.learning_rate * leaf_weights).astype(tree.value_type).astype(np.float64)
             raw_after = own.plus(leaves, values, self._n_threads)
             self._evaluated = self._evaluate(raw_after, thresholds)
-            if self._evaluated.loss <= highest:
-                self.diagnostics.add(n_halved=n_halvings)
-                break
-        else:
-            self.diagnostics.add(n_halved=_MAX_HALVINGS, n_rejected=1)
-            thresholds, values, raw_after = self.thresholds, np.zeros_like(leaf_weights), own.raw_prediction
-            self._evaluated = self._evaluate(raw_after, thresholds)
-        self.thresholds = thresholds
+            return self._evaluated.loss
+
+        highest = self._rows.highest_loss(self._now().loss)
+        if self._learner.move(tree.learning_rate * threshold_step, loss_at, highest) == 0.0:
+            values, raw_after = np.zeros_like(leaf_weights), own.raw_prediction
+            self._evaluated = self._evaluate(raw_after, self.thresholds)
         self.leaf_values.append(values)
         tree.renew(values)
         return raw_after
 
     def _move_thresholds(self, raw_after: NDArray[np.float64], delta: NDArray[np.float64]) -> None:
         """Move the thresholds alone. Without renewal nothing bounds the loss, so the step is always checked."""
-        highest = self._rows.highest_loss(self._now().loss)
-        thresholds = self.thresholds + delta
-        if self.loss.name != "cumulative_link" or is_ordered(thresholds, strict=True):
-            thresholds = self._in_order(thresholds)
+
+        def loss_at(_: float, thresholds: NDArray[np.float64]) -> float:
             self._evaluated = self._evaluate(raw_after, thresholds)
-            if self._evaluated.loss <= highest:
-                self.thresholds = thresholds
-                return
+            return self._evaluated.loss
+
+        if self._learner.move(delta, loss_at, self._rows.highest_loss(self._now().loss), max_halvings=0) > 0.0:
+            return
         # The tree itself may have raised the loss: only the step's own share is halved.
-        self._safeguard(raw_after, delta, self._evaluate(raw_after, self.thresholds).loss)
+        highest = self._rows.highest_loss(self._evaluate(raw_after, self.thresholds).loss)
+        if self._learner.move(delta, loss_at, highest) == 0.0:
+            self._evaluated = None

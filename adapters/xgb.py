@@ -20,7 +20,6 @@ from ordinal_objectives.adapters.objective import (
     refuse_parameters,
 )
 from ordinal_objectives.adapters.per_thread import PerThread
-from ordinal_objectives.adapters.threshold_record import ThresholdRecord
 from ordinal_objectives.adapters.training_run import TrainingRun, sample_of
 from ordinal_objectives.adapters.tree_run import TreeRun
 from ordinal_objectives.adapters.xgb_attach import finished_record
@@ -36,6 +35,7 @@ from ordinal_objectives.adapters.xgb_record import (
 from ordinal_objectives.adapters.xgb_trees import newest_tree, renew_leaves
 from ordinal_objectives.decision import decide
 from ordinal_objectives.losses import OrdinalLoss
+from ordinal_objectives.threshold_solver.record import ThresholdRecord
 
 __all__ = [
     "ATTRIBUTE",

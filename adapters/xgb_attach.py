@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import xgboost
 
-from ordinal_objectives.adapters.threshold_record import ThresholdRecord
 from ordinal_objectives.adapters.xgb_record import why_last_only
+from ordinal_objectives.threshold_solver.record import ThresholdRecord
 
 if TYPE_CHECKING:
     from ordinal_objectives.adapters.xgb import OrdinalObjective

@@ -11,7 +11,6 @@ from xgboost.callback import EarlyStopping, TrainingCallback
 
 from ordinal_objectives.adapters.objective import TREE_UPDATES
 from ordinal_objectives.adapters.per_thread import PerThread
-from ordinal_objectives.adapters.threshold_record import ThresholdRecord
 from ordinal_objectives.adapters.training_run import TrainingRun
 from ordinal_objectives.adapters.xgb_record import (
     ATTRIBUTE,
@@ -21,6 +20,7 @@ from ordinal_objectives.adapters.xgb_record import (
     why_last_only,
 )
 from ordinal_objectives.adapters.xgb_trees import check_configuration
+from ordinal_objectives.threshold_solver.record import ThresholdRecord
 
 if TYPE_CHECKING:
     from ordinal_objectives.adapters.xgb import OrdinalObjective

@@ -12,7 +12,6 @@ import xgboost
 from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives.adapters import xgb
-from ordinal_objectives.adapters.threshold_record import ThresholdRecord
 from ordinal_objectives.adapters.xgb_record import check_all_rounds, store_record
 from ordinal_objectives.estimator import OrdinalClassifier
 from ordinal_objectives.files import damage
@@ -20,6 +19,7 @@ from ordinal_objectives.host_parameters import ORDINAL_PARAMETERS, HostParameter
 from ordinal_objectives.losses import OrdinalLoss, get_loss
 from ordinal_objectives.metric_inputs import on_codes
 from ordinal_objectives.threads import library_n_threads
+from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.validation import check_start_score
 
 

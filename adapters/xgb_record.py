@@ -8,8 +8,8 @@ from typing import Any
 
 import xgboost
 
-from ordinal_objectives.adapters.threshold_record import ThresholdRecord
 from ordinal_objectives.adapters.xgb_trees import checksums
+from ordinal_objectives.threshold_solver.record import ThresholdRecord
 
 ATTRIBUTE = "ordinal_objectives"
 

@@ -21,26 +21,16 @@ from ordinal_objectives.histogram_engine.cross_terms import (
     no_cross_terms,
     score_mass,
 )
-from ordinal_objectives.histogram_engine.held_out import QuadraticSums, best_step_size, merge_splits, reached
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
-from ordinal_objectives.histogram_engine.trees import Tree
+from ordinal_objectives.histogram_engine.pruning import best_step_size, merge_splits
 from ordinal_objectives.losses import RoundStatistics
 from ordinal_objectives.statistics import RowStatistics
 from ordinal_objectives.threads import effective_n_threads
-from ordinal_objectives.threshold_solver import (
-    Diagnostics,
-    initial_thresholds,
-    is_ordered,
-    newton_step,
-    repair_order,
-    safeguarded_step,
-    schur_step,
-)
+from ordinal_objectives.threshold_solver import Diagnostics, JointQuadratic, ThresholdLearner
+from ordinal_objectives.threshold_solver.curvature import tridiagonal
+from ordinal_objectives.trees import Tree, reached
 from ordinal_objectives.validation import check_two_classes
 
-# Sums of float32 rows do not know the common shift of score and thresholds better than this.
-GAUGE_TOLERANCE = 1e-6
-_MAX_HALVINGS = 30
 _ALL = 2**31 - 1
 
 
@@ -68,11 +58,8 @@ class Boosting:
     ----------
     raw_prediction : ndarray of float64, shape (n_samples,)
         The score of the newest iteration.
-    thresholds : ndarray of float64, shape (n_classes - 1,)
-        Those of the newest iteration.
     cuts : list of ndarray
         Cuts of the features that the newest tree was grown on.
-    diagnostics : Diagnostics
     """
 
     def __init__(
@@ -100,10 +87,8 @@ class Boosting:
         self._n_threads = n_threads
         self._rows = RowStatistics(loss, y, n_classes, sample_weight, n_threads=n_threads)
         check_two_classes(self._rows.class_weights, name="the training labels")
-        begin = initial_thresholds(self._rows.class_weights, loss.link.name, loss.name)
-        self._active, self._tied = begin.active, begin.tied
-        self.diagnostics = Diagnostics(n_inactive=int((~begin.active).sum()), n_tied=int(begin.tied.sum()))
-        self.raw_prediction, self.thresholds, self.iteration = start or (np.zeros(len(y)), begin.thresholds, 0)
+        self.raw_prediction, thresholds, self.iteration = start or (np.zeros(len(y)), None, 0)
+        self._learner = ThresholdLearner(loss, self._rows.class_weights, thresholds)
         # Rows of weight 0 tell nothing: samples are drawn from the others.
         self._weighted = None if sample_weight is None or sample_weight.all() else np.flatnonzero(sample_weight)
         # Needed again only to be cut anew.
@@ -121,9 +106,18 @@ class Boosting:
             and (loss.name, loss.link.name) == ("all_threshold", "logit")
         )
         self._leaf_of_row = np.empty(len(y), np.int32)
-        self._step_hessian = "majorized" if loss.supports("majorized") else "exact"
         self._next_score = np.empty(len(y))  # changes places with raw_prediction when a step is taken
         self._now = self._evaluate(self.raw_prediction, self.thresholds)
+
+    @property
+    def thresholds(self) -> NDArray[np.float64]:
+        """The newest thresholds, float64 (n_classes - 1,)."""
+        return self._learner.thresholds
+
+    @property
+    def diagnostics(self) -> Diagnostics:
+        """Counters."""
+        return self._learner.diagnostics
 
     @property
     def training_loss(self) -> float:
@@ -135,7 +129,7 @@ class Boosting:
         self._rebin()
         in_bag, features = self._draw()
         grown = self._grow(in_bag, features)
-        tree = Tree.from_engine(grown, self.cuts)
+        tree = Tree.from_bins(grown, self.cuts)
         size = self.parameters.learning_rate
         if self.parameters.pruning or self.parameters.adaptive_step:
             assert in_bag is not None
@@ -191,11 +185,11 @@ class Boosting:
             grown = self._engine.grow_scalar(growth)
             return grown
         sums = self._now if in_bag is None else self._statistics_of(in_bag)[1]
-        V = tridiagonal(sums)
+        V = full_hessian(sums)
         self._judge_cross_terms(in_bag, V)
         if parameters.hessian == "exact":
             V = self._cross_terms.threshold_hessian(V, len(self._y) if in_bag is None else len(in_bag))
-        group = np.where(self._active, np.cumsum(~self._tied) - 1, -1)
+        group = np.where(self._learner.active, np.cumsum(~self._learner.tied) - 1, -1)
         _, group = np.unique(np.append(group, -1), return_inverse=True)
         group = (group[:-1] - 1).astype(np.int32)
         cross = self._cross_terms
@@ -210,7 +204,11 @@ class Boosting:
                 weight = None if self._weight is None else self._weight[in_bag]
                 few = self._few(self.raw_prediction[in_bag], weight, self.thresholds, self._cross_terms.chosen)
             n_rows = len(self._y) if in_bag is None else len(in_bag)
-            if few is not None and self.parameters.hessian == "exact" and not few.agree(V, n_rows, self._active):
+            if (
+                few is not None
+                and self.parameters.hessian == "exact"
+                and not few.agree(V, n_rows, self._learner.active)
+            ):
                 few = None
             if few is None:
                 self._now = self._evaluate(self.raw_prediction, self.thresholds, few=False)
@@ -231,7 +229,7 @@ class Boosting:
             thresholds,
             self.parameters.hessian,
             weighted=weight is not None,
-            active=self._active,
+            active=self._learner.active,
             chosen=chosen,
         )
 
@@ -241,40 +239,25 @@ class Boosting:
         some = RowStatistics(self.parameters.loss, self._y[rows], self._n_classes, weight, n_threads=self._n_threads)
         return some, some(self.raw_prediction[rows], self.thresholds, self.parameters.hessian, want_loss=False)
 
-    def _sums(self, n_nodes: int, rows: NDArray[np.uint32] | None) -> QuadraticSums:
+    def _sums(self, n_nodes: int, rows: NDArray[np.uint32] | None) -> JointQuadratic:
         """Add up rows (None for all) by leaf and over thresholds."""
         u, V = np.zeros(0), np.zeros((0, 0))
         if self._joint:
             kernel, statistics = (self._rows, self._now) if rows is None else self._statistics_of(rows)
-            u, V = statistics.threshold_gradient, tridiagonal(statistics)
+            u, V = statistics.threshold_gradient, full_hessian(statistics)
             if not self._cross_terms.exact:
                 leaves = self._leaf_of_row if rows is None else self._leaf_of_row[rows]
                 sums = kernel.leaf_sums(leaves, n_nodes)
-                return QuadraticSums(sums.gradient, sums.hessian, sums.cross, u, V)
+                return JointQuadratic(sums.gradient, sums.hessian, sums.cross, u, V)
         of_nodes = self._engine.leaf_sums(self._leaf_of_row, n_nodes, rows)
-        return QuadraticSums(of_nodes[:, 0], of_nodes[:, 1], self._cross_terms.of_all(of_nodes), u, V)
+        return JointQuadratic(of_nodes[:, 0], of_nodes[:, 1], self._cross_terms.of_all(of_nodes), u, V)
 
-    def _fit(self, sums: QuadraticSums, leaves: NDArray[np.intp]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _fit(self, sums: JointQuadratic, leaves: NDArray[np.intp]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Leaf weights and threshold step (empty unless joint), without shrinkage."""
-        G, H = sums.G[leaves], sums.H[leaves]
-        if self._joint:
-            step = schur_step(
-                G,
-                H,
-                sums.L[leaves],
-                sums.u,
-                np.diag(sums.V),
-                np.diag(sums.V, 1),
-                self.parameters.l2_regularization,
-                self._active,
-                self._tied,
-                gauge_tolerance=GAUGE_TOLERANCE,
-                diagnostics=self.diagnostics,
-            )
-            return step.leaf_weights, step.threshold_step
-        h = H + self.parameters.l2_regularization
-        self.diagnostics.add(n_flat_leaves=int(np.count_nonzero((h <= 0.0) & (G != 0.0))))
-        return -np.divide(G, h, out=np.zeros_like(G), where=h > 0.0), np.zeros(0)
+        learner = self._learner
+        return sums.solve(
+            leaves, self.parameters.l2_regularization, learner.active, learner.tied, diagnostics=learner.diagnostics
+        )
 
     def _judge_held_out(
         self, tree: Tree, in_bag: NDArray[np.uint32]
@@ -306,68 +289,34 @@ class Boosting:
         The loss is that of all rows, whichever of them the step was fitted on. The next tree needs the pass that
         computes it, so a step that stands at once costs nothing more.
         """
-        highest = self._rows.highest_loss(self._now.loss)
         score = self._next_score
-        for n_halvings in range(_MAX_HALVINGS + 1):
-            tree.value[leaves] = scale * weights
-            thresholds = self.thresholds + scale * delta if self._joint else self.thresholds
-            if self._may_stand(thresholds):
-                threads = effective_n_threads(self._n_threads)
-                _core.add_leaf_values(self.raw_prediction, self._leaf_of_row, tree.value, score, threads)
-                thresholds = self._in_order(thresholds)
-                now = self._evaluate(score, thresholds)
-                if now.loss <= highest:
-                    break
-            if n_halvings == _MAX_HALVINGS:
-                self.diagnostics.add(n_rejected=1)
-                tree.value[leaves] = 0.0
-                np.copyto(score, self.raw_prediction)
-                thresholds = self.thresholds
-                now = self._evaluate(score, thresholds)
-                break
-            scale /= 2.0
-        self.diagnostics.add(n_halved=n_halvings)
+
+        def loss_at(share: float, thresholds: NDArray[np.float64]) -> float:
+            tree.value[leaves] = share * scale * weights
+            threads = effective_n_threads(self._n_threads)
+            _core.add_leaf_values(self.raw_prediction, self._leaf_of_row, tree.value, score, threads)
+            self._now = self._evaluate(score, thresholds)
+            return self._now.loss
+
+        highest = self._rows.highest_loss(self._now.loss)
+        step = scale * delta if self._joint else np.zeros_like(self.thresholds)
+        if self._learner.move(step, loss_at, highest) == 0.0:
+            loss_at(0.0, self.thresholds)
         self.raw_prediction, self._next_score = score, self.raw_prediction
-        self.thresholds, self._now = thresholds, now
         if self.parameters.threshold_update == "newton":
             self._newton()
 
-    def _may_stand(self, thresholds: NDArray[np.float64]) -> bool:
-        """Tell whether thresholds are in order, or may be sorted."""
-        loss = self.parameters.loss
-        if loss.name == "cumulative_link":
-            return is_ordered(thresholds, strict=True)
-        return self.parameters.hessian == "majorized" or not loss.ordered or is_ordered(thresholds)
-
-    def _in_order(self, thresholds: NDArray[np.float64]) -> NDArray[np.float64]:
-        if not self.parameters.loss.ordered:
-            return thresholds
-        ordered, repaired = repair_order(thresholds)
-        self.diagnostics.add(n_repaired=repaired)
-        return ordered
-
     def _newton(self) -> None:
         """One conditional Newton step on the thresholds given the new score."""
-        loss = self.parameters.loss
-        guarded = self._step_hessian == "exact" or loss.name == "cumulative_link"
-        now = self._rows(self.raw_prediction, self.thresholds, self._step_hessian, want_loss=guarded)
-        off = now.threshold_hessian_off if loss.name == "cumulative_link" else None
-        u, V = now.threshold_gradient, now.threshold_hessian
-        delta = newton_step(u, V, off, self._active, self._tied, diagnostics=self.diagnostics)
-        if guarded:
-            self.thresholds, _ = safeguarded_step(
-                self.thresholds,
-                delta,
-                lambda thresholds: self._rows(self.raw_prediction, thresholds, self.parameters.hessian).loss,
-                now.loss,
-                strictly_ordered=loss.name == "cumulative_link",
-                ordered=loss.ordered,
-                relative_tolerance=self._rows.loss_precision,
-                diagnostics=self.diagnostics,
-            )
-        else:
-            self.thresholds = self._in_order(self.thresholds + delta)
-        self._now = self._evaluate(self.raw_prediction, self.thresholds)
+        learner = self._learner
+        now = self._rows(self.raw_prediction, self.thresholds, learner.step_hessian, want_loss=learner.newton_may_rise)
+
+        def loss_at(thresholds: NDArray[np.float64]) -> float:
+            self._now = self._evaluate(self.raw_prediction, thresholds)
+            return self._now.loss
+
+        if not learner.newton(now, loss_at, self._rows.highest_loss):
+            self._now = self._evaluate(self.raw_prediction, self.thresholds)
 
     def _evaluate(
         self, raw_prediction: NDArray[np.float64], thresholds: NDArray[np.float64], *, few: bool = True
@@ -387,10 +336,7 @@ class Boosting:
         return now
 
 
-def tridiagonal(statistics: RoundStatistics) -> NDArray[np.float64]:
+def full_hessian(statistics: RoundStatistics) -> NDArray[np.float64]:
     """Return V as a full matrix, (n_classes - 1, n_classes - 1)."""
-    off = statistics.threshold_hessian_off
-    V: NDArray[np.float64] = np.diag(statistics.threshold_hessian)
-    if off.size:
-        V = V + np.diag(off, 1) + np.diag(off, -1)
-    return V
+    diagonal = statistics.threshold_hessian
+    return tridiagonal(diagonal, statistics.threshold_hessian_off, diagonal.size)

@@ -12,20 +12,26 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ordinal_objectives.estimator import OrdinalClassifier
+from ordinal_objectives.files import damage
 from ordinal_objectives.histogram_engine import model_file
-from ordinal_objectives.histogram_engine.boosting import Boosting
 from ordinal_objectives.histogram_engine.columns import check_columns
-from ordinal_objectives.histogram_engine.parameters import BoostingParameters
-from ordinal_objectives.histogram_engine.threshold_history import ThresholdHistory
-from ordinal_objectives.histogram_engine.training import Callback, EarlyStopping, Training, hold_out, train, watch
-from ordinal_objectives.histogram_engine.trees import TreeEnsemble
+from ordinal_objectives.histogram_engine.parameters import DIALECT, REFUSED, BoostingParameters, check_integer
+from ordinal_objectives.histogram_engine.training import (
+    MANY_ROWS,
+    Callback,
+    EarlyStopping,
+    Training,
+    hold_out,
+    run_training,
+)
 from ordinal_objectives.histogram_engine.warm_start import continued
 from ordinal_objectives.host_parameters import HostParameters
+from ordinal_objectives.labels import OrderedLabels
 from ordinal_objectives.losses import OrdinalLoss, get_loss
 from ordinal_objectives.threads import effective_n_threads
-
-# early_stopping="auto" holds rows out where there are more than this, as scikit-learn does.
-_MANY_ROWS = 10_000
+from ordinal_objectives.threshold_solver import ThresholdRecord
+from ordinal_objectives.trees import TreeEnsemble
+from ordinal_objectives.validation import check_thresholds
 
 
 class HistGradientBoostingOrdinalClassifier(HostParameters, OrdinalClassifier):
@@ -138,26 +144,8 @@ class HistGradientBoostingOrdinalClassifier(HostParameters, OrdinalClassifier):
     (300, 4)
     """
 
-    _dialect: ClassVar = {
-        "n_estimators": "max_iter",
-        "num_boost_round": "max_iter",
-        "num_iterations": "max_iter",
-        "eta": "learning_rate",
-        "num_leaves": "max_leaf_nodes",
-        "max_leaves": "max_leaf_nodes",
-        "min_child_samples": "min_samples_leaf",
-        "min_data_in_leaf": "min_samples_leaf",
-        "reg_lambda": "l2_regularization",
-        "lambda_l2": "l2_regularization",
-        "max_bin": "max_bins",
-        "min_split_gain": "gamma",
-        "bagging_fraction": "subsample",
-        "feature_fraction": "colsample_bytree",
-        "seed": "random_state",
-        "num_threads": "n_jobs",
-        "nthread": "n_jobs",
-        "early_stopping_rounds": "n_iter_no_change (with early_stopping=True)",
-    }
+    _dialect: ClassVar = DIALECT
+    _refused: ClassVar = REFUSED
     _ensemble: TreeEnsemble
     _cuts: list[NDArray[np.float64]]
     _seed: int
@@ -165,17 +153,6 @@ class HistGradientBoostingOrdinalClassifier(HostParameters, OrdinalClassifier):
     threshold_history_: NDArray[np.float64]
     evals_result_: dict[str, list[float]]
     n_iter_: int
-
-    _refused: ClassVar = {
-        "categorical_features": "categories are not supported; encode them as ordered numbers",
-        "monotonic_cst": "renewed leaves would break monotone constraints",
-        "interaction_cst": "interaction constraints are not supported",
-        "max_features": "columns are drawn for each tree: use colsample_bytree",
-        "scoring": "early stopping uses the ordinal loss",
-        "verbose": "pass callback= to fit",
-        "num_class": "the score has one output for all classes",
-        "objective": "the ordinal loss is the objective; see loss and link",
-    }
 
     def __init__(
         self,
@@ -310,18 +287,30 @@ class HistGradientBoostingOrdinalClassifier(HostParameters, OrdinalClassifier):
             )
             earlier = continued(self, X, parameters)
             fitted = None if earlier is None else copy.copy(self)
-            X, codes, weight = self._check_training(X, y, sample_weight)
+            rows = self._check_training(X, y, sample_weight)
             if fitted is not None:
                 self._check_same_classes(None, fitted, "the model that warm_start continues")
             else:
                 self._seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
             watched = self._check_evaluation(eval_set, eval_sample_weight, "eval_sample_weight")
-            many = len(codes) > _MANY_ROWS or bool(watched)
+            many = len(rows[1]) > MANY_ROWS or bool(watched)
             stops = many if isinstance(self.early_stopping, str) else bool(self.early_stopping)
             if stops and not watched:
-                (X, codes, weight), held_out = hold_out(X, codes, weight, self.validation_fraction, self._seed)
+                rows, held_out = hold_out(*rows, self.validation_fraction, self._seed)
                 watched = [held_out]
-            self._train(parameters, earlier, X, codes, weight, watched, stopping if stops else None, callback)
+            trained, diagnostics = run_training(
+                parameters,
+                earlier,
+                rows,
+                self.n_classes_,
+                watched,
+                stopping if stops else None,
+                callback,
+                seed=self._seed,
+                n_threads=self.n_jobs,
+            )
+            self._max_bins = parameters.max_bins
+            self._remember(trained, parameters.loss, diagnostics)
         return self
 
     def _check_decision(self) -> None:
@@ -329,40 +318,22 @@ class HistGradientBoostingOrdinalClassifier(HostParameters, OrdinalClassifier):
         if self.importance_type not in ("gain", "split"):
             raise ValueError(f"importance_type must be 'gain' or 'split'; got {self.importance_type!r}")
 
-    def _train(
-        self,
-        parameters: BoostingParameters,
-        earlier: Training | None,
-        X: Any,
-        codes: Any,
-        weight: Any,
-        watched: list[tuple[Any, Any, Any]],
-        stopping: EarlyStopping | None,
-        callback: Callback | None,
-    ) -> None:
-        run = Boosting(
-            parameters,
-            X,
-            codes,
-            self.n_classes_,
-            weight,
-            seed=self._seed,
-            n_threads=self.n_jobs,
-            start=None if earlier is None else earlier.state(X, self.n_jobs),
-            cuts=None if earlier is None else earlier.cuts,
+    def _remember(self, training: Training, loss: OrdinalLoss, diagnostics: dict[str, int]) -> None:
+        """Store what training, or a file, leaves behind."""
+        n_iter = self.best_iteration_ = len(training.ensemble)
+        self._ensemble, self._cuts = training.ensemble, training.cuts
+        self.threshold_history_, self.evals_result_ = training.thresholds, training.evals
+        record = ThresholdRecord(
+            loss=loss.name,
+            link=loss.link.name,
+            hessian=self.hessian,
+            threshold_update=self.threshold_update,
+            n_classes=self.n_classes_,
+            thresholds=list(training.thresholds),
+            training_loss=training.evals.get("training", [])[: n_iter + 1],
+            diagnostics=diagnostics,
         )
-        trained = train(
-            run,
-            earlier or Training(TreeEnsemble([], X.shape[1]), np.zeros((0, 0)), {}, run.cuts),
-            watch(watched, parameters.loss, self.n_classes_, self.n_jobs),
-            stopping,
-            callback,
-        )
-        self._ensemble, self._cuts, self._max_bins = trained.ensemble, trained.cuts, parameters.max_bins
-        self.threshold_history_, self.evals_result_ = trained.thresholds, trained.evals
-        self.best_iteration_ = len(trained.ensemble)
-        history = ThresholdHistory(trained.thresholds, run.diagnostics.as_dict())
-        self._keep(history, parameters.loss, self.best_iteration_)
+        self._keep(record, loss, n_iter)
 
     def _prediction_data(self, X: Any) -> Any:
         return X
@@ -386,7 +357,18 @@ class HistGradientBoostingOrdinalClassifier(HostParameters, OrdinalClassifier):
     def save_model(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a file; see :mod:`ordinal_objectives.histogram_engine.model_file`."""
         check_is_fitted(self)
-        model_file.save(self, path)
+        loss = self._fitted_loss  # that of the fit, whatever has been set since: the thresholds belong to it
+        stored = model_file.StoredModel(
+            params=self.get_params(deep=False) | {"loss": loss.name, "link": loss.link.name},
+            classes=self.ordered_classes_,
+            n_features=self.n_features_in_,
+            feature_names=getattr(self, "feature_names_in_", None),
+            seed=self._seed,
+            max_bins=self._max_bins,
+            training=Training(self._ensemble, self.threshold_history_, self.evals_result_, self._cuts),
+            diagnostics=self.diagnostics_,
+        )
+        model_file.save(stored, path)
 
     def load_model(self, path: str | os.PathLike[str]) -> HistGradientBoostingOrdinalClassifier:
         """Become the model that :meth:`save_model` wrote, its parameters included.
@@ -394,9 +376,23 @@ class HistGradientBoostingOrdinalClassifier(HostParameters, OrdinalClassifier):
         Raises
         ------
         ValueError
-            If the file is damaged, or was written by a newer version of the format.
+            If the file is damaged, or of a newer format.
         """
-        self.__dict__ = model_file.load(type(self), path).__dict__
+        stored = model_file.load(path)
+        with damage(path):
+            model = type(self)(**stored.params)
+            effective_n_threads(model.n_jobs)
+            model._keep_labels(OrderedLabels(stored.classes))
+            model._check_decision()
+            model._max_bins = check_integer("max_bins", stored.max_bins or model.max_bins, 2, 255)
+            model._seed, model.n_features_in_ = stored.seed, stored.n_features
+            if stored.feature_names is not None:
+                model.feature_names_in_ = stored.feature_names
+            loss, training = get_loss(model.loss, model.link), stored.training
+            for row in training.thresholds:
+                check_thresholds(row, model.n_classes_, ordered=loss.ordered)
+            model._remember(training, loss, stored.diagnostics)
+        self.__dict__ = model.__dict__
         return self
 
     def __sklearn_tags__(self) -> Any:

@@ -11,7 +11,7 @@ Layout, version 1, all numbers little-endian:
 
 The arrays are ``thresholds`` (n_trees + 1 times n_classes - 1), ``n_cuts`` of each feature and all ``cuts``,
 ``n_nodes`` of each tree, and over the nodes of all trees ``feature``, ``threshold``, ``left``,
-``missing_left``, ``value``, ``gain`` and ``count`` (:class:`~ordinal_objectives.histogram_engine.trees.Tree`).
+``missing_left``, ``value``, ``gain`` and ``count`` (:class:`~ordinal_objectives.trees.Tree`).
 """
 
 from __future__ import annotations
@@ -19,23 +19,17 @@ from __future__ import annotations
 import json
 import os
 import struct
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ordinal_objectives.files import damage, labels_from_json, labels_to_json, names_from_json
 from ordinal_objectives.histogram_engine.parameters import check_integer
-from ordinal_objectives.histogram_engine.threshold_history import ThresholdHistory
-from ordinal_objectives.histogram_engine.trees import NODE_ARRAYS, Tree, TreeEnsemble
-from ordinal_objectives.labels import OrderedLabels
-from ordinal_objectives.losses import get_loss
-from ordinal_objectives.threads import effective_n_threads
-from ordinal_objectives.validation import check_thresholds
-
-if TYPE_CHECKING:
-    from ordinal_objectives.histogram_engine.estimator import HistGradientBoostingOrdinalClassifier
+from ordinal_objectives.histogram_engine.training import Training
+from ordinal_objectives.trees import NODE_ARRAYS, Tree, TreeEnsemble
 
 VERSION = 1
 _MAGIC = "ordinal_objectives histogram model "
@@ -44,15 +38,41 @@ _ARRAYS = {"thresholds": "<f8", "n_cuts": "<i4", "cuts": "<f8", "n_nodes": "<i4"
 _MOST_CUTS = 254
 
 
-def save(model: HistGradientBoostingOrdinalClassifier, path: str | os.PathLike[str]) -> None:
-    """Write a fitted model.
+@dataclass
+class StoredModel:
+    """What a file holds.
 
-    Parameters that JSON cannot hold (a RandomState, a dict of class weights) are left out: they matter to
-    training alone.
+    Attributes
+    ----------
+    params : dict
+        Parameters of the classifier. Those that JSON cannot hold (a RandomState, a dict of class weights) are left
+        out of the file: they matter to training alone.
+    classes : ndarray, shape (n_classes,)
+        Lowest first.
+    n_features : int
+    feature_names : ndarray of object, shape (n_features,), or None
+    seed : int
+    max_bins : int or None
+        Of the cuts; None where the file does not say.
+    training : Training
+    diagnostics : dict of str to int
     """
-    trees, cuts = model._ensemble.trees, model._cuts
+
+    params: dict[str, Any]
+    classes: NDArray[Any]
+    n_features: int
+    feature_names: NDArray[Any] | None
+    seed: int
+    max_bins: int | None
+    training: Training
+    diagnostics: dict[str, int]
+
+
+def save(model: StoredModel, path: str | os.PathLike[str]) -> None:
+    """Write a model."""
+    trees, cuts = model.training.ensemble.trees, model.training.cuts
     arrays: dict[str, Any] = {
-        "thresholds": model.threshold_history_.ravel(),
+        "thresholds": model.training.thresholds.ravel(),
         "n_cuts": [len(c) for c in cuts],
         "cuts": np.concatenate([np.zeros(0), *cuts]),
         "n_nodes": [len(tree.left) for tree in trees],
@@ -60,18 +80,17 @@ def save(model: HistGradientBoostingOrdinalClassifier, path: str | os.PathLike[s
     for name in NODE_ARRAYS:
         arrays[name] = np.concatenate([np.zeros(0), *(getattr(tree, name) for tree in trees)])
     stored = {name: np.asarray(arrays[name]).astype(dtype) for name, dtype in _ARRAYS.items()}
-    names = getattr(model, "feature_names_in_", None)
-    labels, labels_dtype = labels_to_json(model.ordered_classes_)
+    labels, labels_dtype = labels_to_json(model.classes)
     header = {
-        "params": _plain_params(model),
+        "params": _plain(model.params),
         "classes": labels,
         "classes_dtype": labels_dtype,
-        "n_features": model.n_features_in_,
-        "feature_names": None if names is None else [str(name) for name in names],
-        "seed": model._seed,
-        "max_bins": model._max_bins,
-        "evals": model.evals_result_,
-        "diagnostics": model.diagnostics_,
+        "n_features": model.n_features,
+        "feature_names": None if model.feature_names is None else [str(name) for name in model.feature_names],
+        "seed": model.seed,
+        "max_bins": model.max_bins,
+        "evals": model.training.evals,
+        "diagnostics": model.diagnostics,
         "arrays": [[name, _ARRAYS[name], len(array)] for name, array in stored.items()],
     }
     text = json.dumps(header, allow_nan=False).encode()
@@ -83,24 +102,18 @@ def save(model: HistGradientBoostingOrdinalClassifier, path: str | os.PathLike[s
             file.write(array.tobytes())
 
 
-def _plain_params(model: HistGradientBoostingOrdinalClassifier) -> dict[str, Any]:
-    params = model.get_params(deep=False)
-    # Those of the fit, whatever has been set since: the thresholds belong to them.
-    params["loss"], params["link"] = model._fitted_loss.name, model._fitted_loss.link.name
-    for name in ("classes", "cost_matrix"):
-        if params[name] is not None:
-            params[name] = np.asarray(params[name]).tolist()
+def _plain(params: dict[str, Any]) -> dict[str, Any]:
     plain = {}
     for name, value in params.items():
+        if name in ("classes", "cost_matrix") and value is not None:
+            value = np.asarray(value).tolist()
         value = value.item() if isinstance(value, np.generic) else value
         if value is None or isinstance(value, (bool, int, float, str, list)):
             plain[name] = value
     return plain
 
 
-def load(
-    cls: type[HistGradientBoostingOrdinalClassifier], path: str | os.PathLike[str]
-) -> HistGradientBoostingOrdinalClassifier:
+def load(path: str | os.PathLike[str]) -> StoredModel:
     """Read a model; nothing is allocated before the file is known to hold it.
 
     Raises
@@ -119,7 +132,7 @@ def load(
         )
     with damage(path):
         header, arrays = _read(content[len(first) + 1 :])
-        return _model(cls, header, arrays)
+        return _model(header, arrays)
 
 
 def _read(body: bytes) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
@@ -140,41 +153,34 @@ def _read(body: bytes) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     return header, arrays
 
 
-def _model(
-    cls: type[HistGradientBoostingOrdinalClassifier], header: dict[str, Any], arrays: dict[str, NDArray[Any]]
-) -> HistGradientBoostingOrdinalClassifier:
-    model = cls(**header["params"])
-    effective_n_threads(model.n_jobs)
+def _model(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> StoredModel:
+    params = {str(name): value for name, value in header["params"].items()}
     n_features = check_integer("n_features", header["n_features"], 0)
     if n_features != len(arrays["n_cuts"]):
         raise ValueError(f"it has cuts of {len(arrays['n_cuts'])} features, and {n_features} features")
     classes = labels_from_json(header["classes"], header["classes_dtype"])
-    model._keep_labels(OrderedLabels(classes))
-    model._check_decision()
-    trees = _trees(arrays)
-    if len(arrays["thresholds"]) != (len(trees) + 1) * (len(classes) - 1):
-        raise ValueError(f"its {len(trees)} trees need {len(trees) + 1} sets of thresholds")
-    model.threshold_history_ = arrays["thresholds"].reshape(len(trees) + 1, len(classes) - 1)
-    loss = get_loss(model.loss, model.link)
-    for thresholds in model.threshold_history_:
-        check_thresholds(thresholds, len(classes), ordered=loss.ordered)
-    model._cuts = _split(arrays["cuts"], arrays["n_cuts"])
-    model._max_bins = check_integer("max_bins", header.get("max_bins", model.max_bins), 2, 255)
-    for cuts in model._cuts:
-        if len(cuts) > _MOST_CUTS or np.isnan(cuts).any() or not (cuts[:-1] < cuts[1:]).all():
-            raise ValueError(f"the cuts of a feature must increase, and be at most {_MOST_CUTS}; got {len(cuts)}")
-    model._ensemble = TreeEnsemble(trees, n_features)
-    model._ensemble.check()
-    model.best_iteration_ = len(trees)
-    model.n_features_in_ = n_features
-    names = names_from_json(header["feature_names"], n_features)
-    if names is not None:
-        model.feature_names_in_ = names
-    model._seed = check_integer("seed", header["seed"], 0, 2**31 - 1)
-    model.evals_result_ = {str(name): [float(x) for x in values] for name, values in header["evals"].items()}
-    diagnostics = {str(name): int(count) for name, count in header["diagnostics"].items()}
-    model._keep(ThresholdHistory(model.threshold_history_, diagnostics), loss, len(trees))
-    return model
+    ensemble = TreeEnsemble(_trees(arrays), n_features)
+    ensemble.check()
+    n_trees, n_thresholds = len(ensemble), len(classes) - 1
+    if len(arrays["thresholds"]) != (n_trees + 1) * n_thresholds:
+        raise ValueError(f"its {n_trees} trees need {n_trees + 1} sets of thresholds")
+    thresholds = arrays["thresholds"].reshape(n_trees + 1, n_thresholds)
+    cuts = _split(arrays["cuts"], arrays["n_cuts"])
+    for of_feature in cuts:
+        if len(of_feature) > _MOST_CUTS or np.isnan(of_feature).any() or not (np.diff(of_feature) > 0).all():
+            raise ValueError(f"the cuts of a feature must increase, and be at most {_MOST_CUTS}; got {len(of_feature)}")
+    evals = {str(name): [float(x) for x in values] for name, values in header["evals"].items()}
+    max_bins = header.get("max_bins")
+    return StoredModel(
+        params=params,
+        classes=classes,
+        n_features=n_features,
+        feature_names=names_from_json(header["feature_names"], n_features),
+        seed=check_integer("seed", header["seed"], 0, 2**31 - 1),
+        max_bins=None if max_bins is None else check_integer("max_bins", max_bins, 2, 255),
+        training=Training(ensemble, thresholds, evals, cuts),
+        diagnostics={str(name): int(count) for name, count in header["diagnostics"].items()},
+    )
 
 
 def _split(values: NDArray[Any], sizes: NDArray[np.int32]) -> list[NDArray[Any]]:

@@ -14,6 +14,37 @@ from ordinal_objectives.losses import OrdinalLoss
 THRESHOLD_UPDATES = ("joint", "newton", "fixed")
 # The largest integer of the core. No count of leaves, levels or trees reaches it.
 _MOST = 2**31 - 1
+# What other libraries call a parameter, and what cannot be had.
+DIALECT = {
+    "n_estimators": "max_iter",
+    "num_boost_round": "max_iter",
+    "num_iterations": "max_iter",
+    "eta": "learning_rate",
+    "num_leaves": "max_leaf_nodes",
+    "max_leaves": "max_leaf_nodes",
+    "min_child_samples": "min_samples_leaf",
+    "min_data_in_leaf": "min_samples_leaf",
+    "reg_lambda": "l2_regularization",
+    "lambda_l2": "l2_regularization",
+    "max_bin": "max_bins",
+    "min_split_gain": "gamma",
+    "bagging_fraction": "subsample",
+    "feature_fraction": "colsample_bytree",
+    "seed": "random_state",
+    "num_threads": "n_jobs",
+    "nthread": "n_jobs",
+    "early_stopping_rounds": "n_iter_no_change (with early_stopping=True)",
+}
+REFUSED = {
+    "categorical_features": "categories are not supported; encode them as ordered numbers",
+    "monotonic_cst": "renewed leaves would break monotone constraints",
+    "interaction_cst": "interaction constraints are not supported",
+    "max_features": "columns are drawn for each tree: use colsample_bytree",
+    "scoring": "early stopping uses the ordinal loss",
+    "verbose": "pass callback= to fit",
+    "num_class": "the score has one output for all classes",
+    "objective": "the ordinal loss is the objective; see loss and link",
+}
 
 
 def check_integer(name: str, value: Any, least: int, most: int | None = None, *, or_none: bool = False) -> int:

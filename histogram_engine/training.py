@@ -12,14 +12,16 @@ from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
 
 from ordinal_objectives.histogram_engine.boosting import Boosting
-from ordinal_objectives.histogram_engine.parameters import check_integer, check_number
-from ordinal_objectives.histogram_engine.trees import TreeEnsemble
+from ordinal_objectives.histogram_engine.parameters import BoostingParameters, check_integer, check_number
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.statistics import RowStatistics
 from ordinal_objectives.threads import effective_n_threads
+from ordinal_objectives.trees import TreeEnsemble
 
 # Features, class codes and weights.
 Rows = tuple[NDArray[np.floating], NDArray[np.int32], NDArray[np.float64] | None]
+# early_stopping="auto" holds rows out where there are more than this, as scikit-learn does.
+MANY_ROWS = 10_000
 Callback = Callable[[int, dict[str, list[float]]], object]
 
 
@@ -229,3 +231,33 @@ def train(
         ends = (callback is not None and callback(len(trees), evals) is True) or ends
     kept = len(trees) if stopping is None else stopping.best_iteration
     return Training(TreeEnsemble(trees[:kept], n_features), np.array(history[: kept + 1]), evals, cuts)
+
+
+def run_training(
+    parameters: BoostingParameters,
+    earlier: Training | None,
+    rows: Rows,
+    n_classes: int,
+    watched: list[Rows],
+    stopping: EarlyStopping | None,
+    callback: Callback | None,
+    *,
+    seed: int,
+    n_threads: int | None,
+) -> tuple[Training, dict[str, int]]:
+    """Train on some rows, from nothing or from where `earlier` ended; return the training and its counters."""
+    X, codes, weight = rows
+    run = Boosting(
+        parameters,
+        X,
+        codes,
+        n_classes,
+        weight,
+        seed=seed,
+        n_threads=n_threads,
+        start=None if earlier is None else earlier.state(X, n_threads),
+        cuts=None if earlier is None else earlier.cuts,
+    )
+    earlier = earlier or Training(TreeEnsemble([], X.shape[1]), np.zeros((0, 0)), {}, run.cuts)
+    trained = train(run, earlier, watch(watched, parameters.loss, n_classes, n_threads), stopping, callback)
+    return trained, run.diagnostics.as_dict()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import validate_data
@@ -10,15 +10,13 @@ from sklearn.utils.validation import validate_data
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.histogram_engine.training import Training
 
-if TYPE_CHECKING:
-    from ordinal_objectives.histogram_engine.estimator import HistGradientBoostingOrdinalClassifier
 
-
-def continued(model: HistGradientBoostingOrdinalClassifier, X: Any, parameters: BoostingParameters) -> Training | None:
+def continued(model: Any, X: Any, parameters: BoostingParameters) -> Training | None:
     """Return the training that a fit goes on with, or None where it starts anew.
 
-    Parameters and features must be those of the fitted model. Rows, weights and parameters of growth may be
-    others: trees and thresholds mean the same with them. The classes are known, and compared, later.
+    ``model`` is the classifier, fitted or not. Parameters and features must be those of the fitted model. Rows,
+    weights and parameters of growth may be others: trees and thresholds mean the same with them. The classes are
+    known, and compared, later.
 
     Raises
     ------

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from ordinal_objectives.adapters import lgbm as olgbm
 from ordinal_objectives.adapters import xgb as oxgb
-from ordinal_objectives.adapters.threshold_record import ThresholdRecord
+from ordinal_objectives.threshold_solver.record import ThresholdRecord
 
 XGB_PARAMS = {"base_score": 0.0, "disable_default_eval_metric": 1, "max_depth": 3}
 LGB_PARAMS = {"num_leaves": 8, "verbosity": -1, "metric": "None", "min_data_in_leaf": 5}

@@ -251,7 +251,7 @@ def test_with_a_sample_few_speak_for_its_rows():
     some, light_ones = np.arange(0, n, 3, dtype=np.uint32), np.flatnonzero(light).astype(np.uint32)
     run._grow(some, features)
     chosen = run._cross_terms.chosen
-    fitted = few_of(scores[some], run.thresholds, weight=weight[some], active=run._active, chosen=chosen)
+    fitted = few_of(scores[some], run.thresholds, weight=weight[some], active=run._learner.active, chosen=chosen)
     np.testing.assert_array_equal(run._cross_terms.weights, fitted.weights)
     assert run.diagnostics.n_all_cross_terms == 0
     judged = run._grow(light_ones, features)

@@ -12,9 +12,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ordinal_objectives.histogram_engine.boosting import GAUGE_TOLERANCE, Boosting, tridiagonal
+from ordinal_objectives.histogram_engine.boosting import Boosting, full_hessian
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.losses import get_loss
+from ordinal_objectives.threshold_solver.quadratic import GAUGE_TOLERANCE
 
 TOLERANCE = 1e-6
 FEW_TOLERANCE = 1e-3  # of gains, where the cross terms of few thresholds stand for those of all
@@ -36,12 +37,12 @@ class Oracle:
         self.g, self.h = now.gradient.astype(float), now.hessian.astype(float)
         state = boosting.raw_prediction, boosting.thresholds, parameters.hessian
         self.cross = boosting._rows(*state, want_cross=True).cross.astype(float)  # of all thresholds
-        groups = np.cumsum(~boosting._tied) - 1
-        columns = [groups == c for c in np.unique(groups) if boosting._active[groups == c].all()]
+        groups = np.cumsum(~boosting._learner.tied) - 1
+        columns = [groups == c for c in np.unique(groups) if boosting._learner.active[groups == c].all()]
         E = np.array(columns, dtype=float).T if self.joint and columns else np.zeros((boosting._n_classes - 1, 0))
         self.E = E
         self.u = E.T @ sums.threshold_gradient
-        self.V = E.T @ tridiagonal(sums) @ E
+        self.V = E.T @ full_hessian(sums) @ E
         self.L = self.cross @ E if self.joint else np.zeros((len(X), 0))
         self.bins = [
             np.where(np.isnan(x), -1, np.searchsorted(cuts, x)) for x, cuts in zip(X.T, boosting.cuts, strict=True)

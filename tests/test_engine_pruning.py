@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ordinal_objectives.histogram_engine.held_out import QuadraticSums, best_step_size, merge_splits
+from ordinal_objectives.histogram_engine.pruning import best_step_size, merge_splits
+from ordinal_objectives.threshold_solver import JointQuadratic
 
 #        0
 #     1     2
@@ -20,7 +21,7 @@ def random_sums(rng, n_cross=2):
     L = -rng.uniform(0.2, 1.0, (len(LEFT), n_cross))
     V = np.diag(-L[LEFT < 0].sum(axis=0) + 0.5)
     H = -L.sum(axis=1) if n_cross else rng.uniform(0.2, 1.0, len(LEFT))
-    return QuadraticSums(rng.normal(size=len(LEFT)), H, L, rng.normal(size=n_cross), V).of_all_nodes(LEFT)
+    return JointQuadratic(rng.normal(size=len(LEFT)), H, L, rng.normal(size=n_cross), V).of_all_nodes(LEFT)
 
 
 def system(sums, leaves, l2):

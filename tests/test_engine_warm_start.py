@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier, _core
-from ordinal_objectives.histogram_engine.trees import TreeEnsemble
+from ordinal_objectives.trees import TreeEnsemble
 
 GRADES = np.array(list("abcd"))
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ordinal_objectives.links import LINKS, get_link
 from ordinal_objectives.losses import get_loss
-from ordinal_objectives.threshold_solver import initial_thresholds, is_ordered, newton_step, safeguarded_step
+from ordinal_objectives.threshold_solver import initial_thresholds, is_ordered, longest_step, newton_step
 
 LOSSES = ["all_threshold", "cumulative_link", "immediate_threshold"]
 counts = st.lists(st.just(0) | st.integers(1, 50), min_size=2, max_size=9).filter(lambda n: np.count_nonzero(n) >= 2)
@@ -118,7 +118,10 @@ def optimum(raw_prediction, y, n_classes, loss):
         v, v_off = loss.threshold_hessian(raw_prediction, y, thresholds, kind="exact")
         step = newton_step(u, v, v_off, start.active, start.tied)
         strict = loss.name == "cumulative_link"
-        thresholds, _ = safeguarded_step(thresholds, step, loss_at, loss_at(thresholds), strictly_ordered=strict)
+        highest = loss_at(thresholds) * (1 + 1e-12)
+        thresholds, _ = longest_step(
+            thresholds, step, lambda _, at: loss_at(at), highest, ordered=loss.ordered, strictly_ordered=strict
+        )
     return start, thresholds
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ordinal_objectives.threshold_solver import Diagnostics, is_ordered, repair_order, safeguarded_step
+from ordinal_objectives.threshold_solver import Diagnostics, is_ordered, longest_step, repair_order
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=12))
@@ -31,78 +31,78 @@ def test_is_ordered_tells_equal_neighbours_apart():
         is_ordered([0.0, np.nan])
 
 
-def quadratic(thresholds):
+def quadratic(_, thresholds):
     return float(np.sum((thresholds - np.array([0.0, 1.0])) ** 2))
 
 
-def test_safeguard_takes_a_good_step_whole():
+def test_line_search_takes_a_good_step_whole():
     start = np.array([1.0, 2.0])
-    new, n_halvings = safeguarded_step(start, [-1.0, -1.0], quadratic, quadratic(start), strictly_ordered=True)
+    new, share = longest_step(start, [-1.0, -1.0], quadratic, quadratic(0.0, start), strictly_ordered=True)
     assert new.tolist() == [0.0, 1.0]
-    assert n_halvings == 0
+    assert share == 1.0
     assert start.tolist() == [1.0, 2.0]
 
 
-def test_safeguard_halves_until_the_loss_is_not_higher():
+def test_line_search_halves_until_the_loss_is_not_higher():
     diagnostics = Diagnostics()
     start = np.array([1.0, 2.0])
-    new, n_halvings = safeguarded_step(
-        start, [-8.0, -8.0], quadratic, quadratic(start), strictly_ordered=False, diagnostics=diagnostics
+    new, share = longest_step(
+        start, [-8.0, -8.0], quadratic, quadratic(0.0, start), strictly_ordered=False, diagnostics=diagnostics
     )
     assert new.tolist() == [-1.0, 0.0]
-    assert n_halvings == diagnostics.n_halved == 2
+    assert (share, diagnostics.n_halved) == (0.25, 2)
     assert diagnostics.n_rejected == 0
 
 
-def test_safeguard_halves_until_ordered_without_asking_for_the_loss():
+def test_line_search_halves_until_ordered_without_asking_for_the_loss():
     asked = []
 
-    def loss_at(thresholds):
-        asked.append(thresholds)
+    def loss_at(share, thresholds):
+        asked.append((share, thresholds.tolist()))
         assert is_ordered(thresholds, strict=True)
         return 0.0
 
-    new, n_halvings = safeguarded_step([0.0, 1.0], [4.0, 0.0], loss_at, 1.0, strictly_ordered=True)
+    new, share = longest_step([0.0, 1.0], [4.0, 0.0], loss_at, 1.0, strictly_ordered=True)
     assert new.tolist() == [0.5, 1.0]
-    assert n_halvings == 3
-    assert len(asked) == 1
+    assert share == 0.125
+    assert asked == [(0.125, [0.5, 1.0])]
 
 
-def test_safeguard_keeps_the_order_that_the_loss_needs():
-    """Equal thresholds pass where strict order is not asked, crossing ones where none is."""
+def test_line_search_keeps_the_order_that_the_loss_needs():
+    """Crossing thresholds are sorted, halved where the loss needs gaps, and left where it needs no order."""
 
-    def flat(_):
+    def flat(*_):
         return 0.0
 
-    start, delta = [0.0, 1.0], [2.0, 1.0]
-    assert safeguarded_step(start, delta, flat, 0.0, strictly_ordered=False)[0].tolist() == [2.0, 2.0]
-    assert safeguarded_step(start, delta, flat, 0.0, strictly_ordered=True)[0].tolist() == [1.0, 1.5]
-    delta = [4.0, 1.0]
-    assert safeguarded_step(start, delta, flat, 0.0, strictly_ordered=False)[0].tolist() == [1.0, 1.25]
-    free, n_halvings = safeguarded_step([1.0, 0.0], delta, flat, 0.0, strictly_ordered=False, ordered=False)
+    start, delta = [0.0, 1.0], [4.0, 1.0]
+    diagnostics = Diagnostics()
+    assert longest_step(start, delta, flat, 0.0, diagnostics=diagnostics)[0].tolist() == [2.0, 4.0]
+    assert (diagnostics.n_repaired, diagnostics.n_halved) == (1, 0)
+    assert longest_step(start, [2.0, 1.0], flat, 0.0)[0].tolist() == [2.0, 2.0]
+    assert longest_step(start, [2.0, 1.0], flat, 0.0, strictly_ordered=True)[0].tolist() == [1.0, 1.5]
+    assert longest_step(start, delta, flat, 0.0, strictly_ordered=True)[0].tolist() == [1.0, 1.25]
+    free, share = longest_step([1.0, 0.0], delta, flat, 0.0, ordered=False)
     assert free.tolist() == [5.0, 1.0]
-    assert n_halvings == 0
+    assert share == 1.0
+
+
+def test_a_step_that_is_only_tried_counts_no_rejection():
+    diagnostics = Diagnostics()
+    new, share = longest_step([0.0], [1.0], lambda *_: 2.0, 1.0, max_halvings=0, diagnostics=diagnostics)
+    assert (new.tolist(), share, diagnostics.as_dict()) == ([0.0], 0.0, Diagnostics().as_dict())
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, 2.0])
-def test_safeguard_gives_up_counted_and_returns_a_copy(bad):
+def test_line_search_gives_up_counted_and_returns_a_copy(bad):
     diagnostics = Diagnostics()
     start = np.array([1.0, 2.0])
-    new, n_halvings = safeguarded_step(
-        start, [1.0, 1.0], lambda _: bad, 1.0, strictly_ordered=True, max_halvings=5, diagnostics=diagnostics
+    new, share = longest_step(
+        start, [1.0, 1.0], lambda *_: bad, 1.0, strictly_ordered=True, max_halvings=5, diagnostics=diagnostics
     )
     assert new.tolist() == start.tolist()
     assert new is not start
-    assert n_halvings == 5
+    assert share == 0.0
     assert (diagnostics.n_halved, diagnostics.n_rejected) == (5, 1)
-
-
-def test_safeguard_forgives_rounding_alone():
-    arguments = ([1.0], [1.0])
-    new, _ = safeguarded_step(*arguments, lambda _: 100.0 * (1 + 1e-13), 100.0, strictly_ordered=True)
-    assert new.tolist() == [2.0]
-    new, _ = safeguarded_step(*arguments, lambda _: 100.0 * (1 + 1e-9), 100.0, strictly_ordered=True)
-    assert new.tolist() == [1.0]
 
 
 @pytest.mark.parametrize(
@@ -112,20 +112,20 @@ def test_safeguard_forgives_rounding_alone():
         ({"thresholds": [1.0, 0.0], "strictly_ordered": False}, "thresholds must increase before the step"),
         ({"delta": [1.0]}, r"delta must have shape \(2,\), got \(1,\)"),
         ({"delta": [1.0, np.nan]}, "delta must be finite"),
-        ({"current_loss": np.nan}, "current_loss must be finite, got nan"),
+        ({"highest": np.nan}, "highest must be a number, got nan"),
         ({"max_halvings": -1}, "max_halvings must be at least 0, got -1"),
     ],
 )
-def test_safeguard_names_bad_input(change, message):
+def test_line_search_names_bad_input(change, message):
     arguments = {
         "thresholds": [0.0, 1.0],
         "delta": [0.0, 0.0],
         "loss_at": quadratic,
-        "current_loss": 0.0,
+        "highest": 0.0,
         "strictly_ordered": True,
     }
     with pytest.raises(ValueError, match=message):
-        safeguarded_step(**(arguments | change))
+        longest_step(**(arguments | change))
 
 
 # --- Diagnostics ----------------------------------------------------------------------------------------

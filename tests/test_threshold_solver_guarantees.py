@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ordinal_objectives.losses import AllThreshold, ImmediateThreshold
-from ordinal_objectives.threshold_solver import is_ordered, newton_step, repair_order, safeguarded_step, schur_step
+from ordinal_objectives.threshold_solver import is_ordered, longest_step, newton_step, repair_order, schur_step
 
 LOSS = AllThreshold()
 ROUNDING = 1e-9
@@ -86,8 +86,8 @@ def test_safeguard_keeps_the_promise_of_the_exact_step(seed, n_classes, scale):
     def loss_at(thresholds):
         return problem.loss(problem.raw_prediction, thresholds)
 
-    thresholds, _ = safeguarded_step(
-        problem.thresholds, newton_step(u, v), loss_at, problem.start, strictly_ordered=False
+    thresholds, _ = longest_step(
+        problem.thresholds, newton_step(u, v), lambda _, thresholds: loss_at(thresholds), problem.start
     )
     assert is_ordered(thresholds)
     assert loss_at(thresholds) <= problem.start * (1 + ROUNDING)

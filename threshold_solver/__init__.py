@@ -4,19 +4,24 @@ from __future__ import annotations
 
 from ordinal_objectives.threshold_solver.diagnostics import Diagnostics
 from ordinal_objectives.threshold_solver.initialise import InitialThresholds, initial_thresholds
+from ordinal_objectives.threshold_solver.learner import ThresholdLearner
+from ordinal_objectives.threshold_solver.line_search import longest_step
 from ordinal_objectives.threshold_solver.newton import newton_step
 from ordinal_objectives.threshold_solver.order import is_ordered, repair_order
-from ordinal_objectives.threshold_solver.safeguard import safeguarded_step
-from ordinal_objectives.threshold_solver.schur import JointStep, schur_step
+from ordinal_objectives.threshold_solver.quadratic import JointQuadratic, JointStep, schur_step
+from ordinal_objectives.threshold_solver.record import ThresholdRecord
 
 __all__ = [
     "Diagnostics",
     "InitialThresholds",
+    "JointQuadratic",
     "JointStep",
+    "ThresholdLearner",
+    "ThresholdRecord",
     "initial_thresholds",
     "is_ordered",
+    "longest_step",
     "newton_step",
     "repair_order",
-    "safeguarded_step",
     "schur_step",
 ]

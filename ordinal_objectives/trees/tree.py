@@ -1,16 +1,12 @@
-"""Grown trees, as arrays over their nodes."""
+"""One grown tree, as arrays over its nodes."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-from ordinal_objectives import _core
-from ordinal_objectives.histogram_engine.held_out import reached
 
 # The arrays of a tree, in the types that files keep.
 NODE_ARRAYS = {
@@ -38,8 +34,8 @@ class Tree:
         Left child; the right one is ``left + 1``. -1 in a leaf.
     missing_left : ndarray of uint8, shape (n_nodes,)
         Whether missing values go left.
-    value : ndarray of float64, shape (n_nodes,)
-        What a leaf adds to the score, shrinkage included; 0 in other nodes.
+    value : ndarray of float64, shape (n_nodes,) or (n_nodes, n_outputs)
+        What a leaf adds to the score, or to each of several outputs, shrinkage included; 0 in other nodes.
     gain : ndarray of float64, shape (n_nodes,)
         Joint gain of the split; 0 in a leaf.
     count : ndarray of int64, shape (n_nodes,)
@@ -55,8 +51,8 @@ class Tree:
     count: NDArray[np.int64]
 
     @classmethod
-    def from_engine(cls, grown: dict[str, Any], cuts: list[NDArray[np.float64]]) -> Tree:
-        """Return the tree that the engine grew on bins, with thresholds on the features' own scales."""
+    def from_bins(cls, grown: dict[str, Any], cuts: list[NDArray[np.float64]]) -> Tree:
+        """Return a tree that was grown on bins, with thresholds on the features' own scales and leaves of 0."""
         feature = grown["feature"]
         threshold = np.zeros(len(feature))
         for node in np.flatnonzero(feature >= 0):
@@ -101,8 +97,10 @@ class Tree:
         n = len(self.left)
         for name, stored in NODE_ARRAYS.items():
             array, dtype = getattr(self, name), np.dtype(stored).newbyteorder("=")
-            if not isinstance(array, np.ndarray) or array.shape != (n,) or array.dtype != dtype:
-                raise ValueError(f"{name} of its nodes must be an array of {dtype}, shape ({n},)")
+            several = name == "value" and getattr(array, "ndim", 0) == 2
+            shape = (n, array.shape[1]) if several else (n,)
+            if not isinstance(array, np.ndarray) or array.shape != shape or array.dtype != dtype:
+                raise ValueError(f"{name} of its nodes must be an array of {dtype}, shape {shape}")
         inner = self.feature >= 0
         left = self.left[inner].astype(np.int64)
         # Children after their parent, each node the child of one.
@@ -115,7 +113,7 @@ class Tree:
             or not np.array_equal(children, np.arange(1, n))
         ):
             raise ValueError("its nodes are not those of a tree")
-        if np.isnan(self.threshold).any() or not (np.isfinite(self.value) & np.isfinite(self.gain)).all():
+        if np.isnan(self.threshold).any() or not (np.isfinite(self.value).all() and np.isfinite(self.gain).all()):
             raise ValueError("it holds NaN or infinite values")
 
     @property
@@ -124,75 +122,11 @@ class Tree:
         return np.flatnonzero(self.feature < 0)
 
 
-@dataclass
-class TreeEnsemble:
-    """Trees in the order they were grown.
-
-    Parameters
-    ----------
-    trees : list of Tree
-    n_features : int
-    """
-
-    trees: list[Tree] = field(default_factory=list)
-    n_features: int = 0
-
-    def __len__(self) -> int:
-        return len(self.trees)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {"trees": self.trees, "n_features": self.n_features}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.trees, self.n_features = state["trees"], state["n_features"]
-        self.check()
-
-    def check(self) -> None:
-        """Raise ValueError if a tree from a file or a pickle is none, or the score would overflow."""
-        for t, tree in enumerate(self.trees):
-            try:
-                tree.check(self.n_features)
-            except ValueError as error:
-                raise ValueError(f"tree {t} is not a tree: {error}") from None
-        largest = [float(np.abs(tree.value).max()) for tree in self.trees]
-        if not np.isfinite(sum(largest)):
-            raise ValueError("the values of its leaves overflow the score")
-
-    @cached_property
-    def _packed(self) -> tuple[Any, ...]:
-        first_node = np.cumsum([0, *(len(tree.feature) for tree in self.trees)], dtype=np.int64)
-        names = ("feature", "threshold", "left", "missing_left", "value")
-        dtypes = (np.int32, np.float64, np.int32, np.uint8, np.float64)
-        joined = tuple(
-            np.concatenate([getattr(tree, name) for tree in self.trees] or [np.zeros(0)]).astype(dtype, copy=False)
-            for name, dtype in zip(names, dtypes, strict=True)
-        )
-        return (first_node, *joined)
-
-    def add_to(
-        self, scores: NDArray[np.float64], X: NDArray[np.floating], first: int, last: int, n_threads: int
-    ) -> None:
-        """Add the trees first..last-1 to ``scores`` (n_samples,), in that order."""
-        self._run(X, scores, None, first, last, n_threads)
-
-    def apply(self, X: NDArray[np.floating], n_threads: int) -> NDArray[np.int32]:
-        """Return the node that each row reaches in each tree, (n_samples, n_trees)."""
-        leaves = np.zeros((X.shape[0], len(self)), np.int32)
-        self._run(X, np.zeros(X.shape[0]), leaves, 0, len(self), n_threads)
-        return leaves
-
-    def _run(
-        self, X: NDArray[np.floating], scores: NDArray[np.float64], leaves: Any, first: int, last: int, n_threads: int
-    ) -> None:
-        first_node, feature, threshold, left, missing_left, value = self._packed
-        _core.predict(
-            X, first_node[first : last + 1], feature, threshold, left, missing_left, value, scores, leaves, n_threads
-        )
-
-    def importances(self, kind: str) -> NDArray[np.float64]:
-        """Return the sum of gains ("gain") or the number of splits ("split") of each feature."""
-        total = np.zeros(self.n_features)
-        for tree in self.trees:
-            inner = tree.feature >= 0
-            np.add.at(total, tree.feature[inner], tree.gain[inner] if kind == "gain" else 1.0)
-        return total
+def reached(left: NDArray[np.int32]) -> NDArray[np.bool_]:
+    """Tell which nodes a row can still come to, (n_nodes,)."""
+    is_reached = np.zeros(len(left), np.bool_)
+    is_reached[0] = True
+    for node in range(len(left)):
+        if is_reached[node] and left[node] >= 0:
+            is_reached[left[node] : left[node] + 2] = True
+    return is_reached

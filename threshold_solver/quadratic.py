@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ordinal_objectives.leaves import joint, scalar
 from ordinal_objectives.threshold_solver.checks import as_array, as_vector
 from ordinal_objectives.threshold_solver.curvature import (
     free_directions,
@@ -15,6 +17,9 @@ from ordinal_objectives.threshold_solver.curvature import (
     tridiagonal,
 )
 from ordinal_objectives.threshold_solver.diagnostics import Diagnostics
+
+# Sums of float32 rows know the common shift of score and thresholds no better; the native criterion says the same.
+GAUGE_TOLERANCE = 1e-6
 
 
 class JointStep(NamedTuple):
@@ -46,7 +51,7 @@ def schur_step(
     active: ArrayLike | None = None,
     tied: ArrayLike | None = None,
     *,
-    gauge_tolerance: float = 1e-8,
+    gauge_tolerance: float = GAUGE_TOLERANCE,
     diagnostics: Diagnostics | None = None,
 ) -> JointStep:
     r"""Joint Newton step of leaf weights and thresholds, from the sums of one tree.
@@ -79,9 +84,8 @@ def schur_step(
         L2 penalty lambda of the leaf weights, at least 0.
     active, tied : array-like of shape (n_classes - 1,), bool, or None
         Thresholds to solve for, and those that move with the one below, as in `newton_step`.
-    gauge_tolerance : float, default=1e-8
-        S counts as singular along the ones if \|S 1\| is at most this times the trace of V. Sums of
-        float32 rows need about 1e-6.
+    gauge_tolerance : float, default=1e-6
+        S counts as singular along the ones if \|S 1\| is at most this times the trace of V.
     diagnostics : Diagnostics or None
         `n_fallback` and `n_flat_leaves` are raised here.
 
@@ -111,24 +115,22 @@ def schur_step(
     if not 0.0 <= reg_lambda < np.inf:
         raise ValueError(f"reg_lambda must be finite and at least 0, got {reg_lambda}")
 
-    h = H + reg_lambda
-    has_curvature = h > 0.0
-    inverse_h = np.divide(1.0, h, out=np.zeros_like(h), where=has_curvature)
-
     E = free_directions(u.size, active, tied)
     V = E.T @ tridiagonal(threshold_hessian, threshold_hessian_off, u.size) @ E
-    L_free = L @ E
-    S = V - (L_free * inverse_h[:, np.newaxis]).T @ L_free
-    r = E.T @ u - L_free.T @ (G * inverse_h)
+    S, r = joint.system(G, H, L @ E, E.T @ u, V, reg_lambda)
     free_step, fell_back = _solve_gauge(S, -r, E.sum(axis=0), np.trace(V), gauge_tolerance)
 
     threshold_step = E @ free_step
-    leaf_weights = -(G + L @ threshold_step) * inverse_h
-    decrease = 0.5 * np.sum(G * G * inverse_h) - r @ free_step - 0.5 * free_step @ S @ free_step
+    leaf_weights = joint.weights(G, H, L, threshold_step, reg_lambda)
+    decrease = joint.value(G, H, S, r, free_step, reg_lambda)
     if diagnostics is not None:
-        n_flat_leaves = np.count_nonzero(~has_curvature & (G != 0.0))
-        diagnostics.add(n_fallback=int(fell_back), n_flat_leaves=int(n_flat_leaves))
-    return JointStep(leaf_weights, give_way(threshold_step, u, active), float(decrease))
+        diagnostics.add(n_fallback=int(fell_back), n_flat_leaves=_n_flat(G, H, reg_lambda))
+    return JointStep(leaf_weights, give_way(threshold_step, u, active), decrease)
+
+
+def _n_flat(G: NDArray[np.float64], H: NDArray[np.float64], reg_lambda: float) -> int:
+    """Count the leaves that have a gradient and no curvature."""
+    return int(np.count_nonzero((H + reg_lambda <= 0.0) & (G != 0.0)))
 
 
 def _solve_gauge(
@@ -144,3 +146,73 @@ def _solve_gauge(
     n = sizes.sum()
     step, fell_back = solve_positive_definite(S + trace / max(n * n, 1.0) * np.outer(sizes, sizes), right)
     return step - sizes @ step / max(n, 1.0), fell_back
+
+
+@dataclass
+class JointQuadratic:
+    """The joint quadratic model of a set of rows: sums of each node of a tree, and of the thresholds.
+
+    Where thresholds have no part in it, ``n_cross`` is 0.
+
+    Attributes
+    ----------
+    G, H : ndarray of shape (n_nodes,)
+    L : ndarray of shape (n_nodes, n_cross)
+    u : ndarray of shape (n_cross,)
+    V : ndarray of shape (n_cross, n_cross)
+    """
+
+    G: NDArray[np.float64]
+    H: NDArray[np.float64]
+    L: NDArray[np.float64]
+    u: NDArray[np.float64]
+    V: NDArray[np.float64]
+
+    def of_all_nodes(self, left: NDArray[np.int32]) -> JointQuadratic:
+        """Return the sums with those of the leaves added up into their ancestors; children follow parents."""
+        G, H, L = self.G.copy(), self.H.copy(), self.L.copy()
+        for node in range(len(left) - 1, -1, -1):
+            if left[node] >= 0:
+                children = [left[node], left[node] + 1]
+                G[node], H[node], L[node] = G[children].sum(), H[children].sum(), L[children].sum(axis=0)
+        return JointQuadratic(G, H, L, self.u, self.V)
+
+    def solve(
+        self,
+        leaves: NDArray[np.intp],
+        reg_lambda: float,
+        active: NDArray[np.bool_],
+        tied: NDArray[np.bool_],
+        diagnostics: Diagnostics | None = None,
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the leaf weights and the threshold step that minimise the model over some nodes as leaves."""
+        if self.u.size == 0:
+            if diagnostics is not None:
+                diagnostics.add(n_flat_leaves=_n_flat(self.G[leaves], self.H[leaves], reg_lambda))
+            return scalar.weights(self.G[leaves], self.H[leaves], reg_lambda), self.u
+        step = schur_step(
+            self.G[leaves],
+            self.H[leaves],
+            self.L[leaves],
+            self.u,
+            np.diag(self.V),
+            np.diag(self.V, 1),
+            reg_lambda,
+            active,
+            tied,
+            diagnostics=diagnostics,
+        )
+        return step.leaf_weights, step.threshold_step
+
+    def slope(self, leaves: NDArray[np.intp], weights: NDArray[np.float64], delta: NDArray[np.float64]) -> float:
+        """Return g'beta."""
+        return float(self.G[leaves] @ weights + self.u @ delta)
+
+    def curvature(self, leaves: NDArray[np.intp], weights: NDArray[np.float64], delta: NDArray[np.float64]) -> float:
+        """Return beta'H beta."""
+        mixed = weights @ (self.L[leaves] @ delta)
+        return float(self.H[leaves] @ weights**2 + delta @ self.V @ delta + 2.0 * mixed)
+
+    def change(self, leaves: NDArray[np.intp], weights: NDArray[np.float64], delta: NDArray[np.float64]) -> float:
+        """Return Q(beta)."""
+        return self.slope(leaves, weights, delta) + 0.5 * self.curvature(leaves, weights, delta)

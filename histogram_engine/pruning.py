@@ -1,0 +1,72 @@
+"""Pruning and step size, judged on the rows that the tree was not grown on.
+
+A step beta = (leaf weights, threshold step) changes the held-out loss, to second order, by
+Q(beta) = g'beta + 1/2 beta'H beta, with g and H the held-out sums and no penalty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ordinal_objectives.threshold_solver.quadratic import JointQuadratic
+from ordinal_objectives.trees import reached
+
+FloatArray = NDArray[np.float64]
+
+
+Fit = Callable[[JointQuadratic, NDArray[np.intp]], tuple[FloatArray, FloatArray]]
+
+
+def merge_splits(
+    left: NDArray[np.int32], training: JointQuadratic, held_out: JointQuadratic, fit: Fit
+) -> NDArray[np.int32]:
+    """Undo splits that do not lower the held-out loss (thesis, Algorithm 4).
+
+    Of all pairs of sibling leaves the one whose merger leaves Q lowest is merged, as long as Q is then not
+    higher than before; the step is fitted anew each time.
+
+    Parameters
+    ----------
+    left : ndarray of int32, shape (n_nodes,)
+        Left child, -1 in a leaf.
+    training, held_out : JointQuadratic
+        Of all nodes.
+    fit : callable
+        ``fit(training, leaves)`` returns the step's leaf weights and threshold step.
+
+    Returns
+    -------
+    ndarray of int32, shape (n_nodes,)
+        ``left`` of the pruned tree; nodes below a merged one are no longer reached.
+    """
+    left = left.copy()
+    leaves = np.flatnonzero(left < 0)
+    now = held_out.change(leaves, *fit(training, leaves))
+    while True:
+        inner = np.flatnonzero(left >= 0)
+        is_reached = reached(left)
+        twigs = [node for node in inner if is_reached[node] and left[left[node]] < 0 and left[left[node] + 1] < 0]
+        best, best_node = np.inf, -1
+        for node in twigs:
+            merged = np.sort(np.append(np.setdiff1d(leaves, [left[node], left[node] + 1]), node))
+            change = held_out.change(merged, *fit(training, merged))
+            if change < best:
+                best, best_node = change, int(node)
+        if best_node < 0 or best > now:
+            return left
+        leaves = np.sort(np.append(np.setdiff1d(leaves, [left[best_node], left[best_node] + 1]), best_node))
+        left[best_node] = -1
+        now = best
+
+
+def best_step_size(
+    held_out: JointQuadratic, leaves: NDArray[np.intp], weights: FloatArray, delta: FloatArray, most: float
+) -> float:
+    """Return the step size that lowers the held-out loss most, between 0 and ``most`` (thesis, eq. 4.6)."""
+    slope, curvature = held_out.slope(leaves, weights, delta), held_out.curvature(leaves, weights, delta)
+    if slope >= 0.0:
+        return 0.0
+    return most if -slope >= most * curvature else -slope / curvature

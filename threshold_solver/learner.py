@@ -1,0 +1,128 @@
+"""The threshold step of one training: what moves, how far, and in which order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ordinal_objectives.losses import OrdinalLoss, RoundStatistics
+from ordinal_objectives.threshold_solver.diagnostics import Diagnostics
+from ordinal_objectives.threshold_solver.initialise import initial_thresholds
+from ordinal_objectives.threshold_solver.line_search import MAX_HALVINGS, longest_step
+from ordinal_objectives.threshold_solver.newton import newton_step
+from ordinal_objectives.threshold_solver.order import repair_order
+
+
+class ThresholdLearner:
+    """Moves the thresholds of one training run.
+
+    Parameters
+    ----------
+    loss : OrdinalLoss
+        Loss and link.
+    class_weights : ndarray of float64, shape (n_classes,)
+        Sum of the weights of each class among the training rows.
+    thresholds : ndarray of float64, shape (n_classes - 1,), or None
+        Where they start; None for those that fit a score of 0.
+
+    Attributes
+    ----------
+    thresholds : ndarray of float64, shape (n_classes - 1,)
+        The newest ones. Replaced at every step, never changed in place.
+    active, tied : ndarray of bool, shape (n_classes - 1,)
+        Thresholds with weight on both sides, and those that move with the one below.
+    step_hessian : {"majorized", "exact"}
+        Curvature of the conditional step: a majoriser wherever there is one, since its step never raises the loss.
+    diagnostics : Diagnostics
+    """
+
+    def __init__(
+        self,
+        loss: OrdinalLoss,
+        class_weights: NDArray[np.float64],
+        thresholds: NDArray[np.float64] | None = None,
+    ) -> None:
+        start = initial_thresholds(class_weights, loss.link.name, loss.name)
+        self.loss = loss
+        self.active, self.tied = start.active, start.tied
+        self.thresholds = start.thresholds if thresholds is None else thresholds
+        self.step_hessian = "majorized" if loss.supports("majorized") else "exact"
+        self.diagnostics = Diagnostics(n_inactive=int((~start.active).sum()), n_tied=int(start.tied.sum()))
+
+    @property
+    def newton_may_rise(self) -> bool:
+        """Whether a full conditional step can raise the loss, and must be tried."""
+        return self.step_hessian == "exact" or self.loss.strictly_ordered
+
+    def newton(
+        self,
+        now: RoundStatistics,
+        loss_at: Callable[[NDArray[np.float64]], float],
+        highest: Callable[[float], float],
+    ) -> bool:
+        """Take one conditional Newton step, given the score.
+
+        Parameters
+        ----------
+        now : RoundStatistics
+            At the newest thresholds, with the curvature `step_hessian`, and with the loss if `newton_may_rise`.
+        loss_at : callable
+            ``loss_at(thresholds)`` returns the loss at the same score; called only if `newton_may_rise`.
+        highest : callable
+            ``highest(loss)`` returns the largest loss that may be `loss`, rounded.
+
+        Returns
+        -------
+        bool
+            Whether the last thresholds passed to `loss_at` are now the newest.
+        """
+        delta = newton_step(
+            now.threshold_gradient,
+            now.threshold_hessian,
+            now.threshold_hessian_off if self.loss.strictly_ordered else None,
+            self.active,
+            self.tied,
+            diagnostics=self.diagnostics,
+        )
+        if self.newton_may_rise:
+            return self.move(delta, lambda _, thresholds: loss_at(thresholds), highest(now.loss)) > 0.0
+        self.thresholds = self.thresholds + delta
+        if self.loss.ordered:
+            self.thresholds, repaired = repair_order(self.thresholds)
+            self.diagnostics.add(n_repaired=repaired)
+        return False
+
+    def move(
+        self,
+        delta: NDArray[np.float64],
+        loss_at: Callable[[float, NDArray[np.float64]], float],
+        highest: float,
+        max_halvings: int = MAX_HALVINGS,
+    ) -> float:
+        """Move the thresholds, and what `loss_at` moves with them, by the longest step that the loss allows.
+
+        Parameters
+        ----------
+        delta : ndarray of float64, shape (n_classes - 1,)
+        loss_at, highest, max_halvings
+            As in :func:`.line_search.longest_step`.
+
+        Returns
+        -------
+        float
+            Share of the step that was taken; 0 if the thresholds stay. The newest thresholds are those of the last
+            call of `loss_at`, unless it is 0.
+        """
+        self.thresholds, share = longest_step(
+            self.thresholds,
+            delta,
+            loss_at,
+            highest,
+            ordered=self.loss.ordered,
+            strictly_ordered=self.loss.strictly_ordered,
+            max_halvings=max_halvings,
+            diagnostics=self.diagnostics,
+        )
+        return share

@@ -1,0 +1,100 @@
+"""Halve a step until it keeps its promises."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ordinal_objectives.threshold_solver.checks import as_vector
+from ordinal_objectives.threshold_solver.diagnostics import Diagnostics
+from ordinal_objectives.threshold_solver.order import is_ordered, repair_order
+
+MAX_HALVINGS = 30
+
+
+def longest_step(
+    thresholds: ArrayLike,
+    delta: ArrayLike,
+    loss_at: Callable[[float, NDArray[np.float64]], float],
+    highest: float,
+    *,
+    ordered: bool = True,
+    strictly_ordered: bool = False,
+    max_halvings: int = MAX_HALVINGS,
+    diagnostics: Diagnostics | None = None,
+) -> tuple[NDArray[np.float64], float]:
+    """Take the longest of the steps delta, delta/2, delta/4, ... after which the loss is not above `highest`.
+
+    A step that leaves thresholds out of order is sorted where the loss exists without order too, since sorting
+    never raises the all-threshold loss, and halved where it does not.
+
+    Parameters
+    ----------
+    thresholds : array-like of shape (n_classes - 1,), float64
+        Cut points before the step; not changed.
+    delta : array-like of shape (n_classes - 1,), float64
+        Step to try first.
+    loss_at : callable
+        ``loss_at(share, thresholds)`` returns the training loss after the given share of the step; `thresholds`
+        are in order. Whatever else moves, as leaf values do in a joint step, moves by the same share.
+    highest : float
+        Largest loss that is allowed: the one before the step, and its rounding.
+    ordered : bool, default=True
+        Whether thresholds may not cross. The immediate-threshold loss lets them.
+    strictly_ordered : bool, default=False
+        Whether the loss exists for strictly increasing thresholds alone, as that of the cumulative link. A step
+        that breaks this is halved without a call of `loss_at`.
+    max_halvings : int, default=30
+        Halvings before the step is given up. With 0 the step is only tried, and no rejection is counted.
+    diagnostics : Diagnostics or None
+        `n_halved`, `n_rejected` and `n_repaired` are raised here.
+
+    Returns
+    -------
+    new_thresholds : ndarray of shape (n_classes - 1,), float64
+        A copy of `thresholds` if no step was accepted.
+    share : float
+        Of the step that was accepted; 0 if none was.
+
+    Raises
+    ------
+    ValueError
+        If an array has the wrong shape or is not finite, `highest` is NaN, `max_halvings` is negative, or
+        `thresholds` are out of order to begin with.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ordinal_objectives.threshold_solver import longest_step
+    >>> loss_at = lambda share, thresholds: float(np.sum((thresholds - [0.0, 1.0]) ** 2))
+    >>> start = np.array([1.0, 2.0])
+    >>> longest_step(start, [-4.0, -4.0], loss_at, loss_at(0.0, start), strictly_ordered=True)
+    (array([-1.,  0.]), 0.5)
+    """
+    theta = as_vector("thresholds", thresholds)
+    step = as_vector("delta", delta, theta.size)
+    if np.isnan(highest):
+        raise ValueError(f"highest must be a number, got {highest}")
+    if max_halvings < 0:
+        raise ValueError(f"max_halvings must be at least 0, got {max_halvings}")
+    if (ordered or strictly_ordered) and not is_ordered(theta, strict=strictly_ordered):
+        how = "strictly " if strictly_ordered else ""
+        raise ValueError(f"thresholds must increase {how}before the step, got {theta.tolist()}")
+    counts = Diagnostics() if diagnostics is None else diagnostics
+
+    for n_halvings in range(max_halvings + 1):
+        share = 0.5**n_halvings
+        candidate = theta + share * step
+        if strictly_ordered and not is_ordered(candidate, strict=True):
+            continue
+        if ordered:
+            candidate, n_repaired = repair_order(candidate)
+            counts.add(n_repaired=n_repaired)
+        # A loss that is not a number fails the comparison, so it is never accepted.
+        if loss_at(share, candidate) <= highest:
+            counts.add(n_halved=n_halvings)
+            return candidate, share
+    counts.add(n_halved=max_halvings, n_rejected=int(max_halvings > 0))
+    return theta.copy(), 0.0
