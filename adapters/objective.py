@@ -14,7 +14,7 @@ from ordinal_objectives.adapters.per_thread import PerThread
 from ordinal_objectives.adapters.training_run import TrainingRun
 from ordinal_objectives.adapters.tree_run import TreeRun
 from ordinal_objectives.losses import OrdinalLoss, get_loss
-from ordinal_objectives.statistics import RowStatistics
+from ordinal_objectives.rows import RowStatistics
 from ordinal_objectives.threshold_solver.record import THRESHOLD_UPDATES, ThresholdRecord
 from ordinal_objectives.validation import check_codes, check_n_classes, check_thresholds, check_total_weight
 

@@ -24,7 +24,7 @@ from ordinal_objectives.histogram_engine.cross_terms import (
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.histogram_engine.pruning import best_step_size, merge_splits
 from ordinal_objectives.losses import RoundStatistics
-from ordinal_objectives.statistics import RowStatistics
+from ordinal_objectives.rows import RowStatistics
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.threshold_solver import Diagnostics, JointQuadratic, ThresholdLearner
 from ordinal_objectives.threshold_solver.curvature import tridiagonal

@@ -14,7 +14,7 @@ from sklearn.model_selection import train_test_split
 from ordinal_objectives.histogram_engine.boosting import Boosting
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters, check_integer, check_number
 from ordinal_objectives.losses import OrdinalLoss
-from ordinal_objectives.statistics import RowStatistics
+from ordinal_objectives.rows import RowStatistics
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.trees import TreeEnsemble
 

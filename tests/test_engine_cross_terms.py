@@ -20,7 +20,7 @@ from ordinal_objectives.histogram_engine.cross_terms import (
 )
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.losses import get_loss
-from ordinal_objectives.statistics import RowStatistics
+from ordinal_objectives.rows import RowStatistics
 
 LOSSES = ["all_threshold", "cumulative_link", "immediate_threshold"]
 

@@ -8,7 +8,7 @@ import pytest
 from ordinal_objectives import _core
 from ordinal_objectives.links import LINKS
 from ordinal_objectives.losses import LOSSES, get_loss
-from ordinal_objectives.statistics import RowStatistics
+from ordinal_objectives.rows import RowStatistics
 
 CASES = [
     (loss, link, hessian)

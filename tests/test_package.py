@@ -15,7 +15,7 @@ import threadpoolctl
 import ordinal_objectives
 from ordinal_objectives import _core
 from ordinal_objectives.losses import get_loss
-from ordinal_objectives.statistics import RowStatistics
+from ordinal_objectives.rows import RowStatistics
 from ordinal_objectives.threads import effective_n_threads
 
 
@@ -41,7 +41,7 @@ def test_source_folder_says_that_it_is_not_built(tmp_path):
     shutil.copy(ordinal_objectives.__file__, source)
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONSAFEPATH"}
     done = subprocess.run(
-        [sys.executable, "-c", "import ordinal_objectives"],
+        [sys.executable, "-S", "-c", "import ordinal_objectives"],  # an editable install would find the kernels
         capture_output=True,
         text=True,
         check=False,

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
 from ordinal_objectives import _core
 from ordinal_objectives.links import LINKS
 from ordinal_objectives.losses import LOSSES, get_loss
-from ordinal_objectives.statistics import RowStatistics
+from ordinal_objectives.rows import RowStatistics
 
 CASES = [
     (loss, link, hessian)
@@ -284,3 +286,24 @@ def test_hessian_without_majoriser_is_refused():
     rows = RowStatistics(get_loss("all_threshold", "cloglog"), [0, 1, 2], 3)
     with pytest.raises(ValueError, match="cloglog"):
         rows(np.zeros(3), [0.0, 1.0], "majorized")
+
+
+@pytest.mark.parametrize("loss", ["all_threshold", "cumulative_link"])
+def test_sums_of_parts_add_up_to_those_of_all_rows(loss):
+    """What a cluster, a device or blocks of a file rely on: only sums cross the border."""
+    rng = np.random.default_rng(0)
+    y, score, weight = rng.integers(0, 4, 900).astype(np.int32), rng.normal(size=900), rng.uniform(0.5, 2.0, 900)
+    thresholds, leaves = [-1.0, 0.2, 1.1], rng.integers(0, 5, 900).astype(np.int32)
+    parts = [slice(0, 250), slice(250, 900)]
+
+    def of(rows):
+        kernel = RowStatistics(get_loss(loss), y[rows], 4, weight[rows], precision="float64")
+        statistics = kernel(score[rows], thresholds, "exact")
+        return statistics.sums, kernel.leaf_sums(leaves[rows], 5)
+
+    whole = of(slice(None))
+    for one, other, expected in zip(*(of(rows) for rows in parts), whole, strict=True):
+        for field in dataclasses.fields(expected):
+            np.testing.assert_allclose(
+                getattr(one + other, field.name), getattr(expected, field.name), rtol=1e-12, atol=1e-12
+            )

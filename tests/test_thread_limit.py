@@ -18,7 +18,7 @@ CHILD = """
     import numpy as np
     from ordinal_objectives import HistGradientBoostingOrdinalClassifier
     from ordinal_objectives.losses import get_loss
-    from ordinal_objectives.statistics import RowStatistics
+    from ordinal_objectives.rows import RowStatistics
 
     rng = np.random.default_rng(0)
     X = rng.normal(size=(20_000, 3))

@@ -15,7 +15,7 @@ from ordinal_objectives import (
 from ordinal_objectives.adapters import lgbm as olgbm
 from ordinal_objectives.adapters import xgb as oxgb
 from ordinal_objectives.losses import get_loss
-from ordinal_objectives.statistics import RowStatistics
+from ordinal_objectives.rows import RowStatistics
 
 FREE = {"min_child_weight": 0.0, "n_jobs": 1}
 MODELS = {

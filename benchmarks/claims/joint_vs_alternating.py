@@ -22,7 +22,7 @@ from lib.runner import resume
 from ordinal_objectives.histogram_engine.boosting import Boosting
 from ordinal_objectives.histogram_engine.parameters import THRESHOLD_UPDATES, BoostingParameters
 from ordinal_objectives.losses import AllThreshold
-from ordinal_objectives.statistics import RowStatistics
+from ordinal_objectives.rows import RowStatistics
 from ordinal_objectives.trees import TreeEnsemble
 
 DATA = ("abalone", "california", "census16H", "brfss_genhlth")

@@ -15,7 +15,7 @@ from scipy.special import expit
 
 from lib import report
 from ordinal_objectives.losses import AllThreshold
-from ordinal_objectives.statistics import RowStatistics
+from ordinal_objectives.rows import RowStatistics
 from ordinal_objectives.threshold_solver import initial_thresholds
 
 

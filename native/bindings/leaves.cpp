@@ -1,4 +1,4 @@
-// Registration of the leaf kernels: arrays arrive checked (ordinal_objectives/statistics.py and
+// Registration of the leaf kernels: arrays arrive checked (ordinal_objectives/rows/native.py and
 // adapters/leaves.py), leaf numbers included.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>

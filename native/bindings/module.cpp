@@ -1,4 +1,4 @@
-// Registration only: arrays arrive checked (ordinal_objectives/statistics.py), the core does the work.
+// Registration only: arrays arrive checked (ordinal_objectives/rows/native.py), the core does the work.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -68,7 +68,7 @@ std::vector<std::string> supported_instruction_sets() {
 }  // namespace
 
 NB_MODULE(_core, m) {
-    m.doc() = "Native kernels of ordinal_objectives; call them through ordinal_objectives.statistics.";
+    m.doc() = "Native kernels of ordinal_objectives; call them through ordinal_objectives.rows.native.";
     const auto define = [&](const char* name, auto function) {
         m.def(name, function, "raw_prediction"_a.noconvert(), "y"_a.noconvert(), "thresholds"_a.noconvert(),
               "sample_weight"_a.noconvert().none(), "gradient"_a.noconvert(), "hessian"_a.noconvert(),

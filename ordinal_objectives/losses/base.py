@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives.links import FloatArray, Link, get_link
-from ordinal_objectives.losses.quantities import Curvatures, RoundStatistics, RowDerivatives
+from ordinal_objectives.losses.quantities import Curvatures, RoundStatistics, RoundSums, RowDerivatives
 from ordinal_objectives.validation import check_codes, check_sample_weight, check_thresholds
 
 CodeArray: TypeAlias = NDArray[np.int32]
@@ -212,13 +212,15 @@ class OrdinalLoss(ABC):
         return RoundStatistics(
             gradient=weight * rows.gradient,
             hessian=weight * curvatures.hessian,
-            loss=float(weight @ rows.value),
-            threshold_gradient=weight @ rows.threshold_gradient,
-            threshold_hessian=weight @ curvatures.diagonal,
-            threshold_hessian_off=weight @ curvatures.off_diagonal,
             cross=weight[:, None] * rows.cross,
-            n_floored=n_floored,
-            n_clipped=int(beyond.any(axis=1).sum()),
+            sums=RoundSums(
+                loss=float(weight @ rows.value),
+                threshold_gradient=weight @ rows.threshold_gradient,
+                threshold_hessian=weight @ curvatures.diagonal,
+                threshold_hessian_off=weight @ curvatures.off_diagonal,
+                n_floored=n_floored,
+                n_clipped=int(beyond.any(axis=1).sum()),
+            ),
         )
 
     def cumulative_proba(self, raw_prediction: ArrayLike, thresholds: ArrayLike) -> FloatArray:

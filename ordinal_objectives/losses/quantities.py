@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import TypeVar
 
 from ordinal_objectives.links import FloatArray
 
@@ -57,6 +58,36 @@ class Curvatures:
 
 
 @dataclass(frozen=True)
+class RoundSums:
+    """Sums over rows of one boosting round, multiplied by the sample weights. Those of parts of the rows add up.
+
+    Attributes
+    ----------
+    loss : float
+        Sum of the row losses.
+    threshold_gradient, threshold_hessian : ndarray of shape (n_classes - 1,)
+        u and the diagonal of V.
+    threshold_hessian_off : ndarray of shape (n_classes - 2,)
+        Entries of V beside its diagonal.
+    n_floored : int
+        Curvatures that were raised to the link's `curvature_floor`.
+    n_clipped : int
+        Rows with |f_i - theta_k| beyond the link's `argument_limit` for some k. The float32 kernels hold the
+        logit, cloglog and loglog at 80 instead.
+    """
+
+    loss: float
+    threshold_gradient: FloatArray
+    threshold_hessian: FloatArray
+    threshold_hessian_off: FloatArray
+    n_floored: int
+    n_clipped: int
+
+    def __add__(self, other: RoundSums) -> RoundSums:
+        return _added(self, other)
+
+
+@dataclass(frozen=True)
 class RoundStatistics:
     """All that one boosting round needs of the rows, multiplied by the sample weights.
 
@@ -64,31 +95,46 @@ class RoundStatistics:
     ----------
     gradient, hessian : ndarray of shape (n_samples,)
         g_i and h_i.
-    loss : float
-        Sum of the row losses.
-    threshold_gradient, threshold_hessian : ndarray of shape (n_classes - 1,)
-        u and the diagonal of V.
-    threshold_hessian_off : ndarray of shape (n_classes - 2,)
-        Entries of V beside its diagonal.
     cross : ndarray of shape (n_samples, n_classes - 1)
         Row contributions to L, always with the exact curvature; fewer columns where fewer were asked for.
-    n_floored : int
-        Curvatures that were raised to the link's `curvature_floor`.
-    n_clipped : int
-        Rows with |f_i - theta_k| beyond the link's `argument_limit` for some k. The float32 kernels hold the
-        derivatives of logit, cloglog and loglog at 80 instead, or at less under heavy weights; the loss is that
-        of the score itself up to the `argument_limit`.
+    sums : RoundSums
+        Its entries are attributes of this object too.
     """
 
     gradient: FloatArray
     hessian: FloatArray
-    loss: float
-    threshold_gradient: FloatArray
-    threshold_hessian: FloatArray
-    threshold_hessian_off: FloatArray
     cross: FloatArray
-    n_floored: int
-    n_clipped: int
+    sums: RoundSums
+
+    @property
+    def loss(self) -> float:
+        """Sum of the row losses."""
+        return self.sums.loss
+
+    @property
+    def threshold_gradient(self) -> FloatArray:
+        """u, shape (n_classes - 1,)."""
+        return self.sums.threshold_gradient
+
+    @property
+    def threshold_hessian(self) -> FloatArray:
+        """Diagonal of V, shape (n_classes - 1,)."""
+        return self.sums.threshold_hessian
+
+    @property
+    def threshold_hessian_off(self) -> FloatArray:
+        """Entries of V beside its diagonal, shape (n_classes - 2,)."""
+        return self.sums.threshold_hessian_off
+
+    @property
+    def n_floored(self) -> int:
+        """Curvatures that were raised."""
+        return self.sums.n_floored
+
+    @property
+    def n_clipped(self) -> int:
+        """Rows whose distances were clipped."""
+        return self.sums.n_clipped
 
 
 @dataclass(frozen=True)
@@ -106,3 +152,13 @@ class LeafSums:
     gradient: FloatArray
     hessian: FloatArray
     cross: FloatArray
+
+    def __add__(self, other: LeafSums) -> LeafSums:
+        return _added(self, other)
+
+
+Sums = TypeVar("Sums", RoundSums, LeafSums)
+
+
+def _added(one: Sums, other: Sums) -> Sums:
+    return type(one)(*(getattr(one, field.name) + getattr(other, field.name) for field in fields(one)))

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives import _core
 from ordinal_objectives.links import Cloglog
-from ordinal_objectives.losses import LeafSums, OrdinalLoss, RoundStatistics
+from ordinal_objectives.losses import LeafSums, OrdinalLoss, RoundStatistics, RoundSums
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.validation import check_codes, check_sample_weight, check_thresholds, check_total_weight
 
@@ -276,11 +276,13 @@ class RowStatistics:
         return RoundStatistics(
             gradient=self._gradient.astype(self._dtype, copy=False),
             hessian=self._hessian.astype(self._dtype, copy=False),
-            loss=sums["loss"],
-            threshold_gradient=u,
-            threshold_hessian=np.asarray(sums["threshold_hessian"]),
-            threshold_hessian_off=np.asarray(sums["threshold_hessian_off"]),
             cross=cross.astype(self._dtype, copy=False),
-            n_floored=sums["n_floored"],
-            n_clipped=sums["n_clipped"],
+            sums=RoundSums(
+                loss=sums["loss"],
+                threshold_gradient=u,
+                threshold_hessian=np.asarray(sums["threshold_hessian"]),
+                threshold_hessian_off=np.asarray(sums["threshold_hessian_off"]),
+                n_floored=sums["n_floored"],
+                n_clipped=sums["n_clipped"],
+            ),
         )

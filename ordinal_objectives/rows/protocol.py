@@ -1,0 +1,47 @@
+"""What a pass over rows must answer, wherever the rows are.
+
+Two kinds of answers are kept apart. Arrays over rows stay where the rows are: a tree is grown on them there. Sums add
+up: those of all rows are the sums of the parts' (`RoundSums`, `LeafSums`, both with ``+``), whether a part is a block
+of a file, a device's or a worker's rows. Thresholds are functions of the sums alone.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ordinal_objectives.losses import LeafSums, OrdinalLoss, RoundStatistics
+
+
+class RowPass(Protocol):
+    """Labels and weights of some rows; :class:`.native.RowStatistics` answers for rows in memory.
+
+    Attributes
+    ----------
+    loss : OrdinalLoss
+    n_classes : int
+    class_weights : ndarray of float64, shape (n_classes,)
+        Sum of the weights of each class: a sum over all rows, where rows are parted.
+    total_weight : float
+    """
+
+    loss: OrdinalLoss
+    n_classes: int
+    class_weights: NDArray[np.float64]
+    total_weight: float
+
+    def __call__(
+        self, raw_prediction: ArrayLike, thresholds: ArrayLike, hessian: str = "majorized", *, want_loss: bool = True
+    ) -> RoundStatistics:
+        """Return arrays over these rows, and the sums over all rows, at a score and a set of thresholds."""
+        ...
+
+    def leaf_sums(self, leaves: Any, n_leaves: int) -> LeafSums:
+        """Return the sums of the latest call over the leaves of a tree."""
+        ...
+
+    def highest_loss(self, loss: float) -> float:
+        """Return the largest loss sum that may still be `loss`, rounded."""
+        ...
