@@ -15,15 +15,15 @@ from ordinal_objectives.estimator import OrdinalClassifier
 from ordinal_objectives.files import damage
 from ordinal_objectives.histogram_engine import model_file
 from ordinal_objectives.histogram_engine.columns import check_columns
-from ordinal_objectives.histogram_engine.parameters import DIALECT, REFUSED, BoostingParameters, check_integer
-from ordinal_objectives.histogram_engine.training import (
+from ordinal_objectives.histogram_engine.fit_loop import (
     MANY_ROWS,
     Callback,
     EarlyStopping,
-    Training,
+    GrownModel,
+    fit_rows,
     hold_out,
-    run_training,
 )
+from ordinal_objectives.histogram_engine.parameters import DIALECT, REFUSED, BoostingParameters, check_integer
 from ordinal_objectives.histogram_engine.warm_start import continued
 from ordinal_objectives.host_parameters import HostParameters
 from ordinal_objectives.labels import OrderedLabels
@@ -298,7 +298,7 @@ class HistGradientBoostingOrdinalClassifier(HostParameters, OrdinalClassifier):
             if stops and not watched:
                 rows, held_out = hold_out(*rows, self.validation_fraction, self._seed)
                 watched = [held_out]
-            trained, diagnostics = run_training(
+            trained, diagnostics = fit_rows(
                 parameters,
                 earlier,
                 rows,
@@ -318,19 +318,19 @@ class HistGradientBoostingOrdinalClassifier(HostParameters, OrdinalClassifier):
         if self.importance_type not in ("gain", "split"):
             raise ValueError(f"importance_type must be 'gain' or 'split'; got {self.importance_type!r}")
 
-    def _remember(self, training: Training, loss: OrdinalLoss, diagnostics: dict[str, int]) -> None:
+    def _remember(self, grown: GrownModel, loss: OrdinalLoss, diagnostics: dict[str, int]) -> None:
         """Store what training, or a file, leaves behind."""
-        n_iter = self.best_iteration_ = len(training.ensemble)
-        self._ensemble, self._cuts = training.ensemble, training.cuts
-        self.threshold_history_, self.evals_result_ = training.thresholds, training.evals
+        n_iter = self.best_iteration_ = len(grown.ensemble)
+        self._ensemble, self._cuts = grown.ensemble, grown.cuts
+        self.threshold_history_, self.evals_result_ = grown.thresholds, grown.evals
         record = ThresholdRecord(
             loss=loss.name,
             link=loss.link.name,
             hessian=self.hessian,
             threshold_update=self.threshold_update,
             n_classes=self.n_classes_,
-            thresholds=list(training.thresholds),
-            training_loss=training.evals.get("training", [])[: n_iter + 1],
+            thresholds=list(grown.thresholds),
+            training_loss=grown.evals.get("training", [])[: n_iter + 1],
             diagnostics=diagnostics,
         )
         self._keep(record, loss, n_iter)
@@ -365,7 +365,7 @@ class HistGradientBoostingOrdinalClassifier(HostParameters, OrdinalClassifier):
             feature_names=getattr(self, "feature_names_in_", None),
             seed=self._seed,
             max_bins=self._max_bins,
-            training=Training(self._ensemble, self.threshold_history_, self.evals_result_, self._cuts),
+            grown=GrownModel(self._ensemble, self.threshold_history_, self.evals_result_, self._cuts),
             diagnostics=self.diagnostics_,
         )
         model_file.save(stored, path)
@@ -373,10 +373,7 @@ class HistGradientBoostingOrdinalClassifier(HostParameters, OrdinalClassifier):
     def load_model(self, path: str | os.PathLike[str]) -> HistGradientBoostingOrdinalClassifier:
         """Become the model that :meth:`save_model` wrote, its parameters included.
 
-        Raises
-        ------
-        ValueError
-            If the file is damaged, or of a newer format.
+        Raises ValueError if the file is damaged, or of a newer format.
         """
         stored = model_file.load(path)
         with damage(path):
@@ -388,10 +385,10 @@ class HistGradientBoostingOrdinalClassifier(HostParameters, OrdinalClassifier):
             model._seed, model.n_features_in_ = stored.seed, stored.n_features
             if stored.feature_names is not None:
                 model.feature_names_in_ = stored.feature_names
-            loss, training = get_loss(model.loss, model.link), stored.training
-            for row in training.thresholds:
+            loss, grown = get_loss(model.loss, model.link), stored.grown
+            for row in grown.thresholds:
                 check_thresholds(row, model.n_classes_, ordered=loss.ordered)
-            model._remember(training, loss, stored.diagnostics)
+            model._remember(grown, loss, stored.diagnostics)
         self.__dict__ = model.__dict__
         return self
 

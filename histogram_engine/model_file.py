@@ -27,8 +27,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinal_objectives.files import damage, labels_from_json, labels_to_json, names_from_json
+from ordinal_objectives.histogram_engine.fit_loop import GrownModel
 from ordinal_objectives.histogram_engine.parameters import check_integer
-from ordinal_objectives.histogram_engine.training import Training
 from ordinal_objectives.trees import NODE_ARRAYS, Tree, TreeEnsemble
 
 VERSION = 1
@@ -54,7 +54,7 @@ class StoredModel:
     seed : int
     max_bins : int or None
         Of the cuts; None where the file does not say.
-    training : Training
+    grown : GrownModel
     diagnostics : dict of str to int
     """
 
@@ -64,15 +64,15 @@ class StoredModel:
     feature_names: NDArray[Any] | None
     seed: int
     max_bins: int | None
-    training: Training
+    grown: GrownModel
     diagnostics: dict[str, int]
 
 
 def save(model: StoredModel, path: str | os.PathLike[str]) -> None:
     """Write a model."""
-    trees, cuts = model.training.ensemble.trees, model.training.cuts
+    trees, cuts = model.grown.ensemble.trees, model.grown.cuts
     arrays: dict[str, Any] = {
-        "thresholds": model.training.thresholds.ravel(),
+        "thresholds": model.grown.thresholds.ravel(),
         "n_cuts": [len(c) for c in cuts],
         "cuts": np.concatenate([np.zeros(0), *cuts]),
         "n_nodes": [len(tree.left) for tree in trees],
@@ -89,7 +89,7 @@ def save(model: StoredModel, path: str | os.PathLike[str]) -> None:
         "feature_names": None if model.feature_names is None else [str(name) for name in model.feature_names],
         "seed": model.seed,
         "max_bins": model.max_bins,
-        "evals": model.training.evals,
+        "evals": model.grown.evals,
         "diagnostics": model.diagnostics,
         "arrays": [[name, _ARRAYS[name], len(array)] for name, array in stored.items()],
     }
@@ -178,7 +178,7 @@ def _model(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> StoredMod
         feature_names=names_from_json(header["feature_names"], n_features),
         seed=check_integer("seed", header["seed"], 0, 2**31 - 1),
         max_bins=None if max_bins is None else check_integer("max_bins", max_bins, 2, 255),
-        training=Training(ensemble, thresholds, evals, cuts),
+        grown=GrownModel(ensemble, thresholds, evals, cuts),
         diagnostics={str(name): int(count) for name, count in header["diagnostics"].items()},
     )
 

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import validate_data
 
+from ordinal_objectives.histogram_engine.fit_loop import GrownModel
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
-from ordinal_objectives.histogram_engine.training import Training
 
 
-def continued(model: Any, X: Any, parameters: BoostingParameters) -> Training | None:
+def continued(model: Any, X: Any, parameters: BoostingParameters) -> GrownModel | None:
     """Return the training that a fit goes on with, or None where it starts anew.
 
     ``model`` is the classifier, fitted or not. Parameters and features must be those of the fitted model. Rows,
@@ -47,4 +47,4 @@ def continued(model: Any, X: Any, parameters: BoostingParameters) -> Training | 
         validate_data(model, X, reset=False, skip_check_array=True)
     except ValueError as error:
         raise ValueError(f"warm_start continues a model of other features: {error}") from None
-    return Training(model._ensemble, model.threshold_history_, model.evals_result_, model._cuts)
+    return GrownModel(model._ensemble, model.threshold_history_, model.evals_result_, model._cuts)

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier
-from ordinal_objectives.histogram_engine import boosting as boosting_module
-from ordinal_objectives.histogram_engine.boosting import Boosting
+from ordinal_objectives.histogram_engine import engine_run as engine_run_module
 from ordinal_objectives.histogram_engine.cross_terms import (
     TOLERANCE,
     WIDTHS,
@@ -18,6 +17,7 @@ from ordinal_objectives.histogram_engine.cross_terms import (
     few_cross_terms,
     score_mass,
 )
+from ordinal_objectives.histogram_engine.engine_run import EngineRun
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.losses import get_loss
 from ordinal_objectives.rows import RowStatistics
@@ -218,11 +218,11 @@ def test_few_rows_and_heavy_rows_are_judged_as_by_all(rows, options):
     X, y, K, weight = rows
     auto = BoostingParameters(get_loss("all_threshold"), max_leaf_nodes=31, learning_rate=0.3, **options)
     every = replace(auto, cross_terms="all")
-    plain = Boosting(every, X, y, K, weight)
+    plain = EngineRun(every, X, y, K, weight)
     n_few = 0
     for t in range(16):
         if t % 3 == 0:
-            few = Boosting(
+            few = EngineRun(
                 auto, X, y, K, weight, start=(plain.raw_prediction.copy(), plain.thresholds, t), cuts=plain.cuts
             )
             sample, features = plain._draw()
@@ -247,7 +247,7 @@ def test_with_a_sample_few_speak_for_its_rows():
     weight = np.where(light, 1.0, 1e6)
     auto = BoostingParameters(get_loss("all_threshold"), subsample=0.5)
     start = (scores, np.linspace(-6, 6, K - 1), 1)
-    run = Boosting(auto, X, y, K, weight, start=start)
+    run = EngineRun(auto, X, y, K, weight, start=start)
     some, light_ones = np.arange(0, n, 3, dtype=np.uint32), np.flatnonzero(light).astype(np.uint32)
     run._grow(some, features)
     chosen = run._cross_terms.chosen
@@ -256,19 +256,19 @@ def test_with_a_sample_few_speak_for_its_rows():
     assert run.diagnostics.n_all_cross_terms == 0
     judged = run._grow(light_ones, features)
     assert run.diagnostics.n_all_cross_terms == 1
-    every = Boosting(replace(auto, cross_terms="all"), X, y, K, weight, start=start, cuts=run.cuts)
+    every = EngineRun(replace(auto, cross_terms="all"), X, y, K, weight, start=start, cuts=run.cuts)
     np.testing.assert_array_equal(judged["gain"], every._grow(light_ones, features)["gain"])
 
 
 def test_all_are_carried_where_V_is_not_what_few_say(monkeypatch):
     X, y, K, weight = rare_and_balanced(10)
-    run = Boosting(BoostingParameters(get_loss("all_threshold")), X, y, K, weight)
+    run = EngineRun(BoostingParameters(get_loss("all_threshold")), X, y, K, weight)
     for _ in range(3):
         run.advance()
     assert not run._cross_terms.exact
     assert run.diagnostics.n_all_cross_terms == 0
     one_place = ScoreMass(np.zeros(1), np.ones(1))
-    monkeypatch.setattr(boosting_module, "score_mass", lambda *_: one_place)
+    monkeypatch.setattr(engine_run_module, "score_mass", lambda *_: one_place)
     for n in range(4):  # the first tree was chosen for before
         assert run.diagnostics.n_all_cross_terms == max(0, n - 1)
         run.advance()
@@ -289,7 +289,9 @@ def many_classes(hessian, K=24, n=3000, **options):
     score = 2 * X[:, 0] + np.sin(3 * X[:, 1]) + rng.logistic(size=n)
     y = np.searchsorted(np.quantile(score, np.arange(1, K) / K), score).astype(np.int32)
     loss = get_loss("all_threshold")
-    return Boosting(BoostingParameters(loss, hessian=hessian, learning_rate=0.3, max_leaf_nodes=15, **options), X, y, K)
+    return EngineRun(
+        BoostingParameters(loss, hessian=hessian, learning_rate=0.3, max_leaf_nodes=15, **options), X, y, K
+    )
 
 
 @pytest.mark.parametrize("hessian", ["exact", "majorized"])

@@ -13,8 +13,8 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.utils.estimator_checks import check_sample_weight_equivalence_on_dense_data
 
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier
-from ordinal_objectives.histogram_engine import boosting
-from ordinal_objectives.histogram_engine.boosting import Boosting
+from ordinal_objectives.histogram_engine import engine_run
+from ordinal_objectives.histogram_engine.engine_run import EngineRun
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.links import LINKS
 from ordinal_objectives.losses import LOSSES, get_loss
@@ -96,7 +96,7 @@ def test_majorised_joint_steps_never_raise_the_loss(
         max_bins=8,
         rebin_every=rebin_every,
     )
-    run = Boosting(parameters, X, y, n_classes, weight)
+    run = EngineRun(parameters, X, y, n_classes, weight)
     values = losses_of(run, y, weight)
     assert (np.diff(values) <= 1e-9 * values[:-1]).all()
     assert run.diagnostics.n_halved == 0
@@ -116,7 +116,7 @@ def test_no_step_raises_the_loss(loss, link, hessian, threshold_update, learning
     )
     for seed in range(3):
         X, y = small_data(seed, 4)
-        assert_never_rises(losses_of(Boosting(parameters, X, y, 4), y))
+        assert_never_rises(losses_of(EngineRun(parameters, X, y, 4), y))
 
 
 @pytest.mark.parametrize("hessian", ["majorized", "exact"])
@@ -136,7 +136,7 @@ def test_steps_fitted_on_the_sample_do_not_raise_the_loss_of_all_rows(hessian, t
     n_halved = 0
     for seed in range(3):
         X, y = small_data(seed, 4)
-        run = Boosting(parameters, X, y, 4, seed=seed)
+        run = EngineRun(parameters, X, y, 4, seed=seed)
         assert_never_rises(losses_of(run, y, n_rounds=12))
         n_halved += run.diagnostics.n_halved
     # A step whose size the held-out rows chose is short enough already.
@@ -179,7 +179,7 @@ def test_sample_weight_equivalence_of_scikit_learn(monkeypatch, hessian):
     that rounds them so; without rounding 2e-15).
     """
     if hessian == "exact":
-        monkeypatch.setattr(boosting, "RowStatistics", partial(boosting.RowStatistics, precision="float64"))
+        monkeypatch.setattr(engine_run, "RowStatistics", partial(engine_run.RowStatistics, precision="float64"))
     check_sample_weight_equivalence_on_dense_data(
         "HistGradientBoostingOrdinalClassifier",
         HistGradientBoostingOrdinalClassifier(min_samples_leaf=1, max_iter=10, hessian=hessian),

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ordinal_objectives.histogram_engine.boosting import Boosting, full_hessian
+from ordinal_objectives.histogram_engine.engine_run import EngineRun, full_hessian
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.losses import get_loss
 from ordinal_objectives.threshold_solver.quadratic import GAUGE_TOLERANCE
@@ -191,7 +191,7 @@ def random_problem(seed, learning_rate=0.3, K=None, **options):
         max_bins=int(rng.integers(2, 10)),
         **options,
     )
-    boosting = Boosting(parameters, X, y, K, weight, n_threads=1 + seed % 2)
+    boosting = EngineRun(parameters, X, y, K, weight, n_threads=1 + seed % 2)
     for _ in range(n_rounds):
         boosting.advance()
     return boosting, X
@@ -249,7 +249,7 @@ def test_sums_of_many_equal_rows_stay_accurate(n_bins):
     X = rng.integers(0, n_bins, (n, 1)).astype(float)
     y = (X[:, 0] * 2 // n_bins + (rng.random(n) < 0.3)).astype(np.int32)
     parameters = BoostingParameters(get_loss("all_threshold"), hessian="exact", max_leaf_nodes=2)
-    boosting = Boosting(parameters, X, y, 3, np.full(n, 0.7))
+    boosting = EngineRun(parameters, X, y, 3, np.full(n, 0.7))
     oracle = Oracle(boosting, X)
     best, _ = oracle.best(0, {0: oracle.rows})
     assert boosting._grow(None, [0])["gain"][0] == pytest.approx(best, rel=2e-5)

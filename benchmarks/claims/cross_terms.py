@@ -23,8 +23,8 @@ from claims.engine import LEAVES, classes, make_data, timed
 from claims.joint_vs_alternating import features
 from lib import report
 from lib.data import load
-from ordinal_objectives.histogram_engine.boosting import Boosting
 from ordinal_objectives.histogram_engine.cross_terms import few_cross_terms, score_mass
+from ordinal_objectives.histogram_engine.engine_run import EngineRun
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.losses import AllThreshold
 
@@ -91,8 +91,8 @@ def compare(name: str, rows: Rows, **options: Any) -> list[dict[str, Any]]:
     K = int(y.max()) + 1
     auto = BoostingParameters(AllThreshold(), max_leaf_nodes=LEAVES, **options)
     every = replace(auto, cross_terms="all")
-    run = Boosting(auto, X, y, K, weight)
-    plain = Boosting(every, X, y, K, weight, cuts=run.cuts)
+    run = EngineRun(auto, X, y, K, weight)
+    plain = EngineRun(every, X, y, K, weight, cuts=run.cuts)
     table = []
     for t in tqdm(range(1, max(ROUNDS) + 1), desc=f"{name}, {K} classes"):
         run.advance()
@@ -102,7 +102,7 @@ def compare(name: str, rows: Rows, **options: Any) -> list[dict[str, Any]]:
         in_bag, columns = run._draw()
         few_tree = run._grow(in_bag, columns)
         state = (run.raw_prediction.copy(), run.thresholds, run.iteration)
-        tree = Boosting(every, X, y, K, weight, start=state, cuts=run.cuts)._grow(in_bag, columns)
+        tree = EngineRun(every, X, y, K, weight, start=state, cuts=run.cuts)._grow(in_bag, columns)
         shared, worst = compare_trees(few_tree, tree)
         table.append(
             {

@@ -28,8 +28,8 @@ import xgboost
 
 from lib import report
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier, _core
-from ordinal_objectives.histogram_engine.bin_mapper import find_cuts
-from ordinal_objectives.histogram_engine.boosting import Boosting
+from ordinal_objectives.histogram_engine.binning import find_cuts
+from ordinal_objectives.histogram_engine.engine_run import EngineRun
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.losses import AllThreshold
 
@@ -109,7 +109,7 @@ def rounds_table(name: str, title: str, options: argparse.Namespace) -> list[dic
         cuts = find_cuts(X)
         for K in missing:
             parameters = BoostingParameters(AllThreshold(), max_leaf_nodes=LEAVES)
-            run = Boosting(parameters, X, classes(score, K), K, n_threads=threads, cuts=cuts)
+            run = EngineRun(parameters, X, classes(score, K), K, n_threads=threads, cuts=cuts)
             every = replace(parameters, cross_terms="all")
             multiclass = float("nan")
             if options.multiclass and K > 2:
@@ -117,7 +117,7 @@ def rounds_table(name: str, title: str, options: argparse.Namespace) -> list[dic
                 multiclass = median(in_turns({"it": booster.update}, BLOCK)["it"])
             calls = {
                 "joint": run.advance,
-                "all": Boosting(every, X, classes(score, K), K, n_threads=threads, cuts=cuts).advance,
+                "all": EngineRun(every, X, classes(score, K), K, n_threads=threads, cuts=cuts).advance,
                 "binary": lightgbm_booster(dataset, y, 2, threads).update,
                 "xgboost": xgboost_update(matrix, threads),
             }
@@ -204,7 +204,7 @@ def _peak(kind: str, n_rows: int, n_features: int, queue: Any) -> None:
     watcher = threading.Thread(target=watch)
     watcher.start()
     if kind == "engine":
-        run = Boosting(BoostingParameters(AllThreshold(), max_leaf_nodes=LEAVES), X, y, 5, n_threads=1)
+        run = EngineRun(BoostingParameters(AllThreshold(), max_leaf_nodes=LEAVES), X, y, 5, n_threads=1)
         for _ in range(3):
             run.advance()
     else:

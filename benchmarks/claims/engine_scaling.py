@@ -23,8 +23,8 @@ import xgboost
 
 from claims.engine import LEAVES, classes, in_turns, make_data, timed, xgboost_update
 from lib import report
-from ordinal_objectives.histogram_engine.bin_mapper import find_cuts
-from ordinal_objectives.histogram_engine.boosting import Boosting
+from ordinal_objectives.histogram_engine.binning import find_cuts
+from ordinal_objectives.histogram_engine.engine_run import EngineRun
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.losses import AllThreshold
 
@@ -38,10 +38,10 @@ SIZES = {
 }
 
 
-def one_run(rows: int, features: int, bins: int, K: int) -> Boosting:
+def one_run(rows: int, features: int, bins: int, K: int) -> EngineRun:
     X, score = make_data(rows, features)
     parameters = BoostingParameters(AllThreshold(), max_leaf_nodes=LEAVES, max_bins=bins)
-    return Boosting(parameters, X, classes(score, K), K, n_threads=1)
+    return EngineRun(parameters, X, classes(score, K), K, n_threads=1)
 
 
 def scaling() -> None:
@@ -94,7 +94,7 @@ def threads(n: int, p: int, rounds: int) -> None:
     for K in (3, 5, 10, 15, 30):
         y = classes(score, K)
         calls[f"joint, K = {K}"] = {
-            f"{t}": Boosting(parameters, X, y, K, n_threads=t, cuts=cuts).advance for t in (1, 2)
+            f"{t}": EngineRun(parameters, X, y, K, n_threads=t, cuts=cuts).advance for t in (1, 2)
         }
     # LightGBM's threads are those of the booster made last: XGBoost's are its own.
     matrix = xgboost.QuantileDMatrix(X, classes(score, 2), max_bin=256)
@@ -128,11 +128,11 @@ def bare_adds(folder: Path) -> Any:
     return function
 
 
-def row_statistics(run: Boosting) -> np.ndarray:
+def row_statistics(run: EngineRun) -> np.ndarray:
     return run._engine.statistics(2 + len(run._cross_terms.chosen))
 
 
-def histogram_seconds(run: Boosting, add: Any, repeats: int) -> dict[str, float]:
+def histogram_seconds(run: EngineRun, add: Any, repeats: int) -> dict[str, float]:
     """Return the best times of a tree of one leaf, which is one histogram, of bare adds and of a copy."""
     statistics = row_statistics(run)
     (n, width), features = statistics.shape, list(range(len(run.cuts)))

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinal_objectives import _core
-from ordinal_objectives.histogram_engine.bin_mapper import find_cuts
+from ordinal_objectives.histogram_engine.binning import find_cuts
 from ordinal_objectives.histogram_engine.cross_terms import (
     FEWEST_CLASSES,
     CrossTerms,
@@ -34,7 +34,7 @@ from ordinal_objectives.validation import check_two_classes
 _ALL = 2**31 - 1
 
 
-class Boosting:
+class EngineRun:
     """One training run.
 
     Parameters

@@ -44,7 +44,7 @@ def find_cuts(
     Examples
     --------
     >>> import numpy as np
-    >>> from ordinal_objectives.histogram_engine.bin_mapper import find_cuts
+    >>> from ordinal_objectives.histogram_engine.binning import find_cuts
     >>> find_cuts(np.array([[1.0], [3.0], [3.0], [np.nan]]))[0].tolist()
     [2.0]
     """

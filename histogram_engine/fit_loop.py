@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
 
-from ordinal_objectives.histogram_engine.boosting import Boosting
+from ordinal_objectives.histogram_engine.engine_run import EngineRun
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters, check_integer, check_number
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.rows import RowStatistics
@@ -26,7 +26,7 @@ Callback = Callable[[int, dict[str, list[float]]], object]
 
 
 @dataclass
-class Training:
+class GrownModel:
     """What a training leaves behind, and what another one continues.
 
     Attributes
@@ -174,20 +174,20 @@ class EarlyStopping:
         return iteration - self.last_gain >= self.n_iter_no_change
 
 
-def train(
-    run: Boosting,
-    earlier: Training,
+def fit_loop(
+    run: EngineRun,
+    earlier: GrownModel,
     watched: list[WatchedRows],
     stopping: EarlyStopping | None,
     callback: Callback | None,
-) -> Training:
+) -> GrownModel:
     """Advance a run to ``max_iter`` trees, or to its early end.
 
     Parameters
     ----------
-    run : Boosting
+    run : EngineRun
         Stands where `earlier` ended.
-    earlier : Training
+    earlier : GrownModel
         Its trees are continued; it is left as it is.
     watched : list of WatchedRows
         Rows whose loss is recorded; `stopping` looks at the last.
@@ -197,7 +197,7 @@ def train(
 
     Returns
     -------
-    Training
+    GrownModel
     """
     trees = list(earlier.ensemble.trees)
     n_features = earlier.ensemble.n_features
@@ -230,12 +230,12 @@ def train(
         ends = record()
         ends = (callback is not None and callback(len(trees), evals) is True) or ends
     kept = len(trees) if stopping is None else stopping.best_iteration
-    return Training(TreeEnsemble(trees[:kept], n_features), np.array(history[: kept + 1]), evals, cuts)
+    return GrownModel(TreeEnsemble(trees[:kept], n_features), np.array(history[: kept + 1]), evals, cuts)
 
 
-def run_training(
+def fit_rows(
     parameters: BoostingParameters,
-    earlier: Training | None,
+    earlier: GrownModel | None,
     rows: Rows,
     n_classes: int,
     watched: list[Rows],
@@ -244,10 +244,10 @@ def run_training(
     *,
     seed: int,
     n_threads: int | None,
-) -> tuple[Training, dict[str, int]]:
+) -> tuple[GrownModel, dict[str, int]]:
     """Train on some rows, from nothing or from where `earlier` ended; return the training and its counters."""
     X, codes, weight = rows
-    run = Boosting(
+    run = EngineRun(
         parameters,
         X,
         codes,
@@ -258,6 +258,6 @@ def run_training(
         start=None if earlier is None else earlier.state(X, n_threads),
         cuts=None if earlier is None else earlier.cuts,
     )
-    earlier = earlier or Training(TreeEnsemble([], X.shape[1]), np.zeros((0, 0)), {}, run.cuts)
-    trained = train(run, earlier, watch(watched, parameters.loss, n_classes, n_threads), stopping, callback)
+    earlier = earlier or GrownModel(TreeEnsemble([], X.shape[1]), np.zeros((0, 0)), {}, run.cuts)
+    trained = fit_loop(run, earlier, watch(watched, parameters.loss, n_classes, n_threads), stopping, callback)
     return trained, run.diagnostics.as_dict()
