@@ -249,6 +249,7 @@ class HistGradientBoostingOrdinalClassifier(HostParameters, OrdinalClassifier):
     def _keep_host_params(self, host_params: dict[str, Any]) -> None:
         super()._keep_host_params(host_params)
         if host_params:
+            self._host_params = {}
             raise TypeError(f"{type(self).__name__} has no parameter {next(iter(host_params))!r}")
 
     def _check_features(self, X: Any, *, reset: bool) -> Any:
@@ -386,6 +387,7 @@ class HistGradientBoostingOrdinalClassifier(HostParameters, OrdinalClassifier):
     def save_model(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a file; see :mod:`ordinal_objectives.histogram_engine.model_file`."""
         check_is_fitted(self)
+        self._check_decision()
         model_file.save(self, path)
 
     def load_model(self, path: str | os.PathLike[str]) -> HistGradientBoostingOrdinalClassifier:

@@ -63,7 +63,7 @@ def save(model: HistGradientBoostingOrdinalClassifier, path: str | os.PathLike[s
     names = getattr(model, "feature_names_in_", None)
     labels, labels_dtype = labels_to_json(model.ordered_classes_)
     header = {
-        "params": _plain_params(model),
+        "params": _plain_params(model, labels),
         "classes": labels,
         "classes_dtype": labels_dtype,
         "n_features": model.n_features_in_,
@@ -83,13 +83,13 @@ def save(model: HistGradientBoostingOrdinalClassifier, path: str | os.PathLike[s
             file.write(array.tobytes())
 
 
-def _plain_params(model: HistGradientBoostingOrdinalClassifier) -> dict[str, Any]:
+def _plain_params(model: HistGradientBoostingOrdinalClassifier, labels: list[Any]) -> dict[str, Any]:
     params = model.get_params(deep=False)
     # Those of the fit, whatever has been set since: the thresholds belong to them.
     params["loss"], params["link"] = model._fitted_loss.name, model._fitted_loss.link.name
-    for name in ("classes", "cost_matrix"):
-        if params[name] is not None:
-            params[name] = np.asarray(params[name]).tolist()
+    params["classes"] = None if params["classes"] is None else labels
+    if params["cost_matrix"] is not None:
+        params["cost_matrix"] = np.asarray(params["cost_matrix"], dtype=np.float64).tolist()
     plain = {}
     for name, value in params.items():
         value = value.item() if isinstance(value, np.generic) else value
