@@ -347,7 +347,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
     ) -> xgboost.DMatrix:
         feature_types = self.feature_types
         recodes = hasattr(X, "columns") and hasattr(like, "get_categories")  # XGBoost knows the names of frames alone
-        if recodes and like.feature_types and "c" in like.feature_types:
+        if like is not None and recodes and "c" in (like.feature_types or ()):
             categories = like.get_categories()
             feature_types = feature_types if categories.empty() else categories
         return xgboost.DMatrix(
