@@ -218,7 +218,7 @@ def _as_labels(name: str, y: ArrayLike) -> NDArray[Any]:
         values = np.asarray(values.tolist())
     if values.dtype.kind == "f" and not np.isfinite(values).all():
         raise ValueError(f"{name} contains NaN or infinity; labels must be finite")
-    if values.dtype.kind == "f" and (np.abs(values) > _MOST_EXACT).any():
+    if values.dtype.kind == "f" and float(np.abs(values).max()) > _MOST_EXACT:
         raise ValueError(f"{name} holds numbers beyond 2**53, where floats do not tell integers apart")
     if values.dtype.kind not in "biufUSOT":
         raise ValueError(f"Unknown label type: {values.dtype}; {name} must hold numbers, strings or a categorical")

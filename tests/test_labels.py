@@ -320,4 +320,5 @@ def test_masked_labels_are_missing():
 def test_floats_that_merge_integers_are_no_labels(y):
     with pytest.raises(ValueError, match=r"y holds numbers beyond 2\*\*53"):
         OrderedLabels().fit(y)
+    assert OrderedLabels().fit(np.array([2, 1], dtype=np.float16)).ordered_classes_.tolist() == [1.0, 2.0]
     assert OrderedLabels().fit([2**62 + 1, 2**62]).ordered_classes_.tolist() == [2**62, 2**62 + 1]
