@@ -16,6 +16,7 @@ from ordinal_objectives.adapters.lgbm_callback import Introduction, ThresholdCal
 from ordinal_objectives.adapters.lgbm_prediction import predict_raw
 from ordinal_objectives.adapters.lgbm_record import (
     as_booster,
+    check_same_categories,
     load_model,
     save_model,
     stored_record,
@@ -377,6 +378,7 @@ def train(
     threads = ("num_threads", *_ALIASES["num_threads"])
     if init_model is not None:
         init_model = previous = as_booster(init_model)
+        check_same_categories(previous, train_set)
         if thresholds is None:
             thresholds = threshold_record(previous).kept(previous.current_iteration())
     objective = OrdinalObjective(

@@ -20,6 +20,7 @@ from ordinal_objectives.adapters.lgbm_record import as_booster
 from ordinal_objectives.estimator import OrdinalClassifier
 from ordinal_objectives.host_parameters import ORDINAL_PARAMETERS, HostParameters, check_n_estimators
 from ordinal_objectives.losses import OrdinalLoss, get_loss
+from ordinal_objectives.metric_inputs import named_result
 from ordinal_objectives.threads import library_n_threads
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.validation import check_start_score
@@ -138,7 +139,6 @@ importance_type
     _native: ClassVar = _NATIVE
     _own: ClassVar = ORDINAL_PARAMETERS
     _refused: ClassVar = {alias: why for name, why in _REFUSED.items() for alias in _aliases()[name]}
-
     _dialect: ClassVar = _dialect()
     _known: ClassVar = frozenset(_aliases()) | {"verbose"}
 
@@ -392,7 +392,7 @@ def _metrics(eval_metric: Any) -> list[Callable[..., Any]]:
 
         def evaluate(proba: NDArray[np.float64], data: lightgbm.Dataset) -> Any:
             codes = np.asarray(data.get_label()).astype(np.int32)
-            return metric(codes, proba, data.get_weight()) if takes_weight else metric(codes, proba)
+            return named_result(metric(codes, proba, data.get_weight()) if takes_weight else metric(codes, proba))
 
         return evaluate
 

@@ -52,6 +52,22 @@ def threshold_record(booster: lightgbm.Booster) -> ThresholdRecord:
     return record
 
 
+def check_same_categories(booster: lightgbm.Booster, train_set: lightgbm.Dataset) -> None:
+    """Refuse to go on with rows whose columns list their categories otherwise than those of the model.
+
+    A LightGBM model has one list for all of its trees: the codes in the earlier trees would mean other categories.
+    """
+    here = train_set.pandas_categorical  # None until LightGBM has read the rows
+    columns = getattr(train_set.data, "items", None)
+    if here is None and hasattr(train_set.data, "iloc") and columns is not None:
+        here = [column.cat.categories.tolist() for _, column in columns() if hasattr(column, "cat")]
+    if here and here != booster.pandas_categorical:
+        raise ValueError(
+            f"init_model was trained on columns with the categories {booster.pandas_categorical}; here they are "
+            f"{here}. Give the columns the categories of the model, in the same order"
+        )
+
+
 def save_model(booster: lightgbm.Booster, filename: str | PathLike[str], num_iteration: int | None = None) -> None:
     """Save a booster with its thresholds in LightGBM's text format.
 

@@ -17,7 +17,7 @@ from ordinal_objectives.estimator import OrdinalClassifier
 from ordinal_objectives.files import damage
 from ordinal_objectives.host_parameters import ORDINAL_PARAMETERS, HostParameters, check_n_estimators
 from ordinal_objectives.losses import OrdinalLoss, get_loss
-from ordinal_objectives.metric_inputs import on_codes
+from ordinal_objectives.metric_inputs import number_result, on_codes
 from ordinal_objectives.threads import library_n_threads
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.validation import check_start_score
@@ -255,7 +255,8 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         with self._all_or_nothing():
             X, codes, weight = self._check_training(X, y, sample_weight)
             margin = check_start_score(base_margin, codes.shape[0], name="base_margin")
-            dtrain = self._matrix(X, codes, weight, margin, feature_weights=self.feature_weights)
+            continued = self._continued(xgb_model)
+            dtrain = self._matrix(X, codes, weight, margin, like=continued, feature_weights=self.feature_weights)
             checked = self._check_evaluation(eval_set, sample_weight_eval_set, "sample_weight_eval_set")
             margins = self._check_evaluation_starts(checked, base_margin_eval_set, "base_margin_eval_set")
             evals = [
@@ -276,7 +277,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
                 link=self.link,
                 hessian=self.hessian,
                 threshold_update=self.threshold_update,
-                xgb_model=self._continued(xgb_model),
+                xgb_model=continued,
                 evals=evals,
                 callbacks=self.callbacks,
                 custom_metric=self._metric(),
@@ -330,7 +331,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         def evaluate(proba: NDArray[np.float64], dmatrix: xgboost.DMatrix) -> list[tuple[str, float]]:
             codes, weight = dmatrix.get_label().astype(np.int32), dmatrix.get_weight()
             weighted = {"sample_weight": weight} if weight.size else {}
-            return [(name, float(metric(codes, proba, **weighted))) for name, metric in named]
+            return [(name, number_result(metric(codes, proba, **weighted))) for name, metric in named]
 
         return evaluate
 
@@ -341,12 +342,14 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         weight: Any = None,
         margin: Any = None,
         *,
-        like: xgboost.DMatrix | None = None,
+        like: xgboost.DMatrix | xgboost.Booster | None = None,
         **options: Any,
     ) -> xgboost.DMatrix:
         feature_types = self.feature_types
-        if like is not None and like.feature_types and "c" in like.feature_types and hasattr(like, "get_categories"):
-            feature_types = like.get_categories()
+        recodes = hasattr(X, "columns") and hasattr(like, "get_categories")  # XGBoost knows the names of frames alone
+        if like is not None and recodes and "c" in (like.feature_types or ()):
+            categories = like.get_categories()
+            feature_types = feature_types if categories.empty() else categories
         return xgboost.DMatrix(
             X,
             codes,

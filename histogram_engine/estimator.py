@@ -226,6 +226,7 @@ class HistGradientBoostingOrdinalClassifier(HostParameters, OrdinalClassifier):
     def _keep_host_params(self, host_params: dict[str, Any]) -> None:
         super()._keep_host_params(host_params)
         if host_params:
+            self._host_params = {}
             raise TypeError(f"{type(self).__name__} has no parameter {next(iter(host_params))!r}")
 
     def _check_features(self, X: Any, *, reset: bool) -> Any:
@@ -357,6 +358,7 @@ class HistGradientBoostingOrdinalClassifier(HostParameters, OrdinalClassifier):
     def save_model(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a file; see :mod:`ordinal_objectives.histogram_engine.model_file`."""
         check_is_fitted(self)
+        self._check_decision()
         loss = self._fitted_loss  # that of the fit, whatever has been set since: the thresholds belong to it
         stored = model_file.StoredModel(
             params=self.get_params(deep=False) | {"loss": loss.name, "link": loss.link.name},

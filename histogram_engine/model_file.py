@@ -82,7 +82,7 @@ def save(model: StoredModel, path: str | os.PathLike[str]) -> None:
     stored = {name: np.asarray(arrays[name]).astype(dtype) for name, dtype in _ARRAYS.items()}
     labels, labels_dtype = labels_to_json(model.classes)
     header = {
-        "params": _plain(model.params),
+        "params": _plain(model.params, labels),
         "classes": labels,
         "classes_dtype": labels_dtype,
         "n_features": model.n_features,
@@ -102,11 +102,13 @@ def save(model: StoredModel, path: str | os.PathLike[str]) -> None:
             file.write(array.tobytes())
 
 
-def _plain(params: dict[str, Any]) -> dict[str, Any]:
+def _plain(params: dict[str, Any], labels: list[Any]) -> dict[str, Any]:
+    # The classes of the fit, whatever has been set since: the thresholds belong to them.
+    params = params | {"classes": None if params["classes"] is None else labels}
+    if params["cost_matrix"] is not None:
+        params["cost_matrix"] = np.asarray(params["cost_matrix"], dtype=np.float64).tolist()
     plain = {}
     for name, value in params.items():
-        if name in ("classes", "cost_matrix") and value is not None:
-            value = np.asarray(value).tolist()
         value = value.item() if isinstance(value, np.generic) else value
         if value is None or isinstance(value, (bool, int, float, str, list)):
             plain[name] = value

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ordinal_objectives.validation import check_proba
+from ordinal_objectives.validation import as_floats, check_proba
 
 RULES = ("median", "mode", "mean")
 
@@ -78,7 +78,7 @@ def decide(proba: ArrayLike, rule: str = "median", cost_matrix: ArrayLike | None
 
 
 def _check_cost_matrix(cost_matrix: ArrayLike, n_classes: int) -> NDArray[np.float64]:
-    cost = np.asarray(cost_matrix, dtype=np.float64)
+    cost = as_floats(cost_matrix, name="cost_matrix")
     if cost.shape != (n_classes, n_classes):
         raise ValueError(f"cost_matrix must have shape ({n_classes}, {n_classes}), true by predicted; got {cost.shape}")
     if not np.isfinite(cost).all():

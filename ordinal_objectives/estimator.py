@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from os import PathLike
 from typing import Any
@@ -18,7 +18,7 @@ from ordinal_objectives.decision import RULES, decide
 from ordinal_objectives.files import damage, labels_from_json, labels_to_json, names_from_json
 from ordinal_objectives.labels import OrderedLabels
 from ordinal_objectives.losses import OrdinalLoss
-from ordinal_objectives.validation import check_sample_weight, check_start_score, check_total_weight
+from ordinal_objectives.validation import as_floats, check_sample_weight, check_start_score, check_total_weight
 
 
 def _is_binary(estimator: OrdinalClassifier) -> bool:
@@ -148,7 +148,7 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         unknown = [label for label in class_weight if label not in known]
         if unknown:
             raise ValueError(f"class_weight names classes {unknown} that are not among {known}")
-        weights = np.array([class_weight.get(label, 1.0) for label in known], dtype=np.float64)
+        weights = as_floats([class_weight.get(label, 1.0) for label in known], name="class_weight")
         if not (np.isfinite(weights) & (weights >= 0)).all():
             raise ValueError(f"class_weight must hold finite, non-negative numbers; got {dict(class_weight)}")
         return weights
@@ -246,11 +246,13 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @available_if(_is_binary)  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any, **start: Any) -> NDArray[np.float64]:
-        """Return f(x) - theta_0, float64 (n_samples,), or its negative where ``classes_[1]`` is the lower class.
+        """Return f(x) - theta_0 + G^-1(1/2), float64 (n_samples,), or its negative where ``classes_[1]`` is the lower.
 
-        Positive for ``classes_[1]``, as scikit-learn has it. Two classes only: more would not fit its shape.
+        Positive where ``classes_[1]`` is the more probable, as scikit-learn has it; G^-1(1/2) is 0 for a symmetric
+        link. Two classes only: more would not fit its shape.
         """
-        above: NDArray[np.float64] = self.predict_raw(X, **start) - self.thresholds_[0]
+        median = self._fitted_loss.link.link(np.array(0.5))
+        above: NDArray[np.float64] = self.predict_raw(X, **start) - self.thresholds_[0] + median
         return above if self._labels.sorted_codes_ is None else -above
 
     def encode_labels(self, y: ArrayLike) -> NDArray[np.int32]:
@@ -278,8 +280,11 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Before ``fit``.
         TypeError
             If class labels are neither strings nor numbers.
+        ValueError
+            If ``decision_rule`` or ``cost_matrix`` have been set to what no prediction can use.
         """
         check_is_fitted(self)
+        self._check_decision()
         self._record.classifier = self._description()
         self._write(path, self._record)
 
@@ -321,7 +326,8 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 self._keep_labels(labels)
                 self._check_decision()
                 self.n_features_in_ = n_features
-                self.__dict__.pop("feature_names_in_", None)
+                for name in ("feature_names_in_", "evals_result_"):  # of an earlier fit
+                    self.__dict__.pop(name, None)
                 names = names_from_json(described.get("feature_names"), n_features)
                 if names is not None:
                     self.feature_names_in_ = names
@@ -359,7 +365,10 @@ def _evaluation_pairs(eval_set: Any) -> list[tuple[Any, Any]]:
     """Return ``eval_set`` as a list of (X, y) pairs."""
     if eval_set is None:
         return []
-    pairs = [eval_set] if isinstance(eval_set, tuple) else list(eval_set)
+    is_pair = isinstance(eval_set, tuple) and not all(isinstance(part, tuple) for part in eval_set)
+    if not isinstance(eval_set, Iterable):
+        raise ValueError(f"eval_set must be a list of (X, y) pairs; got {eval_set!r}")
+    pairs = [eval_set] if is_pair else list(eval_set)
     for pair in pairs:
         if not isinstance(pair, (tuple, list)) or len(pair) != 2:
             raise ValueError(f"eval_set must be a list of (X, y) pairs; got an entry of type {type(pair).__name__}")

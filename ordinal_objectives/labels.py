@@ -14,6 +14,8 @@ from sklearn.utils.validation import column_or_1d
 
 from ordinal_objectives.validation import check_codes
 
+_MOST_EXACT = 2.0**53
+
 
 class LabelOrderWarning(UserWarning):
     """Plain strings were put into alphabetical order because nobody said what their order is."""
@@ -98,18 +100,16 @@ class OrderedLabels:
         """
         values = _as_labels("y", y)
         if self._declared:
-            observed = np.unique(self.encode(y))
-            only = self.ordered_classes_[observed[:1]].tolist()
-        else:
-            categories = ordered_categories(y)
-            observed = _sorted_distinct(values)
-            only = observed[:1].tolist()
-            if categories is None and len(observed) > 1:
-                _warn_if_assumed(observed)
-            if len(observed) > 1:
-                self._set_classes(observed if categories is None else categories)
+            self.encode(y)
+        observed = list(dict.fromkeys(values.tolist()))
         if len(observed) < 2:
-            raise ValueError(f"y must hold labels of at least two classes; got only the class {only[0]!r}")
+            raise ValueError(f"y must hold labels of at least two classes; got only the class {observed[0]!r}")
+        if not self._declared:
+            classes = ordered_categories(y)
+            if classes is None:
+                classes = _sorted_distinct(values)
+                _warn_if_assumed(classes)
+            self._set_classes(classes)
         return self
 
     def encode(self, y: ArrayLike, *, name: str = "y") -> NDArray[np.int32]:
@@ -208,6 +208,8 @@ def _as_labels(name: str, y: ArrayLike) -> NDArray[Any]:
     if np.asarray(y).ndim == 0:
         raise ValueError(f"{name} must be one-dimensional; got {y!r}")
     values: NDArray[Any] = column_or_1d(y, warn=True)
+    if np.ma.is_masked(y):
+        raise ValueError(f"{name} contains missing labels (masked); every row needs a label")
     if len(values) == 0:
         raise ValueError(f"{name} must hold labels; got none (0 samples)")
     if values.dtype.kind in "OT" and any(map(_is_missing, values.tolist())):
@@ -216,6 +218,8 @@ def _as_labels(name: str, y: ArrayLike) -> NDArray[Any]:
         values = np.asarray(values.tolist())
     if values.dtype.kind == "f" and not np.isfinite(values).all():
         raise ValueError(f"{name} contains NaN or infinity; labels must be finite")
+    if values.dtype.kind == "f" and float(np.abs(values).max()) > _MOST_EXACT:
+        raise ValueError(f"{name} holds numbers beyond 2**53, where floats do not tell integers apart")
     if values.dtype.kind not in "biufUSOT":
         raise ValueError(f"Unknown label type: {values.dtype}; {name} must hold numbers, strings or a categorical")
     return values
@@ -234,20 +238,44 @@ def _encoded_before(values: list[Any], n_classes: int) -> str:
         return ""
     return (
         f". These look like codes. A tool that encodes labels before fit (cross_val_predict of probabilities, "
-        f"CalibratedClassifierCV(ensemble=False), VotingClassifier, StackingClassifier, BaggingClassifier) loses the "
-        f"order of the classes: give it codes 0..{n_classes - 1}, lowest class first, and classes=range({n_classes})"
+        f"CalibratedClassifierCV(ensemble=False) or (method='temperature'), VotingClassifier, StackingClassifier, "
+        f"BaggingClassifier) loses the order of the classes: give it codes 0..{n_classes - 1}, lowest class "
+        f"first, and classes=range({n_classes})"
     )
 
 
 def ordered_categories(y: Any) -> NDArray[Any] | None:
-    """Return the categories of an ordered categorical, lowest first, without importing its library."""
-    if getattr(getattr(y, "type", None), "ordered", False):  # an Arrow dictionary
-        return np.array((y.combine_chunks() if hasattr(y, "combine_chunks") else y).dictionary)
+    """Return the categories of an ordered categorical, lowest first, without importing its library.
+
+    Raises
+    ------
+    ValueError
+        If the chunks of an Arrow dictionary have different categories.
+    """
+    y = _only_column(y)
     dtype: Any = getattr(y, "dtype", None)
-    if dtype is None and getattr(y, "ndim", 0) == 2 and hasattr(y, "iloc"):
-        dtype = y.iloc[:, 0].dtype
+    if hasattr(dtype, "pyarrow_dtype"):  # pandas over Arrow
+        y = getattr(y, "array", y).__arrow_array__()
+    if getattr(getattr(y, "type", None), "ordered", False):  # an Arrow dictionary
+        categories = [chunk.dictionary.to_pylist() for chunk in getattr(y, "chunks", [y])]
+        differing = [other for other in categories if other != categories[0]]
+        if differing:
+            raise ValueError(
+                f"labels in chunks must have the same categories; got {categories[0]} and {differing[0]}, which have "
+                f"no common order. Pass the order of the classes"
+            )
+        return np.array(categories[0]) if categories else None
     is_ordered = getattr(dtype, "ordered", type(dtype).__name__ == "Enum")
     return np.array(dtype.categories) if is_ordered and hasattr(dtype, "categories") else None
+
+
+def _only_column(y: Any) -> Any:
+    """Return the column of a pandas or polars frame or an Arrow table that has a single one, else `y` itself."""
+    if isinstance(y, np.ndarray) or len(getattr(y, "shape", ())) != 2 or y.shape[1] != 1:
+        return y
+    if hasattr(y, "iloc"):
+        return y.iloc[:, 0]
+    return y.to_series() if hasattr(y, "to_series") else y.column(0) if hasattr(y, "column") else y
 
 
 def _sorted_distinct(values: NDArray[Any]) -> NDArray[Any]:

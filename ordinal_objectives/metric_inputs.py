@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from ordinal_objectives.labels import OrderedLabels, ordered_categories
-from ordinal_objectives.validation import check_codes, check_proba, check_sample_weight
+from ordinal_objectives.validation import as_floats, check_codes, check_proba, check_sample_weight
 
 
 def on_codes(metric: Callable[..., Any], n_classes: int) -> Callable[..., Any]:
@@ -22,6 +22,21 @@ def on_codes(metric: Callable[..., Any], n_classes: int) -> Callable[..., Any]:
     except (TypeError, ValueError):  # not every callable has a signature
         takes_labels = False
     return partial(metric, labels=range(n_classes)) if takes_labels else metric
+
+
+def number_result(result: Any) -> float:
+    """Return what XGBoost's ``eval_metric`` gave as a number, or raise TypeError."""
+    try:
+        return float(result)
+    except (TypeError, ValueError):
+        raise TypeError(f"eval_metric must return a number; got {result!r}") from None
+
+
+def named_result(result: Any) -> Any:
+    """Return what LightGBM's ``eval_metric`` gave if it is a tuple or a list of them, or raise TypeError."""
+    if not isinstance(result, (tuple, list)):
+        raise TypeError(f"eval_metric must return (name, value, is_higher_better); got {result!r}")
+    return result
 
 
 def _order(y_true: ArrayLike, labels: ArrayLike | None) -> ArrayLike | None:
@@ -102,7 +117,7 @@ def check_scores(
         As `check_decisions`, or if a score is not finite.
     """
     true = _codes(y_true, _order(y_true, labels), name="y_true")
-    values = column_or_1d(score).astype(np.float64)
+    values = as_floats(column_or_1d(score), name="score")
     check_consistent_length(true, values)
     if not np.isfinite(values).all():
         raise ValueError("score holds NaN or infinite values; scores must be finite")
@@ -110,5 +125,6 @@ def check_scores(
 
 
 def _weights_or_ones(sample_weight: ArrayLike | None, n_samples: int) -> NDArray[np.float64]:
+    """Return weights whose largest is 1: no metric depends on their scale, and sums of squares stay in range."""
     weight = check_sample_weight(sample_weight, n_samples)
-    return np.ones(n_samples) if weight is None else weight
+    return np.ones(n_samples) if weight is None else weight / weight.max()

@@ -183,11 +183,11 @@ def quadratic_weighted_kappa(
         return float(np.average(values, weights=weight))
 
     mean_true, mean_predicted = mean(true), mean(predicted)
+    if np.ptp(np.stack([true, predicted])[:, weight > 0.0]) == 0:
+        return _undefined("kappa", "true and predicted labels are all of one class")
     by_chance = (
         mean((true - mean_true) ** 2) + mean((predicted - mean_predicted) ** 2) + (mean_true - mean_predicted) ** 2
     )
-    if by_chance == 0.0:
-        return _undefined("kappa", "true and predicted labels are all of one class")
     return 1.0 - mean((true - predicted) ** 2) / by_chance
 
 
@@ -325,7 +325,8 @@ def concordance(
     """
     codes, values, weight = check_scores(y_true, score, sample_weight, labels)
     true = np.unique(codes, return_inverse=True)[1]
-    pairs = 0.5 * (weight.sum() ** 2 - (np.bincount(true, weights=weight) ** 2).sum())
+    of_class = np.bincount(true, weights=weight)
+    pairs = of_class[1:] @ np.cumsum(of_class)[:-1]
     if np.unique(true[weight > 0.0]).size < 2:
         return _undefined("concordance", "all true labels are of one class")
     order = np.argsort(values, kind="stable")

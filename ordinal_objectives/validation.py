@@ -13,6 +13,22 @@ _PROBABILITY_TOLERANCE = 1e-4
 _LEAST_TOTAL_WEIGHT, _MOST_TOTAL_WEIGHT = 1e-3, 1e15
 
 
+def as_floats(values: ArrayLike, *, name: str) -> NDArray[np.float64]:
+    """Return numbers as a float64 array.
+
+    Raises
+    ------
+    ValueError
+        If they are no numbers, or no array of any shape, or some are masked.
+    """
+    if np.ma.is_masked(values):
+        raise ValueError(f"{name} holds masked values; every number is needed")
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must be an array of numbers: {error}") from None
+
+
 def check_n_classes(n_classes: Any) -> int:
     """Return ``n_classes`` as an int of at least 2.
 
@@ -91,7 +107,7 @@ def check_sample_weight(
     """
     if sample_weight is None:
         return None
-    weight = np.asarray(sample_weight, dtype=np.float64)
+    weight = as_floats(sample_weight, name=name)
     if weight.shape != (n_samples,):
         raise ValueError(f"{name} must have shape ({n_samples},), one weight a row; got {weight.shape}")
     if not np.isfinite(weight).all():
@@ -141,7 +157,7 @@ def check_start_score(start_score: ArrayLike | None, n_samples: int, *, name: st
     """
     if start_score is None:
         return None
-    score = np.array(start_score, dtype=np.float64)  # a copy: LightGBM warns of slices
+    score = as_floats(start_score, name=name).copy()  # LightGBM warns of slices
     if score.shape != (n_samples,):
         raise ValueError(f"{name} must have shape ({n_samples},), one score a row; got {score.shape}")
     if not np.isfinite(score).all():
@@ -158,8 +174,8 @@ def check_proba(proba: ArrayLike, n_samples: int | None = None, *, name: str = "
         If the shape is wrong, there are fewer than two columns, an entry is not finite or negative, or a row
         does not sum to 1.
     """
-    P = np.asarray(proba)
-    P = P if P.dtype == np.float32 else P.astype(np.float64, copy=False)
+    P: NDArray[Any] = as_floats(proba, name=name)
+    P = P.astype(np.float32) if np.asarray(proba).dtype == np.float32 else P
     rows = "n_samples" if n_samples is None else n_samples
     if P.ndim != 2 or P.shape[1] < 2 or P.shape[0] == 0 or n_samples not in (None, P.shape[0]):
         raise ValueError(f"{name} must have shape ({rows}, n_classes) with at least two classes; got {P.shape}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import lightgbm
 import numpy as np
+import pandas as pd
 import pytest
 import xgboost
 from sklearn.base import clone
@@ -260,3 +261,50 @@ def test_random_forest_of_xgboost(ordinal_data):
     trees = [mean_loss(make_xgb(**options, random_state=seed).fit(X, y), *held_out) for seed in range(10)]
     assert mean_loss(forest, *held_out) < np.mean(trees)
     np.testing.assert_allclose(next(forest.staged_predict_proba(X)), forest.predict_proba(X))
+
+
+# categories
+
+
+def with_categories(levels, n=300):
+    rng = np.random.default_rng(0)
+    group, x = rng.integers(0, 5, n), rng.normal(size=n)
+    y = np.digitize(x + np.array([3, -3, 0, 5, -5])[group] + rng.normal(size=n), [-3, 0, 3])
+    return pd.DataFrame({"x": x, "group": pd.Categorical(np.array(list("uvwxz"))[group], categories=levels)}), y
+
+
+def test_xgboost_goes_on_with_categories_in_another_order():
+    first, y = with_categories(list("uvwxz"))
+    second, _ = with_categories(list("zwxvu"))
+    start = XGBOrdinalClassifier(n_estimators=5, n_jobs=1).fit(first, y)
+    model = XGBOrdinalClassifier(n_estimators=5, n_jobs=1).fit(second, y, xgb_model=start, eval_set=[(second, y)])
+    whole = XGBOrdinalClassifier(n_estimators=10, n_jobs=1).fit(first, y)
+    np.testing.assert_allclose(model.predict_proba(second), whole.predict_proba(first), atol=1e-6)
+    loss = model._fitted_loss.value(model.predict_raw(second), y, model.thresholds_).mean()
+    assert model.evals_result_["validation_0"]["all_threshold"][-1] == pytest.approx(loss, rel=1e-5)
+
+
+@pytest.mark.parametrize("constructed", [False, True])
+def test_lightgbm_refuses_categories_in_another_order(constructed):
+    first, y = with_categories(list("uvwxz"))
+    second, _ = with_categories(list("zwxvu"))
+    start = LGBMOrdinalClassifier(n_estimators=3, n_jobs=1).fit(first, y)
+    message = r"categories \[\['u', 'v', 'w', 'x', 'z'\]\]; here they are \[\['z', 'w', 'x', 'v', 'u'\]\]"
+    with pytest.raises(ValueError, match=message):
+        LGBMOrdinalClassifier(n_estimators=3, n_jobs=1).fit(second, y, init_model=start)
+    data = lightgbm.Dataset(second, y, free_raw_data=False)
+    with pytest.raises(ValueError, match=message):
+        olgbm.train({"verbosity": -1}, data.construct() if constructed else data, 3, init_model=start.booster_)
+    again = LGBMOrdinalClassifier(n_estimators=3, n_jobs=1).fit(first, y, init_model=start)
+    assert again.n_iter_ == 6
+
+
+@pytest.mark.parametrize("put", [np.asarray, pd.DataFrame], ids=["array", "frame"])
+def test_numbers_declared_categorical_are_evaluated_and_continued(put):
+    frame, y = with_categories(list("uvwxz"))
+    X = put(np.column_stack([frame["x"], frame["group"].cat.codes]))
+    model = XGBOrdinalClassifier(n_estimators=5, n_jobs=1, feature_types=["q", "c"])
+    model.fit(X, y, eval_set=[(X, y)])
+    further = clone(model).fit(X, y, xgb_model=model, eval_set=[(X, y)])
+    whole = clone(model).set_params(n_estimators=10).fit(X, y)
+    np.testing.assert_allclose(further.predict_proba(X), whole.predict_proba(X), atol=1e-6)

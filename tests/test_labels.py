@@ -9,6 +9,8 @@ import sys
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -265,3 +267,58 @@ def test_pandas_is_not_needed(tmp_path):
         "assert OrderedLabels().fit([2, 1, 2]).encode([1, 2]).tolist() == [0, 1]\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True, cwd=tmp_path)
+
+
+def over_arrow(labels, categories):
+    column = pa.array(pd.Categorical(labels, categories=categories, ordered=True))
+    return pd.Series(pd.arrays.ArrowExtensionArray(pa.chunked_array([column])))
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        over_arrow,
+        lambda y, order: pd.Index(over_arrow(y, order)),
+        lambda y, order: over_arrow(y, order).to_frame(),
+        lambda y, order: pa.table({"y": pa.array(pd.Categorical(y, categories=order, ordered=True))}),
+    ],
+    ids=["series", "index", "frame", "table"],
+)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
+def test_ordered_arrow_dictionaries_of_numbers_keep_their_order(column):
+    assert OrderedLabels().fit(column([3, 1, 2, 0], [3, 1, 2, 0])).ordered_classes_.tolist() == [3, 1, 2, 0]
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
+def test_an_enum_in_a_polars_frame_keeps_its_order():
+    frame = pl.DataFrame({"size": pl.Series(["large", "small"], dtype=pl.Enum(SIZES))})
+    assert OrderedLabels().fit(frame).ordered_classes_.tolist() == SIZES
+
+
+def test_arrow_chunks_of_other_categories_have_no_order():
+    def chunk(labels, categories):
+        return pa.array(pd.Categorical(labels, categories=categories, ordered=True))
+
+    y = pa.chunked_array([chunk(["medium", "large"], SIZES[1:]), chunk(["small", "medium"], SIZES[:2])])
+    with pytest.raises(ValueError, match=r"same categories; got \['medium', 'large'\] and \['small', 'medium'\]"):
+        OrderedLabels().fit(y)
+    assert OrderedLabels(SIZES).fit(y).encode(y).tolist() == [1, 2, 0, 1]
+
+
+def test_an_ordered_categorical_may_hold_fractions():
+    y = pd.Categorical([1.5, 0.5], categories=[0.5, 1.0, 1.5], ordered=True)
+    assert OrderedLabels().fit(y).encode(y).tolist() == [2, 0]
+
+
+def test_masked_labels_are_missing():
+    with pytest.raises(ValueError, match=r"y contains missing labels \(masked\)"):
+        OrderedLabels().fit(np.ma.masked_equal([1, 2, 3], 2))
+    assert OrderedLabels().fit(np.ma.masked_equal([1, 2, 3], 9)).ordered_classes_.tolist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize("y", [[2**63 + 1, 2**63, -1], np.array([2**63 + 1, 2**63, -1], dtype=object), [1e300, 1.0]])
+def test_floats_that_merge_integers_are_no_labels(y):
+    with pytest.raises(ValueError, match=r"y holds numbers beyond 2\*\*53"):
+        OrderedLabels().fit(y)
+    assert OrderedLabels().fit(np.array([2, 1], dtype=np.float16)).ordered_classes_.tolist() == [1.0, 2.0]
+    assert OrderedLabels().fit([2**62 + 1, 2**62]).ordered_classes_.tolist() == [2**62, 2**62 + 1]

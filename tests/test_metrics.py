@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import itertools
 
 import numpy as np
@@ -278,3 +279,28 @@ def test_every_public_name_is_a_metric_that_returns_a_float():
     results += [metric([0, 1, 1], [0, 1, 0]) for metric in (*DECISION_METRICS, concordance)]
     assert all(type(result) is float for result in results)
     assert set(metrics.__all__) == {m.__name__ for m in (*DECISION_METRICS, *FORECAST_METRICS, concordance)}
+
+
+@pytest.mark.parametrize("weight", [0.1, 0.3, 0.7])
+@pytest.mark.parametrize("label", [3, 13])
+def test_kappa_of_one_class_is_undefined_whatever_rounding_says(label, weight):
+    """The mean of a constant with weights is not the constant: 1 - 0 / 1e-31 had been 1."""
+    for n in (3, 7, 10):
+        with pytest.warns(UndefinedMetricWarning, match="kappa is undefined"):
+            assert np.isnan(metrics.quadratic_weighted_kappa([label] * n, [label] * n, [weight] * n))
+    with pytest.warns(UndefinedMetricWarning, match="kappa is undefined"):
+        assert np.isnan(metrics.quadratic_weighted_kappa([0, 1, 1], [1, 1, 1], [0.0, 0.3, 0.1]))
+
+
+def test_concordance_counts_the_pairs_of_a_tiny_weight():
+    assert metrics.concordance([0, 1, 0], [0.0, 1.0, 2.0], [1.0, 1e-17, 3.0]) == pytest.approx(0.25)
+    assert metrics.concordance([0, 1], [0.0, 1.0], [1.0, 1e-17]) == 1.0
+
+
+@pytest.mark.parametrize("scale", [1e-320, 1e-200, 1e200, 1e308])
+def test_metrics_do_not_overflow_with_their_weights(scale):
+    codes, proba = [0, 1, 2, 1], np.eye(3)[[0, 2, 2, 1]]
+    for name in metrics.__all__:
+        metric = getattr(metrics, name)
+        response = proba if "proba" in inspect.signature(metric).parameters else [0, 2, 2, 1]
+        assert metric(codes, response, np.full(4, scale)) == pytest.approx(metric(codes, response)), name

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import AdaBoostClassifier, BaggingClassifier, StackingClassifier, VotingClassifier
 from sklearn.inspection import PartialDependenceDisplay, partial_dependence, permutation_importance
@@ -17,6 +18,7 @@ from sklearn.metrics import get_scorer, get_scorer_names
 from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils.fixes import parse_version
 
 from ordinal_objectives import (
     HistGradientBoostingOrdinalClassifier,
@@ -218,6 +220,9 @@ def test_tools_that_encode_labels_first_are_refused_where_classes_are_declared(m
     ):
         with pytest.raises(ValueError, match=message):
             tool.fit(X, y)
+    if parse_version(sklearn.__version__) >= parse_version("1.8"):
+        with pytest.raises(ValueError, match=message):
+            CalibratedClassifierCV(model, method="temperature", cv=2).fit(X, y)
 
 
 @ALL
@@ -284,3 +289,16 @@ def test_files_of_version_0_1_load(name, kind, tmp_path):
     again = kind().load_model(tmp_path / name)
     assert again.ordered_classes_.tolist() == grades
     np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+
+
+@ALL
+@pytest.mark.parametrize("link", ["cloglog", "loglog", "cauchit"])
+@pytest.mark.parametrize("names", [["low", "high"], ["high", "low"]], ids=["against the alphabet", "with it"])
+def test_the_sign_of_the_decision_function_is_that_of_predict(make, link, names, ordinal_data):
+    X, codes = ordinal_data(300, 2)
+    y = np.array(names)[codes]
+    model = make(classes=names, link=link).fit(X, y)
+    positive = model.decision_function(X) > 0
+    np.testing.assert_array_equal(positive, model.predict_proba(X)[:, 1] > 0.5)
+    np.testing.assert_array_equal(positive, model.predict(X) == model.classes_[1])
+    assert 0.2 < positive.mean() < 0.8
