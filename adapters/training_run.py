@@ -187,7 +187,7 @@ class TrainingRun:
         if self._given_start or not self.learns or not np.any(raw_prediction):
             return
         # From a start far away, steps would not get there where the loss is flat or steep.
-        self._learner.thresholds = self.thresholds + np.median(raw_prediction)
+        self._learner.thresholds = self.thresholds + np.median(np.asarray(raw_prediction))
         self._fit(raw_prediction)
 
     def _fit(self, raw_prediction: ArrayLike) -> None:

@@ -87,7 +87,10 @@ class EngineRun:
         self._n_threads = n_threads
         self._rows = RowStatistics(loss, y, n_classes, sample_weight, n_threads=n_threads)
         check_two_classes(self._rows.class_weights, name="the training labels")
-        self.raw_prediction, thresholds, self.iteration = start or (np.zeros(len(y)), None, 0)
+        self.raw_prediction: NDArray[np.float64] = np.zeros(len(y))
+        self.iteration, thresholds = 0, None
+        if start is not None:
+            self.raw_prediction, thresholds, self.iteration = start
         self._learner = ThresholdLearner(loss, self._rows.class_weights, thresholds)
         # Rows of weight 0 tell nothing: samples are drawn from the others.
         self._weighted = None if sample_weight is None or sample_weight.all() else np.flatnonzero(sample_weight)

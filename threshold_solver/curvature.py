@@ -86,7 +86,7 @@ def solve_tridiagonal(
     beside = (low < high) & moves[:-1]
     # An unknown more, coupled to nothing, because ptsv refuses an empty side diagonal.
     size = n_free + 1
-    free_right = np.bincount(group[moves], right[moves], size)
+    free_right: NDArray[np.float64] = np.bincount(group[moves], right[moves], size).astype(np.float64)
     free_diagonal = np.bincount(group[moves], v[moves], size) + np.bincount(low[inside], 2.0 * off[inside], size)
     free_diagonal[-1] = 1.0
     free_off = np.bincount(low[beside], off[beside], n_free)
