@@ -30,6 +30,12 @@ def check_n_classes(n_classes: Any) -> int:
     return int(n_classes)
 
 
+def refuse_masked(values: Any, *, name: str) -> None:
+    """Raise ValueError if entries are masked: NumPy's functions read what lies behind the mask."""
+    if np.ma.is_masked(values):
+        raise ValueError(f"{name} is a masked array; fill the masked entries, with NaN where they are missing features")
+
+
 def check_codes(y: ArrayLike, n_classes: int | None = None, *, name: str = "y") -> NDArray[np.int32]:
     """Return labels as contiguous class codes 0..n_classes - 1.
 
@@ -51,6 +57,7 @@ def check_codes(y: ArrayLike, n_classes: int | None = None, *, name: str = "y") 
     ValueError
         If there are no labels, or one is NaN, infinite, fractional or outside 0..n_classes - 1.
     """
+    refuse_masked(y, name=name)
     labels = np.asarray(y)
     if labels.ndim != 1 or labels.shape[0] == 0:
         raise ValueError(f"{name} must be a non-empty one-dimensional array of class codes; got shape {labels.shape}")
@@ -82,7 +89,7 @@ def check_two_classes(class_weights: NDArray[np.float64], *, name: str = "y") ->
 def check_sample_weight(
     sample_weight: ArrayLike | None, n_samples: int, *, name: str = "sample_weight"
 ) -> NDArray[np.float64] | None:
-    """Return weights as float64, or None.
+    """Return weights as contiguous float64, or None.
 
     Raises
     ------
@@ -91,7 +98,9 @@ def check_sample_weight(
     """
     if sample_weight is None:
         return None
-    weight = np.asarray(sample_weight, dtype=np.float64)
+    refuse_masked(sample_weight, name=name)
+    # Aligned, and without gaps, as the kernels read it: a column of a table is neither.
+    weight = np.require(sample_weight, np.float64, "CA")
     if weight.shape != (n_samples,):
         raise ValueError(f"{name} must have shape ({n_samples},), one weight a row; got {weight.shape}")
     if not np.isfinite(weight).all():
