@@ -146,6 +146,8 @@ def test_the_engine_refuses_cuts_that_no_byte_counts(data):
     ]:
         with pytest.raises(ValueError, match=message):
             _core.Engine(X, cuts, 1)
+    with pytest.raises(ValueError, match="X must have less than 2147483648 rows"):
+        _core.Engine(np.broadcast_to(X[:1, :1], (2**31, 1)), [[]], 1)
     engine = _core.Engine(X, [list(range(254))] + [[]] * 3, 1)
     with pytest.raises(ValueError, match="at most 254 cuts"):
         engine.rebin(X, [list(range(255))] + [[]] * 3)
