@@ -9,6 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 
 # Probabilities that went through float32 still pass.
 _PROBABILITY_TOLERANCE = 1e-4
+# A class with a smaller share of all weight than this is treated as empty: its shares would round to 0 or 1.
+NEGLIGIBLE_SHARE = 1e-12
 # What the weights of a training may sum to: see check_total_weight.
 _LEAST_TOTAL_WEIGHT, _MOST_TOTAL_WEIGHT = 1e-3, 1e15
 
@@ -77,12 +79,13 @@ def check_codes(y: ArrayLike, n_classes: int | None = None, *, name: str = "y") 
 
 
 def check_two_classes(class_weights: NDArray[np.float64], *, name: str = "y") -> None:
-    """Raise ValueError unless at least two classes carry weight."""
-    present = np.flatnonzero(class_weights > 0)
+    """Raise ValueError unless at least two classes carry weight, and not next to none beside the others."""
+    present = np.flatnonzero(class_weights > NEGLIGIBLE_SHARE * class_weights.sum())
     if present.size < 2:
         raise ValueError(
             f"{name} must hold at least two classes of positive weight to train on; "
-            f"got only class {present[0] if present.size else 'none'}"
+            f"got only class {present[0] if present.size else 'none'} "
+            f"(a class with less than {NEGLIGIBLE_SHARE:g} of all weight counts as empty)"
         )
 
 

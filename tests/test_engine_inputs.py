@@ -164,6 +164,15 @@ def test_one_row_is_left_to_judge_by(data, judge):
     assert [tree.count[0] for tree in model._ensemble.trees] == [8] * 5
 
 
+def test_a_class_that_weighs_next_to_nothing_is_none(data):
+    X, _ = data
+    y = np.arange(200) % 2
+    with pytest.raises(
+        ValueError, match=r"training labels must hold at least two classes .* got only class 1 \(a class "
+    ):
+        make().fit(X, y, sample_weight=np.where(y == 0, 1e-9, 1e4))
+
+
 def test_rows_of_weight_zero_are_not_held_out(data):
     X, y = data
     weight = np.zeros(200)
