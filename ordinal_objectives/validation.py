@@ -103,7 +103,7 @@ def check_sample_weight(
         return None
     refuse_masked(sample_weight, name=name)
     # Aligned, and without gaps, as the kernels read it: a column of a table is neither.
-    weight = np.require(sample_weight, np.float64, "CA")
+    weight = np.require(sample_weight, np.float64, ["C", "A"])
     if weight.shape != (n_samples,):
         raise ValueError(f"{name} must have shape ({n_samples},), one weight a row; got {weight.shape}")
     if not np.isfinite(weight).all():
