@@ -10,11 +10,14 @@ from typing import Any
 
 import numpy as np
 
+from ordinal_objectives.validation import refuse_masked
+
+_NUMBERS = (numbers.Real, Decimal, np.bool_)
 _ARROW_NUMBERS = re.compile(r"u?int\d+|halffloat|float|double|bool|null|decimal\d*\(.*\)")
 
 
 def check_columns(X: Any) -> None:
-    """Raise ValueError if a column holds anything but numbers, booleans and missing values.
+    """Raise ValueError if a column holds anything but numbers, booleans and missing values, or is masked.
 
     NumPy would read the codes or the labels of a category, the digits of a string and the ticks of a date as
     numbers. Values are looked at in columns of Python objects alone.
@@ -28,6 +31,7 @@ def check_columns(X: Any) -> None:
     ValueError
         Naming the columns and their types.
     """
+    refuse_masked(X, name="X")
     X = np.asarray(X) if isinstance(X, (list, tuple)) else X
     strange = list(_strange_columns(X))
     if strange:
@@ -52,9 +56,9 @@ def _strange_columns(X: Any) -> Iterator[str]:
     elif isinstance(X, np.ndarray) and X.dtype.kind in "USTMmV":
         yield f"an array of type {X.dtype}"
     elif isinstance(X, np.ndarray) and _is_object(X.dtype):
-        texts = [value for value in X.ravel() if isinstance(value, (str, bytes))]
-        if texts:
-            yield f"the string {texts[0]!r}"
+        strange = [value for value in X.ravel() if value is not None and not isinstance(value, _NUMBERS)]
+        if strange:
+            yield f"the value {strange[0]!r}"
 
 
 def _is_object(dtype: Any) -> bool:
@@ -70,4 +74,4 @@ def _is_number(dtype: Any) -> bool:
 
 
 def _all_numbers(column: Any) -> bool:
-    return all(isinstance(value, (numbers.Real, Decimal)) for value in column.dropna())
+    return all(isinstance(value, _NUMBERS) for value in column.dropna())

@@ -231,7 +231,7 @@ class HistGradientBoostingOrdinalClassifier(HostParameters, OrdinalClassifier):
 
     def _check_features(self, X: Any, *, reset: bool) -> Any:
         check_columns(X)
-        return validate_data(
+        checked = validate_data(
             self,
             X,
             reset=reset,
@@ -239,6 +239,7 @@ class HistGradientBoostingOrdinalClassifier(HostParameters, OrdinalClassifier):
             dtype=[np.float64, np.float32],
             ensure_min_samples=2 if reset else 1,
         )
+        return np.require(checked, requirements="A")  # any strides of whole entries: fields of records have others
 
     def _parameters(self) -> BoostingParameters:
         names = [name for name in BoostingParameters.__dataclass_fields__ if name != "loss"]

@@ -202,11 +202,12 @@ def fit_loop(
     trees = list(earlier.ensemble.trees)
     n_features = earlier.ensemble.n_features
     history = list(earlier.thresholds[: len(trees)])
-    evals: dict[str, list[float]] = {name: [] for name in ("training", *(rows.name for rows in watched))}
-    if set(evals) == set(earlier.evals):
-        evals = {name: values[: len(trees)] for name, values in earlier.evals.items()}
-    for rows in watched:
-        rows.add(earlier.ensemble)
+    evals = {"training": earlier.evals.get("training", [])[: len(trees)]}
+    for rows in watched:  # the earlier training watched none, or may have watched others
+        evals[rows.name] = []
+        for tree, thresholds in zip(trees, history, strict=True):
+            evals[rows.name].append(rows.loss(thresholds, run.parameters.hessian))
+            rows.add(TreeEnsemble([tree], n_features))
 
     cuts = run.cuts
 

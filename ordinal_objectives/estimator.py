@@ -18,7 +18,13 @@ from ordinal_objectives.decision import RULES, decide
 from ordinal_objectives.files import damage, labels_from_json, labels_to_json, names_from_json
 from ordinal_objectives.labels import OrderedLabels
 from ordinal_objectives.losses import OrdinalLoss
-from ordinal_objectives.validation import as_floats, check_sample_weight, check_start_score, check_total_weight
+from ordinal_objectives.validation import (
+    as_floats,
+    check_sample_weight,
+    check_start_score,
+    check_total_weight,
+    refuse_masked,
+)
 
 
 def _is_binary(estimator: OrdinalClassifier) -> bool:
@@ -83,6 +89,7 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _check_features(self, X: Any, *, reset: bool) -> Any:
         """Check X; data frames and Arrow tables pass as they are: the host library sees categories and names."""
+        refuse_masked(X, name="X")
         least = 2 if reset else 1
         if hasattr(X, "collect") and not hasattr(X, "shape"):  # polars' lazy frame: rows are counted and read twice
             X = X.collect()

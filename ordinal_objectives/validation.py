@@ -9,8 +9,16 @@ from numpy.typing import ArrayLike, NDArray
 
 # Probabilities that went through float32 still pass.
 _PROBABILITY_TOLERANCE = 1e-4
+# A class with a smaller share of all weight than this is treated as empty: its shares would round to 0 or 1.
+NEGLIGIBLE_SHARE = 1e-12
 # What the weights of a training may sum to: see check_total_weight.
 _LEAST_TOTAL_WEIGHT, _MOST_TOTAL_WEIGHT = 1e-3, 1e15
+
+
+def refuse_masked(values: Any, *, name: str) -> None:
+    """Raise ValueError if entries are masked: NumPy's functions read what lies behind the mask."""
+    if np.ma.is_masked(values):
+        raise ValueError(f"{name} is a masked array; fill the masked entries, with NaN where they are missing features")
 
 
 def as_floats(values: ArrayLike, *, name: str) -> NDArray[np.float64]:
@@ -21,8 +29,7 @@ def as_floats(values: ArrayLike, *, name: str) -> NDArray[np.float64]:
     ValueError
         If they are no numbers, or no array of any shape, or some are masked.
     """
-    if np.ma.is_masked(values):
-        raise ValueError(f"{name} holds masked values; every number is needed")
+    refuse_masked(values, name=name)
     try:
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -67,6 +74,7 @@ def check_codes(y: ArrayLike, n_classes: int | None = None, *, name: str = "y") 
     ValueError
         If there are no labels, or one is NaN, infinite, fractional or outside 0..n_classes - 1.
     """
+    refuse_masked(y, name=name)
     labels = np.asarray(y)
     if labels.ndim != 1 or labels.shape[0] == 0:
         raise ValueError(f"{name} must be a non-empty one-dimensional array of class codes; got shape {labels.shape}")
@@ -86,19 +94,20 @@ def check_codes(y: ArrayLike, n_classes: int | None = None, *, name: str = "y") 
 
 
 def check_two_classes(class_weights: NDArray[np.float64], *, name: str = "y") -> None:
-    """Raise ValueError unless at least two classes carry weight."""
-    present = np.flatnonzero(class_weights > 0)
+    """Raise ValueError unless at least two classes carry weight, and not next to none beside the others."""
+    present = np.flatnonzero(class_weights > NEGLIGIBLE_SHARE * class_weights.sum())
     if present.size < 2:
         raise ValueError(
             f"{name} must hold at least two classes of positive weight to train on; "
-            f"got only class {present[0] if present.size else 'none'}"
+            f"got only class {present[0] if present.size else 'none'} "
+            f"(a class with less than {NEGLIGIBLE_SHARE:g} of all weight counts as empty)"
         )
 
 
 def check_sample_weight(
     sample_weight: ArrayLike | None, n_samples: int, *, name: str = "sample_weight"
 ) -> NDArray[np.float64] | None:
-    """Return weights as float64, or None.
+    """Return weights as contiguous float64, or None.
 
     Raises
     ------
@@ -107,7 +116,8 @@ def check_sample_weight(
     """
     if sample_weight is None:
         return None
-    weight = as_floats(sample_weight, name=name)
+    # Aligned, and without gaps, as the kernels read it: a column of a table is neither.
+    weight = np.require(as_floats(sample_weight, name=name), requirements=["C", "A"])
     if weight.shape != (n_samples,):
         raise ValueError(f"{name} must have shape ({n_samples},), one weight a row; got {weight.shape}")
     if not np.isfinite(weight).all():

@@ -50,6 +50,8 @@ NO_NUMBERS = {
     "array of strings": lambda: np.array([DIGITS, DIGITS]).T,
     "array of dates": lambda: np.array([DAYS, DAYS], dtype="datetime64[s]").T,
     "array of objects": lambda: np.array([CODES, DIGITS], dtype=object).T,
+    "array of dates among objects": lambda: np.array([CODES, DAYS], dtype=object).T,
+    "array of complex numbers among objects": lambda: np.array([CODES, [1j] * 200], dtype=object).T,
     "lists of strings": lambda: [list(pair) for pair in zip(CODES, DIGITS, strict=True)],
 }
 NUMBERS = {
@@ -62,7 +64,7 @@ NUMBERS = {
     "polars": lambda: pl.DataFrame({"a": CODES, "b": [True, False] * 100}),
     "Arrow": lambda: pa.table({"a": pa.array(CODES, pa.float32()), "b": [True, False] * 100}),
     "lists": lambda: [[code, True] for code in CODES],
-    "array of objects": lambda: np.array([CODES, CODES], dtype=object).T,
+    "array of objects": lambda: np.array([CODES, [1, 2.5, None, Decimal(3)] * 50], dtype=object).T,
 }
 
 
@@ -70,7 +72,7 @@ NUMBERS = {
 def test_columns_that_are_no_numbers_are_refused_by_name(container, data):
     X, y = NO_NUMBERS[container](), data[1]
     name = "X must hold numbers, booleans and missing values; got " + (
-        "column 'b' of type " if hasattr(X, "columns") else "(an array of type|the string)"
+        "column 'b' of type " if hasattr(X, "columns") else "(an array of type|the value)"
     )
     with pytest.raises(ValueError, match=name):
         make().fit(X, y)
@@ -90,6 +92,52 @@ def test_numbers_and_booleans_are_taken(container, data):
     X, y = NUMBERS[container](), data[1]
     model = make(min_samples_leaf=1, max_iter=30).fit(X, y)
     assert np.isfinite(model.predict_proba(X)).all()
+
+
+def test_any_layout_in_memory_is_taken(data):
+    """Fields of records lie off the boundaries of their type, and their rows are no whole number of entries apart."""
+    X, y = data
+    weight = np.linspace(0.5, 1.5, 200)
+    records = np.zeros(200, dtype=[("X", "<f8", (4,)), ("weight", "<f8"), ("y", "<i8"), ("flag", "?")])
+    records["X"], records["weight"], records["y"] = X, weight, y
+    shifted = np.frombuffer(b"\0" + X.tobytes(), offset=1).reshape(X.shape)
+    expected = make().fit(X, y, sample_weight=weight).predict_raw(X)
+    for same in (records["X"], shifted, X[::-1].copy()[::-1], np.asfortranarray(X), X.astype(">f8")):
+        model = make().fit(same, records["y"], sample_weight=records["weight"], eval_set=(same, y))
+        for raw in (model.predict_raw(same), model.predict_raw(X)):
+            np.testing.assert_array_equal(raw, expected)
+
+
+@pytest.mark.parametrize("n_classes", [4, 10])
+def test_weights_in_a_column_of_a_table(ordinal_data, n_classes):
+    """Such a column is every fifth number in memory."""
+    X, y = ordinal_data(400, n_classes)
+    weight = np.linspace(0.5, 1.5, 400)
+    table = np.column_stack([X, weight])
+    model = make().fit(X, y, sample_weight=table[:, 4])
+    np.testing.assert_array_equal(model.predict_raw(X), make().fit(X, y, sample_weight=weight).predict_raw(X))
+
+
+def test_masked_arrays_are_refused(data):
+    """NumPy's functions would read what lies behind the mask."""
+    X, y = data
+    model = make().fit(X, y)
+    hidden = np.ma.masked_greater(X, 1.0)
+    for use in (lambda: make().fit(hidden, y), lambda: model.predict(hidden)):
+        with pytest.raises(ValueError, match=r"X is a masked array; fill the masked entries, with NaN where they are"):
+            use()
+    with pytest.raises(ValueError, match="y is a masked array"):
+        make().fit(X, np.ma.masked_equal(y, 0))
+    with pytest.raises(ValueError, match="sample_weight is a masked array"):
+        make().fit(X, y, sample_weight=np.ma.masked_equal(y, 0))
+
+
+def test_more_features_than_a_product_of_integers_holds():
+    X = np.zeros((12, 270_000), np.float32)
+    y = np.arange(12) % 3
+    X[:, -1] = y
+    model = make(max_iter=1, min_samples_leaf=2).fit(X, y)
+    assert model._ensemble.trees[0].feature.max() == 269_999
 
 
 # Weights of zero and small samples
@@ -114,6 +162,13 @@ def test_one_row_is_left_to_judge_by(data, judge):
     X, _ = data
     model = make(subsample=0.95, min_samples_leaf=1, **{judge: True}).fit(X[:9], [0, 1, 2] * 3)
     assert [tree.count[0] for tree in model._ensemble.trees] == [8] * 5
+
+
+def test_a_class_that_weighs_next_to_nothing_is_none(data):
+    X, _ = data
+    y = np.arange(200) % 2
+    with pytest.raises(ValueError, match=r"training labels must hold at least two classes .* only class 1 \(a class"):
+        make().fit(X, y, sample_weight=np.where(y == 0, 1e-9, 1e4))
 
 
 def test_rows_of_weight_zero_are_not_held_out(data):

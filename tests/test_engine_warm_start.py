@@ -98,6 +98,20 @@ def test_a_saved_file_keeps_loss_and_bins_of_the_fit(data, tmp_path):
         loaded.set_params(max_iter=10).fit(X, y)
 
 
+def test_losses_belong_to_their_iterations_whichever_rows_are_watched(data):
+    """Sets that come later are judged after the earlier trees as well, and no set keeps another's losses."""
+    X, y = data
+    rows = {"first": (X[:200], y[:200]), "second": (X[200:], y[200:])}
+    stays = {"early_stopping": False}
+    whole = {name: make(max_iter=10, **stays).fit(X, y, eval_set=watched) for name, watched in rows.items()}
+    for before in (None, *rows.values()):
+        for name, after in rows.items():
+            model = make(**stays).fit(X, y, eval_set=before).set_params(max_iter=10).fit(X, y, eval_set=after)
+            assert model.evals_result_ == whole[name].evals_result_
+        alone = make(**stays).fit(X, y, eval_set=before).set_params(max_iter=10).fit(X, y)
+        assert alone.evals_result_ == {"training": whole["first"].evals_result_["training"]}
+
+
 # The native code's own checks
 
 
@@ -132,6 +146,8 @@ def test_the_engine_refuses_cuts_that_no_byte_counts(data):
     ]:
         with pytest.raises(ValueError, match=message):
             _core.Engine(X, cuts, 1)
+    with pytest.raises(ValueError, match="X must have less than 2147483648 rows"):
+        _core.Engine(np.broadcast_to(X[:1, :1], (2**31, 1)), [[]], 1)
     engine = _core.Engine(X, [list(range(254))] + [[]] * 3, 1)
     with pytest.raises(ValueError, match="at most 254 cuts"):
         engine.rebin(X, [list(range(255))] + [[]] * 3)

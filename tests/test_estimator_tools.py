@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import multiprocessing
 import os
 import pickle
+import signal
 import subprocess
 import sys
 
@@ -198,6 +200,48 @@ assert parent.fit(X, y).predict(X).shape == (2000,)
 @pytest.mark.parametrize("kind", ["XGBOrdinalClassifier", "LGBMOrdinalClassifier"])
 def test_fit_after_fork_does_not_hang(kind, tmp_path):
     subprocess.run([sys.executable, "-c", FORKED, kind], check=True, timeout=60, cwd=tmp_path)
+
+
+FORK_DURING_FIT = """
+import os, sys, warnings
+import numpy as np
+from ordinal_objectives import HistGradientBoostingOrdinalClassifier
+warnings.simplefilter("ignore", DeprecationWarning)
+
+X, y = np.random.default_rng(0).normal(size=(20_000, 5)), np.arange(20_000) % 4
+model = HistGradientBoostingOrdinalClassifier(max_iter=4, n_jobs=2, random_state=0, early_stopping=False)
+expected = model.fit(X, y).predict_proba(X)
+child = None
+
+def fork(iteration, evals):
+    global child
+    if iteration == 2:
+        child = os.fork()
+        if child == 0 and sys.argv[1] == "leaves":
+            raise InterruptedError
+
+try:
+    same = (model.fit(X, y, callback=fork).predict_proba(X) == expected).all()
+except InterruptedError:
+    same = True
+if child == 0:
+    os._exit(0 if same else 3)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) or (0 if same else 4))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.parametrize("child", ["goes on", "leaves"])
+def test_fork_in_the_middle_of_a_fit_does_not_hang(child, tmp_path):
+    """The child has no helpers: it does their work, and waits for none at its end."""
+    call = [sys.executable, "-c", FORK_DURING_FIT, child]
+    process = subprocess.Popen(call, start_new_session=True, cwd=tmp_path)
+    try:
+        assert process.wait(timeout=60) == 0
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")

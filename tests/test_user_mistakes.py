@@ -33,7 +33,7 @@ def data(ordinal_data):
     ("params", "given", "message"),
     [
         ({}, {"sample_weight": ["heavy"] * 200}, "sample_weight must be an array of numbers: could not convert"),
-        ({}, {"sample_weight": np.ma.masked_less(np.arange(200.0), 5)}, "sample_weight holds masked values"),
+        ({}, {"sample_weight": np.ma.masked_less(np.arange(200.0), 5)}, "sample_weight is a masked array"),
         ({"class_weight": {0: "heavy"}}, {}, "class_weight must be an array of numbers"),
         ({"cost_matrix": "linear"}, {}, "cost_matrix must be an array of numbers"),
         ({"cost_matrix": [[0], [1, 0]]}, {}, "cost_matrix must be an array of numbers"),

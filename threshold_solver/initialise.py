@@ -10,10 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives.links import Link, get_link
 from ordinal_objectives.threshold_solver.checks import as_vector
+from ordinal_objectives.validation import NEGLIGIBLE_SHARE
 
 _LOSSES = ("all_threshold", "cumulative_link", "immediate_threshold")
-# A class with a smaller share of all weight than this is treated as empty: its shares would round to 0 or 1.
-_NEGLIGIBLE = 1e-12
 
 
 class InitialThresholds(NamedTuple):
@@ -84,13 +83,13 @@ def initial_thresholds(
     if loss not in _LOSSES:
         raise ValueError(f"loss must be one of {', '.join(map(repr, _LOSSES))}, got {loss!r}")
     total = n.sum()
-    observed = np.flatnonzero(n > _NEGLIGIBLE * total)
+    observed = np.flatnonzero(n > NEGLIGIBLE_SHARE * total)
     if observed.size < 2:
         raise ValueError(
             f"class_weights must have at least two positive entries, got {n.tolist()}; "
-            f"a class with less than {_NEGLIGIBLE:g} of all weight counts as empty"
+            f"a class with less than {NEGLIGIBLE_SHARE:g} of all weight counts as empty"
         )
-    half_a_row = 0.5 * min(max(1.0, _NEGLIGIBLE * total), n[observed].min())
+    half_a_row = 0.5 * min(max(1.0, NEGLIGIBLE_SHARE * total), n[observed].min())
 
     if loss == "immediate_threshold":
         has_weight = np.isin(np.arange(n.size), observed)

@@ -35,6 +35,7 @@ void require(bool holds, const char* what) {
 ordinal::FeatureMatrix feature_matrix(const Features& X) {
     require(X.dtype() == nb::dtype<float>() || X.dtype() == nb::dtype<double>(),
             "X must hold float32 or float64");
+    require(X.shape(0) < (std::size_t{1} << 31), "X must have less than 2147483648 rows");
     ordinal::FeatureMatrix matrix;
     matrix.data = X.data();
     matrix.is_float32 = X.dtype() == nb::dtype<float>();

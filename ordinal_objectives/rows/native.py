@@ -260,7 +260,7 @@ class RowStatistics:
             raw = raw.astype(np.float64)
         if raw.shape != self.y.shape:
             raise ValueError(f"raw_prediction must have shape {self.y.shape}, one score a row; got {raw.shape}")
-        return np.ascontiguousarray(raw)
+        return np.require(raw, requirements=["C", "A"])
 
     def _result(self, sums: dict[str, Any], cross: NDArray[Any]) -> RoundStatistics:
         u = np.asarray(sums["threshold_gradient"])

@@ -1,15 +1,22 @@
 // Threads that live as long as one training call: started with it, joined at its end, so that a fork before
-// or after finds none of them.
+// or after finds none of them. A fork in between leaves the child without helpers: it does all work itself,
+// and waits for none of them, nor for the condition that they sleep on.
 #pragma once
 
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <exception>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <type_traits>
+#include <utility>
 #include <vector>
+
+#if defined(__unix__) || defined(__APPLE__)
+#include <unistd.h>
+#endif
 
 namespace ordinal {
 
@@ -26,12 +33,18 @@ class Pool {
     }
 
     ~Pool() {
+        if (!owns_helpers()) {
+            // Left in memory: there is no such thread to join or to detach.
+            static_cast<void>(new std::vector<std::thread>(std::move(helpers_)));
+            static_cast<void>(wake_.release());
+            return;
+        }
         {
             std::lock_guard<std::mutex> lock(mutex_);
             closed_ = true;
             ++job_;
         }
-        wake_.notify_all();
+        wake_->notify_all();
         for (std::thread& helper : helpers_) helper.join();
     }
 
@@ -45,7 +58,7 @@ class Pool {
     // With `worth` false the caller does all of it: waking a thread costs some ten microseconds.
     template <class Body>
     void run(std::int64_t n_tasks, bool worth, const Body& body) {
-        if (!worth || helpers_.empty() || n_tasks < 2) {
+        if (!worth || helpers_.empty() || n_tasks < 2 || !owns_helpers()) {
             for (std::int64_t task = 0; task < n_tasks; ++task) call(body, task, 0);
             return;
         }
@@ -60,7 +73,7 @@ class Pool {
             busy_.store(static_cast<int>(helpers_.size()));
             ++job_;
         }
-        wake_.notify_all();
+        wake_->notify_all();
         work(0);
         while (busy_.load(std::memory_order_acquire) > 0) std::this_thread::yield();
     }
@@ -87,7 +100,7 @@ class Pool {
                 pause();
             {
                 std::unique_lock<std::mutex> lock(mutex_);
-                wake_.wait(lock, [&] { return job_.load() != done; });
+                wake_->wait(lock, [&] { return job_.load() != done; });
                 done = job_.load();
                 if (closed_) return;
             }
@@ -102,9 +115,16 @@ class Pool {
 #endif
     }
 
+#if defined(__unix__) || defined(__APPLE__)
+    bool owns_helpers() const { return process_ == getpid(); }
+    const pid_t process_ = getpid();
+#else
+    static bool owns_helpers() { return true; }
+#endif
+
     std::vector<std::thread> helpers_;
     std::mutex mutex_;
-    std::condition_variable wake_;
+    std::unique_ptr<std::condition_variable> wake_ = std::make_unique<std::condition_variable>();
     std::atomic<std::int64_t> job_{0};
     std::atomic<std::int64_t> next_{0};
     std::atomic<int> busy_{0};

@@ -45,8 +45,9 @@ class LeafHistograms {
         const int n_features = static_cast<int>(features_->size());
         const bool worth = n_rows * n_features >= kWorthRows || n_slots_ * layout_.width() >= kWorthSums;
         pool_.run(n_groups(), worth, [&](std::int64_t group, int thread) {
-            work(static_cast<int>(group) * n_features / n_groups(),
-                 static_cast<int>(group + 1) * n_features / n_groups(), thread);
+            // Such a product leaves an int from 262,144 features on.
+            work(static_cast<int>(group * n_features / n_groups()),
+                 static_cast<int>((group + 1) * n_features / n_groups()), thread);
         });
     }
 
