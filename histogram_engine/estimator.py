@@ -284,9 +284,8 @@ class HistGradientBoostingOrdinalClassifier(HostParameters, OrdinalClassifier):
         """
         with self._all_or_nothing():
             parameters = self._parameters()
-            stopping = EarlyStopping.asked(
-                self.early_stopping, self.validation_fraction, self.n_iter_no_change, self.tol
-            )
+            asked = (self.early_stopping, self.validation_fraction, self.n_iter_no_change, self.tol)
+            stopping = EarlyStopping.asked(*asked)
             earlier = continued(self, X, parameters)
             fitted = None if earlier is None else copy.copy(self)
             rows = self._check_training(X, y, sample_weight)

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import column_or_1d
 
-from ordinal_objectives.validation import check_codes, refuse_masked
+from ordinal_objectives.validation import check_codes
 
 _MOST_EXACT = 2.0**53
 
@@ -205,7 +205,6 @@ class OrderedLabels:
 
 def _as_labels(name: str, y: ArrayLike) -> NDArray[Any]:
     """Return labels as a one-dimensional array without missing values."""
-    refuse_masked(y, name=name)
     if np.asarray(y).ndim == 0:
         raise ValueError(f"{name} must be one-dimensional; got {y!r}")
     values: NDArray[Any] = column_or_1d(y, warn=True)

@@ -126,7 +126,7 @@ def test_masked_arrays_are_refused(data):
     for use in (lambda: make().fit(hidden, y), lambda: model.predict(hidden)):
         with pytest.raises(ValueError, match=r"X is a masked array; fill the masked entries, with NaN where they are"):
             use()
-    with pytest.raises(ValueError, match="y is a masked array"):
+    with pytest.raises(ValueError, match=r"y contains missing labels \(masked\)"):
         make().fit(X, np.ma.masked_equal(y, 0))
     with pytest.raises(ValueError, match="sample_weight is a masked array"):
         make().fit(X, y, sample_weight=np.ma.masked_equal(y, 0))
