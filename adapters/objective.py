@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ordinal_objectives.adapters.grown_tree import GrownTree
+from ordinal_objectives.adapters.joint_run import TreeRun
+from ordinal_objectives.adapters.leaf_matching import GrownTree
+from ordinal_objectives.adapters.newton_run import TrainingRun
 from ordinal_objectives.adapters.per_thread import PerThread
-from ordinal_objectives.adapters.training_run import TrainingRun
-from ordinal_objectives.adapters.tree_run import TreeRun
 from ordinal_objectives.losses import OrdinalLoss, get_loss
 from ordinal_objectives.statistics import RowStatistics
 from ordinal_objectives.threshold_solver.record import THRESHOLD_UPDATES, ThresholdRecord
@@ -194,7 +194,7 @@ class OrdinalObjectiveBase:
         if self.threshold_update == "joint" and not self._wired:
             raise ValueError(
                 f"threshold_update='joint' renews leaf values, which the framework's own train cannot follow; "
-                f"call {type(self).__module__}.train, or use 'newton' or 'schur'"
+                f"call {type(self).__module__.rpartition('.')[0]}.train, or use 'newton' or 'schur'"
             )
 
     def proba_metric(self, function: Callable[..., Any]) -> Callable[..., Any]:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ordinal_objectives.adapters import lgbm as olgbm
 from ordinal_objectives.adapters import xgb as oxgb
-from ordinal_objectives.adapters.training_run import TrainingRun
+from ordinal_objectives.adapters.newton_run import TrainingRun
 from ordinal_objectives.links import LINKS
 from ordinal_objectives.losses import LOSSES, get_loss
 

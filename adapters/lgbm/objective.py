@@ -11,18 +11,17 @@ import lightgbm
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ordinal_objectives.adapters.grown_tree import GrownTree
-from ordinal_objectives.adapters.lgbm_callback import Introduction, ThresholdCallback
-from ordinal_objectives.adapters.lgbm_prediction import predict_raw
-from ordinal_objectives.adapters.lgbm_record import (
+from ordinal_objectives.adapters.leaf_matching import GrownTree
+from ordinal_objectives.adapters.lgbm.callback import Introduction, ThresholdCallback
+from ordinal_objectives.adapters.lgbm.prediction import predict_raw
+from ordinal_objectives.adapters.lgbm.record import (
     as_booster,
-    load_model,
-    save_model,
     stored_record,
     threshold_record,
 )
-from ordinal_objectives.adapters.lgbm_scores import TrainingScore
-from ordinal_objectives.adapters.lgbm_trees import check_parameters, initial_score, newest_tree, refuse_boosting
+from ordinal_objectives.adapters.lgbm.scores import TrainingScore
+from ordinal_objectives.adapters.lgbm.trees import check_parameters, initial_score, newest_tree, refuse_boosting
+from ordinal_objectives.adapters.newton_run import TrainingRun
 from ordinal_objectives.adapters.objective import (
     TREE_UPDATES,
     OrdinalObjectiveBase,
@@ -30,20 +29,9 @@ from ordinal_objectives.adapters.objective import (
     refuse_parameters,
 )
 from ordinal_objectives.adapters.per_thread import PerThread
-from ordinal_objectives.adapters.training_run import TrainingRun
 from ordinal_objectives.decision import decide
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
-
-__all__ = [
-    "OrdinalObjective",
-    "load_model",
-    "predict",
-    "predict_proba",
-    "save_model",
-    "threshold_record",
-    "train",
-]
 
 _REFUSED = {
     "objective": "the ordinal loss is the objective",

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ordinal_objectives.adapters.grown_tree import FollowedScore, GrownTree
-from ordinal_objectives.adapters.training_run import TrainingRun
+from ordinal_objectives.adapters.leaf_matching import FollowedScore, GrownTree
+from ordinal_objectives.adapters.newton_run import TrainingRun
 from ordinal_objectives.losses import OrdinalLoss, RoundStatistics
 from ordinal_objectives.threshold_solver import JointStep, schur_step
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import xgboost
 
-from ordinal_objectives.adapters.xgb_record import why_last_only
+from ordinal_objectives.adapters.xgb.record import why_last_only
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 
 if TYPE_CHECKING:
-    from ordinal_objectives.adapters.xgb import OrdinalObjective
+    from ordinal_objectives.adapters.xgb.objective import OrdinalObjective
 
 
 def finished_record(

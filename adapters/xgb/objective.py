@@ -12,7 +12,9 @@ import numpy as np
 import xgboost
 from numpy.typing import ArrayLike, NDArray
 
-from ordinal_objectives.adapters.grown_tree import GrownTree
+from ordinal_objectives.adapters.joint_run import TreeRun
+from ordinal_objectives.adapters.leaf_matching import GrownTree
+from ordinal_objectives.adapters.newton_run import TrainingRun, sample_of
 from ordinal_objectives.adapters.objective import (
     TREE_UPDATES,
     OrdinalObjectiveBase,
@@ -20,32 +22,19 @@ from ordinal_objectives.adapters.objective import (
     refuse_parameters,
 )
 from ordinal_objectives.adapters.per_thread import PerThread
-from ordinal_objectives.adapters.training_run import TrainingRun, sample_of
-from ordinal_objectives.adapters.tree_run import TreeRun
-from ordinal_objectives.adapters.xgb_attach import finished_record
-from ordinal_objectives.adapters.xgb_callback import ThresholdCallback, asks_for_early_stop
-from ordinal_objectives.adapters.xgb_record import (
-    ATTRIBUTE,
+from ordinal_objectives.adapters.xgb.attach import finished_record
+from ordinal_objectives.adapters.xgb.callback import ThresholdCallback, asks_for_early_stop
+from ordinal_objectives.adapters.xgb.record import (
     check_all_rounds,
     kept_rounds,
     store_record,
     stored_record,
     threshold_record,
 )
-from ordinal_objectives.adapters.xgb_trees import newest_tree, renew_leaves
+from ordinal_objectives.adapters.xgb.trees import newest_tree, renew_leaves
 from ordinal_objectives.decision import decide
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
-
-__all__ = [
-    "ATTRIBUTE",
-    "OrdinalObjective",
-    "kept_rounds",
-    "predict",
-    "predict_proba",
-    "threshold_record",
-    "train",
-]
 
 _REFUSED = {
     "objective": "the ordinal loss is the objective",

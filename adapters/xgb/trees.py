@@ -11,7 +11,7 @@ import numpy as np
 import xgboost
 from numpy.typing import NDArray
 
-from ordinal_objectives.adapters.grown_tree import GrownTree
+from ordinal_objectives.adapters.leaf_matching import GrownTree
 from ordinal_objectives.adapters.objective import TREE_UPDATES
 
 # In UBJSON: an array of float32, the length of which follows in eight bytes, big-endian.

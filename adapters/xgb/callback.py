@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING, Any
 import xgboost
 from xgboost.callback import EarlyStopping, TrainingCallback
 
+from ordinal_objectives.adapters.newton_run import TrainingRun
 from ordinal_objectives.adapters.objective import TREE_UPDATES
 from ordinal_objectives.adapters.per_thread import PerThread
-from ordinal_objectives.adapters.training_run import TrainingRun
-from ordinal_objectives.adapters.xgb_record import (
+from ordinal_objectives.adapters.xgb.record import (
     ATTRIBUTE,
     check_all_rounds,
     store_record,
     stored_record,
     why_last_only,
 )
-from ordinal_objectives.adapters.xgb_trees import check_configuration
+from ordinal_objectives.adapters.xgb.trees import check_configuration
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 
 if TYPE_CHECKING:
-    from ordinal_objectives.adapters.xgb import OrdinalObjective
+    from ordinal_objectives.adapters.xgb.objective import OrdinalObjective
 
 
 class ThresholdCallback(TrainingCallback):  # type: ignore[misc]

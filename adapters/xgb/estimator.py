@@ -12,7 +12,7 @@ import xgboost
 from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives.adapters import xgb
-from ordinal_objectives.adapters.xgb_record import check_all_rounds, store_record
+from ordinal_objectives.adapters.xgb.record import check_all_rounds, store_record
 from ordinal_objectives.estimator import OrdinalClassifier
 from ordinal_objectives.files import damage
 from ordinal_objectives.host_parameters import ORDINAL_PARAMETERS, HostParameters, check_n_estimators

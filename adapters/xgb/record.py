@@ -8,7 +8,7 @@ from typing import Any
 
 import xgboost
 
-from ordinal_objectives.adapters.xgb_trees import checksums
+from ordinal_objectives.adapters.xgb.trees import checksums
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 
 ATTRIBUTE = "ordinal_objectives"

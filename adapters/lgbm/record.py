@@ -8,7 +8,7 @@ from typing import Any
 
 import lightgbm
 
-from ordinal_objectives.adapters.lgbm_trees import DART
+from ordinal_objectives.adapters.lgbm.trees import DART
 from ordinal_objectives.files import damage
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 

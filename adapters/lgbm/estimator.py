@@ -15,8 +15,8 @@ from scipy.sparse import csr_array, csr_matrix
 from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.adapters import lgbm
-from ordinal_objectives.adapters.lgbm_prediction import predict_raw
-from ordinal_objectives.adapters.lgbm_record import as_booster
+from ordinal_objectives.adapters.lgbm.prediction import predict_raw
+from ordinal_objectives.adapters.lgbm.record import as_booster
 from ordinal_objectives.estimator import OrdinalClassifier
 from ordinal_objectives.host_parameters import ORDINAL_PARAMETERS, HostParameters, check_n_estimators
 from ordinal_objectives.losses import OrdinalLoss, get_loss

@@ -10,13 +10,13 @@ import numpy as np
 from lightgbm.callback import CallbackEnv
 from numpy.typing import NDArray
 
-from ordinal_objectives.adapters.lgbm_scores import out_of_step
-from ordinal_objectives.adapters.lgbm_trees import check_parameters
+from ordinal_objectives.adapters.lgbm.scores import out_of_step
+from ordinal_objectives.adapters.lgbm.trees import check_parameters
+from ordinal_objectives.adapters.newton_run import TrainingRun
 from ordinal_objectives.adapters.per_thread import PerThread
-from ordinal_objectives.adapters.training_run import TrainingRun
 
 if TYPE_CHECKING:
-    from ordinal_objectives.adapters.lgbm import OrdinalObjective
+    from ordinal_objectives.adapters.lgbm.objective import OrdinalObjective
 
 
 class ThresholdCallback:

@@ -9,7 +9,7 @@ import lightgbm
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinal_objectives.adapters.grown_tree import GrownTree
+from ordinal_objectives.adapters.leaf_matching import GrownTree
 from ordinal_objectives.adapters.objective import TREE_UPDATES
 
 DART = (

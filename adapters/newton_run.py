@@ -49,7 +49,7 @@ class TrainingRun:
     hessian : {"majorized", "exact"}
         Curvature given to the framework.
     threshold_update : {"newton", "fixed", "schur", "joint"}
-        How thresholds move; the last two need :class:`.tree_run.TreeRun`.
+        How thresholds move; the last two need :class:`.joint_run.TreeRun`.
     start_thresholds : array-like of float, shape (n_classes - 1,), or None
         Thresholds of the first iteration; None computes them from the class shares (thesis, eq. 3.5).
     previous : ThresholdRecord or None

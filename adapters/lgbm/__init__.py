@@ -1,0 +1,18 @@
+"""Ordinal boosting inside LightGBM: an objective for ``lightgbm.train`` whose thresholds are learned."""
+
+from __future__ import annotations
+
+from ordinal_objectives.adapters.lgbm.objective import OrdinalObjective, predict, predict_proba, train
+from ordinal_objectives.adapters.lgbm.record import load_model, save_model, threshold_record
+from ordinal_objectives.threshold_solver.record import ThresholdRecord
+
+__all__ = [
+    "OrdinalObjective",
+    "ThresholdRecord",
+    "load_model",
+    "predict",
+    "predict_proba",
+    "save_model",
+    "threshold_record",
+    "train",
+]
