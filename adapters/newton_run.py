@@ -167,6 +167,11 @@ class TrainingRun:
         largest = max(float(np.abs(self.grown_on).max()), float(np.abs(sample).max()))
         return bool(np.abs(sample - self.grown_on).max() <= _SAME_SCORE * largest)
 
+    def begins_again(self, raw_prediction: ArrayLike) -> bool:
+        """Tell whether a score is that of the first tree again, though trees have changed it since."""
+        at_start = np.array_equal(sample_of(raw_prediction), self.start_sample)
+        return at_start and not np.array_equal(self._recorded_at, self.start_sample)
+
     def score_of(self, matrix: Any, score: NDArray[Any]) -> NDArray[Any]:
         """Return the model's score of any matrix, given the framework's: here the same."""
         return score

@@ -74,6 +74,8 @@ class OrdinalObjectiveBase:
     _runs = PerThread[weakref.WeakKeyDictionary[Any, TrainingRun]](weakref.WeakKeyDictionary)
     _rows = PerThread[weakref.WeakKeyDictionary[Any, _EvaluatedRows]](weakref.WeakKeyDictionary)
     _latest = PerThread[TrainingRun | None](lambda: None)
+    # Whether another run than the latest has grown a tree since.
+    _in_turns = PerThread[bool](lambda: False)
     # Of all threads, for one that reads what another has trained.
     _latest_anywhere: TrainingRun | None = None
 
@@ -121,6 +123,7 @@ class OrdinalObjectiveBase:
         self._runs = weakref.WeakKeyDictionary()
         self._rows = weakref.WeakKeyDictionary()
         self._latest = None
+        self._in_turns = False
 
     def __getstate__(self) -> dict[str, Any]:
         # Training matrices cannot travel; a copy starts afresh.
@@ -179,7 +182,24 @@ class OrdinalObjectiveBase:
             run = TrainingRun(self.loss, codes, n_classes, weight, **options)
         self._runs[matrix] = run
         self._latest = self._latest_anywhere = run
+        self._in_turns = False
         return run
+
+    def _note_turn(self, run: TrainingRun) -> None:
+        """Note whose tree is grown, where no callback knows it."""
+        self._in_turns = self._in_turns or run is not self._latest
+
+    def _only_run(self) -> TrainingRun:
+        """Return the run that evaluates a matrix, where no callback knows it."""
+        if self._in_turns:
+            raise self._several_trainings()
+        return self._latest_run()
+
+    def _several_trainings(self) -> ValueError:
+        return ValueError(
+            "the metric cannot tell which of several trainings, such as the folds of cv, the data belong to: pass "
+            "callbacks=[objective.callback], or take one objective for each training"
+        )
 
     def _label_and_weight(self, matrix: Any) -> tuple[Any, Any]:
         raise NotImplementedError("each framework's adapter reads its own matrix")

@@ -115,6 +115,8 @@ class OrdinalObjective(OrdinalObjectiveBase):
             )
         else:
             self.callback.check_in_step(train_data)
+        if self.callback.booster_of(train_data) is None:
+            self._note_turn(run)
         return run.gradient(preds, self._scores[train_data].count(preds))
 
     def _begin(self, preds: NDArray[Any], train_data: lightgbm.Dataset) -> TrainingRun:
@@ -137,9 +139,11 @@ class OrdinalObjective(OrdinalObjectiveBase):
         return self.loss.name, self._mean_loss(preds, data, self._run_of(preds, data)), False
 
     def _run_of(self, preds: NDArray[Any], matrix: lightgbm.Dataset) -> TrainingRun:
-        if matrix in self._runs and self.threshold_update not in TREE_UPDATES:
+        # lightgbm.cv evaluates training sets by arrays of their own.
+        own = self._runs.get(matrix) if matrix in self._runs and self._scores[matrix].is_in(preds) else None
+        if own is not None and self.threshold_update not in TREE_UPDATES:
             self._advance(preds, matrix)
-        return self.callback.refresh(matrix) or self._latest_run()
+        return self.callback.refresh(matrix) or own or self._only_run()
 
     def _newest_tree(self, matrix: lightgbm.Dataset) -> GrownTree:
         return newest_tree(self.callback.booster_of(matrix), self.threshold_update)

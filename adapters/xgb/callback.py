@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import xgboost
+from numpy.typing import NDArray
 from xgboost.callback import EarlyStopping, TrainingCallback
 
 from ordinal_objectives.adapters.newton_run import TrainingRun
@@ -33,6 +34,8 @@ class ThresholdCallback(TrainingCallback):  # type: ignore[misc]
     previous = PerThread[ThresholdRecord | None](lambda: None)
     rounds_done = PerThread[int](lambda: 0)
     last_only = PerThread[bool](lambda: False)
+    # Matrices that asked for gradients in this round, by their ids.
+    _asked = PerThread[set[int]](set)
     # What train() evaluates: with renewed leaves, these scores are followed from the start.
     evaluated = PerThread[list[xgboost.DMatrix]](list)
     # The argument that asks train() for an early stop, if one does.
@@ -47,6 +50,7 @@ class ThresholdCallback(TrainingCallback):  # type: ignore[misc]
         self._objective._forget()
         self._model = model
         self.rounds_done = 0
+        self._asked = set()
         self.previous = self._objective.continues
         for booster in self._boosters():
             check_configuration(booster, self._objective.threshold_update)
@@ -82,9 +86,32 @@ class ThresholdCallback(TrainingCallback):  # type: ignore[misc]
 
     def before_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
         """Count the rounds."""
+        if epoch and self._model is None:
+            raise ValueError(
+                "the objective was used in another training before this one had ended; take one objective for each "
+                "of the trainings that run inside one another"
+            )
         self._model = model
         self.rounds_done = epoch
+        self._asked = set()
         return False
+
+    def trains(self, dtrain: xgboost.DMatrix, predt: NDArray[Any]) -> bool:
+        """Tell whether a gradient is asked for by the training with this callback.
+
+        Each of its matrices asks once a round. Whatever else asks shows that an exception has ended that training.
+        """
+        if self.booster_of(dtrain) is None:
+            return False
+        run = self._objective._runs.get(dtrain)
+        folds = hasattr(self._model, "cvfolds")
+        asked = id(dtrain) in self._asked if folds else bool(self._asked)
+        lost = self.rounds_done > 0 and (run is None or (not self.last_only and run.begins_again(predt)))
+        if asked or lost:
+            self._model = None
+            return False
+        self._asked.add(id(dtrain))
+        return True
 
     def booster_of(self, dmatrix: xgboost.DMatrix) -> xgboost.Booster | None:
         """Return the booster that a matrix belongs to, or None outside a training with this callback."""
@@ -105,6 +132,9 @@ class ThresholdCallback(TrainingCallback):  # type: ignore[misc]
         for dtrain, run in self._objective._runs.items():
             booster = self.booster_of(dtrain)
             iteration = run.first_iteration + self.rounds_done + 1
+            if booster is not None and booster.num_boosted_rounds() < iteration:
+                self._model = None  # an exception has ended its training before this tree
+                return None
             if booster is not None and len(run.history) <= iteration:
                 run.advance(booster.predict(dtrain, output_margin=True), iteration)
             if booster is not None and dmatrix is not None and self.booster_of(dmatrix) is booster:

@@ -99,7 +99,7 @@ class OrdinalObjective(OrdinalObjectiveBase):
             )
         self._refuse_bare_joint()
         run = self._runs.get(dtrain)
-        if self.callback.booster_of(dtrain) is not None:
+        if self.callback.trains(dtrain, predt):
             if run is None:
                 run = self._begin(predt, dtrain, self.callback.previous)
                 run.advance(predt, run.first_iteration)
@@ -115,6 +115,7 @@ class OrdinalObjective(OrdinalObjectiveBase):
         # Where the score is that of the run's first tree again, a new training has begun on this matrix.
         if run is None or np.array_equal(sample_of(predt), run.start_sample):
             run = self._begin(predt, dtrain, self.continues)
+        self._note_turn(run)
         return run.gradient(predt, run.first_iteration + run.n_grown)
 
     def _begin(self, predt: NDArray[Any], dtrain: xgboost.DMatrix, previous: ThresholdRecord | None) -> TrainingRun:
@@ -136,7 +137,10 @@ class OrdinalObjective(OrdinalObjectiveBase):
         return self.loss.name, self._mean_loss(predt, dmatrix, self._run_of(predt, dmatrix))
 
     def _run_of(self, preds: NDArray[Any], matrix: xgboost.DMatrix) -> TrainingRun:
-        return self.callback.refresh(matrix) or self._latest_run()
+        run = self.callback.refresh(matrix)
+        if run is None and self._runs.get(matrix) not in (None, self._latest):
+            raise self._several_trainings()
+        return run or self._only_run()
 
     def _newest_tree(self, matrix: xgboost.DMatrix) -> GrownTree:
         booster = self.callback.booster_of(matrix)
