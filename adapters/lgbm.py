@@ -31,7 +31,7 @@ from ordinal_objectives.adapters.objective import (
 )
 from ordinal_objectives.adapters.per_thread import PerThread
 from ordinal_objectives.adapters.threshold_record import ThresholdRecord
-from ordinal_objectives.adapters.training_run import TrainingRun
+from ordinal_objectives.adapters.training_run import SAME_SCORE, TrainingRun
 from ordinal_objectives.decision import decide
 from ordinal_objectives.losses import OrdinalLoss
 
@@ -199,36 +199,38 @@ class OrdinalObjective(OrdinalObjectiveBase):
         check_parameters(booster, self.threshold_update)
         run = self._latest_run()
         rounds = booster.current_iteration()
-        # The objective last saw the score before the last tree; a round without a split adds none.
-        offset = rounds - len(run.history)
-        if offset < -1:
+        if rounds < run.grown_at:
             raise ValueError(
                 f"booster has {rounds} iterations, but this objective's latest training had at least "
-                f"{len(run.history) - 1}; attach the booster that it returned"
+                f"{run.grown_at}; attach the booster that it returned"
             )
         if data is None:
             raise ValueError(
                 "data is needed to tell whether the booster is that of this objective's latest training: call "
                 "objective.attach(booster, X) with the training features, or train with callbacks=[objective.callback]"
             )
-        self._check_trained(booster, data, rounds)
-        if offset >= 0:
-            run.advance(booster.predict(data, raw_score=True, num_iteration=rounds), len(run.history))
-        return self._record_of(run).stretched(rounds, max(0, offset))
+        seen = self._iterations_seen(booster, data, rounds)
+        if seen < rounds:
+            run.advance(booster.predict(data, raw_score=True, num_iteration=rounds), run.grown_at + 1)
+        # LightGBM puts a constant first where the first round finds no split; it left the score as it was.
+        return self._record_of(run).stretched(rounds, max(0, seen - run.grown_at))
 
-    def _check_trained(self, booster: lightgbm.Booster, data: Any, rounds: int) -> None:
-        """Refuse a booster whose scores are not those of the latest training."""
+    def _iterations_seen(self, booster: lightgbm.Booster, data: Any, rounds: int) -> int:
+        """Return the iterations in the score that the objective saw last; refuse one that is not the booster's."""
         run = self._latest_run()
-        # The score before the last tree; that with it, if the last round found no split.
+        # All but the last, or all if the last round found no split.
+        off = {}
         for iteration in (rounds - 1, rounds):
             score = booster.predict(data, raw_score=True, num_iteration=max(iteration, 1)) * (iteration > 0)
-            if run.was_grown_on(score):
-                return
-        raise ValueError(
-            "booster is not the one that this objective's latest training returned, data are not its features, or "
-            "its scores began with an init_score: the scores differ from those of the training. Pass "
-            "callbacks=[objective.callback] to train instead"
-        )
+            off[iteration] = run.off_grown_on(score)
+        seen = min(off, key=off.__getitem__)
+        if off[seen] > SAME_SCORE:
+            raise ValueError(
+                "booster is not the one that this objective's latest training returned, data are not its features, or "
+                "its scores began with an init_score: the scores differ from those of the training. Pass "
+                "callbacks=[objective.callback] to train instead"
+            )
+        return seen
 
     def _record(self, booster: lightgbm.Booster) -> ThresholdRecord:
         return stored_record(booster) or self._finished_record(booster, None)
