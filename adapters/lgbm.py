@@ -18,6 +18,7 @@ from ordinal_objectives.adapters.lgbm_record import (
     as_booster,
     load_model,
     save_model,
+    store_record,
     stored_record,
     threshold_record,
 )
@@ -151,11 +152,15 @@ class OrdinalObjective(OrdinalObjectiveBase):
         return self.loss.name, self._mean_loss(preds, data, self._run_of(preds, data)), False
 
     def _run_of(self, preds: NDArray[Any], matrix: lightgbm.Dataset) -> TrainingRun:
-        # lightgbm.cv evaluates training sets by arrays of their own.
-        own = self._runs.get(matrix) if matrix in self._runs and self._scores[matrix].is_in(preds) else None
-        if own is not None and self.threshold_update not in TREE_UPDATES:
+        own = self._runs.get(matrix)
+        if own is not None and self._scores[matrix].is_in(preds) and self.threshold_update not in TREE_UPDATES:
             self._advance(preds, matrix)
-        return self.callback.refresh(matrix) or own or self._only_run()
+            return own
+        run = self.callback.refresh(matrix)
+        # lightgbm.cv hands over training scores in other arrays, in the first round before the callback knows it.
+        if run is None and own is not None and len(own.history) > own.first_iteration + 1:
+            raise _foreign_scores()
+        return run or own or self._only_run()
 
     def _newest_tree(self, matrix: lightgbm.Dataset) -> GrownTree:
         return newest_tree(self.callback.booster_of(matrix), self.threshold_update)
@@ -193,7 +198,7 @@ class OrdinalObjective(OrdinalObjectiveBase):
             If the objective's latest training is not the booster's, if data is missing, or if the training
             had an init_score, which data does not hold.
         """
-        booster.ordinal_thresholds = self._finished_record(booster, data)
+        store_record(booster, self._finished_record(booster, data))
 
     def _finished_record(self, booster: lightgbm.Booster, data: Any) -> ThresholdRecord:
         check_parameters(booster, self.threshold_update)
