@@ -25,7 +25,7 @@ _START_TOLERANCE = 1e-10
 # So many rows of a score are kept, to know it again.
 _SAMPLE = 1024
 # Relative difference of a score that was added up again in another order.
-_SAME_SCORE = 1e-4
+SAME_SCORE = 1e-4
 
 
 def sample_of(score: ArrayLike) -> NDArray[Any]:
@@ -67,6 +67,8 @@ class TrainingRun:
         Weighted mean loss of every iteration so far.
     n_grown : int
         Number of trees that :meth:`gradient` was asked for.
+    grown_at : int
+        Iteration at which it was asked last.
     start_sample, grown_on : ndarray
         Entries of the score that the first and the newest of these trees were grown on; see :func:`sample_of`.
     """
@@ -102,6 +104,7 @@ class TrainingRun:
         self._evaluated: RoundStatistics | None = None  # at the newest (score, thresholds)
         self._recorded_at: NDArray[Any] = np.empty(0)  # entries of the newest score
         self.n_grown = 0
+        self.grown_at = self.first_iteration
         self.start_sample: NDArray[Any] = np.empty(0)
         self.grown_on: NDArray[Any] = np.empty(0)
         self._recorded_loss: float | None = None  # the sum of the newest record of this run
@@ -124,6 +127,7 @@ class TrainingRun:
         """
         self.advance(raw_prediction, iteration)
         self.n_grown += 1
+        self.grown_at = iteration
         self.grown_on = sample_of(raw_prediction)
         if self.n_grown == 1:
             self.start_sample = self.grown_on
@@ -161,11 +165,15 @@ class TrainingRun:
 
     def was_grown_on(self, raw_prediction: ArrayLike) -> bool:
         """Tell whether this is the score that the newest tree was grown on, up to the rounding of its sums."""
+        return self.off_grown_on(raw_prediction) <= SAME_SCORE
+
+    def off_grown_on(self, raw_prediction: ArrayLike) -> float:
+        """Return how far a score is from that the newest tree was grown on, relative to the larger of the two."""
         sample = sample_of(raw_prediction)
         if sample.shape != self.grown_on.shape:
-            return False
+            return np.inf
         largest = max(float(np.abs(self.grown_on).max()), float(np.abs(sample).max()))
-        return bool(np.abs(sample - self.grown_on).max() <= _SAME_SCORE * largest)
+        return float(np.abs(sample - self.grown_on).max()) / (largest or 1.0)
 
     def begins_again(self, raw_prediction: ArrayLike) -> bool:
         """Tell whether a score is that of the first tree again, though trees have changed it since."""

@@ -56,11 +56,11 @@ def test_boosters_updated_in_turn_are_not_evaluated_by_one_objective(ordinal_dat
     matrices = [xgboost.DMatrix(*ordinal_data(200, seed=seed)) for seed in (0, 1)]
     dvalid = xgboost.DMatrix(*ordinal_data(100, seed=5))
     boosters = [xgboost.Booster({**XGB_PARAMS, "nthread": 1}, [matrix]) for matrix in matrices]
+    for booster, matrix in zip(boosters, matrices, strict=True):
+        booster.update(matrix, 0, objective)
+    boosters[0].update(matrices[0], 1, objective)
     with pytest.raises(ValueError, match="which of several trainings"):
-        for t in range(3):
-            for booster, matrix in zip(boosters, matrices, strict=True):
-                booster.update(matrix, t, objective)
-                booster.eval_set([(dvalid, "v")], t, objective.metric)
+        boosters[0].eval_set([(dvalid, "v")], 1, objective.metric)
 
 
 class Raise(xgboost.callback.TrainingCallback):

@@ -10,6 +10,7 @@ import numpy as np
 from lightgbm.callback import CallbackEnv
 from numpy.typing import NDArray
 
+from ordinal_objectives.adapters.lgbm.record import store_record
 from ordinal_objectives.adapters.lgbm.scores import out_of_step
 from ordinal_objectives.adapters.lgbm.trees import check_parameters
 from ordinal_objectives.adapters.newton_run import TrainingRun
@@ -39,7 +40,9 @@ class ThresholdCallback:
             self.check_in_step(booster.train_set)
             record = self._objective._record_of(self._objective._runs[booster.train_set])
             unseen = self._unseen[booster]
-            booster.ordinal_thresholds = record.stretched(record.n_iterations + unseen, unseen) if unseen else record
+            before = getattr(booster, "ordinal_thresholds", None)
+            record = record.stretched(record.n_iterations + unseen, unseen) if unseen else record
+            store_record(booster, record, None if before is None else before.trees)
         if first and env.evaluation_result_list:
             self._renew_first_metrics(env)
 
@@ -84,6 +87,8 @@ class ThresholdCallback:
         if self.model is None:
             return None
         for booster in self._boosters():
+            if not hasattr(booster, "train_set"):  # its training has ended
+                continue
             if data is booster.train_set or any(data is valid for valid in booster.valid_sets):
                 self._advance(booster)
                 return self._objective._runs[booster.train_set]

@@ -16,12 +16,13 @@ from ordinal_objectives.adapters.lgbm.callback import Introduction, ThresholdCal
 from ordinal_objectives.adapters.lgbm.prediction import predict_raw
 from ordinal_objectives.adapters.lgbm.record import (
     as_booster,
+    store_record,
     stored_record,
     threshold_record,
 )
 from ordinal_objectives.adapters.lgbm.scores import TrainingScore
 from ordinal_objectives.adapters.lgbm.trees import check_parameters, initial_score, newest_tree, refuse_boosting
-from ordinal_objectives.adapters.newton_run import TrainingRun
+from ordinal_objectives.adapters.newton_run import SAME_SCORE, TrainingRun
 from ordinal_objectives.adapters.objective import (
     TREE_UPDATES,
     OrdinalObjectiveBase,
@@ -139,11 +140,15 @@ class OrdinalObjective(OrdinalObjectiveBase):
         return self.loss.name, self._mean_loss(preds, data, self._run_of(preds, data)), False
 
     def _run_of(self, preds: NDArray[Any], matrix: lightgbm.Dataset) -> TrainingRun:
-        # lightgbm.cv evaluates training sets by arrays of their own.
-        own = self._runs.get(matrix) if matrix in self._runs and self._scores[matrix].is_in(preds) else None
-        if own is not None and self.threshold_update not in TREE_UPDATES:
+        own = self._runs.get(matrix)
+        if own is not None and self._scores[matrix].is_in(preds) and self.threshold_update not in TREE_UPDATES:
             self._advance(preds, matrix)
-        return self.callback.refresh(matrix) or own or self._only_run()
+            return own
+        run = self.callback.refresh(matrix)
+        # lightgbm.cv hands over training scores in other arrays, in the first round before the callback knows it.
+        if run is None and own is not None and len(own.history) > own.first_iteration + 1:
+            raise _foreign_scores()
+        return run or own or self._only_run()
 
     def _newest_tree(self, matrix: lightgbm.Dataset) -> GrownTree:
         return newest_tree(self.callback.booster_of(matrix), self.threshold_update)
@@ -181,42 +186,44 @@ class OrdinalObjective(OrdinalObjectiveBase):
             If the objective's latest training is not the booster's, if data is missing, or if the training
             had an init_score, which data does not hold.
         """
-        booster.ordinal_thresholds = self._finished_record(booster, data)
+        store_record(booster, self._finished_record(booster, data))
 
     def _finished_record(self, booster: lightgbm.Booster, data: Any) -> ThresholdRecord:
         check_parameters(booster, self.threshold_update)
         run = self._latest_run()
         rounds = booster.current_iteration()
-        # The objective last saw the score before the last tree; a round without a split adds none.
-        offset = rounds - len(run.history)
-        if offset < -1:
+        if rounds < run.grown_at:
             raise ValueError(
                 f"booster has {rounds} iterations, but this objective's latest training had at least "
-                f"{len(run.history) - 1}; attach the booster that it returned"
+                f"{run.grown_at}; attach the booster that it returned"
             )
         if data is None:
             raise ValueError(
                 "data is needed to tell whether the booster is that of this objective's latest training: call "
                 "objective.attach(booster, X) with the training features, or train with callbacks=[objective.callback]"
             )
-        self._check_trained(booster, data, rounds)
-        if offset >= 0:
-            run.advance(booster.predict(data, raw_score=True, num_iteration=rounds), len(run.history))
-        return self._record_of(run).stretched(rounds, max(0, offset))
+        seen = self._iterations_seen(booster, data, rounds)
+        if seen < rounds:
+            run.advance(booster.predict(data, raw_score=True, num_iteration=rounds), run.grown_at + 1)
+        # LightGBM puts a constant first where the first round finds no split; it left the score as it was.
+        return self._record_of(run).stretched(rounds, max(0, seen - run.grown_at))
 
-    def _check_trained(self, booster: lightgbm.Booster, data: Any, rounds: int) -> None:
-        """Refuse a booster whose scores are not those of the latest training."""
+    def _iterations_seen(self, booster: lightgbm.Booster, data: Any, rounds: int) -> int:
+        """Return the iterations in the score that the objective saw last; refuse one that is not the booster's."""
         run = self._latest_run()
-        # The score before the last tree; that with it, if the last round found no split.
+        # All but the last, or all if the last round found no split.
+        off = {}
         for iteration in (rounds - 1, rounds):
             score = booster.predict(data, raw_score=True, num_iteration=max(iteration, 1)) * (iteration > 0)
-            if run.was_grown_on(score):
-                return
-        raise ValueError(
-            "booster is not the one that this objective's latest training returned, data are not its features, or "
-            "its scores began with an init_score: the scores differ from those of the training. Pass "
-            "callbacks=[objective.callback] to train instead"
-        )
+            off[iteration] = run.off_grown_on(score)
+        seen = min(off, key=off.__getitem__)
+        if off[seen] > SAME_SCORE:
+            raise ValueError(
+                "booster is not the one that this objective's latest training returned, data are not its features, or "
+                "its scores began with an init_score: the scores differ from those of the training. Pass "
+                "callbacks=[objective.callback] to train instead"
+            )
+        return seen
 
     def _record(self, booster: lightgbm.Booster) -> ThresholdRecord:
         return stored_record(booster) or self._finished_record(booster, None)
