@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from ordinal_objectives.adapters.lgbm.objective import OrdinalObjective, predict, predict_proba, train
+from ordinal_objectives.adapters.lgbm.objective import OrdinalObjective
+from ordinal_objectives.adapters.lgbm.prediction import predict, predict_proba
 from ordinal_objectives.adapters.lgbm.record import load_model, save_model, threshold_record
+from ordinal_objectives.adapters.lgbm.train import train
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 
 __all__ = [

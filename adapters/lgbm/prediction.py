@@ -1,4 +1,4 @@
-"""Scores of a LightGBM booster that several threads may ask for at once."""
+"""Probabilities and classes of a LightGBM booster that carries its thresholds; several threads may ask at once."""
 
 from __future__ import annotations
 
@@ -11,7 +11,12 @@ from typing import Any
 
 import lightgbm
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+
+from ordinal_objectives.adapters.lgbm.record import threshold_record
+from ordinal_objectives.adapters.objective import predict_from_scores
+from ordinal_objectives.decision import decide
+from ordinal_objectives.threshold_solver.record import ThresholdRecord
 
 
 class _Gate:
@@ -53,3 +58,55 @@ def predict_raw(booster: lightgbm.Booster, data: Any, start: int, stop: int, **p
     with _gates.setdefault(booster, _Gate()).passed((start, stop)):
         scores = booster.predict(data, raw_score=True, start_iteration=start, num_iteration=stop - start, **params)
     return np.asarray(scores, dtype=np.float64)
+
+
+def proba_of(
+    booster: lightgbm.Booster, record: ThresholdRecord, data: Any, num_iteration: int | None
+) -> NDArray[np.float64]:
+    """Return class probabilities of a booster whose record is known; see :func:`predict_proba`."""
+    if num_iteration is None:
+        num_iteration = booster.best_iteration
+    rounds = booster.current_iteration()
+    end = rounds if num_iteration is None or num_iteration <= 0 else min(num_iteration, rounds)
+    return predict_from_scores(record, end, predict_raw(booster, data, 0, end))
+
+
+def predict_proba(booster: lightgbm.Booster, data: Any, num_iteration: int | None = None) -> NDArray[np.float64]:
+    """Return class probabilities of a booster that carries its thresholds.
+
+    Parameters
+    ----------
+    booster : lightgbm.Booster
+        Trained with the callback, or loaded by :func:`load_model`.
+    data : array-like
+        Features, as :meth:`lightgbm.Booster.predict` takes them.
+    num_iteration : int or None
+        How many iterations to use, with the thresholds that belong to them. None uses those up to the
+        best one if early stopping found one, else all.
+
+    Returns
+    -------
+    ndarray of float64, shape (n_samples, n_classes)
+
+    Raises
+    ------
+    ValueError
+        If the booster carries no thresholds, or none for that iteration.
+    """
+    return proba_of(booster, threshold_record(booster), data, num_iteration)
+
+
+def predict(
+    booster: lightgbm.Booster,
+    data: Any,
+    num_iteration: int | None = None,
+    *,
+    decision_rule: str = "median",
+    cost_matrix: ArrayLike | None = None,
+) -> NDArray[np.intp]:
+    """Return class codes, (n_samples,), of a booster that carries its thresholds.
+
+    ``decision_rule`` and ``cost_matrix`` are those of :func:`ordinal_objectives.decision.decide`; the other
+    parameters are those of :func:`predict_proba`.
+    """
+    return decide(predict_proba(booster, data, num_iteration), decision_rule, cost_matrix)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from ordinal_objectives.adapters.xgb.objective import OrdinalObjective, predict, predict_proba, train
+from ordinal_objectives.adapters.xgb.objective import OrdinalObjective
+from ordinal_objectives.adapters.xgb.prediction import predict, predict_proba
 from ordinal_objectives.adapters.xgb.record import ATTRIBUTE, kept_rounds, threshold_record
+from ordinal_objectives.adapters.xgb.train import train
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 
 __all__ = [

@@ -12,7 +12,7 @@ import xgboost
 from numpy.typing import NDArray
 
 from ordinal_objectives.adapters.leaf_matching import GrownTree
-from ordinal_objectives.adapters.objective import TREE_UPDATES
+from ordinal_objectives.adapters.parameters import TREE_UPDATES
 
 # In UBJSON: an array of float32, the length of which follows in eight bytes, big-endian.
 _SPLIT_CONDITIONS = rb"split_conditions\[\$d#L"
