@@ -69,7 +69,8 @@ class ThresholdCallback:
     def booster_of(self, data: lightgbm.Dataset) -> Any:
         """Return the booster that trains on ``data``, or None if the callback has seen none."""
         boosters = [] if self.model is None else self._boosters()
-        return next((booster for booster in boosters if booster.train_set is data), None)
+        # A booster whose training has ended has no train_set.
+        return next((booster for booster in boosters if getattr(booster, "train_set", None) is data), None)
 
     def _boosters(self) -> list[Any]:
         return getattr(self.model, "boosters", None) or [self.model]

@@ -251,7 +251,7 @@ class OrdinalObjectiveBase:
         of_matrix = self._label_and_weight(matrix)
         kept = self._rows.get(matrix)
         if kept is None or not kept.belongs_to(*of_matrix, thresholds.shape[0] + 1):
-            label = np.array(of_matrix[0])
+            label = check_codes(np.array(of_matrix[0]), thresholds.shape[0] + 1, name="the labels of an evaluation set")
             weight = None if of_matrix[1] is None else np.array(of_matrix[1])
             check_total_weight(weight, name="the weight of an evaluation set")
             rows = RowStatistics(self.loss, label, thresholds.shape[0] + 1, weight, n_threads=self.n_threads)

@@ -29,6 +29,7 @@ from ordinal_objectives.adapters.xgb_record import (
     ATTRIBUTE,
     check_all_rounds,
     kept_rounds,
+    last_round,
     store_record,
     stored_record,
     threshold_record,
@@ -214,14 +215,7 @@ def _proba(
     data: xgboost.DMatrix,
     iteration_range: tuple[int, int] | None,
 ) -> NDArray[np.float64]:
-    end = kept_rounds(booster) if iteration_range is None else iteration_range[1]
-    start = 0 if iteration_range is None else iteration_range[0]
-    end = end or booster.num_boosted_rounds()
-    if start != 0:
-        raise ValueError(
-            f"iteration_range must start at 0, since thresholds belong to a score summed from the first tree; "
-            f"got {iteration_range}"
-        )
+    end = last_round(booster, iteration_range)
     check_all_rounds(booster, record, end)
     scores = booster.predict(data, output_margin=True, iteration_range=(0, end))
     return predict_from_scores(record, end, scores)
