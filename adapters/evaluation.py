@@ -8,7 +8,7 @@ import numpy as np
 
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.statistics import RowStatistics
-from ordinal_objectives.validation import check_total_weight
+from ordinal_objectives.validation import check_codes, check_total_weight
 
 
 class EvaluatedRows:
@@ -25,11 +25,11 @@ class EvaluatedRows:
     Raises
     ------
     ValueError
-        If the weights sum to nothing.
+        If labels are no class codes, or the weights sum to nothing.
     """
 
     def __init__(self, loss: OrdinalLoss, n_classes: int, label: Any, weight: Any, n_threads: int | None) -> None:
-        self._label = np.array(label)
+        self._label = check_codes(np.array(label), n_classes, name="the labels of an evaluation set")
         self._weight = None if weight is None else np.array(weight)
         check_total_weight(self._weight, name="the weight of an evaluation set")
         self.rows = RowStatistics(loss, self._label, n_classes, self._weight, n_threads=n_threads)

@@ -113,3 +113,20 @@ def test_a_training_inside_another_is_refused(ordinal_data, with_callback):
 
     with pytest.raises(ValueError, match="one objective for each of the trainings that run inside one another"):
         train_xgb(objective, dtrain, 5, callbacks=[objective.callback, Nested()])
+
+
+@pytest.mark.parametrize("with_callback", [True, False])
+def test_a_lightgbm_training_inside_another_leaves_it_alone(ordinal_data, with_callback):
+    objective, alone = olgbm.OrdinalObjective(5), olgbm.OrdinalObjective(5)
+    data, inner = (lightgbm.Dataset(*ordinal_data(200, seed=seed)) for seed in (0, 1))
+
+    def nested(env):
+        ours = [objective.callback] if with_callback else []
+        lightgbm.train({**LGB_PARAMS, "objective": objective}, inner, 2, callbacks=ours)
+
+    outer = lightgbm.train({**LGB_PARAMS, "objective": objective}, data, 5, callbacks=[objective.callback, nested])
+    expected = lightgbm.train({**LGB_PARAMS, "objective": alone}, data, 5, callbacks=[alone.callback])
+    found, wanted = olgbm.threshold_record(outer), olgbm.threshold_record(expected)
+    np.testing.assert_array_equal(found.thresholds, wanted.thresholds)
+    np.testing.assert_array_equal(found.training_loss, wanted.training_loss)
+    assert found.trees == wanted.trees

@@ -66,6 +66,8 @@ def proba_of(
     """Return class probabilities of a booster whose record is known; see :func:`predict_proba`."""
     if num_iteration is None:
         num_iteration = booster.best_iteration
+    elif not isinstance(num_iteration, int | np.integer) or isinstance(num_iteration, bool):
+        raise ValueError(f"num_iteration must be None or an integer, 0 and below for all; got {num_iteration!r}")
     rounds = booster.current_iteration()
     end = rounds if num_iteration is None or num_iteration <= 0 else min(num_iteration, rounds)
     return predict_from_scores(record, end, predict_raw(booster, data, 0, end))

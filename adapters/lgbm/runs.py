@@ -58,7 +58,8 @@ class LightGBMRuns(Runs):
 
     def booster_of(self, data: lightgbm.Dataset) -> Any:
         """Return the booster that trains on ``data``, or None if the callback has seen none."""
-        return next((booster for booster in self.boosters() if booster.train_set is data), None)
+        # A booster whose training has ended has no train_set.
+        return next((booster for booster in self.boosters() if getattr(booster, "train_set", None) is data), None)
 
     def growing(self, preds: NDArray[Any], train_data: lightgbm.Dataset) -> tuple[NewtonRun, int]:
         """Return the run whose next tree is grown on a score of the data set, and the iteration of that score."""

@@ -7,7 +7,7 @@ import xgboost
 from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives.adapters.objective import predict_from_scores
-from ordinal_objectives.adapters.xgb.record import check_all_rounds, kept_rounds, threshold_record
+from ordinal_objectives.adapters.xgb.record import check_all_rounds, last_round, threshold_record
 from ordinal_objectives.decision import decide
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 
@@ -19,14 +19,7 @@ def proba_of(
     iteration_range: tuple[int, int] | None,
 ) -> NDArray[np.float64]:
     """Return class probabilities of a booster whose record is known; see :func:`predict_proba`."""
-    end = kept_rounds(booster) if iteration_range is None else iteration_range[1]
-    start = 0 if iteration_range is None else iteration_range[0]
-    end = end or booster.num_boosted_rounds()
-    if start != 0:
-        raise ValueError(
-            f"iteration_range must start at 0, since thresholds belong to a score summed from the first tree; "
-            f"got {iteration_range}"
-        )
+    end = last_round(booster, iteration_range)
     check_all_rounds(booster, record, end)
     scores = booster.predict(data, output_margin=True, iteration_range=(0, end))
     return predict_from_scores(record, end, scores)
