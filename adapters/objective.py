@@ -1,134 +1,50 @@
-"""What the objectives of both frameworks share: their parameters, and predictions from scores."""
+"""What the objectives of all frameworks share: gradients and metrics of the run that a score belongs to."""
 
 from __future__ import annotations
 
-import weakref
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ordinal_objectives.adapters.grown_tree import GrownTree
-from ordinal_objectives.adapters.per_thread import PerThread
-from ordinal_objectives.adapters.training_run import TrainingRun
-from ordinal_objectives.adapters.tree_run import TreeRun
-from ordinal_objectives.losses import OrdinalLoss, get_loss
-from ordinal_objectives.rows import RowStatistics
-from ordinal_objectives.threshold_solver.record import THRESHOLD_UPDATES, ThresholdRecord
-from ordinal_objectives.validation import check_codes, check_n_classes, check_thresholds, check_total_weight
+from ordinal_objectives.adapters.parameters import OrdinalParameters
+from ordinal_objectives.adapters.runs import Runs
+from ordinal_objectives.threshold_solver.record import ThresholdRecord
 
-# Those that need the leaves of the newest tree.
-TREE_UPDATES = ("schur", "joint")
+# A copy begins without them: training matrices cannot travel.
+_OF_THE_TRAINING = ("runs", "callback")
 
 
-class _EvaluatedRows(NamedTuple):
-    """Rows of an evaluation set, and the labels and weights that they were read with."""
-
-    rows: RowStatistics
-    label: NDArray[Any]
-    weight: NDArray[Any] | None
-
-    def belongs_to(self, label: Any, weight: Any, n_classes: int) -> bool:
-        same_weight = np.array_equal(self.weight, weight) if self.weight is not None else weight is None
-        return self.rows.n_classes == n_classes and same_weight and np.array_equal(self.label, label)
-
-
-class OrdinalObjectiveBase:
-    """Parameters and state of an ordinal objective; :mod:`.xgb` and :mod:`.lgbm` add the framework.
+class OrdinalObjectiveBase(OrdinalParameters):
+    """Ordinal objective; each framework adds its runs, its callback and its kind of metric.
 
     Parameters
     ----------
-    n_classes : int or None, default=None
-        Number of classes K. None takes the largest training label plus one.
-    loss : {"all_threshold", "cumulative_link", "immediate_threshold"} or OrdinalLoss
-        An instance brings its own link.
-    link : {"logit", "probit", "cloglog", "loglog", "cauchit"} or Link
-        Inverse link G in P(y <= k | x) = G(theta_k - f(x)).
-    hessian : {"exact", "majorized"}, default="exact"
-        Curvature given to the framework. "majorized" takes shorter steps, and exists for some losses and
-        links only: with the all-threshold or immediate-threshold loss, the logit or probit link, all rows and
-        a learning rate of at most 1, no step raises the training loss. At learning rates of 0.3 and below the
-        exact one behaves as well and needs about half the rounds.
-    threshold_update : {"newton", "fixed", "schur", "joint"}
-        "newton": one conditional Newton step on the thresholds a round. "fixed": the thresholds that fit
-        the class shares, never moved. "schur": the Newton step by the Schur complement over the leaves of
-        the newest tree, times the learning rate; needs the callback. "joint": the same step with renewed
-        leaves, through this module's ``train`` alone, halved until the training loss is not higher. The
-        others leave the framework's trees as they are: where one raises the loss, as it may with the exact
-        Hessian or with sampled rows, ``diagnostics_`` counts the round ("n_raised").
-    thresholds : array-like of float, shape (n_classes - 1,), ThresholdRecord, or None
-        Where the thresholds start; None computes them from the class shares. The record of a model that is
-        to be continued starts with its last thresholds and keeps its history.
-    n_threads : int or None
-        Threads of the gradient kernel; see :func:`ordinal_objectives.threads.effective_n_threads`.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If a parameter is not one of those allowed; the message names it.
+    n_classes, loss, link, hessian, threshold_update, thresholds, n_threads
+        See :class:`ordinal_objectives.adapters.parameters.OrdinalParameters`.
     """
 
-    _wired = False  # whether this module's train drives the training
-    # One run for each training matrix: cross-validation interleaves its folds through one objective.
-    _runs = PerThread[weakref.WeakKeyDictionary[Any, TrainingRun]](weakref.WeakKeyDictionary)
-    _rows = PerThread[weakref.WeakKeyDictionary[Any, _EvaluatedRows]](weakref.WeakKeyDictionary)
-    _latest = PerThread[TrainingRun | None](lambda: None)
-    # Of all threads, for one that reads what another has trained.
-    _latest_anywhere: TrainingRun | None = None
+    runs: Runs
 
-    def __init__(
-        self,
-        n_classes: int | None = None,
-        *,
-        loss: str | OrdinalLoss = "all_threshold",
-        link: str = "logit",
-        hessian: str = "exact",
-        threshold_update: str = "newton",
-        thresholds: ArrayLike | ThresholdRecord | None = None,
-        n_threads: int | None = None,
-    ) -> None:
-        self.n_classes = None if n_classes is None else check_n_classes(n_classes)
-        self.loss = get_loss(loss, link)
-        self.loss.check_hessian(hessian)
-        if threshold_update not in THRESHOLD_UPDATES:
-            raise ValueError(
-                f"threshold_update must be one of {', '.join(map(repr, THRESHOLD_UPDATES))}; got {threshold_update!r}"
-            )
-        self.hessian = hessian
-        self.threshold_update = threshold_update
-        self.continues: ThresholdRecord | None = None
-        self.thresholds: NDArray[np.float64] | None = None
-        if isinstance(thresholds, ThresholdRecord):
-            self.check_continues(thresholds)
-            self.continues = thresholds
-        elif thresholds is not None:
-            self.thresholds = check_thresholds(thresholds, self.n_classes, ordered=self.loss.ordered).copy()
-        self.n_threads = n_threads
-        self._forget()
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.connect()
 
-    def check_continues(self, record: ThresholdRecord) -> None:
-        """Raise ValueError unless a model with this record can be continued with this objective."""
-        if record.ordinal_loss() != self.loss:
-            raise ValueError(
-                f"thresholds come from a model with loss {record.ordinal_loss()!r}; this objective has {self.loss!r}, "
-                f"and a model is continued with its own loss and link"
-            )
-        if self.n_classes not in (None, record.n_classes):
-            raise ValueError(f"n_classes must be {record.n_classes}, that of the model continued; got {self.n_classes}")
-
-    def _forget(self) -> None:
-        self._runs = weakref.WeakKeyDictionary()
-        self._rows = weakref.WeakKeyDictionary()
-        self._latest = None
+    def connect(self) -> None:
+        """Set ``runs`` and ``callback``, new and empty."""
+        raise NotImplementedError("each framework has runs and a callback of its own")
 
     def __getstate__(self) -> dict[str, Any]:
-        # Training matrices cannot travel; a copy starts afresh.
-        return {name: value for name, value in vars(self).items() if not name.startswith("_")}
+        return {
+            name: value
+            for name, value in vars(self).items()
+            if name not in _OF_THE_TRAINING and not name.startswith("_")
+        }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
-        self._forget()
+        self.connect()
 
     def __repr__(self) -> str:
         return (
@@ -136,66 +52,34 @@ class OrdinalObjectiveBase:
             f"hessian={self.hessian!r}, threshold_update={self.threshold_update!r})"
         )
 
+    def __call__(self, raw_prediction: NDArray[Any], matrix: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return gradient and Hessian, float32 (n_samples,) each, as the framework asks for them."""
+        if raw_prediction.ndim != 1:
+            raise ValueError(
+                "params['num_class'] is not allowed beside an ordinal objective: the score must have shape "
+                f"(n_samples,); got {raw_prediction.shape}"
+            )
+        self.runs.check_train()
+        run, iteration = self.runs.growing(raw_prediction, matrix)
+        return run.gradient(raw_prediction, iteration)
+
     @property
     def thresholds_(self) -> NDArray[np.float64]:
         """Newest thresholds of the latest training of this thread, or else of any; (n_classes - 1,), float64."""
-        return self._latest_run().thresholds.copy()
+        return self.runs.latest.thresholds.copy()
 
     @property
     def diagnostics_(self) -> dict[str, int]:
         """Counters of the latest training; see :class:`ordinal_objectives.threshold_solver.Diagnostics`."""
-        return self._latest_run().diagnostics.as_dict()
+        return self.runs.latest.diagnostics.as_dict()
 
-    def _latest_run(self) -> TrainingRun:
-        run = self._latest or self._latest_anywhere
-        if run is None:
-            raise ValueError("the objective has not been used in a training yet, so it holds no thresholds")
-        return run
-
-    def _new_run(self, matrix: Any, previous: ThresholdRecord | None = None) -> TrainingRun:
-        label, weight = self._label_and_weight(matrix)
-        codes = check_codes(label, self.n_classes, name="the training labels")
-        n_classes = self.n_classes or (previous.n_classes if previous else max(2, int(codes.max()) + 1))
-        options: dict[str, Any] = {
-            "hessian": self.hessian,
-            "threshold_update": self.threshold_update,
-            "start_thresholds": self.thresholds,
-            "previous": previous,
-            "n_threads": self.n_threads,
-        }
-        run: TrainingRun
-        if self.threshold_update in TREE_UPDATES:
-            run = TreeRun(
-                self.loss,
-                codes,
-                n_classes,
-                weight,
-                matrix=matrix,
-                newest_tree=self._newest_tree,
-                initial_score=self._initial_score,
-                **options,
-            )
-        else:
-            run = TrainingRun(self.loss, codes, n_classes, weight, **options)
-        self._runs[matrix] = run
-        self._latest = self._latest_anywhere = run
-        return run
-
-    def _label_and_weight(self, matrix: Any) -> tuple[Any, Any]:
-        raise NotImplementedError("each framework's adapter reads its own matrix")
-
-    def _newest_tree(self, matrix: Any) -> GrownTree:
-        raise NotImplementedError("each framework's adapter reads its own trees")
-
-    def _initial_score(self, matrix: Any) -> NDArray[Any]:
-        raise NotImplementedError("each framework's adapter reads its own matrix")
-
-    def _refuse_bare_joint(self) -> None:
-        if self.threshold_update == "joint" and not self._wired:
-            raise ValueError(
-                f"threshold_update='joint' renews leaf values, which the framework's own train cannot follow; "
-                f"call {type(self).__module__}.train, or use 'newton' or 'schur'"
-            )
+    def mean_loss(self, raw_prediction: ArrayLike, matrix: Any) -> float:
+        """Return the weighted mean loss of a matrix at given scores, with the newest thresholds of its run."""
+        score = np.asarray(raw_prediction)
+        run = self.runs.evaluating(score, matrix)
+        if self.runs.of(matrix) is run:
+            return run.training_loss[-1]
+        return run.mean_loss_of(matrix, score, *self.runs.label_and_weight(matrix))
 
     def proba_metric(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Return a metric for the framework that hands class probabilities to ``function``.
@@ -213,57 +97,12 @@ class OrdinalObjectiveBase:
         """
 
         def metric(preds: NDArray[Any], matrix: Any) -> Any:
-            run = self._run_of(preds, matrix)
+            run = self.runs.evaluating(preds, matrix)
             score = np.asarray(run.score_of(matrix, preds), dtype=np.float64)
             return function(self.loss.predict_proba(score, run.thresholds), matrix)
 
         metric.__name__ = getattr(function, "__name__", type(function).__name__)
         return metric
-
-    def _run_of(self, preds: NDArray[Any], matrix: Any) -> TrainingRun:
-        raise NotImplementedError("each framework's adapter knows which booster evaluates a matrix")
-
-    def _mean_loss(self, raw_prediction: ArrayLike, matrix: Any, run: TrainingRun) -> float:
-        """Weighted mean loss of any matrix at given scores and the newest thresholds of a run."""
-        if self._runs.get(matrix) is run:
-            return run.training_loss[-1]
-        thresholds = run.thresholds
-        of_matrix = self._label_and_weight(matrix)
-        kept = self._rows.get(matrix)
-        if kept is None or not kept.belongs_to(*of_matrix, thresholds.shape[0] + 1):
-            label = np.array(of_matrix[0])
-            weight = None if of_matrix[1] is None else np.array(of_matrix[1])
-            check_total_weight(weight, name="the weight of an evaluation set")
-            rows = RowStatistics(self.loss, label, thresholds.shape[0] + 1, weight, n_threads=self.n_threads)
-            kept = self._rows[matrix] = _EvaluatedRows(rows, label, weight)
-        rows = kept.rows
-        score = run.score_of(matrix, np.asarray(raw_prediction))
-        return rows(score, thresholds, self.hessian).loss / rows.total_weight
-
-    def _record_of(self, run: TrainingRun) -> ThresholdRecord:
-        """Return a record of the run as it is now."""
-        return ThresholdRecord(
-            loss=self.loss.name,
-            link=self.loss.link.name,
-            hessian=self.hessian,
-            threshold_update=self.threshold_update,
-            n_classes=run.thresholds.shape[0] + 1,
-            thresholds=list(run.history),
-            training_loss=list(run.training_loss),
-            diagnostics=run.diagnostics.as_dict(),
-        )
-
-
-def refuse_parameters(params: Mapping[str, Any], refused: Mapping[str, str]) -> None:
-    """Raise ValueError for the first parameter in ``params`` that an ordinal objective cannot live with.
-
-    ``refused`` maps a name to the reason.
-    """
-    for name, reason in refused.items():
-        if params.get(name) is not None:
-            raise ValueError(
-                f"params[{name!r}] = {params[name]!r} is not allowed beside an ordinal objective: {reason}"
-            )
 
 
 def predict_from_scores(record: ThresholdRecord, iteration: int, raw_prediction: NDArray[Any]) -> NDArray[np.float64]:

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ordinal_objectives.adapters.lgbm_estimator import LGBMOrdinalClassifier
-    from ordinal_objectives.adapters.xgb_estimator import XGBOrdinalClassifier
+    from ordinal_objectives.adapters.lgbm.estimator import LGBMOrdinalClassifier
+    from ordinal_objectives.adapters.xgb.estimator import XGBOrdinalClassifier
     from ordinal_objectives.decision import decide
     from ordinal_objectives.histogram_engine.estimator import HistGradientBoostingOrdinalClassifier
     from ordinal_objectives.losses import AllThreshold, CumulativeLink, ImmediateThreshold
@@ -26,8 +26,8 @@ _HOMES = {
     "CumulativeLink": "losses",
     "HistGradientBoostingOrdinalClassifier": "histogram_engine.estimator",
     "ImmediateThreshold": "losses",
-    "LGBMOrdinalClassifier": "adapters.lgbm_estimator",
-    "XGBOrdinalClassifier": "adapters.xgb_estimator",
+    "LGBMOrdinalClassifier": "adapters.lgbm.estimator",
+    "XGBOrdinalClassifier": "adapters.xgb.estimator",
     "decide": "decision",
     "show_versions": "versions",
 }

@@ -273,6 +273,44 @@ def test_iteration_range_must_start_at_zero(ordinal_data):
         oxgb.predict_proba(booster, xgboost.DMatrix(X), iteration_range=(2, 4))
 
 
+@pytest.mark.parametrize("value", [(0, 10_000), (0, -1), (0, 2.5), 3, (0,), "ab", (0, 3, 1), (1, 0)])
+def test_other_iteration_ranges_are_refused(ordinal_data, value):
+    X, y = ordinal_data(200)
+    booster = oxgb.train({}, xgboost.DMatrix(X, y), 5)
+    with pytest.raises(ValueError, match=r"iteration_range must start at 0.* end at one of 0\.\.5"):
+        oxgb.predict_proba(booster, xgboost.DMatrix(X), value)
+
+
+@pytest.mark.parametrize("value", [2.5, "a", True, (0, 3)])
+def test_other_numbers_of_iterations_are_refused(ordinal_data, value):
+    X, y = ordinal_data(200)
+    booster = olgbm.train({"verbosity": -1}, lightgbm.Dataset(X, y), 5)
+    with pytest.raises(ValueError, match="num_iteration must be None or an integer"):
+        olgbm.predict_proba(booster, X, value)
+
+
+@pytest.mark.parametrize("value", ["-1", "abc", "2.5", ""])
+def test_a_damaged_best_iteration_is_named(ordinal_data, value):
+    X, y = ordinal_data(200)
+    booster = oxgb.train({}, xgboost.DMatrix(X, y), 5)
+    booster.set_attr(best_iteration=value)
+    with pytest.raises(ValueError, match="best_iteration of the booster must be an integer of at least 0"):
+        oxgb.predict_proba(booster, xgboost.DMatrix(X))
+
+
+@pytest.mark.parametrize("host", ["xgboost", "lightgbm"])
+def test_labels_of_evaluation_sets_are_named(ordinal_data, host):
+    X, y = ordinal_data(200)
+    data = lightgbm.Dataset(X, y)
+    evals = [(xgboost.DMatrix(X, y + 1), "v")]
+    trainings = {
+        "xgboost": lambda: oxgb.train({}, xgboost.DMatrix(X, y), 3, evals=evals, verbose_eval=False),
+        "lightgbm": lambda: olgbm.train({"verbosity": -1}, data, 3, [data.create_valid(X, y + 1)]),
+    }
+    with pytest.raises(ValueError, match="the labels of an evaluation set holds labels outside"):
+        trainings[host]()
+
+
 def test_lightgbm_round_without_a_split_adds_no_iteration(ordinal_data):
     X, y = ordinal_data(100)
     objective = olgbm.OrdinalObjective(5)
@@ -298,9 +336,8 @@ def test_lightgbm_text_survives_its_own_loader(ordinal_data, tmp_path):
     st.sampled_from(["all_threshold", "cumulative_link"]),
 )
 def test_record_round_trips_exactly(thresholds, loss):
-    record = ThresholdRecord(
-        loss, "logit", "exact", "newton", 4, [np.array(row) for row in thresholds], [float("nan"), 0.1], {"n_halved": 2}
-    )
+    rows, losses = [np.array(row) for row in thresholds], [float("nan"), *[0.1] * (len(thresholds) - 1)]
+    record = ThresholdRecord(loss, "logit", "exact", "newton", 4, rows, losses, {"n_halved": 2})
     again = ThresholdRecord.from_json(record.to_json())
     np.testing.assert_array_equal(again.thresholds, record.thresholds)
     np.testing.assert_array_equal(again.training_loss, record.training_loss)
@@ -331,6 +368,10 @@ def test_record_round_trips_exactly(thresholds, loss):
                 }
             ),
             "damaged.*increasing order",
+        ),
+        (
+            ThresholdRecord("all_threshold", "logit", "exact", "newton", 2, [np.zeros(1)]).to_json(),
+            "damaged: training_loss must have 1 entries; got 0",
         ),
     ],
 )

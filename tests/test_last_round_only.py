@@ -11,6 +11,7 @@ import xgboost
 
 from ordinal_objectives import XGBOrdinalClassifier
 from ordinal_objectives.adapters import xgb as oxgb
+from ordinal_objectives.adapters.newton_run import NewtonRun
 from ordinal_objectives.losses import get_loss
 
 BARE = {"base_score": 0.0, "disable_default_eval_metric": 1}
@@ -74,13 +75,13 @@ def test_an_ordinary_round_costs_two_passes(rows, monkeypatch):
     _, _, dtrain = rows
     objective = oxgb.OrdinalObjective(5)
     passes = []
-    evaluate = oxgb.TrainingRun._evaluate
+    evaluate = NewtonRun._evaluate
 
     def counting(run, *args):
         passes.append(run)
         return evaluate(run, *args)
 
-    monkeypatch.setattr(oxgb.TrainingRun, "_evaluate", counting)
+    monkeypatch.setattr(NewtonRun, "_evaluate", counting)
     xgboost.train(BARE, dtrain, 10, obj=objective, callbacks=[objective.callback])
     assert len(passes) == 11  # beside the step's own pass; one for each iteration, the start included
 

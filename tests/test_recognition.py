@@ -86,6 +86,31 @@ def test_lightgbm_attach_recognises_its_booster(ordinal_data):
     assert olgbm.threshold_record(second).n_iterations == 10
 
 
+@pytest.mark.parametrize("metric", [True, False], ids=["metric", "no metric"])
+@pytest.mark.parametrize("constant", [True, False], ids=["no first split", "first split"])
+@pytest.mark.parametrize("last", [True, False], ids=["last split", "no last split"])
+def test_lightgbm_attach_counts_rounds_without_a_split(ordinal_data, metric, constant, last):
+    """LightGBM adds a constant tree for the first of them, and none for later ones."""
+    X, y = ordinal_data(300)
+    data = lightgbm.Dataset(X, y, free_raw_data=False)
+    objective = olgbm.OrdinalObjective(5)
+    splits = [not constant, False, True, True, False, True, last]
+    gains = [0.0 if split else 1e9 for split in splits]
+    options = {"feval": objective.metric, "valid_sets": [data], "valid_names": ["t"]} if metric else {}
+    schedule = lightgbm.reset_parameter(min_gain_to_split=gains)
+    booster = train_lgb(objective, data, 7, callbacks=[schedule], **options)
+    for _ in range(2):
+        objective.attach(booster, X)
+        record = olgbm.threshold_record(booster)
+        assert record.n_iterations == booster.current_iteration() == sum(splits) + constant
+        loss = record.ordinal_loss()
+        for t in range(1, record.n_iterations + 1):
+            replayed = loss.value(booster.predict(X, raw_score=True, num_iteration=t), y, record.at(t)).mean()
+            expected = replayed if constant and t == 1 else record.training_loss[t]
+            assert replayed == pytest.approx(expected, rel=1e-6), t
+        assert record.training_loss[-1] < record.training_loss[-2]
+
+
 def test_lightgbm_attach_after_init_score_names_it(ordinal_data):
     X, y = ordinal_data(300)
     objective = olgbm.OrdinalObjective(5)

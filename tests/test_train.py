@@ -48,6 +48,16 @@ def test_xgboost_refuses_what_leaf_steps_cannot_follow(rows, update, name, value
 
 
 @TREE_UPDATES
+@pytest.mark.parametrize("updater", ["refresh", "prune"])
+def test_xgboost_refuses_to_update_trees(rows, update, updater):
+    dtrain = xgboost.DMatrix(*rows[:2])
+    booster = oxgb.train({}, dtrain, 3, threshold_update="newton")
+    params = {"process_type": "update", "updater": updater, "verbosity": 0}
+    with pytest.raises(ValueError, match=r"params\['process_type'\] = 'update' is not allowed"):
+        oxgb.train(params, dtrain, 3, threshold_update=update, xgb_model=booster)
+
+
+@TREE_UPDATES
 @pytest.mark.parametrize(
     ("name", "value"),
     [

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import lightgbm
 import numpy as np
 import pytest
@@ -11,7 +14,7 @@ from hypothesis import strategies as st
 
 from ordinal_objectives.adapters import lgbm as olgbm
 from ordinal_objectives.adapters import xgb as oxgb
-from ordinal_objectives.adapters.training_run import TrainingRun
+from ordinal_objectives.adapters.newton_run import NewtonRun
 from ordinal_objectives.links import LINKS
 from ordinal_objectives.losses import LOSSES, get_loss
 
@@ -72,7 +75,7 @@ def test_threshold_step_never_raises_the_loss(loss_link, hessian, n_classes, see
     y = rng.integers(0, n_classes, 80)
     y[:2] = 0, n_classes - 1
     score = np.clip(spread * (y - n_classes / 2 + rng.normal(size=80)) / n_classes, -40, 40)
-    run = TrainingRun(loss, y, n_classes, rng.uniform(0, 2, 80) + 1e-3, hessian=hessian)
+    run = NewtonRun(loss, y, n_classes, rng.uniform(0, 2, 80) + 1e-3, hessian=hessian)
     run.advance(np.zeros(80), 0)
     for t in range(1, 6):
         before = loss.value(score, y, run.thresholds)
@@ -136,3 +139,15 @@ def test_an_absent_class_keeps_its_column(ordinal_data):
                 assert np.isfinite(record.training_loss).all()
                 assert (np.diff(record.training_loss) < 1e-6).all()
                 assert proba[:, missing].mean() < 0.05
+
+
+@pytest.mark.parametrize("update", ["newton", "schur"])
+@pytest.mark.parametrize("library", ["xgboost", "lightgbm"])
+def test_an_objective_that_nobody_holds_is_freed(library, update, ordinal_data):
+    """With "schur" and "joint" the objective and its rows had stayed for as long as the process."""
+    objective = (oxgb if library == "xgboost" else olgbm).OrdinalObjective(4, threshold_update=update)
+    train(library, objective, *ordinal_data(200, 4), 3)
+    gone = weakref.ref(objective)
+    del objective
+    gc.collect()
+    assert gone() is None

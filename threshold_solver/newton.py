@@ -23,7 +23,7 @@ def newton_step(
 
     Solves :math:`V \delta = -u` over the thresholds that may move. With a majorised curvature of the
     all-threshold or immediate-threshold loss the full step never raises the loss; with the exact one, and
-    always with the cumulative link, it can, and belongs into `safeguarded_step`.
+    always with the cumulative link, it can, and belongs into `longest_step`.
 
     Parameters
     ----------

@@ -14,9 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, csr_matrix
 from sklearn.utils.validation import check_is_fitted
 
-from ordinal_objectives.adapters import lgbm
-from ordinal_objectives.adapters.lgbm_prediction import predict_raw
-from ordinal_objectives.adapters.lgbm_record import as_booster
+from ordinal_objectives.adapters.lgbm.prediction import predict_raw
+from ordinal_objectives.adapters.lgbm.record import as_booster, load_model, save_model, threshold_record
+from ordinal_objectives.adapters.lgbm.train import train
 from ordinal_objectives.estimator import OrdinalClassifier
 from ordinal_objectives.host_parameters import ORDINAL_PARAMETERS, HostParameters, check_n_estimators
 from ordinal_objectives.losses import OrdinalLoss, get_loss
@@ -279,7 +279,7 @@ importance_type
                 raise ValueError(f"eval_names must have {len(valid_sets)} entries; got {len(eval_names)}")
             self.evals_result_: dict[str, Any] = {}
             watching = [lightgbm.record_evaluation(self.evals_result_)] if valid_sets else []
-            self.booster_ = lgbm.train(
+            self.booster_ = train(
                 self._native_params(),
                 train_set,
                 check_n_estimators(self.n_estimators),
@@ -296,7 +296,7 @@ importance_type
             )
             best = self.booster_.best_iteration
             n_iter = best if best > 0 else self.booster_.current_iteration()
-            record = lgbm.threshold_record(self.booster_)
+            record = threshold_record(self.booster_)
             self._keep(record, get_loss(self.loss, self.link), n_iter)
         return self
 
@@ -319,7 +319,7 @@ importance_type
             booster = model.booster_
         else:
             booster = as_booster(model)
-        self._check_same_classes(lgbm.threshold_record(booster), model, "init_model")
+        self._check_same_classes(threshold_record(booster), model, "init_model")
         return booster
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -351,11 +351,11 @@ importance_type
 
     def _write(self, path: str | PathLike[str], record: ThresholdRecord) -> None:
         self.booster_.ordinal_thresholds = record
-        lgbm.save_model(self.booster_, path, num_iteration=self.n_iter_)
+        save_model(self.booster_, path, num_iteration=self.n_iter_)
 
     def _read(self, path: str | PathLike[str]) -> tuple[ThresholdRecord, int, int]:
-        self.booster_ = lgbm.load_model(path)
-        record = lgbm.threshold_record(self.booster_)
+        self.booster_ = load_model(path)
+        record = threshold_record(self.booster_)
         return record, self.booster_.current_iteration(), self.booster_.num_feature()
 
     @property

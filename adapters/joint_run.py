@@ -13,19 +13,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ordinal_objectives.adapters.grown_tree import FollowedScore, GrownTree
-from ordinal_objectives.adapters.training_run import TrainingRun
+from ordinal_objectives.adapters.leaf_matching import FollowedScore, GrownTree
+from ordinal_objectives.adapters.newton_run import NewtonRun
 from ordinal_objectives.losses import OrdinalLoss, RoundStatistics
 from ordinal_objectives.threshold_solver import JointStep, schur_step
 
 
-class TreeRun(TrainingRun):
+class JointRun(NewtonRun):
     """State of one training run with ``threshold_update`` "schur" or "joint".
 
     Parameters
     ----------
     loss, y, n_classes, sample_weight, **options
-        As for :class:`TrainingRun`.
+        As for :class:`NewtonRun`.
     matrix : object
         The training matrix; not kept alive.
     newest_tree : callable
@@ -53,7 +53,6 @@ class TreeRun(TrainingRun):
     ) -> None:
         super().__init__(loss, y, n_classes, sample_weight, **options)
         self.renews = options["threshold_update"] == "joint"
-        self._n_threads = options.get("n_threads")
         self._matrix = weakref.ref(matrix)
         self._newest_tree = newest_tree
         self._initial_score = initial_score
@@ -79,7 +78,7 @@ class TreeRun(TrainingRun):
             return
         own = self._scores[self._matrix()]
         self._tree = tree = self._newest_tree(self._matrix())
-        leaves, merged = own.find_leaves(score, tree, self._matrix(), self._n_threads)
+        leaves, merged = own.find_leaves(score, tree, self._matrix(), self.n_threads)
         self.diagnostics.add(n_merged_leaves=int(np.count_nonzero(merged != np.arange(merged.shape[0]))))
         step = self._solve(leaves, tree)
         if self.renews:
@@ -105,8 +104,8 @@ class TreeRun(TrainingRun):
                 f"a matrix was evaluated after {newest} iterations and before that after {own.iteration}; with "
                 f"threshold_update='joint' it must be evaluated after every iteration"
             )
-        leaves, _ = own.find_leaves(score, self._tree, matrix, self._n_threads)
-        own.move(score, own.plus(leaves, self.leaf_values[-1], self._n_threads))
+        leaves, _ = own.find_leaves(score, self._tree, matrix, self.n_threads)
+        own.move(score, own.plus(leaves, self.leaf_values[-1], self.n_threads))
         return own.raw_prediction
 
     def _now(self) -> RoundStatistics:
@@ -153,7 +152,7 @@ class TreeRun(TrainingRun):
         def loss_at(share: float, thresholds: NDArray[np.float64]) -> float:
             nonlocal values, raw_after
             values = (share * tree.learning_rate * leaf_weights).astype(tree.value_type).astype(np.float64)
-            raw_after = own.plus(leaves, values, self._n_threads)
+            raw_after = own.plus(leaves, values, self.n_threads)
             self._evaluated = self._evaluate(raw_after, thresholds)
             return self._evaluated.loss
 

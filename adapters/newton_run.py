@@ -9,11 +9,13 @@ thresholds that belong to it. Both adapters drive a run the same way:
 
 from __future__ import annotations
 
+import weakref
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ordinal_objectives.adapters.evaluation import EvaluatedRows
 from ordinal_objectives.losses import OrdinalLoss, RoundStatistics
 from ordinal_objectives.rows import RowStatistics
 from ordinal_objectives.threshold_solver import Diagnostics, ThresholdLearner, ThresholdRecord
@@ -25,7 +27,7 @@ _START_TOLERANCE = 1e-10
 # So many rows of a score are kept, to know it again.
 _SAMPLE = 1024
 # Relative difference of a score that was added up again in another order.
-_SAME_SCORE = 1e-4
+SAME_SCORE = 1e-4
 
 
 def sample_of(score: ArrayLike) -> NDArray[Any]:
@@ -34,7 +36,7 @@ def sample_of(score: ArrayLike) -> NDArray[Any]:
     return score[:: score.shape[0] // _SAMPLE + 1].copy()
 
 
-class TrainingRun:
+class NewtonRun:
     """State of one training run.
 
     Parameters
@@ -49,7 +51,7 @@ class TrainingRun:
     hessian : {"majorized", "exact"}
         Curvature given to the framework.
     threshold_update : {"newton", "fixed", "schur", "joint"}
-        How thresholds move; the last two need :class:`.tree_run.TreeRun`.
+        How thresholds move; the last two need :class:`.joint_run.JointRun`.
     start_thresholds : array-like of float, shape (n_classes - 1,), or None
         Thresholds of the first iteration; None computes them from the class shares (thesis, eq. 3.5).
     previous : ThresholdRecord or None
@@ -67,6 +69,8 @@ class TrainingRun:
         Weighted mean loss of every iteration so far.
     n_grown : int
         Number of trees that :meth:`gradient` was asked for.
+    grown_at : int
+        Iteration at which it was asked last.
     start_sample, grown_on : ndarray
         Entries of the score that the first and the newest of these trees were grown on; see :func:`sample_of`.
     """
@@ -86,7 +90,8 @@ class TrainingRun:
     ) -> None:
         self.loss = loss
         self.hessian = hessian
-        self.learns = threshold_update != "fixed"
+        self.threshold_update = threshold_update
+        self.n_threads = n_threads
         self._rows = RowStatistics(loss, y, n_classes, sample_weight, n_threads=n_threads)
         check_total_weight(self._rows.class_weights)
         check_two_classes(self._rows.class_weights, name="the training labels")
@@ -102,8 +107,11 @@ class TrainingRun:
         self._evaluated: RoundStatistics | None = None  # at the newest (score, thresholds)
         self._recorded_at: NDArray[Any] = np.empty(0)  # entries of the newest score
         self.n_grown = 0
+        self.grown_at = self.first_iteration
         self.start_sample: NDArray[Any] = np.empty(0)
         self.grown_on: NDArray[Any] = np.empty(0)
+        self._learns = threshold_update != "fixed"
+        self._sets: weakref.WeakKeyDictionary[Any, EvaluatedRows] = weakref.WeakKeyDictionary()
         self._recorded_loss: float | None = None  # the sum of the newest record of this run
 
     @property
@@ -124,6 +132,7 @@ class TrainingRun:
         """
         self.advance(raw_prediction, iteration)
         self.n_grown += 1
+        self.grown_at = iteration
         self.grown_on = sample_of(raw_prediction)
         if self.n_grown == 1:
             self.start_sample = self.grown_on
@@ -142,7 +151,7 @@ class TrainingRun:
         self._evaluated = None
         if iteration == self.first_iteration:
             self._start(raw_prediction)
-        elif self.learns:
+        elif self._learns:
             self._step(raw_prediction)
         self._record(raw_prediction)
 
@@ -151,7 +160,7 @@ class TrainingRun:
         if iteration < len(self.history):
             return
         self._evaluated = None
-        if self.learns:
+        if self._learns:
             self._fit(raw_prediction)
         self._record(raw_prediction)
 
@@ -161,15 +170,49 @@ class TrainingRun:
 
     def was_grown_on(self, raw_prediction: ArrayLike) -> bool:
         """Tell whether this is the score that the newest tree was grown on, up to the rounding of its sums."""
+        return self.off_grown_on(raw_prediction) <= SAME_SCORE
+
+    def off_grown_on(self, raw_prediction: ArrayLike) -> float:
+        """Return how far a score is from that the newest tree was grown on, relative to the larger of the two."""
         sample = sample_of(raw_prediction)
         if sample.shape != self.grown_on.shape:
-            return False
+            return np.inf
         largest = max(float(np.abs(self.grown_on).max()), float(np.abs(sample).max()))
-        return bool(np.abs(sample - self.grown_on).max() <= _SAME_SCORE * largest)
+        return float(np.abs(sample - self.grown_on).max()) / (largest or 1.0)
+
+    def starts_at(self, raw_prediction: ArrayLike) -> bool:
+        """Tell whether this is the score that the first tree was grown on."""
+        return np.array_equal(sample_of(raw_prediction), self.start_sample)
+
+    def begins_again(self, raw_prediction: ArrayLike) -> bool:
+        """Tell whether a score is that of the first tree again, though trees have changed it since."""
+        return self.starts_at(raw_prediction) and not np.array_equal(self._recorded_at, self.start_sample)
 
     def score_of(self, matrix: Any, score: NDArray[Any]) -> NDArray[Any]:
         """Return the model's score of any matrix, given the framework's: here the same."""
         return score
+
+    def mean_loss_of(self, matrix: Any, raw_prediction: NDArray[Any], label: Any, weight: Any) -> float:
+        """Return the weighted mean loss of an evaluation set, at the framework's score and the newest thresholds."""
+        kept = self._sets.get(matrix)
+        if kept is None or not kept.belong_to(label, weight):
+            kept = EvaluatedRows(self.loss, self.thresholds.shape[0] + 1, label, weight, self.n_threads)
+            self._sets[matrix] = kept
+        score = self.score_of(matrix, raw_prediction)
+        return kept.rows(score, self.thresholds, self.hessian).loss / kept.rows.total_weight
+
+    def record(self) -> ThresholdRecord:
+        """Return a record of the run as it is now."""
+        return ThresholdRecord(
+            loss=self.loss.name,
+            link=self.loss.link.name,
+            hessian=self.hessian,
+            threshold_update=self.threshold_update,
+            n_classes=self.thresholds.shape[0] + 1,
+            thresholds=list(self.history),
+            training_loss=list(self.training_loss),
+            diagnostics=self.diagnostics.as_dict(),
+        )
 
     def _record(self, raw_prediction: ArrayLike) -> None:
         if self._evaluated is None:
@@ -184,7 +227,7 @@ class TrainingRun:
 
     def _start(self, raw_prediction: ArrayLike) -> None:
         """Fit the thresholds to scores that do not start at zero (an offset, a model continued)."""
-        if self._given_start or not self.learns or not np.any(raw_prediction):
+        if self._given_start or not self._learns or not np.any(raw_prediction):
             return
         # From a start far away, steps would not get there where the loss is flat or steep.
         self._learner.thresholds = self.thresholds + np.median(np.asarray(raw_prediction))

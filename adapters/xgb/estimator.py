@@ -11,8 +11,8 @@ import numpy as np
 import xgboost
 from numpy.typing import ArrayLike, NDArray
 
-from ordinal_objectives.adapters import xgb
-from ordinal_objectives.adapters.xgb_record import check_all_rounds, store_record
+from ordinal_objectives.adapters.xgb.record import check_all_rounds, kept_rounds, store_record, threshold_record
+from ordinal_objectives.adapters.xgb.train import train
 from ordinal_objectives.estimator import OrdinalClassifier
 from ordinal_objectives.files import damage
 from ordinal_objectives.host_parameters import ORDINAL_PARAMETERS, HostParameters, check_n_estimators
@@ -268,7 +268,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
                     f"early_stopping_rounds={self.early_stopping_rounds} needs at least one pair in eval_set; got none"
                 )
             self.evals_result_: dict[str, Any] = {}
-            self.booster_ = xgb.train(
+            self.booster_ = train(
                 self._native_params(),
                 dtrain,
                 check_n_estimators(self.n_estimators),
@@ -285,7 +285,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
                 early_stopping_rounds=self.early_stopping_rounds,
                 verbose_eval=verbose,
             )
-            record, n_iter = xgb.threshold_record(self.booster_), xgb.kept_rounds(self.booster_)
+            record, n_iter = threshold_record(self.booster_), kept_rounds(self.booster_)
             self._keep(record, get_loss(self.loss, self.link), n_iter)
         return self
 
@@ -306,7 +306,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
             booster = model.booster_
         else:
             booster = model if isinstance(model, xgboost.Booster) else xgboost.Booster(model_file=model)
-        self._check_same_classes(xgb.threshold_record(booster), model, "xgb_model")
+        self._check_same_classes(threshold_record(booster), model, "xgb_model")
         return booster
 
     def _start_scores(self, n_samples: int, base_margin: ArrayLike | None = None) -> NDArray[np.float64]:
@@ -382,9 +382,9 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         with damage(path):
             Path(path).open("rb").close()  # XGBoost has its own words for a file that is not there
             self.booster_ = xgboost.Booster({} if threads is None else {"nthread": threads}, model_file=path)
-        record = xgb.threshold_record(self.booster_)
+        record = threshold_record(self.booster_)
         with damage(path):
-            return record, xgb.kept_rounds(self.booster_), self.booster_.num_features()
+            return record, kept_rounds(self.booster_), self.booster_.num_features()
 
     @property
     def feature_importances_(self) -> NDArray[np.float32]:

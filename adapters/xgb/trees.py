@@ -11,8 +11,8 @@ import numpy as np
 import xgboost
 from numpy.typing import NDArray
 
-from ordinal_objectives.adapters.grown_tree import GrownTree
-from ordinal_objectives.adapters.objective import TREE_UPDATES
+from ordinal_objectives.adapters.leaf_matching import GrownTree
+from ordinal_objectives.adapters.parameters import TREE_UPDATES
 
 # In UBJSON: an array of float32, the length of which follows in eight bytes, big-endian.
 _SPLIT_CONDITIONS = rb"split_conditions\[\$d#L"
@@ -63,7 +63,9 @@ def _refuse_for_trees(settings: dict[str, Any], threshold_update: str) -> None:
         found |= {name: float(dart[name]) for name in ("rate_drop", "one_drop") if float(dart.get(name, 0))}
         n_parallel = int(settings["gbtree_model_param"]["num_parallel_tree"])
         found |= {"num_parallel_tree": n_parallel} if n_parallel > 1 else {}
-        found |= {"process_type": forest["process_type"]} if forest["process_type"] != "default" else {}
+        # The configuration names process_type='default' beside these updaters too.
+        updates = forest["updater_seq"].split(",")[0] in ("refresh", "prune", "sync")
+        found |= {"process_type": "update"} if updates or forest["process_type"] != "default" else {}
     for name, value in found.items():
         raise ValueError(
             f"params[{name!r}] = {value!r} is not allowed with threshold_update={threshold_update!r}: {reason[name]}; "

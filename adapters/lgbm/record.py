@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import struct
+import zlib
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import lightgbm
 
-from ordinal_objectives.adapters.lgbm_trees import DART
+from ordinal_objectives.adapters.lgbm.trees import DART
 from ordinal_objectives.files import damage
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 
@@ -17,15 +20,47 @@ _LINE_START = "[ordinal_thresholds: "
 _SECTION_END = "end of parameters"
 
 
+def store_record(booster: lightgbm.Booster, record: ThresholdRecord, known: list[int] | None = None) -> None:
+    """Give a booster a record, with the checksums of its iterations; those of the first may be known."""
+    known = known or []
+    booster.ordinal_thresholds = replace(record, trees=known + checksums(booster, len(known), record.n_iterations))
+
+
+def checksums(booster: lightgbm.Booster, start: int, stop: int) -> list[int]:
+    """Return a checksum of iterations ``start`` to ``stop - 1``: of each one's first leaf, a microsecond each."""
+    return [zlib.crc32(struct.pack("<d", booster.get_leaf_output(tree, 0))) for tree in range(start, stop)]
+
+
 def stored_record(booster: lightgbm.Booster) -> ThresholdRecord | None:
-    """Return what a booster carries about its thresholds, or None."""
+    """Return what a booster carries about its thresholds, or None.
+
+    Raises
+    ------
+    ValueError
+        If the booster's iterations are not the first ones of the training that the record describes.
+    """
     record = getattr(booster, "ordinal_thresholds", None)
     if record is None:
         text = booster.model_to_string(num_iteration=1)
         if _LINE_START not in text:
             return None
         record = ThresholdRecord.from_json(_split(text)[1])
+    check_trees(booster, record)
     return record
+
+
+def check_trees(booster: lightgbm.Booster, record: ThresholdRecord) -> None:
+    """Raise ValueError unless a booster's iterations are the first ones that a record describes."""
+    rounds = booster.current_iteration()
+    if record.trees is None:  # of version 0.1
+        return
+    n_known = min(rounds, len(record.trees))
+    if checksums(booster, 0, n_known) != record.trees[:n_known]:
+        raise ValueError(
+            f"booster's {rounds} iterations are not the first {rounds} of the training that recorded its thresholds: "
+            f"they were shuffled, cut with start_iteration, or changed. Thresholds belong to a score summed from the "
+            f"first tree: save the booster before shuffle_models, and cut it with num_iteration alone"
+        )
 
 
 def _split(text: str) -> tuple[str, str]:
@@ -112,6 +147,7 @@ def load_model(filename: str | PathLike[str]) -> lightgbm.Booster:
     thresholds = ThresholdRecord.from_json(record)
     with damage(filename):
         booster = lightgbm.Booster(model_str=plain)
+        check_trees(booster, thresholds)
     booster.ordinal_thresholds = thresholds
     return booster
 

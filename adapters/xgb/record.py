@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from operator import index
 from typing import Any
 
 import xgboost
 
-from ordinal_objectives.adapters.xgb_trees import checksums
+from ordinal_objectives.adapters.xgb.trees import checksums
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 
 ATTRIBUTE = "ordinal_objectives"
@@ -67,11 +68,33 @@ def threshold_record(booster: xgboost.Booster) -> ThresholdRecord:
 
 def kept_rounds(booster: xgboost.Booster) -> int:
     """Return the number of rounds that predictions use: up to the best one after early stopping."""
-    best = booster.attr("best_iteration")
-    rounds = booster.num_boosted_rounds()
-    if best is not None and int(best) < 0:
-        raise ValueError(f"best_iteration of the booster must be at least 0; got {best}")
-    return int(rounds if best is None else min(int(best) + 1, rounds))
+    rounds: int = booster.num_boosted_rounds()
+    try:
+        best = booster.attr("best_iteration")
+    except AssertionError:  # what XGBoost says of an empty text
+        best = ""
+    if best is None:
+        return rounds
+    if not str(best).isdecimal():
+        raise ValueError(f"best_iteration of the booster must be an integer of at least 0; got {best!r}")
+    return min(int(best) + 1, rounds)
+
+
+def last_round(booster: xgboost.Booster, iteration_range: Any) -> int:
+    """Return the number of rounds that an ``iteration_range`` of (0, t) asks for."""
+    if iteration_range is None:
+        return kept_rounds(booster)
+    rounds: int = booster.num_boosted_rounds()
+    try:
+        start, stop = map(index, iteration_range)
+    except (TypeError, ValueError):
+        start, stop = -1, -1
+    if start != 0 or not 0 <= stop <= rounds:
+        raise ValueError(
+            f"iteration_range must start at 0, since thresholds belong to a score summed from the first tree, and end "
+            f"at one of 0..{rounds}, with 0 for all; got {iteration_range!r}"
+        )
+    return stop or rounds
 
 
 def why_last_only(booster: xgboost.Booster, record: ThresholdRecord | None = None) -> str | None:

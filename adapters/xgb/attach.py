@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import xgboost
 
-from ordinal_objectives.adapters.xgb_record import why_last_only
+from ordinal_objectives.adapters.xgb.record import why_last_only
+from ordinal_objectives.adapters.xgb.runs import XGBoostRuns
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 
-if TYPE_CHECKING:
-    from ordinal_objectives.adapters.xgb import OrdinalObjective
 
-
-def finished_record(
-    objective: OrdinalObjective, booster: xgboost.Booster, dtrain: xgboost.DMatrix | None
-) -> ThresholdRecord:
+def finished_record(runs: XGBoostRuns, booster: xgboost.Booster, dtrain: xgboost.DMatrix | None) -> ThresholdRecord:
     """Return the record of an objective's latest training, if it is that of the booster.
 
     Parameters
     ----------
-    objective : OrdinalObjective
+    runs : XGBoostRuns
+        Those of the objective.
     booster : xgboost.Booster
     dtrain : xgboost.DMatrix or None
         The training matrix, to take the last step; None leaves it out.
@@ -31,7 +27,7 @@ def finished_record(
     ValueError
         If the booster is another one, or the matrix is needed to tell.
     """
-    run = objective._latest_run()
+    run = runs.latest
     rounds = booster.num_boosted_rounds()
     if rounds < run.first_iteration + run.n_grown or not run.n_grown:
         raise ValueError(
@@ -42,7 +38,7 @@ def finished_record(
     comparable = rounds > 1 and not last_only
     matrix = dtrain
     if matrix is None and comparable:
-        matrix = next((one for one, its_run in objective._runs.items() if its_run is run), None)
+        matrix = next((one for one, its_run in runs.items() if its_run is run), None)
     if matrix is None:
         raise ValueError(
             "dtrain is needed to tell whether the booster is that of this objective's latest training: call "
@@ -61,7 +57,7 @@ def finished_record(
         # Where the rounds cannot be compared, thresholds that fit the score are right for any booster.
         step = run.settle if last_only else run.advance
         step(booster.predict(dtrain, output_margin=True), run.first_iteration + run.n_grown)
-    record = objective._record_of(run).stretched(rounds, rounds - run.first_iteration - run.n_grown)
+    record = run.record().stretched(rounds, rounds - run.first_iteration - run.n_grown)
     if last_only:
         record.training_loss = [float("nan")] * rounds + record.training_loss[-1:]
     return replace(record, last_only=last_only)

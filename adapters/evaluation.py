@@ -1,0 +1,40 @@
+"""Rows of an evaluation set, prepared once for as long as its labels and weights stay."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ordinal_objectives.losses import OrdinalLoss
+from ordinal_objectives.rows import RowStatistics
+from ordinal_objectives.validation import check_codes, check_total_weight
+
+
+class EvaluatedRows:
+    """Rows of an evaluation set, and the labels and weights that they were read with.
+
+    Parameters
+    ----------
+    loss : OrdinalLoss
+    n_classes : int
+    label, weight : ndarray, shape (n_samples,)
+        ``weight`` may be None.
+    n_threads : int or None
+
+    Raises
+    ------
+    ValueError
+        If labels are no class codes, or the weights sum to nothing.
+    """
+
+    def __init__(self, loss: OrdinalLoss, n_classes: int, label: Any, weight: Any, n_threads: int | None) -> None:
+        self._label = check_codes(np.array(label), n_classes, name="the labels of an evaluation set")
+        self._weight = None if weight is None else np.array(weight)
+        check_total_weight(self._weight, name="the weight of an evaluation set")
+        self.rows = RowStatistics(loss, self._label, n_classes, self._weight, n_threads=n_threads)
+
+    def belong_to(self, label: Any, weight: Any) -> bool:
+        """Tell whether these are the labels and weights that the rows were read with."""
+        same_weight = np.array_equal(self._weight, weight) if self._weight is not None else weight is None
+        return same_weight and np.array_equal(self._label, label)

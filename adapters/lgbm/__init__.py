@@ -1,0 +1,20 @@
+"""Ordinal boosting inside LightGBM: an objective for ``lightgbm.train`` whose thresholds are learned."""
+
+from __future__ import annotations
+
+from ordinal_objectives.adapters.lgbm.objective import OrdinalObjective
+from ordinal_objectives.adapters.lgbm.prediction import predict, predict_proba
+from ordinal_objectives.adapters.lgbm.record import load_model, save_model, threshold_record
+from ordinal_objectives.adapters.lgbm.train import train
+from ordinal_objectives.threshold_solver.record import ThresholdRecord
+
+__all__ = [
+    "OrdinalObjective",
+    "ThresholdRecord",
+    "load_model",
+    "predict",
+    "predict_proba",
+    "save_model",
+    "threshold_record",
+    "train",
+]

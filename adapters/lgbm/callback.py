@@ -1,0 +1,74 @@
+"""The callback that keeps an objective's thresholds in step with a LightGBM booster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from lightgbm.callback import CallbackEnv
+
+from ordinal_objectives.adapters.lgbm.record import store_record
+from ordinal_objectives.adapters.lgbm.runs import LightGBMRuns
+
+
+class ThresholdCallback:
+    """Shows an objective's runs the booster after each round, and gives the booster its thresholds.
+
+    Parameters
+    ----------
+    runs : LightGBMRuns
+    metric : callable
+        The objective's own, which is evaluated once more after the first round.
+    """
+
+    order = -1_000_000  # before whatever reads the metrics
+
+    def __init__(self, runs: LightGBMRuns, metric: Callable[..., Any]) -> None:
+        self._runs = runs
+        self._metric = metric
+
+    def __call__(self, env: CallbackEnv) -> None:
+        """Learn the thresholds of the round, and give the booster what is known of them."""
+        first = self._runs.meet(env.model)
+        for booster in self._runs.boosters():
+            self._runs.advance(booster)
+            before = getattr(booster, "ordinal_thresholds", None)
+            store_record(booster, self._runs.record_of(booster), None if before is None else before.trees)
+        if first and env.evaluation_result_list:
+            self._renew_first_metrics(env)
+
+    def _renew_first_metrics(self, env: CallbackEnv) -> None:
+        """Replace metrics of the first round, which were computed before a callback could see the booster."""
+        name = self._runs.parameters.loss.name
+        fresh = [
+            {result[:2]: result for result in [*booster.eval_train(self._metric), *booster.eval_valid(self._metric)]}
+            for booster in self._runs.boosters()
+        ]
+        results = env.evaluation_result_list
+        for i, result in enumerate(results):
+            key = (result[0], result[1])
+            if result[1] == name and all(key in renewed for renewed in fresh):
+                values = [renewed[key][2] for renewed in fresh]
+                tail = result[3:] if len(fresh) == 1 else (result[3], float(np.std(values)), *result[5:])
+                entry = (*key, float(np.mean(values)), *tail)
+                results[i] = type(result)(*entry) if hasattr(result, "_fields") else entry
+
+
+class Introduction:
+    """Shows the booster before the first tree, so that the first metrics are fresh as well.
+
+    Parameters
+    ----------
+    runs : LightGBMRuns
+    """
+
+    order = -1_000_000
+    before_iteration = True
+
+    def __init__(self, runs: LightGBMRuns) -> None:
+        self._runs = runs
+
+    def __call__(self, env: CallbackEnv) -> None:
+        """Introduce the booster."""
+        self._runs.meet(env.model)

@@ -1,0 +1,114 @@
+"""Probabilities and classes of a LightGBM booster that carries its thresholds; several threads may ask at once."""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import lightgbm
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ordinal_objectives.adapters.lgbm.record import threshold_record
+from ordinal_objectives.adapters.objective import predict_from_scores
+from ordinal_objectives.decision import decide
+from ordinal_objectives.threshold_solver.record import ThresholdRecord
+
+
+class _Gate:
+    """Lets predictions with the same iterations run together; others wait until those are done."""
+
+    def __init__(self) -> None:
+        self._queue = threading.Lock()  # so that a steady stream of one kind keeps no other out
+        self._changed = threading.Condition()
+        self._iterations: tuple[int, int] | None = None
+        self._n_inside = 0
+
+    @contextmanager
+    def passed(self, iterations: tuple[int, int]) -> Iterator[None]:
+        with self._queue, self._changed:
+            self._changed.wait_for(lambda: not self._n_inside or self._iterations == iterations)
+            self._iterations = iterations
+            self._n_inside += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._n_inside -= 1
+                self._changed.notify_all()
+
+
+# Kept beside the boosters: a lock inside one could be neither pickled nor copied.
+_gates: weakref.WeakKeyDictionary[lightgbm.Booster, _Gate] = weakref.WeakKeyDictionary()
+if hasattr(os, "register_at_fork"):
+    # The threads that would open a gate again do not exist in the child.
+    os.register_at_fork(after_in_child=_gates.clear)
+
+
+def predict_raw(booster: lightgbm.Booster, data: Any, start: int, stop: int, **params: Any) -> NDArray[np.float64]:
+    """Return what iterations ``start`` to ``stop - 1`` add to the score, (n_samples,).
+
+    A LightGBM booster keeps the iterations it predicts with as a state of its own, so a call from another thread
+    with other iterations would change the answer under way.
+    """
+    with _gates.setdefault(booster, _Gate()).passed((start, stop)):
+        scores = booster.predict(data, raw_score=True, start_iteration=start, num_iteration=stop - start, **params)
+    return np.asarray(scores, dtype=np.float64)
+
+
+def proba_of(
+    booster: lightgbm.Booster, record: ThresholdRecord, data: Any, num_iteration: int | None
+) -> NDArray[np.float64]:
+    """Return class probabilities of a booster whose record is known; see :func:`predict_proba`."""
+    if num_iteration is None:
+        num_iteration = booster.best_iteration
+    elif not isinstance(num_iteration, int | np.integer) or isinstance(num_iteration, bool):
+        raise ValueError(f"num_iteration must be None or an integer, 0 and below for all; got {num_iteration!r}")
+    rounds = booster.current_iteration()
+    end = rounds if num_iteration is None or num_iteration <= 0 else min(num_iteration, rounds)
+    return predict_from_scores(record, end, predict_raw(booster, data, 0, end))
+
+
+def predict_proba(booster: lightgbm.Booster, data: Any, num_iteration: int | None = None) -> NDArray[np.float64]:
+    """Return class probabilities of a booster that carries its thresholds.
+
+    Parameters
+    ----------
+    booster : lightgbm.Booster
+        Trained with the callback, or loaded by :func:`load_model`.
+    data : array-like
+        Features, as :meth:`lightgbm.Booster.predict` takes them.
+    num_iteration : int or None
+        How many iterations to use, with the thresholds that belong to them. None uses those up to the
+        best one if early stopping found one, else all.
+
+    Returns
+    -------
+    ndarray of float64, shape (n_samples, n_classes)
+
+    Raises
+    ------
+    ValueError
+        If the booster carries no thresholds, or none for that iteration.
+    """
+    return proba_of(booster, threshold_record(booster), data, num_iteration)
+
+
+def predict(
+    booster: lightgbm.Booster,
+    data: Any,
+    num_iteration: int | None = None,
+    *,
+    decision_rule: str = "median",
+    cost_matrix: ArrayLike | None = None,
+) -> NDArray[np.intp]:
+    """Return class codes, (n_samples,), of a booster that carries its thresholds.
+
+    ``decision_rule`` and ``cost_matrix`` are those of :func:`ordinal_objectives.decision.decide`; the other
+    parameters are those of :func:`predict_proba`.
+    """
+    return decide(predict_proba(booster, data, num_iteration), decision_rule, cost_matrix)

@@ -1,0 +1,164 @@
+"""Which run, which iteration, as far as LightGBM shows it."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from typing import Any
+
+import lightgbm
+import numpy as np
+from numpy.typing import NDArray
+
+from ordinal_objectives.adapters.leaf_matching import GrownTree
+from ordinal_objectives.adapters.lgbm.scores import TrainingScore, out_of_step
+from ordinal_objectives.adapters.lgbm.trees import check_parameters, initial_score, newest_tree
+from ordinal_objectives.adapters.newton_run import NewtonRun
+from ordinal_objectives.adapters.parameters import OrdinalParameters
+from ordinal_objectives.adapters.runs import Runs
+from ordinal_objectives.threshold_solver.record import ThresholdRecord
+
+
+class _Shown(threading.local):
+    """What LightGBM shows of its trainings, in each thread."""
+
+    def __init__(self) -> None:
+        # The booster or the folds that the callback has seen last.
+        self.model: Any = None
+        self.scores: weakref.WeakKeyDictionary[lightgbm.Dataset, TrainingScore] = weakref.WeakKeyDictionary()
+        # Booster -> its iterations before those of its run.
+        self.unseen: weakref.WeakKeyDictionary[lightgbm.Booster, int] = weakref.WeakKeyDictionary()
+
+
+class LightGBMRuns(Runs):
+    """Runs inside LightGBM. It shows the objective no booster: iterations are counted by changes of the score.
+
+    Parameters
+    ----------
+    parameters : OrdinalParameters
+    """
+
+    def __init__(self, parameters: OrdinalParameters) -> None:
+        super().__init__(parameters)
+        self._shown = _Shown()
+
+    def meet(self, model: Any) -> bool:
+        """Take over a booster, if its parameters suit the objective; return whether it is a new one."""
+        new = self._shown.model is not model
+        if new:
+            for booster in getattr(model, "boosters", None) or [model]:
+                check_parameters(booster, self.parameters.threshold_update)
+        self._shown.model = model
+        return new
+
+    def boosters(self) -> list[Any]:
+        """Return the boosters of the training with the callback."""
+        model = self._shown.model
+        return [] if model is None else getattr(model, "boosters", None) or [model]
+
+    def booster_of(self, data: lightgbm.Dataset) -> Any:
+        """Return the booster that trains on ``data``, or None if the callback has seen none."""
+        # A booster whose training has ended has no train_set.
+        return next((booster for booster in self.boosters() if getattr(booster, "train_set", None) is data), None)
+
+    def growing(self, preds: NDArray[Any], train_data: lightgbm.Dataset) -> tuple[NewtonRun, int]:
+        """Return the run whose next tree is grown on a score of the data set, and the iteration of that score."""
+        run = self.of(train_data)
+        if run is None or not self._shown.scores[train_data].is_in(preds):
+            run = self._begin(preds, train_data)
+        elif self.parameters.needs_tree and self.booster_of(train_data) is None:
+            raise self.callback_is_needed()
+        else:
+            self._check_in_step(train_data, run)
+        if self.booster_of(train_data) is None:
+            self.note_turn(run)
+        return run, self._shown.scores[train_data].count(preds)
+
+    def _begin(self, preds: NDArray[Any], train_data: lightgbm.Dataset) -> NewtonRun:
+        """Begin a training: the first on this data set, or a new one, which starts at the scores of its rows."""
+        if self.of(train_data) is not None and not np.array_equal(preds, initial_score(train_data)):
+            raise _foreign_scores()
+        previous = self.parameters.continues
+        self.check_start(preds, previous, "init_model or init_score is set")
+        if not self.driven:
+            self._shown.model = None
+        run = self.begin(train_data, previous)
+        self._shown.scores[train_data] = TrainingScore(preds, run.first_iteration)
+        return run
+
+    def evaluating(self, preds: NDArray[Any], data: lightgbm.Dataset) -> NewtonRun:
+        """Return the run whose booster evaluates a data set, at the iteration of that booster."""
+        own = self.of(data)
+        if own is not None and self._shown.scores[data].is_in(preds) and not self.parameters.needs_tree:
+            self._learn(preds, data, own)
+            return own
+        for booster in self.boosters():
+            if not hasattr(booster, "train_set"):  # its training has ended
+                continue
+            if data is booster.train_set or any(data is valid for valid in booster.valid_sets):
+                return self.advance(booster)
+        # lightgbm.cv hands over training scores in other arrays, in the first round before the callback knows it.
+        if own is not None and len(own.history) > own.first_iteration + 1:
+            raise _foreign_scores()
+        return own or self.only()
+
+    def advance(self, booster: Any) -> NewtonRun:
+        """Learn the thresholds of a booster's iteration; return its run."""
+        run = self[booster.train_set]
+
+        # Evaluating the training set is the one public way to its cached score.
+        def look(preds: NDArray[Any], data: lightgbm.Dataset) -> tuple[str, float, bool]:
+            self._learn(preds, data, run)
+            return "", 0.0, False
+
+        booster.eval_train(look)
+        return run
+
+    def _learn(self, preds: NDArray[Any], train_data: lightgbm.Dataset, run: NewtonRun) -> None:
+        score = self._shown.scores[train_data]
+        if not score.is_in(preds):
+            raise _foreign_scores()
+        run.advance(preds, score.count(preds))
+
+    def record_of(self, booster: Any) -> ThresholdRecord:
+        """Return the record of a booster, which must not have lost or gained iterations beside its run."""
+        run = self[booster.train_set]
+        unseen, record = self._check_in_step(booster.train_set, run), run.record()
+        return record.stretched(record.n_iterations + unseen, unseen) if unseen else record
+
+    def _check_in_step(self, data: lightgbm.Dataset, run: NewtonRun) -> int:
+        """Return how many iterations of the booster that trains on ``data`` stand before those of its run."""
+        booster = self.booster_of(data)
+        if booster is None:
+            return 0
+        rounds: int = booster.current_iteration()
+        # Trees that the run has not seen stand first, and stay as many: those of a model continued without its
+        # record, and the constant that LightGBM puts where the first round finds no split.
+        unseen = rounds - (len(run.history) - 1)
+        expected = self._shown.unseen.setdefault(booster, unseen)
+        if unseen != expected:
+            raise out_of_step(f"the booster has {rounds} iterations where {rounds - unseen + expected} are expected")
+        return unseen
+
+    def label_and_weight(self, matrix: lightgbm.Dataset) -> tuple[Any, Any]:
+        """Return the labels of a data set and its weights, or None."""
+        label = matrix.get_label()
+        if label is None:
+            raise ValueError("the data set has no labels; pass label= to lightgbm.Dataset")
+        return label, matrix.get_weight()
+
+    def initial_score(self, matrix: lightgbm.Dataset) -> NDArray[Any]:
+        """Return the score of an evaluated data set before the first tree, (n_samples,)."""
+        return initial_score(matrix)
+
+    def newest_tree(self, matrix: lightgbm.Dataset) -> GrownTree:
+        """Return the tree of the last iteration."""
+        return newest_tree(self.booster_of(matrix), self.parameters.threshold_update)
+
+
+def _foreign_scores() -> ValueError:
+    return ValueError(
+        "the scores are not those of the training that this objective follows on the data set: take one objective "
+        "for each booster, and hand it the array that LightGBM passes, not a copy (start scores are the data set's "
+        "init_score)"
+    )

@@ -1,0 +1,128 @@
+"""``lightgbm.train`` with the ordinal objective, its callback and its metric in place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from os import PathLike
+from typing import Any
+
+import lightgbm
+from numpy.typing import ArrayLike
+
+from ordinal_objectives.adapters.lgbm.callback import Introduction
+from ordinal_objectives.adapters.lgbm.objective import OrdinalObjective
+from ordinal_objectives.adapters.lgbm.record import as_booster, check_same_categories, threshold_record
+from ordinal_objectives.adapters.lgbm.trees import refuse_boosting
+from ordinal_objectives.adapters.parameters import refuse_parameters
+from ordinal_objectives.losses import OrdinalLoss
+from ordinal_objectives.threshold_solver.record import ThresholdRecord
+
+_REFUSED = {
+    "objective": "the ordinal loss is the objective",
+    "num_class": "one score serves all classes; pass n_classes",
+    "metric": "built-in metrics do not know the thresholds; pass feval, which gets probabilities",
+}
+_ALIASES = {
+    "boosting": ("boosting_type", "boost"),
+    "objective": ("objective_type", "app", "application", "loss"),
+    "num_class": ("num_classes",),
+    "metric": ("metrics", "metric_types"),
+    "num_threads": ("num_thread", "nthread", "nthreads", "n_jobs"),
+}
+
+
+def train(
+    params: Mapping[str, Any],
+    train_set: lightgbm.Dataset,
+    num_boost_round: int = 100,
+    valid_sets: list[lightgbm.Dataset] | None = None,
+    valid_names: list[str] | None = None,
+    feval: Callable[..., Any] | list[Callable[..., Any]] | None = None,
+    init_model: lightgbm.Booster | str | PathLike[str] | None = None,
+    keep_training_booster: bool = False,
+    callbacks: Sequence[Callable[..., Any]] | None = None,
+    *,
+    n_classes: int | None = None,
+    loss: str | OrdinalLoss = "all_threshold",
+    link: str = "logit",
+    hessian: str = "exact",
+    threshold_update: str = "joint",
+    thresholds: ArrayLike | ThresholdRecord | None = None,
+) -> lightgbm.Booster:
+    r"""Train an ordinal model: :func:`lightgbm.train` with objective, callback and metric in place.
+
+    With ``threshold_update="joint"``, after every tree the leaf values and the thresholds take one Newton
+    step together, :math:`w_j = -(G_j + L_j'\delta) / (H_j + \lambda)`, with lambda_l2 for
+    :math:`\lambda`, also in leaves that cat_l2 or quantised gradients made different. LightGBM's own scores
+    keep the leaves that it set; those of the model are followed beside them.
+
+    Parameters
+    ----------
+    params : mapping
+        As for LightGBM. ``objective``, ``num_class`` and ``metric`` are refused.
+    train_set : lightgbm.Dataset
+        Labels are class codes 0..n_classes - 1.
+    num_boost_round : int, default=100
+    valid_sets, valid_names, keep_training_booster, callbacks
+        As for LightGBM. Valid sets are evaluated each round with the ordinal loss.
+    feval : callable, list of callable or None
+        ``feval(proba, data) -> (name, value, higher_is_better)``, with the class probabilities of the round
+        just finished, float64 (n_samples, n_classes). Evaluated after the ordinal loss.
+    init_model : Booster, path or None
+        Model to continue, which must carry its thresholds unless ``thresholds`` holds them.
+    n_classes, loss, link, hessian, threshold_update, thresholds
+        See :class:`ordinal_objectives.adapters.parameters.OrdinalParameters`. "schur" and "joint" refuse
+        lambda_l1, max_delta_step, path_smooth, monotone constraints and linear_tree; dart and rf are refused for all.
+
+    Returns
+    -------
+    lightgbm.Booster
+        Carries its thresholds: :func:`predict_proba` reads them, :func:`save_model` keeps them.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is refused; the message names it.
+
+    Examples
+    --------
+    >>> import lightgbm, numpy as np
+    >>> from ordinal_objectives.adapters import lgbm as olgbm
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 3))
+    >>> y = np.digitize(X[:, 0] + 0.3 * rng.normal(size=300), [-1.0, 0.0, 1.0])
+    >>> booster = olgbm.train({"num_leaves": 4, "verbosity": -1}, lightgbm.Dataset(X, y), 20, n_classes=4)
+    >>> olgbm.predict_proba(booster, X).shape
+    (300, 4)
+    """
+    refuse_parameters(params, {alias: _REFUSED[name] for name in _REFUSED for alias in (name, *_ALIASES[name])})
+    for name in ("boosting", *_ALIASES["boosting"]):
+        refuse_boosting(name, params.get(name))
+    threads = ("num_threads", *_ALIASES["num_threads"])
+    if init_model is not None:
+        init_model = previous = as_booster(init_model)
+        check_same_categories(previous, train_set)
+        if thresholds is None:
+            thresholds = threshold_record(previous).kept(previous.current_iteration())
+    objective = OrdinalObjective(
+        n_classes,
+        loss=loss,
+        link=link,
+        hessian=hessian,
+        threshold_update=threshold_update,
+        thresholds=thresholds,
+        n_threads=next((params[name] for name in threads if params.get(name) is not None), None),
+    )
+    objective.runs.driven = True
+    metrics = [] if feval is None else feval if isinstance(feval, list) else [feval]
+    return lightgbm.train(
+        {**params, "objective": objective, "metric": "None"},
+        train_set,
+        num_boost_round,
+        valid_sets=valid_sets,
+        valid_names=valid_names,
+        feval=[objective.metric, *map(objective.proba_metric, metrics)],
+        init_model=init_model,
+        keep_training_booster=keep_training_booster,
+        callbacks=[Introduction(objective.runs), objective.callback, *(callbacks or [])],
+    )

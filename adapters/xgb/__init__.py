@@ -1,0 +1,20 @@
+"""Ordinal boosting inside XGBoost: an objective for ``xgboost.train`` whose thresholds are learned."""
+
+from __future__ import annotations
+
+from ordinal_objectives.adapters.xgb.objective import OrdinalObjective
+from ordinal_objectives.adapters.xgb.prediction import predict, predict_proba
+from ordinal_objectives.adapters.xgb.record import ATTRIBUTE, kept_rounds, threshold_record
+from ordinal_objectives.adapters.xgb.train import train
+from ordinal_objectives.threshold_solver.record import ThresholdRecord
+
+__all__ = [
+    "ATTRIBUTE",
+    "OrdinalObjective",
+    "ThresholdRecord",
+    "kept_rounds",
+    "predict",
+    "predict_proba",
+    "threshold_record",
+    "train",
+]

@@ -1,0 +1,111 @@
+"""The callback that keeps an objective's thresholds in step with an XGBoost booster."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import xgboost
+from xgboost.callback import EarlyStopping, TrainingCallback
+
+from ordinal_objectives.adapters.xgb.record import (
+    ATTRIBUTE,
+    check_all_rounds,
+    store_record,
+    stored_record,
+    why_last_only,
+)
+from ordinal_objectives.adapters.xgb.runs import XGBoostRuns
+from ordinal_objectives.adapters.xgb.trees import check_configuration
+
+
+class ThresholdCallback(TrainingCallback):  # type: ignore[misc]
+    """Shows an objective's runs the booster and its rounds, and stores the thresholds in it.
+
+    Parameters
+    ----------
+    runs : XGBoostRuns
+
+    Attributes
+    ----------
+    evaluated : list of xgboost.DMatrix
+        What ``train`` evaluates: with renewed leaves, these scores are followed from the start.
+    stops_early : str or None
+        The argument that asks ``train`` for an early stop, if one does.
+    """
+
+    def __init__(self, runs: XGBoostRuns) -> None:
+        super().__init__()
+        self._runs = runs
+        self.evaluated: list[xgboost.DMatrix] = []
+        self.stops_early: str | None = None
+
+    def before_training(self, model: Any) -> Any:
+        """Forget other trainings; refuse what would spoil this one; find what is continued."""
+        runs, parameters = self._runs, self._runs.parameters
+        runs.start(model, parameters.continues)
+        for booster in runs.boosters():
+            check_configuration(booster, parameters.threshold_update)
+        reason = why_last_only(runs.boosters()[0])
+        if reason is not None and self.stops_early is not None:
+            raise ValueError(
+                f"{self.stops_early} is not allowed here: {reason}, so that the model of the best round is lost; train "
+                f"a fixed number of rounds, or use booster='gbtree'"
+            )
+        runs.shown.last_only = reason is not None
+        if not hasattr(model, "cvfolds"):
+            self._find_previous(model)
+            if parameters.needs_tree:
+                # Each tree is read from a slice of the booster, which copies its attributes.
+                model.set_attr(**{ATTRIBUTE: None})
+            for dmatrix in self.evaluated:
+                runs.shown.starts[dmatrix] = model.predict(dmatrix, output_margin=True)
+        return model
+
+    def _find_previous(self, model: xgboost.Booster) -> None:
+        shown, rounds = self._runs.shown, model.num_boosted_rounds()
+        # Where an earlier training stopped best says nothing about the model that this one will return.
+        model.set_attr(best_iteration=None, best_score=None)
+        stored = stored_record(model)
+        if stored is not None:
+            check_all_rounds(model, stored, rounds)
+            shown.previous = stored.kept(rounds)
+            self._runs.parameters.check_continues(shown.previous)
+            # Rounds that were rescaled once stay so.
+            shown.last_only = shown.last_only or bool(stored.last_only)
+        elif rounds and (shown.previous is None or shown.previous.n_iterations != rounds):
+            raise ValueError(
+                f"xgb_model has {rounds} rounds but carries no thresholds for them; train it with this "
+                f"callback, or store them with objective.attach(booster, dtrain)"
+            )
+
+    def before_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
+        """Show the number of the round."""
+        self._runs.start_round(model, epoch)
+        return False
+
+    def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
+        """Learn the thresholds of the round, unless a metric has asked for them already."""
+        self._runs.refresh()
+        return False
+
+    def after_training(self, model: Any) -> Any:
+        """Store the thresholds in the booster."""
+        runs = self._runs
+        self.evaluated = []
+        # A model that early stopping cut short keeps the whole record; predictions use its own iteration.
+        for dtrain, run in runs.items():
+            record = replace(run.record(), last_only=runs.shown.last_only)
+            booster = model if isinstance(model, xgboost.Booster) else runs.booster_of(dtrain)
+            if booster is not None:
+                store_record(booster, record)
+        runs.shown.model = None
+        return model
+
+
+def asks_for_early_stop(options: Mapping[str, Any], callbacks: Sequence[TrainingCallback]) -> str | None:
+    """Return the argument of train() that asks for an early stop, if one does."""
+    if options.get("early_stopping_rounds"):
+        return f"early_stopping_rounds={options['early_stopping_rounds']}"
+    return "the callback EarlyStopping" if any(isinstance(one, EarlyStopping) for one in callbacks) else None

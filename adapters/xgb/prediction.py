@@ -1,0 +1,68 @@
+"""Probabilities and classes of an XGBoost booster that carries its thresholds."""
+
+from __future__ import annotations
+
+import numpy as np
+import xgboost
+from numpy.typing import ArrayLike, NDArray
+
+from ordinal_objectives.adapters.objective import predict_from_scores
+from ordinal_objectives.adapters.xgb.record import check_all_rounds, last_round, threshold_record
+from ordinal_objectives.decision import decide
+from ordinal_objectives.threshold_solver.record import ThresholdRecord
+
+
+def proba_of(
+    booster: xgboost.Booster,
+    record: ThresholdRecord,
+    data: xgboost.DMatrix,
+    iteration_range: tuple[int, int] | None,
+) -> NDArray[np.float64]:
+    """Return class probabilities of a booster whose record is known; see :func:`predict_proba`."""
+    end = last_round(booster, iteration_range)
+    check_all_rounds(booster, record, end)
+    scores = booster.predict(data, output_margin=True, iteration_range=(0, end))
+    return predict_from_scores(record, end, scores)
+
+
+def predict_proba(
+    booster: xgboost.Booster, data: xgboost.DMatrix, iteration_range: tuple[int, int] | None = None
+) -> NDArray[np.float64]:
+    """Return class probabilities of a booster that carries its thresholds.
+
+    Parameters
+    ----------
+    booster : xgboost.Booster
+        Trained with the callback, or loaded from a file of such a model.
+    data : xgboost.DMatrix
+        Rows to predict.
+    iteration_range : tuple of int, or None
+        (0, t) uses the first t rounds and the thresholds of iteration t. None uses all rounds, or those
+        up to the best one if early stopping ended the training.
+
+    Returns
+    -------
+    ndarray of float64, shape (n_samples, n_classes)
+
+    Raises
+    ------
+    ValueError
+        If the booster carries no thresholds, or none for that iteration.
+    """
+    return proba_of(booster, threshold_record(booster), data, iteration_range)
+
+
+def predict(
+    booster: xgboost.Booster,
+    data: xgboost.DMatrix,
+    iteration_range: tuple[int, int] | None = None,
+    *,
+    decision_rule: str = "median",
+    cost_matrix: ArrayLike | None = None,
+) -> NDArray[np.intp]:
+    """Return class codes, (n_samples,), of a booster that carries its thresholds.
+
+    ``decision_rule`` and ``cost_matrix`` are those of :func:`ordinal_objectives.decision.decide`; the other
+    parameters are those of :func:`predict_proba`.
+    """
+    return decide(predict_proba(booster, data, iteration_range), decision_rule, cost_matrix)

@@ -1,0 +1,181 @@
+"""Which run, which iteration, as far as XGBoost shows it."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from typing import Any
+
+import numpy as np
+import xgboost
+from numpy.typing import NDArray
+
+from ordinal_objectives.adapters.leaf_matching import GrownTree
+from ordinal_objectives.adapters.newton_run import NewtonRun
+from ordinal_objectives.adapters.parameters import OrdinalParameters
+from ordinal_objectives.adapters.runs import Runs
+from ordinal_objectives.adapters.xgb.trees import newest_tree
+from ordinal_objectives.threshold_solver.record import ThresholdRecord
+
+
+class Shown(threading.local):
+    """What the callback shows of a training, in each thread.
+
+    Attributes
+    ----------
+    model : xgboost.Booster, the folds of xgboost.cv, or None
+        None outside a training with the callback.
+    round : int
+        Rounds done before the one under way.
+    previous : ThresholdRecord or None
+        Record of the model that is continued.
+    last_only : bool
+        Whether the booster holds the score of its last round alone.
+    starts : mapping of DMatrix to ndarray
+        Scores of evaluated matrices before the first round, where leaves are renewed.
+    asked : set of int
+        Matrices that asked for gradients in this round, by their ids.
+    """
+
+    def __init__(self) -> None:
+        self.model: Any = None
+        self.round = 0
+        self.previous: ThresholdRecord | None = None
+        self.last_only = False
+        self.starts: weakref.WeakKeyDictionary[xgboost.DMatrix, NDArray[Any]] = weakref.WeakKeyDictionary()
+        self.asked: set[int] = set()
+
+
+class XGBoostRuns(Runs):
+    """Runs inside XGBoost. It numbers its rounds for a callback; without one, gradients are counted.
+
+    Parameters
+    ----------
+    parameters : OrdinalParameters
+
+    Attributes
+    ----------
+    shown : Shown
+    """
+
+    def __init__(self, parameters: OrdinalParameters) -> None:
+        super().__init__(parameters)
+        self.shown = Shown()
+
+    def start(self, model: Any, previous: ThresholdRecord | None) -> None:
+        """Take over the model of a training that begins, and forget other trainings."""
+        self.forget()
+        self.shown.starts = weakref.WeakKeyDictionary()
+        self.shown.previous = previous
+        self.start_round(model, 0)
+
+    def start_round(self, model: Any, epoch: int) -> None:
+        """Take over the number of a round that begins.
+
+        Raises
+        ------
+        ValueError
+            If another training has begun since the last round.
+        """
+        if epoch and self.shown.model is None:
+            raise ValueError(
+                "the objective was used in another training before this one had ended; take one objective for each "
+                "of the trainings that run inside one another"
+            )
+        self.shown.model = model
+        self.shown.round = epoch
+        self.shown.asked = set()
+
+    def boosters(self) -> list[xgboost.Booster]:
+        """Return the boosters of the training with the callback."""
+        return [fold.bst for fold in getattr(self.shown.model, "cvfolds", [])] or [self.shown.model]
+
+    def booster_of(self, dmatrix: xgboost.DMatrix) -> xgboost.Booster | None:
+        """Return the booster that a matrix belongs to, or None outside a training with the callback."""
+        folds = getattr(self.shown.model, "cvfolds", None)
+        if folds is None:
+            return self.shown.model
+        return next((fold.bst for fold in folds if dmatrix is fold.dtrain or dmatrix is fold.dtest), None)
+
+    def growing(self, predt: NDArray[Any], dtrain: xgboost.DMatrix) -> tuple[NewtonRun, int]:
+        """Return the run whose next tree is grown on a score of the matrix, and the iteration of that score."""
+        run = self.of(dtrain)
+        if self._is_of_callback(predt, dtrain):
+            if run is None:
+                run = self._begin(predt, dtrain, self.shown.previous)
+                run.advance(predt, run.first_iteration)
+                if self.shown.last_only and self.shown.previous is not None:
+                    # dart leaves trees out of this score already: its loss is not that of the iteration.
+                    run.training_loss[-1] = float("nan")
+            return run, run.first_iteration + self.shown.round
+        if self.parameters.needs_tree:
+            raise self.callback_is_needed()
+        # Where the score is that of the run's first tree again, a new training has begun on this matrix.
+        if run is None or run.starts_at(predt):
+            run = self._begin(predt, dtrain, self.parameters.continues)
+        self.note_turn(run)
+        return run, run.first_iteration + run.n_grown
+
+    def _is_of_callback(self, predt: NDArray[Any], dtrain: xgboost.DMatrix) -> bool:
+        """Tell whether a gradient is asked for by the training with the callback.
+
+        Each of its matrices asks once a round. Whatever else asks shows that an exception has ended that training.
+        """
+        shown = self.shown
+        if self.booster_of(dtrain) is None:
+            return False
+        run = self.of(dtrain)
+        asked = id(dtrain) in shown.asked if hasattr(shown.model, "cvfolds") else bool(shown.asked)
+        lost = shown.round > 0 and (run is None or (not shown.last_only and run.begins_again(predt)))
+        if asked or lost:
+            shown.model = None
+            return False
+        shown.asked.add(id(dtrain))
+        return True
+
+    def _begin(self, predt: NDArray[Any], dtrain: xgboost.DMatrix, previous: ThresholdRecord | None) -> NewtonRun:
+        starts_bare = previous is None and not dtrain.get_base_margin().size
+        if starts_bare and predt.any() and predt.size > 1 and np.ptp(predt) == 0:
+            raise ValueError(
+                f"base_score must be 0.0 beside an ordinal objective, since the thresholds hold the location; "
+                f"the score starts at {predt[0]}. Pass params={{'base_score': 0.0, ...}}"
+            )
+        self.check_start(predt, previous, "a model is continued, or base_margin is set")
+        return self.begin(dtrain, previous)
+
+    def evaluating(self, predt: NDArray[Any], dmatrix: xgboost.DMatrix) -> NewtonRun:
+        """Return the run whose booster evaluates a matrix; with the callback, at the round just finished."""
+        self.refresh()
+        booster = self.booster_of(dmatrix)
+        if booster is not None:
+            for dtrain, run in self.items():
+                if self.booster_of(dtrain) is booster:
+                    return run
+        return self.only(self.of(dmatrix))
+
+    def refresh(self) -> None:
+        """Learn the thresholds of the round just finished; a second call in a round costs nothing."""
+        for dtrain, run in self.items():
+            booster = self.booster_of(dtrain)
+            iteration = run.first_iteration + self.shown.round + 1
+            if booster is not None and booster.num_boosted_rounds() < iteration:
+                self.shown.model = None  # an exception has ended its training before this tree
+                return
+            if booster is not None and len(run.history) <= iteration:
+                run.advance(booster.predict(dtrain, output_margin=True), iteration)
+
+    def label_and_weight(self, matrix: xgboost.DMatrix) -> tuple[Any, Any]:
+        """Return the labels of a matrix and its weights, or None."""
+        weight = matrix.get_weight()
+        return matrix.get_label(), weight if weight.size else None
+
+    def initial_score(self, matrix: xgboost.DMatrix) -> NDArray[Any]:
+        """Return the score of an evaluated matrix before the first tree, (n_samples,)."""
+        return self.shown.starts[matrix]
+
+    def newest_tree(self, matrix: xgboost.DMatrix) -> GrownTree:
+        """Return the tree of the last round."""
+        booster = self.booster_of(matrix)
+        if booster is None:
+            raise RuntimeError("the newest tree belongs to a booster that the callback has not seen")
+        return newest_tree(booster)

@@ -1,0 +1,154 @@
+"""``xgboost.train`` with the ordinal objective, its callback and its metric in place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from os import PathLike
+from typing import Any
+
+import numpy as np
+import xgboost
+from numpy.typing import ArrayLike, NDArray
+
+from ordinal_objectives.adapters.joint_run import JointRun
+from ordinal_objectives.adapters.parameters import refuse_parameters
+from ordinal_objectives.adapters.xgb.callback import asks_for_early_stop
+from ordinal_objectives.adapters.xgb.objective import OrdinalObjective
+from ordinal_objectives.adapters.xgb.record import store_record
+from ordinal_objectives.adapters.xgb.trees import renew_leaves
+from ordinal_objectives.losses import OrdinalLoss
+from ordinal_objectives.threshold_solver.record import ThresholdRecord
+
+_REFUSED = {
+    "objective": "the ordinal loss is the objective",
+    "num_class": "one score serves all classes; pass n_classes",
+    "base_score": "the score starts at 0 and the thresholds hold the location",
+    "eval_metric": "built-in metrics do not know the thresholds; pass custom_metric, which gets probabilities",
+}
+
+
+def train(
+    params: Mapping[str, Any],
+    dtrain: xgboost.DMatrix,
+    num_boost_round: int = 10,
+    *,
+    n_classes: int | None = None,
+    loss: str | OrdinalLoss = "all_threshold",
+    link: str = "logit",
+    hessian: str = "exact",
+    threshold_update: str = "joint",
+    thresholds: ArrayLike | ThresholdRecord | None = None,
+    evals: Sequence[tuple[xgboost.DMatrix, str]] | None = None,
+    xgb_model: xgboost.Booster | str | PathLike[str] | bytearray | None = None,
+    callbacks: Sequence[xgboost.callback.TrainingCallback] | None = None,
+    custom_metric: Callable[[NDArray[np.float64], xgboost.DMatrix], Any] | None = None,
+    **options: Any,
+) -> xgboost.Booster:
+    r"""Train an ordinal model: :func:`xgboost.train` with objective, callback and metric in place.
+
+    With ``threshold_update="joint"``, after every tree the leaf values and the thresholds take one Newton
+    step together, :math:`w_j = -(G_j + L_j'\delta) / (H_j + \lambda)`; the renewed leaves are written into
+    the model when the training ends. Until then the trees that a callback of yours sees hold XGBoost's own
+    leaf values.
+
+    Parameters
+    ----------
+    params : mapping
+        As for XGBoost. ``objective``, ``num_class``, ``eval_metric`` and a ``base_score`` other than 0 are
+        refused.
+    dtrain : xgboost.DMatrix
+        Labels are class codes 0..n_classes - 1.
+    num_boost_round : int, default=10
+    n_classes, loss, link, hessian, threshold_update, thresholds
+        See :class:`ordinal_objectives.adapters.parameters.OrdinalParameters`. "schur" and "joint" refuse
+        reg_alpha, max_delta_step, monotone constraints, num_parallel_tree above 1, dart and gblinear.
+    evals : sequence of (DMatrix, name) pairs or None
+        Evaluated each round with the ordinal loss.
+    xgb_model : Booster, path, bytearray or None
+        Model to continue, which must carry its thresholds.
+    callbacks : sequence of xgboost.callback.TrainingCallback or None
+        With "joint", TrainingCheckPoint is refused: it would save trees without their renewed leaves.
+    custom_metric : callable or None
+        ``custom_metric(proba, dmatrix) -> (name, value)``, with the class probabilities of the round just
+        finished, float64 (n_samples, n_classes). Evaluated after the ordinal loss.
+    **options
+        ``maximize``, ``early_stopping_rounds``, ``evals_result`` and ``verbose_eval`` of XGBoost.
+
+    Returns
+    -------
+    xgboost.Booster
+        Carries its thresholds: :func:`predict_proba` reads them.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is refused; the message names it.
+
+    Examples
+    --------
+    >>> import numpy as np, xgboost
+    >>> from ordinal_objectives.adapters import xgb as oxgb
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 3))
+    >>> y = np.digitize(X[:, 0] + 0.3 * rng.normal(size=300), [-1.0, 0.0, 1.0])
+    >>> dtrain = xgboost.DMatrix(X, y)
+    >>> booster = oxgb.train({"max_depth": 2}, dtrain, 20, n_classes=4)
+    >>> oxgb.predict_proba(booster, dtrain).shape
+    (300, 4)
+    """
+    if options.pop("obj", None) is not None:
+        raise ValueError("obj is not allowed: train brings the ordinal objective; use xgboost.train for another one")
+    params = {key: value for key, value in params.items() if key != "base_score" or value != 0}
+    refuse_parameters(params, _REFUSED)
+    threads = next((params[name] for name in ("nthread", "n_jobs") if params.get(name) is not None), None)
+    objective = OrdinalObjective(
+        n_classes,
+        loss=loss,
+        link=link,
+        hessian=hessian,
+        threshold_update=threshold_update,
+        thresholds=thresholds,
+        n_threads=threads,
+    )
+    callbacks = list(callbacks or [])
+    if threshold_update == "joint":
+        if any(isinstance(callback, xgboost.callback.TrainingCheckPoint) for callback in callbacks):
+            raise ValueError(
+                "callbacks must not hold TrainingCheckPoint with threshold_update='joint': it would save trees "
+                "without their renewed leaves; threshold_update='newton' supports it"
+            )
+        objective.callback.evaluated = [dmatrix for dmatrix, _ in evals or []]
+    objective.callback.stops_early = asks_for_early_stop(options, callbacks)
+    objective.runs.driven = True
+    # A model that is continued brings its own base_score, and XGBoost would overwrite it silently.
+    start = {"base_score": 0.0} if xgb_model is None else {}
+    booster = xgboost.train(
+        {**params, **start, "disable_default_eval_metric": 1},
+        dtrain,
+        num_boost_round,
+        evals=evals,
+        obj=objective,
+        xgb_model=xgb_model,
+        callbacks=[objective.callback, *callbacks],
+        custom_metric=_all_metrics(objective, custom_metric),
+        **options,
+    )
+    run = objective.runs.latest
+    if isinstance(run, JointRun) and run.renews:
+        renew_leaves(booster, run.first_iteration, run.leaf_values)
+        store_record(booster, replace(run.record(), last_only=objective.runs.shown.last_only))
+    return booster
+
+
+def _all_metrics(objective: OrdinalObjective, function: Callable[..., Any] | None) -> Callable[..., Any]:
+    own = None if function is None else objective.proba_metric(function)
+
+    def metrics(predt: NDArray[Any], dmatrix: xgboost.DMatrix) -> list[tuple[str, float]]:
+        values = [objective.metric(predt, dmatrix)]
+        if own is not None:
+            more = own(predt, dmatrix)
+            values += more if isinstance(more, list) else [more]
+        return values
+
+    return metrics

@@ -1,0 +1,132 @@
+"""Whose gradient and whose metric: one objective in cv, in turns, inside another training, after an exception."""
+
+from __future__ import annotations
+
+import lightgbm
+import numpy as np
+import pytest
+import xgboost
+
+from ordinal_objectives.adapters import lgbm as olgbm
+from ordinal_objectives.adapters import xgb as oxgb
+
+XGB_PARAMS = {"base_score": 0.0, "disable_default_eval_metric": 1, "max_depth": 3}
+LGB_PARAMS = {"num_leaves": 8, "verbosity": -1, "metric": "None", "min_data_in_leaf": 5, "num_threads": 1}
+
+
+def train_xgb(objective, dtrain, rounds=10, **options):
+    return xgboost.train({**XGB_PARAMS, "nthread": 1}, dtrain, rounds, obj=objective, verbose_eval=False, **options)
+
+
+@pytest.mark.parametrize("rounds", [1, 5])
+@pytest.mark.parametrize("metric", ["loss", "proba"])
+def test_xgboost_cv_without_the_callback_refuses_our_metrics(ordinal_data, rounds, metric):
+    """Its folds had been evaluated with the thresholds of the last one."""
+    objective = oxgb.OrdinalObjective(5)
+    function = objective.metric if metric == "loss" else objective.proba_metric(lambda proba, _: ("p", proba[0, 0]))
+    options = {"obj": objective, "custom_metric": function, "as_pandas": False}
+    dtrain = xgboost.DMatrix(*ordinal_data(300))
+    with pytest.raises(ValueError, match=r"such as the folds of cv.*pass callbacks=\[objective\.callback\]"):
+        xgboost.cv(XGB_PARAMS, dtrain, rounds, nfold=3, **options)
+
+
+def test_lightgbm_cv_without_the_callback_refuses_our_metrics(ordinal_data):
+    objective = olgbm.OrdinalObjective(5)
+    params = {**LGB_PARAMS, "objective": objective}
+    data = lightgbm.Dataset(*ordinal_data(300))
+    with pytest.raises(ValueError, match="such as the folds of cv"):
+        lightgbm.cv(params, data, 5, nfold=3, feval=objective.metric)
+
+
+def test_lightgbm_cv_evaluates_training_rows(ordinal_data):
+    """They come in another array than the one that the objective sees."""
+    for update in ("newton", "schur"):
+        objective = olgbm.OrdinalObjective(5, threshold_update=update)
+        result = lightgbm.cv(
+            {**LGB_PARAMS, "objective": objective}, lightgbm.Dataset(*ordinal_data(300)), 6, nfold=3,
+            feval=objective.metric, callbacks=[objective.callback], eval_train_metric=True, return_cvbooster=True,
+        )  # fmt: skip
+        records = [olgbm.threshold_record(booster) for booster in result["cvbooster"].boosters]
+        expected = np.mean([record.training_loss for record in records], axis=0)
+        np.testing.assert_allclose(result["train all_threshold-mean"][1:], expected[2:], rtol=1e-12)
+
+
+def test_boosters_updated_in_turn_are_not_evaluated_by_one_objective(ordinal_data):
+    objective = oxgb.OrdinalObjective(5)
+    matrices = [xgboost.DMatrix(*ordinal_data(200, seed=seed)) for seed in (0, 1)]
+    dvalid = xgboost.DMatrix(*ordinal_data(100, seed=5))
+    boosters = [xgboost.Booster({**XGB_PARAMS, "nthread": 1}, [matrix]) for matrix in matrices]
+    for booster, matrix in zip(boosters, matrices, strict=True):
+        booster.update(matrix, 0, objective)
+    boosters[0].update(matrices[0], 1, objective)
+    with pytest.raises(ValueError, match="which of several trainings"):
+        boosters[0].eval_set([(dvalid, "v")], 1, objective.metric)
+
+
+class Raise(xgboost.callback.TrainingCallback):
+    def __init__(self, when, epoch):
+        self.when, self.epoch = when, epoch
+
+    def before_iteration(self, model, epoch, evals_log):
+        if (self.when, self.epoch) == ("before", epoch):
+            raise InterruptedError
+        return False
+
+    def after_iteration(self, model, epoch, evals_log):
+        if (self.when, self.epoch) == ("after", epoch):
+            raise InterruptedError
+        return False
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("first", [True, False], ids=["it first", "ours first"])
+@pytest.mark.parametrize("epoch", [0, 1, 4])
+@pytest.mark.parametrize("other_rows", [True, False])
+def test_xgboost_without_the_callback_after_an_interrupted_training(ordinal_data, when, first, epoch, other_rows):
+    """The callback had gone on with the booster of the training that an exception stopped."""
+    dtrain = xgboost.DMatrix(*ordinal_data(300))
+    objective, fresh = oxgb.OrdinalObjective(5), oxgb.OrdinalObjective(5)
+    callbacks = [objective.callback, Raise(when, epoch)]
+    with pytest.raises(InterruptedError):
+        train_xgb(objective, dtrain, callbacks=callbacks[::-1] if first else callbacks)
+    if other_rows:
+        dtrain = xgboost.DMatrix(*ordinal_data(300, seed=1))
+    seen = [{}, {}]
+    for one, result in zip((objective, fresh), seen, strict=True):
+        options = {"custom_metric": one.metric, "evals": [(dtrain, "t")], "evals_result": result}
+        booster = train_xgb(one, dtrain, 8, **options)
+        one.attach(booster, dtrain)
+    assert seen[0] == seen[1]
+    np.testing.assert_array_equal(objective.thresholds_, fresh.thresholds_)
+    assert oxgb.threshold_record(booster).n_iterations == 8
+
+
+@pytest.mark.parametrize("with_callback", [True, False])
+def test_a_training_inside_another_is_refused(ordinal_data, with_callback):
+    objective = oxgb.OrdinalObjective(5)
+    dtrain, inner = (xgboost.DMatrix(*ordinal_data(200, seed=seed)) for seed in (0, 1))
+
+    class Nested(xgboost.callback.TrainingCallback):
+        def after_iteration(self, model, epoch, evals_log):
+            train_xgb(objective, inner, 2, callbacks=[objective.callback] if with_callback else [])
+            return False
+
+    with pytest.raises(ValueError, match="one objective for each of the trainings that run inside one another"):
+        train_xgb(objective, dtrain, 5, callbacks=[objective.callback, Nested()])
+
+
+@pytest.mark.parametrize("with_callback", [True, False])
+def test_a_lightgbm_training_inside_another_leaves_it_alone(ordinal_data, with_callback):
+    objective, alone = olgbm.OrdinalObjective(5), olgbm.OrdinalObjective(5)
+    data, inner = (lightgbm.Dataset(*ordinal_data(200, seed=seed)) for seed in (0, 1))
+
+    def nested(env):
+        ours = [objective.callback] if with_callback else []
+        lightgbm.train({**LGB_PARAMS, "objective": objective}, inner, 2, callbacks=ours)
+
+    outer = lightgbm.train({**LGB_PARAMS, "objective": objective}, data, 5, callbacks=[objective.callback, nested])
+    expected = lightgbm.train({**LGB_PARAMS, "objective": alone}, data, 5, callbacks=[alone.callback])
+    found, wanted = olgbm.threshold_record(outer), olgbm.threshold_record(expected)
+    np.testing.assert_array_equal(found.thresholds, wanted.thresholds)
+    np.testing.assert_array_equal(found.training_loss, wanted.training_loss)
+    assert found.trees == wanted.trees
