@@ -16,20 +16,24 @@ from ordinal_objectives.files import damage
 from ordinal_objectives.histogram_engine import model_file
 from ordinal_objectives.histogram_engine.columns import check_columns
 from ordinal_objectives.histogram_engine.fit_loop import (
-    MANY_ROWS,
     Callback,
     EarlyStopping,
     GrownModel,
     fit_rows,
     hold_out,
 )
-from ordinal_objectives.histogram_engine.parameters import DIALECT, REFUSED, BoostingParameters, check_integer
-from ordinal_objectives.histogram_engine.warm_start import continued
+from ordinal_objectives.histogram_engine.parameters import (
+    DIALECT,
+    REFUSED,
+    BoostingParameters,
+    check_flag,
+    check_integer,
+)
+from ordinal_objectives.histogram_engine.warm_start import check_continued
 from ordinal_objectives.host_parameters import HostParameters
 from ordinal_objectives.labels import OrderedLabels
 from ordinal_objectives.losses import OrdinalLoss, get_loss
 from ordinal_objectives.threads import effective_n_threads
-from ordinal_objectives.threshold_solver import ThresholdRecord
 from ordinal_objectives.trees import TreeEnsemble
 from ordinal_objectives.validation import check_thresholds
 
@@ -286,19 +290,20 @@ class HistGradientBoostingOrdinalClassifier(HostParameters, OrdinalClassifier):
             parameters = self._parameters()
             asked = (self.early_stopping, self.validation_fraction, self.n_iter_no_change, self.tol)
             stopping = EarlyStopping.asked(*asked)
-            earlier = continued(self, X, parameters)
-            fitted = None if earlier is None else copy.copy(self)
+            continues = check_flag("warm_start", self.warm_start) and hasattr(self, "_ensemble")
+            earlier = self._grown() if continues else None
+            fitted = copy.copy(self) if continues else None
+            if earlier is not None:
+                check_continued(self, X, parameters, earlier, self._fitted_loss, self._max_bins)
             rows = self._check_training(X, y, sample_weight)
             if fitted is not None:
                 self._check_same_classes(None, fitted, "the model that warm_start continues")
             else:
                 self._seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
             watched = self._check_evaluation(eval_set, eval_sample_weight, "eval_sample_weight")
-            many = len(rows[1]) > MANY_ROWS or bool(watched)
-            stops = many if isinstance(self.early_stopping, str) else bool(self.early_stopping)
+            stops = stopping.wanted(self.early_stopping, len(rows[1]), watched)
             if stops and not watched:
-                rows, held_out = hold_out(*rows, self.validation_fraction, self._seed)
-                watched = [held_out]
+                rows, *watched = hold_out(*rows, self.validation_fraction, self._seed)
             trained, diagnostics = fit_rows(
                 parameters,
                 earlier,
@@ -319,21 +324,15 @@ class HistGradientBoostingOrdinalClassifier(HostParameters, OrdinalClassifier):
         if self.importance_type not in ("gain", "split"):
             raise ValueError(f"importance_type must be 'gain' or 'split'; got {self.importance_type!r}")
 
+    def _grown(self) -> GrownModel:
+        return GrownModel(self._ensemble, self.threshold_history_, self.evals_result_, self._cuts)
+
     def _remember(self, grown: GrownModel, loss: OrdinalLoss, diagnostics: dict[str, int]) -> None:
         """Store what training, or a file, leaves behind."""
         n_iter = self.best_iteration_ = len(grown.ensemble)
         self._ensemble, self._cuts = grown.ensemble, grown.cuts
         self.threshold_history_, self.evals_result_ = grown.thresholds, grown.evals
-        record = ThresholdRecord(
-            loss=loss.name,
-            link=loss.link.name,
-            hessian=self.hessian,
-            threshold_update=self.threshold_update,
-            n_classes=self.n_classes_,
-            thresholds=list(grown.thresholds),
-            training_loss=grown.evals.get("training", [])[: n_iter + 1],
-            diagnostics=diagnostics,
-        )
+        record = grown.record(loss, self.hessian, self.threshold_update, diagnostics)
         self._keep(record, loss, n_iter)
 
     def _prediction_data(self, X: Any) -> Any:
@@ -367,7 +366,7 @@ class HistGradientBoostingOrdinalClassifier(HostParameters, OrdinalClassifier):
             feature_names=getattr(self, "feature_names_in_", None),
             seed=self._seed,
             max_bins=self._max_bins,
-            grown=GrownModel(self._ensemble, self.threshold_history_, self.evals_result_, self._cuts),
+            grown=self._grown(),
             diagnostics=self.diagnostics_,
         )
         model_file.save(stored, path)

@@ -16,6 +16,7 @@ from ordinal_objectives.histogram_engine.parameters import BoostingParameters, c
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.rows import RowStatistics
 from ordinal_objectives.threads import effective_n_threads
+from ordinal_objectives.threshold_solver import ThresholdRecord
 from ordinal_objectives.trees import TreeEnsemble
 
 # Features, class codes and weights.
@@ -45,6 +46,21 @@ class GrownModel:
     thresholds: NDArray[np.float64]
     evals: dict[str, list[float]]
     cuts: list[NDArray[np.float64]]
+
+    def record(
+        self, loss: OrdinalLoss, hessian: str, threshold_update: str, diagnostics: dict[str, int]
+    ) -> ThresholdRecord:
+        """Return the thresholds and training losses of the trees that were kept."""
+        return ThresholdRecord(
+            loss=loss.name,
+            link=loss.link.name,
+            hessian=hessian,
+            threshold_update=threshold_update,
+            n_classes=self.thresholds.shape[1] + 1,
+            thresholds=list(self.thresholds),
+            training_loss=self.evals.get("training", [])[: len(self.thresholds)],
+            diagnostics=diagnostics,
+        )
 
     def state(
         self, X: NDArray[np.floating], n_threads: int | None
@@ -164,6 +180,13 @@ class EarlyStopping:
             raise ValueError(f"early_stopping must be 'auto', True or False; got {early_stopping!r}")
         check_number("validation_fraction", validation_fraction, above=0.0, below=1.0)
         return cls(n_iter_no_change, tol)
+
+    @staticmethod
+    def wanted(early_stopping: Any, n_rows: int, watched: list[Rows]) -> bool:
+        """Tell whether a training stops early: "auto" leaves it to the number of rows, or to rows that are watched."""
+        if isinstance(early_stopping, str):
+            return n_rows > MANY_ROWS or bool(watched)
+        return bool(early_stopping)
 
     def see(self, loss: float, iteration: int) -> bool:
         """Note the loss of an iteration and tell whether it is time to stop."""

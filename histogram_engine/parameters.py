@@ -64,6 +64,13 @@ def check_integer(name: str, value: Any, least: int, most: int | None = None, *,
     return min(int(value), _MOST)
 
 
+def check_flag(name: str, value: Any) -> bool:
+    """Return a boolean; raise TypeError if it is none."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"{name} must be True or False; got {value!r}")
+    return bool(value)
+
+
 def check_number(name: str, value: Any, **bounds: float) -> float:
     """Return a number as a float.
 
@@ -154,9 +161,7 @@ class BoostingParameters:
         self._number("subsample", above=0.0, at_most=1.0)
         self._number("colsample_bytree", above=0.0, at_most=1.0)
         for name in ("pruning", "adaptive_step"):
-            if not isinstance(getattr(self, name), (bool, np.bool_)):
-                raise TypeError(f"{name} must be True or False; got {getattr(self, name)!r}")
-            if getattr(self, name) and self.subsample == 1.0:
+            if check_flag(name, getattr(self, name)) and self.subsample == 1.0:
                 raise ValueError(f"{name}=True judges by rows left out of the sample: it needs subsample < 1; got 1.0")
 
     def _integer(self, name: str, least: int, most: int | None = None, *, optional: bool = False) -> None:
