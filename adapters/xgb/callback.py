@@ -100,7 +100,7 @@ class ThresholdCallback(TrainingCallback):  # type: ignore[misc]
             booster = model if isinstance(model, xgboost.Booster) else runs.booster_of(dtrain)
             if booster is not None:
                 store_record(booster, record)
-        runs.shown.model = None
+        runs.end()
         return model
 
 

@@ -86,6 +86,10 @@ class XGBoostRuns(Runs):
         self.shown.round = epoch
         self.shown.asked = set()
 
+    def end(self) -> None:
+        """Let go of the model; what is known of its training stays."""
+        self.shown.model = None
+
     def boosters(self) -> list[xgboost.Booster]:
         """Return the boosters of the training with the callback."""
         return [fold.bst for fold in getattr(self.shown.model, "cvfolds", [])] or [self.shown.model]
@@ -128,7 +132,7 @@ class XGBoostRuns(Runs):
         asked = id(dtrain) in shown.asked if hasattr(shown.model, "cvfolds") else bool(shown.asked)
         lost = shown.round > 0 and (run is None or (not shown.last_only and run.begins_again(predt)))
         if asked or lost:
-            shown.model = None
+            self.end()
             return False
         shown.asked.add(id(dtrain))
         return True
@@ -159,7 +163,7 @@ class XGBoostRuns(Runs):
             booster = self.booster_of(dtrain)
             iteration = run.first_iteration + self.shown.round + 1
             if booster is not None and booster.num_boosted_rounds() < iteration:
-                self.shown.model = None  # an exception has ended its training before this tree
+                self.end()  # an exception has ended its training before this tree
                 return
             if booster is not None and len(run.history) <= iteration:
                 run.advance(booster.predict(dtrain, output_margin=True), iteration)
