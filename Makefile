@@ -49,7 +49,7 @@ test-fast: dev
 
 # The native tests on an extension module built with the compiler's sanitizers, whose runtime must be loaded before
 # Python. First a mistake made on purpose, which must be reported; then the tests, where nothing may be.
-NATIVE_TESTS := tests/test_statistics.py tests/test_link_kernel.py tests/test_leaf_sums.py $(wildcard tests/test_engine_*.py)
+NATIVE_TESTS := tests/rows tests/trees tests/histogram_engine
 
 .venv-%/instrumented: $(SOURCES)
 	$(PYTHON) -m venv .venv-$*
@@ -61,7 +61,7 @@ NATIVE_TESTS := tests/test_statistics.py tests/test_link_kernel.py tests/test_le
 sanitize: RUN = env LD_PRELOAD=$$($(CXX) -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0 \
 	PYTHONMALLOC=malloc .venv-address/bin/python
 sanitize: .venv-address/instrumented
-	$(RUN) tests/native_mistakes.py overrun 2>&1 | grep heap-buffer-overflow
+	$(RUN) tests/native/native_mistakes.py overrun 2>&1 | grep heap-buffer-overflow
 	$(RUN) -m pytest --quiet $(NATIVE_TESTS)
 
 # OpenBLAS's and LightGBM's threads are not instrumented. Older runtimes need addresses that are not randomised.
@@ -69,7 +69,7 @@ sanitize-threads: RUN = $$(setarch -R true 2>/dev/null && echo setarch -R) \
 	env LD_PRELOAD=$$($(CXX) -print-file-name=libtsan.so) OPENBLAS_NUM_THREADS=1 TSAN_OPTIONS=halt_on_error=1 \
 	.venv-thread/bin/python
 sanitize-threads: .venv-thread/instrumented
-	$(RUN) tests/native_mistakes.py race 2>&1 | grep 'data race'
+	$(RUN) tests/native/native_mistakes.py race 2>&1 | grep 'data race'
 	$(RUN) -m pytest --quiet -k 'not lightgbm' $(NATIVE_TESTS)
 
 # mypy does not see folders that are mapped into the package; in $(TYPED) they are where they are installed.

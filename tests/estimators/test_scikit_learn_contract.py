@@ -276,7 +276,7 @@ def test_labels_that_cannot_be_sorted_are_refused(make, data):
 )
 def test_files_of_version_0_1_load(name, kind, tmp_path):
     """Their classes and probabilities were in the order of the classes; so they are in the file to this day."""
-    folder = Path(__file__).parent / "data" / "version_0_1"
+    folder = Path(__file__).parents[1] / "data" / "version_0_1"
     expected = json.loads((folder / "expected.json").read_text())
     X, grades = np.array(expected["X"]), expected["classes"]
     model = kind().load_model(folder / name)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 TOP = "ordinal_objectives"
 FOLDERS = {TOP: TOP} | {name: f"{TOP}.{name}" for name in ("adapters", "histogram_engine", "threshold_solver")}
 

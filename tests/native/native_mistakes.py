@@ -1,6 +1,6 @@
 """Mistakes for `make sanitize` to find: the core trusts the checks of its Python side, which are left out here.
 
-python tests/native_mistakes.py overrun|race
+python tests/native/native_mistakes.py overrun|race
 """
 
 from __future__ import annotations

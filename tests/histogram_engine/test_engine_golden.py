@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-_HERE = Path(__file__).parent
+_HERE = Path(__file__).parents[1]
 _spec = importlib.util.spec_from_file_location("golden_models", _HERE / "golden_models.py")
 golden_models = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(golden_models)
