@@ -184,6 +184,24 @@ def test_slices_of_single_leaves_are_told_apart(ordinal_data):
     assert oxgb.predict_proba(booster[:4], dtrain).shape == (300, 5)
 
 
+def test_slices_of_rounds_without_a_split_are_told_apart(ordinal_data):
+    dtrain = xgboost.DMatrix(*ordinal_data(300))
+    gammas = [0.0, 0.0, 1e9, 0.0, 1e9, 0.0, 1e9, 1e9]
+
+    class Prune(xgboost.callback.TrainingCallback):
+        def before_iteration(self, model, epoch, evals_log):
+            model.set_param({"gamma": gammas[epoch], "min_child_weight": 1e9 if gammas[epoch] else 1})
+            return False
+
+    booster = oxgb.train({"max_depth": 2}, dtrain, 8, threshold_update="newton", callbacks=[Prune()])
+    assert len(set(oxgb.threshold_record(booster).trees)) < 8
+    for t in range(1, 9):
+        assert oxgb.predict_proba(booster[:t], dtrain).shape == (300, 5)
+    for first, last in ((1, 8), (2, 5), (3, 8), (4, 7), (5, 8)):
+        with pytest.raises(ValueError, match="a slice that does not start at 0"):
+            oxgb.predict_proba(booster[first:last], dtrain)
+
+
 def test_files_without_checksums_still_load(sliced, tmp_path):
     """Version 0.1 stored none."""
     booster, dtrain = sliced

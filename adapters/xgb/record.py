@@ -37,10 +37,13 @@ def stored_record(booster: xgboost.Booster) -> ThresholdRecord | None:
         return None
     record = ThresholdRecord.from_json(text)
     rounds = booster.num_boosted_rounds()
-    # A slice copies attributes. Where its last round is the one recorded there, so are those before it.
+    # A slice copies attributes. Where its last round is the one recorded there, so are those before it, unless
+    # that round had no split and is like others.
     if record.trees and 0 < rounds <= len(record.trees):
-        newest = booster if rounds == 1 else booster[rounds - 1 : rounds]
-        if checksums(newest) != record.trees[rounds - 1 : rounds]:
+        is_last_alone = record.trees.count(record.trees[rounds - 1]) == 1
+        first = rounds - 1 if is_last_alone else 0
+        checked = booster[first:rounds] if first else booster
+        if checksums(checked) != record.trees[first:rounds]:
             raise ValueError(
                 f"booster's {rounds} rounds are not the first {rounds} of the training that recorded its thresholds: "
                 f"it is a slice that does not start at 0 or leaves rounds out, or its trees were changed. Thresholds "
