@@ -5,6 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 SOURCES := pyproject.toml $(shell find native ordinal_objectives adapters histogram_engine threshold_solver -name '*.py' -o -name '*.cpp' -o -name '*.hpp' -o -name CMakeLists.txt)
 DEMO_ARGS ?=
+PYTEST_ARGS ?= -n auto --dist loadfile
 
 .PHONY: demo dev test test-fast sanitize sanitize-threads lint format bench bench-accuracy clean
 # The package is imported from the environment, never from the source folder beside it.
@@ -49,7 +50,7 @@ test-fast: dev
 
 # The native tests on an extension module built with the compiler's sanitizers, whose runtime must be loaded before
 # Python. First a mistake made on purpose, which must be reported; then the tests, where nothing may be.
-NATIVE_TESTS := tests/rows tests/trees tests/histogram_engine
+NATIVE_TESTS := $(addprefix tests/rows/test_,statistics.py link_kernel.py leaf_sums.py) tests/trees tests/histogram_engine
 
 .venv-%/instrumented: $(SOURCES)
 	$(PYTHON) -m venv .venv-$*
