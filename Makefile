@@ -58,8 +58,11 @@ NATIVE_TESTS := $(addprefix tests/rows/test_,statistics.py link_kernel.py leaf_s
 	.venv-$*/bin/python -m pip install --quiet -Cbuild-dir=build/$* -Ccmake.define.ORDINAL_SANITIZE=$* '.[test]'
 	touch $@
 
+# The runtime wraps C++ exceptions only if it finds them when it starts.
+STDLIB := $(shell $(CXX) -print-file-name=libstdc++.so)
+
 # What Python itself never frees is no leak of ours.
-sanitize: RUN = env LD_PRELOAD=$$($(CXX) -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0 \
+sanitize: RUN = env LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $(STDLIB)" ASAN_OPTIONS=detect_leaks=0 \
 	PYTHONMALLOC=malloc .venv-address/bin/python
 sanitize: .venv-address/instrumented
 	$(RUN) tests/native/native_mistakes.py overrun 2>&1 | grep heap-buffer-overflow
@@ -67,7 +70,7 @@ sanitize: .venv-address/instrumented
 
 # OpenBLAS's and LightGBM's threads are not instrumented. Older runtimes need addresses that are not randomised.
 sanitize-threads: RUN = $$(setarch -R true 2>/dev/null && echo setarch -R) \
-	env LD_PRELOAD=$$($(CXX) -print-file-name=libtsan.so) OPENBLAS_NUM_THREADS=1 TSAN_OPTIONS=halt_on_error=1 \
+	env LD_PRELOAD="$$($(CXX) -print-file-name=libtsan.so) $(STDLIB)" OPENBLAS_NUM_THREADS=1 TSAN_OPTIONS=halt_on_error=1 \
 	.venv-thread/bin/python
 sanitize-threads: .venv-thread/instrumented
 	$(RUN) tests/native/native_mistakes.py race 2>&1 | grep 'data race'

@@ -15,6 +15,8 @@ import xgboost
 from ordinal_objectives.adapters import lgbm as olgbm
 from ordinal_objectives.adapters import xgb as oxgb
 
+pytestmark = pytest.mark.slow
+
 XGB_PARAMS = {"base_score": 0.0, "disable_default_eval_metric": 1, "max_depth": 3, "eta": 0.3}
 LGB_PARAMS = {"num_leaves": 8, "learning_rate": 0.3, "verbosity": -1, "metric": "None", "min_data_in_leaf": 5}
 

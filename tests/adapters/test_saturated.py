@@ -12,6 +12,8 @@ from statsmodels.miscmodels.ordinal_model import OrderedModel
 from ordinal_objectives.adapters import lgbm as olgbm
 from ordinal_objectives.adapters import xgb as oxgb
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def one_feature():

@@ -18,6 +18,8 @@ from ordinal_objectives.adapters.newton_run import NewtonRun
 from ordinal_objectives.links import LINKS
 from ordinal_objectives.losses import LOSSES, get_loss
 
+pytestmark = pytest.mark.slow
+
 XGB_PARAMS = {"base_score": 0.0, "disable_default_eval_metric": 1, "max_depth": 3, "min_child_weight": 0}
 LGB_PARAMS = {"num_leaves": 8, "verbosity": -1, "metric": "None", "min_data_in_leaf": 5}
 ALL = [(loss, link) for loss in LOSSES for link in LINKS]

@@ -14,6 +14,8 @@ from claims import accuracy
 from claims.accuracy import Cell, cells, judge, measure, tune
 from lib.methods import METHODS, Fitted
 
+pytestmark = pytest.mark.slow
+
 RUNNER = Path(accuracy.__file__)
 
 

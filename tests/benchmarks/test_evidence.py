@@ -13,6 +13,8 @@ from claims.accuracy_tables import MULTICLASS, OURS, ROUNDED
 from lib import critical_difference, generated
 from lib.generated import Table
 
+pytestmark = pytest.mark.slow
+
 PAGES = accuracy_report.PAGES
 IDS = [page.name for page in PAGES]
 SHAPE = ("experiment", "data", "rule", "seed", "method", "n_train", "n_test", "n_classes")

@@ -19,6 +19,8 @@ from ordinal_objectives import HistGradientBoostingOrdinalClassifier, LGBMOrdina
 from ordinal_objectives.adapters import lgbm as olgbm
 from ordinal_objectives.adapters import xgb as oxgb
 
+pytestmark = pytest.mark.slow
+
 GRADES = np.array(["low", "medium", "high", "top"])
 COST = np.abs(np.subtract.outer(range(4), range(4))).tolist()
 

@@ -13,7 +13,10 @@ from xgboost import XGBClassifier
 from ordinal_objectives import LGBMOrdinalClassifier, XGBOrdinalClassifier
 
 # The checks train on plain strings, with which these classifiers warn; array API input needs a SciPy setting.
-pytestmark = pytest.mark.filterwarnings("ignore::ordinal_objectives.labels.LabelOrderWarning")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore::ordinal_objectives.labels.LabelOrderWarning"),
+]
 
 SMALL = {"n_estimators": 20, "n_jobs": 1}
 MEDIAN = "it asks for the most probable class; the default is the median class, and decision_rule='mode' passes"

@@ -31,6 +31,8 @@ from ordinal_objectives.adapters import xgb as oxgb
 from ordinal_objectives.plotting import ScoreDistributionDisplay
 from ordinal_objectives.threads import library_n_threads
 
+pytestmark = pytest.mark.slow
+
 
 def make_xgb(**params):
     return XGBOrdinalClassifier(**{"n_estimators": 15, "max_depth": 3, "learning_rate": 0.3, "n_jobs": 1, **params})

@@ -15,6 +15,8 @@ from ordinal_objectives import LGBMOrdinalClassifier, XGBOrdinalClassifier
 from ordinal_objectives.adapters import lgbm as olgbm
 from ordinal_objectives.adapters import xgb as oxgb
 
+pytestmark = pytest.mark.slow
+
 NAMES = list("abcd")
 
 

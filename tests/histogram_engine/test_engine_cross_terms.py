@@ -22,6 +22,8 @@ from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.losses import get_loss
 from ordinal_objectives.rows import RowStatistics
 
+pytestmark = pytest.mark.slow
+
 LOSSES = ["all_threshold", "cumulative_link", "immediate_threshold"]
 
 

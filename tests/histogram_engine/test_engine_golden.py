@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+pytestmark = pytest.mark.slow
+
 _HERE = Path(__file__).parents[1]
 _spec = importlib.util.spec_from_file_location("golden_models", _HERE / "golden_models.py")
 golden_models = importlib.util.module_from_spec(_spec)

@@ -13,6 +13,8 @@ import pytest
 
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier
 
+pytestmark = pytest.mark.slow
+
 
 def make(**options):
     return HistGradientBoostingOrdinalClassifier(

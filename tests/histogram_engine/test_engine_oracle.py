@@ -17,6 +17,8 @@ from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.losses import get_loss
 from ordinal_objectives.threshold_solver.quadratic import GAUGE_TOLERANCE
 
+pytestmark = pytest.mark.slow
+
 TOLERANCE = 1e-6
 FEW_TOLERANCE = 1e-3  # of gains, where the cross terms of few thresholds stand for those of all
 

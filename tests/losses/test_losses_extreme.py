@@ -11,6 +11,8 @@ import pytest
 from ordinal_objectives.links import LINKS
 from ordinal_objectives.losses import LOSSES, get_loss
 
+pytestmark = pytest.mark.slow
+
 RTOL = 1e-9
 # Below it a double has no digits left to compare.
 TINY = 1e-290

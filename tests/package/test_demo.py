@@ -12,6 +12,8 @@ from ordinal_objectives.__main__ import main
 from ordinal_objectives.adapters import lgbm as olgbm
 from ordinal_objectives.adapters import xgb as oxgb
 
+pytestmark = pytest.mark.slow
+
 
 def test_default_data(tmp_path, capsys):
     assert main(["demo", "--rounds", "40", "--output", str(tmp_path)]) == 0

@@ -8,6 +8,8 @@ import textwrap
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 resource = pytest.importorskip("resource", reason="the system has no limit of the address space to set")
 
 WANTED = 64
