@@ -129,9 +129,11 @@ def _xgboost_models(split: Split, rounds: int) -> Iterator[Result]:
         "early_stopping_rounds": _PATIENCE,
         "enable_categorical": True,
     }
+    # With num_class=2 the host's predict returns a matrix.
+    nominal = {"objective": "multi:softprob", "num_class": split.n_classes} if split.n_classes > 2 else {}
     kinds: list[tuple[str, Any]] = [
         ("XGBoost ordinal", XGBOrdinalClassifier(classes=np.arange(split.n_classes), **common)),
-        ("XGBoost multiclass", xgboost.XGBClassifier(objective="multi:softprob", num_class=split.n_classes, **common)),
+        ("XGBoost multiclass", xgboost.XGBClassifier(**nominal, **common)),
         ("XGBoost regression, rounded", xgboost.XGBRegressor(**common)),
     ]
     for name, model in kinds:

@@ -9,7 +9,7 @@ from typing import Any
 import lightgbm
 from numpy.typing import ArrayLike
 
-from ordinal_objectives.adapters.lgbm.callback import Introduction
+from ordinal_objectives.adapters.lgbm.callback import Introduction, TreeCount
 from ordinal_objectives.adapters.lgbm.objective import OrdinalObjective
 from ordinal_objectives.adapters.lgbm.record import as_booster, check_same_categories, threshold_record
 from ordinal_objectives.adapters.lgbm.trees import refuse_boosting
@@ -115,7 +115,8 @@ def train(
     )
     objective.runs.driven = True
     metrics = [] if feval is None else feval if isinstance(feval, list) else [feval]
-    return lightgbm.train(
+    trees = TreeCount()
+    booster = lightgbm.train(
         {**params, "objective": objective, "metric": "None"},
         train_set,
         num_boost_round,
@@ -124,5 +125,7 @@ def train(
         feval=[objective.metric, *map(objective.proba_metric, metrics)],
         init_model=init_model,
         keep_training_booster=keep_training_booster,
-        callbacks=[Introduction(objective.runs), objective.callback, *(callbacks or [])],
+        callbacks=[Introduction(objective.runs), objective.callback, trees, *(callbacks or [])],
     )
+    trees.correct(booster)
+    return booster

@@ -338,3 +338,22 @@ def test_what_cannot_be_continued_is_named(ordinal_data):
     for wrong in (3, X):
         with pytest.raises(TypeError, match=f"init_model must be .* got {type(wrong).__name__}"):
             LGBMOrdinalClassifier().fit(X, y, init_model=wrong)
+
+
+# Early stopping where rounds find no split
+
+
+@pytest.mark.parametrize("seed", [9, 14, 28, 115])
+def test_early_stopping_keeps_the_best_loss_where_rounds_add_no_tree(seed):
+    """LightGBM numbers the best round, and would keep as many trees: too many, or more than there are."""
+    rng = np.random.default_rng(seed)
+    X, Xv = rng.normal(size=(60, 2)), rng.normal(size=(40, 2))
+    y = np.digitize(X[:, 0] + rng.logistic(size=60), [-1, 0, 1])
+    y[:4], yv = [0, 1, 2, 3], np.random.default_rng(seed + 1).integers(0, 4, 40)
+    options = {"extra_trees": True, "min_child_samples": 20, "max_bin": 8, "learning_rate": 0.5, "random_state": seed}
+    model = LGBMOrdinalClassifier(n_estimators=12, verbose=-1, **options)
+    model.fit(X, y, eval_set=[(Xv, yv)], callbacks=[lightgbm.early_stopping(4, verbose=False)])
+    losses = model.evals_result_["valid_0"]["all_threshold"]
+    loss = model._fitted_loss.value(model.predict_raw(Xv), yv, model.thresholds_).mean()
+    assert loss == pytest.approx(min(losses), rel=1e-6)
+    assert model.n_iter_ <= model.booster_.current_iteration() <= len(losses)

@@ -51,6 +51,16 @@ def test_csv_file_with_named_classes(table, tmp_path, capsys, backend):
     assert ("XGBoost" in printed) == (backend == "xgboost")
 
 
+@pytest.mark.parametrize("backend", ["xgboost", "lightgbm"])
+def test_two_classes(table, tmp_path, capsys, backend):
+    frame = pd.read_csv(table)
+    path = tmp_path / "two.csv"
+    frame.assign(grade=(frame["grade"] == "low").astype(int)).to_csv(path, index=False)
+    arguments = ["--data", str(path), "--target", "grade", "--backend", backend, "--rounds", "5"]
+    assert main(["demo", *arguments, "--output", str(tmp_path)]) == 0
+    assert "classes, lowest first: 0, 1" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
