@@ -194,7 +194,10 @@ def test_slices_of_rounds_without_a_split_are_told_apart(ordinal_data):
             return False
 
     booster = oxgb.train({"max_depth": 2}, dtrain, 8, threshold_update="newton", callbacks=[Prune()])
-    assert len(set(oxgb.threshold_record(booster).trees)) < 8
+    # A root that may not be split is worth nothing up to 3.2; later hosts give it a value, and all rounds differ.
+    assert len(set(oxgb.threshold_record(booster).trees)) < 8 or not xgboost.__version__.startswith(
+        ("3.0", "3.1", "3.2")
+    )
     for t in range(1, 9):
         assert oxgb.predict_proba(booster[:t], dtrain).shape == (300, 5)
     for first, last in ((1, 8), (2, 5), (3, 8), (4, 7), (5, 8)):
