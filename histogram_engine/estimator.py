@@ -290,10 +290,9 @@ class HistGradientBoostingOrdinalClassifier(HostParameters, OrdinalClassifier):
             parameters = self._parameters()
             asked = (self.early_stopping, self.validation_fraction, self.n_iter_no_change, self.tol)
             stopping = EarlyStopping.asked(*asked)
-            continues = check_flag("warm_start", self.warm_start) and hasattr(self, "_ensemble")
-            earlier = self._grown() if continues else None
-            fitted = copy.copy(self) if continues else None
-            if earlier is not None:
+            earlier = fitted = None
+            if check_flag("warm_start", self.warm_start) and hasattr(self, "_ensemble"):
+                earlier, fitted = self._grown(), copy.copy(self)
                 check_continued(self, X, parameters, earlier, self._fitted_loss, self._max_bins)
             rows = self._check_training(X, y, sample_weight)
             if fitted is not None:

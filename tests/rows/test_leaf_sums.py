@@ -19,14 +19,6 @@ CASES = [
 ]
 
 
-@pytest.fixture(params=_core.instruction_sets())
-def instruction_set(request):
-    before = _core.instruction_set()
-    assert _core.select_instruction_set(request.param)
-    yield request.param
-    _core.select_instruction_set(before)
-
-
 def make_rows(n_classes, n_rows=2500, n_leaves=13, weighted=True):
     rng = np.random.default_rng(n_classes)
     f = 2 * rng.normal(size=n_rows)

@@ -7,7 +7,6 @@ import dataclasses
 import numpy as np
 import pytest
 
-from ordinal_objectives import _core
 from ordinal_objectives.links import LINKS
 from ordinal_objectives.losses import LOSSES, get_loss
 from ordinal_objectives.rows import RowStatistics
@@ -19,14 +18,6 @@ CASES = [
     for hessian in ("majorized", "exact")
     if get_loss(loss, link).supports(hessian)
 ]
-
-
-@pytest.fixture(params=_core.instruction_sets())
-def instruction_set(request):
-    before = _core.instruction_set()
-    assert _core.select_instruction_set(request.param)
-    yield request.param
-    _core.select_instruction_set(before)
 
 
 def make_rows(n_classes, n_rows=3000, spread=3.0, weighted=True, dtype=np.float64):
