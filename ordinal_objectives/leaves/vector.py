@@ -1,0 +1,153 @@
+r"""Leaves that move every threshold's margin: a step of the score and shrunken shifts of single thresholds.
+
+A leaf moves the margins :math:`\theta_k - f - v_k` of its rows by :math:`-u_k` with :math:`u_k = w + s_k`: w, the mean
+of u, moves the score f, and the shifts s, which sum to zero, move single thresholds. With the leaf's sums G_k and H_k
+of each threshold's derivatives in f, u minimises
+
+.. math:: \sum_k \left[ G_k u_k + \tfrac12 H_k u_k^2 \right] + \tfrac12 \lambda w^2 + \tfrac12 \lambda_v P(u) .
+
+P is :math:`\sum_k (u_k - w)^2` ("ridge") or :math:`\sum_k (u_{k+1} - u_k)^2` ("smooth"). A large :math:`\lambda_v`
+leaves the scalar leaf, proportional odds; :math:`\lambda = T l, \lambda_v = l` with the ridge are T separate leaves
+with the penalty l, those of GBDT-MO.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ordinal_objectives.leaves import scalar
+
+FloatArray = NDArray[np.float64]
+PENALTIES = ("ridge", "smooth")
+# Relative to the penalties: with less curvature than this the shifts are rounding.
+_NO_CURVATURE = 1e-12
+
+
+def steps(
+    gradient: ArrayLike,
+    hessian: ArrayLike,
+    reg_lambda: float,
+    shift_l2: float,
+    shift_penalty: str = "ridge",
+    active: ArrayLike | None = None,
+) -> FloatArray:
+    """Return u of each leaf, the step of f + v_k for every threshold.
+
+    Parameters
+    ----------
+    gradient, hessian : array-like of float, shape (n_leaves, n_thresholds)
+        G and H: sums over the rows of each leaf of the derivatives of each threshold's loss in the score.
+    reg_lambda : float
+        L2 penalty lambda of the mean w, not negative.
+    shift_l2 : float
+        L2 penalty lambda_v of the shifts, positive.
+    shift_penalty : {"ridge", "smooth"}, default="ridge"
+        Of their distance to the mean, or of the distance between neighbours.
+    active : array-like of bool, shape (n_thresholds,), or None
+        Thresholds with weight on both sides; the others take no shift, u_k = w. None for all.
+
+    Returns
+    -------
+    ndarray of float64, shape (n_leaves, n_thresholds)
+        0 for a leaf without curvature.
+
+    Raises
+    ------
+    ValueError
+        If a penalty is out of range.
+
+    Examples
+    --------
+    >>> from ordinal_objectives.leaves import vector
+    >>> vector.steps([[2.0, -1.0]], [[1.0, 1.0]], reg_lambda=1.0, shift_l2=2.0).round(4).tolist()
+    [[-0.8333, 0.1667]]
+    >>> vector.steps([[2.0, -1.0]], [[1.0, 1.0]], reg_lambda=1.0, shift_l2=1e9).round(4).tolist()
+    [[-0.3333, -0.3333]]
+    """
+    G, H = np.asarray(gradient, dtype=np.float64), np.asarray(hessian, dtype=np.float64)
+    check_penalty(shift_l2, shift_penalty)
+    if not reg_lambda >= 0.0:
+        raise ValueError(f"reg_lambda must be at least 0; got {reg_lambda!r}")
+    shifted = np.ones(G.shape[1], bool) if active is None else np.asarray(active, dtype=bool)
+    n = int(shifted.sum())
+    if n < 2:
+        return np.repeat(scalar.weights(G.sum(axis=1), H.sum(axis=1), reg_lambda)[:, np.newaxis], G.shape[1], axis=1)
+    # Thresholds without a shift move with the mean: their sums are a part of its gradient and of its penalty.
+    g = G[:, shifted] + G[:, ~shifted].sum(axis=1, keepdims=True) / n
+    h = H[:, shifted]
+    of_mean = reg_lambda + H[:, ~shifted].sum(axis=1)
+    solve = _ridge if shift_penalty == "ridge" else _smooth
+    u = np.zeros_like(G)
+    u[:, shifted] = solve(g, h, of_mean, shift_l2)
+    u[:, ~shifted] = u[:, shifted].mean(axis=1, keepdims=True)
+    flat = h.sum(axis=1) <= _NO_CURVATURE * (of_mean + shift_l2)
+    u[flat] = scalar.weights(G[flat].sum(axis=1), H[flat].sum(axis=1), reg_lambda)[:, np.newaxis]
+    return u
+
+
+def values(
+    gradient: ArrayLike,
+    hessian: ArrayLike,
+    reg_lambda: float,
+    shift_l2: float,
+    shift_penalty: str = "ridge",
+    active: ArrayLike | None = None,
+) -> FloatArray:
+    """Return the decrease of the quadratic model at the step of each leaf, -1/2 G.u, (n_leaves,).
+
+    A split gains the values of its two sides less that of the leaf it splits. Parameters are those of :func:`steps`.
+
+    Examples
+    --------
+    >>> from ordinal_objectives.leaves import vector
+    >>> vector.values([[2.0, -1.0]], [[1.0, 1.0]], reg_lambda=1.0, shift_l2=2.0).round(4).tolist()
+    [0.9167]
+    """
+    G = np.asarray(gradient, dtype=np.float64)
+    value: FloatArray = -0.5 * np.sum(G * steps(gradient, hessian, reg_lambda, shift_l2, shift_penalty, active), axis=1)
+    return value
+
+
+def check_penalty(shift_l2: float, shift_penalty: str) -> None:
+    """Raise ValueError unless the penalty of the shifts is one of those allowed."""
+    if shift_penalty not in PENALTIES:
+        raise ValueError(f"shift_penalty must be one of {', '.join(map(repr, PENALTIES))}; got {shift_penalty!r}")
+    is_number = isinstance(shift_l2, (int, float, np.integer, np.floating)) and not isinstance(shift_l2, bool)
+    if not (is_number and np.isfinite(shift_l2) and shift_l2 > 0.0):
+        raise ValueError(f"shift_l2 must be a positive, finite number; got {shift_l2!r}")
+
+
+def _ridge(g: FloatArray, h: FloatArray, of_mean: FloatArray, shift_l2: float) -> FloatArray:
+    n = g.shape[1]
+    D = h + shift_l2
+    c = (of_mean / n - shift_l2) / n
+    p = np.sum(g / D, axis=1)
+    q = np.sum(h / D, axis=1) / n + of_mean / n**2 * np.sum(1.0 / D, axis=1)
+    share = np.divide(c * p, q, out=np.zeros_like(q), where=q > 0.0)
+    u: FloatArray = -(g - share[:, np.newaxis]) / D
+    return u
+
+
+def _smooth(g: FloatArray, h: FloatArray, of_mean: FloatArray, shift_l2: float) -> FloatArray:
+    """Solve (diag h + lambda_v P + a 11') u = -g: a tridiagonal system and a term of rank one."""
+    n = g.shape[1]
+    neighbours = np.full(n, 2.0)
+    neighbours[[0, -1]] = 1.0
+    diagonal = h + shift_l2 * neighbours
+    x, z = g.copy(), np.ones_like(g)
+    # Elimination of all leaves at once; the matrices are diagonally dominant.
+    for k in range(1, n):
+        factor = shift_l2 / diagonal[:, k - 1]
+        diagonal[:, k] -= factor * shift_l2
+        x[:, k] += factor * x[:, k - 1]
+        z[:, k] += factor * z[:, k - 1]
+    with np.errstate(divide="ignore", invalid="ignore"):  # no curvature at all: replaced by the caller
+        for k in reversed(range(n)):
+            above = shift_l2 if k + 1 < n else 0.0
+            beyond = min(k + 1, n - 1)
+            x[:, k] = (x[:, k] + above * x[:, beyond]) / diagonal[:, k]
+            z[:, k] = (z[:, k] + above * z[:, beyond]) / diagonal[:, k]
+        a = of_mean / n**2
+        share = a * x.sum(axis=1) / (1.0 + a * z.sum(axis=1))
+        return -(x - share[:, np.newaxis] * z)

@@ -1,0 +1,98 @@
+"""Leaves that shift single thresholds: closed forms against a numerical minimiser and their two ends."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ordinal_objectives.leaves import scalar, vector
+
+
+def sums(seed, n_thresholds, n_leaves=5):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(n_leaves, n_thresholds)) * 3, rng.gamma(0.5, 2.0, (n_leaves, n_thresholds))
+
+
+def model_matrix(h, reg_lambda, shift_l2, penalty, active):
+    """Return the Hessian of the model in the free unknowns (w, shifts but the last), and the map from them to u."""
+    shifted = np.flatnonzero(active)
+    to_u = np.zeros((len(h), len(shifted)))
+    to_u[:, 0] = 1.0
+    for column, k in enumerate(shifted[:-1], start=1):
+        to_u[k, column] = 1.0
+        to_u[shifted[-1], column] = -1.0
+    if penalty == "ridge":
+        differences = to_u[shifted] - to_u.mean(axis=0)
+    else:
+        differences = np.diff(to_u[shifted], axis=0)
+    mean = np.zeros(len(shifted))
+    mean[0] = 1.0
+    return (
+        to_u.T @ np.diag(h) @ to_u + reg_lambda * np.outer(mean, mean) + shift_l2 * differences.T @ differences,
+        to_u,
+    )
+
+
+@pytest.mark.parametrize("penalty", vector.PENALTIES)
+@given(
+    seed=st.integers(0, 1000),
+    n_thresholds=st.integers(1, 11),
+    reg_lambda=st.sampled_from([0.0, 0.3, 5.0]),
+    shift_l2=st.sampled_from([0.01, 1.0, 30.0]),
+    hidden=st.sets(st.integers(0, 10), max_size=3),
+)
+def test_leaves_minimise_the_quadratic_model(penalty, seed, n_thresholds, reg_lambda, shift_l2, hidden):
+    G, H = sums(seed, n_thresholds)
+    active = np.array([k not in hidden for k in range(n_thresholds)])
+    if not active.any():
+        active[0] = True
+    u = vector.steps(G, H, reg_lambda, shift_l2, penalty, active)
+    value = vector.values(G, H, reg_lambda, shift_l2, penalty, active)
+    for g, h, step, worth in zip(G, H, u, value, strict=True):
+        matrix, to_u = model_matrix(h, reg_lambda, shift_l2, penalty, active)
+        free = -np.linalg.solve(matrix, to_u.T @ g)
+        np.testing.assert_allclose(step, to_u @ free, rtol=1e-6, atol=1e-8)
+        assert worth == pytest.approx(-(g @ to_u @ free + 0.5 * free @ matrix @ free), rel=1e-7, abs=1e-9)
+
+
+@pytest.mark.parametrize("penalty", vector.PENALTIES)
+def test_one_threshold_is_the_scalar_leaf(penalty):
+    G, H = sums(0, 1)
+    expected = scalar.weights(G[:, 0], H[:, 0], 0.7)
+    assert vector.steps(G, H, 0.7, 3.0, penalty)[:, 0].tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("penalty", vector.PENALTIES)
+def test_a_large_penalty_leaves_the_scalar_leaf(penalty):
+    G, H = sums(1, 6)
+    expected = scalar.weights(G.sum(axis=1), H.sum(axis=1), 0.7)
+    np.testing.assert_allclose(vector.steps(G, H, 0.7, 1e9, penalty), np.tile(expected[:, None], 6), atol=1e-6)
+
+
+def test_separate_leaves_are_a_member_of_the_family():
+    G, H = sums(2, 6)
+    np.testing.assert_allclose(vector.steps(G, H, 6 * 0.4, 0.4), -G / (H + 0.4), atol=1e-12)
+
+
+@pytest.mark.parametrize("penalty", vector.PENALTIES)
+def test_a_threshold_without_weight_on_one_side_takes_no_shift(penalty):
+    G, H = sums(3, 5)
+    u = vector.steps(G, H, 1.0, 2.0, penalty, [True, True, False, True, False])
+    np.testing.assert_allclose(u[:, [2, 4]], np.tile(u.mean(axis=1)[:, None], 2), atol=1e-12)
+
+
+@pytest.mark.parametrize("penalty", vector.PENALTIES)
+def test_a_leaf_without_curvature_does_not_move(penalty):
+    assert not vector.steps(np.ones((1, 3)), np.zeros((1, 3)), 0.0, 1.0, penalty).any()
+    np.testing.assert_allclose(vector.steps(np.ones((1, 3)), np.zeros((1, 3)), 2.0, 1.0, penalty), -1.5)
+
+
+@pytest.mark.parametrize(
+    ("penalty", "shift_l2", "named"),
+    [("ridge", 0.0, "shift_l2"), ("ridge", np.nan, "shift_l2"), ("ridge", True, "shift_l2"), ("lasso", 1.0, "lasso")],
+)
+def test_penalties_out_of_range_are_named(penalty, shift_l2, named):
+    with pytest.raises(ValueError, match=named):
+        vector.steps(np.ones((1, 3)), np.ones((1, 3)), 1.0, shift_l2, penalty)
