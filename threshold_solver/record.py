@@ -110,8 +110,10 @@ class ThresholdRecord:
         before = [self.thresholds[0]] * offset
         missing = n_iterations + 1 - offset - len(self.thresholds)
         unknown = float("nan")
+        without = [np.zeros((0, self.n_classes - 1), np.float32)] * offset if self.shifts is not None else []
         return replace(
             self,
+            leaf_vectors=without + self.leaf_vectors,
             thresholds=before + self.thresholds + [self.thresholds[-1]] * missing,
             training_loss=[unknown] * offset + self.training_loss + [unknown] * missing,
         )
