@@ -26,6 +26,8 @@ class ThresholdLearner:
         Sum of the weights of each class among the training rows.
     thresholds : ndarray of float64, shape (n_classes - 1,), or None
         Where they start; None for those that fit a score of 0.
+    ordered : bool, default=True
+        Whether they keep the order that the loss asks for. Not where they move with x: each row has its own then.
 
     Attributes
     ----------
@@ -43,9 +45,12 @@ class ThresholdLearner:
         loss: OrdinalLoss,
         class_weights: NDArray[np.float64],
         thresholds: NDArray[np.float64] | None = None,
+        *,
+        ordered: bool = True,
     ) -> None:
         start = initial_thresholds(class_weights, loss.link.name, loss.name)
         self.loss = loss
+        self.ordered = loss.ordered and ordered
         self.active, self.tied = start.active, start.tied
         self.thresholds = start.thresholds if thresholds is None else thresholds
         self.step_hessian = "majorized" if loss.supports("majorized") else "exact"
@@ -89,7 +94,7 @@ class ThresholdLearner:
         if self.newton_may_rise:
             return self.move(delta, lambda _, thresholds: loss_at(thresholds), highest(now.loss)) > 0.0
         self.thresholds = self.thresholds + delta
-        if self.loss.ordered:
+        if self.ordered:
             self.thresholds, repaired = repair_order(self.thresholds)
             self.diagnostics.add(n_repaired=repaired)
         return False
@@ -120,7 +125,7 @@ class ThresholdLearner:
             delta,
             loss_at,
             highest,
-            ordered=self.loss.ordered,
+            ordered=self.ordered,
             strictly_ordered=self.loss.strictly_ordered,
             max_halvings=max_halvings,
             diagnostics=self.diagnostics,
