@@ -7,27 +7,18 @@
 #include "engine.hpp"
 #include "rows/round_statistics.hpp"
 #include "simd/dispatch.hpp"
+#include "sums.hpp"
 #include "threads/parallel.hpp"
 
 using namespace nb::literals;
 
 void define_leaves(nb::module_& m);
+void define_margins(nb::module_& m);
 
 // A C symbol, so that threadpoolctl can tell this library among those loaded.
 extern "C" NB_EXPORT int ordinal_objectives_thread_limit() { return ordinal::thread_limit().load(); }
 
 namespace {
-
-nb::dict as_dict(const ordinal::RoundSums& sums) {
-    nb::dict result;
-    result["threshold_gradient"] = sums.threshold_gradient;
-    result["threshold_hessian"] = sums.threshold_hessian;
-    result["threshold_hessian_off"] = sums.threshold_hessian_off;
-    result["loss"] = sums.loss;
-    result["n_clipped"] = sums.n_clipped;
-    result["n_floored"] = sums.n_floored;
-    return result;
-}
 
 // float32 outputs: the vector lanes of the logit link. float64 outputs: any link, in double precision.
 template <class Raw, class Real>
@@ -82,6 +73,7 @@ NB_MODULE(_core, m) {
     define("link_statistics", &statistics<double, double>);
     m.attr("max_lane_classes") = ordinal::kMaxThresholds + 1;
     define_leaves(m);
+    define_margins(m);
     register_engine(m);
     m.def("thread_limit", [] { return ordinal::thread_limit().load(); });
     m.def("set_thread_limit", [](int limit) { ordinal::thread_limit().store(limit); }, "limit"_a);

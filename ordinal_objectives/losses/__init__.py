@@ -9,7 +9,7 @@ from __future__ import annotations
 from ordinal_objectives.links import Link
 from ordinal_objectives.losses.base import HESSIANS, OrdinalLoss
 from ordinal_objectives.losses.cumulative_link import CumulativeLink
-from ordinal_objectives.losses.quantities import LeafSums, RoundStatistics, RoundSums, RowDerivatives
+from ordinal_objectives.losses.quantities import LeafSums, MarginDerivatives, RoundStatistics, RoundSums, RowDerivatives
 from ordinal_objectives.losses.threshold_sums import AllThreshold, ImmediateThreshold
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "CumulativeLink",
     "ImmediateThreshold",
     "LeafSums",
+    "MarginDerivatives",
     "OrdinalLoss",
     "RoundStatistics",
     "RoundSums",

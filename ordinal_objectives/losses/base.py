@@ -9,7 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives.links import FloatArray, Link, get_link
-from ordinal_objectives.losses.quantities import Curvatures, RoundStatistics, RoundSums, RowDerivatives
+from ordinal_objectives.losses.margins import MarginFunctions
+from ordinal_objectives.losses.quantities import (
+    Curvatures,
+    RoundStatistics,
+    RoundSums,
+    RowDerivatives,
+)
 from ordinal_objectives.validation import check_codes, check_sample_weight, check_thresholds
 
 CodeArray: TypeAlias = NDArray[np.int32]
@@ -17,7 +23,7 @@ CodeArray: TypeAlias = NDArray[np.int32]
 HESSIANS = ("exact", "majorized")
 
 
-class OrdinalLoss(ABC):
+class OrdinalLoss(MarginFunctions, ABC):
     """Loss of ordered labels y in 0..n_classes - 1, given a score f and n_classes - 1 thresholds theta.
 
     Parameters
@@ -231,7 +237,10 @@ class OrdinalLoss(ABC):
         ValueError
             If the thresholds decrease somewhere and the loss needs them in order.
         """
-        return self.link.inverse(self._distances(raw_prediction, thresholds))
+        return self._cumulative_proba(self._distances(raw_prediction, thresholds))
+
+    def _cumulative_proba(self, x: FloatArray) -> FloatArray:
+        return self.link.inverse(x)
 
     def predict_proba(self, raw_prediction: ArrayLike, thresholds: ArrayLike) -> FloatArray:
         """P(y = k), shape (n_samples, n_classes); never negative, and each row sums to one.
@@ -247,7 +256,10 @@ class OrdinalLoss(ABC):
         >>> CumulativeLink().predict_proba([0.0], [-1.0, 1.0]).round(4)
         array([[0.2689, 0.4621, 0.2689]])
         """
-        x = self._distances(raw_prediction, thresholds)
+        return self._proba(self._distances(raw_prediction, thresholds))
+
+    def _proba(self, x: FloatArray) -> FloatArray:
+        """P(y = k) at margins in the order that the loss needs."""
         below, above = self.link.inverse(x), self.link.complement(x)
         # Subtracted in the tail where both terms are small, so that small probabilities keep their digits.
         inner = np.where(x[:, :-1] > 0, above[:, :-1] - above[:, 1:], below[:, 1:] - below[:, :-1])

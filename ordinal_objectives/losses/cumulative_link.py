@@ -34,6 +34,7 @@ class CumulativeLink(OrdinalLoss):
     name = "cumulative_link"
     ordered = True
     strictly_ordered = True
+    takes_shifts = False
 
     def _row_derivatives(self, f: FloatArray, y: CodeArray, thresholds: FloatArray) -> RowDerivatives:
         terms = self._interval(f, y, thresholds)

@@ -58,6 +58,26 @@ class Curvatures:
 
 
 @dataclass(frozen=True)
+class MarginDerivatives:
+    """A loss of margins theta_k - f_i - v_k(x_i), and its derivatives in f_i + v_k(x_i); unweighted, float64.
+
+    Attributes
+    ----------
+    value : ndarray of shape (n_samples,)
+        l_i.
+    gradient, hessian : ndarray of shape (n_samples, n_classes - 1)
+        First and second derivative of each threshold's term; the second one exact and floored, or majorised.
+    n_floored : int
+        Second derivatives that were raised to the link's `curvature_floor`.
+    """
+
+    value: FloatArray
+    gradient: FloatArray
+    hessian: FloatArray
+    n_floored: int
+
+
+@dataclass(frozen=True)
 class RoundSums:
     """Sums over rows of one boosting round, multiplied by the sample weights. Those of parts of the rows add up.
 

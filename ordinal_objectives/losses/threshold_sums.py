@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy import special
 
 from ordinal_objectives.links import LINKS, FloatArray
@@ -21,9 +21,11 @@ class _ThresholdSum(OrdinalLoss):
         """Which thresholds enter the sum of each row."""
 
     def _row_derivatives(self, f: FloatArray, y: CodeArray, thresholds: FloatArray) -> RowDerivatives:
-        x = thresholds - f[:, None]
-        counted = self._counted(y, len(thresholds))
-        above = y[:, None] > np.arange(len(thresholds))
+        return self._of_margins(thresholds - f[:, None], y)
+
+    def _of_margins(self, x: FloatArray, y: CodeArray) -> RowDerivatives:
+        counted = self._counted(y, x.shape[1])
+        above = y[:, None] > np.arange(x.shape[1])
         terms = np.zeros((3, *x.shape))
         for side, function in ((counted & ~above, self.link.lower), (counted & above, self.link.upper)):
             terms[:, side] = function(x[side])
@@ -33,13 +35,16 @@ class _ThresholdSum(OrdinalLoss):
             gradient=-slope.sum(axis=1),
             threshold_gradient=slope,
             curvature=curvature,
-            curvature_next=np.zeros((len(f), len(thresholds) - 1)),
+            curvature_next=np.zeros((len(x), x.shape[1] - 1)),
             cross=-curvature,
         )
 
     def _majorized(self, f: FloatArray, y: CodeArray, thresholds: FloatArray) -> Curvatures:
-        counted = self._counted(y, len(thresholds))
-        return _diagonal(np.where(counted, self.link.sharp_curvature(f[:, None] - thresholds), 0.0))
+        return self._majorized_of_margins(thresholds - f[:, None], y)
+
+    def _majorized_of_margins(self, x: FloatArray, y: CodeArray) -> Curvatures:
+        counted = self._counted(y, x.shape[1])
+        return _diagonal(np.where(counted, self.link.sharp_curvature(-x), 0.0))
 
     def _floored(self, rows: RowDerivatives, y: CodeArray) -> tuple[Curvatures, int]:
         floor = self.link.curvature_floor
@@ -108,16 +113,13 @@ class ImmediateThreshold(_ThresholdSum):
     def _counted(self, y: CodeArray, n_thresholds: int) -> NDArray[np.bool_]:
         return beside_label(y, n_thresholds)
 
-    def predict_proba(self, raw_prediction: ArrayLike, thresholds: ArrayLike) -> FloatArray:
-        """P(y = k), shape (n_samples, n_classes): products of adjacent odds, normalised."""
-        x = self._distances(raw_prediction, thresholds)
+    def _proba(self, x: FloatArray) -> FloatArray:
+        """P(y = k): products of adjacent odds, normalised."""
         log_odds = self.link.log_complement(x) - self.link.log_inverse(x)
         return np.asarray(special.softmax(_log_products(log_odds), axis=1))
 
-    def cumulative_proba(self, raw_prediction: ArrayLike, thresholds: ArrayLike) -> FloatArray:
-        """P(y <= k), shape (n_samples, n_classes - 1): the sums of `predict_proba`."""
-        proba = self.predict_proba(raw_prediction, thresholds)
-        return np.minimum(np.cumsum(proba, axis=1)[:, :-1], 1.0)
+    def _cumulative_proba(self, x: FloatArray) -> FloatArray:
+        return np.minimum(np.cumsum(self._proba(x), axis=1)[:, :-1], 1.0)
 
 
 def _log_products(log_odds: FloatArray) -> FloatArray:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
+from ordinal_objectives.rows.margins import MarginStatistics
 from ordinal_objectives.rows.native import RowStatistics
 from ordinal_objectives.rows.protocol import RowPass
 
-__all__ = ["RowPass", "RowStatistics"]
+__all__ = ["MarginStatistics", "RowPass", "RowStatistics"]

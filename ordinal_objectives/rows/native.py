@@ -13,24 +13,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives import _core
-from ordinal_objectives.links import Cloglog
-from ordinal_objectives.losses import LeafSums, OrdinalLoss, RoundStatistics, RoundSums
+from ordinal_objectives.losses import LeafSums, OrdinalLoss, RoundStatistics
+from ordinal_objectives.rows.checked import LINK_CODES, LOSS_CODES, CheckedRows, as_round_sums
 from ordinal_objectives.threads import effective_n_threads
-from ordinal_objectives.validation import check_codes, check_sample_weight, check_thresholds, check_total_weight
+from ordinal_objectives.validation import check_thresholds
 
-_LOSS_CODES = {"all_threshold": 0, "cumulative_link": 1, "immediate_threshold": 2}
-_LINK_CODES = {"logit": 0, "probit": 1, "cloglog": 2, "loglog": 3, "cauchit": 4}
 # The lanes hold a score within 80 of every threshold. Up to this spread of thresholds that leaves no trace,
 # since sigma is 0 or 1 in float32 from half of it on; a wider model, seen on separable data, takes doubles.
 _WIDEST = 40.0
 # Their float32 scores are relative to the middle of the thresholds as a float32, right to 1/2 up to here.
 _FARTHEST = 1e7
-# Distances |theta_k - f| beyond which derivatives that grow like exp are held: 80 for float32 outputs, and less
-# where a row's sum of them, with its weight, would be larger than this.
-_LIMIT, _LARGEST = 80.0, 1e38
 
 
-class RowStatistics:
+class RowStatistics(CheckedRows):
     """One pass over a fixed set of rows, as often as needed: the kernel behind every adapter.
 
     Labels and weights are checked and stored once; each call costs one native pass. The arrays of the
@@ -38,25 +33,8 @@ class RowStatistics:
 
     Parameters
     ----------
-    loss : OrdinalLoss
-        Loss and link.
-    y : array-like of int, shape (n_samples,)
-        Class codes 0..n_classes - 1.
-    n_classes : int
-        Number of classes K.
-    sample_weight : array-like of float, shape (n_samples,), or None
-        Non-negative; ones if None.
-    precision : {"float32", "float64"}
-        "float32": vector lanes for the logit link, sums in float64. "float64": scalar double precision
-        throughout, slower, for reference. Links other than logit are computed in double precision either
-        way.
-    n_threads : int or None
-        See :func:`ordinal_objectives.threads.effective_n_threads`.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range; the message names it.
+    loss, y, n_classes, sample_weight, precision, n_threads
+        See :class:`.checked.CheckedRows`.
     """
 
     def __init__(
@@ -69,31 +47,9 @@ class RowStatistics:
         precision: str = "float32",
         n_threads: int | None = None,
     ) -> None:
-        if precision not in ("float32", "float64"):
-            raise ValueError(f"precision must be 'float32' or 'float64'; got {precision!r}")
-        self.loss = loss
-        self.n_classes = n_classes
-        self.y = check_codes(y, n_classes)
-        self.n_threads = n_threads
-        self._lanes = precision == "float32" and loss.link.name == "logit" and n_classes <= _core.max_lane_classes
-        # Relative rounding of the loss sum: smaller differences mean nothing.
-        self.loss_precision = 1e-7 if self._lanes else 1e-12
-        self._dtype: type = np.float32 if precision == "float32" else np.float64
-        # A part of a training may weigh little, but not less than float32 holds.
-        weight = check_sample_weight(sample_weight, self.y.shape[0])
-        weight = check_total_weight(weight, least=float(np.finfo(np.float32).tiny))
-        self.class_weights: NDArray[np.float64] = np.bincount(self.y, weights=weight, minlength=n_classes).astype(
-            np.float64
-        )
-        self.total_weight = float(self.class_weights.sum())
-        self._weight = weight if weight is None else weight.astype(np.float32 if self._lanes else np.float64)
-        computed = np.float32 if self._lanes else np.float64
-        self._limit: float = Cloglog.argument_limit
-        if precision == "float32":
-            heaviest = 1.0 if weight is None else max(float(weight.max()), 1.0)
-            self._limit = min(_LIMIT, float(np.log(_LARGEST / (heaviest * n_classes))))
-        self._gradient = np.empty(self.y.shape[0], computed)
-        self._hessian = np.empty(self.y.shape[0], computed)
+        super().__init__(loss, y, n_classes, sample_weight, precision=precision, n_threads=n_threads)
+        self._gradient = np.empty(self.y.shape[0], self._computed)
+        self._hessian = np.empty(self.y.shape[0], self._computed)
         self._latest: tuple[NDArray[Any], NDArray[np.float64], bool] | None = None
 
     def __call__(
@@ -162,10 +118,10 @@ class RowStatistics:
             self._hessian,
             cross if want_cross else None,
         )
-        loss_code = _LOSS_CODES[self.loss.name]
+        loss_code = LOSS_CODES[self.loss.name]
         majorized = hessian == "majorized"
         threads = effective_n_threads(self.n_threads)
-        link_code = _LINK_CODES[self.loss.link.name]
+        link_code = LINK_CODES[self.loss.link.name]
         kernel: Any = _core.logit_statistics if self._lanes else _core.link_statistics
         beside = side_by_side[:, :2] if in_place and side_by_side is not None else None
         places = None
@@ -197,13 +153,6 @@ class RowStatistics:
             self.loss, self.y, self.n_classes, self._weight, precision="float64", n_threads=self.n_threads
         )
 
-    def highest_loss(self, loss: float) -> float:
-        """Return the largest loss sum that may still be `loss`, rounded.
-
-        A row's loss is the logarithm of a number that may be close to 1: its rounding does not shrink with it.
-        """
-        return loss + self.loss_precision * max(loss, self.total_weight)
-
     def leaf_sums(self, leaves: NDArray[np.int32], n_leaves: int) -> LeafSums:
         """Return the sums of the latest call over the leaves of a tree, added up in float64.
 
@@ -229,11 +178,7 @@ class RowStatistics:
             return self._in_double.leaf_sums(leaves, n_leaves)
         if self._latest is None:
             raise ValueError("leaf_sums belongs to a score and thresholds: call the object with these first")
-        leaves = np.ascontiguousarray(leaves, dtype=np.int32)
-        if leaves.shape != self.y.shape:
-            raise ValueError(f"leaves must have shape {self.y.shape}, one leaf a row; got {leaves.shape}")
-        if leaves.min() < 0 or leaves.max() >= n_leaves:
-            raise ValueError(f"leaves must be in 0..{n_leaves - 1}; got {leaves.min()}..{leaves.max()}")
+        leaves = self.check_leaves(leaves, n_leaves)
         raw, theta, majorized = self._latest
         sums = np.empty((n_leaves, self.n_classes + 1))
         kernel: Any = _core.leaf_sums
@@ -246,8 +191,8 @@ class RowStatistics:
             self._hessian,
             leaves,
             sums,
-            _LOSS_CODES[self.loss.name],
-            _LINK_CODES[self.loss.link.name],
+            LOSS_CODES[self.loss.name],
+            LINK_CODES[self.loss.link.name],
             majorized,
             self._limit,
             effective_n_threads(self.n_threads),
@@ -267,22 +212,10 @@ class RowStatistics:
         if not np.isfinite(u).all():
             # A NaN score reaches every threshold's sum: the check is free here and would cost a pass before.
             raise ValueError("raw_prediction holds NaN, or overflows the link; scores must be numbers")
-        narrows = self._gradient.dtype != self._dtype
-        if narrows and max(-self._gradient.min(), self._gradient.max(), self._hessian.max()) > _LARGEST:
-            raise ValueError(
-                "raw_prediction is too far from the thresholds for float32 derivatives of link "
-                f"{self.loss.link.name!r} and these weights; the largest gradient is {np.abs(self._gradient).max():g}"
-            )
+        self._check_derivatives(self._gradient, self._hessian)
         return RoundStatistics(
             gradient=self._gradient.astype(self._dtype, copy=False),
             hessian=self._hessian.astype(self._dtype, copy=False),
             cross=cross.astype(self._dtype, copy=False),
-            sums=RoundSums(
-                loss=sums["loss"],
-                threshold_gradient=u,
-                threshold_hessian=np.asarray(sums["threshold_hessian"]),
-                threshold_hessian_off=np.asarray(sums["threshold_hessian_off"]),
-                n_floored=sums["n_floored"],
-                n_clipped=sums["n_clipped"],
-            ),
+            sums=as_round_sums(sums),
         )

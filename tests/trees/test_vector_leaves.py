@@ -23,10 +23,8 @@ def model_matrix(h, reg_lambda, shift_l2, penalty, active):
     for column, k in enumerate(shifted[:-1], start=1):
         to_u[k, column] = 1.0
         to_u[shifted[-1], column] = -1.0
-    if penalty == "ridge":
-        differences = to_u[shifted] - to_u.mean(axis=0)
-    else:
-        differences = np.diff(to_u[shifted], axis=0)
+    shifts = to_u[shifted]
+    differences = shifts - to_u.mean(axis=0) if penalty == "ridge" else np.diff(shifts, axis=0)
     mean = np.zeros(len(shifted))
     mean[0] = 1.0
     return (

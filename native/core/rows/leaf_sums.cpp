@@ -2,41 +2,15 @@
 
 #include <algorithm>
 
+#include "rows/leaf_chunks.hpp"
 #include "rows/logit_tables.hpp"
 #include "rows/round_statistics.hpp"
 #include "simd/dispatch.hpp"
-#include "threads/parallel.hpp"
 
 namespace ordinal {
 namespace {
 
 constexpr std::int64_t kLeast = 8;  // chunks of the lanes worth a thread
-
-// Runs fill(begin, n, sums) over chunks of rows, each with its own sums, and adds these up in order. The
-// sums of all chunks together stay smaller than the rows, and their number does not depend on n_threads.
-template <class Fill>
-LeafSums sum_leaf_chunks(std::int64_t n_rows, int n_leaves, int width, int n_threads, const Fill& fill,
-                         std::int64_t least = 1) {
-    const std::int64_t most = std::clamp<std::int64_t>(n_rows / (8 * std::int64_t{n_leaves}), 1, 64);
-    const std::int64_t blocks = (n_rows + kLaneBlock - 1) / kLaneBlock;
-    const std::int64_t chunk = std::max<std::int64_t>(16, (blocks + most - 1) / most) * kLaneBlock;
-    const std::int64_t n_chunks = (n_rows + chunk - 1) / chunk;
-    const std::size_t size = static_cast<std::size_t>(n_leaves) * static_cast<std::size_t>(width);
-    // A cache line apart: threads write to neighbouring chunks at the same time.
-    const std::size_t stride = size + 8;
-    std::vector<double> chunks(static_cast<std::size_t>(n_chunks) * stride, 0.0);
-    parallel_blocks(
-        n_chunks, n_threads,
-        [&](std::int64_t c) {
-            fill(c * chunk, std::min(chunk, n_rows - c * chunk),
-                 chunks.data() + static_cast<std::size_t>(c) * stride);
-        },
-        least);
-    LeafSums total(chunks.begin(), chunks.begin() + static_cast<std::ptrdiff_t>(size));
-    for (std::size_t c = 1; c < static_cast<std::size_t>(n_chunks); ++c)
-        for (std::size_t j = 0; j < size; ++j) total[j] += chunks[c * stride + j];
-    return total;
-}
 
 }  // namespace
 

@@ -3,9 +3,9 @@
 #include <cmath>
 #include <limits>
 
-#include "rows/link_kernel.hpp"
 #include "rows/round_statistics.hpp"
 #include "rows/sum_chunks.hpp"
+#include "rows/threshold_term.hpp"
 
 namespace ordinal {
 namespace {
@@ -18,20 +18,12 @@ inline double score(const LinkRound& round, std::int64_t i) {
     return std::isfinite(f) ? f : std::numeric_limits<double>::quiet_NaN();
 }
 
-// Where terms grow like exp, the largest distance between a score and a threshold on its wrong side at which
-// derivatives are taken: they must fit the output's type. The loss is summed in float64 and taken where the
-// score is.
-template <class L>
-double limit_of(const LinkRound& round) {
-    return L::kLimit == kNoLimit ? kNoLimit : std::min(round.limit, L::kLimit);
-}
-
 // Rows with a threshold farther away than the limit.
 template <class L>
 std::int64_t count_clipped(const LinkRound& round, std::int64_t begin, std::int64_t n) {
     const auto ends = std::minmax_element(round.thresholds, round.thresholds + round.n_thresholds);
-    const double low = *ends.second - limit_of<L>(round);
-    const double high = *ends.first + limit_of<L>(round);
+    const double low = *ends.second - limit_of<L>(round.limit);
+    const double high = *ends.first + limit_of<L>(round.limit);
     std::int64_t count = 0;
     for (std::int64_t i = begin; i < begin + n; ++i) {
         const double f = score(round, i);
@@ -42,25 +34,11 @@ std::int64_t count_clipped(const LinkRound& round, std::int64_t begin, std::int6
 
 inline double weight(const LinkRound& round, std::int64_t i) { return round.weight ? round.weight[i] : 1.0; }
 
-// Raises a curvature to the link's floor, and counts it.
-template <class L>
-double floored(double curvature, BlockSums& sums) {
-    if (L::kFloor == 0.0 || !(curvature < L::kFloor)) return curvature;
-    ++sums.n_floored;
-    return L::kFloor;
-}
-
-template <class L, bool kMajorized>
-double majorized_or(double exact, double x) {
-    if constexpr (kMajorized) return L::sharp_curvature(x);
-    return exact;
-}
-
 // All-threshold and immediate-threshold: a sum over thresholds, each on one side of the label.
 template <class L, bool kMajorized, bool kValue>
 void threshold_sum_rows(const LinkRound& round, std::int64_t begin, std::int64_t n, BlockSums& sums) {
     const bool all = round.loss == Loss::all_threshold;
-    const double limit = limit_of<L>(round);
+    const double limit = limit_of<L>(round.limit);
     for (std::int64_t i = begin; i < begin + n; ++i) {
         const double f = score(round, i);
         const double w = weight(round, i);
@@ -72,20 +50,14 @@ void threshold_sum_rows(const LinkRound& round, std::int64_t begin, std::int64_t
         double gradient = 0.0;
         double hessian = 0.0;
         for (int k = first; k < last; ++k) {
-            const bool above = y > k;
-            const double distance = round.thresholds[k] - f;
-            const double x = above ? std::min(distance, limit) : std::max(distance, -limit);
-            PairTerms pair = above ? upper<L, kValue>(x) : L::template lower<kValue>(x);
-            if (kValue && x != distance)
-                pair.value = (above ? upper<L, true>(distance) : L::template lower<true>(distance)).value;
-            const double bend = majorized_or<L, kMajorized>(pair.bend, x);
-            const double curvature = kMajorized ? bend : floored<L>(bend, sums);
-            gradient -= pair.slope;
-            hessian += curvature;
-            sums.threshold_gradient[k] += w * pair.slope;
-            sums.threshold_hessian[k] += w * curvature;
-            if (kValue) sums.loss += w * pair.value;
-            if (cross) cross[k] = -w * pair.bend;
+            const auto term =
+                threshold_term<L, kMajorized, kValue>(y > k, round.thresholds[k] - f, limit, sums);
+            gradient -= term.slope;
+            hessian += term.curvature;
+            sums.threshold_gradient[k] += w * term.slope;
+            sums.threshold_hessian[k] += w * term.curvature;
+            if (kValue) sums.loss += w * term.value;
+            if (cross) cross[k] = -w * term.bend;
         }
         round.gradient[i] = w * gradient;
         round.hessian[i] = w * hessian;
@@ -112,7 +84,7 @@ IntervalTerms between(const double* thresholds, int n_thresholds, int y, double 
 // Cumulative link. The majorised curvature replaces that of the two sides and leaves the gap term exact.
 template <class L, bool kMajorized, bool kValue>
 void cumulative_link_rows(const LinkRound& round, std::int64_t begin, std::int64_t n, BlockSums& sums) {
-    const double limit = limit_of<L>(round);
+    const double limit = limit_of<L>(round.limit);
     for (std::int64_t i = begin; i < begin + n; ++i) {
         const double w = weight(round, i);
         const int y = round.y[i];
@@ -158,32 +130,22 @@ RoundSums run(const LinkRound& round, std::int64_t n_rows, int n_threads) {
 }
 
 template <class L>
-RoundSums with_link(const LinkRound& round, std::int64_t n_rows, int n_threads) {
-    if constexpr (L::kMajorizes) {
-        if (round.majorized)
-            return round.want_loss ? run<L, true, true>(round, n_rows, n_threads)
-                                   : run<L, true, false>(round, n_rows, n_threads);
+struct LinkRows {
+    static RoundSums with(const LinkRound& round, std::int64_t n_rows, int n_threads) {
+        if constexpr (L::kMajorizes) {
+            if (round.majorized)
+                return round.want_loss ? run<L, true, true>(round, n_rows, n_threads)
+                                       : run<L, true, false>(round, n_rows, n_threads);
+        }
+        return round.want_loss ? run<L, false, true>(round, n_rows, n_threads)
+                               : run<L, false, false>(round, n_rows, n_threads);
     }
-    return round.want_loss ? run<L, false, true>(round, n_rows, n_threads)
-                           : run<L, false, false>(round, n_rows, n_threads);
-}
+};
 
 }  // namespace
 
 RoundSums link_statistics(const LinkRound& round, std::int64_t n_rows, int n_threads) {
-    switch (round.link) {
-        case Link::logit:
-            return with_link<LogitLink>(round, n_rows, n_threads);
-        case Link::probit:
-            return with_link<ProbitLink>(round, n_rows, n_threads);
-        case Link::cloglog:
-            return with_link<CloglogLink>(round, n_rows, n_threads);
-        case Link::loglog:
-            return with_link<LoglogLink>(round, n_rows, n_threads);
-        case Link::cauchit:
-            return with_link<CauchitLink>(round, n_rows, n_threads);
-    }
-    return {};
+    return with_link<LinkRows>(round.link, round, n_rows, n_threads);
 }
 
 }  // namespace ordinal

@@ -6,6 +6,7 @@
 // cumulative link with logit adds to it a term free of f (round_statistics.cpp).
 #include "rows/logit_lanes.hpp"
 
+#include "rows/logit_term.hpp"
 #include "simd/lanes.hpp"
 
 #define ORDINAL_PASTE_(a, b) a##b
@@ -14,37 +15,6 @@
 namespace ordinal {
 namespace {
 
-// What one threshold says of kLanes rows.
-struct Term {
-    Floats wrong;      // probability of the side without the label
-    Floats right;      // 1 - wrong, without cancellation
-    Floats curvature;  // majorised or exact
-    Mask above;        // the label is above the threshold
-};
-
-template <bool kMajorized>
-inline Term one_term(Floats score, Floats t, Ints y, std::int32_t k, float theta, float scale) {
-    const Floats z = scale * t;
-    Floats sigma, curvature;
-    if (kMajorized) {
-        const Floats d = score - theta;
-        const Floats d2 = d * d;
-        const Mask near = d2 < 0.01f;
-        const Floats safe_d = select(near, all(1.0f), d);
-        // One division serves sigma and (sigma - 1/2) / d, which is 0/0 in the middle: a series there.
-        const Floats r = reciprocal((1.0f + z) * safe_d);
-        sigma = r * safe_d;
-        const Floats series = 0.25f - d2 * (1.0f / 48 - d2 * (1.0f / 480));
-        curvature = select(near, series, (0.5f - 0.5f * z) * r);
-    } else {
-        sigma = reciprocal(1.0f + z);
-    }
-    const Floats rest = z * sigma;
-    if (!kMajorized) curvature = sigma * rest;
-    const Mask above = y > k;
-    return {select(above, rest, sigma), select(above, sigma, rest), curvature, above};
-}
-
 // The rows of one vector, all thresholds: sums over the row stay in registers, sums over the thresholds go to
 // u and v, which the first-level cache holds.
 template <bool kMajorized, bool kMasked, bool kWeighted, bool kKeep>
@@ -52,23 +22,16 @@ struct Vector {
     Ints y;
     Floats weight;
     Floats g, h;
-    // Product of the probabilities of the label's side over the thresholds, as mantissa and exponent: the
-    // loss takes one logarithm a row.
-    Floats mantissa;
-    Ints exponent;
-    // What that product lacks of 1: near 1 it holds the digits.
-    Floats missing;
+    Product product;
 
     // cross: where the first of n rows starts in the cross terms, or null.
     void run(const LogitRound& round, const LogitConstants& constants, Floats score, Floats* u, Floats* v,
              float* cross, int n) {
         const Floats t = exp(-score);
         g = h = Floats{};
-        mantissa = all(1.0f);
-        exponent = Ints{};
-        missing = Floats{};
+        product = Product{};
         for (int k = 0; k < round.n_thresholds; ++k) {
-            const Term term = one_term<kMajorized>(score, t, y, k, constants.theta[k], constants.scale[k]);
+            const Term term = one_term<kMajorized>(constants.scale[k] * t, score - constants.theta[k], y > k);
             Floats slope = select(term.above, -term.wrong, term.wrong);
             Floats bend = term.curvature;
             if (kWeighted) {
@@ -87,17 +50,14 @@ struct Vector {
             if (kKeep) {
                 const Floats right = kMasked ? select(beside, term.right, all(1.0f)) : term.right;
                 const Floats wrong = kMasked ? select(beside, term.wrong, Floats{}) : term.wrong;
-                missing += wrong * (1.0f - missing);
-                const Ints bits = reinterpret<Ints>(mantissa * right);
-                exponent += (bits >> 23) - 127;
-                mantissa = reinterpret<Floats>((bits & 0x7fffff) | 0x3f800000);
+                product.take(right, wrong);
                 const int place = round.cross_places ? round.cross_places[k] : k;
                 if (cross && place >= 0) {
-                    Floats product = -(term.right * term.wrong);
-                    if (kWeighted) product *= weight;
-                    if (kMasked) product = select(beside, product, Floats{});
+                    Floats bend_here = -(term.right * term.wrong);
+                    if (kWeighted) bend_here *= weight;
+                    if (kMasked) bend_here = select(beside, bend_here, Floats{});
                     float* to = cross + place;
-                    for (int i = 0; i < n; ++i) to[i * round.cross_step] = lane(product, i);
+                    for (int i = 0; i < n; ++i) to[i * round.cross_step] = lane(bend_here, i);
                 }
             }
         }
@@ -128,7 +88,7 @@ void block(const LogitRound& round, const LogitConstants& constants, std::int64_
         float* cross = kKeep && round.cross ? round.cross + at * round.cross_step : nullptr;
         rows.run(round, constants, inside, u, v, cross, n_rows);
         if (kKeep) {
-            const Floats log = log_product(rows.mantissa, rows.exponent, rows.missing);
+            const Floats log = rows.product.log();
             loss -= kWeighted ? rows.weight * log : log;
         }
     };

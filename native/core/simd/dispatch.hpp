@@ -2,6 +2,7 @@
 #pragma once
 
 #include "rows/logit_lanes.hpp"
+#include "rows/margins.hpp"
 #include "trees/tasks.hpp"
 
 namespace ordinal {
@@ -12,6 +13,7 @@ struct InstructionSet {
     bool supported;
     LogitBlock logit_block;
     LeafBlock leaf_block;
+    MarginBlock margin_block;
     BuildHistogram build_histogram;
 #define ORDINAL_SCAN(folder, Name) ScanFeature<Name##Leaf> scan_##folder;
     ORDINAL_CRITERIA(ORDINAL_SCAN)

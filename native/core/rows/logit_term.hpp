@@ -1,0 +1,57 @@
+// What one threshold says of some rows, in float32 lanes; as lanes.hpp, only for files that are compiled once
+// for each instruction set.
+#pragma once
+
+#include "simd/lanes.hpp"
+
+namespace ordinal {
+namespace {
+
+struct Term {
+    Floats wrong;      // probability of the side without the label
+    Floats right;      // 1 - wrong, without cancellation
+    Floats curvature;  // majorised or exact
+    Mask above;        // the label is above the threshold
+};
+
+// With z = exp(theta_k - f) and d = f - theta_k, so that sigma(d) = 1 / (1 + z).
+template <bool kMajorized>
+inline Term one_term(Floats z, Floats d, Mask above) {
+    Floats sigma, curvature;
+    if (kMajorized) {
+        const Floats d2 = d * d;
+        const Mask near = d2 < 0.01f;
+        const Floats safe_d = select(near, all(1.0f), d);
+        // One division serves sigma and (sigma - 1/2) / d, which is 0/0 in the middle: a series there.
+        const Floats r = reciprocal((1.0f + z) * safe_d);
+        sigma = r * safe_d;
+        const Floats series = 0.25f - d2 * (1.0f / 48 - d2 * (1.0f / 480));
+        curvature = select(near, series, (0.5f - 0.5f * z) * r);
+    } else {
+        sigma = reciprocal(1.0f + z);
+    }
+    const Floats rest = z * sigma;
+    if (!kMajorized) curvature = sigma * rest;
+    return {select(above, rest, sigma), select(above, sigma, rest), curvature, above};
+}
+
+// Product of the probabilities of the label's side over the thresholds, as mantissa and exponent: the loss
+// takes one logarithm a row.
+struct Product {
+    Floats mantissa = all(1.0f);
+    Ints exponent = Ints{};
+    // What the product lacks of 1: near 1 it holds the digits.
+    Floats missing = Floats{};
+
+    void take(Floats right, Floats wrong) {
+        missing += wrong * (1.0f - missing);
+        const Ints bits = reinterpret<Ints>(mantissa * right);
+        exponent += (bits >> 23) - 127;
+        mantissa = reinterpret<Floats>((bits & 0x7fffff) | 0x3f800000);
+    }
+
+    Floats log() const { return log_product(mantissa, exponent, missing); }
+};
+
+}  // namespace
+}  // namespace ordinal

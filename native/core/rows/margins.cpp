@@ -1,0 +1,225 @@
+#include "rows/margins.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "rows/leaf_chunks.hpp"
+#include "rows/logit_lanes.hpp"
+#include "rows/sum_chunks.hpp"
+#include "rows/threshold_term.hpp"
+#include "simd/dispatch.hpp"
+
+namespace ordinal {
+namespace {
+
+constexpr std::int64_t kChunk = 16 * kMarginBlock;
+constexpr std::int64_t kLeast = 8;  // chunks worth a thread
+
+template <class Real>
+double weight_of(const MarginRound<Real>& round, std::int64_t i) {
+    return round.weight ? static_cast<double>(round.weight[i]) : 1.0;
+}
+
+// The margins of one row, in order if that is asked for. An infinite one becomes NaN: it must reach the sums,
+// where Python looks for it.
+template <class Real>
+void margins_of(const MarginRound<Real>& round, std::int64_t i, std::vector<double>& margins) {
+    for (int k = 0; k < round.n_thresholds; ++k) {
+        const double margin = round.thresholds[k] - static_cast<double>(round.scores[k * round.n_rows + i]);
+        margins[static_cast<std::size_t>(k)] =
+            std::isfinite(margin) ? margin : std::numeric_limits<double>::quiet_NaN();
+    }
+    if (round.sorted) std::sort(margins.begin(), margins.end());
+}
+
+template <class Real>
+bool counted(const MarginRound<Real>& round, int y, int k) {
+    return round.loss == Loss::all_threshold || k == y || k + 1 == y;
+}
+
+// The lanes hold margins within their reach; beyond it the loss is a line, whose rise comes on top.
+void add_loss_out_of_reach(const MarginRound<float>& round, std::int64_t begin, std::int64_t n,
+                           BlockSums& sums) {
+    std::vector<double> margins(static_cast<std::size_t>(round.n_thresholds));
+    for (std::int64_t i = begin; i < begin + n; ++i) {
+        margins_of(round, i, margins);
+        for (int k = 0; k < round.n_thresholds; ++k) {
+            const double margin = margins[static_cast<std::size_t>(k)];
+            if (std::isnan(margin)) sums.threshold_gradient[0] = margin;
+            const double beyond = (round.y[i] > k ? margin : -margin) - kMaxDistance;
+            if (round.want_loss && beyond > 0.0 && counted(round, round.y[i], k))
+                sums.loss += beyond * weight_of(round, i);
+        }
+    }
+}
+
+void run_block(const MarginRound<float>& round, std::int64_t begin, int n, BlockSums& sums, float* slopes,
+               float* bends) {
+    active_instruction_set().margin_block(round, begin, n, sums, slopes, bends);
+}
+
+template <class L, bool kMajorized>
+void link_block(const MarginRound<double>& round, std::int64_t begin, int n, BlockSums& sums, double* slopes,
+                double* bends) {
+    const double limit = limit_of<L>(round.limit);
+    std::vector<double> margins(static_cast<std::size_t>(round.n_thresholds));
+    for (int at = 0; at < n; ++at) {
+        const std::int64_t i = begin + at;
+        const double w = weight_of(round, i);
+        double gradient = 0.0, hessian = 0.0;
+        bool clipped = false;
+        margins_of(round, i, margins);
+        for (int k = 0; k < round.n_thresholds; ++k) {
+            const double margin = margins[static_cast<std::size_t>(k)];
+            double slope = 0.0, bend = 0.0;
+            if (counted(round, round.y[i], k)) {
+                const auto term = threshold_term<L, kMajorized, true>(round.y[i] > k, margin, limit, sums);
+                slope = -w * term.slope;
+                bend = w * term.curvature;
+                sums.loss += w * term.value;
+            }
+            clipped = clipped || std::abs(margin) > limit;
+            gradient += slope;
+            hessian += bend;
+            sums.threshold_gradient[k] -= slope;
+            sums.threshold_hessian[k] += bend;
+            if (slopes) {
+                slopes[k * kMarginStride + at] = slope;
+                bends[k * kMarginStride + at] = bend;
+            }
+        }
+        sums.n_clipped += clipped;
+        if (round.gradient) {
+            round.gradient[i] = gradient;
+            round.hessian[i] = hessian;
+        }
+    }
+}
+
+template <class L>
+struct LinkBlock {
+    static void with(const MarginRound<double>& round, const std::int64_t& begin, const int& n,
+                     BlockSums& sums, double* slopes, double* bends) {
+        if constexpr (L::kMajorizes) {
+            if (round.majorized) {
+                link_block<L, true>(round, begin, n, sums, slopes, bends);
+                return;
+            }
+        }
+        link_block<L, false>(round, begin, n, sums, slopes, bends);
+    }
+};
+
+void run_block(const MarginRound<double>& round, std::int64_t begin, int n, BlockSums& sums, double* slopes,
+               double* bends) {
+    with_link<LinkBlock>(round.link, round, begin, n, sums, slopes, bends);
+}
+
+void add_loss_out_of_reach(const MarginRound<double>&, std::int64_t, std::int64_t, BlockSums&) {}
+
+// The buffers of one block.
+template <class Real>
+struct Derivatives {
+    std::vector<Real> slopes, bends;
+
+    Derivatives(int n_thresholds, bool wanted) {
+        if (!wanted) return;
+        slopes.resize(static_cast<std::size_t>(n_thresholds) * kMarginStride);
+        bends.resize(slopes.size());
+    }
+    Real* slope() { return slopes.empty() ? nullptr : slopes.data(); }
+    Real* bend() { return bends.empty() ? nullptr : bends.data(); }
+};
+
+template <class Real>
+void write_columns(const MarginRound<Real>& round, std::int64_t begin, int n, const Real* slopes,
+                   const Real* bends) {
+    for (int i = 0; i < n; ++i) {
+        float* row = round.columns + (begin + i) * round.columns_step;
+        for (int k = 0; k < round.n_thresholds; ++k) {
+            row[k] = static_cast<float>(slopes[k * kMarginStride + i]);
+            row[round.n_thresholds + k] = static_cast<float>(bends[k * kMarginStride + i]);
+        }
+    }
+}
+
+int block_size(std::int64_t rest) { return static_cast<int>(std::min<std::int64_t>(kMarginBlock, rest)); }
+
+}  // namespace
+
+template <class Real>
+RoundSums margin_statistics(const MarginRound<Real>& round, int n_threads) {
+    return sum_chunks(
+        round.n_rows, kChunk, round.n_thresholds, n_threads,
+        [&](std::int64_t begin, std::int64_t n, BlockSums& sums) {
+            Derivatives<Real> rows(round.n_thresholds, round.columns != nullptr);
+            for (std::int64_t at = begin; at < begin + n; at += kMarginBlock) {
+                const int here = block_size(begin + n - at);
+                run_block(round, at, here, sums, rows.slope(), rows.bend());
+                if (round.columns) write_columns(round, at, here, rows.slope(), rows.bend());
+            }
+            if (sums.n_clipped > 0) add_loss_out_of_reach(round, begin, n, sums);
+        },
+        kLeast);
+}
+
+template <class Real>
+std::vector<double> margin_leaf_sums(const MarginRound<Real>& round, const std::int32_t* leaves, int n_leaves,
+                                     int n_threads) {
+    const int width = 2 * round.n_thresholds;
+    return sum_leaf_chunks(
+        round.n_rows, n_leaves, width, n_threads,
+        [&](std::int64_t begin, std::int64_t n, double* sums) {
+            Derivatives<Real> rows(round.n_thresholds, true);
+            std::vector<double> unused(3 * static_cast<std::size_t>(round.n_thresholds));
+            BlockSums whole{unused.data(),
+                            unused.data() + round.n_thresholds,
+                            unused.data() + 2 * round.n_thresholds,
+                            0.0,
+                            0,
+                            0};
+            for (std::int64_t at = begin; at < begin + n; at += kMarginBlock) {
+                const int here = block_size(begin + n - at);
+                run_block(round, at, here, whole, rows.slope(), rows.bend());
+                const Real *slopes = rows.slope(), *bends = rows.bend();
+                for (int i = 0; i < here; ++i) {
+                    double* leaf = sums + static_cast<std::int64_t>(leaves[at + i]) * width;
+                    for (int k = 0; k < round.n_thresholds; ++k) {
+                        leaf[k] += static_cast<double>(slopes[k * kMarginStride + i]);
+                        leaf[round.n_thresholds + k] += static_cast<double>(bends[k * kMarginStride + i]);
+                    }
+                }
+            }
+        },
+        kLeast);
+}
+
+template <class Real>
+void add_leaf_vectors(const Real* scores, const std::int32_t* leaves, const Real* values, std::int64_t n_rows,
+                      int n_thresholds, int n_leaves, Real* sums, int n_threads) {
+    parallel_blocks((n_rows + kChunk - 1) / kChunk, n_threads,
+                    [&](std::int64_t c) {
+                        const std::int64_t end = std::min(n_rows, (c + 1) * kChunk);
+                        for (int k = 0; k < n_thresholds; ++k) {
+                            const Real* of_leaf = values + static_cast<std::int64_t>(k) * n_leaves;
+                            const Real* from = scores + k * n_rows;
+                            Real* to = sums + k * n_rows;
+                            for (std::int64_t i = c * kChunk; i < end; ++i)
+                                to[i] = from[i] + of_leaf[leaves[i]];
+                        }
+                    },
+                    kLeast);
+}
+
+#define ORDINAL_INSTANTIATE(Real)                                                                           \
+    template RoundSums margin_statistics<Real>(const MarginRound<Real>&, int);                              \
+    template std::vector<double> margin_leaf_sums<Real>(const MarginRound<Real>&, const std::int32_t*, int, \
+                                                        int);                                               \
+    template void add_leaf_vectors<Real>(const Real*, const std::int32_t*, const Real*, std::int64_t, int,  \
+                                         int, Real*, int);
+ORDINAL_INSTANTIATE(float)
+ORDINAL_INSTANTIATE(double)
+#undef ORDINAL_INSTANTIATE
+
+}  // namespace ordinal

@@ -1,0 +1,66 @@
+// Rows whose thresholds move with x: one score f + v_k for every threshold k, one exponential for every
+// margin.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "rows/round.hpp"
+#include "rows/round_statistics.hpp"
+
+namespace ordinal {
+
+// Losses that are sums over thresholds. `Real` is float for the lanes of the logit link, double for any link.
+template <class Real>
+struct MarginRound {
+    const Real* scores = nullptr;  // (n_thresholds, n_rows): threshold by threshold
+    std::int64_t n_rows = 0;
+    const std::int32_t* y = nullptr;     // (n_rows,) class codes 0..n_thresholds
+    const Real* weight = nullptr;        // (n_rows,) or null for ones
+    const double* thresholds = nullptr;  // (n_thresholds,) in any order
+    int n_thresholds = 0;
+    Loss loss = Loss::all_threshold;
+    Link link = Link::logit;
+    bool majorized = true;
+    bool want_loss = false;
+    bool sorted = false;   // each row's margins are put in order first; only the loss means something then
+    double limit = 700.0;  // as in Round
+    Real* gradient = nullptr;  // (n_rows,) summed over the thresholds, or null
+    Real* hessian = nullptr;
+    float* columns =
+        nullptr;  // or (n_rows, >= 2 n_thresholds): the gradients of every threshold, then the Hessians
+    std::int64_t columns_step = 0;
+};
+
+// Rows that share float32 accumulators, and the distance between the thresholds of a block's buffers.
+constexpr int kMarginBlock = 256;
+constexpr int kMarginStride = kMarginBlock + 16;
+
+// Adds up n <= kMarginBlock rows, and writes their derivatives in f + v_k to `slopes` and `bends` unless
+// null, threshold by threshold, kMarginStride apart.
+using MarginBlock = void (*)(const MarginRound<float>&, std::int64_t begin, int n, BlockSums&, float* slopes,
+                             float* bends);
+
+#define ORDINAL_DECLARE_LANES(isa)                                                                           \
+    void margin_block_##isa(const MarginRound<float>&, std::int64_t begin, int n, BlockSums&, float* slopes, \
+                            float* bends);
+ORDINAL_DECLARE_LANES(baseline)
+ORDINAL_DECLARE_LANES(avx2)
+ORDINAL_DECLARE_LANES(avx512)
+#undef ORDINAL_DECLARE_LANES
+
+// The same bytes for any number of threads, as everything below.
+template <class Real>
+RoundSums margin_statistics(const MarginRound<Real>& round, int n_threads);
+
+// One row a leaf, 2 n_thresholds numbers each: sums of the gradients, then of the Hessians.
+template <class Real>
+std::vector<double> margin_leaf_sums(const MarginRound<Real>& round, const std::int32_t* leaves, int n_leaves,
+                                     int n_threads);
+
+// sums[k, i] = scores[k, i] + values[k, leaves[i]]
+template <class Real>
+void add_leaf_vectors(const Real* scores, const std::int32_t* leaves, const Real* values, std::int64_t n_rows,
+                      int n_thresholds, int n_leaves, Real* sums, int n_threads);
+
+}  // namespace ordinal

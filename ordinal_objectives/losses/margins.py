@@ -1,0 +1,133 @@
+"""Losses as functions of margins that are given one by one: thresholds that move with x."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ordinal_objectives.links import FloatArray, Link
+from ordinal_objectives.losses.quantities import Curvatures, MarginDerivatives, RowDerivatives
+from ordinal_objectives.validation import check_codes
+
+
+class MarginFunctions:
+    """What a loss offers of the margins theta_k - f(x_i) - v_k(x_i), in which the shifts v move single thresholds.
+
+    Attributes
+    ----------
+    takes_shifts : bool
+        Whether the loss is a sum over thresholds of functions of one margin each, so that they may cross.
+    """
+
+    name: ClassVar[str]
+    ordered: ClassVar[bool]
+    takes_shifts: ClassVar[bool] = True
+    link: Link
+
+    def check_hessian(self, hessian: str) -> None:
+        """Raise unless `hessian` exists for this loss and link."""
+        raise NotImplementedError
+
+    def _floored(self, rows: RowDerivatives, y: NDArray[np.int32]) -> tuple[Curvatures, int]:
+        raise NotImplementedError
+
+    def _proba(self, x: FloatArray) -> FloatArray:
+        """P(y = k) at margins in the order that the loss needs."""
+        raise NotImplementedError
+
+    def _cumulative_proba(self, x: FloatArray) -> FloatArray:
+        raise NotImplementedError
+
+    def check_shifts(self) -> None:
+        """Raise ValueError unless the loss exists for thresholds that move with x."""
+        if not self.takes_shifts:
+            raise ValueError(
+                f"loss {self.name!r} does not exist for thresholds that move with x (proportional=False): rows whose "
+                f"thresholds cross have no likelihood; allowed: 'all_threshold', 'immediate_threshold'"
+            )
+
+    def margin_derivatives(self, margins: ArrayLike, y: ArrayLike, hessian: str = "majorized") -> MarginDerivatives:
+        """Loss of margins that are given one by one, and its derivatives: thresholds may move with x.
+
+        Parameters
+        ----------
+        margins : array-like of float, shape (n_samples, n_classes - 1)
+            theta_k - f(x_i) - v_k(x_i), in any order.
+        y : array-like of int, shape (n_samples,)
+            Class codes.
+        hessian : {"majorized", "exact"}, default="majorized"
+
+        Returns
+        -------
+        MarginDerivatives
+
+        Raises
+        ------
+        ValueError
+            If the loss does not exist for such thresholds, or has no such Hessian.
+
+        Examples
+        --------
+        >>> from ordinal_objectives import AllThreshold
+        >>> AllThreshold().margin_derivatives([[-1.0, 1.0]], [1], "exact").gradient.round(4)
+        array([[-0.2689,  0.2689]])
+        """
+        self.check_shifts()
+        self.check_hessian(hessian)
+        x = _check_margins(margins)
+        codes = check_codes(y, x.shape[1] + 1)
+        if len(codes) != len(x):
+            raise ValueError(f"margins must have one row a label, {len(codes)}; got {len(x)}")
+        rows = self._of_margins(x, codes)
+        if hessian == "majorized":
+            curvatures, n_floored = self._majorized_of_margins(x, codes), 0
+        else:
+            curvatures, n_floored = self._floored(rows, codes)
+        return MarginDerivatives(rows.value, -rows.threshold_gradient, curvatures.diagonal, n_floored)
+
+    def margin_proba(self, margins: ArrayLike) -> FloatArray:
+        """P(y = k) at margins given one by one, shape (n_samples, n_classes).
+
+        Margins of the all-threshold loss are sorted in each row first, which never raises its loss whatever the
+        label: so no probability is negative where thresholds that move with x cross.
+
+        Parameters
+        ----------
+        margins : array-like of float, shape (n_samples, n_classes - 1)
+            theta_k - f(x_i) - v_k(x_i).
+
+        Examples
+        --------
+        >>> from ordinal_objectives import AllThreshold
+        >>> AllThreshold().margin_proba([[1.0, -1.0]]).round(4)
+        array([[0.2689, 0.4621, 0.2689]])
+        """
+        return self._proba(self._in_order(margins))
+
+    def margin_cumulative_proba(self, margins: ArrayLike) -> FloatArray:
+        """P(y <= k) at margins given one by one, shape (n_samples, n_classes - 1); see :meth:`margin_proba`."""
+        return self._cumulative_proba(self._in_order(margins))
+
+    def _in_order(self, margins: ArrayLike) -> FloatArray:
+        self.check_shifts()
+        x = _check_margins(margins)
+        return np.sort(x, axis=1) if self.ordered else x
+
+    def _of_margins(self, x: FloatArray, y: NDArray[np.int32]) -> RowDerivatives:
+        """Row derivatives of a loss that takes shifts."""
+        raise NotImplementedError
+
+    def _majorized_of_margins(self, x: FloatArray, y: NDArray[np.int32]) -> Curvatures:
+        """Curvatures of the quadratic majoriser of a loss that takes shifts."""
+        raise NotImplementedError
+
+
+def _check_margins(margins: ArrayLike) -> FloatArray:
+    x = np.asarray(margins, dtype=np.float64)
+    if x.ndim != 2 or x.shape[1] == 0:
+        raise ValueError(f"margins must have shape (n_samples, n_classes - 1); got {x.shape}")
+    if not np.isfinite(x).all():
+        raise ValueError("margins hold NaN or infinite values; they must be finite")
+    return x

@@ -1,0 +1,134 @@
+"""Labels and weights of some rows, checked once for all passes over them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ordinal_objectives import _core
+from ordinal_objectives.links import Cloglog
+from ordinal_objectives.losses import OrdinalLoss, RoundSums
+from ordinal_objectives.validation import check_codes, check_sample_weight, check_total_weight
+
+LOSS_CODES = {"all_threshold": 0, "cumulative_link": 1, "immediate_threshold": 2}
+LINK_CODES = {"logit": 0, "probit": 1, "cloglog": 2, "loglog": 3, "cauchit": 4}
+# Distances |theta_k - f| beyond which derivatives that grow like exp are held: 80 for float32 outputs, and less
+# where a row's sum of them, with its weight, would be larger than this.
+_LIMIT, LARGEST = 80.0, 1e38
+
+
+class CheckedRows:
+    """What every native pass needs of its rows.
+
+    Parameters
+    ----------
+    loss : OrdinalLoss
+        Loss and link.
+    y : array-like of int, shape (n_samples,)
+        Class codes 0..n_classes - 1.
+    n_classes : int
+        Number of classes K.
+    sample_weight : array-like of float, shape (n_samples,), or None
+        Non-negative; ones if None.
+    precision : {"float32", "float64"}
+        "float32": vector lanes for the logit link, sums in float64. "float64": scalar double precision
+        throughout, slower, for reference. Links other than logit are computed in double precision either
+        way.
+    n_threads : int or None
+        See :func:`ordinal_objectives.threads.effective_n_threads`.
+    lanes : bool, default=True
+        Whether float32 lanes may be used where the link has them.
+
+    Attributes
+    ----------
+    class_weights : ndarray of float64, shape (n_classes,)
+        Sum of the weights of each class.
+    total_weight : float
+    loss_precision : float
+        Relative rounding of the loss sum: smaller differences mean nothing.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range; the message names it.
+    """
+
+    def __init__(
+        self,
+        loss: OrdinalLoss,
+        y: ArrayLike,
+        n_classes: int,
+        sample_weight: ArrayLike | None = None,
+        *,
+        precision: str = "float32",
+        n_threads: int | None = None,
+        lanes: bool = True,
+    ) -> None:
+        if precision not in ("float32", "float64"):
+            raise ValueError(f"precision must be 'float32' or 'float64'; got {precision!r}")
+        self.loss = loss
+        self.n_classes = n_classes
+        self.y = check_codes(y, n_classes)
+        self.n_threads = n_threads
+        fits = loss.link.name == "logit" and n_classes <= _core.max_lane_classes
+        self._lanes = lanes and fits and precision == "float32"
+        self.loss_precision = 1e-7 if self._lanes else 1e-12
+        self._dtype: type = np.float32 if precision == "float32" else np.float64
+        # A part of a training may weigh little, but not less than float32 holds.
+        weight = check_sample_weight(sample_weight, self.y.shape[0])
+        weight = check_total_weight(weight, least=float(np.finfo(np.float32).tiny))
+        self.class_weights: NDArray[np.float64] = np.bincount(self.y, weights=weight, minlength=n_classes).astype(
+            np.float64
+        )
+        self.total_weight = float(self.class_weights.sum())
+        self._computed: type = np.float32 if self._lanes else np.float64
+        self._weight = weight if weight is None else weight.astype(self._computed)
+        self._limit: float = Cloglog.argument_limit
+        if precision == "float32":
+            heaviest = 1.0 if weight is None else max(float(weight.max()), 1.0)
+            self._limit = min(_LIMIT, float(np.log(LARGEST / (heaviest * n_classes))))
+
+    def highest_loss(self, loss: float) -> float:
+        """Return the largest loss sum that may still be `loss`, rounded.
+
+        A row's loss is the logarithm of a number that may be close to 1: its rounding does not shrink with it.
+        """
+        return loss + self.loss_precision * max(loss, self.total_weight)
+
+    def check_leaves(self, leaves: NDArray[np.int32], n_leaves: int) -> NDArray[np.int32]:
+        """Return the leaf of each row, int32 and contiguous.
+
+        Raises
+        ------
+        ValueError
+            If `leaves` has the wrong shape or holds numbers outside of 0..n_leaves - 1.
+        """
+        leaves = np.ascontiguousarray(leaves, dtype=np.int32)
+        if leaves.shape != self.y.shape:
+            raise ValueError(f"leaves must have shape {self.y.shape}, one leaf a row; got {leaves.shape}")
+        if leaves.min() < 0 or leaves.max() >= n_leaves:
+            raise ValueError(f"leaves must be in 0..{n_leaves - 1}; got {leaves.min()}..{leaves.max()}")
+        return leaves
+
+    def _check_derivatives(self, gradient: NDArray[np.floating], hessian: NDArray[np.floating]) -> None:
+        """Refuse derivatives that the output's type does not hold."""
+        narrows = gradient.dtype != self._dtype
+        if narrows and max(-gradient.min(), gradient.max(), hessian.max()) > LARGEST:
+            raise ValueError(
+                "raw_prediction is too far from the thresholds for float32 derivatives of link "
+                f"{self.loss.link.name!r} and these weights; the largest gradient is {np.abs(gradient).max():g}"
+            )
+
+
+def as_round_sums(sums: dict[str, Any]) -> RoundSums:
+    """Return what a native pass says of all rows."""
+    return RoundSums(
+        loss=sums["loss"],
+        threshold_gradient=np.asarray(sums["threshold_gradient"]),
+        threshold_hessian=np.asarray(sums["threshold_hessian"]),
+        threshold_hessian_off=np.asarray(sums["threshold_hessian_off"]),
+        n_floored=sums["n_floored"],
+        n_clipped=sums["n_clipped"],
+    )

@@ -1,0 +1,213 @@
+"""The native pass over rows whose thresholds move with x: one score f + v_k for every threshold k."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ordinal_objectives import _core
+from ordinal_objectives.losses import OrdinalLoss, RoundStatistics
+from ordinal_objectives.rows.checked import LINK_CODES, LOSS_CODES, CheckedRows, as_round_sums
+from ordinal_objectives.threads import effective_n_threads
+from ordinal_objectives.validation import check_thresholds
+
+# float32 scores are right to 4e-6 up to here; rows that start farther away take doubles.
+_FARTHEST = 64.0
+
+
+class MarginStatistics(CheckedRows):
+    r"""One pass over a fixed set of rows with the scores f(x_i) + v_k(x_i), k = 0..n_classes - 2.
+
+    A row's margins are :math:`\theta_k - f(x_i) - v_k(x_i)`. Where all shifts v are 0 the results are those of
+    :class:`.native.RowStatistics`. Scores are arrays (n_samples, n_classes - 1) that hold one threshold after the
+    other in memory; :meth:`spread` and :meth:`moved` make them.
+
+    Parameters
+    ----------
+    loss : OrdinalLoss
+        All-threshold or immediate-threshold.
+    y, n_classes, sample_weight, precision, n_threads
+        See :class:`.checked.CheckedRows`.
+    start : array-like of float, shape (n_samples,), or None
+        Scores before the first tree; those far from 0 are kept, and computed with, in float64.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range, or the loss does not exist for such thresholds.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ordinal_objectives import AllThreshold
+    >>> from ordinal_objectives.rows import MarginStatistics
+    >>> rows = MarginStatistics(AllThreshold(), [0, 2], 3)
+    >>> scores = rows.spread(np.array([0.0, 0.5]))
+    >>> rows(scores, [-1.0, 1.0]).threshold_gradient.round(4)
+    array([-0.5486,  0.3535])
+    """
+
+    def __init__(
+        self,
+        loss: OrdinalLoss,
+        y: ArrayLike,
+        n_classes: int,
+        sample_weight: ArrayLike | None = None,
+        *,
+        start: ArrayLike | None = None,
+        precision: str = "float32",
+        n_threads: int | None = None,
+    ) -> None:
+        loss.check_shifts()
+        near = start is None or np.size(start) == 0 or bool(np.abs(np.asarray(start)).max() <= _FARTHEST)
+        super().__init__(loss, y, n_classes, sample_weight, precision=precision, n_threads=n_threads, lanes=near)
+        self._gradient = np.empty(self.y.shape[0], self._computed)
+        self._hessian = np.empty(self.y.shape[0], self._computed)
+        self._latest: tuple[NDArray[Any], NDArray[np.float64], bool] | None = None
+
+    def spread(self, raw_prediction: ArrayLike) -> NDArray[Any]:
+        """Return the scores of rows without shifts, (n_samples, n_classes - 1), given f, (n_samples,)."""
+        f = np.asarray(raw_prediction)
+        if f.shape != self.y.shape:
+            raise ValueError(f"raw_prediction must have shape {self.y.shape}, one score a row; got {f.shape}")
+        return np.tile(f.astype(self._computed), (self.n_classes - 1, 1)).T
+
+    def moved(self, scores: NDArray[Any], leaves: NDArray[np.int32], steps: NDArray[np.float64]) -> NDArray[Any]:
+        """Return the scores with a tree more, a new array.
+
+        Parameters
+        ----------
+        scores : ndarray, shape (n_samples, n_classes - 1)
+        leaves : ndarray of int32, shape (n_samples,)
+            Leaf of each row.
+        steps : ndarray of float64, shape (n_leaves, n_classes - 1)
+            What each leaf adds to the scores.
+        """
+        raw = self._check_scores(scores)
+        leaves = self.check_leaves(leaves, len(steps))
+        total = np.empty_like(raw)
+        values = np.ascontiguousarray(steps.T, dtype=self._computed)
+        add: Any = _core.add_leaf_vectors
+        add(raw, leaves, values, total, effective_n_threads(self.n_threads))
+        return total.T
+
+    def __call__(
+        self,
+        scores: NDArray[Any],
+        thresholds: ArrayLike,
+        hessian: str = "majorized",
+        *,
+        want_loss: bool = True,
+        columns: NDArray[np.float32] | None = None,
+    ) -> RoundStatistics:
+        """Return the statistics of the rows at scores and thresholds.
+
+        Parameters
+        ----------
+        scores : ndarray, shape (n_samples, n_classes - 1)
+        thresholds : array-like of float, shape (n_classes - 1,)
+            In any order.
+        hessian : {"majorized", "exact"}, default="majorized"
+        want_loss : bool, default=True
+        columns : ndarray of float32, shape (n_samples, at least 2 (n_classes - 1)), or None
+            Rows to be filled with the gradients of every threshold, then the Hessians; other columns stay.
+
+        Returns
+        -------
+        RoundStatistics
+            Gradient and Hessian in f, summed over the thresholds; its cross terms are empty. All are weighted, and
+            reused by the next call.
+
+        Raises
+        ------
+        ValueError
+            If shapes disagree, a score is not finite, or the loss and link have no such Hessian.
+        """
+        self.loss.check_hessian(hessian)
+        theta = check_thresholds(thresholds, self.n_classes, ordered=False)
+        raw = self._check_scores(scores)
+        majorized = hessian == "majorized"
+        sums = self._pass(
+            raw, theta, majorized, want_loss=want_loss, gradient=self._gradient, hessian=self._hessian, columns=columns
+        )
+        self._latest = (raw, theta, majorized)
+        self._check_derivatives(self._gradient, self._hessian)
+        return RoundStatistics(
+            gradient=self._gradient.astype(self._dtype, copy=False),
+            hessian=self._hessian.astype(self._dtype, copy=False),
+            cross=np.empty((0, self.n_classes - 1), self._dtype),
+            sums=as_round_sums(sums),
+        )
+
+    def leaf_sums(self, leaves: NDArray[np.int32], n_leaves: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return G and H of every leaf and threshold at the latest call, float64 (n_leaves, n_classes - 1) each.
+
+        The scores that were passed to that call must not have changed since.
+
+        Raises
+        ------
+        ValueError
+            If there was no call yet, or `leaves` has the wrong shape or holds other numbers.
+        """
+        if self._latest is None:
+            raise ValueError("leaf_sums belongs to scores and thresholds: call the object with these first")
+        leaves = self.check_leaves(leaves, n_leaves)
+        sums = np.empty((n_leaves, 2 * (self.n_classes - 1)))
+        self._pass(*self._latest, want_loss=False, leaves=leaves, leaf_sums=sums)
+        return sums[:, : self.n_classes - 1], sums[:, self.n_classes - 1 :]
+
+    def loss_of_prediction(self, scores: NDArray[Any], thresholds: ArrayLike) -> float:
+        """Return the loss of the margins as predictions use them: sorted in each row, if the loss has an order."""
+        theta = check_thresholds(thresholds, self.n_classes, ordered=False)
+        majorized = self.loss.supports("majorized")
+        sums = self._pass(self._check_scores(scores), theta, majorized, want_loss=True, in_order=self.loss.ordered)
+        loss: float = sums["loss"]
+        return loss
+
+    def _pass(
+        self,
+        raw: NDArray[Any],
+        theta: NDArray[np.float64],
+        majorized: bool,
+        *,
+        want_loss: bool,
+        gradient: NDArray[Any] | None = None,
+        hessian: NDArray[Any] | None = None,
+        columns: NDArray[np.float32] | None = None,
+        leaves: NDArray[np.int32] | None = None,
+        leaf_sums: NDArray[np.float64] | None = None,
+        in_order: bool = False,
+    ) -> dict[str, Any]:
+        kernel: Any = _core.margin_statistics
+        sums: dict[str, Any] = kernel(
+            raw,
+            self.y,
+            theta,
+            self._weight,
+            gradient,
+            hessian,
+            columns,
+            leaves,
+            leaf_sums,
+            LOSS_CODES[self.loss.name],
+            LINK_CODES[self.loss.link.name],
+            majorized,
+            want_loss,
+            in_order,
+            self._limit,
+            effective_n_threads(self.n_threads),
+        )
+        # A NaN reaches every sum of its threshold, and not always the loss.
+        if leaves is None and not np.isfinite(sums["threshold_gradient"]).all():
+            raise ValueError("the scores hold NaN, or overflow the link; they must be numbers")
+        return sums
+
+    def _check_scores(self, scores: ArrayLike) -> NDArray[Any]:
+        """Return the scores threshold by threshold, (n_classes - 1, n_samples)."""
+        raw = np.asarray(scores)
+        expected = (self.y.shape[0], self.n_classes - 1)
+        if raw.shape != expected:
+            raise ValueError(f"scores must have shape {expected}, one for every row and threshold; got {raw.shape}")
+        return np.ascontiguousarray(raw.T, dtype=self._computed)
