@@ -76,6 +76,8 @@ class EngineRun:
         cuts: list[NDArray[np.float64]] | None = None,
     ) -> None:
         self.parameters = parameters
+        self._y, self._weight, self._n_classes, self._seed = y, sample_weight, n_classes, seed
+        self._n_threads = n_threads
         self._joint = self._judges_jointly()
         if self._joint and n_classes > _core.max_joint_classes:
             raise ValueError(
@@ -83,11 +85,9 @@ class EngineRun:
                 "Use 'newton', or merge classes"
             )
         loss = parameters.loss
-        self._y, self._weight, self._n_classes, self._seed = y, sample_weight, n_classes, seed
-        self._n_threads = n_threads
-        self._rows = self._kernel(y, sample_weight)
-        check_two_classes(self._rows.class_weights, name="the training labels")
         score, thresholds, self.iteration = start or (np.zeros(len(y)), None, 0)
+        self._rows = self._kernel(y, sample_weight, score)
+        check_two_classes(self._rows.class_weights, name="the training labels")
         self.raw_prediction = self._start_score(score)
         self._learner = ThresholdLearner(loss, self._rows.class_weights, thresholds, ordered=not parameters.shifts)
         # Rows of weight 0 tell nothing: samples are drawn from the others.
@@ -114,11 +114,11 @@ class EngineRun:
     def _judges_jointly(self) -> bool:
         return self.parameters.threshold_update == "joint"
 
-    def _kernel(self, y: NDArray[np.int32], weight: NDArray[np.float64] | None) -> Any:
-        """Return the pass over some rows."""
+    def _kernel(self, y: NDArray[np.int32], weight: NDArray[np.float64] | None, score: NDArray[np.floating]) -> Any:
+        """Return the pass over some rows that stand at a score."""
         return RowStatistics(self.parameters.loss, y, self._n_classes, weight, n_threads=self._n_threads)
 
-    def _start_score(self, score: NDArray[np.float64]) -> NDArray[np.floating]:
+    def _start_score(self, score: NDArray[np.float64]) -> NDArray[np.float64]:
         return score
 
     @property
@@ -203,7 +203,7 @@ class EngineRun:
         sums = self._now if in_bag is None else self._statistics_of(in_bag)[1]
         V = full_hessian(sums)
         self._judge_cross_terms(in_bag, V)
-        if parameters.hessian == "exact":
+        if self.parameters.hessian == "exact":
             V = self._cross_terms.threshold_hessian(V, len(self._y) if in_bag is None else len(in_bag))
         group = np.where(self._learner.active, np.cumsum(~self._learner.tied) - 1, -1)
         _, group = np.unique(np.append(group, -1), return_inverse=True)
@@ -251,8 +251,9 @@ class EngineRun:
 
     def _statistics_of(self, rows: NDArray[np.uint32]) -> tuple[Any, RoundStatistics]:
         """Return the kernel of some rows, and what it says of them."""
-        some = self._kernel(self._y[rows], None if self._weight is None else self._weight[rows])
-        return some, some(self.raw_prediction[rows], self.thresholds, self.parameters.hessian, want_loss=False)
+        score = self.raw_prediction[rows]
+        some = self._kernel(self._y[rows], None if self._weight is None else self._weight[rows], score)
+        return some, some(score, self.thresholds, self.parameters.hessian, want_loss=False)
 
     def _sums(self, n_nodes: int, rows: NDArray[np.uint32] | None) -> LeafQuadratic:
         """Add up rows (None for all) by leaf and over thresholds."""
@@ -325,12 +326,16 @@ class EngineRun:
         """One conditional Newton step on the thresholds given the new score."""
         learner = self._learner
         now = self._rows(self.raw_prediction, self.thresholds, learner.step_hessian, want_loss=learner.newton_may_rise)
+        self._newton_from(now)
+
+    def _newton_from(self, now: RoundStatistics) -> None:
+        """Take that step from the sums at the newest score and thresholds, by the learner's Hessian."""
 
         def loss_at(thresholds: NDArray[np.float64]) -> float:
             self._now = self._evaluate(self.raw_prediction, thresholds)
             return self._now.loss
 
-        if not learner.newton(now, loss_at, self._rows.highest_loss):
+        if not self._learner.newton(now, loss_at, self._rows.highest_loss):
             self._now = self._evaluate(self.raw_prediction, self.thresholds)
 
     def _evaluate(
