@@ -52,7 +52,9 @@ def parameters(seed, **options):
         "shift_l2": float(rng.choice([0.1, 3.0, 30.0])),
         "shift_penalty": vector.PENALTIES[seed % 2],
     }
-    loss = get_loss("immediate_threshold" if seed % 6 == 5 else "all_threshold", "probit" if seed % 11 == 0 else "logit")
+    loss = get_loss(
+        "immediate_threshold" if seed % 6 == 5 else "all_threshold", "probit" if seed % 11 == 0 else "logit"
+    )
     return BoostingParameters(loss, **chosen | options)
 
 
