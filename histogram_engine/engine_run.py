@@ -22,7 +22,7 @@ from ordinal_objectives.histogram_engine.cross_terms import (
     score_mass,
 )
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
-from ordinal_objectives.histogram_engine.pruning import best_step_size, merge_splits
+from ordinal_objectives.histogram_engine.pruning import LeafQuadratic, best_step_size, merge_splits
 from ordinal_objectives.losses import RoundStatistics
 from ordinal_objectives.rows import RowStatistics
 from ordinal_objectives.threads import effective_n_threads
@@ -76,41 +76,50 @@ class EngineRun:
         cuts: list[NDArray[np.float64]] | None = None,
     ) -> None:
         self.parameters = parameters
-        self._joint = parameters.threshold_update == "joint"
+        self._y, self._weight, self._n_classes, self._seed = y, sample_weight, n_classes, seed
+        self._n_threads = n_threads
+        self._joint = self._judges_jointly()
         if self._joint and n_classes > _core.max_joint_classes:
             raise ValueError(
                 f"threshold_update='joint' takes at most {_core.max_joint_classes} classes; got {n_classes}. "
                 "Use 'newton', or merge classes"
             )
         loss = parameters.loss
-        self._y, self._weight, self._n_classes, self._seed = y, sample_weight, n_classes, seed
-        self._n_threads = n_threads
-        self._rows = RowStatistics(loss, y, n_classes, sample_weight, n_threads=n_threads)
+        score, thresholds, self.iteration = start or (np.zeros(len(y)), None, 0)
+        self._rows = self._kernel(y, sample_weight, score)
         check_two_classes(self._rows.class_weights, name="the training labels")
-        self.raw_prediction: NDArray[np.float64] = np.zeros(len(y))
-        self.iteration, thresholds = 0, None
-        if start is not None:
-            self.raw_prediction, thresholds, self.iteration = start
-        self._learner = ThresholdLearner(loss, self._rows.class_weights, thresholds)
+        self.raw_prediction = self._start_score(score)
+        self._learner = ThresholdLearner(loss, self._rows.class_weights, thresholds, ordered=not parameters.shifts)
         # Rows of weight 0 tell nothing: samples are drawn from the others.
         self._weighted = None if sample_weight is None or sample_weight.all() else np.flatnonzero(sample_weight)
         # Needed again only to be cut anew.
         self._X = X if parameters.rebin_every is not None else None
         self.cuts = find_cuts(X, parameters.max_bins, sample_weight, seed) if cuts is None else cuts
         self._engine = _core.Engine(X, [c.tolist() for c in self.cuts], effective_n_threads(n_threads))
-        follows = parameters.hessian == "exact" and loss.link.curvature_floor == 0.0
+        follows = parameters.hessian == "exact" and loss.link.curvature_floor == 0.0 and not parameters.shifts
         every = all_cross_terms(self._rows.class_weights, one_follows=follows) if self._joint else no_cross_terms()
         self._all_cross_terms = self._cross_terms = every
         # Bumps that do not depend on the label.
         self._few_may_do = (
             self._joint
             and parameters.cross_terms == "auto"
+            and not parameters.shifts
             and n_classes >= FEWEST_CLASSES
             and (loss.name, loss.link.name) == ("all_threshold", "logit")
         )
         self._leaf_of_row = np.empty(len(y), np.int32)
-        self._next_score = np.empty(len(y))  # changes places with raw_prediction when a step is taken
+        self._next_score = np.empty_like(self.raw_prediction)  # changes places with raw_prediction when a step is taken
         self._now = self._evaluate(self.raw_prediction, self.thresholds)
+
+    def _judges_jointly(self) -> bool:
+        return self.parameters.threshold_update == "joint"
+
+    def _kernel(self, y: NDArray[np.int32], weight: NDArray[np.float64] | None, score: NDArray[np.floating]) -> Any:
+        """Return the pass over some rows that stand at a score."""
+        return RowStatistics(self.parameters.loss, y, self._n_classes, weight, n_threads=self._n_threads)
+
+    def _start_score(self, score: NDArray[np.float64]) -> NDArray[np.float64]:
+        return score
 
     @property
     def thresholds(self) -> NDArray[np.float64]:
@@ -183,6 +192,10 @@ class EngineRun:
             parameters.l2_regularization,
             parameters.gamma,
         )
+        return self._grow_judged(growth, in_bag)
+
+    def _grow_judged(self, growth: Any, in_bag: NDArray[np.uint32] | None) -> dict[str, Any]:
+        """Grow a tree by the gain that judges this training's splits."""
         grown: dict[str, Any]
         if not self._joint:
             grown = self._engine.grow_scalar(growth)
@@ -190,7 +203,7 @@ class EngineRun:
         sums = self._now if in_bag is None else self._statistics_of(in_bag)[1]
         V = full_hessian(sums)
         self._judge_cross_terms(in_bag, V)
-        if parameters.hessian == "exact":
+        if self.parameters.hessian == "exact":
             V = self._cross_terms.threshold_hessian(V, len(self._y) if in_bag is None else len(in_bag))
         group = np.where(self._learner.active, np.cumsum(~self._learner.tied) - 1, -1)
         _, group = np.unique(np.append(group, -1), return_inverse=True)
@@ -236,13 +249,13 @@ class EngineRun:
             chosen=chosen,
         )
 
-    def _statistics_of(self, rows: NDArray[np.uint32]) -> tuple[RowStatistics, RoundStatistics]:
+    def _statistics_of(self, rows: NDArray[np.uint32]) -> tuple[Any, RoundStatistics]:
         """Return the kernel of some rows, and what it says of them."""
-        weight = None if self._weight is None else self._weight[rows]
-        some = RowStatistics(self.parameters.loss, self._y[rows], self._n_classes, weight, n_threads=self._n_threads)
-        return some, some(self.raw_prediction[rows], self.thresholds, self.parameters.hessian, want_loss=False)
+        score = self.raw_prediction[rows]
+        some = self._kernel(self._y[rows], None if self._weight is None else self._weight[rows], score)
+        return some, some(score, self.thresholds, self.parameters.hessian, want_loss=False)
 
-    def _sums(self, n_nodes: int, rows: NDArray[np.uint32] | None) -> JointQuadratic:
+    def _sums(self, n_nodes: int, rows: NDArray[np.uint32] | None) -> LeafQuadratic:
         """Add up rows (None for all) by leaf and over thresholds."""
         u, V = np.zeros(0), np.zeros((0, 0))
         if self._joint:
@@ -255,8 +268,8 @@ class EngineRun:
         of_nodes = self._engine.leaf_sums(self._leaf_of_row, n_nodes, rows)
         return JointQuadratic(of_nodes[:, 0], of_nodes[:, 1], self._cross_terms.of_all(of_nodes), u, V)
 
-    def _fit(self, sums: JointQuadratic, leaves: NDArray[np.intp]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Leaf weights and threshold step (empty unless joint), without shrinkage."""
+    def _fit(self, sums: LeafQuadratic, leaves: NDArray[np.intp]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Leaf steps and threshold step (empty unless joint), without shrinkage."""
         learner = self._learner
         return sums.solve(
             leaves, self.parameters.l2_regularization, learner.active, learner.tied, diagnostics=learner.diagnostics
@@ -313,12 +326,16 @@ class EngineRun:
         """One conditional Newton step on the thresholds given the new score."""
         learner = self._learner
         now = self._rows(self.raw_prediction, self.thresholds, learner.step_hessian, want_loss=learner.newton_may_rise)
+        self._newton_from(now)
+
+    def _newton_from(self, now: RoundStatistics) -> None:
+        """Take that step from the sums at the newest score and thresholds, by the learner's Hessian."""
 
         def loss_at(thresholds: NDArray[np.float64]) -> float:
             self._now = self._evaluate(self.raw_prediction, thresholds)
             return self._now.loss
 
-        if not learner.newton(now, loss_at, self._rows.highest_loss):
+        if not self._learner.newton(now, loss_at, self._rows.highest_loss):
             self._now = self._evaluate(self.raw_prediction, self.thresholds)
 
     def _evaluate(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import os
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,8 +11,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ordinal_objectives.estimator import OrdinalClassifier
-from ordinal_objectives.files import damage
-from ordinal_objectives.histogram_engine import model_file
 from ordinal_objectives.histogram_engine.columns import check_columns
 from ordinal_objectives.histogram_engine.fit_loop import (
     Callback,
@@ -27,18 +24,16 @@ from ordinal_objectives.histogram_engine.parameters import (
     REFUSED,
     BoostingParameters,
     check_flag,
-    check_integer,
 )
+from ordinal_objectives.histogram_engine.saving import ModelFiles
 from ordinal_objectives.histogram_engine.warm_start import check_continued
 from ordinal_objectives.host_parameters import HostParameters
-from ordinal_objectives.labels import OrderedLabels
 from ordinal_objectives.losses import OrdinalLoss, get_loss
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.trees import TreeEnsemble
-from ordinal_objectives.validation import check_thresholds
 
 
-class HistGradientBoostingOrdinalClassifier(HostParameters, OrdinalClassifier):
+class HistGradientBoostingOrdinalClassifier(ModelFiles, HostParameters, OrdinalClassifier):
     r"""Ordinal classifier whose every split is judged by the joint step of leaves and thresholds.
 
     A tree is grown best split first. The gain of a split is the decrease of the joint quadratic model
@@ -109,6 +104,19 @@ class HistGradientBoostingOrdinalClassifier(HostParameters, OrdinalClassifier):
     cross_terms : {"auto", "all"}, default="auto"
         Thresholds whose cross terms judge splits. "auto": of eight classes and more a few, where these say the others
         (gains within about 0.5%); ``diagnostics_["n_all_cross_terms"]`` counts the trees where they did not.
+    proportional : bool or "auto", default=True
+        True: one score cut by the same thresholds everywhere (proportional odds). False: leaves also shift single
+        thresholds, so that these move with x; after each tree the thresholds take a Newton step, unless they are
+        "fixed". "auto" is False where the loss allows it, and ``proportional_`` says which. All-threshold and
+        immediate-threshold losses allow it.
+    shift_l2 : float or None, default=None
+        Penalty lambda_v of the shifts, positive; None for 10. A large one leaves proportional odds. Together with
+        ``l2_regularization`` = (n_classes - 1) shift_l2 the thresholds' leaves are those of separate models.
+    shift_penalty : {"ridge", "smooth"}, default="ridge"
+        Of their squares, or of the squared differences between neighbouring thresholds.
+    split_gain : {"auto", "vector", "joint", "scalar"}, default="auto"
+        What splits are worth where leaves shift thresholds. "vector" ("auto" up to 512 classes): what such leaves
+        gain. Cheaper: "joint", what leaves of the score and thresholds gain together; "scalar", the score alone.
     classes : array-like or None, default=None
         The classes, lowest first; see :class:`ordinal_objectives.labels.OrderedLabels`.
     decision_rule : {"median", "mode", "mean"}, default="median"
@@ -125,6 +133,8 @@ class HistGradientBoostingOrdinalClassifier(HostParameters, OrdinalClassifier):
         Labels sorted, as the columns of ``predict_proba`` are, and from the lowest class to the highest.
     n_classes_ : int
     thresholds_ : ndarray of float64, shape (n_classes - 1,)
+        Where they move with x, their mean over the training rows, which need not increase.
+    proportional_ : bool
     n_iter_, best_iteration_ : int
         Trees that predictions use: with early stopping those up to the best validation loss.
     threshold_history_ : ndarray of float64, shape (n_iter_ + 1, n_classes - 1)
@@ -155,6 +165,7 @@ class HistGradientBoostingOrdinalClassifier(HostParameters, OrdinalClassifier):
     _seed: int
     _max_bins: int
     threshold_history_: NDArray[np.float64]
+    proportional_: bool
     evals_result_: dict[str, list[float]]
     n_iter_: int
 
@@ -187,6 +198,10 @@ class HistGradientBoostingOrdinalClassifier(HostParameters, OrdinalClassifier):
         pruning: bool = False,
         adaptive_step: bool = False,
         cross_terms: str = "auto",
+        proportional: bool | str = True,
+        shift_l2: float | None = None,
+        shift_penalty: str = "ridge",
+        split_gain: str = "auto",
         classes: ArrayLike | None = None,
         decision_rule: str = "median",
         cost_matrix: ArrayLike | None = None,
@@ -220,6 +235,10 @@ class HistGradientBoostingOrdinalClassifier(HostParameters, OrdinalClassifier):
         self.pruning = pruning
         self.adaptive_step = adaptive_step
         self.cross_terms = cross_terms
+        self.proportional = proportional
+        self.shift_l2 = shift_l2
+        self.shift_penalty = shift_penalty
+        self.split_gain = split_gain
         self.classes = classes
         self.decision_rule = decision_rule
         self.cost_matrix = cost_matrix
@@ -314,7 +333,7 @@ class HistGradientBoostingOrdinalClassifier(HostParameters, OrdinalClassifier):
                 seed=self._seed,
                 n_threads=self.n_jobs,
             )
-            self._max_bins = parameters.max_bins
+            self._max_bins, self.proportional_ = parameters.max_bins, not parameters.shifts
             self._remember(trained, parameters.loss, diagnostics)
         return self
 
@@ -338,7 +357,7 @@ class HistGradientBoostingOrdinalClassifier(HostParameters, OrdinalClassifier):
         return X
 
     def _score(self, data: Any, start: int, stop: int) -> NDArray[np.float64]:
-        scores = np.zeros(data.shape[0])
+        scores = self._ensemble.zeros(data.shape[0])
         self._ensemble.add_to(scores, data, start, stop, effective_n_threads(self.n_jobs))
         return scores
 
@@ -352,45 +371,6 @@ class HistGradientBoostingOrdinalClassifier(HostParameters, OrdinalClassifier):
         """Importance of each feature by ``importance_type``, (n_features,)."""
         check_is_fitted(self)
         return self._ensemble.importances(self.importance_type)
-
-    def save_model(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model to a file; see :mod:`ordinal_objectives.histogram_engine.model_file`."""
-        check_is_fitted(self)
-        self._check_decision()
-        loss = self._fitted_loss  # that of the fit, whatever has been set since: the thresholds belong to it
-        stored = model_file.StoredModel(
-            params=self.get_params(deep=False) | {"loss": loss.name, "link": loss.link.name},
-            classes=self.ordered_classes_,
-            n_features=self.n_features_in_,
-            feature_names=getattr(self, "feature_names_in_", None),
-            seed=self._seed,
-            max_bins=self._max_bins,
-            grown=self._grown(),
-            diagnostics=self.diagnostics_,
-        )
-        model_file.save(stored, path)
-
-    def load_model(self, path: str | os.PathLike[str]) -> HistGradientBoostingOrdinalClassifier:
-        """Become the model that :meth:`save_model` wrote, its parameters included.
-
-        Raises ValueError if the file is damaged, or of a newer format.
-        """
-        stored = model_file.load(path)
-        with damage(path):
-            model = type(self)(**stored.params)
-            effective_n_threads(model.n_jobs)
-            model._keep_labels(OrderedLabels(stored.classes))
-            model._check_decision()
-            model._max_bins = check_integer("max_bins", stored.max_bins or model.max_bins, 2, 255)
-            model._seed, model.n_features_in_ = stored.seed, stored.n_features
-            if stored.feature_names is not None:
-                model.feature_names_in_ = stored.feature_names
-            loss, grown = get_loss(model.loss, model.link), stored.grown
-            for row in grown.thresholds:
-                check_thresholds(row, model.n_classes_, ordered=loss.ordered)
-            model._remember(grown, loss, stored.diagnostics)
-        self.__dict__ = model.__dict__
-        return self
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

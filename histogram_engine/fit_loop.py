@@ -13,8 +13,9 @@ from sklearn.model_selection import train_test_split
 
 from ordinal_objectives.histogram_engine.engine_run import EngineRun
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters, check_integer, check_number
+from ordinal_objectives.histogram_engine.vector_run import VectorRun
 from ordinal_objectives.losses import OrdinalLoss
-from ordinal_objectives.rows import RowStatistics
+from ordinal_objectives.rows import MarginStatistics, RowStatistics
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.threshold_solver import ThresholdRecord
 from ordinal_objectives.trees import TreeEnsemble
@@ -65,8 +66,11 @@ class GrownModel:
     def state(
         self, X: NDArray[np.floating], n_threads: int | None
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], int]:
-        """Return the score of the rows, the thresholds and the iteration that a run continues from."""
-        score = np.zeros(X.shape[0])
+        """Return the score of the rows, the thresholds and the iteration that a run continues from.
+
+        Leaves of several values give one score for each threshold.
+        """
+        score = self.ensemble.zeros(X.shape[0])
         self.ensemble.add_to(score, X, 0, len(self.ensemble), effective_n_threads(n_threads))
         return score, self.thresholds[-1].copy(), len(self.ensemble)
 
@@ -82,7 +86,7 @@ class WatchedRows:
     y : ndarray of int32, shape (n_samples,)
         Class codes.
     sample_weight : ndarray of float64, shape (n_samples,), or None
-    loss : OrdinalLoss
+    parameters : BoostingParameters
     n_classes : int
     n_threads : int or None
     """
@@ -93,27 +97,31 @@ class WatchedRows:
         X: NDArray[np.floating],
         y: NDArray[np.int32],
         sample_weight: NDArray[np.float64] | None,
-        loss: OrdinalLoss,
+        parameters: BoostingParameters,
         n_classes: int,
         n_threads: int | None,
     ) -> None:
         self.name, self._X, self._n_threads = name, X, effective_n_threads(n_threads)
-        self._rows = RowStatistics(loss, y, n_classes, sample_weight, n_threads=n_threads)
-        self._score = np.zeros(len(y))
+        self._shifts, self._hessian = parameters.shifts, parameters.hessian
+        kernel = MarginStatistics if self._shifts else RowStatistics
+        self._rows: Any = kernel(parameters.loss, y, n_classes, sample_weight, n_threads=n_threads)
+        self._score = np.zeros((len(y), n_classes - 1) if self._shifts else len(y))
 
     def add(self, trees: TreeEnsemble) -> None:
         """Add trees to the score."""
         trees.add_to(self._score, self._X, 0, len(trees), self._n_threads)
 
-    def loss(self, thresholds: NDArray[np.float64], hessian: str) -> float:
-        """Return the weighted mean loss."""
-        return float(self._rows(self._score, thresholds, hessian).loss / self._rows.total_weight)
+    def loss(self, thresholds: NDArray[np.float64]) -> float:
+        """Return the weighted mean loss of what is predicted for these rows."""
+        if self._shifts:
+            return float(self._rows.loss_of_prediction(self._score, thresholds) / self._rows.total_weight)
+        return float(self._rows(self._score, thresholds, self._hessian).loss / self._rows.total_weight)
 
 
-def watch(sets: list[Rows], loss: OrdinalLoss, n_classes: int, n_threads: int | None) -> list[WatchedRows]:
+def watch(sets: list[Rows], parameters: BoostingParameters, n_classes: int, n_threads: int | None) -> list[WatchedRows]:
     """Return the sets to be watched: "validation", or "validation_<i>" where there are several."""
     names = ["validation"] if len(sets) == 1 else [f"validation_{i}" for i in range(len(sets))]
-    return [WatchedRows(name, *rows, loss, n_classes, n_threads) for name, rows in zip(names, sets, strict=True)]
+    return [WatchedRows(name, *rows, parameters, n_classes, n_threads) for name, rows in zip(names, sets, strict=True)]
 
 
 def hold_out(
@@ -229,7 +237,7 @@ def fit_loop(
     for rows in watched:  # the earlier training watched none, or may have watched others
         evals[rows.name] = []
         for tree, thresholds in zip(trees, history, strict=True):
-            evals[rows.name].append(rows.loss(thresholds, run.parameters.hessian))
+            evals[rows.name].append(rows.loss(thresholds))
             rows.add(TreeEnsemble([tree], n_features))
 
     cuts = run.cuts
@@ -239,7 +247,7 @@ def fit_loop(
         history.append(run.thresholds.copy())
         evals["training"].append(run.training_loss)
         for rows in watched:
-            evals[rows.name].append(rows.loss(run.thresholds, run.parameters.hessian))
+            evals[rows.name].append(rows.loss(run.thresholds))
         ends = stopping is not None and stopping.see(evals[watched[-1].name][-1], len(trees))
         if stopping is None or stopping.best_iteration == len(trees):
             cuts = run.cuts
@@ -271,7 +279,8 @@ def fit_rows(
 ) -> tuple[GrownModel, dict[str, int]]:
     """Train on some rows, from nothing or from where `earlier` ended; return the training and its counters."""
     X, codes, weight = rows
-    run = EngineRun(
+    kind = VectorRun if parameters.shifts else EngineRun
+    run = kind(
         parameters,
         X,
         codes,
@@ -283,5 +292,5 @@ def fit_rows(
         cuts=None if earlier is None else earlier.cuts,
     )
     earlier = earlier or GrownModel(TreeEnsemble([], X.shape[1]), np.zeros((0, 0)), {}, run.cuts)
-    trained = fit_loop(run, earlier, watch(watched, parameters.loss, n_classes, n_threads), stopping, callback)
+    trained = fit_loop(run, earlier, watch(watched, parameters, n_classes, n_threads), stopping, callback)
     return trained, run.diagnostics.as_dict()

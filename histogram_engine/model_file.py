@@ -1,8 +1,8 @@
 """Models in a file: a line of text, a JSON header, and plain arrays. Nothing in it is executed.
 
-Layout, version 1, all numbers little-endian:
+Layout, all numbers little-endian:
 
-1. the ASCII line ``ordinal_objectives histogram model 1`` and a line feed;
+1. the ASCII line ``ordinal_objectives histogram model 1`` and a line feed; with 2 the leaves shift single thresholds;
 2. the header's length in bytes, uint64;
 3. the header, UTF-8 JSON: ``params``, ``classes`` (lowest first), ``classes_dtype``, ``n_features``,
    ``feature_names``, ``seed``, ``max_bins`` (of the cuts; absent from the first files, where it is the parameter),
@@ -11,7 +11,8 @@ Layout, version 1, all numbers little-endian:
 
 The arrays are ``thresholds`` (n_trees + 1 times n_classes - 1), ``n_cuts`` of each feature and all ``cuts``,
 ``n_nodes`` of each tree, and over the nodes of all trees ``feature``, ``threshold``, ``left``,
-``missing_left``, ``value``, ``gain`` and ``count`` (:class:`~ordinal_objectives.trees.Tree`).
+``missing_left``, ``value``, ``gain`` and ``count`` (:class:`~ordinal_objectives.trees.Tree`). In version 2 ``value``
+has n_classes - 1 numbers for each leaf, in the order of the nodes, and none for other nodes.
 """
 
 from __future__ import annotations
@@ -29,9 +30,11 @@ from numpy.typing import NDArray
 from ordinal_objectives.files import damage, labels_from_json, labels_to_json, names_from_json
 from ordinal_objectives.histogram_engine.fit_loop import GrownModel
 from ordinal_objectives.histogram_engine.parameters import check_integer
+from ordinal_objectives.histogram_engine.shift_parameters import ShiftParameters
 from ordinal_objectives.trees import NODE_ARRAYS, Tree, TreeEnsemble
 
-VERSION = 1
+# By whether the model is proportional. Whoever reads version 1 alone must not take leaves of several values for it.
+VERSIONS = {True: 1, False: 2}
 _MAGIC = "ordinal_objectives histogram model "
 _ARRAYS = {"thresholds": "<f8", "n_cuts": "<i4", "cuts": "<f8", "n_nodes": "<i4", **NODE_ARRAYS}
 
@@ -56,6 +59,8 @@ class StoredModel:
         Of the cuts; None where the file does not say.
     grown : GrownModel
     diagnostics : dict of str to int
+    proportional : bool
+        Whether leaves have one value; otherwise one for each threshold.
     """
 
     params: dict[str, Any]
@@ -66,6 +71,7 @@ class StoredModel:
     max_bins: int | None
     grown: GrownModel
     diagnostics: dict[str, int]
+    proportional: bool = True
 
 
 def save(model: StoredModel, path: str | os.PathLike[str]) -> None:
@@ -78,11 +84,12 @@ def save(model: StoredModel, path: str | os.PathLike[str]) -> None:
         "n_nodes": [len(tree.left) for tree in trees],
     }
     for name in NODE_ARRAYS:
-        arrays[name] = np.concatenate([np.zeros(0), *(getattr(tree, name) for tree in trees)])
+        parts = [_stored_values(tree) if name == "value" else getattr(tree, name) for tree in trees]
+        arrays[name] = np.concatenate([np.zeros(0), *parts])
     stored = {name: np.asarray(arrays[name]).astype(dtype) for name, dtype in _ARRAYS.items()}
     labels, labels_dtype = labels_to_json(model.classes)
     header = {
-        "params": _plain(model.params, labels),
+        "params": _plain(model.params, labels, proportional=model.proportional),
         "classes": labels,
         "classes_dtype": labels_dtype,
         "n_features": model.n_features,
@@ -95,14 +102,20 @@ def save(model: StoredModel, path: str | os.PathLike[str]) -> None:
     }
     text = json.dumps(header, allow_nan=False).encode()
     with Path(path).open("wb") as file:
-        file.write(f"{_MAGIC}{VERSION}\n".encode())
+        file.write(f"{_MAGIC}{VERSIONS[model.proportional]}\n".encode())
         file.write(struct.pack("<Q", len(text)))
         file.write(text)
         for array in stored.values():
             file.write(array.tobytes())
 
 
-def _plain(params: dict[str, Any], labels: list[Any]) -> dict[str, Any]:
+def _stored_values(tree: Tree) -> NDArray[np.float64]:
+    return tree.value if tree.value.ndim == 1 else tree.value[tree.leaves].ravel()
+
+
+def _plain(params: dict[str, Any], labels: list[Any], *, proportional: bool) -> dict[str, Any]:
+    if proportional:  # packages that know of nothing else do not know these
+        params = {name: value for name, value in params.items() if name not in ShiftParameters.__dataclass_fields__}
     # The classes of the fit, whatever has been set since: the thresholds belong to them.
     params = params | {"classes": None if params["classes"] is None else labels}
     if params["cost_matrix"] is not None:
@@ -127,14 +140,15 @@ def load(path: str | os.PathLike[str]) -> StoredModel:
     first = content[: len(_MAGIC) + 16].split(b"\n")[0]
     if not first.startswith(_MAGIC.encode()) or not first[len(_MAGIC) :].isdigit():
         raise ValueError(f"{path} is not a model of HistGradientBoostingOrdinalClassifier")
-    if int(first[len(_MAGIC) :]) != VERSION:
+    version = int(first[len(_MAGIC) :])
+    if version not in VERSIONS.values():
         raise ValueError(
-            f"{path} has format version {int(first[len(_MAGIC) :])}; this version of ordinal_objectives reads "
-            f"version {VERSION}"
+            f"{path} has format version {version}; this version of ordinal_objectives reads "
+            f"versions {' and '.join(map(str, VERSIONS.values()))}"
         )
     with damage(path):
         header, arrays = _read(content[len(first) + 1 :])
-        return _model(header, arrays)
+        return _model(header, arrays, proportional=version == VERSIONS[True])
 
 
 def _read(body: bytes) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
@@ -155,15 +169,18 @@ def _read(body: bytes) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     return header, arrays
 
 
-def _model(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> StoredModel:
+def _model(header: dict[str, Any], arrays: dict[str, NDArray[Any]], *, proportional: bool) -> StoredModel:
     params = {str(name): value for name, value in header["params"].items()}
+    if proportional:
+        params["proportional"] = True
     n_features = check_integer("n_features", header["n_features"], 0)
     if n_features != len(arrays["n_cuts"]):
         raise ValueError(f"it has cuts of {len(arrays['n_cuts'])} features, and {n_features} features")
     classes = labels_from_json(header["classes"], header["classes_dtype"])
-    ensemble = TreeEnsemble(_trees(arrays), n_features)
+    n_thresholds = len(classes) - 1
+    ensemble = TreeEnsemble(_trees(arrays, None if proportional else n_thresholds), n_features)
     ensemble.check()
-    n_trees, n_thresholds = len(ensemble), len(classes) - 1
+    n_trees = len(ensemble)
     if len(arrays["thresholds"]) != (n_trees + 1) * n_thresholds:
         raise ValueError(f"its {n_trees} trees need {n_trees + 1} sets of thresholds")
     thresholds = arrays["thresholds"].reshape(n_trees + 1, n_thresholds)
@@ -182,15 +199,29 @@ def _model(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> StoredMod
         max_bins=None if max_bins is None else check_integer("max_bins", max_bins, 2, 255),
         grown=GrownModel(ensemble, thresholds, evals, cuts),
         diagnostics={str(name): int(count) for name, count in header["diagnostics"].items()},
+        proportional=proportional,
     )
 
 
-def _split(values: NDArray[Any], sizes: NDArray[np.int32]) -> list[NDArray[Any]]:
+def _split(values: NDArray[Any], sizes: NDArray[np.integer]) -> list[NDArray[Any]]:
     if (sizes < 0).any() or sizes.sum(dtype=np.int64) != len(values):
         raise ValueError(f"parts of {int(sizes.sum(dtype=np.int64))} entries do not make up {len(values)}")
     return np.split(values, np.cumsum(sizes, dtype=np.int64)[:-1]) if len(sizes) else []
 
 
-def _trees(arrays: dict[str, NDArray[Any]]) -> list[Tree]:
-    parts = {name: _split(arrays[name], arrays["n_nodes"]) for name in NODE_ARRAYS}
-    return [Tree(**{name: parts[name][t] for name in NODE_ARRAYS}) for t in range(len(arrays["n_nodes"]))]
+def _trees(arrays: dict[str, NDArray[Any]], n_outputs: int | None) -> list[Tree]:
+    n_nodes = arrays["n_nodes"]
+    parts = {name: _split(arrays[name], n_nodes) for name in NODE_ARRAYS if name != "value"}
+    if n_outputs is None:
+        parts["value"] = _split(arrays["value"], n_nodes)
+    else:
+        leaves = [feature < 0 for feature in parts["feature"]]
+        n_leaves = np.array([np.count_nonzero(of_tree) for of_tree in leaves], dtype=np.int64)
+        if (2 * n_leaves != n_nodes + 1).any():  # before room is made for all nodes' values
+            raise ValueError("its nodes are not those of trees")
+        parts["value"] = []
+        for is_leaf, values in zip(leaves, _split(arrays["value"], n_outputs * n_leaves), strict=True):
+            value = np.zeros((len(is_leaf), n_outputs))
+            value[is_leaf] = values.reshape(-1, n_outputs)
+            parts["value"].append(value)
+    return [Tree(**{name: parts[name][t] for name in NODE_ARRAYS}) for t in range(len(n_nodes))]

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ordinal_objectives.histogram_engine.cross_terms import CROSS_TERMS
+from ordinal_objectives.histogram_engine.shift_parameters import ShiftParameters
 from ordinal_objectives.losses import OrdinalLoss
 
 THRESHOLD_UPDATES = ("joint", "newton", "fixed")
@@ -108,7 +109,7 @@ def check_number(name: str, value: Any, **bounds: float) -> float:
 
 
 @dataclass
-class BoostingParameters:
+class BoostingParameters(ShiftParameters):
     """Parameters of a training run; see HistGradientBoostingOrdinalClassifier for what they mean.
 
     Raises
@@ -138,6 +139,7 @@ class BoostingParameters:
 
     def __post_init__(self) -> None:
         self.loss.check_hessian(self.hessian)
+        self.check_shifts(self.loss)
         if self.threshold_update not in THRESHOLD_UPDATES:
             hint = (
                 "; the engine renews its leaves with the step: use 'joint'" if self.threshold_update == "schur" else ""
@@ -163,6 +165,11 @@ class BoostingParameters:
         for name in ("pruning", "adaptive_step"):
             if check_flag(name, getattr(self, name)) and self.subsample == 1.0:
                 raise ValueError(f"{name}=True judges by rows left out of the sample: it needs subsample < 1; got 1.0")
+
+    @property
+    def shifts(self) -> bool:
+        """Whether leaves shift single thresholds."""
+        return self.shifts_with(self.loss)
 
     def _integer(self, name: str, least: int, most: int | None = None, *, optional: bool = False) -> None:
         value = getattr(self, name)

@@ -7,21 +7,54 @@ Q(beta) = g'beta + 1/2 beta'H beta, with g and H the held-out sums and no penalt
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinal_objectives.threshold_solver.quadratic import JointQuadratic
+from ordinal_objectives.threshold_solver import Diagnostics
 from ordinal_objectives.trees import reached
 
 FloatArray = NDArray[np.float64]
+Leaves = NDArray[np.intp]
 
 
-Fit = Callable[[JointQuadratic, NDArray[np.intp]], tuple[FloatArray, FloatArray]]
+class LeafQuadratic(Protocol):
+    """The quadratic model of some rows over the nodes of a tree, and the thresholds where they move with them."""
+
+    def of_all_nodes(self, left: NDArray[np.int32]) -> LeafQuadratic:
+        """Return the sums with those of the leaves added up into their ancestors."""
+        ...
+
+    def solve(
+        self,
+        leaves: Leaves,
+        reg_lambda: float,
+        active: NDArray[np.bool_],
+        tied: NDArray[np.bool_],
+        diagnostics: Diagnostics | None = None,
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the steps of the leaves and of the thresholds that minimise the model with its penalty."""
+        ...
+
+    def slope(self, leaves: Leaves, weights: FloatArray, delta: FloatArray) -> float:
+        """Return g'beta."""
+        ...
+
+    def curvature(self, leaves: Leaves, weights: FloatArray, delta: FloatArray) -> float:
+        """Return beta'H beta."""
+        ...
+
+    def change(self, leaves: Leaves, weights: FloatArray, delta: FloatArray) -> float:
+        """Return Q(beta)."""
+        ...
+
+
+Fit = Callable[[LeafQuadratic, Leaves], tuple[FloatArray, FloatArray]]
 
 
 def merge_splits(
-    left: NDArray[np.int32], training: JointQuadratic, held_out: JointQuadratic, fit: Fit
+    left: NDArray[np.int32], training: LeafQuadratic, held_out: LeafQuadratic, fit: Fit
 ) -> NDArray[np.int32]:
     """Undo splits that do not lower the held-out loss (thesis, Algorithm 4).
 
@@ -32,7 +65,7 @@ def merge_splits(
     ----------
     left : ndarray of int32, shape (n_nodes,)
         Left child, -1 in a leaf.
-    training, held_out : JointQuadratic
+    training, held_out : LeafQuadratic
         Of all nodes.
     fit : callable
         ``fit(training, leaves)`` returns the step's leaf weights and threshold step.
@@ -63,7 +96,7 @@ def merge_splits(
 
 
 def best_step_size(
-    held_out: JointQuadratic, leaves: NDArray[np.intp], weights: FloatArray, delta: FloatArray, most: float
+    held_out: LeafQuadratic, leaves: Leaves, weights: FloatArray, delta: FloatArray, most: float
 ) -> float:
     """Return the step size that lowers the held-out loss most, between 0 and ``most`` (thesis, eq. 4.6)."""
     slope, curvature = held_out.slope(leaves, weights, delta), held_out.curvature(leaves, weights, delta)

@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ordinal_objectives import predictions
 from ordinal_objectives.decision import RULES, decide
 from ordinal_objectives.files import damage, labels_from_json, labels_to_json, names_from_json
 from ordinal_objectives.labels import OrderedLabels
@@ -59,7 +60,10 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @abstractmethod
     def _score(self, data: Any, start: int, stop: int) -> NDArray[np.float64]:
-        """Return the part of the score that iterations ``start`` to ``stop - 1`` add, (n_samples,)."""
+        """Return the part of the score that iterations ``start`` to ``stop - 1`` add.
+
+        (n_samples,), or (n_samples, n_classes - 1) of a model whose trees shift single thresholds.
+        """
 
     @abstractmethod
     def _write(self, path: str | PathLike[str], record: Any) -> None:
@@ -206,12 +210,17 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         ndarray of float64, shape (n_samples,)
-            On the scale of ``thresholds_``.
+            On the scale of ``thresholds_``. Of a model that is not ``proportional_`` it is the mean over thresholds
+            of f(x) + v_k(x), and does not say alone how probable P(y > k) is.
         """
+        return predictions.score(self._scores(X, **start))
+
+    def _scores(self, X: Any, **start: Any) -> NDArray[np.float64]:
+        """Return f(x), (n_samples,), or f(x) + v_k(x), (n_samples, n_classes - 1)."""
         check_is_fitted(self)
         X = self._check_features(X, reset=False)
         before = self._start_scores(X.shape[0], **start)
-        return before + self._score(self._prediction_data(X), 0, self.n_iter_)
+        return predictions.plus(before, self._score(self._prediction_data(X), 0, self.n_iter_))
 
     def _start_scores(self, n_samples: int) -> NDArray[np.float64]:
         """Return the scores that the trees' are added to; a host with such scores takes them by its own name."""
@@ -228,13 +237,11 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         They are in the order of ``ordered_classes_``, as ``thresholds_`` and what
         :func:`~ordinal_objectives.decision.decide` and :mod:`ordinal_objectives.metrics` take.
         """
-        scores = self.predict_raw(X, **start)
-        return self._fitted_loss.predict_proba(scores, self.thresholds_)
+        return predictions.proba(self._fitted_loss, self._scores(X, **start), self.thresholds_)
 
     def predict_cumulative_proba(self, X: Any, **start: Any) -> NDArray[np.float64]:
         """Return P(y <= k | x) for all classes but the highest, lowest first, float64 (n_samples, n_classes - 1)."""
-        scores = self.predict_raw(X, **start)
-        return self._fitted_loss.cumulative_proba(scores, self.thresholds_)
+        return predictions.cumulative_proba(self._fitted_loss, self._scores(X, **start), self.thresholds_)
 
     def predict(self, X: Any, **start: Any) -> NDArray[Any]:
         """Return labels, (n_samples,), by ``decision_rule`` or ``cost_matrix``."""
@@ -248,8 +255,9 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         data = self._prediction_data(X)
         scores = self._start_scores(X.shape[0], **start)
         for iteration in range(self.n_iter_):
-            scores = scores + self._score(data, iteration, iteration + 1)
-            yield self._labels.sort_columns(self._fitted_loss.predict_proba(scores, self._record.at(iteration + 1)))
+            scores = predictions.plus(scores, self._score(data, iteration, iteration + 1))
+            proba = predictions.proba(self._fitted_loss, scores, self._record.at(iteration + 1))
+            yield self._labels.sort_columns(proba)
 
     @available_if(_is_binary)  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any, **start: Any) -> NDArray[np.float64]:

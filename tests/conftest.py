@@ -13,6 +13,8 @@ from hypothesis import settings
 _ROOT = Path(__file__).resolve().parents[1]
 sys.path[:] = [entry for entry in sys.path if Path(entry or ".").resolve() != _ROOT]
 
+from ordinal_objectives import _core  # noqa: E402, from the installed package
+
 settings.register_profile("reproducible", derandomize=True, deadline=None, max_examples=100)
 settings.load_profile("reproducible")
 
@@ -28,3 +30,11 @@ def ordinal_data() -> Callable[..., tuple[np.ndarray, np.ndarray]]:
         return X, np.searchsorted(np.quantile(score, np.arange(1, n_classes) / n_classes), score)
 
     return make
+
+
+@pytest.fixture(params=_core.instruction_sets())
+def instruction_set(request):
+    before = _core.instruction_set()
+    assert _core.select_instruction_set(request.param)
+    yield request.param
+    _core.select_instruction_set(before)

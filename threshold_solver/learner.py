@@ -27,7 +27,7 @@ class ThresholdLearner:
     thresholds : ndarray of float64, shape (n_classes - 1,), or None
         Where they start; None for those that fit a score of 0.
     ordered : bool, default=True
-        Whether they are kept in the order that the loss asks for. Where thresholds move with x it means nothing.
+        Whether they keep the order that the loss asks for. Not where they move with x: each row has its own then.
 
     Attributes
     ----------

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from ordinal_objectives.leaves.vector import check_penalty
 from ordinal_objectives.losses import OrdinalLoss
 
@@ -61,10 +63,10 @@ def choose_shifts(
     >>> choose_shifts(False, 30.0, "ridge", AllThreshold())
     Shifts(l2=30.0, penalty='ridge')
     """
-    if not (isinstance(proportional, bool) or (isinstance(proportional, str) and proportional == "auto")):
+    if not (isinstance(proportional, (bool, np.bool_)) or (isinstance(proportional, str) and proportional == "auto")):
         raise ValueError(f"proportional must be True, False or 'auto'; got {proportional!r}")
     shifts = Shifts(DEFAULT_SHIFT_L2 if shift_l2 is None else shift_l2, shift_penalty)
-    if proportional is True:
+    if not isinstance(proportional, str) and proportional:
         if shift_l2 is not None:
             raise ValueError(
                 f"shift_l2={shift_l2!r} belongs to thresholds that move with x: pass proportional=False with it"

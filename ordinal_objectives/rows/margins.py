@@ -15,6 +15,7 @@ from ordinal_objectives.validation import check_thresholds
 
 # float32 scores are right to 4e-6 up to here; those of rows that start farther away belong in doubles.
 FARTHEST = 64.0
+_COLUMNS = {"thresholds": 0, "score": 1, "cross": 2}
 
 
 class MarginStatistics(CheckedRows):
@@ -75,14 +76,25 @@ class MarginStatistics(CheckedRows):
         self._latest: tuple[NDArray[Any], NDArray[np.float64], bool] | None = None
 
     def spread(self, raw_prediction: ArrayLike) -> NDArray[Any]:
-        """Return the scores of rows without shifts, (n_samples, n_classes - 1), given f, (n_samples,)."""
+        """Return scores in the order and the type of a pass, (n_samples, n_classes - 1).
+
+        They are given in any order and type, or as f, (n_samples,), of rows without shifts.
+        """
         f = np.asarray(raw_prediction)
+        if f.ndim == 2:
+            return self._check_scores(f).T
         if f.shape != self.y.shape:
             raise ValueError(f"raw_prediction must have shape {self.y.shape}, one score a row; got {f.shape}")
         return np.tile(f.astype(self._computed), (self.n_classes - 1, 1)).T
 
-    def moved(self, scores: NDArray[Any], leaves: NDArray[np.int32], steps: NDArray[np.float64]) -> NDArray[Any]:
-        """Return the scores with a tree more, a new array.
+    def moved(
+        self,
+        scores: NDArray[Any],
+        leaves: NDArray[np.int32],
+        steps: NDArray[np.float64],
+        out: NDArray[Any] | None = None,
+    ) -> NDArray[Any]:
+        """Return the scores with a tree more.
 
         Parameters
         ----------
@@ -91,10 +103,12 @@ class MarginStatistics(CheckedRows):
             Leaf of each row.
         steps : ndarray of float64, shape (n_leaves, n_classes - 1)
             What each leaf adds to the scores.
+        out : ndarray, shape (n_samples, n_classes - 1), or None
+            Where to put them, not `scores`; None makes a new array.
         """
         raw = self._check_scores(scores)
         leaves = self.check_leaves(leaves, len(steps))
-        total = np.empty_like(raw)
+        total = np.empty_like(raw) if out is None else out.T
         values = np.ascontiguousarray(steps.T, dtype=self._computed)
         add: Any = _core.add_leaf_vectors
         add(raw, leaves, values, total, effective_n_threads(self.n_threads))
@@ -107,7 +121,9 @@ class MarginStatistics(CheckedRows):
         hessian: str = "majorized",
         *,
         want_loss: bool = True,
+        want_rows: bool = True,
         columns: NDArray[np.float32] | None = None,
+        columns_hold: str = "thresholds",
     ) -> RoundStatistics:
         """Return the statistics of the rows at scores and thresholds.
 
@@ -117,9 +133,14 @@ class MarginStatistics(CheckedRows):
         thresholds : array-like of float, shape (n_classes - 1,)
             In any order.
         hessian : {"majorized", "exact"}, default="majorized"
-        want_loss : bool, default=True
-        columns : ndarray of float32, shape (n_samples, at least 2 (n_classes - 1)), or None
-            Rows to be filled with the gradients of every threshold, then the Hessians; other columns stay.
+        want_loss, want_rows : bool
+            Whether to compute the loss sum (0 otherwise), and gradient and Hessian of the rows (empty otherwise).
+        columns : ndarray of float32, shape (n_samples, n_columns or more), or None
+            Rows to be filled with numbers side by side; other columns stay.
+        columns_hold : {"thresholds", "score", "cross"}
+            Which: the gradients of every threshold, then the Hessians (2 (n_classes - 1) columns); gradient and
+            Hessian in f (2); or these and the cross terms of f and every threshold, their Hessians with the sign
+            changed (n_classes + 1). The last two need `want_rows`.
 
         Returns
         -------
@@ -136,14 +157,23 @@ class MarginStatistics(CheckedRows):
         theta = check_thresholds(thresholds, self.n_classes, ordered=False)
         raw = self._check_scores(scores)
         majorized = hessian == "majorized"
+        gradient, hessian_of_rows = (self._gradient, self._hessian) if want_rows else (self._gradient[:0],) * 2
         sums = self._pass(
-            raw, theta, majorized, want_loss=want_loss, gradient=self._gradient, hessian=self._hessian, columns=columns
+            raw,
+            theta,
+            majorized,
+            want_loss=want_loss,
+            gradient=gradient if want_rows else None,
+            hessian=hessian_of_rows if want_rows else None,
+            columns=columns,
+            held=_COLUMNS[columns_hold],
         )
         self._latest = (raw, theta, majorized)
-        self._check_derivatives(self._gradient, self._hessian)
+        if want_rows:
+            self._check_derivatives(gradient, hessian_of_rows)
         return RoundStatistics(
-            gradient=self._gradient.astype(self._dtype, copy=False),
-            hessian=self._hessian.astype(self._dtype, copy=False),
+            gradient=gradient.astype(self._dtype, copy=False),
+            hessian=hessian_of_rows.astype(self._dtype, copy=False),
             cross=np.empty((0, self.n_classes - 1), self._dtype),
             sums=as_round_sums(sums),
         )
@@ -183,6 +213,7 @@ class MarginStatistics(CheckedRows):
         gradient: NDArray[Any] | None = None,
         hessian: NDArray[Any] | None = None,
         columns: NDArray[np.float32] | None = None,
+        held: int = 0,
         leaves: NDArray[np.int32] | None = None,
         leaf_sums: NDArray[np.float64] | None = None,
         in_order: bool = False,
@@ -196,6 +227,7 @@ class MarginStatistics(CheckedRows):
             gradient,
             hessian,
             columns,
+            held,
             leaves,
             leaf_sums,
             LOSS_CODES[self.loss.name],

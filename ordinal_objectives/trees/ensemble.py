@@ -59,6 +59,10 @@ class TreeEnsemble:
         )
         return (first_node, *joined)
 
+    def zeros(self, n_samples: int) -> NDArray[np.float64]:
+        """Return scores that the trees can be added to: (n_samples,), or (n_samples, n_outputs)."""
+        return np.zeros((n_samples, *(self.trees[0].value.shape[1:] if self.trees else ())))
+
     def add_to(
         self, scores: NDArray[np.float64], X: NDArray[np.floating], first: int, last: int, n_threads: int
     ) -> None:
@@ -68,8 +72,7 @@ class TreeEnsemble:
     def apply(self, X: NDArray[np.floating], n_threads: int) -> NDArray[np.int32]:
         """Return the node that each row reaches in each tree, (n_samples, n_trees)."""
         leaves = np.zeros((X.shape[0], len(self)), np.int32)
-        shape = self.trees[0].value.shape[1:] if self.trees else ()
-        self._run(X, np.zeros((X.shape[0], *shape)), leaves, 0, len(self), n_threads)
+        self._run(X, self.zeros(X.shape[0]), leaves, 0, len(self), n_threads)
         return leaves
 
     def _run(

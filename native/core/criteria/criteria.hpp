@@ -4,3 +4,4 @@
 #include "criteria/joint/criterion.hpp"
 #include "criteria/list.hpp"
 #include "criteria/scalar/criterion.hpp"
+#include "criteria/vector/criterion.hpp"

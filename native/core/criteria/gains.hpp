@@ -3,3 +3,4 @@
 
 #include "criteria/joint/gain.hpp"
 #include "criteria/scalar/gain.hpp"
+#include "criteria/vector/gain.hpp"

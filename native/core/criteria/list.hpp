@@ -20,10 +20,12 @@
 
 #include "criteria/joint/leaf.hpp"
 #include "criteria/scalar/leaf.hpp"
+#include "criteria/vector/leaf.hpp"
 
 // ORDINAL_CRITERIA(use) calls use(folder, Name) for each.
 // clang-format off
 #define ORDINAL_CRITERIA(use) \
     use(scalar, Scalar) \
+    use(vector, Vector) \
     use(joint, Joint)
 // clang-format on

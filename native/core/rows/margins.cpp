@@ -137,6 +137,13 @@ void write_columns(const MarginRound<Real>& round, std::int64_t begin, int n, co
                    const Real* bends) {
     for (int i = 0; i < n; ++i) {
         float* row = round.columns + (begin + i) * round.columns_step;
+        if (round.held != Columns::thresholds) {
+            row[0] = static_cast<float>(round.gradient[begin + i]);
+            row[1] = static_cast<float>(round.hessian[begin + i]);
+            for (int k = 0; round.held == Columns::cross && k < round.n_thresholds; ++k)
+                row[2 + k] = -static_cast<float>(bends[k * kMarginStride + i]);
+            continue;
+        }
         for (int k = 0; k < round.n_thresholds; ++k) {
             row[k] = static_cast<float>(slopes[k * kMarginStride + i]);
             row[round.n_thresholds + k] = static_cast<float>(bends[k * kMarginStride + i]);

@@ -10,6 +10,10 @@
 
 namespace ordinal {
 
+// What rows hold side by side. thresholds: the gradients of every threshold, then the Hessians. score:
+// gradient and Hessian of the score. cross: these and the cross terms of score and every threshold.
+enum class Columns : int { thresholds = 0, score = 1, cross = 2 };
+
 // Losses that are sums over thresholds. `Real` is float for the lanes of the logit link, double for any link.
 template <class Real>
 struct MarginRound {
@@ -25,11 +29,12 @@ struct MarginRound {
     bool want_loss = false;
     bool sorted = false;   // each row's margins are put in order first; only the loss means something then
     double limit = 700.0;  // as in Round
-    Real* gradient = nullptr;  // (n_rows,) summed over the thresholds, or null
+    Real* gradient = nullptr;  // (n_rows,) summed over the thresholds; null where no one asks, score and
+                               // cross do
     Real* hessian = nullptr;
-    float* columns =
-        nullptr;  // or (n_rows, >= 2 n_thresholds): the gradients of every threshold, then the Hessians
+    float* columns = nullptr;  // (n_rows, at least as many as `held` says), or null
     std::int64_t columns_step = 0;
+    Columns held = Columns::thresholds;
 };
 
 // Rows that share float32 accumulators, and the distance between the thresholds of a block's buffers.

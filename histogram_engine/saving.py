@@ -1,0 +1,65 @@
+"""Saving and loading the classifier."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, TypeVar
+
+from sklearn.utils.validation import check_is_fitted
+
+from ordinal_objectives.files import damage
+from ordinal_objectives.histogram_engine import model_file
+from ordinal_objectives.histogram_engine.parameters import check_integer
+from ordinal_objectives.labels import OrderedLabels
+from ordinal_objectives.losses import get_loss
+from ordinal_objectives.threads import effective_n_threads
+from ordinal_objectives.validation import check_thresholds
+
+Model = TypeVar("Model", bound="ModelFiles")
+
+
+class ModelFiles:
+    """What HistGradientBoostingOrdinalClassifier does with files."""
+
+    def save_model(self: Any, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model to a file; see :mod:`ordinal_objectives.histogram_engine.model_file`."""
+        check_is_fitted(self)
+        self._check_decision()
+        loss = self._fitted_loss  # that of the fit, whatever has been set since: the thresholds belong to it
+        stored = model_file.StoredModel(
+            params=self.get_params(deep=False) | {"loss": loss.name, "link": loss.link.name},
+            classes=self.ordered_classes_,
+            n_features=self.n_features_in_,
+            feature_names=getattr(self, "feature_names_in_", None),
+            seed=self._seed,
+            max_bins=self._max_bins,
+            grown=self._grown(),
+            diagnostics=self.diagnostics_,
+            proportional=self.proportional_,
+        )
+        model_file.save(stored, path)
+
+    def load_model(self: Model, path: str | os.PathLike[str]) -> Model:
+        """Become the model that :meth:`save_model` wrote, its parameters included.
+
+        Raises ValueError if the file is damaged, or of a newer format.
+        """
+        stored = model_file.load(path)
+        with damage(path):
+            model: Any = type(self)(**stored.params)
+            effective_n_threads(model.n_jobs)
+            model._keep_labels(OrderedLabels(stored.classes))
+            model._check_decision()
+            model._max_bins = check_integer("max_bins", stored.max_bins or model.max_bins, 2, 255)
+            model._seed, model.n_features_in_ = stored.seed, stored.n_features
+            model.proportional_ = stored.proportional
+            if stored.feature_names is not None:
+                model.feature_names_in_ = stored.feature_names
+            loss, grown = get_loss(model.loss, model.link), stored.grown
+            if not stored.proportional:
+                loss.check_shifts()
+            for row in grown.thresholds:
+                check_thresholds(row, model.n_classes_, ordered=loss.ordered and stored.proportional)
+            model._remember(grown, loss, stored.diagnostics)
+        self.__dict__ = model.__dict__
+        return self

@@ -1,0 +1,38 @@
+"""From scores to probabilities, whether a row has one score or one for each threshold."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ordinal_objectives.losses import OrdinalLoss
+
+FloatArray = NDArray[np.float64]
+
+
+def plus(before: FloatArray, scores: FloatArray) -> FloatArray:
+    """Return the sum of scores, of which either may be one for a row or one for each threshold."""
+    if before.ndim < scores.ndim:
+        before = before[:, np.newaxis]
+    total: FloatArray = before + scores
+    return total
+
+
+def score(scores: FloatArray) -> FloatArray:
+    """Return the score f of each row, (n_samples,): the mean of f + v_k, whose shifts v sum to zero."""
+    mean: FloatArray = scores if scores.ndim == 1 else scores.mean(axis=1)
+    return mean
+
+
+def proba(loss: OrdinalLoss, scores: FloatArray, thresholds: FloatArray) -> FloatArray:
+    """Return P(y = k), (n_samples, n_classes)."""
+    if scores.ndim == 1:
+        return loss.predict_proba(scores, thresholds)
+    return loss.margin_proba(thresholds - scores)
+
+
+def cumulative_proba(loss: OrdinalLoss, scores: FloatArray, thresholds: FloatArray) -> FloatArray:
+    """Return P(y <= k), (n_samples, n_classes - 1)."""
+    if scores.ndim == 1:
+        return loss.cumulative_proba(scores, thresholds)
+    return loss.margin_cumulative_proba(thresholds - scores)

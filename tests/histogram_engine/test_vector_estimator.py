@@ -1,0 +1,222 @@
+"""The classifier with thresholds that move with x: parameters, files, continuation, predictions."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from ordinal_objectives import HistGradientBoostingOrdinalClassifier
+from ordinal_objectives.histogram_engine import model_file
+from ordinal_objectives.losses import AllThreshold, get_loss
+from ordinal_objectives.metrics import ordinal_log_loss
+
+MAKE = {"max_iter": 12, "max_leaf_nodes": 8, "random_state": 0, "early_stopping": False, "proportional": False}
+
+
+def make(**options):
+    return HistGradientBoostingOrdinalClassifier(**{**MAKE, **options})
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(900, 4))
+    X[rng.random(X.shape) < 0.1] = np.nan
+    x = np.nan_to_num(X)
+    # One feature moves the lower end of the scale, another the upper one.
+    cut = np.stack([-2 + 1.5 * x[:, 0], np.zeros(900), 0.5 + 0 * x[:, 0], 2 + 1.5 * x[:, 1]], axis=1)
+    score = 1.5 * x[:, 2] + rng.logistic(size=900)
+    return X, (score[:, None] > np.sort(cut, axis=1)).sum(axis=1)
+
+
+def training_losses(model, X, y):
+    """Loss of every iteration from the model's own trees and thresholds, margins unsorted."""
+    R, losses = np.zeros((len(y), model.n_classes_ - 1)), []
+    for t in range(model.n_iter_ + 1):
+        margins = model.threshold_history_[t] - R
+        losses.append(model._fitted_loss.margin_derivatives(margins, y, "exact").value.mean())
+        if t < model.n_iter_:
+            model._ensemble.add_to(R, X, t, t + 1, 1)
+    return losses
+
+
+@pytest.mark.parametrize("options", [{}, {"split_gain": "scalar", "shift_penalty": "smooth"}, {"link": "probit"}])
+def test_a_saved_model_replays_its_training(data, tmp_path, options):
+    X, y = data
+    model = make(**options).fit(X, y)
+    model.save_model(tmp_path / "model")
+    np.testing.assert_allclose(training_losses(model, X, y), model.evals_result_["training"], rtol=1e-6)
+    code = (
+        "import sys, numpy as np; from ordinal_objectives import HistGradientBoostingOrdinalClassifier as C\n"
+        "m = C().load_model(sys.argv[1]); np.save(sys.argv[3], m.predict_proba(np.load(sys.argv[2])))"
+    )
+    np.save(tmp_path / "X.npy", X)
+    files = [str(tmp_path / name) for name in ("model", "X.npy", "proba.npy")]
+    subprocess.run([sys.executable, "-P", "-c", code, *files], check=True)
+    np.testing.assert_array_equal(np.load(tmp_path / "proba.npy"), model.predict_proba(X))
+    loaded = HistGradientBoostingOrdinalClassifier().load_model(tmp_path / "model")
+    assert loaded.get_params() == model.get_params()
+    assert loaded.proportional_ is False
+    assert training_losses(loaded, X, y) == training_losses(model, X, y)
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+
+
+def test_probabilities_follow_from_sorted_margins_and_the_score_is_their_mean(data):
+    X, y = data
+    model = make(shift_l2=0.1, max_iter=60, learning_rate=0.5).fit(X, y)
+    R = model._scores(X)
+    margins = model.thresholds_ - R
+    assert (np.diff(margins, axis=1) < 0).any(), "no row's thresholds cross: the test shows nothing"
+    proba = model.predict_proba(X)
+    assert (proba >= 0).all()
+    np.testing.assert_allclose(proba.sum(axis=1), 1.0)
+    np.testing.assert_allclose(proba, AllThreshold().margin_proba(margins))
+    np.testing.assert_allclose(model.predict_cumulative_proba(X), np.cumsum(proba, axis=1)[:, :-1], atol=1e-12)
+    np.testing.assert_allclose(model.predict_raw(X), R.mean(axis=1))
+    shifts = R - R.mean(axis=1, keepdims=True)
+    np.testing.assert_allclose(shifts.mean(axis=0), 0.0, atol=1e-6)
+    stages = list(model.staged_predict_proba(X))
+    assert len(stages) == 60
+    np.testing.assert_allclose(stages[-1], proba, atol=1e-12)
+    assert all((stage >= 0).all() for stage in stages)
+
+
+def test_effects_that_differ_by_threshold_are_found(data):
+    X, y = data
+    fit, held = slice(0, 600), slice(600, 900)
+    losses = [
+        ordinal_log_loss(y[held], make(proportional=p, max_iter=60).fit(X[fit], y[fit]).predict_proba(X[held]))
+        for p in (True, False)
+    ]
+    assert losses[1] < losses[0]
+
+
+def test_warm_start_continues(data, tmp_path):
+    X, y = data
+    whole = make(max_iter=12).fit(X, y)
+    part = make(max_iter=5, warm_start=True).fit(X, y)
+    part.save_model(tmp_path / "model")
+    loaded = HistGradientBoostingOrdinalClassifier().load_model(tmp_path / "model")
+    for model in (part, loaded):
+        model.set_params(max_iter=12).fit(X, y)
+        # Scores of a training are float32 sums, those that it goes on from are float64 ones.
+        np.testing.assert_allclose(model.predict_proba(X), whole.predict_proba(X), atol=1e-6)
+        assert len(model.evals_result_["training"]) == 13
+    with pytest.raises(ValueError, match="of proportional=False; got proportional=True"):
+        part.set_params(proportional=True, max_iter=15).fit(X, y)
+
+
+@pytest.mark.parametrize("options", [{"subsample": 0.6}, {"subsample": 0.6, "pruning": True, "adaptive_step": True}])
+@pytest.mark.parametrize("gain", ["vector", "joint", "scalar"])
+def test_samples_pruning_bins_and_early_stopping_work_together(data, options, gain):
+    X, y = data
+    weight = np.random.default_rng(1).gamma(1.0, size=len(y))
+    more = {"max_iter": 80, "early_stopping": True, "n_iter_no_change": 5, "rebin_every": 3, "learning_rate": 0.3}
+    model = make(split_gain=gain, colsample_bytree=0.7, **more, **options).fit(X, y, sample_weight=weight)
+    validation = model.evals_result_["validation"]
+    assert model.n_iter_ == int(np.argmin(validation)) < 80
+    assert validation[model.n_iter_] < validation[0]
+    training = np.array(model.evals_result_["training"])
+    assert (np.diff(training) <= 2e-7 * training[:-1]).all()
+
+
+def test_the_validation_loss_is_that_of_predictions(data):
+    X, y = data
+    model = make(shift_l2=0.1, learning_rate=0.5, max_iter=30).fit(X[:600], y[:600], eval_set=(X[600:], y[600:]))
+    margins = model.thresholds_ - model._scores(X[600:])
+    assert (np.diff(margins, axis=1) < 0).any()
+    expected = AllThreshold().margin_derivatives(np.sort(margins, axis=1), y[600:], "exact").value.mean()
+    assert model.evals_result_["validation"][-1] == pytest.approx(expected, rel=1e-6)
+
+
+def test_results_do_not_depend_on_threads(data):
+    X, y = data
+    one, two = (make(n_jobs=n).fit(X, y).predict_proba(X) for n in (1, 2))
+    np.testing.assert_array_equal(one, two)
+
+
+REFUSED = {
+    "proportional must be .* got 'yes'": {"proportional": "yes"},
+    "proportional must be .* got 1": {"proportional": 1},
+    "shift_l2=3.0 belongs": {"proportional": True, "shift_l2": 3.0},
+    "shift_penalty='smooth' belongs": {"proportional": True, "shift_penalty": "smooth"},
+    "split_gain='scalar' belongs": {"proportional": True, "split_gain": "scalar"},
+    "shift_l2 must be": {"shift_l2": 0.0},
+    "shift_penalty must be": {"shift_penalty": "lasso"},
+    "split_gain must be": {"split_gain": "newton"},
+    "loss 'cumulative_link' does not": {"loss": "cumulative_link"},
+}
+
+
+@pytest.mark.parametrize("message", REFUSED)
+def test_what_cannot_be_is_refused_by_name(data, message):
+    X, y = data
+    model = make(**REFUSED[message])
+    with pytest.raises(ValueError, match=message):
+        model.fit(X, y)
+    assert not hasattr(model, "thresholds_")
+
+
+def test_auto_is_whatever_the_loss_allows(data):
+    X, y = data
+    model = make(proportional="auto", max_iter=2).fit(X, y)
+    assert model.proportional_ is False
+    model = make(proportional="auto", max_iter=2, loss="cumulative_link", shift_l2=3.0).fit(X, y)
+    assert model.proportional_ is True
+    assert model.predict_raw(X).shape == model._scores(X).shape == (900,)
+
+
+def test_a_file_with_shifts_is_refused_by_readers_of_the_first_format(data, tmp_path, monkeypatch):
+    X, y = data
+    make(max_iter=2).fit(X, y).save_model(tmp_path / "shifts")
+    make(max_iter=2, proportional=True).fit(X, y).save_model(tmp_path / "plain")
+    plain = (tmp_path / "plain").read_bytes()
+    assert plain.startswith(b"ordinal_objectives histogram model 1\n")
+    assert b"proportional" not in plain
+    assert (tmp_path / "shifts").read_bytes().startswith(b"ordinal_objectives histogram model 2\n")
+    monkeypatch.setattr(model_file, "VERSIONS", {True: 1})
+    with pytest.raises(ValueError, match="format version 2"):
+        HistGradientBoostingOrdinalClassifier().load_model(tmp_path / "shifts")
+    loaded = HistGradientBoostingOrdinalClassifier().load_model(tmp_path / "plain")
+    assert (loaded.proportional, loaded.proportional_) == (True, True)
+
+
+def test_flipped_bits_of_a_file_with_shifts_crash_nothing(data, tmp_path):
+    X, y = data
+    make(max_iter=2).fit(X, y).save_model(tmp_path / "model")
+    whole = (tmp_path / "model").read_bytes()
+    rng = np.random.default_rng(0)
+    n_refused = 0
+    for _ in range(300):
+        content = bytearray(whole)
+        content[rng.integers(len(content))] ^= 1 << rng.integers(8)
+        (tmp_path / "damaged").write_bytes(content)
+        try:
+            proba = HistGradientBoostingOrdinalClassifier().load_model(tmp_path / "damaged").predict_proba(X)
+        except (ValueError, TypeError):
+            n_refused += 1
+        else:
+            assert proba.shape == (900, 5)
+    assert 0 < n_refused < 300
+
+
+def test_two_classes_have_one_threshold_and_a_decision_function(data):
+    X, y = data
+    model = make(max_iter=5).fit(X, (y > 2).astype(int))
+    expected = make(max_iter=5, proportional=True, threshold_update="newton").fit(X, (y > 2).astype(int))
+    np.testing.assert_allclose(model.predict_proba(X), expected.predict_proba(X), atol=1e-6)
+    np.testing.assert_allclose(model.decision_function(X), expected.decision_function(X), atol=1e-6)
+
+
+@pytest.mark.parametrize("gain", ["vector", "scalar", "joint"])
+def test_adjacent_categories_shift_as_well(data, gain):
+    X, y = data
+    model = make(loss="immediate_threshold", split_gain=gain).fit(X, y)
+    loss = get_loss("immediate_threshold", "logit")
+    np.testing.assert_allclose(model.predict_proba(X), loss.margin_proba(model.thresholds_ - model._scores(X)))
+    assert model.evals_result_["training"][-1] < model.evals_result_["training"][0]
