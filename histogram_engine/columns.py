@@ -30,6 +30,8 @@ def check_columns(X: Any) -> None:
     ------
     ValueError
         Naming the columns and their types.
+    TypeError
+        If an array of objects holds what is neither a string nor a number.
     """
     refuse_masked(X, name="X")
     X = np.asarray(X) if isinstance(X, (list, tuple)) else X
@@ -57,6 +59,11 @@ def _strange_columns(X: Any) -> Iterator[str]:
         yield f"an array of type {X.dtype}"
     elif isinstance(X, np.ndarray) and _is_object(X.dtype):
         strange = [value for value in X.ravel() if value is not None and not isinstance(value, _NUMBERS)]
+        if strange and not isinstance(strange[0], (str, bytes)):
+            raise TypeError(
+                f"X must hold numbers, booleans and missing values; got the value {strange[0]!r}, and an argument must "
+                f"be a string or a number to be read as one"
+            )
         if strange:
             yield f"the value {strange[0]!r}"
 

@@ -117,7 +117,8 @@ class HistGradientBoostingOrdinalClassifier(HostParameters, OrdinalClassifier):
     n_jobs : int or None, default=None
         Threads; results do not depend on it.
     **other_params
-        None is accepted: names of other libraries raise an error that says what they are called here.
+        There are none. A name of another library raises a TypeError that says what it is called here, an unknown one
+        raises it in ``fit``.
 
     Attributes
     ----------
@@ -150,6 +151,7 @@ class HistGradientBoostingOrdinalClassifier(HostParameters, OrdinalClassifier):
 
     _dialect: ClassVar = DIALECT
     _refused: ClassVar = REFUSED
+    _known: ClassVar = frozenset()
     _ensemble: TreeEnsemble
     _cuts: list[NDArray[np.float64]]
     _seed: int
@@ -227,12 +229,6 @@ class HistGradientBoostingOrdinalClassifier(HostParameters, OrdinalClassifier):
         self.n_jobs = n_jobs
         self._keep_host_params(other_params)
 
-    def _keep_host_params(self, host_params: dict[str, Any]) -> None:
-        super()._keep_host_params(host_params)
-        if host_params:
-            self._host_params = {}
-            raise TypeError(f"{type(self).__name__} has no parameter {next(iter(host_params))!r}")
-
     def _check_features(self, X: Any, *, reset: bool) -> Any:
         check_columns(X)
         checked = validate_data(
@@ -287,6 +283,7 @@ class HistGradientBoostingOrdinalClassifier(HostParameters, OrdinalClassifier):
             that ``warm_start`` continues; the message names the argument.
         """
         with self._all_or_nothing():
+            self._refuse_unknown()
             parameters = self._parameters()
             asked = (self.early_stopping, self.validation_fraction, self.n_iter_no_change, self.tol)
             stopping = EarlyStopping.asked(*asked)

@@ -55,7 +55,7 @@ def test_a_tuple_of_evaluation_sets_is_a_list_of_them(make, data):
     assert make().fit(X, y, eval_set=sets[0]).evals_result_ == make().fit(X, y, eval_set=[sets[0]]).evals_result_
 
 
-@pytest.mark.parametrize("wrong", [{"max_depht": 3}, {"objective": "logistic"}, {"n_estimators": 9}])
+@pytest.mark.parametrize("wrong", [{"objective": "logistic"}, {"n_estimators": 9}])
 def test_a_refused_parameter_is_not_kept(wrong):
     model = HistGradientBoostingOrdinalClassifier(max_iter=7)
     with pytest.raises(TypeError, match=next(iter(wrong))):
