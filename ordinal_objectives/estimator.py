@@ -244,12 +244,21 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def staged_predict_proba(self, X: Any, **start: Any) -> Iterator[NDArray[np.float64]]:
         """Yield what :meth:`predict_proba` returns after 1, 2, ... iterations, with the thresholds of each."""
         check_is_fitted(self)
+        yield from map(self._labels.sort_columns, self._staged_proba_ordered(X, **start))
+
+    def staged_predict(self, X: Any, **start: Any) -> Iterator[NDArray[Any]]:
+        """Yield what :meth:`predict` returns after 1, 2, ... iterations, with the thresholds of each."""
+        for proba in self._staged_proba_ordered(X, **start):
+            yield self._labels.decode(decide(proba, rule=self.decision_rule, cost_matrix=self.cost_matrix))
+
+    def _staged_proba_ordered(self, X: Any, **start: Any) -> Iterator[NDArray[np.float64]]:
+        check_is_fitted(self)
         X = self._check_features(X, reset=False)
         data = self._prediction_data(X)
         scores = self._start_scores(X.shape[0], **start)
         for iteration in range(self.n_iter_):
             scores = scores + self._score(data, iteration, iteration + 1)
-            yield self._labels.sort_columns(self._fitted_loss.predict_proba(scores, self._record.at(iteration + 1)))
+            yield self._fitted_loss.predict_proba(scores, self._record.at(iteration + 1))
 
     @available_if(_is_binary)  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any, **start: Any) -> NDArray[np.float64]:

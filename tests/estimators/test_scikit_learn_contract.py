@@ -27,6 +27,7 @@ from ordinal_objectives import (
     metrics,
     scorers,
 )
+from ordinal_objectives.decision import decide
 
 NAMES = np.array(["poor", "fair", "good", "very good", "excellent"])
 SORTED = np.sort(NAMES).tolist()
@@ -74,6 +75,20 @@ def test_classes_are_sorted_and_the_columns_follow(make, data):
     for rule in ("median", "mode", "mean"):
         decisions = plain.set_params(decision_rule=rule).predict(X)
         np.testing.assert_array_equal(model.set_params(decision_rule=rule).predict(X), NAMES[decisions])
+
+
+@ALL
+def test_staged_labels_end_at_the_model_and_follow_its_decisions(make, data):
+    X, codes = data
+    model = make(classes=NAMES).fit(X, NAMES[codes])
+    for rule in ("median", "mode", "mean"):
+        stages = list(model.set_params(decision_rule=rule).staged_predict(X))
+        assert len(stages) == model.n_iter_ == 6
+        np.testing.assert_array_equal(stages[-1], model.predict(X))
+        for labels, proba in zip(stages, model.staged_predict_proba(X), strict=True):
+            in_order = proba[:, np.argsort(np.argsort(NAMES))]
+            np.testing.assert_array_equal(labels, NAMES[decide(in_order, rule)])
+    assert (stages[0] != stages[-1]).any()
 
 
 @ALL
