@@ -29,7 +29,7 @@ class EvaluatedRows:
     """
 
     def __init__(self, loss: OrdinalLoss, n_classes: int, label: Any, weight: Any, n_threads: int | None) -> None:
-        self._label = check_codes(np.array(label), n_classes, name="the labels of an evaluation set")
+        self._label = check_codes(np.array(label), n_classes, name="an evaluation set")
         self._weight = None if weight is None else np.array(weight)
         check_total_weight(self._weight, name="the weight of an evaluation set")
         self.rows = RowStatistics(loss, self._label, n_classes, self._weight, n_threads=n_threads)

@@ -6,18 +6,19 @@ from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from os import PathLike
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ordinal_objectives.decision import RULES, decide
 from ordinal_objectives.files import damage, labels_from_json, labels_to_json, names_from_json
 from ordinal_objectives.labels import OrderedLabels
 from ordinal_objectives.losses import OrdinalLoss
+from ordinal_objectives.start_scores import start_scores
+from ordinal_objectives.two_classes import two_classes_only
 from ordinal_objectives.validation import (
     as_floats,
     check_sample_weight,
@@ -25,11 +26,6 @@ from ordinal_objectives.validation import (
     check_total_weight,
     refuse_masked,
 )
-
-
-def _is_binary(estimator: OrdinalClassifier) -> bool:
-    check_is_fitted(estimator)
-    return estimator.n_classes_ == 2
 
 
 class OrdinalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -49,6 +45,8 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     thresholds_: NDArray[np.float64]
     diagnostics_: dict[str, int]
     n_features_in_: int
+    # What the host calls the scores that the trees' are added to.
+    _start_name: ClassVar[str | None] = None
     # Loss and thresholds of the fit: parameters set afterwards change neither.
     _fitted_loss: OrdinalLoss
     _record: Any
@@ -165,7 +163,7 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         pairs = _evaluation_pairs(eval_set)
         checked = []
         for (X, y), weight in zip(pairs, _one_for_each(weights, pairs, weights_name), strict=True):
-            X, codes = self._check_features(X, reset=False), self._labels.encode(y)
+            X, codes = self._check_features(X, reset=False), self._labels.encode(y, name="y of an evaluation set")
             if X.shape[0] != codes.shape[0]:
                 raise ValueError(f"X and y of an evaluation set differ in rows; got {X.shape[0]} and {codes.shape[0]}")
             weight = check_sample_weight(weight, codes.shape[0], name=weights_name)
@@ -210,12 +208,8 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         X = self._check_features(X, reset=False)
-        before = self._start_scores(X.shape[0], **start)
+        before = start_scores(start, self._start_name, X.shape[0], type(self).__name__)
         return before + self._score(self._prediction_data(X), 0, self.n_iter_)
-
-    def _start_scores(self, n_samples: int) -> NDArray[np.float64]:
-        """Return the scores that the trees' are added to; a host with such scores takes them by its own name."""
-        return np.zeros(n_samples)
 
     def predict_proba(self, X: Any, **start: Any) -> NDArray[np.float64]:
         """Return the class probabilities, float64 (n_samples, n_classes), columns sorted by label as ``classes_``."""
@@ -255,12 +249,12 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         X = self._check_features(X, reset=False)
         data = self._prediction_data(X)
-        scores = self._start_scores(X.shape[0], **start)
+        scores = start_scores(start, self._start_name, X.shape[0], type(self).__name__)
         for iteration in range(self.n_iter_):
             scores = scores + self._score(data, iteration, iteration + 1)
             yield self._fitted_loss.predict_proba(scores, self._record.at(iteration + 1))
 
-    @available_if(_is_binary)  # type: ignore[untyped-decorator]
+    @two_classes_only
     def decision_function(self, X: Any, **start: Any) -> NDArray[np.float64]:
         """Return f(x) - theta_0 + G^-1(1/2), float64 (n_samples,), or its negative where ``classes_[1]`` is the lower.
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from os import PathLike
 from typing import Any, ClassVar
 
 import lightgbm
 import numpy as np
-from lightgbm.basic import _ConfigAliases
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, csr_matrix
 from sklearn.utils.validation import check_is_fitted
 
+from ordinal_objectives.adapters.lgbm.names import DIALECT, KNOWN, NATIVE, REFUSED
 from ordinal_objectives.adapters.lgbm.prediction import predict_raw
 from ordinal_objectives.adapters.lgbm.record import as_booster, load_model, save_model, threshold_record
 from ordinal_objectives.adapters.lgbm.train import train
@@ -24,52 +24,6 @@ from ordinal_objectives.metric_inputs import named_result
 from ordinal_objectives.threads import library_n_threads
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.validation import check_start_score
-
-# Constructor names that lightgbm.train spells otherwise.
-_NATIVE = {
-    "n_estimators": "num_iterations",
-    "boosting_type": "boosting",
-    "subsample_for_bin": "bin_construct_sample_cnt",
-    "min_split_gain": "min_gain_to_split",
-    "min_child_weight": "min_sum_hessian_in_leaf",
-    "min_child_samples": "min_data_in_leaf",
-    "subsample": "bagging_fraction",
-    "subsample_freq": "bagging_freq",
-    "colsample_bytree": "feature_fraction",
-    "reg_alpha": "lambda_l1",
-    "reg_lambda": "lambda_l2",
-    "random_state": "seed",
-    "n_jobs": "num_threads",
-}
-_REFUSED = {
-    "objective": "the ordinal loss is the objective",
-    "num_class": "the score has one output for all classes",
-    "metric": "pass eval_metric to fit; the ordinal loss is always measured",
-    "boost_from_average": "the score starts at 0 and the thresholds hold the location",
-    "is_unbalance": "use class_weight",
-    "scale_pos_weight": "use class_weight",
-}
-_MOVED = {
-    "early_stopping_round": "callbacks=[lightgbm.early_stopping(...)] in fit",
-    "categorical_feature": "categorical_feature= in fit",
-}
-
-
-def _aliases() -> Mapping[str, list[str]]:
-    """Return every parameter of LightGBM with all its names; LightGBM itself ignores an unknown one silently."""
-    _ConfigAliases.get("objective")
-    aliases: Mapping[str, list[str]] = _ConfigAliases.aliases
-    return aliases
-
-
-def _dialect() -> dict[str, str]:
-    """Map every name that LightGBM knows, and its scikit-learn classes do not use, to the one they use."""
-    spelled = {native: own for own, native in _NATIVE.items()}
-    dialect = {"gamma": "min_split_gain", "callbacks": "callbacks= in fit", "eval_metric": "eval_metric= in fit"}
-    for name, aliases in _aliases().items():
-        own = spelled.get(name) or _MOVED.get(name) or name
-        dialect |= {alias: own for alias in aliases if alias not in (own, "verbose") and name not in _REFUSED}
-    return dialect
 
 
 class LGBMOrdinalClassifier(HostParameters, OrdinalClassifier):
@@ -136,11 +90,12 @@ importance_type
     (300, 4)
     """
 
-    _native: ClassVar = _NATIVE
+    _start_name: ClassVar = "init_score"
+    _native: ClassVar = NATIVE
     _own: ClassVar = ORDINAL_PARAMETERS
-    _refused: ClassVar = {alias: why for name, why in _REFUSED.items() for alias in _aliases()[name]}
-    _dialect: ClassVar = _dialect()
-    _known: ClassVar = frozenset(_aliases()) | {"verbose"}
+    _refused: ClassVar = REFUSED
+    _dialect: ClassVar = DIALECT
+    _known: ClassVar = KNOWN
 
     def __init__(
         self,
@@ -326,10 +281,6 @@ importance_type
         super().__setstate__(state)
         if "booster_" in state:  # LightGBM's deep copy of a booster leaves the record behind
             self.booster_.ordinal_thresholds = self._record
-
-    def _start_scores(self, n_samples: int, init_score: ArrayLike | None = None) -> NDArray[np.float64]:
-        score = check_start_score(init_score, n_samples, name="init_score")
-        return super()._start_scores(n_samples) if score is None else score
 
     def _native_params(self) -> dict[str, Any]:
         params = {"feature_pre_filter": False, **super()._native_params()}

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from os import PathLike
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 import xgboost
 from numpy.typing import ArrayLike, NDArray
 
+from ordinal_objectives.adapters.xgb.doors import refused_by_host
+from ordinal_objectives.adapters.xgb.names import DIALECT, KNOWN, NATIVE, OWN, REFUSED
 from ordinal_objectives.adapters.xgb.record import check_all_rounds, kept_rounds, store_record, threshold_record
 from ordinal_objectives.adapters.xgb.train import train
 from ordinal_objectives.estimator import OrdinalClassifier
-from ordinal_objectives.files import damage
-from ordinal_objectives.host_parameters import ORDINAL_PARAMETERS, HostParameters, check_n_estimators
+from ordinal_objectives.files import check_kind, damage
+from ordinal_objectives.host_parameters import HostParameters, check_n_estimators
 from ordinal_objectives.losses import OrdinalLoss, get_loss
 from ordinal_objectives.metric_inputs import number_result, on_codes
 from ordinal_objectives.threads import library_n_threads
@@ -92,49 +93,13 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
     (300, 4)
     """
 
-    _native: ClassVar = {"n_jobs": "nthread", "random_state": "seed"}
-    _own: ClassVar = ORDINAL_PARAMETERS | {
-        "callbacks",
-        "early_stopping_rounds",
-        "enable_categorical",
-        "eval_metric",
-        "feature_types",
-        "feature_weights",
-        "missing",
-        "verbosity",
-    }
-    _dialect: ClassVar = {
-        "max_iter": "n_estimators",
-        "num_boost_round": "n_estimators",
-        "num_iterations": "n_estimators",
-        "n_iter_no_change": "early_stopping_rounds",
-        "eta": "learning_rate",
-        "max_leaf_nodes": "max_leaves",
-        "num_leaves": "max_leaves",
-        "max_bins": "max_bin",
-        "l2_regularization": "reg_lambda",
-        "lambda": "reg_lambda",
-        "lambda_l2": "reg_lambda",
-        "alpha": "reg_alpha",
-        "lambda_l1": "reg_alpha",
-        "min_split_gain": "gamma",
-        "monotonic_cst": "monotone_constraints",
-        "feature_fraction": "colsample_bytree",
-        "bagging_fraction": "subsample",
-        "min_split_loss": "gamma",
-        "min_sum_hessian_in_leaf": "min_child_weight",
-        "nthread": "n_jobs",
-        "num_threads": "n_jobs",
-        "seed": "random_state",
-        "verbose": "verbosity",
-    }
-    _refused: ClassVar = {
-        "objective": "the ordinal loss is the objective",
-        "num_class": "the score has one output for all classes",
-        "base_score": "the score starts at 0 and the thresholds hold the location",
-        "scale_pos_weight": "use class_weight",
-        "multi_strategy": "the score has one output for all classes",
-    }
+    _start_name: ClassVar = "base_margin"
+    _native: ClassVar = NATIVE
+    _own: ClassVar = OWN
+    _dialect: ClassVar = DIALECT
+    _refused: ClassVar = REFUSED
+    _known: ClassVar = KNOWN
+    _host_checks_names: ClassVar = True
 
     def __init__(
         self,
@@ -309,10 +274,6 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         self._check_same_classes(threshold_record(booster), model, "xgb_model")
         return booster
 
-    def _start_scores(self, n_samples: int, base_margin: ArrayLike | None = None) -> NDArray[np.float64]:
-        margin = check_start_score(base_margin, n_samples, name="base_margin")
-        return super()._start_scores(n_samples) if margin is None else margin
-
     def _native_params(self) -> dict[str, Any]:
         # XGBoost warns of parameters that it does not know or use; 1 shows warnings only.
         return {**super()._native_params(), "verbosity": 1 if self.verbosity is None else self.verbosity}
@@ -350,17 +311,18 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         if like is not None and recodes and "c" in (like.feature_types or ()):
             categories = like.get_categories()
             feature_types = feature_types if categories.empty() else categories
-        return xgboost.DMatrix(
-            X,
-            codes,
-            weight=weight,
-            base_margin=margin,
-            missing=self.missing,
-            nthread=library_n_threads(self.n_jobs),
-            enable_categorical=self.enable_categorical,
-            feature_types=feature_types,
-            **options,
-        )
+        with refused_by_host("X"):
+            return xgboost.DMatrix(
+                X,
+                codes,
+                weight=weight,
+                base_margin=margin,
+                missing=self.missing,
+                nthread=library_n_threads(self.n_jobs),
+                enable_categorical=self.enable_categorical,
+                feature_types=feature_types,
+                **options,
+            )
 
     def _prediction_data(self, X: Any) -> xgboost.DMatrix:
         if library_n_threads() is not None:  # the booster still asks for the threads it was trained with
@@ -370,7 +332,8 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
     def _score(self, data: xgboost.DMatrix, start: int, stop: int) -> NDArray[np.float64]:
         if start or stop != self.booster_.num_boosted_rounds():
             check_all_rounds(self.booster_, self._record, stop)
-        scores = self.booster_.predict(data, output_margin=True, iteration_range=(start, stop))
+        with refused_by_host("X"):
+            scores = self.booster_.predict(data, output_margin=True, iteration_range=(start, stop))
         return np.asarray(scores, dtype=np.float64)
 
     def _write(self, path: str | PathLike[str], record: ThresholdRecord) -> None:
@@ -379,8 +342,8 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
 
     def _read(self, path: str | PathLike[str]) -> tuple[ThresholdRecord, int, int]:
         threads = library_n_threads(self.n_jobs)
+        check_kind(path, "XGBoost")
         with damage(path):
-            Path(path).open("rb").close()  # XGBoost has its own words for a file that is not there
             self.booster_ = xgboost.Booster({} if threads is None else {"nthread": threads}, model_file=path)
         record = threshold_record(self.booster_)
         with damage(path):

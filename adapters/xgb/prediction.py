@@ -7,6 +7,7 @@ import xgboost
 from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives.adapters.objective import predict_from_scores
+from ordinal_objectives.adapters.xgb.doors import check_matrix
 from ordinal_objectives.adapters.xgb.record import check_all_rounds, last_round, threshold_record
 from ordinal_objectives.decision import decide
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
@@ -19,6 +20,7 @@ def proba_of(
     iteration_range: tuple[int, int] | None,
 ) -> NDArray[np.float64]:
     """Return class probabilities of a booster whose record is known; see :func:`predict_proba`."""
+    check_matrix(data)
     end = last_round(booster, iteration_range)
     check_all_rounds(booster, record, end)
     scores = booster.predict(data, output_margin=True, iteration_range=(0, end))
@@ -48,6 +50,8 @@ def predict_proba(
     ------
     ValueError
         If the booster carries no thresholds, or none for that iteration.
+    TypeError
+        If ``booster`` is no booster, or ``data`` no DMatrix.
     """
     return proba_of(booster, threshold_record(booster), data, iteration_range)
 

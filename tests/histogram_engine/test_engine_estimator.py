@@ -154,7 +154,7 @@ def test_bad_parameters_are_refused(data, options, error, message):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("n_estimators", "calls 'n_estimators' 'max_iter'"),
+        ("n_estimators", "has no 'n_estimators': here it is 'max_iter'"),
         ("reg_lambda", "'l2_regularization'"),
         ("monotonic_cst", "takes no 'monotonic_cst'"),
         ("categorical_features", "takes no 'categorical_features'"),
