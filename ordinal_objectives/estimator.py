@@ -141,6 +141,10 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         uniform = np.full((1, self.n_classes_), 1 / self.n_classes_)
         decide(uniform, rule=self.decision_rule, cost_matrix=self.cost_matrix)
 
+    def _decide(self, proba: NDArray[np.float64]) -> NDArray[Any]:
+        """Return class codes by ``decision_rule`` or ``cost_matrix``."""
+        return decide(proba, rule=self.decision_rule, cost_matrix=self.cost_matrix)
+
     def _class_weights(self, codes: NDArray[np.int32]) -> NDArray[np.float64]:
         """Return the weight of each class, (n_classes,)."""
         class_weight = self.class_weight
@@ -233,7 +237,7 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict(self, X: Any, **start: Any) -> NDArray[Any]:
         """Return labels, (n_samples,), by ``decision_rule`` or ``cost_matrix``."""
         proba = self.predict_proba_ordered(X, **start)
-        return self._labels.decode(decide(proba, rule=self.decision_rule, cost_matrix=self.cost_matrix))
+        return self._labels.decode(self._decide(proba))
 
     def staged_predict_proba(self, X: Any, **start: Any) -> Iterator[NDArray[np.float64]]:
         """Yield what :meth:`predict_proba` returns after 1, 2, ... iterations, with the thresholds of each."""
@@ -243,7 +247,7 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def staged_predict(self, X: Any, **start: Any) -> Iterator[NDArray[Any]]:
         """Yield what :meth:`predict` returns after 1, 2, ... iterations, with the thresholds of each."""
         for proba in self._staged_proba_ordered(X, **start):
-            yield self._labels.decode(decide(proba, rule=self.decision_rule, cost_matrix=self.cost_matrix))
+            yield self._labels.decode(self._decide(proba))
 
     def _staged_proba_ordered(self, X: Any, **start: Any) -> Iterator[NDArray[np.float64]]:
         check_is_fitted(self)

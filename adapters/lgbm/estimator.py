@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from os import PathLike
 from typing import Any, ClassVar
@@ -18,9 +17,9 @@ from ordinal_objectives.adapters.lgbm.prediction import predict_raw
 from ordinal_objectives.adapters.lgbm.record import as_booster, load_model, save_model, threshold_record
 from ordinal_objectives.adapters.lgbm.train import train
 from ordinal_objectives.estimator import OrdinalClassifier
+from ordinal_objectives.eval_metric import EvalMetric, Result, eval_metrics
 from ordinal_objectives.host_parameters import ORDINAL_PARAMETERS, HostParameters, check_n_estimators
 from ordinal_objectives.losses import OrdinalLoss, get_loss
-from ordinal_objectives.metric_inputs import named_result
 from ordinal_objectives.threads import library_n_threads
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.validation import check_start_score
@@ -167,7 +166,7 @@ importance_type
         eval_names: list[str] | None = None,
         eval_sample_weight: list[Any] | None = None,
         eval_init_score: list[Any] | None = None,
-        eval_metric: Callable[..., Any] | list[Callable[..., Any]] | None = None,
+        eval_metric: Any = None,
         categorical_feature: list[str] | list[int] | str = "auto",
         callbacks: list[Any] | None = None,
         init_model: LGBMOrdinalClassifier | lightgbm.Booster | str | PathLike[str] | None = None,
@@ -195,10 +194,9 @@ importance_type
             Weights of each evaluation set.
         eval_init_score : list of array-like or None
             Start scores of each evaluation set.
-        eval_metric : callable, list of callables, or None
-            Measured each round beside the loss, on ``(y, proba)`` or ``(y, proba, weight)``: class codes and
-            probabilities in the order of the classes, with the thresholds of that round. Returns (name, value,
-            is_higher_better).
+        eval_metric : str, callable, list of these, or None
+            Measured each round beside the loss: "rps", "log_loss", "mae", "macro_mae", "zero_one", "qwk", or functions;
+            see :class:`ordinal_objectives.eval_metric.EvalMetric`.
         categorical_feature : list of str, list of int, or "auto"
             Categorical columns; "auto" takes the categorical columns of a pandas data frame.
         callbacks : list of callable or None
@@ -240,7 +238,7 @@ importance_type
                 check_n_estimators(self.n_estimators),
                 valid_sets=valid_sets or None,
                 valid_names=eval_names,
-                feval=_metrics(eval_metric),
+                feval=[_as_feval(one) for one in eval_metrics(eval_metric, self.n_classes_, self._decide)],
                 init_model=booster,
                 callbacks=[*watching, *(callbacks or [])],
                 n_classes=self.n_classes_,
@@ -331,20 +329,10 @@ def _either_spelling(eval_set: Any, eval_X: Any, eval_y: Any) -> Any:
     return list(zip(eval_X, eval_y, strict=True))
 
 
-def _metrics(eval_metric: Any) -> list[Callable[..., Any]]:
-    """Return ``eval_metric`` as :func:`ordinal_objectives.adapters.lgbm.train` asks for it."""
-    metrics = [] if eval_metric is None else [eval_metric] if callable(eval_metric) else list(eval_metric)
-    for metric in metrics:
-        if not callable(metric):
-            raise TypeError(f"eval_metric must be a callable of (y, proba), or a list of them; got {eval_metric!r}")
+def _as_feval(metric: EvalMetric) -> Callable[..., list[Result]]:
+    """Return a metric as :func:`ordinal_objectives.adapters.lgbm.train` asks for it."""
 
-    def as_feval(metric: Callable[..., Any]) -> Callable[..., Any]:
-        takes_weight = len(inspect.signature(metric).parameters) > 2
+    def evaluate(proba: NDArray[np.float64], data: lightgbm.Dataset) -> list[Result]:
+        return metric(np.asarray(data.get_label()).astype(np.int32), proba, data.get_weight())
 
-        def evaluate(proba: NDArray[np.float64], data: lightgbm.Dataset) -> Any:
-            codes = np.asarray(data.get_label()).astype(np.int32)
-            return named_result(metric(codes, proba, data.get_weight()) if takes_weight else metric(codes, proba))
-
-        return evaluate
-
-    return [as_feval(metric) for metric in metrics]
+    return evaluate

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from os import PathLike
 from typing import Any, ClassVar
 
@@ -11,14 +10,15 @@ import xgboost
 from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives.adapters.xgb.doors import refused_by_host
+from ordinal_objectives.adapters.xgb.measured import Measured
 from ordinal_objectives.adapters.xgb.names import DIALECT, KNOWN, NATIVE, OWN, REFUSED
 from ordinal_objectives.adapters.xgb.record import check_all_rounds, kept_rounds, store_record, threshold_record
 from ordinal_objectives.adapters.xgb.train import train
 from ordinal_objectives.estimator import OrdinalClassifier
+from ordinal_objectives.eval_metric import eval_metrics
 from ordinal_objectives.files import check_kind, damage
 from ordinal_objectives.host_parameters import HostParameters, check_n_estimators
 from ordinal_objectives.losses import OrdinalLoss, get_loss
-from ordinal_objectives.metric_inputs import number_result, on_codes
 from ordinal_objectives.threads import library_n_threads
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.validation import check_start_score
@@ -50,11 +50,9 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         As in :class:`xgboost.XGBClassifier`. ``min_child_weight`` is compared with sums of the ordinal
         Hessian, which adds up n_classes - 1 terms a row of at most 1/4 each with the logit link. In a forked
         process XGBoost runs on one thread, whatever ``n_jobs`` says: its OpenMP runtime would hang.
-    eval_metric : callable, list of callables, or None
-        Measured each round beside the loss, on ``(y, proba)``: class codes and probabilities in the order of the
-        classes, with the thresholds of that round; ``sample_weight=`` is passed as well if the set has weights,
-        and ``labels=range(n_classes)`` if the function takes labels. Early stopping takes the last one, and lower
-        is better.
+    eval_metric : str, callable, list of these, or None
+        Measured each round beside the loss: "rps", "log_loss", "mae", "macro_mae", "zero_one", "qwk", or functions;
+        see :class:`ordinal_objectives.eval_metric.EvalMetric`. Early stopping takes the last one.
     **host_params
         Any other parameter of :func:`xgboost.train`.
 
@@ -133,7 +131,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         feature_weights: ArrayLike | None = None,
         importance_type: str = "gain",
         early_stopping_rounds: int | None = None,
-        eval_metric: Callable[..., float] | list[Callable[..., float]] | None = None,
+        eval_metric: Any = None,
         callbacks: list[Any] | None = None,
         **host_params: Any,
     ) -> None:
@@ -232,6 +230,8 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
                 raise ValueError(
                     f"early_stopping_rounds={self.early_stopping_rounds} needs at least one pair in eval_set; got none"
                 )
+            measured = Measured(eval_metrics(self.eval_metric, self.n_classes_, self._decide))
+            callbacks = measured.with_stopper(self.callbacks, self.early_stopping_rounds)
             self.evals_result_: dict[str, Any] = {}
             self.booster_ = train(
                 self._native_params(),
@@ -244,10 +244,9 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
                 threshold_update=self.threshold_update,
                 xgb_model=continued,
                 evals=evals,
-                callbacks=self.callbacks,
-                custom_metric=self._metric(),
+                callbacks=callbacks,
+                custom_metric=measured if measured.metrics else None,
                 evals_result=self.evals_result_,
-                early_stopping_rounds=self.early_stopping_rounds,
                 verbose_eval=verbose,
             )
             record, n_iter = threshold_record(self.booster_), kept_rounds(self.booster_)
@@ -277,24 +276,6 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
     def _native_params(self) -> dict[str, Any]:
         # XGBoost warns of parameters that it does not know or use; 1 shows warnings only.
         return {**super()._native_params(), "verbosity": 1 if self.verbosity is None else self.verbosity}
-
-    def _metric(self) -> Callable[..., Any] | None:
-        """Return ``eval_metric`` as :func:`ordinal_objectives.adapters.xgb.train` asks for it."""
-        if self.eval_metric is None:
-            return None
-        metrics = list(self.eval_metric) if isinstance(self.eval_metric, Iterable) else [self.eval_metric]
-        for metric in metrics:
-            if not callable(metric) or isinstance(self.eval_metric, str):
-                raise TypeError(f"eval_metric must be a callable of (y, proba), or a list of them; got {metric!r}")
-
-        named = [(_name(metric), on_codes(metric, self.n_classes_)) for metric in metrics]
-
-        def evaluate(proba: NDArray[np.float64], dmatrix: xgboost.DMatrix) -> list[tuple[str, float]]:
-            codes, weight = dmatrix.get_label().astype(np.int32), dmatrix.get_weight()
-            weighted = {"sample_weight": weight} if weight.size else {}
-            return [(name, number_result(metric(codes, proba, **weighted))) for name, metric in named]
-
-        return evaluate
 
     def _matrix(
         self,
@@ -357,7 +338,3 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         values = np.array([scores.get(name, 0.0) for name in names], dtype=np.float32)
         total = values.sum()
         return values / total if total else values
-
-
-def _name(metric: Callable[..., float]) -> str:
-    return getattr(metric, "__name__", type(metric).__name__)

@@ -148,15 +148,6 @@ def test_metrics_of_ones_own_follow_the_order_of_the_classes(make, halves):
     assert seen[-1] == pytest.approx(ranked_probability_score(yv[rows], in_order, labels=range(4)), rel=1e-5)
 
 
-def test_metrics_that_are_no_callables_are_refused(halves):
-    X, y, Xv, yv = halves
-    message = r"eval_metric must be a callable of \(y, proba\), or a list of them"
-    with pytest.raises(TypeError, match=message):
-        make_xgb(eval_metric="mlogloss").fit(X, y, eval_set=[(Xv, yv)])
-    with pytest.raises(TypeError, match=message):
-        make_lgb().fit(X, y, eval_set=[(Xv, yv)], eval_metric="multi_logloss")
-
-
 @BOTH
 @pytest.mark.parametrize("update", ["fixed", "newton", "schur", "joint"])
 def test_every_threshold_update(make, update, ordinal_data):

@@ -14,7 +14,6 @@ from ordinal_objectives import (
     HistGradientBoostingOrdinalClassifier,
     LGBMOrdinalClassifier,
     XGBOrdinalClassifier,
-    metrics,
     scorers,
 )
 
@@ -115,20 +114,6 @@ def test_a_loaded_model_has_no_losses_of_an_earlier_fit(make, data, tmp_path):
     )
     assert "validation_0" not in getattr(model, "evals_result_", {})
     assert "valid_0" not in getattr(model, "evals_result_", {})
-
-
-def test_a_metric_that_lightgbm_cannot_name_is_refused(data):
-    X, y = data
-    message = r"eval_metric must return \(name, value, is_higher_better\); got "
-    with pytest.raises(TypeError, match=message):
-        MAKERS["lightgbm"]().fit(X, y, eval_set=[(X, y)], eval_metric=metrics.ordinal_log_loss)
-
-
-def test_a_metric_that_gives_xgboost_no_number_is_refused(data):
-    X, y = data
-    model = MAKERS["xgboost"](eval_metric=lambda y, proba: ("error", 0.5, False))
-    with pytest.raises(TypeError, match=r"eval_metric must return a number; got \('error', 0.5, False\)"):
-        model.fit(X, y, eval_set=[(X, y)])
 
 
 # Predictions
