@@ -9,11 +9,27 @@ from decimal import Decimal
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import validate_data
 
 from ordinal_objectives.validation import refuse_masked
 
 _NUMBERS = (numbers.Real, Decimal, np.bool_)
 _ARROW_NUMBERS = re.compile(r"u?int\d+|halffloat|float|double|bool|null|decimal\d*\(.*\)")
+
+
+def check_features(estimator: Any, X: Any, *, reset: bool) -> NDArray[np.floating]:
+    """Return features as float32 or float64, (n_samples, n_features); `reset` is for those of ``fit``."""
+    check_columns(X)
+    checked = validate_data(
+        estimator,
+        X,
+        reset=reset,
+        ensure_all_finite=False,
+        dtype=[np.float64, np.float32],
+        ensure_min_samples=2 if reset else 1,
+    )
+    return np.require(checked, requirements="A")  # any strides of whole entries: fields of records have others
 
 
 def check_columns(X: Any) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from os import PathLike
 from typing import Any, ClassVar
@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ordinal_objectives.decision import RULES, decide
+from ordinal_objectives.evaluation_sets import either_spelling, evaluation_pairs, one_for_each
 from ordinal_objectives.files import damage, labels_from_json, labels_to_json, names_from_json
 from ordinal_objectives.labels import OrderedLabels
 from ordinal_objectives.losses import OrdinalLoss
@@ -162,11 +163,20 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"class_weight must hold finite, non-negative numbers; got {dict(class_weight)}")
         return weights
 
-    def _check_evaluation(self, eval_set: Any, weights: Any, weights_name: str) -> list[tuple[Any, Any, Any]]:
-        """Return (features, class codes, weights) of each evaluation set."""
-        pairs = _evaluation_pairs(eval_set)
+    def _check_evaluation(
+        self,
+        eval_set: Any,
+        weights: Any,
+        weights_name: str,
+        X_val: Any = None,
+        y_val: Any = None,
+        sample_weight_val: Any = None,
+    ) -> list[tuple[Any, Any, Any]]:
+        """Return (features, class codes, weights) of each evaluation set, however it is spelled."""
+        eval_set, weights = either_spelling(eval_set, weights, weights_name, X_val, y_val, sample_weight_val)
+        pairs = evaluation_pairs(eval_set)
         checked = []
-        for (X, y), weight in zip(pairs, _one_for_each(weights, pairs, weights_name), strict=True):
+        for (X, y), weight in zip(pairs, one_for_each(weights, pairs, weights_name), strict=True):
             X, codes = self._check_features(X, reset=False), self._labels.encode(y, name="y of an evaluation set")
             if X.shape[0] != codes.shape[0]:
                 raise ValueError(f"X and y of an evaluation set differ in rows; got {X.shape[0]} and {codes.shape[0]}")
@@ -177,7 +187,7 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     @staticmethod
     def _check_evaluation_starts(checked: list[tuple[Any, Any, Any]], starts: Any, name: str) -> list[Any]:
         """Return the start scores of each evaluation set, or None where it has none."""
-        each = zip(checked, _one_for_each(starts, checked, name), strict=True)
+        each = zip(checked, one_for_each(starts, checked, name), strict=True)
         return [check_start_score(start, codes.shape[0], name=name) for (_, codes, _), start in each]
 
     def _check_same_classes(self, record: Any, model: Any, name: str) -> None:
@@ -365,25 +375,3 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.allow_nan = True
         tags.input_tags.sparse = True
         return tags
-
-
-def _one_for_each(values: Any, sets: list[Any], name: str) -> list[Any]:
-    """Return ``values`` as a list as long as ``sets``."""
-    each = [None] * len(sets) if values is None else list(values)
-    if len(each) != len(sets):
-        raise ValueError(f"{name} must have one entry for each of {len(sets)} sets; got {len(each)}")
-    return each
-
-
-def _evaluation_pairs(eval_set: Any) -> list[tuple[Any, Any]]:
-    """Return ``eval_set`` as a list of (X, y) pairs."""
-    if eval_set is None:
-        return []
-    is_pair = isinstance(eval_set, tuple) and not all(isinstance(part, tuple) for part in eval_set)
-    if not isinstance(eval_set, Iterable):
-        raise ValueError(f"eval_set must be a list of (X, y) pairs; got {eval_set!r}")
-    pairs = [eval_set] if is_pair else list(eval_set)
-    for pair in pairs:
-        if not isinstance(pair, (tuple, list)) or len(pair) != 2:
-            raise ValueError(f"eval_set must be a list of (X, y) pairs; got an entry of type {type(pair).__name__}")
-    return [(X, y) for X, y in pairs]

@@ -25,6 +25,7 @@ ORDINAL_PARAMETERS = frozenset(
         "loss",
         "n_estimators",
         "threshold_update",
+        "validation_fraction",
     }
 )
 

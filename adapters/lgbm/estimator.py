@@ -18,6 +18,8 @@ from ordinal_objectives.adapters.lgbm.record import as_booster, load_model, save
 from ordinal_objectives.adapters.lgbm.train import train
 from ordinal_objectives.estimator import OrdinalClassifier
 from ordinal_objectives.eval_metric import EvalMetric, Result, eval_metrics
+from ordinal_objectives.evaluation_sets import check_rounds, either_library
+from ordinal_objectives.held_out import hold_out_unless_given
 from ordinal_objectives.host_parameters import ORDINAL_PARAMETERS, HostParameters, check_n_estimators
 from ordinal_objectives.losses import OrdinalLoss, get_loss
 from ordinal_objectives.threads import library_n_threads
@@ -50,6 +52,12 @@ min_child_samples, subsample, subsample_freq, colsample_bytree, reg_alpha, reg_l
 importance_type
         As in :class:`lightgbm.LGBMClassifier`. In a forked process LightGBM runs on one thread, whatever
         ``n_jobs`` says: its OpenMP runtime would hang.
+    early_stopping_round : int or None, default=None
+        Stop when neither the loss nor a metric has become better for so many rounds, on one of the evaluation sets;
+        ``first_metric_only=True`` looks at the loss alone.
+    validation_fraction : float or None, default=None
+        Share of the rows held out and evaluated each round where ``fit`` is given no evaluation set, so that
+        ``early_stopping_round`` works without one. Drawn by class with ``random_state``; class weights count there.
     **host_params
         Any other parameter of :func:`lightgbm.train`. ``feature_pre_filter`` is False unless given, since
         LightGBM stops with an error if it filters out every feature beside a custom objective.
@@ -124,6 +132,8 @@ importance_type
         random_state: Any = None,
         n_jobs: int | None = None,
         importance_type: str = "split",
+        early_stopping_round: int | None = None,
+        validation_fraction: float | None = None,
         **host_params: Any,
     ) -> None:
         self.n_estimators = n_estimators
@@ -151,6 +161,8 @@ importance_type
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.importance_type = importance_type
+        self.early_stopping_round = early_stopping_round
+        self.validation_fraction = validation_fraction
         self._keep_host_params(host_params)
 
     def fit(
@@ -166,6 +178,10 @@ importance_type
         eval_names: list[str] | None = None,
         eval_sample_weight: list[Any] | None = None,
         eval_init_score: list[Any] | None = None,
+        X_val: Any = None,
+        y_val: Any = None,
+        sample_weight_val: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
         eval_metric: Any = None,
         categorical_feature: list[str] | list[int] | str = "auto",
         callbacks: list[Any] | None = None,
@@ -194,6 +210,10 @@ importance_type
             Weights of each evaluation set.
         eval_init_score : list of array-like or None
             Start scores of each evaluation set.
+        X_val, y_val, sample_weight_val : array-like or None
+            Another spelling of one evaluation set, by which early stopping works inside a pipeline.
+        groups : array-like, shape (n_samples,), or None
+            Rows of one group stay together where ``validation_fraction`` holds rows out.
         eval_metric : str, callable, list of these, or None
             Measured each round beside the loss: "rps", "log_loss", "mae", "macro_mae", "zero_one", "qwk", or functions;
             see :class:`ordinal_objectives.eval_metric.EvalMetric`.
@@ -218,15 +238,25 @@ importance_type
             X, codes, weight = self._check_training(X, y, sample_weight)
             start = check_start_score(init_score, codes.shape[0], name="init_score")
             booster = self._continued(init_model, init_score=start, eval_init_score=eval_init_score)
+            pairs = either_library(eval_set, eval_X, eval_y)
+            checked = self._check_evaluation(
+                pairs, eval_sample_weight, "eval_sample_weight", X_val, y_val, sample_weight_val
+            )
+            starts = self._check_evaluation_starts(checked, eval_init_score, "eval_init_score")
+            (X, codes, weight, start), held_out = hold_out_unless_given(
+                (X, codes, weight, start),
+                [(*one, start) for one, start in zip(checked, starts, strict=True)],
+                self.validation_fraction,
+                self.random_state,
+                groups,
+            )
+            check_rounds("early_stopping_round", self.early_stopping_round, len(held_out))
             train_set = lightgbm.Dataset(
                 X, codes, weight=weight, init_score=start, categorical_feature=categorical_feature
             )
-            pairs = _either_spelling(eval_set, eval_X, eval_y)
-            checked = self._check_evaluation(pairs, eval_sample_weight, "eval_sample_weight")
-            starts = self._check_evaluation_starts(checked, eval_init_score, "eval_init_score")
             valid_sets = [
-                lightgbm.Dataset(*one[:2], weight=one[2], init_score=score, reference=train_set)
-                for one, score in zip(checked, starts, strict=True)
+                lightgbm.Dataset(one, labels, weight=weights, init_score=scores, reference=train_set)
+                for one, labels, weights, scores in held_out
             ]
             if eval_names is not None and len(eval_names) != len(valid_sets):
                 raise ValueError(f"eval_names must have {len(valid_sets)} entries; got {len(eval_names)}")
@@ -311,22 +341,6 @@ importance_type
     def feature_importances_(self) -> NDArray[Any]:
         """Importance of each feature by ``importance_type``, (n_features,)."""
         return np.asarray(self.booster_.feature_importance(importance_type=self.importance_type))
-
-
-def _either_spelling(eval_set: Any, eval_X: Any, eval_y: Any) -> Any:
-    """Return the pairs of ``eval_set``, or those that ``eval_X`` and ``eval_y`` spell."""
-    if eval_X is None and eval_y is None:
-        return eval_set
-    if eval_set is not None:
-        raise ValueError("eval_set and eval_X, eval_y say the same thing; give one of them")
-    if eval_X is None or eval_y is None:
-        missing = "eval_X" if eval_X is None else "eval_y"
-        raise ValueError(f"eval_X and eval_y go together; {missing} is None")
-    if not (isinstance(eval_X, tuple) or isinstance(eval_y, tuple)):
-        return [(eval_X, eval_y)]
-    if not (isinstance(eval_X, tuple) and isinstance(eval_y, tuple) and len(eval_X) == len(eval_y)):
-        raise ValueError("eval_X and eval_y must be tuples of one length, or neither a tuple")
-    return list(zip(eval_X, eval_y, strict=True))
 
 
 def _as_feval(metric: EvalMetric) -> Callable[..., list[Result]]:

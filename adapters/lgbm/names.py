@@ -31,7 +31,6 @@ _WHY_REFUSED = {
     "scale_pos_weight": "use class_weight",
 }
 _MOVED = {
-    "early_stopping_round": "callbacks=[lightgbm.early_stopping(...)] in fit",
     "categorical_feature": "categorical_feature= in fit",
 }
 

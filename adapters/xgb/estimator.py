@@ -16,7 +16,9 @@ from ordinal_objectives.adapters.xgb.record import check_all_rounds, kept_rounds
 from ordinal_objectives.adapters.xgb.train import train
 from ordinal_objectives.estimator import OrdinalClassifier
 from ordinal_objectives.eval_metric import eval_metrics
+from ordinal_objectives.evaluation_sets import check_rounds
 from ordinal_objectives.files import check_kind, damage
+from ordinal_objectives.held_out import hold_out_unless_given
 from ordinal_objectives.host_parameters import HostParameters, check_n_estimators
 from ordinal_objectives.losses import OrdinalLoss, get_loss
 from ordinal_objectives.threads import library_n_threads
@@ -50,6 +52,9 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         As in :class:`xgboost.XGBClassifier`. ``min_child_weight`` is compared with sums of the ordinal
         Hessian, which adds up n_classes - 1 terms a row of at most 1/4 each with the logit link. In a forked
         process XGBoost runs on one thread, whatever ``n_jobs`` says: its OpenMP runtime would hang.
+    validation_fraction : float or None, default=None
+        Share of the rows held out and evaluated each round where ``fit`` is given no evaluation set, so that
+        ``early_stopping_rounds`` works without one. Drawn by class with ``random_state``; class weights count there.
     eval_metric : str, callable, list of these, or None
         Measured each round beside the loss: "rps", "log_loss", "mae", "macro_mae", "zero_one", "qwk", or functions;
         see :class:`ordinal_objectives.eval_metric.EvalMetric`. Early stopping takes the last one.
@@ -131,6 +136,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         feature_weights: ArrayLike | None = None,
         importance_type: str = "gain",
         early_stopping_rounds: int | None = None,
+        validation_fraction: float | None = None,
         eval_metric: Any = None,
         callbacks: list[Any] | None = None,
         **host_params: Any,
@@ -164,6 +170,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         self.feature_weights = feature_weights
         self.importance_type = importance_type
         self.early_stopping_rounds = early_stopping_rounds
+        self.validation_fraction = validation_fraction
         self.eval_metric = eval_metric
         self.callbacks = callbacks
         self._keep_host_params(host_params)
@@ -178,6 +185,10 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         eval_set: list[tuple[Any, Any]] | None = None,
         sample_weight_eval_set: list[Any] | None = None,
         base_margin_eval_set: list[Any] | None = None,
+        X_val: Any = None,
+        y_val: Any = None,
+        sample_weight_val: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
         xgb_model: XGBOrdinalClassifier | xgboost.Booster | str | PathLike[str] | None = None,
         verbose: bool | int = False,
     ) -> XGBOrdinalClassifier:
@@ -200,6 +211,10 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
             Weights of each evaluation set.
         base_margin_eval_set : list of array-like or None
             Start scores of each evaluation set.
+        X_val, y_val, sample_weight_val : array-like or None
+            Another spelling of one evaluation set, by which early stopping works inside a pipeline.
+        groups : array-like, shape (n_samples,), or None
+            Rows of one group stay together where ``validation_fraction`` holds rows out.
         xgb_model : XGBOrdinalClassifier, xgboost.Booster, path or None
             Model to go on with, which must carry its thresholds and have the same classes, loss and link. All of
             its rounds are kept, also those after the best one of an early stop.
@@ -219,17 +234,20 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
             X, codes, weight = self._check_training(X, y, sample_weight)
             margin = check_start_score(base_margin, codes.shape[0], name="base_margin")
             continued = self._continued(xgb_model)
-            dtrain = self._matrix(X, codes, weight, margin, like=continued, feature_weights=self.feature_weights)
-            checked = self._check_evaluation(eval_set, sample_weight_eval_set, "sample_weight_eval_set")
+            checked = self._check_evaluation(
+                eval_set, sample_weight_eval_set, "sample_weight_eval_set", X_val, y_val, sample_weight_val
+            )
             margins = self._check_evaluation_starts(checked, base_margin_eval_set, "base_margin_eval_set")
-            evals = [
-                (self._matrix(*one, margin, like=dtrain), f"validation_{i}")
-                for i, (one, margin) in enumerate(zip(checked, margins, strict=True))
-            ]
-            if self.early_stopping_rounds and not evals:
-                raise ValueError(
-                    f"early_stopping_rounds={self.early_stopping_rounds} needs at least one pair in eval_set; got none"
-                )
+            rows, held_out = hold_out_unless_given(
+                (X, codes, weight, margin),
+                [(*one, start) for one, start in zip(checked, margins, strict=True)],
+                self.validation_fraction,
+                self.random_state,
+                groups,
+            )
+            check_rounds("early_stopping_rounds", self.early_stopping_rounds, len(held_out))
+            dtrain = self._matrix(*rows, like=continued, feature_weights=self.feature_weights)
+            evals = [(self._matrix(*one, like=dtrain), f"validation_{i}") for i, one in enumerate(held_out)]
             measured = Measured(eval_metrics(self.eval_metric, self.n_classes_, self._decide))
             callbacks = measured.with_stopper(self.callbacks, self.early_stopping_rounds)
             self.evals_result_: dict[str, Any] = {}

@@ -60,7 +60,7 @@ def test_xgboost_early_stopping(halves):
     short = make_xgb(n_estimators=model.n_iter_).fit(X, y)
     np.testing.assert_allclose(model.predict_proba(Xv), short.predict_proba(Xv), rtol=1e-6)
     np.testing.assert_allclose(oxgb.predict_proba(model.booster_, xgboost.DMatrix(Xv)), model.predict_proba(Xv))
-    with pytest.raises(ValueError, match="early_stopping_rounds=5 needs at least one pair in eval_set"):
+    with pytest.raises(ValueError, match="early_stopping_rounds=5 needs rows to look at: give validation_fraction, or"):
         model.fit(X, y)
 
 
@@ -206,7 +206,7 @@ def test_host_parameters_pass_through(make, data):
         (make_lgb, "max_leaf_nodes", "num_leaves"),
         (make_lgb, "gamma", "min_split_gain"),
         (make_lgb, "eta", "learning_rate"),
-        (make_lgb, "early_stopping_rounds", "callbacks="),
+        (make_lgb, "early_stopping_rounds", "early_stopping_round"),
         (make_lgb, "callbacks", "callbacks= in fit"),
         (make_lgb, "metric", "eval_metric"),
         (make_lgb, "application", "the ordinal loss is the objective"),
