@@ -28,7 +28,7 @@ class EvaluatedRows:
     """
 
     def __init__(self, label: Any, weight: Any, n_classes: int, rows_of: Callable[..., Any]) -> None:
-        self._label = check_codes(np.array(label), n_classes, name="the labels of an evaluation set")
+        self._label = check_codes(np.array(label), n_classes, name="an evaluation set")
         self._weight = None if weight is None else np.array(weight)
         check_total_weight(self._weight, name="the weight of an evaluation set")
         self.rows = rows_of(self._label, n_classes, self._weight)

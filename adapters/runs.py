@@ -150,7 +150,12 @@ class Runs(ABC):
         """Begin a run on a training matrix, at the end of the one that ``previous`` records."""
         parameters = self.parameters
         label, weight = self.label_and_weight(matrix)
-        codes = check_codes(label, parameters.n_classes, name="the training labels")
+        codes = check_codes(label, parameters.n_classes, name="the training set")
+        if parameters.n_classes is None and previous is None and codes.min() > 0:
+            raise ValueError(
+                f"the training set must hold class codes, which start at 0; got {codes.min()}..{codes.max()}. Subtract "
+                f"{codes.min()}, or pass n_classes={codes.max() + 1} if the lower classes have no rows here"
+            )
         n_classes = parameters.n_classes or (previous.n_classes if previous else max(2, int(codes.max()) + 1))
         options: dict[str, Any] = {
             "hessian": parameters.hessian,

@@ -7,6 +7,7 @@ import xgboost
 from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives.adapters.objective import predict_from_scores
+from ordinal_objectives.adapters.xgb.doors import check_matrix
 from ordinal_objectives.adapters.xgb.leaf_vectors import leaf_scores, start_scores
 from ordinal_objectives.adapters.xgb.record import check_all_rounds, last_round, threshold_record
 from ordinal_objectives.decision import decide
@@ -20,6 +21,7 @@ def proba_of(
     iteration_range: tuple[int, int] | None,
 ) -> NDArray[np.float64]:
     """Return class probabilities of a booster whose record is known; see :func:`predict_proba`."""
+    check_matrix(data)
     end = last_round(booster, iteration_range)
     check_all_rounds(booster, record, end)
     if record.shifts is not None:
@@ -52,6 +54,8 @@ def predict_proba(
     ------
     ValueError
         If the booster carries no thresholds, or none for that iteration.
+    TypeError
+        If ``booster`` is no booster, or ``data`` no DMatrix.
     """
     return proba_of(booster, threshold_record(booster), data, iteration_range)
 

@@ -27,6 +27,7 @@ from ordinal_objectives import (
     metrics,
     scorers,
 )
+from ordinal_objectives.decision import decide
 
 NAMES = np.array(["poor", "fair", "good", "very good", "excellent"])
 SORTED = np.sort(NAMES).tolist()
@@ -48,7 +49,7 @@ SPELLINGS = {
 }
 SPELLED = pytest.mark.parametrize(("spell", "told"), SPELLINGS.values(), ids=SPELLINGS)
 OF_PROBABILITIES = [name for name in get_scorer_names() if "predict_proba" in get_scorer(name)._response_method]
-OURS = [name for name in scorers.__all__ if name != "OrdinalScorer"]
+OURS = scorers.get_scorer_names()
 
 
 @pytest.fixture
@@ -74,6 +75,20 @@ def test_classes_are_sorted_and_the_columns_follow(make, data):
     for rule in ("median", "mode", "mean"):
         decisions = plain.set_params(decision_rule=rule).predict(X)
         np.testing.assert_array_equal(model.set_params(decision_rule=rule).predict(X), NAMES[decisions])
+
+
+@ALL
+def test_staged_labels_end_at_the_model_and_follow_its_decisions(make, data):
+    X, codes = data
+    model = make(classes=NAMES).fit(X, NAMES[codes])
+    for rule in ("median", "mode", "mean"):
+        stages = list(model.set_params(decision_rule=rule).staged_predict(X))
+        assert len(stages) == model.n_iter_ == 6
+        np.testing.assert_array_equal(stages[-1], model.predict(X))
+        for labels, proba in zip(stages, model.staged_predict_proba(X), strict=True):
+            in_order = proba[:, np.argsort(np.argsort(NAMES))]
+            np.testing.assert_array_equal(labels, NAMES[decide(in_order, rule)])
+    assert (stages[0] != stages[-1]).any()
 
 
 @ALL
@@ -115,7 +130,7 @@ def test_every_probability_scorer(make, spell, told, data):
             assert get_scorer(name)(model, X[test], y[test]) == pytest.approx(expected, rel=1e-12), name
     assert compared >= {"roc_auc_ovr", "roc_auc_ovo_weighted", "neg_log_loss", "top_k_accuracy"}
     for name in OURS:
-        scorer = getattr(scorers, name)
+        scorer = scorers.get_scorer(name)
         assert scorer(model, X[test], y[test]) == scorer(plain, X[test], codes[test]), name
 
 

@@ -154,16 +154,20 @@ def test_bad_parameters_are_refused(data, options, error, message):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("n_estimators", "calls 'n_estimators' 'max_iter'"),
+        ("n_estimators", "has no 'n_estimators': here it is 'max_iter'"),
         ("reg_lambda", "'l2_regularization'"),
         ("monotonic_cst", "takes no 'monotonic_cst'"),
         ("categorical_features", "takes no 'categorical_features'"),
-        ("nonsense", "has no parameter 'nonsense'"),
     ],
 )
 def test_foreign_names_are_refused(name, message):
     with pytest.raises(TypeError, match=message):
         HistGradientBoostingOrdinalClassifier(**{name: 1})
+
+
+def test_an_unknown_name_is_refused_with_a_suggestion(data):
+    with pytest.raises(TypeError, match="has no parameter 'max_itr'; did you mean 'max_iter'"):
+        make(max_itr=3).fit(*data)
 
 
 def test_clone_and_pickle(data):
