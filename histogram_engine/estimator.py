@@ -23,6 +23,7 @@ from ordinal_objectives.histogram_engine.parameters import (
 from ordinal_objectives.histogram_engine.saving import ModelFiles
 from ordinal_objectives.histogram_engine.warm_start import check_continued
 from ordinal_objectives.host_parameters import HostParameters
+from ordinal_objectives.leaves.shifts import DEFAULT_SHIFT_L2, Shifts
 from ordinal_objectives.losses import OrdinalLoss, get_loss
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.trees import TreeEnsemble
@@ -343,6 +344,8 @@ class HistGradientBoostingOrdinalClassifier(ModelFiles, HostParameters, OrdinalC
         self._ensemble, self._cuts = grown.ensemble, grown.cuts
         self.threshold_history_, self.evals_result_ = grown.thresholds, grown.evals
         record = grown.record(loss, self.hessian, self.threshold_update, diagnostics)
+        if not self.proportional_:
+            record.shifts = Shifts(DEFAULT_SHIFT_L2 if self.shift_l2 is None else self.shift_l2, self.shift_penalty)
         self._keep(record, loss, n_iter)
 
     def _prediction_data(self, X: Any) -> Any:

@@ -18,6 +18,7 @@ from ordinal_objectives.decision import RULES, decide
 from ordinal_objectives.evaluation_sets import either_spelling, evaluation_pairs, one_for_each
 from ordinal_objectives.files import damage, labels_from_json, labels_to_json, names_from_json
 from ordinal_objectives.labels import OrderedLabels
+from ordinal_objectives.leaves.shifts import DEFAULT_SHIFT_PENALTY
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.start_scores import start_scores
 from ordinal_objectives.two_classes import two_classes_only
@@ -44,6 +45,7 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ordered_classes_: NDArray[Any]
     n_classes_: int
     n_iter_: int
+    proportional_: bool
     thresholds_: NDArray[np.float64]
     diagnostics_: dict[str, int]
     n_features_in_: int
@@ -88,6 +90,7 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._fitted_loss = loss
         self.n_iter_ = n_iter
         self.thresholds_ = record.at(n_iter)
+        self.proportional_ = record.shifts is None
         self.diagnostics_ = dict(record.diagnostics)
 
     def _check_features(self, X: Any, *, reset: bool) -> Any:
@@ -322,9 +325,9 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def load_model(self, path: str | PathLike[str]) -> OrdinalClassifier:
         """Load what :meth:`save_model` wrote; a model trained without the classifier will do as well.
 
-        Sets ``loss``, ``link``, ``hessian``, ``threshold_update``, ``classes``, ``decision_rule`` and
-        ``cost_matrix``. Other parameters are left as they are. Classes that the file does not name are those
-        of the parameter ``classes``, or 0, 1, ...
+        Sets ``loss``, ``link``, ``hessian``, ``threshold_update``, ``proportional`` and its penalty, ``classes``,
+        ``decision_rule`` and ``cost_matrix``. Other parameters are left as they are. Classes that the file does not
+        name are those of the parameter ``classes``, or 0, 1, ...
 
         Parameters
         ----------
@@ -346,6 +349,9 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             described = record.classifier or {}
             for name in ("loss", "link", "hessian", "threshold_update"):
                 setattr(self, name, getattr(record, name))
+            self.proportional = record.shifts is None
+            self.shift_l2 = None if record.shifts is None else record.shifts.l2
+            self.shift_penalty = DEFAULT_SHIFT_PENALTY if record.shifts is None else record.shifts.penalty
             with damage(path) if described else nullcontext():
                 if described:
                     self.classes = labels_from_json(described["classes"], described["dtype"])

@@ -24,6 +24,9 @@ ORDINAL_PARAMETERS = frozenset(
         "link",
         "loss",
         "n_estimators",
+        "proportional",
+        "shift_l2",
+        "shift_penalty",
         "threshold_update",
         "validation_fraction",
     }

@@ -13,7 +13,7 @@ from scipy.sparse import csr_array, csr_matrix
 from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.adapters.lgbm.names import DIALECT, KNOWN, NATIVE, REFUSED
-from ordinal_objectives.adapters.lgbm.prediction import predict_raw
+from ordinal_objectives.adapters.lgbm.prediction import predict_scores
 from ordinal_objectives.adapters.lgbm.record import as_booster, load_model, save_model, threshold_record
 from ordinal_objectives.adapters.lgbm.train import train
 from ordinal_objectives.estimator import OrdinalClassifier
@@ -39,6 +39,14 @@ class LGBMOrdinalClassifier(HostParameters, OrdinalClassifier):
         strings are sorted, with a warning that prints the order.
     loss, link, hessian, threshold_update
         See :func:`ordinal_objectives.adapters.lgbm.train`.
+    proportional : bool or "auto", default=True
+        True: one score cut by the same thresholds everywhere (proportional odds). False: leaves also shift single
+        thresholds, so that these move with x. "auto" is False where loss and parameters allow it, and
+        ``proportional_`` says which.
+    shift_l2 : float or None, default=None
+        L2 penalty of the shifts, positive; None for 10.
+    shift_penalty : {"ridge", "smooth"}, default="ridge"
+        What it penalises: the shifts' distance to their mean, or between neighbours.
     decision_rule : {"median", "mode", "mean"}, default="median"
         How :meth:`predict` turns probabilities into a class: "median" suits absolute error, "mode" the
         zero-one error, "mean" squared error.
@@ -68,7 +76,10 @@ importance_type
         Labels sorted as NumPy sorts them, and the same from the lowest class to the highest.
     n_classes_ : int
     thresholds_ : ndarray of float64, shape (n_classes - 1,)
-        Those of the iteration that predictions use.
+        Those of the iteration that predictions use. Where they move with x, their mean over the training rows, which
+        need not increase.
+    proportional_ : bool
+        Whether one score moves all thresholds alike.
     booster_ : lightgbm.Booster
         Carries its thresholds: :func:`ordinal_objectives.adapters.lgbm.predict_proba` reads them.
     n_iter_ : int
@@ -113,6 +124,9 @@ importance_type
         link: str = "logit",
         hessian: str = "exact",
         threshold_update: str = "newton",
+        proportional: bool | str = True,
+        shift_l2: float | None = None,
+        shift_penalty: str = "ridge",
         decision_rule: str = "median",
         cost_matrix: ArrayLike | None = None,
         class_weight: Any = None,
@@ -142,6 +156,9 @@ importance_type
         self.link = link
         self.hessian = hessian
         self.threshold_update = threshold_update
+        self.proportional = proportional
+        self.shift_l2 = shift_l2
+        self.shift_penalty = shift_penalty
         self.decision_rule = decision_rule
         self.cost_matrix = cost_matrix
         self.class_weight = class_weight
@@ -276,6 +293,9 @@ importance_type
                 link=self.link,
                 hessian=self.hessian,
                 threshold_update=self.threshold_update,
+                proportional=self.proportional,
+                shift_l2=self.shift_l2,
+                shift_penalty=self.shift_penalty,
             )
             best = self.booster_.best_iteration
             n_iter = best if best > 0 else self.booster_.current_iteration()
@@ -326,7 +346,7 @@ importance_type
     def _score(self, data: Any, start: int, stop: int) -> NDArray[np.float64]:
         n_threads = library_n_threads(self.n_jobs)
         threads = {} if n_threads is None else {"num_threads": n_threads}
-        return predict_raw(self.booster_, data, start, stop, **threads)
+        return predict_scores(self.booster_, self._record, data, start, stop, **threads)
 
     def _write(self, path: str | PathLike[str], record: ThresholdRecord) -> None:
         self.booster_.ordinal_thresholds = record

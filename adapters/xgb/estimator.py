@@ -10,6 +10,7 @@ import xgboost
 from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives.adapters.xgb.doors import refused_by_host
+from ordinal_objectives.adapters.xgb.leaf_vectors import leaf_scores
 from ordinal_objectives.adapters.xgb.measured import Measured
 from ordinal_objectives.adapters.xgb.names import DIALECT, KNOWN, NATIVE, OWN, REFUSED
 from ordinal_objectives.adapters.xgb.record import check_all_rounds, kept_rounds, store_record, threshold_record
@@ -38,6 +39,14 @@ class XGBOrdinalClassifier(HostParameters, OrdinalClassifier):
         strings are sorted, with a warning that prints the order.
     loss, link, hessian, threshold_update
         See :func:`ordinal_objectives.adapters.xgb.train`.
+    proportional : bool or "auto", default=True
+        True: one score cut by the same thresholds everywhere (proportional odds). False: leaves also shift single
+        thresholds, so that these move with x. "auto" is False where loss and parameters allow it, and
+        ``proportional_`` says which.
+    shift_l2 : float or None, default=None
+        L2 penalty of the shifts, positive; None for 10.
+    shift_penalty : {"ridge", "smooth"}, default="ridge"
+        What it penalises: the shifts' distance to their mean, or between neighbours.
     decision_rule : {"median", "mode", "mean"}, default="median"
         How :meth:`predict` turns probabilities into a class: "median" suits absolute error, "mode" the
         zero-one error, "mean" squared error.
@@ -67,7 +76,10 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         Labels sorted as NumPy sorts them, and the same from the lowest class to the highest.
     n_classes_ : int
     thresholds_ : ndarray of float64, shape (n_classes - 1,)
-        Those of the iteration that predictions use.
+        Those of the iteration that predictions use. Where they move with x, their mean over the training rows, which
+        need not increase.
+    proportional_ : bool
+        Whether one score moves all thresholds alike.
     booster_ : xgboost.Booster
         Carries its thresholds: :func:`ordinal_objectives.adapters.xgb.predict_proba` reads them.
     n_iter_ : int
@@ -113,6 +125,9 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         link: str = "logit",
         hessian: str = "exact",
         threshold_update: str = "newton",
+        proportional: bool | str = True,
+        shift_l2: float | None = None,
+        shift_penalty: str = "ridge",
         decision_rule: str = "median",
         cost_matrix: ArrayLike | None = None,
         class_weight: Any = None,
@@ -147,6 +162,9 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         self.link = link
         self.hessian = hessian
         self.threshold_update = threshold_update
+        self.proportional = proportional
+        self.shift_l2 = shift_l2
+        self.shift_penalty = shift_penalty
         self.decision_rule = decision_rule
         self.cost_matrix = cost_matrix
         self.class_weight = class_weight
@@ -260,6 +278,9 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
                 link=self.link,
                 hessian=self.hessian,
                 threshold_update=self.threshold_update,
+                proportional=self.proportional,
+                shift_l2=self.shift_l2,
+                shift_penalty=self.shift_penalty,
                 xgb_model=continued,
                 evals=evals,
                 callbacks=callbacks,
@@ -332,6 +353,8 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         if start or stop != self.booster_.num_boosted_rounds():
             check_all_rounds(self.booster_, self._record, stop)
         with refused_by_host("X"):
+            if not self.proportional_:
+                return leaf_scores(self.booster_, self._record, data, start, stop)
             scores = self.booster_.predict(data, output_margin=True, iteration_range=(start, stop))
         return np.asarray(scores, dtype=np.float64)
 

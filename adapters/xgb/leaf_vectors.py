@@ -119,7 +119,9 @@ def _add_by_leaves(
     step = max(1, _BLOCK // len(scores))
     for first in range(start, stop, step):
         last = min(first + step, stop)
-        nodes = booster.predict(data, pred_leaf=True, iteration_range=(first, last)).reshape(len(scores), -1)
+        # Leaves are found from the first tree on alone.
+        part = booster if (first, last) == (0, taken.n_rounds) else booster[first:last]
+        nodes = part.predict(data, pred_leaf=True).reshape(len(scores), -1)
         tables = taken.of_node[first:last]
         offsets = np.cumsum([0, *map(len, tables)], dtype=np.int64)
         _core.add_tree_vectors(
