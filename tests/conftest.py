@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hypothesis import settings
+
+# Workers share the processors: a thread of OpenMP that spins while it waits takes them from the others' tests.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 _ROOT = Path(__file__).resolve().parents[1]
 sys.path[:] = [entry for entry in sys.path if Path(entry or ".").resolve() != _ROOT]

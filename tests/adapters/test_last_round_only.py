@@ -110,6 +110,7 @@ for path in sys.argv[2:]:
 """
 
 
+@pytest.mark.slow
 def test_saved_models_replay_their_last_loss(rows, tmp_path):
     """In a process that never saw a training; the recorded losses of earlier rounds have no score any more."""
     X, y, dtrain = rows

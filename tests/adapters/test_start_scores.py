@@ -60,7 +60,9 @@ def losses_of(model):
 
 
 @HOSTS
-@pytest.mark.parametrize("update", ["fixed", "newton", "schur", "joint"])
+@pytest.mark.parametrize(
+    "update", [*(pytest.param(one, marks=pytest.mark.slow) for one in ("fixed", "newton", "schur")), "joint"]
+)
 def test_continuation_is_an_uninterrupted_run(host, update, halves, tmp_path):
     X, y, Xv, yv = halves
     whole = host.make(n_estimators=20, threshold_update=update).fit(X, y, eval_set=[(Xv, yv)])

@@ -46,7 +46,13 @@ SPELLINGS = {
     "strings": (lambda codes: NAMES[codes], {"classes": NAMES}),
     "ordered categorical": (lambda codes: pd.Series(pd.Categorical.from_codes(codes, NAMES, ordered=True)), {}),
 }
-SPELLED = pytest.mark.parametrize(("spell", "told"), SPELLINGS.values(), ids=SPELLINGS)
+SPELLED = pytest.mark.parametrize(
+    ("spell", "told"),
+    [
+        pytest.param(*spelling, id=name, marks=[] if name == "strings" else pytest.mark.slow)
+        for name, spelling in SPELLINGS.items()
+    ],
+)
 OF_PROBABILITIES = [name for name in get_scorer_names() if "predict_proba" in get_scorer(name)._response_method]
 OURS = [name for name in scorers.__all__ if name != "OrdinalScorer"]
 
@@ -138,7 +144,7 @@ def test_two_classes(make, names, ordinal_data):
 
 @ALL
 @SPELLED
-@pytest.mark.parametrize("method", ["sigmoid", "isotonic"])
+@pytest.mark.parametrize("method", ["sigmoid", pytest.param("isotonic", marks=pytest.mark.slow)])
 def test_calibration(make, spell, told, method, data):
     X, codes = data
     y = spell(codes)

@@ -26,6 +26,8 @@ CASES = [
     for hessian in ("majorized", "exact")
     if get_loss(loss, link).supports(hessian)
 ]
+OTHERS = [pytest.param(update, marks=pytest.mark.slow) for update in ("newton", "fixed")]
+UPDATES = pytest.mark.parametrize("threshold_update", ["joint", *OTHERS])
 
 
 def small_data(seed, n_classes, n_rows=80):
@@ -103,7 +105,7 @@ def test_majorised_joint_steps_never_raise_the_loss(
 
 
 @pytest.mark.parametrize(("loss", "link", "hessian"), CASES)
-@pytest.mark.parametrize("threshold_update", ["joint", "newton", "fixed"])
+@UPDATES
 @pytest.mark.parametrize("learning_rate", [1.0, 6.0])
 def test_no_step_raises_the_loss(loss, link, hessian, threshold_update, learning_rate):
     parameters = BoostingParameters(
@@ -120,7 +122,7 @@ def test_no_step_raises_the_loss(loss, link, hessian, threshold_update, learning
 
 
 @pytest.mark.parametrize("hessian", ["majorized", "exact"])
-@pytest.mark.parametrize("threshold_update", ["joint", "newton", "fixed"])
+@UPDATES
 @pytest.mark.parametrize("judged", [("pruning",), ("adaptive_step",), ("pruning", "adaptive_step")])
 def test_steps_fitted_on_the_sample_do_not_raise_the_loss_of_all_rows(hessian, threshold_update, judged):
     parameters = BoostingParameters(
