@@ -32,3 +32,10 @@ def ordinal_data() -> Callable[..., tuple[np.ndarray, np.ndarray]]:
         return X, np.searchsorted(np.quantile(score, np.arange(1, n_classes) / n_classes), score)
 
     return make
+
+
+@pytest.fixture
+def halves(ordinal_data: Callable[..., tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, ...]:
+    """Return 300 rows to train on and 300 others: X, y, X, y."""
+    X, y = ordinal_data(600, 4)
+    return X[:300], y[:300], X[300:], y[300:]

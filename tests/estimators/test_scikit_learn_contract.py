@@ -20,6 +20,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.fixes import parse_version
 
+from makers import ALL, MAKERS
 from ordinal_objectives import (
     HistGradientBoostingOrdinalClassifier,
     LGBMOrdinalClassifier,
@@ -30,16 +31,6 @@ from ordinal_objectives import (
 
 NAMES = np.array(["poor", "fair", "good", "very good", "excellent"])
 SORTED = np.sort(NAMES).tolist()
-SMALL = {"learning_rate": 0.3, "n_jobs": 1}
-ENGINE = {"max_iter": 6, "max_leaf_nodes": 6}
-MAKERS = {
-    "xgboost": lambda **params: XGBOrdinalClassifier(n_estimators=6, max_depth=3, **SMALL, **params),
-    "lightgbm": lambda **params: LGBMOrdinalClassifier(n_estimators=6, num_leaves=6, **SMALL, **params),
-    "histogram": lambda **params: HistGradientBoostingOrdinalClassifier(
-        max_iter=6, max_leaf_nodes=6, **SMALL, **params
-    ),
-}
-ALL = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
 # What y is made of codes by, and what the classifier is told.
 SPELLINGS = {
     "stars": (lambda codes: codes + 1, {}),
