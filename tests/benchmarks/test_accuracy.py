@@ -13,6 +13,7 @@ import pytest
 from claims import accuracy
 from claims.accuracy import Cell, cells, judge, measure, tune
 from lib.methods import METHODS, Fitted
+from lib.runner import CsvFile
 
 pytestmark = pytest.mark.slow
 
@@ -92,4 +93,4 @@ def test_a_second_run_resumes(tmp_path):
     results.write_text(text[:-30], encoding="utf-8")  # killed while it wrote
     assert "1 cells to measure on 1 processes: about 0 minutes for 1 of them" in run("--results", str(results))
     assert len(results.read_text(encoding="utf-8").splitlines()) == 3
-    assert accuracy.read(results)[0]["method"] == "xgb rounded"
+    assert CsvFile(results, accuracy.COLUMNS).rows[0]["method"] == "xgb rounded"
