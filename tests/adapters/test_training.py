@@ -148,7 +148,8 @@ def test_an_absent_class_keeps_its_column(ordinal_data):
 def test_an_objective_that_nobody_holds_is_freed(library, update, ordinal_data):
     """With "schur" and "joint" the objective and its rows had stayed for as long as the process."""
     objective = (oxgb if library == "xgboost" else olgbm).OrdinalObjective(4, threshold_update=update)
-    train(library, objective, *ordinal_data(200, 4), 3)
+    X, y = ordinal_data(200, 4)
+    train(library, objective, X, y, 3)
     gone = weakref.ref(objective)
     del objective
     gc.collect()

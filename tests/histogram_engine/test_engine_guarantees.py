@@ -18,6 +18,7 @@ from ordinal_objectives.histogram_engine.engine_run import EngineRun
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.links import LINKS
 from ordinal_objectives.losses import LOSSES, get_loss
+from ordinal_objectives.rows import RowStatistics
 
 CASES = [
     (loss, link, hessian)
@@ -181,7 +182,7 @@ def test_sample_weight_equivalence_of_scikit_learn(monkeypatch, hessian):
     that rounds them so; without rounding 2e-15).
     """
     if hessian == "exact":
-        monkeypatch.setattr(engine_run, "RowStatistics", partial(engine_run.RowStatistics, precision="float64"))
+        monkeypatch.setattr(engine_run, "RowStatistics", partial(RowStatistics, precision="float64"))
     check_sample_weight_equivalence_on_dense_data(
         "HistGradientBoostingOrdinalClassifier",
         HistGradientBoostingOrdinalClassifier(min_samples_leaf=1, max_iter=10, hessian=hessian),
