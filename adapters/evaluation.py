@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ordinal_objectives.losses import OrdinalLoss
-from ordinal_objectives.rows import RowStatistics
+from ordinal_objectives.rows import row_pass
 from ordinal_objectives.validation import check_codes, check_total_weight
 
 
@@ -32,7 +32,7 @@ class EvaluatedRows:
         self._label = check_codes(np.array(label), n_classes, name="the labels of an evaluation set")
         self._weight = None if weight is None else np.array(weight)
         check_total_weight(self._weight, name="the weight of an evaluation set")
-        self.rows = RowStatistics(loss, self._label, n_classes, self._weight, n_threads=n_threads)
+        self.rows = row_pass(loss, self._label, n_classes, self._weight, n_threads=n_threads)
 
     def belong_to(self, label: Any, weight: Any) -> bool:
         """Tell whether these are the labels and weights that the rows were read with."""
