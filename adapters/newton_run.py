@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives.adapters.evaluation import EvaluatedRows
 from ordinal_objectives.losses import OrdinalLoss, RoundStatistics
-from ordinal_objectives.rows import RowStatistics
+from ordinal_objectives.rows import row_pass
 from ordinal_objectives.threshold_solver import Diagnostics, ThresholdLearner, ThresholdRecord
 from ordinal_objectives.validation import check_thresholds, check_total_weight, check_two_classes
 
@@ -95,7 +95,7 @@ class NewtonRun:
         self.hessian = hessian
         self.threshold_update = threshold_update
         self.n_threads = n_threads
-        self._rows = self._rows_of(y, n_classes, sample_weight)
+        self._rows: Any = self._rows_of(y, n_classes, sample_weight)
         check_total_weight(self._rows.class_weights)
         check_two_classes(self._rows.class_weights, name="the training labels")
         self.first_iteration = 0 if previous is None else previous.n_iterations
@@ -211,20 +211,18 @@ class NewtonRun:
 
     def record(self) -> ThresholdRecord:
         """Return a record of the run as it is now."""
-        return ThresholdRecord(
-            loss=self.loss.name,
-            link=self.loss.link.name,
-            hessian=self.hessian,
-            threshold_update=self.threshold_update,
-            n_classes=self.thresholds.shape[0] + 1,
-            thresholds=list(self.history),
-            training_loss=list(self.training_loss),
-            diagnostics=self.diagnostics.as_dict(),
+        return ThresholdRecord.of(
+            self.loss,
+            self.hessian,
+            self.threshold_update,
+            self.history,
+            self.training_loss,
+            self.diagnostics.as_dict(),
         )
 
     def _rows_of(self, y: ArrayLike, n_classes: int, weight: Any) -> Any:
         """Return the pass over some rows that this run learns from and evaluates with."""
-        return RowStatistics(self.loss, y, n_classes, weight, n_threads=self.n_threads)
+        return row_pass(self.loss, y, n_classes, weight, n_threads=self.n_threads)
 
     def _loss_of(self, rows: Any, score: Any) -> float:
         loss: float = rows(score, self.thresholds, self.hessian).loss

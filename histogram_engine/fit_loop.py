@@ -14,7 +14,7 @@ from ordinal_objectives.histogram_engine.engine_run import EngineRun
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters, check_integer, check_number
 from ordinal_objectives.histogram_engine.vector_run import VectorRun
 from ordinal_objectives.losses import OrdinalLoss
-from ordinal_objectives.rows import MarginStatistics, RowStatistics
+from ordinal_objectives.rows import MarginStatistics, row_pass
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.threshold_solver import ThresholdRecord
 from ordinal_objectives.trees import TreeEnsemble
@@ -51,16 +51,8 @@ class GrownModel:
         self, loss: OrdinalLoss, hessian: str, threshold_update: str, diagnostics: dict[str, int]
     ) -> ThresholdRecord:
         """Return the thresholds and training losses of the trees that were kept."""
-        return ThresholdRecord(
-            loss=loss.name,
-            link=loss.link.name,
-            hessian=hessian,
-            threshold_update=threshold_update,
-            n_classes=self.thresholds.shape[1] + 1,
-            thresholds=list(self.thresholds),
-            training_loss=self.evals.get("training", [])[: len(self.thresholds)],
-            diagnostics=diagnostics,
-        )
+        losses = self.evals.get("training", [])[: len(self.thresholds)]
+        return ThresholdRecord.of(loss, hessian, threshold_update, self.thresholds, losses, diagnostics)
 
     def state(
         self, X: NDArray[np.floating], n_threads: int | None
@@ -102,7 +94,7 @@ class WatchedRows:
     ) -> None:
         self.name, self._X, self._n_threads = name, X, effective_n_threads(n_threads)
         self._shifts, self._hessian = parameters.shifts, parameters.hessian
-        kernel = MarginStatistics if self._shifts else RowStatistics
+        kernel: Any = MarginStatistics if self._shifts else row_pass
         self._rows: Any = kernel(parameters.loss, y, n_classes, sample_weight, n_threads=n_threads)
         self._score = np.zeros((len(y), n_classes - 1) if self._shifts else len(y))
 

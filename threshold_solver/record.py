@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -65,6 +66,22 @@ class ThresholdRecord:
     last_only: bool | None = None
     shifts: Shifts | None = None
     leaf_vectors: list[NDArray[np.float32]] = field(default_factory=list)
+
+    @classmethod
+    def of(
+        cls,
+        loss: OrdinalLoss,
+        hessian: str,
+        threshold_update: str,
+        thresholds: Iterable[NDArray[np.float64]],
+        training_loss: list[float],
+        diagnostics: dict[str, int],
+    ) -> ThresholdRecord:
+        """Return the record of a training, at least at its start."""
+        history = list(thresholds)
+        n_classes = history[0].shape[0] + 1
+        name, link = loss.name, loss.link.name
+        return cls(name, link, hessian, threshold_update, n_classes, history, list(training_loss), diagnostics)
 
     @property
     def n_iterations(self) -> int:

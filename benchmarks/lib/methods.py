@@ -66,7 +66,7 @@ def ordinal(
             n_jobs=1,
             **options,
         )
-        watch = {} if valid is None else {"eval_set": (encode.transform(valid[0]), valid[1])}
+        watch: dict[str, Any] = {} if valid is None else {"eval_set": (encode.transform(valid[0]), valid[1])}
         model.fit(encode.transform(train[0]), train[1], **watch)
         loss = np.nan if valid is None else min(model.evals_result_["validation"])
         predict = partial(_classes_and_proba, model, encode=encode.transform)

@@ -25,31 +25,14 @@ from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_valid
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from ordinal_objectives import HistGradientBoostingOrdinalClassifier, LGBMOrdinalClassifier, XGBOrdinalClassifier
+from makers import ALL, BOTH, make_lgb, make_xgb
+from ordinal_objectives import XGBOrdinalClassifier
 from ordinal_objectives.adapters import lgbm as olgbm
 from ordinal_objectives.adapters import xgb as oxgb
 from ordinal_objectives.plotting import ScoreDistributionDisplay
 from ordinal_objectives.threads import library_n_threads
 
 pytestmark = pytest.mark.slow
-
-
-def make_xgb(**params):
-    return XGBOrdinalClassifier(**{"n_estimators": 15, "max_depth": 3, "learning_rate": 0.3, "n_jobs": 1, **params})
-
-
-def make_lgb(**params):
-    small = {"n_estimators": 15, "num_leaves": 6, "learning_rate": 0.3, "min_child_samples": 5, "n_jobs": 1}
-    return LGBMOrdinalClassifier(**{**small, **params})
-
-
-def make_engine(**params):
-    small = {"max_iter": 15, "max_leaf_nodes": 6, "learning_rate": 0.3, "n_jobs": 1}
-    return HistGradientBoostingOrdinalClassifier(**{**small, **params})
-
-
-BOTH = pytest.mark.parametrize("make", [make_xgb, make_lgb], ids=["xgboost", "lightgbm"])
-ALL = pytest.mark.parametrize("make", [make_xgb, make_lgb, make_engine], ids=["xgboost", "lightgbm", "histogram"])
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ import pytest
 import xgboost
 from sklearn.base import clone
 
+from makers import BOTH, make_lgb, make_xgb
 from ordinal_objectives import LGBMOrdinalClassifier, XGBOrdinalClassifier
 from ordinal_objectives.adapters import lgbm as olgbm
 from ordinal_objectives.adapters import xgb as oxgb
@@ -18,35 +19,12 @@ from ordinal_objectives.metrics import ranked_probability_score
 GRADES = ["low", "medium", "high", "top"]
 
 
-def make_xgb(**params):
-    return XGBOrdinalClassifier(**{"n_estimators": 15, "max_depth": 3, "learning_rate": 0.3, "n_jobs": 1, **params})
-
-
-def make_lgb(**params):
-    small = {"n_estimators": 15, "num_leaves": 6, "learning_rate": 0.3, "min_child_samples": 5, "n_jobs": 1}
-    return LGBMOrdinalClassifier(**{**small, **params})
-
-
-BOTH = pytest.mark.parametrize("make", [make_xgb, make_lgb], ids=["xgboost", "lightgbm"])
-
-
-@pytest.fixture
-def data(ordinal_data):
-    return ordinal_data(300, 4)
-
-
 # Evaluation and early stopping
 
 
 def mean_loss(model, X, y, weight=None):
     loss = get_loss(model.loss, model.link)
     return np.average(loss.value(model.predict_raw(X), y, model.thresholds_), weights=weight)
-
-
-@pytest.fixture
-def halves(ordinal_data):
-    X, y = ordinal_data(600, 4)
-    return X[:300], y[:300], X[300:], y[300:]
 
 
 def test_xgboost_early_stopping(halves):

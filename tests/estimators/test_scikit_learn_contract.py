@@ -20,6 +20,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.fixes import parse_version
 
+from makers import ALL, MAKERS
 from ordinal_objectives import (
     HistGradientBoostingOrdinalClassifier,
     LGBMOrdinalClassifier,
@@ -31,23 +32,19 @@ from ordinal_objectives.decision import decide
 
 NAMES = np.array(["poor", "fair", "good", "very good", "excellent"])
 SORTED = np.sort(NAMES).tolist()
-SMALL = {"learning_rate": 0.3, "n_jobs": 1}
-ENGINE = {"max_iter": 6, "max_leaf_nodes": 6}
-MAKERS = {
-    "xgboost": lambda **params: XGBOrdinalClassifier(n_estimators=6, max_depth=3, **SMALL, **params),
-    "lightgbm": lambda **params: LGBMOrdinalClassifier(n_estimators=6, num_leaves=6, **SMALL, **params),
-    "histogram": lambda **params: HistGradientBoostingOrdinalClassifier(
-        max_iter=6, max_leaf_nodes=6, **SMALL, **params
-    ),
-}
-ALL = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
 # What y is made of codes by, and what the classifier is told.
 SPELLINGS = {
     "stars": (lambda codes: codes + 1, {}),
     "strings": (lambda codes: NAMES[codes], {"classes": NAMES}),
     "ordered categorical": (lambda codes: pd.Series(pd.Categorical.from_codes(codes, NAMES, ordered=True)), {}),
 }
-SPELLED = pytest.mark.parametrize(("spell", "told"), SPELLINGS.values(), ids=SPELLINGS)
+SPELLED = pytest.mark.parametrize(
+    ("spell", "told"),
+    [
+        pytest.param(*spelling, id=name, marks=[] if name == "strings" else pytest.mark.slow)
+        for name, spelling in SPELLINGS.items()
+    ],
+)
 OF_PROBABILITIES = [name for name in get_scorer_names() if "predict_proba" in get_scorer(name)._response_method]
 OURS = scorers.get_scorer_names()
 
@@ -153,7 +150,7 @@ def test_two_classes(make, names, ordinal_data):
 
 @ALL
 @SPELLED
-@pytest.mark.parametrize("method", ["sigmoid", "isotonic"])
+@pytest.mark.parametrize("method", ["sigmoid", pytest.param("isotonic", marks=pytest.mark.slow)])
 def test_calibration(make, spell, told, method, data):
     X, codes = data
     y = spell(codes)

@@ -10,21 +10,12 @@ import pytest
 from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 
+from makers import ALL, MAKERS
 from ordinal_objectives import (
     HistGradientBoostingOrdinalClassifier,
-    LGBMOrdinalClassifier,
     XGBOrdinalClassifier,
     scorers,
 )
-
-MAKERS = {
-    "xgboost": lambda **params: XGBOrdinalClassifier(n_estimators=4, max_depth=3, n_jobs=1, **params),
-    "lightgbm": lambda **params: LGBMOrdinalClassifier(n_estimators=4, num_leaves=6, n_jobs=1, **params),
-    "histogram": lambda **params: HistGradientBoostingOrdinalClassifier(
-        max_iter=4, max_leaf_nodes=6, n_jobs=1, **params
-    ),
-}
-ALL = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
 
 
 @pytest.fixture

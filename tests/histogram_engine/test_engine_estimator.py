@@ -76,7 +76,12 @@ def test_early_stopping_keeps_the_best_iteration(data):
 def test_callback_ends_training(data):
     X, y = data
     seen = []
-    model = make().fit(X, y, callback=lambda t, evals: seen.append(len(evals["training"])) or t == 3)
+
+    def stop_at_three(t, evals):
+        seen.append(len(evals["training"]))
+        return t == 3
+
+    model = make().fit(X, y, callback=stop_at_three)
     assert seen == [2, 3, 4]
     assert model.n_iter_ == 3
 
