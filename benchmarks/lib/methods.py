@@ -317,6 +317,36 @@ DESIGN: Family = {
 }
 
 
+def _shifted(host: str, **options: Any) -> tuple[Method, Settings]:
+    return partial(ordinal, host=host, proportional=False, **options), TREES
+
+
+# Thresholds that move with x: which penalty, on which trees, and whether validation rows can choose it.
+_RIDGE = {f"ridge {l2:g}": _shifted("XGBoost", shift_l2=l2) for l2 in (3.0, 10.0, 30.0)}
+_SMOOTH = {f"smooth {l2:g}": _shifted("XGBoost", shift_l2=l2, shift_penalty="smooth") for l2 in (10.0, 30.0)}
+DESIGN_SHIFTS: Family = {
+    **{name: METHODS[name] for name in ("ordinal", "xgb multiclass")},
+    **_RIDGE,
+    **_SMOOTH,
+    "native joint": VARIANTS["native joint"],
+    "native vector, ridge 10": _shifted("native", split_gain="vector"),
+    "native vector, ridge 30": _shifted("native", split_gain="vector", shift_l2=30.0),
+    "native vector, smooth 10": _shifted("native", split_gain="vector", shift_penalty="smooth"),
+    "native scalar, ridge 10": _shifted("native", split_gain="scalar"),
+    "native joint gain, ridge 10": _shifted("native", split_gain="joint"),
+    "LightGBM": VARIANTS["LightGBM"],
+    "LightGBM, ridge 10": _shifted("LightGBM"),
+    "chosen": (
+        ordinal,
+        tuple(
+            {"depth": depth} | shifts
+            for depth in DEPTHS
+            for shifts in ({}, {"proportional": False, "shift_l2": 3.0}, {"proportional": False, "shift_l2": 30.0})
+        ),
+    ),
+}
+
+
 def _classes_and_proba(
     model: Any, X: pd.DataFrame, encode: Callable[[Any], Any] = lambda X: X
 ) -> tuple[NDArray[np.intp], NDArray[np.float64]]:

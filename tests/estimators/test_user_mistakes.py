@@ -13,6 +13,7 @@ from sklearn.model_selection import cross_val_score
 from makers import ALL, MAKERS
 from ordinal_objectives import (
     HistGradientBoostingOrdinalClassifier,
+    LGBMOrdinalClassifier,
     XGBOrdinalClassifier,
     scorers,
 )
