@@ -150,7 +150,8 @@ def test_two_classes(make, names, ordinal_data):
 
 @ALL
 @SPELLED
-@pytest.mark.parametrize("method", ["sigmoid", pytest.param("isotonic", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["sigmoid", "isotonic"])
 def test_calibration(make, spell, told, method, data):
     X, codes = data
     y = spell(codes)

@@ -107,7 +107,7 @@ def test_majorised_joint_steps_never_raise_the_loss(
 
 @pytest.mark.parametrize(("loss", "link", "hessian"), CASES)
 @UPDATES
-@pytest.mark.parametrize("learning_rate", [1.0, 6.0])
+@pytest.mark.parametrize("learning_rate", [pytest.param(1.0, marks=pytest.mark.slow), 6.0])
 def test_no_step_raises_the_loss(loss, link, hessian, threshold_update, learning_rate):
     parameters = BoostingParameters(
         get_loss(loss, link),
@@ -124,7 +124,14 @@ def test_no_step_raises_the_loss(loss, link, hessian, threshold_update, learning
 
 @pytest.mark.parametrize("hessian", ["majorized", "exact"])
 @UPDATES
-@pytest.mark.parametrize("judged", [("pruning",), ("adaptive_step",), ("pruning", "adaptive_step")])
+@pytest.mark.parametrize(
+    "judged",
+    [
+        pytest.param(("pruning",), marks=pytest.mark.slow),
+        pytest.param(("adaptive_step",), marks=pytest.mark.slow),
+        ("pruning", "adaptive_step"),
+    ],
+)
 def test_steps_fitted_on_the_sample_do_not_raise_the_loss_of_all_rows(hessian, threshold_update, judged):
     parameters = BoostingParameters(
         get_loss("all_threshold"),

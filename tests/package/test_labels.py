@@ -260,6 +260,7 @@ def test_without_classes_nothing_is_encoded():
         OrderedLabels().encode([1])
 
 
+@pytest.mark.slow
 def test_pandas_is_not_needed(tmp_path):
     program = (
         "import sys; sys.modules['pandas'] = None\n"
