@@ -203,7 +203,7 @@ def test_the_training_loss_never_rises_and_shifts_do_not_drift_for_a_class_witho
     np.testing.assert_allclose(shifts[:, 3], 0.0, atol=1e-4)  # has rows on one side alone
     np.testing.assert_allclose(shifts[:, 1], shifts[:, 2], atol=1e-4)  # nothing lies between them
     proba = host.proba(booster, X)
-    assert proba[:, [2, 4]].max() < 0.05
+    assert proba[:, [2, 4]].mean() < 0.01
 
 
 @HOSTS
@@ -434,8 +434,8 @@ def test_classifiers_predict_from_margins(make, tmp_path):
     np.testing.assert_allclose(model.predict_cumulative_proba(X), proba.cumsum(axis=1)[:, :-1], atol=1e-12)
     np.testing.assert_allclose(model.predict_raw(X), model._scores(X).mean(axis=1))
     np.testing.assert_array_equal(list(model.staged_predict_proba(X))[-1], model.predict_proba(X))
-    model.save_model(tmp_path / "model")
-    loaded = make().load_model(tmp_path / "model")
+    model.save_model(tmp_path / "model.json")
+    loaded = make().load_model(tmp_path / "model.json")
     assert (loaded.proportional, loaded.shift_l2, loaded.shift_penalty) == (False, 2.0, "smooth")
     for other in (pickle.loads(pickle.dumps(model)), loaded):
         np.testing.assert_array_equal(other.predict_proba(X), model.predict_proba(X))
