@@ -9,7 +9,8 @@ import numpy as np
 import xgboost
 from numpy.typing import ArrayLike, NDArray
 
-from ordinal_objectives.adapters.xgb.doors import refused_by_host
+from ordinal_objectives.adapters.xgb.doors import check_finite, refused_by_host
+from ordinal_objectives.adapters.xgb.host_methods import HostMethods
 from ordinal_objectives.adapters.xgb.measured import Measured
 from ordinal_objectives.adapters.xgb.names import DIALECT, KNOWN, NATIVE, OWN, REFUSED
 from ordinal_objectives.adapters.xgb.record import check_all_rounds, kept_rounds, store_record, threshold_record
@@ -26,7 +27,7 @@ from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.validation import check_start_score
 
 
-class XGBOrdinalClassifier(HostParameters, OrdinalClassifier):
+class XGBOrdinalClassifier(HostParameters, OrdinalClassifier, HostMethods):
     """Ordinal classifier grown by XGBoost, its thresholds learned with the trees.
 
     Parameters
@@ -249,7 +250,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
             dtrain = self._matrix(*rows, like=continued, feature_weights=self.feature_weights)
             evals = [(self._matrix(*one, like=dtrain), f"validation_{i}") for i, one in enumerate(held_out)]
             measured = Measured(eval_metrics(self.eval_metric, self.n_classes_, self._decide))
-            callbacks = measured.with_stopper(self.callbacks, self.early_stopping_rounds)
+            callbacks, rounds = measured.stopping(self.callbacks, self.early_stopping_rounds)
             self.evals_result_: dict[str, Any] = {}
             self.booster_ = train(
                 self._native_params(),
@@ -265,6 +266,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
                 callbacks=callbacks,
                 custom_metric=measured if measured.metrics else None,
                 evals_result=self.evals_result_,
+                early_stopping_rounds=rounds,
                 verbose_eval=verbose,
             )
             record, n_iter = threshold_record(self.booster_), kept_rounds(self.booster_)
@@ -323,16 +325,24 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
                 **options,
             )
 
-    def _prediction_data(self, X: Any) -> xgboost.DMatrix:
+    def _prediction_data(self, X: Any) -> Any:
         if library_n_threads() is not None:  # the booster still asks for the threads it was trained with
             self.booster_.set_param({"nthread": library_n_threads()})
+        # XGBoost reads an array where it lies; making a matrix of one row costs more than its prediction.
+        if isinstance(X, np.ndarray) and self._record.last_only is False:
+            check_finite(X, self.missing)
+            return X
         return self._matrix(X)
 
-    def _score(self, data: xgboost.DMatrix, start: int, stop: int) -> NDArray[np.float64]:
+    def _score(self, data: Any, start: int, stop: int) -> NDArray[np.float64]:
         if start or stop != self.booster_.num_boosted_rounds():
             check_all_rounds(self.booster_, self._record, stop)
         with refused_by_host("X"):
-            scores = self.booster_.predict(data, output_margin=True, iteration_range=(start, stop))
+            if isinstance(data, np.ndarray):
+                options = {"predict_type": "margin", "iteration_range": (start, stop), "missing": self.missing}
+                scores = self.booster_.inplace_predict(data, **options)
+            else:
+                scores = self.booster_.predict(data, output_margin=True, iteration_range=(start, stop))
         return np.asarray(scores, dtype=np.float64)
 
     def _write(self, path: str | PathLike[str], record: ThresholdRecord) -> None:
