@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
 import xgboost
+from numpy.typing import NDArray
 
 from ordinal_objectives.files import host_reason
 
@@ -18,6 +20,12 @@ def refused_by_host(name: str) -> Iterator[None]:
         yield
     except xgboost.core.XGBoostError as error:
         raise ValueError(f"XGBoost refuses {name}: {host_reason(error)}") from None
+
+
+def check_finite(X: NDArray[np.floating], missing: float) -> None:
+    """Raise ValueError if features hold what XGBoost refuses in a matrix, and takes in silence in an array."""
+    if not np.isinf(missing) and (np.abs(X) > np.finfo(np.float32).max).any():
+        raise ValueError("XGBoost refuses X: Input data contains `inf` or a value too large for float32")
 
 
 def check_booster(booster: Any) -> None:

@@ -9,7 +9,8 @@ import numpy as np
 import xgboost
 from numpy.typing import ArrayLike, NDArray
 
-from ordinal_objectives.adapters.xgb.doors import refused_by_host
+from ordinal_objectives.adapters.xgb.doors import check_finite, refused_by_host
+from ordinal_objectives.adapters.xgb.host_methods import HostMethods
 from ordinal_objectives.adapters.xgb.leaf_vectors import leaf_scores
 from ordinal_objectives.adapters.xgb.measured import Measured
 from ordinal_objectives.adapters.xgb.names import DIALECT, KNOWN, NATIVE, OWN, REFUSED
@@ -22,12 +23,12 @@ from ordinal_objectives.files import check_kind, damage
 from ordinal_objectives.held_out import hold_out_unless_given
 from ordinal_objectives.host_parameters import HostParameters, check_n_estimators
 from ordinal_objectives.losses import OrdinalLoss, get_loss
-from ordinal_objectives.threads import library_n_threads
+from ordinal_objectives.threads import effective_n_threads, library_n_threads
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.validation import check_start_score
 
 
-class XGBOrdinalClassifier(HostParameters, OrdinalClassifier):
+class XGBOrdinalClassifier(HostParameters, OrdinalClassifier, HostMethods):
     """Ordinal classifier grown by XGBoost, its thresholds learned with the trees.
 
     Parameters
@@ -267,7 +268,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
             dtrain = self._matrix(*rows, like=continued, feature_weights=self.feature_weights)
             evals = [(self._matrix(*one, like=dtrain), f"validation_{i}") for i, one in enumerate(held_out)]
             measured = Measured(eval_metrics(self.eval_metric, self.n_classes_, self._decide))
-            callbacks = measured.with_stopper(self.callbacks, self.early_stopping_rounds)
+            callbacks, rounds = measured.stopping(self.callbacks, self.early_stopping_rounds)
             self.evals_result_: dict[str, Any] = {}
             self.booster_ = train(
                 self._native_params(),
@@ -286,6 +287,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
                 callbacks=callbacks,
                 custom_metric=measured if measured.metrics else None,
                 evals_result=self.evals_result_,
+                early_stopping_rounds=rounds,
                 verbose_eval=verbose,
             )
             record, n_iter = threshold_record(self.booster_), kept_rounds(self.booster_)
@@ -344,18 +346,27 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
                 **options,
             )
 
-    def _prediction_data(self, X: Any) -> xgboost.DMatrix:
+    def _prediction_data(self, X: Any) -> Any:
         if library_n_threads() is not None:  # the booster still asks for the threads it was trained with
             self.booster_.set_param({"nthread": library_n_threads()})
+        # XGBoost reads an array where it lies; making a matrix of one row costs more than its prediction.
+        if isinstance(X, np.ndarray) and self._record.last_only is False:
+            check_finite(X, self.missing)
+            return X
         return self._matrix(X)
 
-    def _score(self, data: xgboost.DMatrix, start: int, stop: int) -> NDArray[np.float64]:
+    def _score(self, data: Any, start: int, stop: int) -> NDArray[np.float64]:
         if start or stop != self.booster_.num_boosted_rounds():
             check_all_rounds(self.booster_, self._record, stop)
         with refused_by_host("X"):
             if not self.proportional_:
-                return leaf_scores(self.booster_, self._record, data, start, stop)
-            scores = self.booster_.predict(data, output_margin=True, iteration_range=(start, stop))
+                n_threads = effective_n_threads(self.n_jobs)
+                return leaf_scores(self.booster_, self._record, data, start, stop, self.missing, n_threads)
+            if isinstance(data, np.ndarray):
+                options = {"predict_type": "margin", "iteration_range": (start, stop), "missing": self.missing}
+                scores = self.booster_.inplace_predict(data, **options)
+            else:
+                scores = self.booster_.predict(data, output_margin=True, iteration_range=(start, stop))
         return np.asarray(scores, dtype=np.float64)
 
     def _write(self, path: str | PathLike[str], record: ThresholdRecord) -> None:

@@ -44,7 +44,13 @@ _taken: weakref.WeakKeyDictionary[xgboost.Booster, _TakenOver] = weakref.WeakKey
 
 
 def leaf_scores(
-    booster: xgboost.Booster, record: ThresholdRecord, data: xgboost.DMatrix, start: int, stop: int
+    booster: xgboost.Booster,
+    record: ThresholdRecord,
+    data: xgboost.DMatrix | NDArray[Any],
+    start: int,
+    stop: int,
+    missing: float = np.nan,
+    n_threads: int | None = None,
 ) -> NDArray[np.float64]:
     """Return what rounds ``start`` to ``stop - 1`` add to the scores, (n_samples, n_classes - 1).
 
@@ -53,14 +59,24 @@ def leaf_scores(
     booster : xgboost.Booster
     record : ThresholdRecord
         The booster's, with shifts.
-    data : xgboost.DMatrix
+    data : xgboost.DMatrix, or ndarray of shape (n_samples, n_features)
     start, stop : int
+    missing : float, default=nan
+        What stands for a missing value in an array.
+    n_threads : int or None
     """
     taken = _take_over(booster, record)
-    scores = np.zeros((data.num_row(), record.n_classes - 1))
+    n_threads = effective_n_threads(n_threads)
+    is_array = isinstance(data, np.ndarray)
+    if is_array and taken.ensemble is None:
+        types = booster.feature_types
+        data, is_array = xgboost.DMatrix(data, missing=missing, feature_types=types, enable_categorical=True), False
+    scores = np.zeros((len(data) if is_array else data.num_row(), record.n_classes - 1))
     if start == stop or not len(scores):
         return scores
-    n_threads = effective_n_threads(None)
+    if is_array:
+        taken.ensemble.add_to(scores, _without(data, missing), start, stop, n_threads)
+        return scores
     if taken.ensemble is None or type(data) is not xgboost.DMatrix:
         _add_by_leaves(booster, taken, data, scores, start, stop, n_threads)
         return scores
@@ -94,6 +110,12 @@ def shifts_before(
         return scores - scores.mean(axis=1, keepdims=True)
 
     return shifts
+
+
+def _without(data: NDArray[Any], missing: float) -> NDArray[np.float32]:
+    """Return an array as XGBoost reads it: in float32, missing values as NaN."""
+    X = np.asarray(data, dtype=np.float32)
+    return X if np.isnan(missing) else np.where(np.float32(missing) == X, np.float32(np.nan), X)
 
 
 def _dense(rows: Any, first: int, stop: int) -> NDArray[np.float32]:

@@ -26,12 +26,13 @@ class Measured:
         self.metrics = metrics
         self._stoppers: list[Any] = []
 
-    def with_stopper(self, callbacks: Any, rounds: int | None) -> list[Any]:
-        """Return the callbacks, and one that stops after so many rounds without a better value."""
-        asked = [xgboost.callback.EarlyStopping(rounds=rounds)] if rounds else []
-        every = [*(callbacks or []), *asked]
+    def stopping(self, callbacks: Any, rounds: int | None) -> tuple[list[Any], int | None]:
+        """Return callbacks and ``early_stopping_rounds`` for XGBoost: a callback where there are metrics."""
+        every = list(callbacks or [])
+        if self.metrics and rounds:
+            every, rounds = [*every, xgboost.callback.EarlyStopping(rounds=rounds)], None
         self._stoppers = [one for one in every if isinstance(one, xgboost.callback.EarlyStopping)]
-        return every
+        return every, rounds
 
     def __call__(self, proba: NDArray[np.float64], dmatrix: xgboost.DMatrix) -> list[tuple[str, float]]:
         """Return (name, value) of every metric.
