@@ -117,6 +117,25 @@ class OrdinalParameters:
             raise ValueError(f"n_classes must be {record.n_classes}, that of the model continued; got {self.n_classes}")
 
 
+# What train and cv hand on to the objective.
+_OPTIONS = (
+    "n_classes",
+    "loss",
+    "link",
+    "hessian",
+    "threshold_update",
+    "thresholds",
+    "proportional",
+    "shift_l2",
+    "shift_penalty",
+)
+
+
+def ordinal_options(options: dict[str, Any]) -> dict[str, Any]:
+    """Take the objective's parameters out of a function's options, and return them."""
+    return {name: options.pop(name) for name in _OPTIONS if name in options}
+
+
 def refuse_parameters(params: Mapping[str, Any], refused: Mapping[str, str]) -> None:
     """Raise ValueError for the first parameter in ``params`` that an ordinal objective cannot live with.
 

@@ -17,7 +17,7 @@ from ordinal_objectives.adapters.parameters import TREE_UPDATES, OrdinalParamete
 from ordinal_objectives.adapters.vector_run import VectorRun
 from ordinal_objectives.leaves.shifts import Shifts
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
-from ordinal_objectives.validation import check_codes
+from ordinal_objectives.validation import check_codes, n_classes_of
 
 
 class _OfThread(threading.local):
@@ -156,7 +156,7 @@ class Runs(ABC):
                 f"the training set must hold class codes, which start at 0; got {codes.min()}..{codes.max()}. Subtract "
                 f"{codes.min()}, or pass n_classes={codes.max() + 1} if the lower classes have no rows here"
             )
-        n_classes = parameters.n_classes or (previous.n_classes if previous else max(2, int(codes.max()) + 1))
+        n_classes = parameters.n_classes or (previous.n_classes if previous else n_classes_of(codes))
         options: dict[str, Any] = {
             "hessian": parameters.hessian,
             "threshold_update": parameters.threshold_update,

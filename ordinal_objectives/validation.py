@@ -103,6 +103,11 @@ def _from_one(codes: NDArray[np.int32], n_classes: int | None) -> str:
     return f". Class codes start at 0: subtract 1 from labels 1..{n_classes}"
 
 
+def n_classes_of(y: ArrayLike, *, name: str = "the training labels") -> int:
+    """Return the number of classes that codes speak of: the largest plus one, 2 at least."""
+    return max(2, int(check_codes(y, name=name).max()) + 1)
+
+
 def check_two_classes(class_weights: NDArray[np.float64], *, name: str = "y") -> None:
     """Raise ValueError unless at least two classes carry weight, and not next to none beside the others."""
     present = np.flatnonzero(class_weights > NEGLIGIBLE_SHARE * class_weights.sum())

@@ -99,10 +99,7 @@ def train(
     >>> olgbm.predict_proba(booster, X).shape
     (300, 4)
     """
-    refuse_parameters(params, {alias: _REFUSED[name] for name in _REFUSED for alias in (name, *_ALIASES[name])})
-    for name in ("boosting", *_ALIASES["boosting"]):
-        refuse_boosting(name, params.get(name))
-    threads = ("num_threads", *_ALIASES["num_threads"])
+    check_params(params)
     if init_model is not None:
         init_model = previous = as_booster(init_model)
         check_same_categories(previous, train_set)
@@ -118,7 +115,7 @@ def train(
         proportional=proportional,
         shift_l2=shift_l2,
         shift_penalty=shift_penalty,
-        n_threads=next((params[name] for name in threads if params.get(name) is not None), None),
+        n_threads=n_threads_of(params),
     )
     objective.runs.driven = True
     known = objective.continues
@@ -140,3 +137,16 @@ def train(
     )
     trees.correct(booster)
     return booster
+
+
+def check_params(params: Mapping[str, Any]) -> None:
+    """Raise ValueError for a parameter that no ordinal objective can live with."""
+    refuse_parameters(params, {alias: _REFUSED[name] for name in _REFUSED for alias in (name, *_ALIASES[name])})
+    for name in ("boosting", *_ALIASES["boosting"]):
+        refuse_boosting(name, params.get(name))
+
+
+def n_threads_of(params: Mapping[str, Any]) -> int | None:
+    """Return the threads that the parameters ask for, or None."""
+    names = ("num_threads", *_ALIASES["num_threads"])
+    return next((params[name] for name in names if params.get(name) is not None), None)

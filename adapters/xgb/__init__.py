@@ -7,6 +7,7 @@ try:
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError(f"{error}: pip install 'ordinal-objectives[xgboost]'", name=error.name) from None
 
+from ordinal_objectives.adapters.xgb.cv import cv
 from ordinal_objectives.adapters.xgb.objective import OrdinalObjective
 from ordinal_objectives.adapters.xgb.prediction import predict, predict_proba
 from ordinal_objectives.adapters.xgb.record import ATTRIBUTE, kept_rounds, threshold_record
@@ -17,6 +18,7 @@ __all__ = [
     "ATTRIBUTE",
     "OrdinalObjective",
     "ThresholdRecord",
+    "cv",
     "kept_rounds",
     "predict",
     "predict_proba",

@@ -59,6 +59,8 @@ class ThresholdCallback(TrainingCallback):  # type: ignore[misc]
             self._find_previous(model)
         found = why_not_renewed(runs.boosters()[0])
         runs.choose_shifts(found and ": ".join(found))
+        for fold in getattr(model, "cvfolds", []):
+            runs.shown.starts[fold.dtest] = fold.bst.predict(fold.dtest, output_margin=True)
         if not hasattr(model, "cvfolds"):
             if runs.needs_tree:
                 # Each tree is read from a slice of the booster, which copies its attributes.

@@ -20,7 +20,7 @@ from ordinal_objectives.adapters.xgb.trees import renew_leaves
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 
-_REFUSED = {
+REFUSED = {
     "objective": "the ordinal loss is the objective",
     "num_class": "one score serves all classes; pass n_classes",
     "base_score": "the score starts at 0 and the thresholds hold the location",
@@ -103,7 +103,7 @@ def train(
     if options.pop("obj", None) is not None:
         raise ValueError("obj is not allowed: train brings the ordinal objective; use xgboost.train for another one")
     params = {key: value for key, value in params.items() if key != "base_score" or value != 0}
-    refuse_parameters(params, _REFUSED)
+    refuse_parameters(params, REFUSED)
     threads = next((params[name] for name in ("nthread", "n_jobs") if params.get(name) is not None), None)
     objective = OrdinalObjective(
         n_classes,
@@ -139,7 +139,7 @@ def train(
         obj=objective,
         xgb_model=xgb_model,
         callbacks=[objective.callback, *callbacks],
-        custom_metric=_all_metrics(objective, custom_metric),
+        custom_metric=all_metrics(objective, custom_metric),
         **options,
     )
     run = objective.runs.latest
@@ -149,7 +149,8 @@ def train(
     return booster
 
 
-def _all_metrics(objective: OrdinalObjective, function: Callable[..., Any] | None) -> Callable[..., Any]:
+def all_metrics(objective: OrdinalObjective, function: Callable[..., Any] | None) -> Callable[..., Any]:
+    """Return the ordinal loss, and a metric of class probabilities, as XGBoost asks for them."""
     own = None if function is None else objective.proba_metric(function)
 
     def metrics(predt: NDArray[Any], dmatrix: xgboost.DMatrix) -> list[tuple[str, float]]:

@@ -479,3 +479,35 @@ def test_plain_models_are_proportional(make):
 def test_the_leaf_of_one_threshold_is_exactly_the_scalar_leaf():
     G, H = np.array([[2.0], [-3.0]]), np.array([[1.5], [0.5]])
     assert vector.steps(G, H, 1.0, 5.0).ravel().tolist() == scalar.weights(G[:, 0], H[:, 0], 1.0).tolist()
+
+
+@pytest.mark.parametrize("missing", [np.nan, -999.0])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_arrays_and_matrices_predict_alike_in_xgboost(missing, dtype):
+    X, y = data()
+    X[np.random.default_rng(5).random(X.shape) < 0.2] = missing
+    X = X.astype(dtype)
+    model = XGBOrdinalClassifier(n_estimators=10, proportional=False, missing=missing).fit(X, y)
+    matrix = xgboost.DMatrix(X, missing=missing)
+    ordered = model.predict_proba_ordered(X)
+    np.testing.assert_allclose(ordered, oxgb.predict_proba(model.booster_, matrix), atol=1e-12)
+    np.testing.assert_allclose(model.predict_raw(X), model.booster_.predict(matrix, output_margin=True), atol=1e-5)
+
+
+@pytest.mark.parametrize("options", [{"proportional": False}, {"proportional": True}], ids=["shifts", "joint"])
+def test_cross_validation_follows_every_fold(options):
+    X, y = data()
+    halves = [(np.arange(0, 600, 2), np.arange(1, 600, 2)), (np.arange(1, 600, 2), np.arange(0, 600, 2))]
+    expected = {"xgb": [], "lgbm": []}
+    for train, test in halves:
+        for host in (OnXGBoost, OnLightGBM):
+            kept = {}
+            host.train(
+                X[train], y[train], 5, valid=[(X[test], y[test])], evals_result=kept, n_classes=N_CLASSES, **options
+            )
+            expected[host.name].append(kept["valid_0"]["all_threshold"])
+    found = oxgb.cv(OnXGBoost.options, xgboost.DMatrix(X, y), 5, folds=halves, as_pandas=False, **options)
+    np.testing.assert_allclose(found["test-all_threshold-mean"], np.mean(expected["xgb"], axis=0), rtol=1e-6)
+    frame = lightgbm.Dataset(X, y, free_raw_data=False)
+    found = olgbm.cv(OnLightGBM.options, frame, 5, folds=halves, **options)
+    np.testing.assert_allclose(found["valid all_threshold-mean"], np.mean(expected["lgbm"], axis=0), rtol=0.02)

@@ -1,0 +1,79 @@
+"""``lightgbm.cv`` with the ordinal objective, its callback and its metric in place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import lightgbm
+
+from ordinal_objectives.adapters.lgbm.callback import Introduction
+from ordinal_objectives.adapters.lgbm.objective import OrdinalObjective
+from ordinal_objectives.adapters.lgbm.train import check_params, n_threads_of
+from ordinal_objectives.adapters.parameters import ordinal_options
+from ordinal_objectives.validation import n_classes_of
+
+
+def cv(
+    params: Mapping[str, Any],
+    train_set: lightgbm.Dataset,
+    num_boost_round: int = 100,
+    *,
+    feval: Callable[..., Any] | list[Callable[..., Any]] | None = None,
+    callbacks: Sequence[Callable[..., Any]] | None = None,
+    **options: Any,
+) -> dict[str, Any]:
+    """Cross-validate an ordinal model: :func:`lightgbm.cv` with objective, callback and metric in place.
+
+    Parameters
+    ----------
+    params : mapping
+        As for :func:`.train.train`.
+    train_set : lightgbm.Dataset
+        Labels are class codes 0..n_classes - 1.
+    num_boost_round : int, default=100
+    feval : callable, list of callable or None
+        As for :func:`.train.train`: it gets class probabilities, with the thresholds of each fold and round.
+    callbacks : sequence of callable or None
+    **options
+        ``n_classes``, ``loss``, ``link``, ``hessian``, ``threshold_update``, ``thresholds``, ``proportional``,
+        ``shift_l2`` and ``shift_penalty`` of :func:`.train.train`, and what else :func:`lightgbm.cv` takes.
+
+    Returns
+    -------
+    dict
+        Mean and standard deviation of the ordinal loss and of the metrics, round by round.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is refused; the message names it.
+
+    Examples
+    --------
+    >>> import lightgbm, numpy as np
+    >>> from ordinal_objectives.adapters import lgbm as olgbm
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 3))
+    >>> y = np.digitize(X[:, 0] + 0.3 * rng.normal(size=300), [-1.0, 0.0, 1.0])
+    >>> params = {"num_leaves": 4, "verbosity": -1}
+    >>> history = olgbm.cv(params, lightgbm.Dataset(X, y), 5, proportional=False, nfold=3)
+    >>> len(history["valid all_threshold-mean"])
+    5
+    """
+    check_params(params)
+    own = ordinal_options(options)
+    if own.get("n_classes") is None:
+        own["n_classes"] = n_classes_of(train_set.get_label())
+    objective = OrdinalObjective(**{"threshold_update": "joint", **own}, n_threads=n_threads_of(params))
+    objective.runs.driven = True
+    metrics = [] if feval is None else feval if isinstance(feval, list) else [feval]
+    history: dict[str, Any] = lightgbm.cv(
+        {**params, "objective": objective, "metric": "None"},
+        train_set,
+        num_boost_round,
+        feval=[objective.metric, *map(objective.proba_metric, metrics)],
+        callbacks=[Introduction(objective.runs), objective.callback, *(callbacks or [])],
+        **{"stratified": False, **options},
+    )
+    return history

@@ -1,0 +1,81 @@
+"""``xgboost.cv`` with the ordinal objective, its callback and its metric in place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import xgboost
+
+from ordinal_objectives.adapters.parameters import ordinal_options, refuse_parameters
+from ordinal_objectives.adapters.xgb.callback import asks_for_early_stop
+from ordinal_objectives.adapters.xgb.objective import OrdinalObjective
+from ordinal_objectives.adapters.xgb.train import REFUSED, all_metrics
+from ordinal_objectives.validation import n_classes_of
+
+
+def cv(
+    params: Mapping[str, Any],
+    dtrain: xgboost.DMatrix,
+    num_boost_round: int = 10,
+    nfold: int = 3,
+    *,
+    custom_metric: Callable[..., Any] | None = None,
+    callbacks: Sequence[xgboost.callback.TrainingCallback] | None = None,
+    **options: Any,
+) -> Any:
+    """Cross-validate an ordinal model: :func:`xgboost.cv` with objective, callback and metric in place.
+
+    Parameters
+    ----------
+    params : mapping
+        As for :func:`.train.train`.
+    dtrain : xgboost.DMatrix
+        Labels are class codes 0..n_classes - 1.
+    num_boost_round : int, default=10
+    nfold : int, default=3
+    custom_metric : callable or None
+        As for :func:`.train.train`: it gets class probabilities, with the thresholds of each fold and round.
+    callbacks : sequence of xgboost.callback.TrainingCallback or None
+    **options
+        ``n_classes``, ``loss``, ``link``, ``hessian``, ``threshold_update``, ``thresholds``, ``proportional``,
+        ``shift_l2`` and ``shift_penalty`` of :func:`.train.train`, and what else :func:`xgboost.cv` takes.
+
+    Returns
+    -------
+    pandas.DataFrame or dict
+        Mean and standard deviation of the ordinal loss and of the metrics, round by round.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is refused; the message names it.
+
+    Examples
+    --------
+    >>> import numpy as np, xgboost
+    >>> from ordinal_objectives.adapters import xgb as oxgb
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 3))
+    >>> y = np.digitize(X[:, 0] + 0.3 * rng.normal(size=300), [-1.0, 0.0, 1.0])
+    >>> history = oxgb.cv({"max_depth": 2}, xgboost.DMatrix(X, y), 5, proportional=False, as_pandas=False)
+    >>> len(history["test-all_threshold-mean"])
+    5
+    """
+    refuse_parameters({key: value for key, value in params.items() if key != "base_score" or value != 0}, REFUSED)
+    own = ordinal_options(options)
+    own.setdefault("n_classes", n_classes_of(dtrain.get_label()))
+    threads = next((params[name] for name in ("nthread", "n_jobs") if params.get(name) is not None), None)
+    objective = OrdinalObjective(**{"threshold_update": "joint", **own}, n_threads=threads)
+    objective.runs.driven = True
+    objective.callback.stops_early = asks_for_early_stop(options, callbacks or [])
+    return xgboost.cv(
+        {**params, "base_score": 0.0, "disable_default_eval_metric": 1},
+        dtrain,
+        num_boost_round,
+        nfold=nfold,
+        obj=objective,
+        custom_metric=all_metrics(objective, custom_metric),
+        callbacks=[objective.callback, *(callbacks or [])],
+        **options,
+    )
