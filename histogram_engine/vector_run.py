@@ -91,7 +91,7 @@ class VectorRun(EngineRun):
             tree.value[leaves] = share * scale * (weights - shift)
             self._rows.moved(self.raw_prediction, self._leaf_of_row, tree.value, out=score)
             now = self._rows(score, thresholds, self._learner.step_hessian, want_rows=False)
-            return now.loss
+            return float(now.loss)
 
         highest = self._rows.highest_loss(self._now.loss)
         if self._learner.move(-scale * shift, loss_at, highest) == 0.0:
@@ -104,10 +104,9 @@ class VectorRun(EngineRun):
 
     def _mean_shift(self, tree: Tree, leaves: NDArray[np.intp], steps: FloatArray) -> FloatArray:
         """Return the mean over all training rows of a tree's shifts, (n_classes - 1,)."""
-        if self._weight is None and self.parameters.subsample == 1.0:
-            mass = tree.count[leaves].astype(np.float64)
-        else:
-            mass = np.bincount(self._leaf_of_row, self._weight, len(tree.left))[leaves]
+        known = self._weight is None and self.parameters.subsample == 1.0
+        of_nodes = tree.count if known else np.bincount(self._leaf_of_row, self._weight, len(tree.left))
+        mass = of_nodes[leaves].astype(np.float64)
         mean: FloatArray = mass @ (steps - steps.mean(axis=1, keepdims=True)) / mass.sum()
         return mean
 
