@@ -34,12 +34,17 @@ class VectorCriterion {
     }
 
     Prepared prepare(const double* sums) const {
-        Prepared prepared{
-            {0.0, static_cast<int>(columns_.size()), n_shifted_, columns_.data(), l2_, shift_l2_, smooth_}};
+        Prepared prepared;
         VectorLeaf& leaf = prepared.own;
-        double H = l2_;
-        for (int c = leaf.n_thresholds; c < 2 * leaf.n_thresholds; ++c) H += sums[c];
-        if (H > 0.0) leaf.parent_score = vector_score<double>(leaf, [&](int c) { return sums[c]; });
+        leaf.n_thresholds = static_cast<int>(columns_.size());
+        leaf.n_shifted = n_shifted_;
+        leaf.columns = columns_.data();
+        leaf.l2 = l2_;
+        leaf.shift_l2 = shift_l2_;
+        leaf.smooth = smooth_;
+        for (int c = leaf.n_thresholds; c < 2 * leaf.n_thresholds; ++c) leaf.hessian += sums[c];
+        if (leaf.hessian + l2_ > 0.0)
+            leaf.parent_score = vector_score<1, double>(leaf, [&](int, int c) { return sums[c]; });
         return prepared;
     }
 
