@@ -11,7 +11,7 @@ namespace {
 inline Doubles gains(const VectorLeaf& leaf, const GrowthLimits& limits, const double* parent,
                      const Doubles* left) {
     Doubles H_a{};
-    for (int c = leaf.n_thresholds; c < 2 * leaf.n_thresholds; ++c) H_a += left[c];
+    for (int c = leaf.n_groups; c < 2 * leaf.n_groups; ++c) H_a += left[c];
     const Doubles H_b = leaf.hessian - H_a;
     const Flags allowed = (H_a >= limits.min_child_weight) & (H_b >= limits.min_child_weight) &
                           (H_a + limits.l2 > 0.0) & (H_b + limits.l2 > 0.0);
