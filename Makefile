@@ -86,7 +86,8 @@ lint: dev
 	$(DEV)/bin/clang-format --dry-run --Werror $(shell find native -name '*.cpp' -o -name '*.hpp')
 	rm -rf $(TYPED) && mkdir -p $(TYPED)
 	ln -s $(CURDIR)/ordinal_objectives/* $(addprefix $(CURDIR)/,$(FOLDERS)) $(CURDIR)/build/dev/_core.pyi $(TYPED)
-	MYPYPATH=build/typed $(DEV)/bin/mypy -p ordinal_objectives
+	MYPYPATH=build/typed:benchmarks $(DEV)/bin/mypy -p ordinal_objectives -p claims -p lib
+	MYPYPATH=build/typed:benchmarks $(DEV)/bin/mypy --explicit-package-bases tests
 
 format: dev
 	$(DEV)/bin/ruff check --fix .

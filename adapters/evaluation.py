@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from ordinal_objectives.losses import OrdinalLoss
-from ordinal_objectives.rows import RowStatistics
 from ordinal_objectives.validation import check_codes, check_total_weight
 
 
@@ -16,11 +15,11 @@ class EvaluatedRows:
 
     Parameters
     ----------
-    loss : OrdinalLoss
-    n_classes : int
     label, weight : ndarray, shape (n_samples,)
         ``weight`` may be None.
-    n_threads : int or None
+    n_classes : int
+    rows_of : callable
+        ``rows_of(codes, n_classes, weight)`` returns the pass over the rows.
 
     Raises
     ------
@@ -28,11 +27,11 @@ class EvaluatedRows:
         If labels are no class codes, or the weights sum to nothing.
     """
 
-    def __init__(self, loss: OrdinalLoss, n_classes: int, label: Any, weight: Any, n_threads: int | None) -> None:
-        self._label = check_codes(np.array(label), n_classes, name="the labels of an evaluation set")
+    def __init__(self, label: Any, weight: Any, n_classes: int, rows_of: Callable[..., Any]) -> None:
+        self._label = check_codes(np.array(label), n_classes, name="an evaluation set")
         self._weight = None if weight is None else np.array(weight)
         check_total_weight(self._weight, name="the weight of an evaluation set")
-        self.rows = RowStatistics(loss, self._label, n_classes, self._weight, n_threads=n_threads)
+        self.rows = rows_of(self._label, n_classes, self._weight)
 
     def belong_to(self, label: Any, weight: Any) -> bool:
         """Tell whether these are the labels and weights that the rows were read with."""

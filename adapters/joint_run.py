@@ -73,21 +73,40 @@ class JointRun(NewtonRun):
             return
         score = np.asarray(raw_prediction)
         if iteration == self.first_iteration:
-            own = self._scores[self._matrix()] = FollowedScore(score, iteration)
+            own = self._scores[self._matrix()] = self._follow(self._matrix(), score, iteration)
             super().advance(own.raw_prediction, iteration)
             return
         own = self._scores[self._matrix()]
         self._tree = tree = self._newest_tree(self._matrix())
         leaves, merged = own.find_leaves(score, tree, self._matrix(), self.n_threads)
         self.diagnostics.add(n_merged_leaves=int(np.count_nonzero(merged != np.arange(merged.shape[0]))))
-        step = self._solve(leaves, tree)
-        if self.renews:
-            raw_after = self._renew(own, leaves, step.leaf_weights[merged], step.threshold_step, tree)
-        else:
-            raw_after = score.astype(np.float64)
-            self._move_thresholds(raw_after, tree.learning_rate * step.threshold_step)
+        raw_after = self._take_step(own, score, leaves, merged, tree)
         own.move(score, raw_after)
         self._record(raw_after)
+
+    def _take_step(
+        self,
+        own: FollowedScore,
+        score: NDArray[Any],
+        leaves: NDArray[np.int32],
+        merged: NDArray[np.intp],
+        tree: GrownTree,
+    ) -> NDArray[Any]:
+        """Step thresholds, and leaves if they are renewed, over the newest tree; return the model's new score."""
+        step = self._solve(leaves, tree)
+        if self.renews:
+            return self._renew(own, leaves, step.leaf_weights[merged], step.threshold_step, tree)
+        raw_after: NDArray[np.float64] = score.astype(np.float64)
+        self._move_thresholds(raw_after, tree.learning_rate * step.threshold_step)
+        return raw_after
+
+    def _follow(self, matrix: Any, score: NDArray[Any], iteration: int) -> FollowedScore:
+        """Begin to follow the score of a matrix."""
+        return FollowedScore(score, iteration)
+
+    def _added_by_newest(self) -> NDArray[Any]:
+        """Return what each leaf of the newest tree adds to the model's score."""
+        return self.leaf_values[-1]
 
     def score_of(self, matrix: Any, score: NDArray[Any]) -> NDArray[Any]:
         """Return the model's own score of any matrix, given the framework's; called after every tree."""
@@ -95,7 +114,7 @@ class JointRun(NewtonRun):
             return score
         own = self._scores.get(matrix)
         if own is None:
-            own = self._scores[matrix] = FollowedScore(self._initial_score(matrix), self.first_iteration)
+            own = self._scores[matrix] = self._follow(matrix, self._initial_score(matrix), self.first_iteration)
         newest = len(self.history) - 1
         if own.iteration == newest:
             return own.raw_prediction
@@ -105,7 +124,7 @@ class JointRun(NewtonRun):
                 f"threshold_update='joint' it must be evaluated after every iteration"
             )
         leaves, _ = own.find_leaves(score, self._tree, matrix, self.n_threads)
-        own.move(score, own.plus(leaves, self.leaf_values[-1], self.n_threads))
+        own.move(score, own.plus(leaves, self._added_by_newest(), self.n_threads))
         return own.raw_prediction
 
     def _now(self) -> RoundStatistics:

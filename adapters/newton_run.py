@@ -10,14 +10,14 @@ thresholds that belong to it. Both adapters drive a run the same way:
 from __future__ import annotations
 
 import weakref
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives.adapters.evaluation import EvaluatedRows
 from ordinal_objectives.losses import OrdinalLoss, RoundStatistics
-from ordinal_objectives.rows import RowStatistics
+from ordinal_objectives.rows import row_pass
 from ordinal_objectives.threshold_solver import Diagnostics, ThresholdLearner, ThresholdRecord
 from ordinal_objectives.validation import check_thresholds, check_total_weight, check_two_classes
 
@@ -75,6 +75,9 @@ class NewtonRun:
         Entries of the score that the first and the newest of these trees were grown on; see :func:`sample_of`.
     """
 
+    # Whether thresholds must stay in order.
+    _keeps_order: ClassVar[bool] = True
+
     def __init__(
         self,
         loss: OrdinalLoss,
@@ -92,7 +95,7 @@ class NewtonRun:
         self.hessian = hessian
         self.threshold_update = threshold_update
         self.n_threads = n_threads
-        self._rows = RowStatistics(loss, y, n_classes, sample_weight, n_threads=n_threads)
+        self._rows: Any = self._rows_of(y, n_classes, sample_weight)
         check_total_weight(self._rows.class_weights)
         check_two_classes(self._rows.class_weights, name="the training labels")
         self.first_iteration = 0 if previous is None else previous.n_iterations
@@ -100,8 +103,9 @@ class NewtonRun:
             start_thresholds = previous.at(self.first_iteration)
         self._given_start = start_thresholds is not None
         if start_thresholds is not None:
-            start_thresholds = check_thresholds(start_thresholds, n_classes, ordered=loss.ordered).copy()
-        self._learner = ThresholdLearner(loss, self._rows.class_weights, start_thresholds)
+            ordered = loss.ordered and self._keeps_order
+            start_thresholds = check_thresholds(start_thresholds, n_classes, ordered=ordered).copy()
+        self._learner = ThresholdLearner(loss, self._rows.class_weights, start_thresholds, ordered=self._keeps_order)
         self.history: list[NDArray[np.float64]] = previous.thresholds[:-1] if previous else []
         self.training_loss: list[float] = previous.training_loss[:-1] if previous else []
         self._evaluated: RoundStatistics | None = None  # at the newest (score, thresholds)
@@ -195,24 +199,34 @@ class NewtonRun:
     def mean_loss_of(self, matrix: Any, raw_prediction: NDArray[Any], label: Any, weight: Any) -> float:
         """Return the weighted mean loss of an evaluation set, at the framework's score and the newest thresholds."""
         kept = self._sets.get(matrix)
-        if kept is None or not kept.belong_to(label, weight):
-            kept = EvaluatedRows(self.loss, self.thresholds.shape[0] + 1, label, weight, self.n_threads)
-            self._sets[matrix] = kept
         score = self.score_of(matrix, raw_prediction)
-        return kept.rows(score, self.thresholds, self.hessian).loss / kept.rows.total_weight
+        if kept is None or not kept.belong_to(label, weight):
+            kept = self._sets[matrix] = EvaluatedRows(label, weight, self.thresholds.shape[0] + 1, self._rows_of)
+        return self._loss_of(kept.rows, score) / kept.rows.total_weight
+
+    def proba_of(self, matrix: Any, raw_prediction: NDArray[Any]) -> NDArray[np.float64]:
+        """Return class probabilities of any matrix, (n_samples, n_classes), at the framework's score."""
+        score = np.asarray(self.score_of(matrix, raw_prediction), dtype=np.float64)
+        return self.loss.predict_proba(score, self.thresholds)
 
     def record(self) -> ThresholdRecord:
         """Return a record of the run as it is now."""
-        return ThresholdRecord(
-            loss=self.loss.name,
-            link=self.loss.link.name,
-            hessian=self.hessian,
-            threshold_update=self.threshold_update,
-            n_classes=self.thresholds.shape[0] + 1,
-            thresholds=list(self.history),
-            training_loss=list(self.training_loss),
-            diagnostics=self.diagnostics.as_dict(),
+        return ThresholdRecord.of(
+            self.loss,
+            self.hessian,
+            self.threshold_update,
+            self.history,
+            self.training_loss,
+            self.diagnostics.as_dict(),
         )
+
+    def _rows_of(self, y: ArrayLike, n_classes: int, weight: Any) -> Any:
+        """Return the pass over some rows that this run learns from and evaluates with."""
+        return row_pass(self.loss, y, n_classes, weight, n_threads=self.n_threads)
+
+    def _loss_of(self, rows: Any, score: Any) -> float:
+        loss: float = rows(score, self.thresholds, self.hessian).loss
+        return loss
 
     def _record(self, raw_prediction: ArrayLike) -> None:
         if self._evaluated is None:
@@ -240,10 +254,11 @@ class NewtonRun:
             if np.abs(self.thresholds - before).max() <= _START_TOLERANCE * (1 + np.abs(before).max()):
                 return
 
-    def _step(self, raw_prediction: ArrayLike) -> None:
-        """One conditional Newton step on the thresholds given the score."""
+    def _step(self, raw_prediction: ArrayLike, now: RoundStatistics | None = None) -> None:
+        """One conditional Newton step on the thresholds given the score, and what is known at it."""
         learner = self._learner
-        now = self._rows(raw_prediction, self.thresholds, learner.step_hessian, want_loss=learner.newton_may_rise)
+        if now is None:
+            now = self._rows(raw_prediction, self.thresholds, learner.step_hessian, want_loss=learner.newton_may_rise)
         self._evaluated = None
 
         def loss_at(thresholds: NDArray[np.float64]) -> float:

@@ -97,15 +97,18 @@ class OrdinalObjectiveBase(OrdinalParameters):
         """
 
         def metric(preds: NDArray[Any], matrix: Any) -> Any:
-            run = self.runs.evaluating(preds, matrix)
-            score = np.asarray(run.score_of(matrix, preds), dtype=np.float64)
-            return function(self.loss.predict_proba(score, run.thresholds), matrix)
+            return function(self.runs.evaluating(preds, matrix).proba_of(matrix, preds), matrix)
 
         metric.__name__ = getattr(function, "__name__", type(function).__name__)
         return metric
 
 
 def predict_from_scores(record: ThresholdRecord, iteration: int, raw_prediction: NDArray[Any]) -> NDArray[np.float64]:
-    """Return class probabilities (n_samples, n_classes) with the thresholds of ``iteration``."""
+    """Return class probabilities (n_samples, n_classes) with the thresholds of ``iteration``.
+
+    ``raw_prediction`` holds one score a row, or with shifts one for every threshold of a row.
+    """
     scores = np.asarray(raw_prediction, dtype=np.float64)
+    if record.shifts is not None:
+        return record.ordinal_loss().margin_proba(record.at(iteration) - scores)
     return record.ordinal_loss().predict_proba(scores, record.at(iteration))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ordinal_objectives.leaves.shifts import DEFAULT_SHIFT_PENALTY, Shifts, choose_shifts
 from ordinal_objectives.losses import OrdinalLoss, get_loss
 from ordinal_objectives.threshold_solver.record import THRESHOLD_UPDATES, ThresholdRecord
 from ordinal_objectives.validation import check_n_classes, check_thresholds
@@ -42,6 +43,15 @@ class OrdinalParameters:
     thresholds : array-like of float, shape (n_classes - 1,), ThresholdRecord, or None
         Where the thresholds start; None computes them from the class shares. The record of a model that is
         to be continued starts with its last thresholds and keeps its history.
+    proportional : {True, False, "auto"}, default=True
+        Whether one score moves all thresholds alike (proportional odds). False: the leaves of every tree are renewed
+        as vectors, which shift single thresholds too, and "joint" and "newton" both mean that the thresholds then
+        take one Newton step; through this module's ``train`` alone. It refuses what "joint" refuses, the
+        cumulative link and "schur". "auto": False where that is possible.
+    shift_l2 : float or None, default=None
+        L2 penalty of the shifts, positive; None for 10. With ``proportional=False`` or "auto".
+    shift_penalty : {"ridge", "smooth"}, default="ridge"
+        What it penalises: the shifts' distance to their mean, or between neighbours.
     n_threads : int or None
         Threads of the gradient kernel; see :func:`ordinal_objectives.threads.effective_n_threads`.
 
@@ -60,6 +70,9 @@ class OrdinalParameters:
         hessian: str = "exact",
         threshold_update: str = "newton",
         thresholds: ArrayLike | ThresholdRecord | None = None,
+        proportional: bool | str = True,
+        shift_l2: float | None = None,
+        shift_penalty: str = DEFAULT_SHIFT_PENALTY,
         n_threads: int | None = None,
     ) -> None:
         self.n_classes = None if n_classes is None else check_n_classes(n_classes)
@@ -71,19 +84,23 @@ class OrdinalParameters:
             )
         self.hessian = hessian
         self.threshold_update = threshold_update
+        self.proportional, self.shift_l2, self.shift_penalty = proportional, shift_l2, shift_penalty
+        self.choose_shifts(None)
         self.continues: ThresholdRecord | None = None
         self.thresholds: NDArray[np.float64] | None = None
         if isinstance(thresholds, ThresholdRecord):
             self.check_continues(thresholds)
             self.continues = thresholds
         elif thresholds is not None:
-            self.thresholds = check_thresholds(thresholds, self.n_classes, ordered=self.loss.ordered).copy()
+            ordered = self.loss.ordered and proportional is True
+            self.thresholds = check_thresholds(thresholds, self.n_classes, ordered=ordered).copy()
         self.n_threads = n_threads
 
-    @property
-    def needs_tree(self) -> bool:
-        """Whether the threshold update reads the newest tree."""
-        return self.threshold_update in TREE_UPDATES
+    def choose_shifts(self, refusal: str | None) -> Shifts | None:
+        """Return how thresholds move with x in a training, or None; see :func:`.leaves.shifts.choose_shifts`."""
+        if self.threshold_update == "schur":
+            refusal = "threshold_update='schur' leaves the framework's trees as they are"
+        return choose_shifts(self.proportional, self.shift_l2, self.shift_penalty, self.loss, refusal)
 
     def check_continues(self, record: ThresholdRecord) -> None:
         """Raise ValueError unless a model with this record can be continued with this objective."""
@@ -91,6 +108,10 @@ class OrdinalParameters:
             raise ValueError(
                 f"thresholds come from a model with loss {record.ordinal_loss()!r}; this objective has {self.loss!r}, "
                 f"and a model is continued with its own loss and link"
+            )
+        if record.shifts is not None and self.proportional is True:
+            raise ValueError(
+                "the model to be continued has thresholds that move with x: pass proportional=False to go on with it"
             )
         if self.n_classes not in (None, record.n_classes):
             raise ValueError(f"n_classes must be {record.n_classes}, that of the model continued; got {self.n_classes}")

@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 from ordinal_objectives.adapters.joint_run import JointRun
 from ordinal_objectives.adapters.leaf_matching import GrownTree
 from ordinal_objectives.adapters.newton_run import NewtonRun
-from ordinal_objectives.adapters.parameters import OrdinalParameters
+from ordinal_objectives.adapters.parameters import TREE_UPDATES, OrdinalParameters
+from ordinal_objectives.adapters.vector_run import VectorRun
+from ordinal_objectives.leaves.shifts import Shifts
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.validation import check_codes
 
@@ -45,11 +47,17 @@ class Runs(ABC):
     ----------
     driven : bool
         Whether this package's own ``train`` drives the training, and can follow renewed leaves.
+    shifts : Shifts or None
+        How thresholds move with x in the training, or None if they do not.
+    refusal : str or None
+        What ``train`` was given that does not go with shifts.
     """
 
     def __init__(self, parameters: OrdinalParameters) -> None:
         self.parameters = parameters
         self.driven = False
+        self.shifts: Shifts | None = None
+        self.refusal: str | None = None
         self._here = _OfThread()
         # Of all threads, for one that reads what another has trained.
         self._latest_anywhere: NewtonRun | None = None
@@ -76,6 +84,27 @@ class Runs(ABC):
     @abstractmethod
     def newest_tree(self, matrix: Any) -> GrownTree:
         """Return the tree that the framework added last for a training matrix."""
+
+    @abstractmethod
+    def initial_shifts(self, matrix: Any) -> NDArray[np.float64] | None:
+        """Return the shifts of a matrix by the model that is continued, (n_samples, n_classes - 1), or None."""
+
+    @property
+    def needs_tree(self) -> bool:
+        """Whether a step of the training reads the newest tree."""
+        return self.shifts is not None or self.parameters.threshold_update in TREE_UPDATES
+
+    def choose_shifts(self, refusal: str | None) -> None:
+        """Settle whether thresholds move with x, given what the framework's parameters have against renewed leaves."""
+        parameters = self.parameters
+        previous = parameters.continues
+        if parameters.proportional == "auto" and previous is not None and previous.shifts is None:
+            refusal = "the model that is continued is proportional"
+        if not self.driven:
+            refusal = f"call {self._package()}.train, which follows renewed leaves"
+        self.shifts = parameters.choose_shifts(self.refusal or refusal)
+        if self.shifts is None and previous is not None and previous.shifts is not None:
+            raise ValueError("the model that is continued has thresholds that move with x: " + (refusal or ""))
 
     def of(self, matrix: Any) -> NewtonRun | None:
         """Return the run of a training matrix, or None."""
@@ -121,7 +150,12 @@ class Runs(ABC):
         """Begin a run on a training matrix, at the end of the one that ``previous`` records."""
         parameters = self.parameters
         label, weight = self.label_and_weight(matrix)
-        codes = check_codes(label, parameters.n_classes, name="the training labels")
+        codes = check_codes(label, parameters.n_classes, name="the training set")
+        if parameters.n_classes is None and previous is None and codes.min() > 0:
+            raise ValueError(
+                f"the training set must hold class codes, which start at 0; got {codes.min()}..{codes.max()}. Subtract "
+                f"{codes.min()}, or pass n_classes={codes.max() + 1} if the lower classes have no rows here"
+            )
         n_classes = parameters.n_classes or (previous.n_classes if previous else max(2, int(codes.max()) + 1))
         options: dict[str, Any] = {
             "hessian": parameters.hessian,
@@ -130,20 +164,14 @@ class Runs(ABC):
             "previous": previous,
             "n_threads": parameters.n_threads,
         }
-        run: NewtonRun
-        if parameters.needs_tree:
-            run = JointRun(
-                parameters.loss,
-                codes,
-                n_classes,
-                weight,
-                matrix=matrix,
-                newest_tree=self.newest_tree,
-                initial_score=self.initial_score,
-                **options,
-            )
-        else:
-            run = NewtonRun(parameters.loss, codes, n_classes, weight, **options)
+        kind: type[NewtonRun] = NewtonRun
+        if self.needs_tree:
+            kind = JointRun
+            options |= {"matrix": matrix, "newest_tree": self.newest_tree, "initial_score": self.initial_score}
+        if self.shifts is not None:
+            kind = VectorRun
+            options |= {"shifts": self.shifts, "initial_shifts": self.initial_shifts}
+        run = kind(parameters.loss, codes, n_classes, weight, **options)
         self._here.runs[matrix] = run
         self._here.latest = self._latest_anywhere = run
         self._here.in_turns = False
@@ -161,11 +189,17 @@ class Runs(ABC):
 
     def check_train(self) -> None:
         """Raise ValueError if the update renews leaf values and the framework's own train drives the training."""
-        if self.parameters.threshold_update == "joint" and not self.driven:
+        if self.driven:
+            return
+        if self.parameters.threshold_update == "joint":
             raise ValueError(
                 f"threshold_update='joint' renews leaf values, which the framework's own train cannot follow; "
-                f"call {type(self).__module__.rpartition('.')[0]}.train, or use 'newton' or 'schur'"
+                f"call {self._package()}.train, or use 'newton' or 'schur'"
             )
+        self.choose_shifts(None)
+
+    def _package(self) -> str:
+        return type(self).__module__.rpartition(".")[0]
 
     def check_start(self, score: NDArray[Any], previous: ThresholdRecord | None, cause: str) -> None:
         """Raise ValueError if thresholds that stay fixed cannot suit the score that a run starts at."""

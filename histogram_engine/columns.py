@@ -9,11 +9,27 @@ from decimal import Decimal
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import validate_data
 
 from ordinal_objectives.validation import refuse_masked
 
 _NUMBERS = (numbers.Real, Decimal, np.bool_)
 _ARROW_NUMBERS = re.compile(r"u?int\d+|halffloat|float|double|bool|null|decimal\d*\(.*\)")
+
+
+def check_features(estimator: Any, X: Any, *, reset: bool) -> NDArray[np.floating]:
+    """Return features as float32 or float64, (n_samples, n_features); `reset` is for those of ``fit``."""
+    check_columns(X)
+    checked = validate_data(
+        estimator,
+        X,
+        reset=reset,
+        ensure_all_finite=False,
+        dtype=[np.float64, np.float32],
+        ensure_min_samples=2 if reset else 1,
+    )
+    return np.require(checked, requirements="A")  # any strides of whole entries: fields of records have others
 
 
 def check_columns(X: Any) -> None:
@@ -30,6 +46,8 @@ def check_columns(X: Any) -> None:
     ------
     ValueError
         Naming the columns and their types.
+    TypeError
+        If an array of objects holds what is neither a string nor a number.
     """
     refuse_masked(X, name="X")
     X = np.asarray(X) if isinstance(X, (list, tuple)) else X
@@ -57,6 +75,11 @@ def _strange_columns(X: Any) -> Iterator[str]:
         yield f"an array of type {X.dtype}"
     elif isinstance(X, np.ndarray) and _is_object(X.dtype):
         strange = [value for value in X.ravel() if value is not None and not isinstance(value, _NUMBERS)]
+        if strange and not isinstance(strange[0], (str, bytes)):
+            raise TypeError(
+                f"X must hold numbers, booleans and missing values; got the value {strange[0]!r}, and an argument must "
+                f"be a string or a number to be read as one"
+            )
         if strange:
             yield f"the value {strange[0]!r}"
 

@@ -1,20 +1,21 @@
-"""Which cross terms the rows carry through the histograms, and how those of all thresholds follow from them.
+"""Which cross terms the rows carry through the histograms, and how the others follow from them.
 
-With an exact Hessian, H = -sum_k L_k: one of the cross terms need not be carried where that saves a wider vector.
+With an exact Hessian, H = -sum_k L_k, so one cross term follows from the others. The rows leave it out where that saves
+a vector.
 
-Of many classes few are. The cross term of the logit, e_k(f) = sigma(theta_k - f) (1 - sigma(theta_k - f)), is a bump
-about four units wide. Where thresholds lie closer together than that, their bumps are nearly linear combinations of
-those of a few of them at the scores that the rows have; so are all sums over rows. Splits are then judged by sums that
-nearly are those of all thresholds. Leaves and thresholds still move by exact sums.
+With many classes the rows carry a few only. The cross term of the logit, e_k(f) = sigma(theta_k - f)
+(1 - sigma(theta_k - f)), is a bump about four units wide. Where thresholds lie closer together than that, a few bumps
+determine the others: at the scores of the rows, each is nearly a linear combination of the few. The same holds for
+their sums over rows, so splits are judged by sums that are nearly exact. Leaves and thresholds still move by exact
+sums.
 
-How near is known for every split at once. A row's error r_ik in e_k enters the joint criterion through leaves' sums,
-relative to sqrt(H_j) of the leaf and sqrt(V_k) of the threshold, and by Cauchy and Schwarz
+One bound says how near, for all splits at once. Let r_ik be the error of row i in e_k. The joint criterion sees the
+errors summed over a leaf j, divided by sqrt(H_j) of the leaf and sqrt(V_k) of the threshold. By Cauchy and Schwarz
 
     sum_jk (sum_{i in j} w_i r_ik)^2 / (H_j V_k)  <=  sum_ik w_i r_ik^2 / (h_i V_k)
 
-however the rows are shared out to leaves j. The right side is what the fit makes small, over all rows with their
-weights; `TOLERANCE` is its root. It weighs each row as the sums do and each threshold by its own V, so rows that are
-few, far out or heavy count for as much as the splits that they decide.
+for any leaves. The fit makes the right side small, over all rows with their weights. `TOLERANCE` is its root. Rows that
+are few, far out or heavy count in it as much as they do in a split.
 """
 
 from __future__ import annotations
@@ -80,9 +81,10 @@ class CrossTerms:
         return sums[:, self.first : self.first + len(self.weights)] @ self.weights
 
     def threshold_hessian(self, V: NDArray[np.float64], n_rows: int) -> NDArray[np.float64]:
-        """Return V of an exact Hessian, the diagonal of all rows' -L, as the sums say it by which splits are judged.
+        """Return V of an exact Hessian, computed from the same sums as the L by which splits are judged.
 
-        Otherwise a step along a common shift of score and thresholds would not be free.
+        V is the diagonal of -L over all rows. Beside an approximate L, the exact V would charge something for a common
+        shift of score and thresholds, which changes no probability.
         """
         if self.exact:
             return V
@@ -91,10 +93,10 @@ class CrossTerms:
         return np.diag(-self.of_all(root[None])[0])
 
     def agree(self, V: NDArray[np.float64], n_rows: int, active: NDArray[np.bool_]) -> bool:
-        """Tell whether V of an exact Hessian, which is known, is what they say it is.
+        """Tell whether the V computed from these cross terms equals the known V of an exact Hessian.
 
-        It is where they were fitted to the rows that V was summed over: the errors of each threshold's cross term
-        then add up to nothing.
+        It does where the weights were fitted to the rows that V is summed over: the errors of each threshold's cross
+        term then add up to 0.
         """
         off = np.abs(np.diag(self.threshold_hessian(V, n_rows)) - np.diag(V))
         return bool((off <= TOLERANCE * np.diag(V))[active].all())
@@ -112,7 +114,8 @@ def all_cross_terms(class_weights: NDArray[np.float64], *, one_follows: bool) ->
     ----------
     class_weights : ndarray of float64, shape (n_classes,)
     one_follows : bool
-        Whether H = -sum_k L_k. The threshold that halves the classes, whose cross term is large, may be left out.
+        Whether H = -sum_k L_k. Then the cross term of the threshold nearest to the middle of the classes, a large one,
+        is left out where that saves a vector.
     """
     n_thresholds = len(class_weights) - 1
     chosen, weights = np.arange(n_thresholds, dtype=np.int32), np.eye(n_thresholds)
@@ -126,7 +129,7 @@ def all_cross_terms(class_weights: NDArray[np.float64], *, one_follows: bool) ->
 
 
 class ScoreMass(NamedTuple):
-    """Where the rows lie on the score's axis.
+    """How many rows have which score.
 
     Attributes
     ----------
@@ -202,7 +205,7 @@ def few_cross_terms(
     products = _products(columns[:, places], columns)
 
     def fitted(carried: NDArray[np.intp]) -> CrossTerms | None:
-        """Let places[carried] say all: least squares, and None where they leave too much unsaid."""
+        """Fit all cross terms to those of places[carried] by least squares; None where the error is above TOLERANCE."""
         right = products[carried, n_beside:]
         square = products[np.ix_(carried, places[carried])]
         weights = np.linalg.lstsq(square, right, rcond=_ROUNDING**2)[0]
@@ -244,7 +247,7 @@ def _choices(
 ) -> Iterator[NDArray[np.intp]]:
     """Choose columns by a pivoted Cholesky decomposition of their products; yield those of widths that may do.
 
-    The given columns come first, then always the one that the columns before it say least of.
+    The given columns come first. Then comes at each step the column that the earlier ones explain least.
     """
     rest = square.copy()
     free = np.append(np.zeros(n_given, bool), np.ones(len(counts), bool))

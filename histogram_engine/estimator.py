@@ -8,17 +8,12 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.estimator import OrdinalClassifier
-from ordinal_objectives.histogram_engine.columns import check_columns
-from ordinal_objectives.histogram_engine.fit_loop import (
-    Callback,
-    EarlyStopping,
-    GrownModel,
-    fit_rows,
-    hold_out,
-)
+from ordinal_objectives.held_out import hold_out
+from ordinal_objectives.histogram_engine.columns import check_features
+from ordinal_objectives.histogram_engine.fit_loop import Callback, EarlyStopping, GrownModel, fit_rows
 from ordinal_objectives.histogram_engine.parameters import (
     DIALECT,
     REFUSED,
@@ -28,6 +23,7 @@ from ordinal_objectives.histogram_engine.parameters import (
 from ordinal_objectives.histogram_engine.saving import ModelFiles
 from ordinal_objectives.histogram_engine.warm_start import check_continued
 from ordinal_objectives.host_parameters import HostParameters
+from ordinal_objectives.leaves.shifts import DEFAULT_SHIFT_L2, Shifts
 from ordinal_objectives.losses import OrdinalLoss, get_loss
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.trees import TreeEnsemble
@@ -66,7 +62,7 @@ class HistGradientBoostingOrdinalClassifier(ModelFiles, HostParameters, OrdinalC
         Stop when the validation loss no longer falls: on ``eval_set``, or else on rows held out.
         "auto" does so for more than 10,000 rows, or where ``eval_set`` is given.
     validation_fraction : float, default=0.1
-        Share of the rows of positive weight held out.
+        Share of the rows of positive weight held out, drawn by class.
     n_iter_no_change : int, default=10
     tol : float, default=1e-7
         Smallest decrease of the validation loss that counts.
@@ -126,7 +122,8 @@ class HistGradientBoostingOrdinalClassifier(ModelFiles, HostParameters, OrdinalC
     n_jobs : int or None, default=None
         Threads; results do not depend on it.
     **other_params
-        None is accepted: names of other libraries raise an error that says what they are called here.
+        There are none. A name of another library raises a TypeError that says what it is called here, an unknown one
+        raises it in ``fit``.
 
     Attributes
     ----------
@@ -161,6 +158,7 @@ class HistGradientBoostingOrdinalClassifier(ModelFiles, HostParameters, OrdinalC
 
     _dialect: ClassVar = DIALECT
     _refused: ClassVar = REFUSED
+    _known: ClassVar = frozenset()
     _ensemble: TreeEnsemble
     _cuts: list[NDArray[np.float64]]
     _seed: int
@@ -247,23 +245,8 @@ class HistGradientBoostingOrdinalClassifier(ModelFiles, HostParameters, OrdinalC
         self.n_jobs = n_jobs
         self._keep_host_params(other_params)
 
-    def _keep_host_params(self, host_params: dict[str, Any]) -> None:
-        super()._keep_host_params(host_params)
-        if host_params:
-            self._host_params = {}
-            raise TypeError(f"{type(self).__name__} has no parameter {next(iter(host_params))!r}")
-
     def _check_features(self, X: Any, *, reset: bool) -> Any:
-        check_columns(X)
-        checked = validate_data(
-            self,
-            X,
-            reset=reset,
-            ensure_all_finite=False,
-            dtype=[np.float64, np.float32],
-            ensure_min_samples=2 if reset else 1,
-        )
-        return np.require(checked, requirements="A")  # any strides of whole entries: fields of records have others
+        return check_features(self, X, reset=reset)
 
     def _parameters(self) -> BoostingParameters:
         names = [name for name in BoostingParameters.__dataclass_fields__ if name != "loss"]
@@ -277,6 +260,10 @@ class HistGradientBoostingOrdinalClassifier(ModelFiles, HostParameters, OrdinalC
         sample_weight: ArrayLike | None = None,
         eval_set: Any = None,
         eval_sample_weight: list[Any] | None = None,
+        X_val: Any = None,
+        y_val: Any = None,
+        sample_weight_val: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
         callback: Callback | None = None,
     ) -> HistGradientBoostingOrdinalClassifier:
         """Fit the model.
@@ -293,6 +280,10 @@ class HistGradientBoostingOrdinalClassifier(ModelFiles, HostParameters, OrdinalC
             Evaluated after each tree; early stopping looks at the last one.
         eval_sample_weight : list of array-like or None
             Weights of each evaluation set.
+        X_val, y_val, sample_weight_val : array-like or None
+            Another spelling of one evaluation set, by which early stopping works inside a pipeline.
+        groups : array-like, shape (n_samples,), or None
+            Rows of one group stay together where ``validation_fraction`` holds rows out.
         callback : callable or None
             ``callback(iteration, evals_result)`` after each tree; training ends if it returns True.
 
@@ -307,6 +298,7 @@ class HistGradientBoostingOrdinalClassifier(ModelFiles, HostParameters, OrdinalC
             that ``warm_start`` continues; the message names the argument.
         """
         with self._all_or_nothing():
+            self._refuse_unknown()
             parameters = self._parameters()
             asked = (self.early_stopping, self.validation_fraction, self.n_iter_no_change, self.tol)
             stopping = EarlyStopping.asked(*asked)
@@ -319,10 +311,11 @@ class HistGradientBoostingOrdinalClassifier(ModelFiles, HostParameters, OrdinalC
                 self._check_same_classes(None, fitted, "the model that warm_start continues")
             else:
                 self._seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-            watched = self._check_evaluation(eval_set, eval_sample_weight, "eval_sample_weight")
+            sets = (eval_set, eval_sample_weight, "eval_sample_weight", X_val, y_val, sample_weight_val)
+            watched = self._check_evaluation(*sets)
             stops = stopping.wanted(self.early_stopping, len(rows[1]), watched)
             if stops and not watched:
-                rows, *watched = hold_out(*rows, self.validation_fraction, self._seed)
+                rows, *watched = hold_out(rows, self.validation_fraction, self._seed, groups)
             trained, diagnostics = fit_rows(
                 parameters,
                 earlier,
@@ -352,6 +345,8 @@ class HistGradientBoostingOrdinalClassifier(ModelFiles, HostParameters, OrdinalC
         self._ensemble, self._cuts = grown.ensemble, grown.cuts
         self.threshold_history_, self.evals_result_ = grown.thresholds, grown.evals
         record = grown.record(loss, self.hessian, self.threshold_update, diagnostics)
+        if not self.proportional_:
+            record.shifts = Shifts(DEFAULT_SHIFT_L2 if self.shift_l2 is None else self.shift_l2, self.shift_penalty)
         self._keep(record, loss, n_iter)
 
     def _prediction_data(self, X: Any) -> Any:

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import train_test_split
 
+from ordinal_objectives.held_out import check_fraction
 from ordinal_objectives.histogram_engine.engine_run import EngineRun
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters, check_integer, check_number
 from ordinal_objectives.histogram_engine.vector_run import VectorRun
 from ordinal_objectives.losses import OrdinalLoss
-from ordinal_objectives.rows import MarginStatistics, RowStatistics
+from ordinal_objectives.rows import MarginStatistics, row_pass
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.threshold_solver import ThresholdRecord
 from ordinal_objectives.trees import TreeEnsemble
@@ -52,16 +51,8 @@ class GrownModel:
         self, loss: OrdinalLoss, hessian: str, threshold_update: str, diagnostics: dict[str, int]
     ) -> ThresholdRecord:
         """Return the thresholds and training losses of the trees that were kept."""
-        return ThresholdRecord(
-            loss=loss.name,
-            link=loss.link.name,
-            hessian=hessian,
-            threshold_update=threshold_update,
-            n_classes=self.thresholds.shape[1] + 1,
-            thresholds=list(self.thresholds),
-            training_loss=self.evals.get("training", [])[: len(self.thresholds)],
-            diagnostics=diagnostics,
-        )
+        losses = self.evals.get("training", [])[: len(self.thresholds)]
+        return ThresholdRecord.of(loss, hessian, threshold_update, self.thresholds, losses, diagnostics)
 
     def state(
         self, X: NDArray[np.floating], n_threads: int | None
@@ -103,7 +94,7 @@ class WatchedRows:
     ) -> None:
         self.name, self._X, self._n_threads = name, X, effective_n_threads(n_threads)
         self._shifts, self._hessian = parameters.shifts, parameters.hessian
-        kernel = MarginStatistics if self._shifts else RowStatistics
+        kernel: Any = MarginStatistics if self._shifts else row_pass
         self._rows: Any = kernel(parameters.loss, y, n_classes, sample_weight, n_threads=n_threads)
         self._score = np.zeros((len(y), n_classes - 1) if self._shifts else len(y))
 
@@ -122,42 +113,6 @@ def watch(sets: list[Rows], parameters: BoostingParameters, n_classes: int, n_th
     """Return the sets to be watched: "validation", or "validation_<i>" where there are several."""
     names = ["validation"] if len(sets) == 1 else [f"validation_{i}" for i in range(len(sets))]
     return [WatchedRows(name, *rows, parameters, n_classes, n_threads) for name, rows in zip(names, sets, strict=True)]
-
-
-def hold_out(
-    X: NDArray[np.floating],
-    y: NDArray[np.int32],
-    sample_weight: NDArray[np.float64] | None,
-    fraction: float,
-    seed: int,
-) -> tuple[Rows, Rows]:
-    """Return rows to train on and rows held out.
-
-    They are drawn by class where every class has two rows, and both parts have a row for each class. Rows of
-    weight 0 would tell nothing about a loss: they are not held out.
-
-    Raises
-    ------
-    ValueError
-        If no row would be left to train on.
-    """
-    weighted = np.arange(len(y)) if sample_weight is None else np.flatnonzero(sample_weight)
-    n_held = math.ceil(fraction * len(weighted))
-    n_fit = len(weighted) - n_held
-    if n_fit == 0:
-        raise ValueError(
-            f"validation_fraction={fraction} of {len(weighted)} rows with weight leaves none to train on; pass eval_set"
-        )
-    counts = np.bincount(y[weighted])
-    counts = counts[counts > 0]
-    by_class = counts.min() >= 2 and min(n_held, n_fit) >= len(counts)
-    fit, held = train_test_split(
-        weighted, test_size=n_held, random_state=seed, stratify=y[weighted] if by_class else None
-    )
-    if sample_weight is None:
-        return (X[fit], y[fit], None), (X[held], y[held], None)
-    fit = np.concatenate([fit, np.flatnonzero(sample_weight == 0.0)])
-    return (X[fit], y[fit], sample_weight[fit]), (X[held], y[held], sample_weight[held])
 
 
 @dataclass
@@ -186,7 +141,7 @@ class EarlyStopping:
         is_word = isinstance(early_stopping, str) and early_stopping == "auto"
         if not is_word and not isinstance(early_stopping, (bool, np.bool_)):
             raise ValueError(f"early_stopping must be 'auto', True or False; got {early_stopping!r}")
-        check_number("validation_fraction", validation_fraction, above=0.0, below=1.0)
+        check_fraction(validation_fraction)
         return cls(n_iter_no_change, tol)
 
     @staticmethod

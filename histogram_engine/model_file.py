@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinal_objectives.files import damage, labels_from_json, labels_to_json, names_from_json
+from ordinal_objectives.files import check_kind, damage, labels_from_json, labels_to_json, names_from_json
 from ordinal_objectives.histogram_engine.fit_loop import GrownModel
 from ordinal_objectives.histogram_engine.parameters import check_integer
 from ordinal_objectives.histogram_engine.shift_parameters import ShiftParameters
@@ -136,10 +136,11 @@ def load(path: str | os.PathLike[str]) -> StoredModel:
     ValueError
         If the file is no such model, is damaged, or was written by a newer version of the format.
     """
+    check_kind(path, "the native engine")
     content = Path(path).read_bytes()
     first = content[: len(_MAGIC) + 16].split(b"\n")[0]
     if not first.startswith(_MAGIC.encode()) or not first[len(_MAGIC) :].isdigit():
-        raise ValueError(f"{path} is not a model of HistGradientBoostingOrdinalClassifier")
+        raise ValueError(f"{path} is damaged: its first line names no format")
     version = int(first[len(_MAGIC) :])
     if version not in VERSIONS.values():
         raise ValueError(

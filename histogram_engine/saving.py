@@ -47,6 +47,7 @@ class ModelFiles:
         stored = model_file.load(path)
         with damage(path):
             model: Any = type(self)(**stored.params)
+            model._refuse_unknown()
             effective_n_threads(model.n_jobs)
             model._keep_labels(OrderedLabels(stored.classes))
             model._check_decision()

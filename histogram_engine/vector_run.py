@@ -20,7 +20,7 @@ from ordinal_objectives.histogram_engine.shift_parameters import SHIFT_L2
 from ordinal_objectives.histogram_engine.threshold_groups import MOST, neighbours
 from ordinal_objectives.leaves import vector
 from ordinal_objectives.losses import RoundStatistics
-from ordinal_objectives.rows import MarginStatistics
+from ordinal_objectives.rows.margins import FARTHEST, MarginStatistics
 from ordinal_objectives.threshold_solver import Diagnostics
 from ordinal_objectives.trees import Tree
 
@@ -48,7 +48,8 @@ class VectorRun(EngineRun):
 
     def _kernel(self, y: NDArray[np.int32], weight: FloatArray | None, score: NDArray[np.floating]) -> Any:
         loss, n_threads = self.parameters.loss, self._n_threads
-        return MarginStatistics(loss, y, self._n_classes, weight, start=score, n_threads=n_threads)
+        far = bool(np.abs(score).max(initial=0.0) > FARTHEST)
+        return MarginStatistics(loss, y, self._n_classes, weight, in_doubles=far, n_threads=n_threads)
 
     def _start_score(self, score: FloatArray) -> NDArray[Any]:
         spread: NDArray[Any] = self._rows.spread(score)

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from os import PathLike
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ordinal_objectives import predictions
 from ordinal_objectives.decision import RULES, decide
+from ordinal_objectives.evaluation_sets import either_spelling, evaluation_pairs, one_for_each
 from ordinal_objectives.files import damage, labels_from_json, labels_to_json, names_from_json
 from ordinal_objectives.labels import OrderedLabels
+from ordinal_objectives.leaves.shifts import DEFAULT_SHIFT_PENALTY
 from ordinal_objectives.losses import OrdinalLoss
+from ordinal_objectives.start_scores import start_scores
+from ordinal_objectives.two_classes import two_classes_only
 from ordinal_objectives.validation import (
     as_floats,
     check_sample_weight,
@@ -26,11 +29,6 @@ from ordinal_objectives.validation import (
     check_total_weight,
     refuse_masked,
 )
-
-
-def _is_binary(estimator: OrdinalClassifier) -> bool:
-    check_is_fitted(estimator)
-    return estimator.n_classes_ == 2
 
 
 class OrdinalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -47,9 +45,12 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ordered_classes_: NDArray[Any]
     n_classes_: int
     n_iter_: int
+    proportional_: bool
     thresholds_: NDArray[np.float64]
     diagnostics_: dict[str, int]
     n_features_in_: int
+    # What the host calls the scores that the trees' are added to.
+    _start_name: ClassVar[str | None] = None
     # Loss and thresholds of the fit: parameters set afterwards change neither.
     _fitted_loss: OrdinalLoss
     _record: Any
@@ -89,6 +90,7 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._fitted_loss = loss
         self.n_iter_ = n_iter
         self.thresholds_ = record.at(n_iter)
+        self.proportional_ = record.shifts is None
         self.diagnostics_ = dict(record.diagnostics)
 
     def _check_features(self, X: Any, *, reset: bool) -> Any:
@@ -147,6 +149,10 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         uniform = np.full((1, self.n_classes_), 1 / self.n_classes_)
         decide(uniform, rule=self.decision_rule, cost_matrix=self.cost_matrix)
 
+    def _decide(self, proba: NDArray[np.float64]) -> NDArray[Any]:
+        """Return class codes by ``decision_rule`` or ``cost_matrix``."""
+        return decide(proba, rule=self.decision_rule, cost_matrix=self.cost_matrix)
+
     def _class_weights(self, codes: NDArray[np.int32]) -> NDArray[np.float64]:
         """Return the weight of each class, (n_classes,)."""
         class_weight = self.class_weight
@@ -164,12 +170,21 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"class_weight must hold finite, non-negative numbers; got {dict(class_weight)}")
         return weights
 
-    def _check_evaluation(self, eval_set: Any, weights: Any, weights_name: str) -> list[tuple[Any, Any, Any]]:
-        """Return (features, class codes, weights) of each evaluation set."""
-        pairs = _evaluation_pairs(eval_set)
+    def _check_evaluation(
+        self,
+        eval_set: Any,
+        weights: Any,
+        weights_name: str,
+        X_val: Any = None,
+        y_val: Any = None,
+        sample_weight_val: Any = None,
+    ) -> list[tuple[Any, Any, Any]]:
+        """Return (features, class codes, weights) of each evaluation set, however it is spelled."""
+        eval_set, weights = either_spelling(eval_set, weights, weights_name, X_val, y_val, sample_weight_val)
+        pairs = evaluation_pairs(eval_set)
         checked = []
-        for (X, y), weight in zip(pairs, _one_for_each(weights, pairs, weights_name), strict=True):
-            X, codes = self._check_features(X, reset=False), self._labels.encode(y)
+        for (X, y), weight in zip(pairs, one_for_each(weights, pairs, weights_name), strict=True):
+            X, codes = self._check_features(X, reset=False), self._labels.encode(y, name="y of an evaluation set")
             if X.shape[0] != codes.shape[0]:
                 raise ValueError(f"X and y of an evaluation set differ in rows; got {X.shape[0]} and {codes.shape[0]}")
             weight = check_sample_weight(weight, codes.shape[0], name=weights_name)
@@ -179,7 +194,7 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     @staticmethod
     def _check_evaluation_starts(checked: list[tuple[Any, Any, Any]], starts: Any, name: str) -> list[Any]:
         """Return the start scores of each evaluation set, or None where it has none."""
-        each = zip(checked, _one_for_each(starts, checked, name), strict=True)
+        each = zip(checked, one_for_each(starts, checked, name), strict=True)
         return [check_start_score(start, codes.shape[0], name=name) for (_, codes, _), start in each]
 
     def _check_same_classes(self, record: Any, model: Any, name: str) -> None:
@@ -219,12 +234,8 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Return f(x), (n_samples,), or f(x) + v_k(x), (n_samples, n_classes - 1)."""
         check_is_fitted(self)
         X = self._check_features(X, reset=False)
-        before = self._start_scores(X.shape[0], **start)
+        before = start_scores(start, self._start_name, X.shape[0], type(self).__name__)
         return predictions.plus(before, self._score(self._prediction_data(X), 0, self.n_iter_))
-
-    def _start_scores(self, n_samples: int) -> NDArray[np.float64]:
-        """Return the scores that the trees' are added to; a host with such scores takes them by its own name."""
-        return np.zeros(n_samples)
 
     def predict_proba(self, X: Any, **start: Any) -> NDArray[np.float64]:
         """Return the class probabilities, float64 (n_samples, n_classes), columns sorted by label as ``classes_``."""
@@ -248,20 +259,28 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict(self, X: Any, **start: Any) -> NDArray[Any]:
         """Return labels, (n_samples,), by ``decision_rule`` or ``cost_matrix``."""
         proba = self.predict_proba_ordered(X, **start)
-        return self._labels.decode(decide(proba, rule=self.decision_rule, cost_matrix=self.cost_matrix))
+        return self._labels.decode(self._decide(proba))
 
     def staged_predict_proba(self, X: Any, **start: Any) -> Iterator[NDArray[np.float64]]:
         """Yield what :meth:`predict_proba` returns after 1, 2, ... iterations, with the thresholds of each."""
         check_is_fitted(self)
+        yield from map(self._labels.sort_columns, self._staged_proba_ordered(X, **start))
+
+    def staged_predict(self, X: Any, **start: Any) -> Iterator[NDArray[Any]]:
+        """Yield what :meth:`predict` returns after 1, 2, ... iterations, with the thresholds of each."""
+        for proba in self._staged_proba_ordered(X, **start):
+            yield self._labels.decode(self._decide(proba))
+
+    def _staged_proba_ordered(self, X: Any, **start: Any) -> Iterator[NDArray[np.float64]]:
+        check_is_fitted(self)
         X = self._check_features(X, reset=False)
         data = self._prediction_data(X)
-        scores = self._start_scores(X.shape[0], **start)
+        scores = start_scores(start, self._start_name, X.shape[0], type(self).__name__)
         for iteration in range(self.n_iter_):
             scores = predictions.plus(scores, self._score(data, iteration, iteration + 1))
-            proba = predictions.proba(self._fitted_loss, scores, self._record.at(iteration + 1))
-            yield self._labels.sort_columns(proba)
+            yield predictions.proba(self._fitted_loss, scores, self._record.at(iteration + 1))
 
-    @available_if(_is_binary)  # type: ignore[untyped-decorator]
+    @two_classes_only
     def decision_function(self, X: Any, **start: Any) -> NDArray[np.float64]:
         """Return f(x) - theta_0 + G^-1(1/2), float64 (n_samples,), or its negative where ``classes_[1]`` is the lower.
 
@@ -308,9 +327,9 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def load_model(self, path: str | PathLike[str]) -> OrdinalClassifier:
         """Load what :meth:`save_model` wrote; a model trained without the classifier will do as well.
 
-        Sets ``loss``, ``link``, ``hessian``, ``threshold_update``, ``classes``, ``decision_rule`` and
-        ``cost_matrix``. Other parameters are left as they are. Classes that the file does not name are those
-        of the parameter ``classes``, or 0, 1, ...
+        Sets ``loss``, ``link``, ``hessian``, ``threshold_update``, ``proportional`` and its penalty, ``classes``,
+        ``decision_rule`` and ``cost_matrix``. Other parameters are left as they are. Classes that the file does not
+        name are those of the parameter ``classes``, or 0, 1, ...
 
         Parameters
         ----------
@@ -332,6 +351,9 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             described = record.classifier or {}
             for name in ("loss", "link", "hessian", "threshold_update"):
                 setattr(self, name, getattr(record, name))
+            self.proportional = record.shifts is None
+            self.shift_l2 = None if record.shifts is None else record.shifts.l2
+            self.shift_penalty = DEFAULT_SHIFT_PENALTY if record.shifts is None else record.shifts.penalty
             with damage(path) if described else nullcontext():
                 if described:
                     self.classes = labels_from_json(described["classes"], described["dtype"])
@@ -368,25 +390,3 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.allow_nan = True
         tags.input_tags.sparse = True
         return tags
-
-
-def _one_for_each(values: Any, sets: list[Any], name: str) -> list[Any]:
-    """Return ``values`` as a list as long as ``sets``."""
-    each = [None] * len(sets) if values is None else list(values)
-    if len(each) != len(sets):
-        raise ValueError(f"{name} must have one entry for each of {len(sets)} sets; got {len(each)}")
-    return each
-
-
-def _evaluation_pairs(eval_set: Any) -> list[tuple[Any, Any]]:
-    """Return ``eval_set`` as a list of (X, y) pairs."""
-    if eval_set is None:
-        return []
-    is_pair = isinstance(eval_set, tuple) and not all(isinstance(part, tuple) for part in eval_set)
-    if not isinstance(eval_set, Iterable):
-        raise ValueError(f"eval_set must be a list of (X, y) pairs; got {eval_set!r}")
-    pairs = [eval_set] if is_pair else list(eval_set)
-    for pair in pairs:
-        if not isinstance(pair, (tuple, list)) or len(pair) != 2:
-            raise ValueError(f"eval_set must be a list of (X, y) pairs; got an entry of type {type(pair).__name__}")
-    return [(X, y) for X, y in pairs]

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,15 @@ from numpy.typing import NDArray
 
 _NUMBERS = re.compile(r"[<>|=]?[biuf][1248]")
 _TEXT = re.compile(r"[<>|=]?U\d+")
+# What XGBoost writes before the reason: "[12:00:00] /source/file.cc:123: Check failed: condition (1 vs. 2) : ".
+_PLACE = re.compile(r"^\[[\d:]+\] \S+:\d+: ")
+_CHECK = re.compile(r"^Check failed: .*?: (?=[A-Z])")
+# How the model files of each library start, and who loads them.
+_KINDS = {
+    "XGBoost": (b"{", "XGBOrdinalClassifier"),
+    "LightGBM": (b"tree", "LGBMOrdinalClassifier"),
+    "the native engine": (b"ordinal_objectives histogram", "HistGradientBoostingOrdinalClassifier"),
+}
 
 
 @contextmanager
@@ -27,7 +37,23 @@ def damage(path: str | PathLike[str]) -> Iterator[None]:
         raise
     except Exception as error:
         kind = "" if type(error) is ValueError else f"{type(error).__name__}: "
-        raise ValueError(f"{path} is damaged: {kind}{error}") from error
+        raise ValueError(f"{path} is damaged: {kind}{host_reason(error)}") from error
+
+
+def check_kind(path: str | PathLike[str], library: str) -> None:
+    """Raise ValueError if a file does not start as the model files of ``library`` do, and say whose it may be."""
+    with Path(path).open("rb") as file:
+        start = file.read(32).lstrip()
+    kinds = [name for name, (beginning, _) in _KINDS.items() if start.startswith(beginning)]
+    if library not in kinds:
+        hint = "".join(f"; it looks like one of {name}, which {_KINDS[name][1]} loads" for name in kinds)
+        raise ValueError(f"{path} is not a model file of {library}{hint}")
+
+
+def host_reason(error: Exception) -> str:
+    """Return what an error of XGBoost says, without the place in its source and the stack of its calls."""
+    text = _PLACE.sub("", str(error).split("\nStack trace:")[0].strip())
+    return _CHECK.sub("", text)
 
 
 def labels_to_json(classes: NDArray[Any]) -> tuple[list[Any], str]:

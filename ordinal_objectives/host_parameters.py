@@ -24,7 +24,11 @@ ORDINAL_PARAMETERS = frozenset(
         "link",
         "loss",
         "n_estimators",
+        "proportional",
+        "shift_l2",
+        "shift_penalty",
         "threshold_update",
+        "validation_fraction",
     }
 )
 
@@ -34,8 +38,8 @@ class HostParameters:
 
     A subclass says which names the host's ``train`` spells otherwise (``_native``), which of its own never
     go there (``_own``), which names belong to another library and what it calls them (``_dialect``), and
-    which cannot be set beside an ordinal loss and why (``_refused``). ``_known`` lists all names of a host
-    that does not itself complain of others.
+    which cannot be set beside an ordinal loss and why (``_refused``). ``_known`` lists the names of the host
+    that the constructor does not spell out; ``_host_checks_names`` says that it warns of others itself.
     """
 
     _native: ClassVar[Mapping[str, str]] = {}
@@ -43,13 +47,16 @@ class HostParameters:
     _dialect: ClassVar[Mapping[str, str]] = {}
     _refused: ClassVar[Mapping[str, str]] = {}
     _known: ClassVar[frozenset[str] | None] = None
+    _host_checks_names: ClassVar[bool] = False
     _host_params: dict[str, Any]
 
     def _keep_host_params(self, host_params: dict[str, Any]) -> None:
         """Store what the constructor does not name, unless the name is foreign or impossible here."""
         for name, value in host_params.items():
             if name in self._dialect:
-                raise TypeError(f"{type(self).__name__} calls {name!r} {self._dialect[name]!r}; got {name}={value!r}")
+                raise TypeError(
+                    f"{type(self).__name__} has no {name!r}: here it is {self._dialect[name]!r}; got {name}={value!r}"
+                )
             if name in self._refused:
                 raise TypeError(f"{type(self).__name__} takes no {name!r}: {self._refused[name]}; got {name}={value!r}")
         self._host_params = dict(host_params)
@@ -65,12 +72,19 @@ class HostParameters:
         return super().set_params(**{k: v for k, v in params.items() if k in own})  # type: ignore[misc]
 
     def _refuse_unknown(self) -> None:
-        unknown = [] if self._known is None else [name for name in self._host_params if name not in self._known]
-        if unknown:
-            names = self._known.union(self._get_param_names())  # type: ignore[union-attr, attr-defined]
-            close = difflib.get_close_matches(unknown[0], names, n=1)
-            hint = f"; did you mean {close[0]!r}?" if close else ""
-            raise TypeError(f"{type(self).__name__} has no parameter {unknown[0]!r}{hint}")
+        """Raise TypeError for a name that is not the host's, or resembles one where the host warns of unknown names."""
+        if self._known is None:
+            return
+        own = set(self._get_param_names())  # type: ignore[attr-defined]
+        for name in self._host_params:
+            if name in self._known:
+                continue
+            near = difflib.get_close_matches(
+                name, self._known | own | set(self._dialect), n=1, cutoff=0.8 if self._host_checks_names else 0.6
+            )
+            if near or not self._host_checks_names:
+                hint = f"; did you mean {self._dialect.get(near[0], near[0])!r}?" if near else ""
+                raise TypeError(f"{type(self).__name__} has no parameter {name!r}{hint}")
 
     def _native_params(self) -> dict[str, Any]:
         """Return the parameters of the host's ``train``; those left at None are left to the host."""

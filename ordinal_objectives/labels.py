@@ -143,7 +143,7 @@ class OrderedLabels:
             shown = ", ".join(map(repr, unknown[:5])) + (", ..." if len(unknown) > 5 else "")
             raise ValueError(
                 f"{name} holds labels outside the classes {self.ordered_classes_.tolist()}; got {shown}"
-                f"{_encoded_before(values, len(self.ordered_classes_))}"
+                f"{self._advice(values)}"
             )
         return codes
 
@@ -182,6 +182,12 @@ class OrderedLabels:
             `proba` itself where both orders are the same.
         """
         return proba if self.sorted_codes_ is None else np.take(proba, self.sorted_codes_, axis=1)
+
+    def _advice(self, values: list[Any]) -> str:
+        """Say what may have happened to labels outside the classes."""
+        return _encoded_before(values, len(self.ordered_classes_)) or (
+            f". Pass {self._name}= with all classes, lowest first, also those that a fit or a fold may lack"
+        )
 
     def _set_classes(self, classes: NDArray[Any]) -> None:
         name = self._name

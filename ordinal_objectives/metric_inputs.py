@@ -24,21 +24,6 @@ def on_codes(metric: Callable[..., Any], n_classes: int) -> Callable[..., Any]:
     return partial(metric, labels=range(n_classes)) if takes_labels else metric
 
 
-def number_result(result: Any) -> float:
-    """Return what XGBoost's ``eval_metric`` gave as a number, or raise TypeError."""
-    try:
-        return float(result)
-    except (TypeError, ValueError):
-        raise TypeError(f"eval_metric must return a number; got {result!r}") from None
-
-
-def named_result(result: Any) -> Any:
-    """Return what LightGBM's ``eval_metric`` gave if it is a tuple or a list of them, or raise TypeError."""
-    if not isinstance(result, (tuple, list)):
-        raise TypeError(f"eval_metric must return (name, value, is_higher_better); got {result!r}")
-    return result
-
-
 def _order(y_true: ArrayLike, labels: ArrayLike | None) -> ArrayLike | None:
     return ordered_categories(y_true) if labels is None else labels
 

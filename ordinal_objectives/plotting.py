@@ -77,7 +77,10 @@ class ScoreDistributionDisplay:
         ImportError
             If matplotlib is not installed.
         """
-        import matplotlib.pyplot as plt
+        try:
+            import matplotlib.pyplot as plt
+        except ModuleNotFoundError as error:
+            raise ModuleNotFoundError(f"{error}: pip install 'ordinal-objectives[plot]'", name=error.name) from None
 
         if ax is None:
             _, ax = plt.subplots(figsize=(8.0, 1.2 + 0.6 * len(self.class_names)), layout="constrained")

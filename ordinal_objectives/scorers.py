@@ -22,6 +22,8 @@ from ordinal_objectives.metric_inputs import on_codes
 
 __all__ = [
     "OrdinalScorer",
+    "get_scorer",
+    "get_scorer_names",
     "neg_log_loss_scorer",
     "neg_macro_mae_scorer",
     "neg_mae_scorer",
@@ -218,3 +220,44 @@ neg_zero_one_scorer = OrdinalScorer(metrics.zero_one_error)
 qwk_scorer = OrdinalScorer(metrics.quadratic_weighted_kappa, greater_is_better=True)
 neg_rps_scorer = OrdinalScorer(metrics.ranked_probability_score, response_method="predict_proba")
 neg_log_loss_scorer = OrdinalScorer(metrics.ordinal_log_loss, response_method="predict_proba")
+
+_NAMED = {
+    "neg_log_loss": neg_log_loss_scorer,
+    "neg_macro_mae": neg_macro_mae_scorer,
+    "neg_mae": neg_mae_scorer,
+    "neg_rps": neg_rps_scorer,
+    "neg_zero_one": neg_zero_one_scorer,
+    "qwk": qwk_scorer,
+}
+
+
+def get_scorer(scoring: str) -> OrdinalScorer:
+    """Return the scorer of a name, as :func:`sklearn.metrics.get_scorer` does with scikit-learn's.
+
+    Parameters
+    ----------
+    scoring : {"neg_log_loss", "neg_macro_mae", "neg_mae", "neg_rps", "neg_zero_one", "qwk"}
+
+    Returns
+    -------
+    OrdinalScorer
+
+    Raises
+    ------
+    ValueError
+        If there is no such scorer.
+
+    Examples
+    --------
+    >>> from ordinal_objectives.scorers import get_scorer
+    >>> get_scorer("neg_rps")
+    OrdinalScorer(ranked_probability_score, response_method='predict_proba', greater_is_better=False)
+    """
+    if scoring not in _NAMED:
+        raise ValueError(f"scoring must be one of {', '.join(map(repr, _NAMED))}; got {scoring!r}")
+    return _NAMED[scoring]
+
+
+def get_scorer_names() -> list[str]:
+    """Return the names that :func:`get_scorer` knows."""
+    return sorted(_NAMED)

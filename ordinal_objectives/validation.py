@@ -89,8 +89,18 @@ def check_codes(y: ArrayLike, n_classes: int | None = None, *, name: str = "y") 
     allowed = f"0..{n_classes - 1}" if n_classes is not None else "0, 1, 2, ..."
     outside = codes < 0 if n_classes is None else (codes < 0) | (codes >= n_classes)
     if outside.any():
-        raise ValueError(f"{name} holds labels outside the declared classes {allowed}; got {_some(codes[outside])}")
+        raise ValueError(
+            f"{name} holds labels outside the declared classes {allowed}; got {_some(codes[outside])}"
+            f"{_from_one(codes, n_classes)}"
+        )
     return codes
+
+
+def _from_one(codes: NDArray[np.int32], n_classes: int | None) -> str:
+    """Say what to do if labels were counted from 1."""
+    if codes.min() < 1 or codes.max() != n_classes:
+        return ""
+    return f". Class codes start at 0: subtract 1 from labels 1..{n_classes}"
 
 
 def check_two_classes(class_weights: NDArray[np.float64], *, name: str = "y") -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hypothesis import settings
+
+# Workers share the processors: a thread of OpenMP that spins while it waits takes them from the others' tests.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 _ROOT = Path(__file__).resolve().parents[1]
 sys.path[:] = [entry for entry in sys.path if Path(entry or ".").resolve() != _ROOT]
@@ -38,3 +42,10 @@ def instruction_set(request):
     assert _core.select_instruction_set(request.param)
     yield request.param
     _core.select_instruction_set(before)
+
+
+@pytest.fixture
+def halves(ordinal_data: Callable[..., tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, ...]:
+    """Return 300 rows to train on and 300 others: X, y, X, y."""
+    X, y = ordinal_data(600, 4)
+    return X[:300], y[:300], X[300:], y[300:]

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ordinal_objectives.leaves.shifts import Shifts
 from ordinal_objectives.losses import OrdinalLoss, get_loss
+from ordinal_objectives.threshold_solver.leaf_vectors import vectors_from_json, vectors_to_json
 from ordinal_objectives.validation import check_n_classes, check_thresholds
 
 FORMAT = "ordinal_objectives"
 VERSION = 1
+# Of models whose thresholds move with x: versions before 0.3 must not read them as if they did not.
+VERSION_WITH_SHIFTS = 2
 THRESHOLD_UPDATES = ("newton", "fixed", "schur", "joint")
 
 
@@ -41,6 +46,11 @@ class ThresholdRecord:
     last_only : bool or None
         Whether the model holds the score of its last iteration alone: earlier trees were rescaled (dart), or
         there are none (gblinear). None where the file does not say.
+    shifts : Shifts or None
+        How thresholds move with x, or None if they do not.
+    leaf_vectors : list of ndarray of float32, shape (n_leaves, n_classes - 1)
+        With shifts: what each leaf of each iteration's tree adds to f + v_k, its mean over k to the score f. An
+        array without rows stands for a tree that shifts nothing.
     """
 
     loss: str
@@ -54,6 +64,24 @@ class ThresholdRecord:
     classifier: dict[str, Any] | None = None
     trees: list[int] | None = None
     last_only: bool | None = None
+    shifts: Shifts | None = None
+    leaf_vectors: list[NDArray[np.float32]] = field(default_factory=list)
+
+    @classmethod
+    def of(
+        cls,
+        loss: OrdinalLoss,
+        hessian: str,
+        threshold_update: str,
+        thresholds: Iterable[NDArray[np.float64]],
+        training_loss: list[float],
+        diagnostics: dict[str, int],
+    ) -> ThresholdRecord:
+        """Return the record of a training, at least at its start."""
+        history = list(thresholds)
+        n_classes = history[0].shape[0] + 1
+        name, link = loss.name, loss.link.name
+        return cls(name, link, hessian, threshold_update, n_classes, history, list(training_loss), diagnostics)
 
     @property
     def n_iterations(self) -> int:
@@ -87,6 +115,7 @@ class ThresholdRecord:
             thresholds=self.thresholds[: n_iterations + 1],
             training_loss=self.training_loss[: n_iterations + 1],
             trees=None if self.trees is None else self.trees[:n_iterations],
+            leaf_vectors=self.leaf_vectors[:n_iterations],
         )
 
     def stretched(self, n_iterations: int, offset: int = 0) -> ThresholdRecord:
@@ -98,8 +127,10 @@ class ThresholdRecord:
         before = [self.thresholds[0]] * offset
         missing = n_iterations + 1 - offset - len(self.thresholds)
         unknown = float("nan")
+        without = [np.zeros((0, self.n_classes - 1), np.float32)] * offset if self.shifts is not None else []
         return replace(
             self,
+            leaf_vectors=without + self.leaf_vectors,
             thresholds=before + self.thresholds + [self.thresholds[-1]] * missing,
             training_loss=[unknown] * offset + self.training_loss + [unknown] * missing,
         )
@@ -109,7 +140,7 @@ class ThresholdRecord:
         losses = [None if np.isnan(value) else value for value in self.training_loss]
         content = {
             "format": FORMAT,
-            "version": VERSION,
+            "version": VERSION if self.shifts is None else VERSION_WITH_SHIFTS,
             "loss": self.loss,
             "link": self.link,
             "hessian": self.hessian,
@@ -125,6 +156,8 @@ class ThresholdRecord:
             content["trees"] = self.trees
         if self.last_only is not None:
             content["last_only"] = self.last_only
+        if self.shifts is not None:
+            content["shifts"] = vectors_to_json(self.shifts, self.leaf_vectors)
         return json.dumps(content, separators=(",", ":"), allow_nan=False)
 
     @classmethod
@@ -141,10 +174,10 @@ class ThresholdRecord:
             version = content["version"] if content["format"] == FORMAT else None
         except Exception as error:  # whatever a damaged text makes the reader raise
             raise ValueError(f"the model's threshold record is damaged: {error}") from error
-        if version != VERSION:
+        if version not in (VERSION, VERSION_WITH_SHIFTS):
             raise ValueError(
                 f"the model's threshold record has format version {version!r}; this version of "
-                f"ordinal_objectives reads version {VERSION}"
+                f"ordinal_objectives reads versions {VERSION} and {VERSION_WITH_SHIFTS}"
             )
         try:
             n_classes = check_n_classes(content["n_classes"])
@@ -152,7 +185,12 @@ class ThresholdRecord:
             loss.check_hessian(content["hessian"])
             if content["threshold_update"] not in THRESHOLD_UPDATES:
                 raise ValueError(f"threshold_update must be one of {', '.join(map(repr, THRESHOLD_UPDATES))}")
-            thresholds = [check_thresholds(row, n_classes, ordered=loss.ordered) for row in content["thresholds"]]
+            shifts, vectors = None, []
+            if version == VERSION_WITH_SHIFTS:
+                loss.check_shifts()
+                shifts, vectors = vectors_from_json(content["shifts"], n_classes, len(content["thresholds"]) - 1)
+            ordered = loss.ordered and shifts is None
+            thresholds = [check_thresholds(row, n_classes, ordered=ordered) for row in content["thresholds"]]
             losses = [float("nan") if value is None else float(value) for value in content["training_loss"]]
             classifier = content.get("classifier")  # files of a bare booster have none
             if not isinstance(classifier, dict | None):
@@ -178,6 +216,8 @@ class ThresholdRecord:
                 classifier=classifier,
                 trees=trees,
                 last_only=last_only,
+                shifts=shifts,
+                leaf_vectors=vectors,
             )
         except Exception as error:
             raise ValueError(f"the model's threshold record is damaged: {error}") from error

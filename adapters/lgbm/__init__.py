@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+try:
+    import lightgbm  # noqa: F401
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(f"{error}: pip install 'ordinal-objectives[lightgbm]'", name=error.name) from None
+
 from ordinal_objectives.adapters.lgbm.objective import OrdinalObjective
 from ordinal_objectives.adapters.lgbm.prediction import predict, predict_proba
 from ordinal_objectives.adapters.lgbm.record import load_model, save_model, threshold_record

@@ -2,74 +2,29 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from os import PathLike
 from typing import Any, ClassVar
 
 import lightgbm
 import numpy as np
-from lightgbm.basic import _ConfigAliases
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, csr_matrix
 from sklearn.utils.validation import check_is_fitted
 
-from ordinal_objectives.adapters.lgbm.prediction import predict_raw
+from ordinal_objectives.adapters.lgbm.names import DIALECT, KNOWN, NATIVE, REFUSED
+from ordinal_objectives.adapters.lgbm.prediction import predict_scores
 from ordinal_objectives.adapters.lgbm.record import as_booster, load_model, save_model, threshold_record
 from ordinal_objectives.adapters.lgbm.train import train
 from ordinal_objectives.estimator import OrdinalClassifier
+from ordinal_objectives.eval_metric import EvalMetric, Result, eval_metrics
+from ordinal_objectives.evaluation_sets import check_rounds, either_library
+from ordinal_objectives.held_out import hold_out_unless_given
 from ordinal_objectives.host_parameters import ORDINAL_PARAMETERS, HostParameters, check_n_estimators
 from ordinal_objectives.losses import OrdinalLoss, get_loss
-from ordinal_objectives.metric_inputs import named_result
 from ordinal_objectives.threads import library_n_threads
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.validation import check_start_score
-
-# Constructor names that lightgbm.train spells otherwise.
-_NATIVE = {
-    "n_estimators": "num_iterations",
-    "boosting_type": "boosting",
-    "subsample_for_bin": "bin_construct_sample_cnt",
-    "min_split_gain": "min_gain_to_split",
-    "min_child_weight": "min_sum_hessian_in_leaf",
-    "min_child_samples": "min_data_in_leaf",
-    "subsample": "bagging_fraction",
-    "subsample_freq": "bagging_freq",
-    "colsample_bytree": "feature_fraction",
-    "reg_alpha": "lambda_l1",
-    "reg_lambda": "lambda_l2",
-    "random_state": "seed",
-    "n_jobs": "num_threads",
-}
-_REFUSED = {
-    "objective": "the ordinal loss is the objective",
-    "num_class": "the score has one output for all classes",
-    "metric": "pass eval_metric to fit; the ordinal loss is always measured",
-    "boost_from_average": "the score starts at 0 and the thresholds hold the location",
-    "is_unbalance": "use class_weight",
-    "scale_pos_weight": "use class_weight",
-}
-_MOVED = {
-    "early_stopping_round": "callbacks=[lightgbm.early_stopping(...)] in fit",
-    "categorical_feature": "categorical_feature= in fit",
-}
-
-
-def _aliases() -> Mapping[str, list[str]]:
-    """Return every parameter of LightGBM with all its names; LightGBM itself ignores an unknown one silently."""
-    _ConfigAliases.get("objective")
-    aliases: Mapping[str, list[str]] = _ConfigAliases.aliases
-    return aliases
-
-
-def _dialect() -> dict[str, str]:
-    """Map every name that LightGBM knows, and its scikit-learn classes do not use, to the one they use."""
-    spelled = {native: own for own, native in _NATIVE.items()}
-    dialect = {"gamma": "min_split_gain", "callbacks": "callbacks= in fit", "eval_metric": "eval_metric= in fit"}
-    for name, aliases in _aliases().items():
-        own = spelled.get(name) or _MOVED.get(name) or name
-        dialect |= {alias: own for alias in aliases if alias not in (own, "verbose") and name not in _REFUSED}
-    return dialect
 
 
 class LGBMOrdinalClassifier(HostParameters, OrdinalClassifier):
@@ -84,6 +39,14 @@ class LGBMOrdinalClassifier(HostParameters, OrdinalClassifier):
         strings are sorted, with a warning that prints the order.
     loss, link, hessian, threshold_update
         See :func:`ordinal_objectives.adapters.lgbm.train`.
+    proportional : bool or "auto", default=True
+        True: one score cut by the same thresholds everywhere (proportional odds). False: leaves also shift single
+        thresholds, so that these move with x. "auto" is False where loss and parameters allow it, and
+        ``proportional_`` says which.
+    shift_l2 : float or None, default=None
+        L2 penalty of the shifts, positive; None for 10.
+    shift_penalty : {"ridge", "smooth"}, default="ridge"
+        What it penalises: the shifts' distance to their mean, or between neighbours.
     decision_rule : {"median", "mode", "mean"}, default="median"
         How :meth:`predict` turns probabilities into a class: "median" suits absolute error, "mode" the
         zero-one error, "mean" squared error.
@@ -97,6 +60,12 @@ min_child_samples, subsample, subsample_freq, colsample_bytree, reg_alpha, reg_l
 importance_type
         As in :class:`lightgbm.LGBMClassifier`. In a forked process LightGBM runs on one thread, whatever
         ``n_jobs`` says: its OpenMP runtime would hang.
+    early_stopping_round : int or None, default=None
+        Stop when neither the loss nor a metric has become better for so many rounds, on one of the evaluation sets;
+        ``first_metric_only=True`` looks at the loss alone.
+    validation_fraction : float or None, default=None
+        Share of the rows held out and evaluated each round where ``fit`` is given no evaluation set, so that
+        ``early_stopping_round`` works without one. Drawn by class with ``random_state``; class weights count there.
     **host_params
         Any other parameter of :func:`lightgbm.train`. ``feature_pre_filter`` is False unless given, since
         LightGBM stops with an error if it filters out every feature beside a custom objective.
@@ -107,7 +76,10 @@ importance_type
         Labels sorted as NumPy sorts them, and the same from the lowest class to the highest.
     n_classes_ : int
     thresholds_ : ndarray of float64, shape (n_classes - 1,)
-        Those of the iteration that predictions use.
+        Those of the iteration that predictions use. Where they move with x, their mean over the training rows, which
+        need not increase.
+    proportional_ : bool
+        Whether one score moves all thresholds alike.
     booster_ : lightgbm.Booster
         Carries its thresholds: :func:`ordinal_objectives.adapters.lgbm.predict_proba` reads them.
     n_iter_ : int
@@ -136,11 +108,12 @@ importance_type
     (300, 4)
     """
 
-    _native: ClassVar = _NATIVE
+    _start_name: ClassVar = "init_score"
+    _native: ClassVar = NATIVE
     _own: ClassVar = ORDINAL_PARAMETERS
-    _refused: ClassVar = {alias: why for name, why in _REFUSED.items() for alias in _aliases()[name]}
-    _dialect: ClassVar = _dialect()
-    _known: ClassVar = frozenset(_aliases()) | {"verbose"}
+    _refused: ClassVar = REFUSED
+    _dialect: ClassVar = DIALECT
+    _known: ClassVar = KNOWN
 
     def __init__(
         self,
@@ -151,6 +124,9 @@ importance_type
         link: str = "logit",
         hessian: str = "exact",
         threshold_update: str = "newton",
+        proportional: bool | str = True,
+        shift_l2: float | None = None,
+        shift_penalty: str = "ridge",
         decision_rule: str = "median",
         cost_matrix: ArrayLike | None = None,
         class_weight: Any = None,
@@ -170,6 +146,8 @@ importance_type
         random_state: Any = None,
         n_jobs: int | None = None,
         importance_type: str = "split",
+        early_stopping_round: int | None = None,
+        validation_fraction: float | None = None,
         **host_params: Any,
     ) -> None:
         self.n_estimators = n_estimators
@@ -178,6 +156,9 @@ importance_type
         self.link = link
         self.hessian = hessian
         self.threshold_update = threshold_update
+        self.proportional = proportional
+        self.shift_l2 = shift_l2
+        self.shift_penalty = shift_penalty
         self.decision_rule = decision_rule
         self.cost_matrix = cost_matrix
         self.class_weight = class_weight
@@ -197,6 +178,8 @@ importance_type
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.importance_type = importance_type
+        self.early_stopping_round = early_stopping_round
+        self.validation_fraction = validation_fraction
         self._keep_host_params(host_params)
 
     def fit(
@@ -212,7 +195,11 @@ importance_type
         eval_names: list[str] | None = None,
         eval_sample_weight: list[Any] | None = None,
         eval_init_score: list[Any] | None = None,
-        eval_metric: Callable[..., Any] | list[Callable[..., Any]] | None = None,
+        X_val: Any = None,
+        y_val: Any = None,
+        sample_weight_val: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+        eval_metric: Any = None,
         categorical_feature: list[str] | list[int] | str = "auto",
         callbacks: list[Any] | None = None,
         init_model: LGBMOrdinalClassifier | lightgbm.Booster | str | PathLike[str] | None = None,
@@ -240,10 +227,13 @@ importance_type
             Weights of each evaluation set.
         eval_init_score : list of array-like or None
             Start scores of each evaluation set.
-        eval_metric : callable, list of callables, or None
-            Measured each round beside the loss, on ``(y, proba)`` or ``(y, proba, weight)``: class codes and
-            probabilities in the order of the classes, with the thresholds of that round. Returns (name, value,
-            is_higher_better).
+        X_val, y_val, sample_weight_val : array-like or None
+            Another spelling of one evaluation set, by which early stopping works inside a pipeline.
+        groups : array-like, shape (n_samples,), or None
+            Rows of one group stay together where ``validation_fraction`` holds rows out.
+        eval_metric : str, callable, list of these, or None
+            Measured each round beside the loss: "rps", "log_loss", "mae", "macro_mae", "zero_one", "qwk", or functions;
+            see :class:`ordinal_objectives.eval_metric.EvalMetric`.
         categorical_feature : list of str, list of int, or "auto"
             Categorical columns; "auto" takes the categorical columns of a pandas data frame.
         callbacks : list of callable or None
@@ -265,15 +255,25 @@ importance_type
             X, codes, weight = self._check_training(X, y, sample_weight)
             start = check_start_score(init_score, codes.shape[0], name="init_score")
             booster = self._continued(init_model, init_score=start, eval_init_score=eval_init_score)
+            pairs = either_library(eval_set, eval_X, eval_y)
+            checked = self._check_evaluation(
+                pairs, eval_sample_weight, "eval_sample_weight", X_val, y_val, sample_weight_val
+            )
+            starts = self._check_evaluation_starts(checked, eval_init_score, "eval_init_score")
+            (X, codes, weight, start), held_out = hold_out_unless_given(
+                (X, codes, weight, start),
+                [(*one, start) for one, start in zip(checked, starts, strict=True)],
+                self.validation_fraction,
+                self.random_state,
+                groups,
+            )
+            check_rounds("early_stopping_round", self.early_stopping_round, len(held_out))
             train_set = lightgbm.Dataset(
                 X, codes, weight=weight, init_score=start, categorical_feature=categorical_feature
             )
-            pairs = _either_spelling(eval_set, eval_X, eval_y)
-            checked = self._check_evaluation(pairs, eval_sample_weight, "eval_sample_weight")
-            starts = self._check_evaluation_starts(checked, eval_init_score, "eval_init_score")
             valid_sets = [
-                lightgbm.Dataset(*one[:2], weight=one[2], init_score=score, reference=train_set)
-                for one, score in zip(checked, starts, strict=True)
+                lightgbm.Dataset(one, labels, weight=weights, init_score=scores, reference=train_set)
+                for one, labels, weights, scores in held_out
             ]
             if eval_names is not None and len(eval_names) != len(valid_sets):
                 raise ValueError(f"eval_names must have {len(valid_sets)} entries; got {len(eval_names)}")
@@ -285,7 +285,7 @@ importance_type
                 check_n_estimators(self.n_estimators),
                 valid_sets=valid_sets or None,
                 valid_names=eval_names,
-                feval=_metrics(eval_metric),
+                feval=[_as_feval(one) for one in eval_metrics(eval_metric, self.n_classes_, self._decide)],
                 init_model=booster,
                 callbacks=[*watching, *(callbacks or [])],
                 n_classes=self.n_classes_,
@@ -293,6 +293,9 @@ importance_type
                 link=self.link,
                 hessian=self.hessian,
                 threshold_update=self.threshold_update,
+                proportional=self.proportional,
+                shift_l2=self.shift_l2,
+                shift_penalty=self.shift_penalty,
             )
             best = self.booster_.best_iteration
             n_iter = best if best > 0 else self.booster_.current_iteration()
@@ -327,10 +330,6 @@ importance_type
         if "booster_" in state:  # LightGBM's deep copy of a booster leaves the record behind
             self.booster_.ordinal_thresholds = self._record
 
-    def _start_scores(self, n_samples: int, init_score: ArrayLike | None = None) -> NDArray[np.float64]:
-        score = check_start_score(init_score, n_samples, name="init_score")
-        return super()._start_scores(n_samples) if score is None else score
-
     def _native_params(self) -> dict[str, Any]:
         params = {"feature_pre_filter": False, **super()._native_params()}
         params.setdefault("verbosity", params.pop("verbose", -1))
@@ -347,7 +346,7 @@ importance_type
     def _score(self, data: Any, start: int, stop: int) -> NDArray[np.float64]:
         n_threads = library_n_threads(self.n_jobs)
         threads = {} if n_threads is None else {"num_threads": n_threads}
-        return predict_raw(self.booster_, data, start, stop, **threads)
+        return predict_scores(self.booster_, self._record, data, start, stop, **threads)
 
     def _write(self, path: str | PathLike[str], record: ThresholdRecord) -> None:
         self.booster_.ordinal_thresholds = record
@@ -364,36 +363,10 @@ importance_type
         return np.asarray(self.booster_.feature_importance(importance_type=self.importance_type))
 
 
-def _either_spelling(eval_set: Any, eval_X: Any, eval_y: Any) -> Any:
-    """Return the pairs of ``eval_set``, or those that ``eval_X`` and ``eval_y`` spell."""
-    if eval_X is None and eval_y is None:
-        return eval_set
-    if eval_set is not None:
-        raise ValueError("eval_set and eval_X, eval_y say the same thing; give one of them")
-    if eval_X is None or eval_y is None:
-        missing = "eval_X" if eval_X is None else "eval_y"
-        raise ValueError(f"eval_X and eval_y go together; {missing} is None")
-    if not (isinstance(eval_X, tuple) or isinstance(eval_y, tuple)):
-        return [(eval_X, eval_y)]
-    if not (isinstance(eval_X, tuple) and isinstance(eval_y, tuple) and len(eval_X) == len(eval_y)):
-        raise ValueError("eval_X and eval_y must be tuples of one length, or neither a tuple")
-    return list(zip(eval_X, eval_y, strict=True))
+def _as_feval(metric: EvalMetric) -> Callable[..., list[Result]]:
+    """Return a metric as :func:`ordinal_objectives.adapters.lgbm.train` asks for it."""
 
+    def evaluate(proba: NDArray[np.float64], data: lightgbm.Dataset) -> list[Result]:
+        return metric(np.asarray(data.get_label()).astype(np.int32), proba, data.get_weight())
 
-def _metrics(eval_metric: Any) -> list[Callable[..., Any]]:
-    """Return ``eval_metric`` as :func:`ordinal_objectives.adapters.lgbm.train` asks for it."""
-    metrics = [] if eval_metric is None else [eval_metric] if callable(eval_metric) else list(eval_metric)
-    for metric in metrics:
-        if not callable(metric):
-            raise TypeError(f"eval_metric must be a callable of (y, proba), or a list of them; got {eval_metric!r}")
-
-    def as_feval(metric: Callable[..., Any]) -> Callable[..., Any]:
-        takes_weight = len(inspect.signature(metric).parameters) > 2
-
-        def evaluate(proba: NDArray[np.float64], data: lightgbm.Dataset) -> Any:
-            codes = np.asarray(data.get_label()).astype(np.int32)
-            return named_result(metric(codes, proba, data.get_weight()) if takes_weight else metric(codes, proba))
-
-        return evaluate
-
-    return [as_feval(metric) for metric in metrics]
+    return evaluate

@@ -13,6 +13,7 @@ import lightgbm
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ordinal_objectives.adapters.lgbm.leaf_vectors import leaf_scores
 from ordinal_objectives.adapters.lgbm.record import threshold_record
 from ordinal_objectives.adapters.objective import predict_from_scores
 from ordinal_objectives.decision import decide
@@ -60,6 +61,26 @@ def predict_raw(booster: lightgbm.Booster, data: Any, start: int, stop: int, **p
     return np.asarray(scores, dtype=np.float64)
 
 
+def predict_scores(
+    booster: lightgbm.Booster, record: ThresholdRecord, data: Any, start: int, stop: int, **params: Any
+) -> NDArray[np.float64]:
+    """Return what iterations ``start`` to ``stop - 1`` add to the score, (n_samples,).
+
+    Where thresholds move with x it is what they add to f + v_k, (n_samples, n_classes - 1).
+    """
+    if record.shifts is None or start == stop:
+        raw = predict_raw(booster, data, start, stop, **params)
+        return raw if record.shifts is None else np.zeros((len(raw), record.n_classes - 1))
+
+    def find_leaves(first: int, last: int) -> NDArray[np.int32]:
+        with _gates.setdefault(booster, _Gate()).passed((first, last)):
+            leaves = booster.predict(data, pred_leaf=True, start_iteration=first, num_iteration=last - first, **params)
+        return np.asarray(leaves).reshape(-1, last - first)
+
+    n_samples = data.shape[0] if hasattr(data, "shape") else len(find_leaves(start, start + 1))
+    return leaf_scores(booster, record, find_leaves, n_samples, start, stop)
+
+
 def proba_of(
     booster: lightgbm.Booster, record: ThresholdRecord, data: Any, num_iteration: int | None
 ) -> NDArray[np.float64]:
@@ -70,7 +91,7 @@ def proba_of(
         raise ValueError(f"num_iteration must be None or an integer, 0 and below for all; got {num_iteration!r}")
     rounds = booster.current_iteration()
     end = rounds if num_iteration is None or num_iteration <= 0 else min(num_iteration, rounds)
-    return predict_from_scores(record, end, predict_raw(booster, data, 0, end))
+    return predict_from_scores(record, end, predict_scores(booster, record, data, 0, end))
 
 
 def predict_proba(booster: lightgbm.Booster, data: Any, num_iteration: int | None = None) -> NDArray[np.float64]:

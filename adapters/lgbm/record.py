@@ -12,7 +12,7 @@ from typing import Any
 import lightgbm
 
 from ordinal_objectives.adapters.lgbm.trees import DART
-from ordinal_objectives.files import damage
+from ordinal_objectives.files import check_kind, damage
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 
 # LightGBM keeps unknown lines of the parameter section through loading, saving and truncating.
@@ -136,6 +136,7 @@ def load_model(filename: str | PathLike[str]) -> lightgbm.Booster:
     ValueError
         If the file carries no thresholds, or it is damaged, or the model was trained with dart.
     """
+    check_kind(filename, "LightGBM")
     with damage(filename):
         text = Path(filename).read_text(encoding="utf-8")
     if _LINE_START not in text:

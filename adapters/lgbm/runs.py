@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ordinal_objectives.adapters.leaf_matching import GrownTree
 from ordinal_objectives.adapters.lgbm.scores import TrainingScore, out_of_step
-from ordinal_objectives.adapters.lgbm.trees import check_parameters, initial_score, newest_tree
+from ordinal_objectives.adapters.lgbm.trees import check_parameters, initial_score, newest_tree, why_not_renewed
 from ordinal_objectives.adapters.newton_run import NewtonRun
 from ordinal_objectives.adapters.parameters import OrdinalParameters
 from ordinal_objectives.adapters.runs import Runs
@@ -36,18 +36,27 @@ class LightGBMRuns(Runs):
     Parameters
     ----------
     parameters : OrdinalParameters
+
+    Attributes
+    ----------
+    before : mapping of Dataset to ndarray
+        Shifts by the model that is continued, if it has any.
     """
 
     def __init__(self, parameters: OrdinalParameters) -> None:
         super().__init__(parameters)
         self._shown = _Shown()
+        self.before: weakref.WeakKeyDictionary[lightgbm.Dataset, NDArray[np.float64]] = weakref.WeakKeyDictionary()
 
     def meet(self, model: Any) -> bool:
         """Take over a booster, if its parameters suit the objective; return whether it is a new one."""
         new = self._shown.model is not model
         if new:
-            for booster in getattr(model, "boosters", None) or [model]:
+            boosters = getattr(model, "boosters", None) or [model]
+            for booster in boosters:
                 check_parameters(booster, self.parameters.threshold_update)
+            if not self.items() or self.driven:
+                self.choose_shifts(why_not_renewed(boosters[0]))
         self._shown.model = model
         return new
 
@@ -66,7 +75,7 @@ class LightGBMRuns(Runs):
         run = self.of(train_data)
         if run is None or not self._shown.scores[train_data].is_in(preds):
             run = self._begin(preds, train_data)
-        elif self.parameters.needs_tree and self.booster_of(train_data) is None:
+        elif self.needs_tree and self.booster_of(train_data) is None:
             raise self.callback_is_needed()
         else:
             self._check_in_step(train_data, run)
@@ -89,7 +98,7 @@ class LightGBMRuns(Runs):
     def evaluating(self, preds: NDArray[Any], data: lightgbm.Dataset) -> NewtonRun:
         """Return the run whose booster evaluates a data set, at the iteration of that booster."""
         own = self.of(data)
-        if own is not None and self._shown.scores[data].is_in(preds) and not self.parameters.needs_tree:
+        if own is not None and self._shown.scores[data].is_in(preds) and not self.needs_tree:
             self._learn(preds, data, own)
             return own
         for booster in self.boosters():
@@ -153,7 +162,12 @@ class LightGBMRuns(Runs):
 
     def newest_tree(self, matrix: lightgbm.Dataset) -> GrownTree:
         """Return the tree of the last iteration."""
-        return newest_tree(self.booster_of(matrix), self.parameters.threshold_update)
+        update = f"threshold_update={self.parameters.threshold_update!r}"
+        return newest_tree(self.booster_of(matrix), update if self.shifts is None else "proportional=False")
+
+    def initial_shifts(self, matrix: lightgbm.Dataset) -> NDArray[np.float64] | None:
+        """Return the shifts of a data set by the model that is continued, (n_samples, n_classes - 1), or None."""
+        return self.before.get(matrix)
 
 
 def _foreign_scores() -> ValueError:

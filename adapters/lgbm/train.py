@@ -10,6 +10,7 @@ import lightgbm
 from numpy.typing import ArrayLike
 
 from ordinal_objectives.adapters.lgbm.callback import Introduction, TreeCount
+from ordinal_objectives.adapters.lgbm.leaf_vectors import shifts_of
 from ordinal_objectives.adapters.lgbm.objective import OrdinalObjective
 from ordinal_objectives.adapters.lgbm.record import as_booster, check_same_categories, threshold_record
 from ordinal_objectives.adapters.lgbm.trees import refuse_boosting
@@ -48,6 +49,9 @@ def train(
     hessian: str = "exact",
     threshold_update: str = "joint",
     thresholds: ArrayLike | ThresholdRecord | None = None,
+    proportional: bool | str = True,
+    shift_l2: float | None = None,
+    shift_penalty: str = "ridge",
 ) -> lightgbm.Booster:
     r"""Train an ordinal model: :func:`lightgbm.train` with objective, callback and metric in place.
 
@@ -70,8 +74,8 @@ def train(
         just finished, float64 (n_samples, n_classes). Evaluated after the ordinal loss.
     init_model : Booster, path or None
         Model to continue, which must carry its thresholds unless ``thresholds`` holds them.
-    n_classes, loss, link, hessian, threshold_update, thresholds
-        See :class:`ordinal_objectives.adapters.parameters.OrdinalParameters`. "schur" and "joint" refuse
+    n_classes, loss, link, hessian, threshold_update, thresholds, proportional, shift_l2, shift_penalty
+        See :class:`ordinal_objectives.adapters.parameters.OrdinalParameters`. "schur", "joint" and shifts refuse
         lambda_l1, max_delta_step, path_smooth, monotone constraints and linear_tree; dart and rf are refused for all.
 
     Returns
@@ -111,9 +115,16 @@ def train(
         hessian=hessian,
         threshold_update=threshold_update,
         thresholds=thresholds,
+        proportional=proportional,
+        shift_l2=shift_l2,
+        shift_penalty=shift_penalty,
         n_threads=next((params[name] for name in threads if params.get(name) is not None), None),
     )
     objective.runs.driven = True
+    known = objective.continues
+    if known is not None and known.shifts is not None and init_model is not None:
+        for data in [train_set, *(valid_sets or [])]:
+            objective.runs.before[data] = shifts_of(init_model, known, data.data)
     metrics = [] if feval is None else feval if isinstance(feval, list) else [feval]
     trees = TreeCount()
     booster = lightgbm.train(

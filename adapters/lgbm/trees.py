@@ -33,7 +33,13 @@ def check_parameters(booster: lightgbm.Booster, threshold_update: str) -> None:
     text = booster.model_to_string(num_iteration=1)
     refuse_boosting("boosting", _parameter(text, "boosting"))
     if threshold_update in TREE_UPDATES:
-        _check_leaves(text, threshold_update)
+        _check_leaves(text, f"threshold_update={threshold_update!r}")
+
+
+def why_not_renewed(booster: lightgbm.Booster) -> str | None:
+    """Return a booster's parameter that makes a leaf other than -G / (H + lambda), and why, or None."""
+    found = _unfit(booster.model_to_string(num_iteration=1))
+    return found and ": ".join(found)
 
 
 def refuse_boosting(name: str, value: Any) -> None:
@@ -43,22 +49,30 @@ def refuse_boosting(name: str, value: Any) -> None:
         raise ValueError(f"params[{name!r}] = {value!r} is not allowed beside an ordinal objective: {reason}")
 
 
-def _check_leaves(text: str, threshold_update: str) -> None:
+def _check_leaves(text: str, what: str) -> None:
+    found = _unfit(text)
+    if found is not None:
+        parameter, reason = found
+        raise ValueError(
+            f"{parameter} is not allowed with {what}: {reason}; threshold_update='newton' with proportional=True "
+            f"supports it"
+        )
+
+
+def _unfit(text: str) -> tuple[str, str] | None:
     for name, (harmless, reason) in _REFUSED.items():
         value = _parameter(text, name)
         if value in harmless or (name == "monotone_constraints" and not re.search("[1-9]", value)):
             continue
-        raise ValueError(
-            f"params[{name!r}] = {value} is not allowed with threshold_update={threshold_update!r}: {reason}; "
-            f"threshold_update='newton' supports it"
-        )
+        return f"params[{name!r}] = {value}", reason
+    return None
 
 
-def newest_tree(booster: lightgbm.Booster, threshold_update: str) -> GrownTree:
-    """Return the tree of the last iteration; raise ValueError if it was grown with a parameter that is refused."""
+def newest_tree(booster: lightgbm.Booster, what: str) -> GrownTree:
+    """Return the tree of the last iteration; raise ValueError if its parameters do not go with what renews it."""
     iteration = booster.current_iteration() - 1
     text = booster.model_to_string(num_iteration=1, start_iteration=iteration)
-    _check_leaves(text, threshold_update)  # callbacks can change parameters in every round
+    _check_leaves(text, what)  # callbacks can change parameters in every round
     tree = booster.num_trees() - 1
 
     def route(data: lightgbm.Dataset) -> NDArray[np.int32] | None:

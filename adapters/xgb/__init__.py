@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+try:
+    import xgboost  # noqa: F401
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(f"{error}: pip install 'ordinal-objectives[xgboost]'", name=error.name) from None
+
 from ordinal_objectives.adapters.xgb.objective import OrdinalObjective
 from ordinal_objectives.adapters.xgb.prediction import predict, predict_proba
 from ordinal_objectives.adapters.xgb.record import ATTRIBUTE, kept_rounds, threshold_record

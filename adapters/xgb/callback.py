@@ -9,6 +9,7 @@ from typing import Any
 import xgboost
 from xgboost.callback import EarlyStopping, TrainingCallback
 
+from ordinal_objectives.adapters.xgb.leaf_vectors import shifts_before
 from ordinal_objectives.adapters.xgb.record import (
     ATTRIBUTE,
     check_all_rounds,
@@ -17,7 +18,7 @@ from ordinal_objectives.adapters.xgb.record import (
     why_last_only,
 )
 from ordinal_objectives.adapters.xgb.runs import XGBoostRuns
-from ordinal_objectives.adapters.xgb.trees import check_configuration
+from ordinal_objectives.adapters.xgb.trees import check_configuration, why_not_renewed
 
 
 class ThresholdCallback(TrainingCallback):  # type: ignore[misc]
@@ -56,11 +57,15 @@ class ThresholdCallback(TrainingCallback):  # type: ignore[misc]
         runs.shown.last_only = reason is not None
         if not hasattr(model, "cvfolds"):
             self._find_previous(model)
-            if parameters.needs_tree:
+        found = why_not_renewed(runs.boosters()[0])
+        runs.choose_shifts(found and ": ".join(found))
+        if not hasattr(model, "cvfolds"):
+            if runs.needs_tree:
                 # Each tree is read from a slice of the booster, which copies its attributes.
                 model.set_attr(**{ATTRIBUTE: None})
             for dmatrix in self.evaluated:
                 runs.shown.starts[dmatrix] = model.predict(dmatrix, output_margin=True)
+            runs.shown.before = shifts_before(model, runs.shown.previous)
         return model
 
     def _find_previous(self, model: xgboost.Booster) -> None:

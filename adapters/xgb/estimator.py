@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from os import PathLike
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 import xgboost
 from numpy.typing import ArrayLike, NDArray
 
+from ordinal_objectives.adapters.xgb.doors import check_finite, refused_by_host
+from ordinal_objectives.adapters.xgb.host_methods import HostMethods
+from ordinal_objectives.adapters.xgb.leaf_vectors import leaf_scores
+from ordinal_objectives.adapters.xgb.measured import Measured
+from ordinal_objectives.adapters.xgb.names import DIALECT, KNOWN, NATIVE, OWN, REFUSED
 from ordinal_objectives.adapters.xgb.record import check_all_rounds, kept_rounds, store_record, threshold_record
 from ordinal_objectives.adapters.xgb.train import train
 from ordinal_objectives.estimator import OrdinalClassifier
-from ordinal_objectives.files import damage
-from ordinal_objectives.host_parameters import ORDINAL_PARAMETERS, HostParameters, check_n_estimators
+from ordinal_objectives.eval_metric import eval_metrics
+from ordinal_objectives.evaluation_sets import check_rounds
+from ordinal_objectives.files import check_kind, damage
+from ordinal_objectives.held_out import hold_out_unless_given
+from ordinal_objectives.host_parameters import HostParameters, check_n_estimators
 from ordinal_objectives.losses import OrdinalLoss, get_loss
-from ordinal_objectives.metric_inputs import number_result, on_codes
-from ordinal_objectives.threads import library_n_threads
+from ordinal_objectives.threads import effective_n_threads, library_n_threads
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.validation import check_start_score
 
 
-class XGBOrdinalClassifier(HostParameters, OrdinalClassifier):
+class XGBOrdinalClassifier(HostParameters, OrdinalClassifier, HostMethods):
     """Ordinal classifier grown by XGBoost, its thresholds learned with the trees.
 
     Parameters
@@ -35,6 +40,14 @@ class XGBOrdinalClassifier(HostParameters, OrdinalClassifier):
         strings are sorted, with a warning that prints the order.
     loss, link, hessian, threshold_update
         See :func:`ordinal_objectives.adapters.xgb.train`.
+    proportional : bool or "auto", default=True
+        True: one score cut by the same thresholds everywhere (proportional odds). False: leaves also shift single
+        thresholds, so that these move with x. "auto" is False where loss and parameters allow it, and
+        ``proportional_`` says which.
+    shift_l2 : float or None, default=None
+        L2 penalty of the shifts, positive; None for 10.
+    shift_penalty : {"ridge", "smooth"}, default="ridge"
+        What it penalises: the shifts' distance to their mean, or between neighbours.
     decision_rule : {"median", "mode", "mean"}, default="median"
         How :meth:`predict` turns probabilities into a class: "median" suits absolute error, "mode" the
         zero-one error, "mean" squared error.
@@ -49,11 +62,12 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         As in :class:`xgboost.XGBClassifier`. ``min_child_weight`` is compared with sums of the ordinal
         Hessian, which adds up n_classes - 1 terms a row of at most 1/4 each with the logit link. In a forked
         process XGBoost runs on one thread, whatever ``n_jobs`` says: its OpenMP runtime would hang.
-    eval_metric : callable, list of callables, or None
-        Measured each round beside the loss, on ``(y, proba)``: class codes and probabilities in the order of the
-        classes, with the thresholds of that round; ``sample_weight=`` is passed as well if the set has weights,
-        and ``labels=range(n_classes)`` if the function takes labels. Early stopping takes the last one, and lower
-        is better.
+    validation_fraction : float or None, default=None
+        Share of the rows held out and evaluated each round where ``fit`` is given no evaluation set, so that
+        ``early_stopping_rounds`` works without one. Drawn by class with ``random_state``; class weights count there.
+    eval_metric : str, callable, list of these, or None
+        Measured each round beside the loss: "rps", "log_loss", "mae", "macro_mae", "zero_one", "qwk", or functions;
+        see :class:`ordinal_objectives.eval_metric.EvalMetric`. Early stopping takes the last one.
     **host_params
         Any other parameter of :func:`xgboost.train`.
 
@@ -63,7 +77,10 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         Labels sorted as NumPy sorts them, and the same from the lowest class to the highest.
     n_classes_ : int
     thresholds_ : ndarray of float64, shape (n_classes - 1,)
-        Those of the iteration that predictions use.
+        Those of the iteration that predictions use. Where they move with x, their mean over the training rows, which
+        need not increase.
+    proportional_ : bool
+        Whether one score moves all thresholds alike.
     booster_ : xgboost.Booster
         Carries its thresholds: :func:`ordinal_objectives.adapters.xgb.predict_proba` reads them.
     n_iter_ : int
@@ -92,49 +109,13 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
     (300, 4)
     """
 
-    _native: ClassVar = {"n_jobs": "nthread", "random_state": "seed"}
-    _own: ClassVar = ORDINAL_PARAMETERS | {
-        "callbacks",
-        "early_stopping_rounds",
-        "enable_categorical",
-        "eval_metric",
-        "feature_types",
-        "feature_weights",
-        "missing",
-        "verbosity",
-    }
-    _dialect: ClassVar = {
-        "max_iter": "n_estimators",
-        "num_boost_round": "n_estimators",
-        "num_iterations": "n_estimators",
-        "n_iter_no_change": "early_stopping_rounds",
-        "eta": "learning_rate",
-        "max_leaf_nodes": "max_leaves",
-        "num_leaves": "max_leaves",
-        "max_bins": "max_bin",
-        "l2_regularization": "reg_lambda",
-        "lambda": "reg_lambda",
-        "lambda_l2": "reg_lambda",
-        "alpha": "reg_alpha",
-        "lambda_l1": "reg_alpha",
-        "min_split_gain": "gamma",
-        "monotonic_cst": "monotone_constraints",
-        "feature_fraction": "colsample_bytree",
-        "bagging_fraction": "subsample",
-        "min_split_loss": "gamma",
-        "min_sum_hessian_in_leaf": "min_child_weight",
-        "nthread": "n_jobs",
-        "num_threads": "n_jobs",
-        "seed": "random_state",
-        "verbose": "verbosity",
-    }
-    _refused: ClassVar = {
-        "objective": "the ordinal loss is the objective",
-        "num_class": "the score has one output for all classes",
-        "base_score": "the score starts at 0 and the thresholds hold the location",
-        "scale_pos_weight": "use class_weight",
-        "multi_strategy": "the score has one output for all classes",
-    }
+    _start_name: ClassVar = "base_margin"
+    _native: ClassVar = NATIVE
+    _own: ClassVar = OWN
+    _dialect: ClassVar = DIALECT
+    _refused: ClassVar = REFUSED
+    _known: ClassVar = KNOWN
+    _host_checks_names: ClassVar = True
 
     def __init__(
         self,
@@ -145,6 +126,9 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         link: str = "logit",
         hessian: str = "exact",
         threshold_update: str = "newton",
+        proportional: bool | str = True,
+        shift_l2: float | None = None,
+        shift_penalty: str = "ridge",
         decision_rule: str = "median",
         cost_matrix: ArrayLike | None = None,
         class_weight: Any = None,
@@ -168,7 +152,8 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         feature_weights: ArrayLike | None = None,
         importance_type: str = "gain",
         early_stopping_rounds: int | None = None,
-        eval_metric: Callable[..., float] | list[Callable[..., float]] | None = None,
+        validation_fraction: float | None = None,
+        eval_metric: Any = None,
         callbacks: list[Any] | None = None,
         **host_params: Any,
     ) -> None:
@@ -178,6 +163,9 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         self.link = link
         self.hessian = hessian
         self.threshold_update = threshold_update
+        self.proportional = proportional
+        self.shift_l2 = shift_l2
+        self.shift_penalty = shift_penalty
         self.decision_rule = decision_rule
         self.cost_matrix = cost_matrix
         self.class_weight = class_weight
@@ -201,6 +189,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         self.feature_weights = feature_weights
         self.importance_type = importance_type
         self.early_stopping_rounds = early_stopping_rounds
+        self.validation_fraction = validation_fraction
         self.eval_metric = eval_metric
         self.callbacks = callbacks
         self._keep_host_params(host_params)
@@ -215,6 +204,10 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         eval_set: list[tuple[Any, Any]] | None = None,
         sample_weight_eval_set: list[Any] | None = None,
         base_margin_eval_set: list[Any] | None = None,
+        X_val: Any = None,
+        y_val: Any = None,
+        sample_weight_val: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
         xgb_model: XGBOrdinalClassifier | xgboost.Booster | str | PathLike[str] | None = None,
         verbose: bool | int = False,
     ) -> XGBOrdinalClassifier:
@@ -237,6 +230,10 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
             Weights of each evaluation set.
         base_margin_eval_set : list of array-like or None
             Start scores of each evaluation set.
+        X_val, y_val, sample_weight_val : array-like or None
+            Another spelling of one evaluation set, by which early stopping works inside a pipeline.
+        groups : array-like, shape (n_samples,), or None
+            Rows of one group stay together where ``validation_fraction`` holds rows out.
         xgb_model : XGBOrdinalClassifier, xgboost.Booster, path or None
             Model to go on with, which must carry its thresholds and have the same classes, loss and link. All of
             its rounds are kept, also those after the best one of an early stop.
@@ -256,17 +253,22 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
             X, codes, weight = self._check_training(X, y, sample_weight)
             margin = check_start_score(base_margin, codes.shape[0], name="base_margin")
             continued = self._continued(xgb_model)
-            dtrain = self._matrix(X, codes, weight, margin, like=continued, feature_weights=self.feature_weights)
-            checked = self._check_evaluation(eval_set, sample_weight_eval_set, "sample_weight_eval_set")
+            checked = self._check_evaluation(
+                eval_set, sample_weight_eval_set, "sample_weight_eval_set", X_val, y_val, sample_weight_val
+            )
             margins = self._check_evaluation_starts(checked, base_margin_eval_set, "base_margin_eval_set")
-            evals = [
-                (self._matrix(*one, margin, like=dtrain), f"validation_{i}")
-                for i, (one, margin) in enumerate(zip(checked, margins, strict=True))
-            ]
-            if self.early_stopping_rounds and not evals:
-                raise ValueError(
-                    f"early_stopping_rounds={self.early_stopping_rounds} needs at least one pair in eval_set; got none"
-                )
+            rows, held_out = hold_out_unless_given(
+                (X, codes, weight, margin),
+                [(*one, start) for one, start in zip(checked, margins, strict=True)],
+                self.validation_fraction,
+                self.random_state,
+                groups,
+            )
+            check_rounds("early_stopping_rounds", self.early_stopping_rounds, len(held_out))
+            dtrain = self._matrix(*rows, like=continued, feature_weights=self.feature_weights)
+            evals = [(self._matrix(*one, like=dtrain), f"validation_{i}") for i, one in enumerate(held_out)]
+            measured = Measured(eval_metrics(self.eval_metric, self.n_classes_, self._decide))
+            callbacks, rounds = measured.stopping(self.callbacks, self.early_stopping_rounds)
             self.evals_result_: dict[str, Any] = {}
             self.booster_ = train(
                 self._native_params(),
@@ -277,12 +279,15 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
                 link=self.link,
                 hessian=self.hessian,
                 threshold_update=self.threshold_update,
+                proportional=self.proportional,
+                shift_l2=self.shift_l2,
+                shift_penalty=self.shift_penalty,
                 xgb_model=continued,
                 evals=evals,
-                callbacks=self.callbacks,
-                custom_metric=self._metric(),
+                callbacks=callbacks,
+                custom_metric=measured if measured.metrics else None,
                 evals_result=self.evals_result_,
-                early_stopping_rounds=self.early_stopping_rounds,
+                early_stopping_rounds=rounds,
                 verbose_eval=verbose,
             )
             record, n_iter = threshold_record(self.booster_), kept_rounds(self.booster_)
@@ -309,31 +314,9 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         self._check_same_classes(threshold_record(booster), model, "xgb_model")
         return booster
 
-    def _start_scores(self, n_samples: int, base_margin: ArrayLike | None = None) -> NDArray[np.float64]:
-        margin = check_start_score(base_margin, n_samples, name="base_margin")
-        return super()._start_scores(n_samples) if margin is None else margin
-
     def _native_params(self) -> dict[str, Any]:
         # XGBoost warns of parameters that it does not know or use; 1 shows warnings only.
         return {**super()._native_params(), "verbosity": 1 if self.verbosity is None else self.verbosity}
-
-    def _metric(self) -> Callable[..., Any] | None:
-        """Return ``eval_metric`` as :func:`ordinal_objectives.adapters.xgb.train` asks for it."""
-        if self.eval_metric is None:
-            return None
-        metrics = list(self.eval_metric) if isinstance(self.eval_metric, Iterable) else [self.eval_metric]
-        for metric in metrics:
-            if not callable(metric) or isinstance(self.eval_metric, str):
-                raise TypeError(f"eval_metric must be a callable of (y, proba), or a list of them; got {metric!r}")
-
-        named = [(_name(metric), on_codes(metric, self.n_classes_)) for metric in metrics]
-
-        def evaluate(proba: NDArray[np.float64], dmatrix: xgboost.DMatrix) -> list[tuple[str, float]]:
-            codes, weight = dmatrix.get_label().astype(np.int32), dmatrix.get_weight()
-            weighted = {"sample_weight": weight} if weight.size else {}
-            return [(name, number_result(metric(codes, proba, **weighted))) for name, metric in named]
-
-        return evaluate
 
     def _matrix(
         self,
@@ -350,27 +333,40 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         if like is not None and recodes and "c" in (like.feature_types or ()):
             categories = like.get_categories()
             feature_types = feature_types if categories.empty() else categories
-        return xgboost.DMatrix(
-            X,
-            codes,
-            weight=weight,
-            base_margin=margin,
-            missing=self.missing,
-            nthread=library_n_threads(self.n_jobs),
-            enable_categorical=self.enable_categorical,
-            feature_types=feature_types,
-            **options,
-        )
+        with refused_by_host("X"):
+            return xgboost.DMatrix(
+                X,
+                codes,
+                weight=weight,
+                base_margin=margin,
+                missing=self.missing,
+                nthread=library_n_threads(self.n_jobs),
+                enable_categorical=self.enable_categorical,
+                feature_types=feature_types,
+                **options,
+            )
 
-    def _prediction_data(self, X: Any) -> xgboost.DMatrix:
+    def _prediction_data(self, X: Any) -> Any:
         if library_n_threads() is not None:  # the booster still asks for the threads it was trained with
             self.booster_.set_param({"nthread": library_n_threads()})
+        # XGBoost reads an array where it lies; making a matrix of one row costs more than its prediction.
+        if isinstance(X, np.ndarray) and self._record.last_only is False:
+            check_finite(X, self.missing)
+            return X
         return self._matrix(X)
 
-    def _score(self, data: xgboost.DMatrix, start: int, stop: int) -> NDArray[np.float64]:
+    def _score(self, data: Any, start: int, stop: int) -> NDArray[np.float64]:
         if start or stop != self.booster_.num_boosted_rounds():
             check_all_rounds(self.booster_, self._record, stop)
-        scores = self.booster_.predict(data, output_margin=True, iteration_range=(start, stop))
+        with refused_by_host("X"):
+            if not self.proportional_:
+                n_threads = effective_n_threads(self.n_jobs)
+                return leaf_scores(self.booster_, self._record, data, start, stop, self.missing, n_threads)
+            if isinstance(data, np.ndarray):
+                options = {"predict_type": "margin", "iteration_range": (start, stop), "missing": self.missing}
+                scores = self.booster_.inplace_predict(data, **options)
+            else:
+                scores = self.booster_.predict(data, output_margin=True, iteration_range=(start, stop))
         return np.asarray(scores, dtype=np.float64)
 
     def _write(self, path: str | PathLike[str], record: ThresholdRecord) -> None:
@@ -379,8 +375,8 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
 
     def _read(self, path: str | PathLike[str]) -> tuple[ThresholdRecord, int, int]:
         threads = library_n_threads(self.n_jobs)
+        check_kind(path, "XGBoost")
         with damage(path):
-            Path(path).open("rb").close()  # XGBoost has its own words for a file that is not there
             self.booster_ = xgboost.Booster({} if threads is None else {"nthread": threads}, model_file=path)
         record = threshold_record(self.booster_)
         with damage(path):
@@ -394,7 +390,3 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         values = np.array([scores.get(name, 0.0) for name in names], dtype=np.float32)
         total = values.sum()
         return values / total if total else values
-
-
-def _name(metric: Callable[..., float]) -> str:
-    return getattr(metric, "__name__", type(metric).__name__)

@@ -7,6 +7,8 @@ import xgboost
 from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives.adapters.objective import predict_from_scores
+from ordinal_objectives.adapters.xgb.doors import check_matrix
+from ordinal_objectives.adapters.xgb.leaf_vectors import leaf_scores, start_scores
 from ordinal_objectives.adapters.xgb.record import check_all_rounds, last_round, threshold_record
 from ordinal_objectives.decision import decide
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
@@ -19,9 +21,13 @@ def proba_of(
     iteration_range: tuple[int, int] | None,
 ) -> NDArray[np.float64]:
     """Return class probabilities of a booster whose record is known; see :func:`predict_proba`."""
+    check_matrix(data)
     end = last_round(booster, iteration_range)
     check_all_rounds(booster, record, end)
-    scores = booster.predict(data, output_margin=True, iteration_range=(0, end))
+    if record.shifts is not None:
+        scores = start_scores(data)[:, np.newaxis] + leaf_scores(booster, record, data, 0, end)
+    else:
+        scores = booster.predict(data, output_margin=True, iteration_range=(0, end))
     return predict_from_scores(record, end, scores)
 
 
@@ -48,6 +54,8 @@ def predict_proba(
     ------
     ValueError
         If the booster carries no thresholds, or none for that iteration.
+    TypeError
+        If ``booster`` is no booster, or ``data`` no DMatrix.
     """
     return proba_of(booster, threshold_record(booster), data, iteration_range)
 

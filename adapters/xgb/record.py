@@ -9,6 +9,7 @@ from typing import Any
 
 import xgboost
 
+from ordinal_objectives.adapters.xgb.doors import check_booster
 from ordinal_objectives.adapters.xgb.trees import checksums
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 
@@ -29,6 +30,7 @@ def stored_record(booster: xgboost.Booster) -> ThresholdRecord | None:
     ValueError
         If the booster's rounds are not the first ones of the training that the record describes.
     """
+    check_booster(booster)
     try:
         text = booster.attr(ATTRIBUTE)
     except AssertionError:  # what XGBoost says of an empty text

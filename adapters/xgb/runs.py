@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,8 @@ class Shown(threading.local):
         Scores of evaluated matrices before the first round, where leaves are renewed.
     asked : set of int
         Matrices that asked for gradients in this round, by their ids.
+    before : callable or None
+        Returns the shifts of a matrix by the model that is continued, if it has any.
     """
 
     def __init__(self) -> None:
@@ -44,6 +47,7 @@ class Shown(threading.local):
         self.last_only = False
         self.starts: weakref.WeakKeyDictionary[xgboost.DMatrix, NDArray[Any]] = weakref.WeakKeyDictionary()
         self.asked: set[int] = set()
+        self.before: Callable[[xgboost.DMatrix], NDArray[np.float64]] | None = None
 
 
 class XGBoostRuns(Runs):
@@ -67,6 +71,7 @@ class XGBoostRuns(Runs):
         self.forget()
         self.shown.starts = weakref.WeakKeyDictionary()
         self.shown.previous = previous
+        self.shown.before = None
         self.start_round(model, 0)
 
     def start_round(self, model: Any, epoch: int) -> None:
@@ -112,7 +117,7 @@ class XGBoostRuns(Runs):
                     # dart leaves trees out of this score already: its loss is not that of the iteration.
                     run.training_loss[-1] = float("nan")
             return run, run.first_iteration + self.shown.round
-        if self.parameters.needs_tree:
+        if self.needs_tree:
             raise self.callback_is_needed()
         # Where the score is that of the run's first tree again, a new training has begun on this matrix.
         if run is None or run.starts_at(predt):
@@ -176,6 +181,10 @@ class XGBoostRuns(Runs):
     def initial_score(self, matrix: xgboost.DMatrix) -> NDArray[Any]:
         """Return the score of an evaluated matrix before the first tree, (n_samples,)."""
         return self.shown.starts[matrix]
+
+    def initial_shifts(self, matrix: xgboost.DMatrix) -> NDArray[np.float64] | None:
+        """Return the shifts of a matrix by the model that is continued, (n_samples, n_classes - 1), or None."""
+        return None if self.shown.before is None else self.shown.before(matrix)
 
     def newest_tree(self, matrix: xgboost.DMatrix) -> GrownTree:
         """Return the tree of the last round."""

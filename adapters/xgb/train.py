@@ -39,6 +39,9 @@ def train(
     hessian: str = "exact",
     threshold_update: str = "joint",
     thresholds: ArrayLike | ThresholdRecord | None = None,
+    proportional: bool | str = True,
+    shift_l2: float | None = None,
+    shift_penalty: str = "ridge",
     evals: Sequence[tuple[xgboost.DMatrix, str]] | None = None,
     xgb_model: xgboost.Booster | str | PathLike[str] | bytearray | None = None,
     callbacks: Sequence[xgboost.callback.TrainingCallback] | None = None,
@@ -60,8 +63,8 @@ def train(
     dtrain : xgboost.DMatrix
         Labels are class codes 0..n_classes - 1.
     num_boost_round : int, default=10
-    n_classes, loss, link, hessian, threshold_update, thresholds
-        See :class:`ordinal_objectives.adapters.parameters.OrdinalParameters`. "schur" and "joint" refuse
+    n_classes, loss, link, hessian, threshold_update, thresholds, proportional, shift_l2, shift_penalty
+        See :class:`ordinal_objectives.adapters.parameters.OrdinalParameters`. "schur", "joint" and shifts refuse
         reg_alpha, max_delta_step, monotone constraints, num_parallel_tree above 1, dart and gblinear.
     evals : sequence of (DMatrix, name) pairs or None
         Evaluated each round with the ordinal loss.
@@ -109,18 +112,23 @@ def train(
         hessian=hessian,
         threshold_update=threshold_update,
         thresholds=thresholds,
+        proportional=proportional,
+        shift_l2=shift_l2,
+        shift_penalty=shift_penalty,
         n_threads=threads,
     )
     callbacks = list(callbacks or [])
-    if threshold_update == "joint":
-        if any(isinstance(callback, xgboost.callback.TrainingCheckPoint) for callback in callbacks):
+    objective.runs.driven = True
+    if any(isinstance(callback, xgboost.callback.TrainingCheckPoint) for callback in callbacks):
+        objective.runs.refusal = "TrainingCheckPoint would save trees without their renewed leaves"
+        if threshold_update == "joint":
             raise ValueError(
                 "callbacks must not hold TrainingCheckPoint with threshold_update='joint': it would save trees "
                 "without their renewed leaves; threshold_update='newton' supports it"
             )
+    if threshold_update == "joint" or proportional is not True:
         objective.callback.evaluated = [dmatrix for dmatrix, _ in evals or []]
     objective.callback.stops_early = asks_for_early_stop(options, callbacks)
-    objective.runs.driven = True
     # A model that is continued brings its own base_score, and XGBoost would overwrite it silently.
     start = {"base_score": 0.0} if xgb_model is None else {}
     booster = xgboost.train(

@@ -34,12 +34,18 @@ def check_configuration(booster: xgboost.Booster, threshold_update: str) -> None
             f"params['objective'] = {objective!r} is not allowed beside an ordinal objective; leave it out and pass "
             f"obj=objective alone"
         )
-    if threshold_update in TREE_UPDATES:
-        _refuse_for_trees(learner["gradient_booster"], threshold_update)
+    found = why_not_renewed(booster) if threshold_update in TREE_UPDATES else None
+    if found is not None:
+        parameter, reason = found
+        raise ValueError(
+            f"{parameter} is not allowed with threshold_update={threshold_update!r}: {reason}; "
+            f"threshold_update='newton' supports it"
+        )
 
 
-def _refuse_for_trees(settings: dict[str, Any], threshold_update: str) -> None:
-    """Refuse what makes a leaf other than -G / (H + lambda), or a round other than one tree."""
+def why_not_renewed(booster: xgboost.Booster) -> tuple[str, str] | None:
+    """Return a parameter that makes a leaf other than -G / (H + lambda), or a round other than one tree, and why."""
+    settings = json.loads(booster.save_config())["learner"]["gradient_booster"]
     reason = {
         "reg_alpha": "an L1 penalty shrinks leaves on its own terms",
         "max_delta_step": "it cuts leaf values",
@@ -66,11 +72,7 @@ def _refuse_for_trees(settings: dict[str, Any], threshold_update: str) -> None:
         # The configuration names process_type='default' beside these updaters too.
         updates = forest["updater_seq"].split(",")[0] in ("refresh", "prune", "sync")
         found |= {"process_type": "update"} if updates or forest["process_type"] != "default" else {}
-    for name, value in found.items():
-        raise ValueError(
-            f"params[{name!r}] = {value!r} is not allowed with threshold_update={threshold_update!r}: {reason[name]}; "
-            f"threshold_update='newton' supports it"
-        )
+    return next(((f"params[{name!r}] = {value!r}", reason[name]) for name, value in found.items()), None)
 
 
 def newest_tree(booster: xgboost.Booster) -> GrownTree:

@@ -17,25 +17,22 @@ import os
 os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1"))
 
 import argparse
-import csv
 import json
 import time
 import warnings
 from collections import defaultdict
-from collections.abc import Iterable
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from itertools import islice
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from tqdm import tqdm
 
 from lib import report
-from lib.data import FEW_ROWS, ORDINAL, OTHER, SIXTEEN, default_rule, load, partition
-from lib.methods import DESIGN, DESIGN_FEW_ROWS, METHODS, MOST_ROUNDS, VARIANTS, Fitted, Rows
+from lib.data import FEW_ROWS, ORDINAL, OTHER, SIXTEEN, Source, default_rule, load, partition
+from lib.methods import DESIGN, DESIGN_FEW_ROWS, DESIGN_SHIFTS, METHODS, MOST_ROUNDS, VARIANTS, Fitted, Rows
+from lib.runner import CsvFile, Row, missing, resume
 from ordinal_objectives import metrics
 from ordinal_objectives.decision import decide
 
@@ -47,7 +44,9 @@ FEW = ("ordinal", "xgb multiclass", "xgb rounded")
 # Judged by all three decision rules.
 DECIDED = ("ordinal", "xgb multiclass")
 EXPERIMENTS = ("quick", "design", "design, few rows", "sixteen", "ordinal", "ablation", "seconds")
-ALL_METHODS = METHODS | DESIGN | DESIGN_FEW_ROWS
+# Kept in a file of their own, results/shifts_runs.csv.
+SHIFTS = ("design, shifts", "design, shifts, few rows")
+ALL_METHODS = METHODS | DESIGN | DESIGN_FEW_ROWS | DESIGN_SHIFTS
 QUICK = "sklearn_diabetes"
 
 
@@ -68,6 +67,7 @@ COLUMNS = (*Cell._fields, "n_train", "n_test", "n_classes", *MEASURES, "fit_seco
 def cells(experiments: Iterable[str]) -> list[Cell]:
     """Return what is to be measured, in an order that makes a run which is cut off a smaller one of its kind."""
     found = []
+    plans: list[tuple[Mapping[str, Source], str | None, int, Collection[str]]]
     for experiment in experiments:
         if experiment == "sixteen":
             plans = [(SIXTEEN, "quantile", 20, METHODS), (SIXTEEN, "rank", 5, FEW), (SIXTEEN, "width", 5, FEW)]
@@ -77,6 +77,10 @@ def cells(experiments: Iterable[str]) -> list[Cell]:
             plans = [(OTHER, None, 3, DESIGN)]
         elif experiment == "design, few rows":
             plans = [(FEW_ROWS, None, 10, DESIGN_FEW_ROWS)]
+        elif experiment == "design, shifts":
+            plans = [(OTHER, None, 2, DESIGN_SHIFTS)]
+        elif experiment == "design, shifts, few rows":
+            plans = [(FEW_ROWS, None, 5, DESIGN_SHIFTS)]
         elif experiment == "ablation":
             plans = [(ORDINAL, "classes", 5, VARIANTS), (SIXTEEN, "quantile", 5, VARIANTS)]
         elif experiment == "seconds":
@@ -94,7 +98,7 @@ def cells(experiments: Iterable[str]) -> list[Cell]:
                             found.append(Cell(experiment, name, rule or default_rule(name), seed, method))
 
     def order(cell: Cell) -> tuple[bool, bool, int, int]:
-        return cell.seed >= 10, cell.method in SLOW, EXPERIMENTS.index(cell.experiment), cell.seed
+        return cell.seed >= 10, cell.method in SLOW, (EXPERIMENTS + SHIFTS).index(cell.experiment), cell.seed
 
     return sorted(found, key=order)
 
@@ -120,11 +124,15 @@ def measure(cell: Cell) -> list[dict[str, Any]]:
     except Exception as error:
         return [{**row, "failure": f"{type(error).__name__}: {error}"[:120].replace("\n", " ")}]
     rows = [row | scores]
-    if cell.method in DECIDED and cell.experiment != "ablation":
+    if proba is not None and cell.method in DECIDED and cell.experiment != "ablation":
         for rule in ("median", "mode", "mean"):
             other = {"experiment": f"{cell.experiment} decisions", "method": f"{cell.method}, {rule}"}
             rows.append(row | judge(y_test, decide(proba, rule), proba) | other)
     return rows
+
+
+def measure_case(case: dict[str, Any]) -> list[dict[str, Any]]:
+    return measure(Cell(**case))
 
 
 def tune(cell: Cell, train: Rows, n_classes: int) -> tuple[Fitted, str]:
@@ -159,24 +167,14 @@ def judge(y: NDArray[Any], predicted: NDArray[Any], proba: NDArray[Any] | None) 
     return scores
 
 
-def read(path: Path) -> list[dict[str, str]]:
-    """Return the finished rows; half a line, which a killed run left, is taken out of the file."""
-    if not path.exists():
-        return []
-    text = path.read_text(encoding="utf-8")
-    if not text.endswith("\n"):
-        path.write_text(text[: text.rfind("\n") + 1], encoding="utf-8")
-    with path.open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
-
-
-def budget(todo: list[Cell], known: list[dict[str, str]], n_jobs: int) -> str:
+def budget(todo: list[Row], known: list[Row], n_jobs: int) -> str:
     """Return what the run will take, by the seconds of the same method on the same data in the results."""
     seconds = defaultdict(list)
     for row in known:
         if row["fit_seconds"]:
             seconds[row["data"], row["method"]].append(float(row["fit_seconds"]))
-    expected = [median(seconds[cell.data, cell.method]) for cell in todo if seconds.get((cell.data, cell.method))]
+    of_todo = [seconds.get((case["data"], case["method"])) for case in todo]
+    expected = [median(times) for times in of_todo if times]
     minutes = sum(expected) / n_jobs / 60
     return (
         f"{len(todo)} cells to measure on {n_jobs} processes: about {minutes:.0f} minutes for {len(expected)} of them "
@@ -186,7 +184,7 @@ def budget(todo: list[Cell], known: list[dict[str, str]], n_jobs: int) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--experiments", nargs="+", choices=EXPERIMENTS, default=EXPERIMENTS[1:])
+    parser.add_argument("--experiments", nargs="+", choices=EXPERIMENTS + SHIFTS, default=EXPERIMENTS[1:])
     parser.add_argument("--methods", nargs="+", help="leave the others out")
     parser.add_argument("--quick", action="store_true", help="one small data set that scikit-learn brings")
     parser.add_argument("--results", type=Path, default=FILE)
@@ -197,39 +195,19 @@ def main() -> None:
         parser.error(f"--methods must be among {', '.join(ALL_METHODS)}; got {', '.join(sorted(unknown))}")
     if options.quick and options.results == FILE:
         parser.error("--quick needs --results FILE: it must not write into the full run's results")
-    known = read(options.results)
-    done = {tuple(row[key] for key in Cell._fields) for row in known}
-    todo = cells(["quick"] if options.quick else options.experiments)
-    todo = [
-        cell
-        for cell in todo
-        if tuple(map(str, cell)) not in done and (options.methods is None or cell.method in options.methods)
+    store = CsvFile(options.results, COLUMNS)
+    cases = [
+        cell._asdict()
+        for cell in cells(["quick"] if options.quick else options.experiments)
+        if options.methods is None or cell.method in options.methods
     ]
-    print(budget(todo, known, options.jobs), flush=True)
-    options.results.parent.mkdir(parents=True, exist_ok=True)
+    todo = missing(cases, store.rows)
+    print(budget(todo, store.rows, options.jobs), flush=True)
     if todo:
+        options.results.parent.mkdir(parents=True, exist_ok=True)
         where = json.dumps({"machine": report.machine()}, indent=1)
         options.results.with_suffix(".json").write_text(where + "\n", encoding="utf-8")
-    start = time.monotonic()
-    with (
-        options.results.open("a", encoding="utf-8", newline="") as file,
-        ProcessPoolExecutor(options.jobs) as pool,
-        tqdm(total=len(todo), unit="cell", mininterval=5, smoothing=0.01) as bar,
-    ):
-        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-        if not known:
-            writer.writeheader()
-        queue = iter(todo)
-        running = {pool.submit(measure, cell) for cell in islice(queue, 2 * options.jobs)}
-        while running:
-            future = next(as_completed(running))
-            running.remove(future)
-            for row in future.result():
-                writer.writerow({key: f"{v:.6g}" if isinstance(v, float) else v for key, v in row.items()})
-            file.flush()
-            bar.update()
-            if time.monotonic() - start < 3600 * options.hours:
-                running |= {pool.submit(measure, cell) for cell in islice(queue, 1)}
+    resume(store, todo, measure_case, minutes=60 * options.hours, jobs=options.jobs)
 
 
 if __name__ == "__main__":

@@ -3,15 +3,14 @@
     python benchmarks/claims/adapters.py [--rows 200000 1000000] [--classes 5 10] [--threads 1 2] [--rounds 16]
     python benchmarks/claims/adapters.py --long 500
 
-The variants alternate; each number is the median over rounds and repeats. A case that is in the results
-already is not measured again. ``--long`` compares the last rounds of one long training with its 50th.
+The variants alternate; each number is the median over rounds and repeats. A case that this machine has measured
+before is not measured again. ``--long`` compares the last rounds of one long training with its 50th.
 """
 
 from __future__ import annotations
 
 import argparse
 import itertools
-import json
 from collections.abc import Callable
 from statistics import median
 from typing import Any
@@ -21,6 +20,7 @@ import numpy as np
 import xgboost
 
 from lib import report
+from lib.runner import resume
 from lib.timing import Clock, interleave, make_data
 from ordinal_objectives.adapters import lgbm as olgbm
 from ordinal_objectives.adapters import xgb as oxgb
@@ -112,29 +112,23 @@ def lightgbm_variants(X: np.ndarray, y: np.ndarray, n_classes: int, threads: int
 VARIANTS = {"XGBoost": xgboost_variants, "LightGBM": lightgbm_variants}
 
 
-def known(name: str) -> list[dict[str, Any]]:
-    path = report.RESULTS / f"{name}.json"
-    return json.loads(path.read_text(encoding="utf-8"))["rows"] if path.exists() else []
-
-
 def round_times(options: argparse.Namespace) -> None:
-    table = known("adapters")
-    for n_rows, n_classes, threads in itertools.product(options.rows, options.classes, options.threads):
-        for framework, variants in VARIANTS.items():
-            case = {"framework": framework, "n": n_rows, "K": n_classes, "threads": threads}
-            if any(case.items() <= row.items() for row in table):
-                continue
-            X, y = make_data(n_rows * 6 // 5, options.features, n_classes)
-            ms = interleave(variants(X, y, n_classes, threads, options.rounds), options.repeats)
-            ratios = {f"{update} / binary": ms[update] / ms["built-in"] for update in UPDATES}
-            table.append({**case, "binary round ms": ms["built-in"], **ratios})
-            report.write(
-                "adapters",
-                f"Whole rounds with learned thresholds, {options.features} features, one evaluation set of n / 5",
-                table,
-                "All-threshold logit, exact Hessian. XGBoost: hist, depth 6; LightGBM: 31 leaves; one evaluation with "
-                "the ordinal loss each round, against binary log loss.",
-            )
+    def measure(case: dict[str, Any]) -> list[dict[str, Any]]:
+        X, y = make_data(case["n"] * 6 // 5, options.features, case["K"])
+        variants = VARIANTS[case["framework"]](X, y, case["K"], case["threads"], options.rounds)
+        ms = interleave(variants, options.repeats)
+        ratios = {f"{update} / binary": ms[update] / ms["built-in"] for update in UPDATES}
+        return [{"binary round ms": ms["built-in"], **ratios}]
+
+    result = report.Result(
+        "adapters",
+        f"Whole rounds with learned thresholds, {options.features} features, one evaluation set of n / 5",
+        "All-threshold logit, exact Hessian. XGBoost: hist, depth 6; LightGBM: 31 leaves; one evaluation with "
+        "the ordinal loss each round, against binary log loss.",
+    )
+    sizes = itertools.product(options.rows, options.classes, options.threads, VARIANTS)
+    cases = [{"framework": framework, "n": n, "K": K, "threads": threads} for n, K, threads, framework in sizes]
+    resume(result, cases, measure)
 
 
 def long_run(options: argparse.Namespace) -> None:

@@ -18,6 +18,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import lru_cache, partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -27,6 +28,7 @@ import numpy as np
 import xgboost
 
 from lib import report
+from lib.runner import resume
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier, _core
 from ordinal_objectives.histogram_engine.binning import find_cuts
 from ordinal_objectives.histogram_engine.engine_run import EngineRun
@@ -96,49 +98,50 @@ def in_turns(calls: dict[str, Callable[[], Any]], rounds: int) -> dict[str, list
 
 
 def rounds_table(name: str, title: str, options: argparse.Namespace) -> list[dict[str, Any]]:
-    rows = [row for row in report.measured(name) if ALL in row]
-    known = {(row["threads"], row["K"]) for row in rows}
     X, score = make_data(options.rows, options.features)
-    for threads in options.threads:
-        missing = [K for K in options.classes if (threads, K) not in known]
-        if not missing:
-            continue
-        y = classes(score, 2)
+    y = classes(score, 2)
+
+    @lru_cache(maxsize=1)
+    def binned(threads: int) -> tuple[lightgbm.Dataset, xgboost.DMatrix]:
         dataset = lightgbm.Dataset(X, y, params={"num_threads": threads, "verbose": -1}).construct()
-        matrix = xgboost.QuantileDMatrix(X, y, max_bin=256, nthread=threads)
-        cuts = find_cuts(X)
-        for K in missing:
-            parameters = BoostingParameters(AllThreshold(), max_leaf_nodes=LEAVES)
-            run = EngineRun(parameters, X, classes(score, K), K, n_threads=threads, cuts=cuts)
-            every = replace(parameters, cross_terms="all")
-            multiclass = float("nan")
-            if options.multiclass and K > 2:
-                booster = lightgbm_booster(dataset, classes(score, K), K, threads)
-                multiclass = median(in_turns({"it": booster.update}, BLOCK)["it"])
-            calls = {
-                "joint": run.advance,
-                "all": EngineRun(every, X, classes(score, K), K, n_threads=threads, cuts=cuts).advance,
-                "binary": lightgbm_booster(dataset, y, 2, threads).update,
-                "xgboost": xgboost_update(matrix, threads),
+        return dataset, xgboost.QuantileDMatrix(X, y, max_bin=256, nthread=threads)
+
+    @lru_cache(maxsize=1)
+    def cuts() -> list[np.ndarray]:
+        return find_cuts(X)
+
+    def measure(case: dict[str, Any]) -> list[dict[str, Any]]:
+        threads, K = case["threads"], case["K"]
+        dataset, matrix = binned(threads)
+        parameters = BoostingParameters(AllThreshold(), max_leaf_nodes=LEAVES)
+        run = EngineRun(parameters, X, classes(score, K), K, n_threads=threads, cuts=cuts())
+        every = replace(parameters, cross_terms="all")
+        multiclass = float("nan")
+        if options.multiclass and K > 2:
+            booster = lightgbm_booster(dataset, classes(score, K), K, threads)
+            multiclass = median(in_turns({"it": booster.update}, BLOCK)["it"])
+        calls = {
+            "joint": run.advance,
+            "all": EngineRun(every, X, classes(score, K), K, n_threads=threads, cuts=cuts()).advance,
+            "binary": lightgbm_booster(dataset, y, 2, threads).update,
+            "xgboost": xgboost_update(matrix, threads),
+        }
+        times = in_turns(calls, options.rounds)
+        ms = {name: median(values) for name, values in times.items()}
+        return [
+            {
+                "joint ms": ms["joint"],
+                ALL: ms["all"],
+                "LightGBM binary ms": ms["binary"],
+                "XGBoost binary ms": ms["xgboost"],
+                "LightGBM multiclass ms": multiclass,
+                "joint / binary": ms["joint"] / ms["binary"],
+                "joint / multiclass x K": median(times["joint"][: BLOCK - SKIPPED]) / multiclass * K,
             }
-            times = in_turns(calls, options.rounds)
-            ms = {name: median(values) for name, values in times.items()}
-            rows.append(
-                {
-                    "threads": threads,
-                    "K": K,
-                    "joint ms": ms["joint"],
-                    ALL: ms["all"],
-                    "LightGBM binary ms": ms["binary"],
-                    "XGBoost binary ms": ms["xgboost"],
-                    "LightGBM multiclass ms": multiclass,
-                    "joint / binary": ms["joint"] / ms["binary"],
-                    "joint / multiclass x K": median(times["joint"][: BLOCK - SKIPPED]) / multiclass * K,
-                }
-            )
-            rows.sort(key=lambda row: (row["threads"], row["K"]))
-            report.write(name, title, rows, NOTES)
-    return rows
+        ]
+
+    cases = [{"threads": threads, "K": K} for threads in options.threads for K in options.classes]
+    return resume(report.Result(name, title, NOTES, order=("threads", "K")), cases, measure)
 
 
 def setup_table(options: argparse.Namespace) -> list[dict[str, Any]]:
@@ -165,11 +168,8 @@ def setup_table(options: argparse.Namespace) -> list[dict[str, Any]]:
             lightgbm.Dataset(X[small], y[small] > 2),
             300,
         )
-        ours = min(timed(lambda model=model: model.predict_raw(X_test))[0] for _ in range(3))
-        theirs = min(
-            timed(lambda booster=booster, threads=threads: booster.predict(X_test, num_threads=threads))[0]
-            for _ in range(3)
-        )
+        ours = min(timed(partial(model.predict_raw, X_test))[0] for _ in range(3))
+        theirs = min(timed(partial(booster.predict, X_test, num_threads=threads))[0] for _ in range(3))
         rows.append(
             {
                 "threads": threads,

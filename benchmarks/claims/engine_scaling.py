@@ -23,6 +23,7 @@ import xgboost
 
 from claims.engine import LEAVES, classes, in_turns, make_data, timed, xgboost_update
 from lib import report
+from lib.runner import resume
 from ordinal_objectives.histogram_engine.binning import find_cuts
 from ordinal_objectives.histogram_engine.engine_run import EngineRun
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
@@ -45,31 +46,25 @@ def one_run(rows: int, features: int, bins: int, K: int) -> EngineRun:
 
 
 def scaling() -> None:
-    name, table = "engine_scaling", report.measured("engine_scaling")
-    for against, sizes in SIZES.items():
-        for size in sizes:
-            if any((row["against"], row["size"]) == (against, size) for row in table):
-                continue
-            run = one_run(**{**USUAL, against: size})
-            table.append(
-                {
-                    "against": against,
-                    "size": size,
-                    "round ms": median(in_turns({"it": run.advance}, 12)["it"]),
-                }
-            )
-            del run
-            for row in table:
-                row["fitted exponent"] = exponent([other for other in table if other["against"] == row["against"]])
-            report.write(name, "Cost of a joint round, 1 thread; elsewhere 100,000 x 28, 255 bins, K = 5", table)
-    draw(name, table)
+    def measure(case: dict[str, Any]) -> list[dict[str, Any]]:
+        run = one_run(**{**USUAL, case["against"]: case["size"]})
+        return [{"round ms": median(in_turns({"it": run.advance}, 12)["it"]), "fitted exponent": float("nan")}]
+
+    title = "Cost of a joint round, 1 thread; elsewhere 100,000 x 28, 255 bins, K = 5"
+    result = report.Result("engine_scaling", title)
+    table = resume(result, [{"against": name, "size": n} for name, sizes in SIZES.items() for n in sizes], measure)
+    for row in table:
+        row["fitted exponent"] = exponent([other for other in table if other["against"] == row["against"]])
+    result.add([])
+    draw(result.name, table)
 
 
 def exponent(part: list[dict[str, Any]]) -> float:
     """Return b of round ~ size^b by least squares on logarithms; NaN for one point."""
     if len(part) < 2:
         return float("nan")
-    return float(np.polyfit(*np.log([[row["size"] for row in part], [row["round ms"] for row in part]]), 1)[0])
+    size, ms = np.log([[row["size"] for row in part], [row["round ms"] for row in part]])
+    return float(np.polyfit(size, ms, 1)[0])
 
 
 def draw(name: str, table: list[dict[str, Any]]) -> None:

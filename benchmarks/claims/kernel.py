@@ -91,7 +91,7 @@ def kernel_ms(y: np.ndarray, n_classes: int, threads: int, hessian: str) -> floa
     """Median milliseconds of one fused pass without the loss."""
     rows = RowStatistics(AllThreshold(), y, n_classes, n_threads=threads)
     thresholds = initial_thresholds(rows.class_weights).thresholds
-    score = np.random.default_rng(1).normal(size=y.shape[0]).astype(np.float32)
+    score = np.random.default_rng(1).normal(size=len(y)).astype(np.float32)
     times = []
     for _ in range(25):
         start = time.perf_counter()

@@ -43,13 +43,13 @@ def estimators(n_classes: int) -> dict[str, Any]:
     from sklearn.tree import DecisionTreeRegressor
     from xgbordinal import XGBOrdinal
 
-    common = {"n_estimators": ROUNDS, "learning_rate": ETA}
+    common: dict[str, Any] = {"n_estimators": ROUNDS, "learning_rate": ETA}
     trees = {**common, "max_depth": DEPTH, "n_jobs": 1}
     found = {}
     for host, kind in (("XGBoost", XGBOrdinalClassifier), ("LightGBM", partial(LGBMOrdinalClassifier, num_leaves=8))):
         for loss, name in (("all_threshold", ""), ("cumulative_link", ", likelihood")):
             for update in ("newton", "joint"):
-                options = {"classes": np.arange(n_classes), "loss": loss, "threshold_update": update}
+                options: dict[str, Any] = {"classes": np.arange(n_classes), "loss": loss, "threshold_update": update}
                 found[f"{host} {update}{name}"] = kind(**trees, **options)
     found["ogboost"] = GradientBoostingOrdinal(base_learner=DecisionTreeRegressor(max_depth=DEPTH), **common)
     found["XGBOrdinal"] = XGBOrdinal(**trees)

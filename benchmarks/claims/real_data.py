@@ -8,6 +8,8 @@ eta 0.1, 300 rounds; nothing is tuned.
 
 from __future__ import annotations
 
+from typing import Any
+
 import lightgbm
 import numpy as np
 import pandas as pd
@@ -23,13 +25,15 @@ DATA = ("abalone", "cpu_act", "california", "wine_red")
 ROUNDS, DEPTH, ETA = 300, 4, 0.1
 
 
-def evaluate(library: str, X: tuple[pd.DataFrame, pd.DataFrame], y: tuple[NDArray[np.intp], ...]) -> dict[str, float]:
+def evaluate(
+    library: str, X: tuple[pd.DataFrame, pd.DataFrame], y: tuple[NDArray[np.integer], ...]
+) -> dict[str, float]:
     """Return test errors of the ordinal and the multiclass model, and test losses by threshold update."""
     n_classes = int(max(y[0].max(), y[1].max())) + 1
     classes = np.arange(n_classes)
-    common = {"n_estimators": ROUNDS, "max_depth": DEPTH, "learning_rate": ETA}
+    common: dict[str, Any] = {"n_estimators": ROUNDS, "max_depth": DEPTH, "learning_rate": ETA}
     if library == "XGBoost":
-        ordinal = XGBOrdinalClassifier(classes=classes, **common)
+        ordinal: XGBOrdinalClassifier | LGBMOrdinalClassifier = XGBOrdinalClassifier(classes=classes, **common)
         multiclass = xgboost.XGBClassifier(enable_categorical=True, **common)
     else:
         common |= {"num_leaves": 2**DEPTH, "verbose": -1}

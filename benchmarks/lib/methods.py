@@ -66,7 +66,7 @@ def ordinal(
             n_jobs=1,
             **options,
         )
-        watch = {} if valid is None else {"eval_set": (encode.transform(valid[0]), valid[1])}
+        watch: dict[str, Any] = {} if valid is None else {"eval_set": (encode.transform(valid[0]), valid[1])}
         model.fit(encode.transform(train[0]), train[1], **watch)
         loss = np.nan if valid is None else min(model.evals_result_["validation"])
         predict = partial(_classes_and_proba, model, encode=encode.transform)
@@ -314,6 +314,36 @@ DESIGN: Family = {
     "cumulative link joint": (partial(ordinal, loss="cumulative_link", threshold_update="joint"), TREES),
     "LightGBM joint": (partial(ordinal, host="LightGBM", threshold_update="joint"), TREES),
     "native newton": (partial(ordinal, host="native", threshold_update="newton"), TREES),
+}
+
+
+def _shifted(host: str, **options: Any) -> tuple[Method, Settings]:
+    return partial(ordinal, host=host, proportional=False, **options), TREES
+
+
+# Thresholds that move with x: which penalty, on which trees, and whether validation rows can choose it.
+_RIDGE = {f"ridge {l2:g}": _shifted("XGBoost", shift_l2=l2) for l2 in (3.0, 10.0, 30.0)}
+_SMOOTH = {f"smooth {l2:g}": _shifted("XGBoost", shift_l2=l2, shift_penalty="smooth") for l2 in (10.0, 30.0)}
+DESIGN_SHIFTS: Family = {
+    **{name: METHODS[name] for name in ("ordinal", "xgb multiclass")},
+    **_RIDGE,
+    **_SMOOTH,
+    "native joint": VARIANTS["native joint"],
+    "native vector, ridge 10": _shifted("native", split_gain="vector"),
+    "native vector, ridge 30": _shifted("native", split_gain="vector", shift_l2=30.0),
+    "native vector, smooth 10": _shifted("native", split_gain="vector", shift_penalty="smooth"),
+    "native scalar, ridge 10": _shifted("native", split_gain="scalar"),
+    "native joint gain, ridge 10": _shifted("native", split_gain="joint"),
+    "LightGBM": VARIANTS["LightGBM"],
+    "LightGBM, ridge 10": _shifted("LightGBM"),
+    "chosen": (
+        ordinal,
+        tuple(
+            {"depth": depth} | shifts
+            for depth in DEPTHS
+            for shifts in ({}, {"proportional": False, "shift_l2": 3.0}, {"proportional": False, "shift_l2": 30.0})
+        ),
+    ),
 }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -42,11 +43,33 @@ def write(name: str, title: str, rows: list[dict[str, Any]], notes: str = "") ->
     print(text)
 
 
-def measured(name: str) -> list[dict[str, Any]]:
-    """Return the rows that results/<name>.json already holds, if they are from this machine and these versions."""
-    path = RESULTS / f"{name}.json"
-    content = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    return content["rows"] if content.get("machine") == machine() else []
+class Result:
+    """A result whose rows are measured one after the other; a store of ``runner.resume``.
+
+    Parameters
+    ----------
+    name, title, notes : str
+        As in `write`.
+    order : sequence of str
+        Columns by which the rows are sorted; without any they stay as they came.
+
+    Attributes
+    ----------
+    rows : list of dict
+        Those that results/<name>.json holds already, if they are from this machine and these versions.
+    """
+
+    def __init__(self, name: str, title: str, notes: str = "", order: Sequence[str] = ()):
+        self.name, self.title, self.notes, self.order = name, title, notes, order
+        path = RESULTS / f"{name}.json"
+        content = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+        self.rows: list[dict[str, Any]] = content["rows"] if content.get("machine") == machine() else []
+
+    def add(self, new: list[dict[str, Any]]) -> None:
+        """Add rows, and write all."""
+        self.rows += new
+        self.rows.sort(key=lambda row: [row[column] for column in self.order])
+        write(self.name, self.title, self.rows, self.notes)
 
 
 def table(rows: list[dict[str, Any]]) -> str:

@@ -151,6 +151,27 @@ void predict(Features X, Vector<std::int64_t> first_node, Vector<std::int32_t> f
     ordinal::predict(matrix, ensemble, scores.data(), leaves ? leaves->data() : nullptr, n_threads);
 }
 
+void add_tree_vectors(OutputMatrix<const std::int32_t> leaves, Vector<std::int64_t> first,
+                      Matrix<double> values, OutputMatrix<double> scores, int n_threads) {
+    ordinal::LeafTable table;
+    table.leaves = leaves.data();
+    table.n_rows = static_cast<std::int64_t>(leaves.shape(0));
+    table.n_trees = static_cast<int>(leaves.shape(1));
+    table.first = first.data();
+    table.values = values.data();
+    table.n_outputs = static_cast<int>(values.shape(1));
+    require(first.size() == leaves.shape(1) + 1 && scores.shape(0) == leaves.shape(0) &&
+                scores.shape(1) == values.shape(1) &&
+                first.data()[leaves.shape(1)] == static_cast<std::int64_t>(values.shape(0)),
+            "leaves, values and scores must belong together");
+    bool inside = false;
+    {
+        nb::gil_scoped_release release;
+        inside = ordinal::add_tree_vectors(table, scores.data(), n_threads);
+    }
+    require(inside, "a row is in a leaf that its tree does not have");
+}
+
 }  // namespace
 
 void register_engine(nb::module_& m) {
@@ -266,4 +287,6 @@ void register_engine(nb::module_& m) {
     m.def("predict", &predict, "X"_a.noconvert(), "first_node"_a.noconvert(), "feature"_a.noconvert(),
           "threshold"_a.noconvert(), "left"_a.noconvert(), "missing_left"_a.noconvert(),
           "value"_a.noconvert(), "scores"_a.noconvert(), "leaves"_a.noconvert().none(), "n_threads"_a);
+    m.def("add_tree_vectors", &add_tree_vectors, "leaves"_a.noconvert(), "first"_a.noconvert(),
+          "values"_a.noconvert(), "scores"_a.noconvert(), "n_threads"_a);
 }

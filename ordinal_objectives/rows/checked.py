@@ -90,6 +90,11 @@ class CheckedRows:
             heaviest = 1.0 if weight is None else max(float(weight.max()), 1.0)
             self._limit = min(_LIMIT, float(np.log(LARGEST / (heaviest * n_classes))))
 
+    @property
+    def sample_weight(self) -> NDArray[Any] | None:
+        """Weights of the rows, (n_samples,), or None where all are 1."""
+        return self._weight
+
     def highest_loss(self, loss: float) -> float:
         """Return the largest loss sum that may still be `loss`, rounded.
 

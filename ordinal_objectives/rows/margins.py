@@ -13,8 +13,8 @@ from ordinal_objectives.rows.checked import LINK_CODES, LOSS_CODES, CheckedRows,
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.validation import check_thresholds
 
-# float32 scores are right to 4e-6 up to here; rows that start farther away take doubles.
-_FARTHEST = 64.0
+# float32 scores are right to 4e-6 up to here; those of rows that start farther away belong in doubles.
+FARTHEST = 64.0
 _COLUMNS = {"thresholds": 0, "score": 1, "cross": 2}
 
 
@@ -31,8 +31,13 @@ class MarginStatistics(CheckedRows):
         All-threshold or immediate-threshold.
     y, n_classes, sample_weight, precision, n_threads
         See :class:`.checked.CheckedRows`.
-    start : array-like of float, shape (n_samples,) or (n_samples, n_classes - 1), or None
-        Scores before the first tree; those far from 0 are kept, and computed with, in float64.
+    in_doubles : bool, default=False
+        Whether scores are kept, and computed with, in float64: for rows that start beyond `FARTHEST`.
+
+    Attributes
+    ----------
+    scores_dtype : type
+        float32 or float64.
 
     Raises
     ------
@@ -57,13 +62,15 @@ class MarginStatistics(CheckedRows):
         n_classes: int,
         sample_weight: ArrayLike | None = None,
         *,
-        start: ArrayLike | None = None,
+        in_doubles: bool = False,
         precision: str = "float32",
         n_threads: int | None = None,
     ) -> None:
         loss.check_shifts()
-        near = start is None or np.size(start) == 0 or bool(np.abs(np.asarray(start)).max() <= _FARTHEST)
-        super().__init__(loss, y, n_classes, sample_weight, precision=precision, n_threads=n_threads, lanes=near)
+        super().__init__(
+            loss, y, n_classes, sample_weight, precision=precision, n_threads=n_threads, lanes=not in_doubles
+        )
+        self.scores_dtype = self._computed
         self._gradient = np.empty(self.y.shape[0], self._computed)
         self._hessian = np.empty(self.y.shape[0], self._computed)
         self._latest: tuple[NDArray[Any], NDArray[np.float64], bool] | None = None

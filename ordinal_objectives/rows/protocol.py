@@ -12,23 +12,22 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ordinal_objectives.losses import LeafSums, OrdinalLoss, RoundStatistics
+from ordinal_objectives.losses import LeafSums, RoundStatistics
 
 
 class RowPass(Protocol):
-    """Labels and weights of some rows; :class:`.native.RowStatistics` answers for rows in memory.
+    """Labels and weights of some rows; :func:`.row_pass` returns one.
 
     Attributes
     ----------
-    loss : OrdinalLoss
-    n_classes : int
+    y : ndarray of int32, shape (n_samples,)
+        Class codes of these rows.
     class_weights : ndarray of float64, shape (n_classes,)
         Sum of the weights of each class: a sum over all rows, where rows are parted.
     total_weight : float
     """
 
-    loss: OrdinalLoss
-    n_classes: int
+    y: NDArray[np.int32]
     class_weights: NDArray[np.float64]
     total_weight: float
 

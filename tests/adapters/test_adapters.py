@@ -72,6 +72,7 @@ def test_bad_parameters_are_refused(make, options, error, message):
         ([0, 1, 2, -1], "got -1"),
         ([0, 1, 2, 0.5], "integer class codes; got 0.5"),
         ([1, 1, 1, 1], "at least two classes.*got only class 1"),
+        ([1, 2, 3, 3], r"got 3\. Class codes start at 0: subtract 1 from labels 1\.\.3"),
     ],
 )
 @pytest.mark.parametrize("callback", [True, False])
@@ -81,6 +82,10 @@ def test_bad_labels_are_refused(make, train, labels, message, callback):
     y = np.tile(labels, 10)
     with pytest.raises(ValueError, match=message):
         train(make(3), X, y, callback=callback)
+    if min(labels) == 1 and max(labels) > 1:
+        with pytest.raises(ValueError, match=r"codes, which start at 0; got 1\.\.3\. Subtract 1, or pass n_classes=4"):
+            train(make(), X, y, callback=callback)
+        train(make(4), X, y, callback=callback)
 
 
 @TRAINERS
@@ -307,7 +312,7 @@ def test_labels_of_evaluation_sets_are_named(ordinal_data, host):
         "xgboost": lambda: oxgb.train({}, xgboost.DMatrix(X, y), 3, evals=evals, verbose_eval=False),
         "lightgbm": lambda: olgbm.train({"verbosity": -1}, data, 3, [data.create_valid(X, y + 1)]),
     }
-    with pytest.raises(ValueError, match="the labels of an evaluation set holds labels outside"):
+    with pytest.raises(ValueError, match="an evaluation set holds labels outside"):
         trainings[host]()
 
 

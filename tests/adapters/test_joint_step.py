@@ -7,7 +7,6 @@ import json
 import lightgbm
 import numpy as np
 import pytest
-import shap
 import xgboost
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -100,6 +99,7 @@ def test_equals_the_numpy_step(ordinal_data, train, trees, record, loss, link, h
         f = f + values[leaves]
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(
     seed=st.integers(0, 2**16),
@@ -183,7 +183,10 @@ def test_the_model_predicts_its_own_score(ordinal_data, n_rows):
         assert seen[name]["all_threshold"][-1] == pytest.approx(replayed, rel=1e-5)
 
 
+@pytest.mark.slow
 def test_shap_values_sum_to_the_score(ordinal_data):
+    import shap  # takes seconds, and pulls in a compiler
+
     X, y = ordinal_data(400)
     booster = train_xgb(X, y, 30)
     margin = booster.predict(xgboost.DMatrix(X), output_margin=True)

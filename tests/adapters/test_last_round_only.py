@@ -58,7 +58,7 @@ def test_dart_gradients_are_those_at_the_score_given(rows, with_callback):
 
 
 def test_dart_with_the_callback_is_as_good_as_without(ordinal_data):
-    X, y, Xv, yv = *ordinal_data(1000), *ordinal_data(1000, seed=7)
+    (X, y), (Xv, yv) = ordinal_data(1000), ordinal_data(1000, seed=7)
     dtrain, dvalid = xgboost.DMatrix(X, y), xgboost.DMatrix(Xv, yv)
     losses = []
     for with_callback in (True, False):
@@ -110,6 +110,7 @@ for path in sys.argv[2:]:
 """
 
 
+@pytest.mark.slow
 def test_saved_models_replay_their_last_loss(rows, tmp_path):
     """In a process that never saw a training; the recorded losses of earlier rounds have no score any more."""
     X, y, dtrain = rows

@@ -25,7 +25,7 @@ class Booster:
     """Trees of Newton steps; keeps the training score beside them, with the leaves that it set."""
 
     def __init__(self, rows):
-        self.rows, self.trees, self.values = rows, [], []
+        self.rows, self.trees, self.values, self.record = rows, [], [], None
         self.training_score = np.zeros(len(rows.y))
 
     def update(self, objective):
@@ -49,7 +49,7 @@ class Booster:
 
 
 class SmallRuns(Runs):
-    booster = None
+    booster: Booster | None = None
 
     def growing(self, score, rows):
         run = self.of(rows)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import lightgbm
-import mord
 import numpy as np
 import pytest
 import xgboost
-from statsmodels.miscmodels.ordinal_model import OrderedModel
 
 from ordinal_objectives.adapters import lgbm as olgbm
 from ordinal_objectives.adapters import xgb as oxgb
@@ -48,6 +46,8 @@ TRAINERS = pytest.mark.parametrize("train", [train_xgboost, train_lightgbm])
 @TRAINERS
 @pytest.mark.parametrize(("link", "distribution"), [("logit", "logit"), ("probit", "probit")])
 def test_cumulative_link_is_statsmodels_ordered_model(one_feature, train, link, distribution):
+    from statsmodels.miscmodels.ordinal_model import OrderedModel  # takes a second, of every worker
+
     X, y = one_feature
     fit = OrderedModel(y, X, distr=distribution).fit(method="bfgs", disp=False, gtol=1e-8)
     thresholds, slope = train(X, y, "cumulative_link", link, "exact")
@@ -61,6 +61,8 @@ def test_cumulative_link_is_statsmodels_ordered_model(one_feature, train, link, 
 @TRAINERS
 @pytest.mark.parametrize("hessian", ["majorized", "exact"])
 def test_all_threshold_is_mord_logistic_at(one_feature, train, hessian):
+    import mord
+
     X, y = one_feature
     fit = mord.LogisticAT(alpha=1e-10).fit(X, y)
     thresholds, slope = train(X, y, "all_threshold", "logit", hessian)

@@ -77,13 +77,13 @@ def test_threshold_step_never_raises_the_loss(loss_link, hessian, n_classes, see
     y = rng.integers(0, n_classes, 80)
     y[:2] = 0, n_classes - 1
     score = np.clip(spread * (y - n_classes / 2 + rng.normal(size=80)) / n_classes, -40, 40)
-    run = NewtonRun(loss, y, n_classes, rng.uniform(0, 2, 80) + 1e-3, hessian=hessian)
+    weights = rng.uniform(0, 2, 80) + 1e-3
+    run = NewtonRun(loss, y, n_classes, weights, hessian=hessian)
     run.advance(np.zeros(80), 0)
     for t in range(1, 6):
         before = loss.value(score, y, run.thresholds)
         run.advance(score, t)
         after = loss.value(score, y, run.thresholds)
-        weights = run._rows._weight
         assert np.average(after, weights=weights) <= np.average(before, weights=weights) * (1 + 2e-7)
         if loss.ordered:
             assert (np.diff(run.thresholds) >= 0).all()
@@ -148,7 +148,8 @@ def test_an_absent_class_keeps_its_column(ordinal_data):
 def test_an_objective_that_nobody_holds_is_freed(library, update, ordinal_data):
     """With "schur" and "joint" the objective and its rows had stayed for as long as the process."""
     objective = (oxgb if library == "xgboost" else olgbm).OrdinalObjective(4, threshold_update=update)
-    train(library, objective, *ordinal_data(200, 4), 3)
+    X, y = ordinal_data(200, 4)
+    train(library, objective, X, y, 3)
     gone = weakref.ref(objective)
     del objective
     gc.collect()

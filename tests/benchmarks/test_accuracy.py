@@ -12,7 +12,9 @@ import pytest
 
 from claims import accuracy
 from claims.accuracy import Cell, cells, judge, measure, tune
+from lib.data import load
 from lib.methods import METHODS, Fitted
+from lib.runner import CsvFile
 
 pytestmark = pytest.mark.slow
 
@@ -41,7 +43,7 @@ def test_settings_and_rounds_are_chosen_on_the_last_fifth_and_used_on_all_rows(m
         return Fitted(None, loss={3: 0.7, 6: 0.5}[depth], rounds=10 * depth)
 
     monkeypatch.setitem(accuracy.ALL_METHODS, "fake", (method, ({"depth": 3}, {"depth": 6})))
-    X, y = accuracy.load("sklearn_diabetes").X, np.arange(442, dtype=np.int32)
+    X, y = load("sklearn_diabetes").X, np.arange(442, dtype=np.int32)
     fitted, setting = tune(Cell("quick", "sklearn_diabetes", "quantile", 0, "fake"), (X, y), 442)
     valid = list(range(353, 442))
     assert calls == [(353, valid, 500, 3), (353, valid, 500, 6), (442, None, 60, 6)]
@@ -92,4 +94,4 @@ def test_a_second_run_resumes(tmp_path):
     results.write_text(text[:-30], encoding="utf-8")  # killed while it wrote
     assert "1 cells to measure on 1 processes: about 0 minutes for 1 of them" in run("--results", str(results))
     assert len(results.read_text(encoding="utf-8").splitlines()) == 3
-    assert accuracy.read(results)[0]["method"] == "xgb rounded"
+    assert CsvFile(results, accuracy.COLUMNS).rows[0]["method"] == "xgb rounded"

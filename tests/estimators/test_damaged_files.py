@@ -10,6 +10,7 @@ import copy
 import json
 import pickle
 import struct
+from typing import Any
 
 import numpy as np
 import pytest
@@ -84,7 +85,7 @@ class LightGBM(XGBoost):
         path.write_bytes(whole[:begin] + change(whole[begin:end].decode()).encode() + whole[end:])
 
 
-FORMATS = {"engine": Engine, "model.json": XGBoost, "model.ubj": XGBoost, "model.txt": LightGBM}
+FORMATS: dict[str, Any] = {"engine": Engine, "model.json": XGBoost, "model.ubj": XGBoost, "model.txt": LightGBM}
 EACH = pytest.mark.parametrize("name", FORMATS)
 
 

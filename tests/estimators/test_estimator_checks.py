@@ -10,7 +10,7 @@ from sklearn.utils.estimator_checks import (
 )
 from xgboost import XGBClassifier
 
-from ordinal_objectives import LGBMOrdinalClassifier, XGBOrdinalClassifier
+from ordinal_objectives import HistGradientBoostingOrdinalClassifier, LGBMOrdinalClassifier, XGBOrdinalClassifier
 
 # The checks train on plain strings, with which these classifiers warn; array API input needs a SciPy setting.
 pytestmark = [
@@ -34,8 +34,12 @@ def expected_failures(estimator):
 
 @parametrize_with_checks(
     [
-        kind(**SMALL, decision_rule=rule)
-        for kind in (XGBOrdinalClassifier, LGBMOrdinalClassifier)
+        kind(**small, decision_rule=rule)
+        for kind, small in (
+            (XGBOrdinalClassifier, SMALL),
+            (LGBMOrdinalClassifier, SMALL),
+            (HistGradientBoostingOrdinalClassifier, {"max_iter": 20, "n_jobs": 1}),
+        )
         for rule in ("median", "mode")
     ],
     expected_failed_checks=expected_failures,

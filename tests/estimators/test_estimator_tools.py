@@ -19,31 +19,20 @@ import pytest
 import xgboost
 from sklearn import config_context
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.ensemble import BaggingClassifier, StackingClassifier, VotingClassifier
+from sklearn.ensemble import AdaBoostClassifier, BaggingClassifier, StackingClassifier, VotingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from ordinal_objectives import LGBMOrdinalClassifier, XGBOrdinalClassifier
+from makers import ALL, BOTH, make_lgb, make_xgb
+from ordinal_objectives import XGBOrdinalClassifier
 from ordinal_objectives.adapters import lgbm as olgbm
 from ordinal_objectives.adapters import xgb as oxgb
 from ordinal_objectives.plotting import ScoreDistributionDisplay
 from ordinal_objectives.threads import library_n_threads
 
 pytestmark = pytest.mark.slow
-
-
-def make_xgb(**params):
-    return XGBOrdinalClassifier(**{"n_estimators": 15, "max_depth": 3, "learning_rate": 0.3, "n_jobs": 1, **params})
-
-
-def make_lgb(**params):
-    small = {"n_estimators": 15, "num_leaves": 6, "learning_rate": 0.3, "min_child_samples": 5, "n_jobs": 1}
-    return LGBMOrdinalClassifier(**{**small, **params})
-
-
-BOTH = pytest.mark.parametrize("make", [make_xgb, make_lgb], ids=["xgboost", "lightgbm"])
 
 
 @pytest.fixture
@@ -108,7 +97,7 @@ def test_calibration_keeps_accuracy(make, ordinal_data):
         assert calibrated.score(X_test, y_test) > plain.score(X_test, y_test) - 0.04
 
 
-@BOTH
+@ALL
 def test_ensembles(make, data):
     X, y = data
     bag = BaggingClassifier(make(classes=range(4)), n_estimators=4, max_samples=0.5, random_state=0).fit(X, y)
@@ -120,6 +109,11 @@ def test_ensembles(make, data):
     stack = StackingClassifier([("a", make())], LogisticRegression(max_iter=500), cv=3, n_jobs=2).fit(X, y)
     assert stack.transform(X).shape == (400, 4)
     assert stack.score(X, y) > 0.5
+    # AdaBoost passes weights that sum to 1, beside which XGBoost's default penalty is large.
+    light = {"min_child_weight": 1e-6} | ({"reg_lambda": 1e-3} if make is make_xgb else {})
+    boosted = AdaBoostClassifier(make(**light), n_estimators=2, random_state=0).fit(X, y)
+    assert boosted.predict_proba(X).shape == (400, 4)
+    assert boosted.score(X, y) > 0.5
 
 
 @BOTH

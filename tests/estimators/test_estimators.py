@@ -12,28 +12,11 @@ import pytest
 from scipy.sparse import csc_matrix, csr_array, csr_matrix
 from sklearn.exceptions import NotFittedError
 
-from ordinal_objectives import LGBMOrdinalClassifier, XGBOrdinalClassifier
+from makers import BOTH, make_xgb
 from ordinal_objectives.labels import LabelOrderWarning
 from ordinal_objectives.losses import get_loss
 
 GRADES = ["low", "medium", "high", "top"]
-
-
-def make_xgb(**params):
-    return XGBOrdinalClassifier(**{"n_estimators": 15, "max_depth": 3, "learning_rate": 0.3, "n_jobs": 1, **params})
-
-
-def make_lgb(**params):
-    small = {"n_estimators": 15, "num_leaves": 6, "learning_rate": 0.3, "min_child_samples": 5, "n_jobs": 1}
-    return LGBMOrdinalClassifier(**{**small, **params})
-
-
-BOTH = pytest.mark.parametrize("make", [make_xgb, make_lgb], ids=["xgboost", "lightgbm"])
-
-
-@pytest.fixture
-def data(ordinal_data):
-    return ordinal_data(300, 4)
 
 
 def mean_loss(model, X, y, weight=None):

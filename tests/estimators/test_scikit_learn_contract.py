@@ -20,6 +20,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.fixes import parse_version
 
+from makers import ALL, MAKERS
 from ordinal_objectives import (
     HistGradientBoostingOrdinalClassifier,
     LGBMOrdinalClassifier,
@@ -27,28 +28,25 @@ from ordinal_objectives import (
     metrics,
     scorers,
 )
+from ordinal_objectives.decision import decide
 
 NAMES = np.array(["poor", "fair", "good", "very good", "excellent"])
 SORTED = np.sort(NAMES).tolist()
-SMALL = {"learning_rate": 0.3, "n_jobs": 1}
-ENGINE = {"max_iter": 6, "max_leaf_nodes": 6}
-MAKERS = {
-    "xgboost": lambda **params: XGBOrdinalClassifier(n_estimators=6, max_depth=3, **SMALL, **params),
-    "lightgbm": lambda **params: LGBMOrdinalClassifier(n_estimators=6, num_leaves=6, **SMALL, **params),
-    "histogram": lambda **params: HistGradientBoostingOrdinalClassifier(
-        max_iter=6, max_leaf_nodes=6, **SMALL, **params
-    ),
-}
-ALL = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
 # What y is made of codes by, and what the classifier is told.
 SPELLINGS = {
     "stars": (lambda codes: codes + 1, {}),
     "strings": (lambda codes: NAMES[codes], {"classes": NAMES}),
     "ordered categorical": (lambda codes: pd.Series(pd.Categorical.from_codes(codes, NAMES, ordered=True)), {}),
 }
-SPELLED = pytest.mark.parametrize(("spell", "told"), SPELLINGS.values(), ids=SPELLINGS)
+SPELLED = pytest.mark.parametrize(
+    ("spell", "told"),
+    [
+        pytest.param(*spelling, id=name, marks=[] if name == "strings" else pytest.mark.slow)
+        for name, spelling in SPELLINGS.items()
+    ],
+)
 OF_PROBABILITIES = [name for name in get_scorer_names() if "predict_proba" in get_scorer(name)._response_method]
-OURS = [name for name in scorers.__all__ if name != "OrdinalScorer"]
+OURS = scorers.get_scorer_names()
 
 
 @pytest.fixture
@@ -74,6 +72,20 @@ def test_classes_are_sorted_and_the_columns_follow(make, data):
     for rule in ("median", "mode", "mean"):
         decisions = plain.set_params(decision_rule=rule).predict(X)
         np.testing.assert_array_equal(model.set_params(decision_rule=rule).predict(X), NAMES[decisions])
+
+
+@ALL
+def test_staged_labels_end_at_the_model_and_follow_its_decisions(make, data):
+    X, codes = data
+    model = make(classes=NAMES).fit(X, NAMES[codes])
+    for rule in ("median", "mode", "mean"):
+        stages = list(model.set_params(decision_rule=rule).staged_predict(X))
+        assert len(stages) == model.n_iter_ == 6
+        np.testing.assert_array_equal(stages[-1], model.predict(X))
+        for labels, proba in zip(stages, model.staged_predict_proba(X), strict=True):
+            in_order = proba[:, np.argsort(np.argsort(NAMES))]
+            np.testing.assert_array_equal(labels, NAMES[decide(in_order, rule)])
+    assert (stages[0] != stages[-1]).any()
 
 
 @ALL
@@ -115,7 +127,7 @@ def test_every_probability_scorer(make, spell, told, data):
             assert get_scorer(name)(model, X[test], y[test]) == pytest.approx(expected, rel=1e-12), name
     assert compared >= {"roc_auc_ovr", "roc_auc_ovo_weighted", "neg_log_loss", "top_k_accuracy"}
     for name in OURS:
-        scorer = getattr(scorers, name)
+        scorer = scorers.get_scorer(name)
         assert scorer(model, X[test], y[test]) == scorer(plain, X[test], codes[test]), name
 
 
@@ -138,6 +150,7 @@ def test_two_classes(make, names, ordinal_data):
 
 @ALL
 @SPELLED
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["sigmoid", "isotonic"])
 def test_calibration(make, spell, told, method, data):
     X, codes = data

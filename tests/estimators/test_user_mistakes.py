@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
+from sklearn.model_selection import cross_val_score
 
+from makers import ALL, MAKERS
 from ordinal_objectives import (
     HistGradientBoostingOrdinalClassifier,
     LGBMOrdinalClassifier,
     XGBOrdinalClassifier,
-    metrics,
+    scorers,
 )
-
-MAKERS = {
-    "xgboost": lambda **params: XGBOrdinalClassifier(n_estimators=4, max_depth=3, n_jobs=1, **params),
-    "lightgbm": lambda **params: LGBMOrdinalClassifier(n_estimators=4, num_leaves=6, n_jobs=1, **params),
-    "histogram": lambda **params: HistGradientBoostingOrdinalClassifier(
-        max_iter=4, max_leaf_nodes=6, n_jobs=1, **params
-    ),
-}
-ALL = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
 
 
 @pytest.fixture
@@ -55,7 +51,7 @@ def test_a_tuple_of_evaluation_sets_is_a_list_of_them(make, data):
     assert make().fit(X, y, eval_set=sets[0]).evals_result_ == make().fit(X, y, eval_set=[sets[0]]).evals_result_
 
 
-@pytest.mark.parametrize("wrong", [{"max_depht": 3}, {"objective": "logistic"}, {"n_estimators": 9}])
+@pytest.mark.parametrize("wrong", [{"objective": "logistic"}, {"n_estimators": 9}])
 def test_a_refused_parameter_is_not_kept(wrong):
     model = HistGradientBoostingOrdinalClassifier(max_iter=7)
     with pytest.raises(TypeError, match=next(iter(wrong))):
@@ -112,15 +108,158 @@ def test_a_loaded_model_has_no_losses_of_an_earlier_fit(make, data, tmp_path):
     assert "valid_0" not in getattr(model, "evals_result_", {})
 
 
-def test_a_metric_that_lightgbm_cannot_name_is_refused(data):
-    X, y = data
-    message = r"eval_metric must return \(name, value, is_higher_better\); got "
-    with pytest.raises(TypeError, match=message):
-        MAKERS["lightgbm"]().fit(X, y, eval_set=[(X, y)], eval_metric=metrics.ordinal_log_loss)
+# Predictions
 
 
-def test_a_metric_that_gives_xgboost_no_number_is_refused(data):
+@ALL
+@pytest.mark.parametrize(
+    ("given", "hint"),
+    [
+        ({"iteration_range": (0, 2)}, r"got iteration_range=\(0, 2\); staged_predict and staged_predict_proba yield"),
+        ({"num_iteration": 2}, "got num_iteration=2; staged_predict and staged_predict_proba yield"),
+        ({"raw_score": True}, "got raw_score=True; predict_raw returns the score"),
+        ({"pred_contrib": True}, "got pred_contrib=True"),
+        ({"margin": np.zeros(3)}, r"got margin=an array of shape \(3,\)"),
+    ],
+)
+def test_arguments_of_other_predictions_are_refused_by_name(make, given, hint, data):
+    model = make().fit(*data)
+    allowed = {"XGBOrdinalClassifier": "X and base_margin", "LGBMOrdinalClassifier": "X and init_score"}
+    kind = type(model).__name__
+    for method in ("predict", "predict_proba", "predict_raw", "predict_cumulative_proba"):
+        with pytest.raises(TypeError, match=f"predictions of {kind} take {allowed.get(kind, 'X alone')}; {hint}"):
+            getattr(model, method)(data[0], **given)
+    with pytest.raises(TypeError, match=hint):
+        next(model.staged_predict(data[0], **given))
+
+
+@ALL
+def test_a_decision_function_of_many_classes_names_what_to_call(make, data):
+    model = make().fit(*data)
+    with pytest.raises(AttributeError, match=r"decision_function for two classes only; got 4. predict_raw returns"):
+        model.decision_function(data[0])
+
+
+# Features
+
+
+def test_infinity_is_refused_in_one_line(data):
+    """XGBoost's own error carries the stack of its C++ calls."""
     X, y = data
-    model = MAKERS["xgboost"](eval_metric=lambda y, proba: ("error", 0.5, False))
-    with pytest.raises(TypeError, match=r"eval_metric must return a number; got \('error', 0.5, False\)"):
-        model.fit(X, y, eval_set=[(X, y)])
+    model = MAKERS["xgboost"]().fit(X, y)
+    infinite = np.where(X.max() == X, np.inf, X)
+    for use in (
+        lambda: MAKERS["xgboost"]().fit(infinite, y),
+        lambda: MAKERS["xgboost"]().fit(X, y, eval_set=[(infinite, y)]),
+        lambda: model.predict(infinite),
+    ):
+        with pytest.raises(ValueError, match=r"^XGBoost refuses X: Input data contains `inf`.*") as refusal:
+            use()
+        assert "\n" not in str(refusal.value)
+
+
+def test_an_unseen_category_is_refused_in_one_line():
+    rng = np.random.default_rng(0)
+    which = rng.integers(0, 4, 400)
+    y = (which + rng.integers(0, 2, 400)) // 2
+    frame = pd.DataFrame({"a": pd.Categorical.from_codes(which, list("pqrs"))})
+    strange = pd.DataFrame({"a": pd.Categorical(["p", "q", "zero", "s"] * 100)})
+    model = MAKERS["xgboost"]().fit(frame, y)
+    for use in (lambda: model.predict(strange), lambda: model.fit(frame, y, eval_set=[(strange, y)])):
+        with pytest.raises(ValueError, match=r"^XGBoost refuses X: Found a category not in the training set.*`zero`$"):
+            use()
+
+
+# Names of parameters
+
+
+@ALL
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [("max_dept", "max_depth"), ("learning_rte", "learning_rate"), ("decision_rul", "decision_rule")],
+)
+def test_a_misspelt_parameter_trains_nothing(make, wrong, right, data):
+    with pytest.raises(TypeError, match=f"has no parameter '{wrong}'; did you mean '{right}'"):
+        make(**{wrong: 3}).fit(*data)
+
+
+def test_a_misspelt_number_of_rounds_trains_nothing(data):
+    for kind, right in (
+        (XGBOrdinalClassifier, "n_estimators"),
+        (LGBMOrdinalClassifier, "n_estimators"),
+        (HistGradientBoostingOrdinalClassifier, "max_iter"),
+    ):
+        with pytest.raises(TypeError, match=f"has no parameter 'n_estimator'; did you mean '{right}'"):
+            kind(n_estimator=3).fit(*data)
+
+
+def test_every_parameter_of_the_installed_xgboost_is_known(data):
+    """One that is not, and resembles another, would be refused as misspelt."""
+    model = MAKERS["xgboost"]().fit(*data)
+    described = {}
+
+    def collect(part):
+        for name, value in part.items():
+            if isinstance(value, dict):
+                collect(value)
+            elif isinstance(value, str):
+                described[name] = value
+
+    collect(json.loads(model.booster_.save_config())["learner"])
+    of_the_model = {"name", "num_feature", "num_target", "num_trees", "boost_from_average"}
+    for name in set(described) - of_the_model - set(model._refused) - set(model._dialect):
+        XGBOrdinalClassifier(**{name: described[name]})._refuse_unknown()
+
+
+def test_a_name_unlike_all_others_is_left_to_xgboost(data):
+    """A newer version may have it; XGBoost warns of those that it does not use."""
+    with pytest.warns(UserWarning, match="foo_bar"):
+        MAKERS["xgboost"](foo_bar=3).fit(*data)
+
+
+# Files
+
+
+@ALL
+@pytest.mark.parametrize("content", [bytes(range(256)), b"hello\n", b""], ids=["bytes", "text", "nothing"])
+def test_a_file_that_is_no_model_is_refused_in_one_line(make, content, tmp_path):
+    path = tmp_path / "model"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=r"model is not a model file of (XGBoost|LightGBM|the native engine)$"):
+        make().load_model(path)
+
+
+@ALL
+def test_the_model_of_another_classifier_is_refused_with_its_name(make, data, tmp_path):
+    kind = type(make())
+    for other in MAKERS.values():
+        model = other().fit(*data)
+        model.save_model(tmp_path / "model.json")
+        if type(model) is not kind:
+            with pytest.raises(ValueError, match=f"is not a model file of .*, which {type(model).__name__} loads"):
+                make().load_model(tmp_path / "model.json")
+
+
+def test_a_file_that_xgboost_cannot_read_is_refused_in_one_line(tmp_path):
+    path = tmp_path / "model.json"
+    path.write_text('{"a": 1}')
+    with pytest.raises(ValueError, match=r"model\.json is damaged: XGBoostError: [A-Z].*") as refusal:
+        XGBOrdinalClassifier().load_model(path)
+    assert "\n" not in str(refusal.value)
+    assert ".h:" not in str(refusal.value)
+
+
+# Folds
+
+
+@ALL
+@pytest.mark.filterwarnings("ignore:The least populated class:UserWarning")
+def test_a_fold_that_lacks_a_class_is_told_to_declare_the_classes(make, data):
+    X, y = data
+    rare = np.where(np.arange(200) == 5, 7, y)
+    cv = {"cv": 3, "scoring": scorers.neg_mae_scorer, "error_score": "raise"}
+    with pytest.raises(ValueError, match=r"got 7\. Pass classes= with all classes, lowest first, also those"):
+        cross_val_score(make(), X, rare, **cv)
+    assert np.isfinite(cross_val_score(make(classes=[0, 1, 2, 3, 7]), X, rare, **cv)).all()
+    with pytest.raises(ValueError, match=r"y of an evaluation set holds labels outside .* Pass classes="):
+        make().fit(X, y, eval_set=[(X, rare)])

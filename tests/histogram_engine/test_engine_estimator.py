@@ -76,7 +76,12 @@ def test_early_stopping_keeps_the_best_iteration(data):
 def test_callback_ends_training(data):
     X, y = data
     seen = []
-    model = make().fit(X, y, callback=lambda t, evals: seen.append(len(evals["training"])) or t == 3)
+
+    def stop_at_three(t, evals):
+        seen.append(len(evals["training"]))
+        return t == 3
+
+    model = make().fit(X, y, callback=stop_at_three)
     assert seen == [2, 3, 4]
     assert model.n_iter_ == 3
 
@@ -154,16 +159,20 @@ def test_bad_parameters_are_refused(data, options, error, message):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("n_estimators", "calls 'n_estimators' 'max_iter'"),
+        ("n_estimators", "has no 'n_estimators': here it is 'max_iter'"),
         ("reg_lambda", "'l2_regularization'"),
         ("monotonic_cst", "takes no 'monotonic_cst'"),
         ("categorical_features", "takes no 'categorical_features'"),
-        ("nonsense", "has no parameter 'nonsense'"),
     ],
 )
 def test_foreign_names_are_refused(name, message):
     with pytest.raises(TypeError, match=message):
         HistGradientBoostingOrdinalClassifier(**{name: 1})
+
+
+def test_an_unknown_name_is_refused_with_a_suggestion(data):
+    with pytest.raises(TypeError, match="has no parameter 'max_itr'; did you mean 'max_iter'"):
+        make(max_itr=3).fit(*data)
 
 
 def test_clone_and_pickle(data):

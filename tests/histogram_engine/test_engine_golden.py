@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import golden_models
+
 pytestmark = pytest.mark.slow
 
-_HERE = Path(__file__).parents[1]
-_spec = importlib.util.spec_from_file_location("golden_models", _HERE / "golden_models.py")
-golden_models = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(golden_models)
-
-_STORED = golden_models.read(_HERE / "data" / "golden_engine.npz")
+_STORED = golden_models.read(Path(__file__).parents[1] / "data" / "golden_engine.npz")
 
 
 @pytest.mark.parametrize("loss", dict.fromkeys(loss for loss, _ in golden_models.LOSSES))

@@ -18,6 +18,7 @@ from ordinal_objectives.histogram_engine.engine_run import EngineRun
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.links import LINKS
 from ordinal_objectives.losses import LOSSES, get_loss
+from ordinal_objectives.rows import RowStatistics
 
 CASES = [
     (loss, link, hessian)
@@ -26,6 +27,8 @@ CASES = [
     for hessian in ("majorized", "exact")
     if get_loss(loss, link).supports(hessian)
 ]
+OTHERS = [pytest.param(update, marks=pytest.mark.slow) for update in ("newton", "fixed")]
+UPDATES = pytest.mark.parametrize("threshold_update", ["joint", *OTHERS])
 
 
 def small_data(seed, n_classes, n_rows=80):
@@ -103,8 +106,8 @@ def test_majorised_joint_steps_never_raise_the_loss(
 
 
 @pytest.mark.parametrize(("loss", "link", "hessian"), CASES)
-@pytest.mark.parametrize("threshold_update", ["joint", "newton", "fixed"])
-@pytest.mark.parametrize("learning_rate", [1.0, 6.0])
+@UPDATES
+@pytest.mark.parametrize("learning_rate", [pytest.param(1.0, marks=pytest.mark.slow), 6.0])
 def test_no_step_raises_the_loss(loss, link, hessian, threshold_update, learning_rate):
     parameters = BoostingParameters(
         get_loss(loss, link),
@@ -120,8 +123,15 @@ def test_no_step_raises_the_loss(loss, link, hessian, threshold_update, learning
 
 
 @pytest.mark.parametrize("hessian", ["majorized", "exact"])
-@pytest.mark.parametrize("threshold_update", ["joint", "newton", "fixed"])
-@pytest.mark.parametrize("judged", [("pruning",), ("adaptive_step",), ("pruning", "adaptive_step")])
+@UPDATES
+@pytest.mark.parametrize(
+    "judged",
+    [
+        pytest.param(("pruning",), marks=pytest.mark.slow),
+        pytest.param(("adaptive_step",), marks=pytest.mark.slow),
+        ("pruning", "adaptive_step"),
+    ],
+)
 def test_steps_fitted_on_the_sample_do_not_raise_the_loss_of_all_rows(hessian, threshold_update, judged):
     parameters = BoostingParameters(
         get_loss("all_threshold"),
@@ -179,7 +189,7 @@ def test_sample_weight_equivalence_of_scikit_learn(monkeypatch, hessian):
     that rounds them so; without rounding 2e-15).
     """
     if hessian == "exact":
-        monkeypatch.setattr(engine_run, "RowStatistics", partial(engine_run.RowStatistics, precision="float64"))
+        monkeypatch.setattr(engine_run, "RowStatistics", partial(RowStatistics, precision="float64"))
     check_sample_weight_equivalence_on_dense_data(
         "HistGradientBoostingOrdinalClassifier",
         HistGradientBoostingOrdinalClassifier(min_samples_leaf=1, max_iter=10, hessian=hessian),

@@ -72,6 +72,7 @@ def test_pruned_trees_and_step_sizes_equal_the_transcription(n_cross):
         np.testing.assert_array_equal(left, expected)
         n_merged += int((left != LEFT).sum())
         leaves = np.array(sorted(leaves_below(left, 0)))
-        size = best_step_size(held_out, leaves, *fit(training, leaves), LARGEST_STEP)
+        weights, delta = fit(training, leaves)
+        size = best_step_size(held_out, leaves, weights, delta, LARGEST_STEP)
         assert size == pytest.approx(judge(left, training, held_out)[1], abs=1e-12)
     assert n_merged > 50

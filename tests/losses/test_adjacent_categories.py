@@ -47,6 +47,7 @@ def thresholds_of(n_classes, seed, order):
     return {"ordered": np.sort(thresholds), "reversed": np.sort(thresholds)[::-1], "unordered": thresholds}[order]
 
 
+@pytest.mark.slow
 @each_link
 @pytest.mark.parametrize("order", ["ordered", "unordered", "reversed"])
 @pytest.mark.parametrize("n_classes", [2, 3, 4, 7, 12])

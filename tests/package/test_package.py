@@ -28,6 +28,30 @@ def test_import_loads_no_framework(tmp_path):
     assert done.stdout.strip() == "[]"
 
 
+@pytest.mark.parametrize(
+    ("library", "statement"),
+    [
+        ("xgboost", "from ordinal_objectives import XGBOrdinalClassifier"),
+        ("xgboost", "from ordinal_objectives.adapters import xgb"),
+        ("lightgbm", "from ordinal_objectives import LGBMOrdinalClassifier"),
+        ("lightgbm", "from ordinal_objectives.adapters import lgbm"),
+    ],
+)
+def test_a_missing_library_is_named_with_its_extra(library, statement, tmp_path):
+    code = f"import sys; sys.modules[{library!r}] = None; {statement}"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert done.stderr.splitlines()[-1].startswith("ModuleNotFoundError: ")
+    assert done.stderr.splitlines()[-1].endswith(f": pip install 'ordinal-objectives[{library}]'")
+
+
+def test_a_missing_matplotlib_is_named_with_its_extra(monkeypatch):
+    from ordinal_objectives.plotting import ScoreDistributionDisplay
+
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    with pytest.raises(ModuleNotFoundError, match=r"pip install 'ordinal-objectives\[plot\]'"):
+        ScoreDistributionDisplay([-1.0, 1.0], [0, 1], [0.0]).plot()
+
+
 def test_public_names_exist():
     for name in ordinal_objectives.__all__:
         assert getattr(ordinal_objectives, name) is not None

@@ -22,7 +22,25 @@ def test_examples_run(tmp_path, monkeypatch):
     assert np.isin(names["model"].predict(names["X"]), names["names"]).all()
 
 
+def targets(document):
+    return re.findall(r"\]\(([^)#]+)", document.read_text(encoding="utf-8"))
+
+
 def test_links_lead_somewhere():
-    for document in (README, *sorted((README.parent / "docs").glob("*.md"))):
-        for target in re.findall(r"\]\((?!http)([^)#]+)", document.read_text(encoding="utf-8")):
-            assert (document.parent / target).exists(), f"{document.name}: {target}"
+    for document in sorted((README.parent / "docs").glob("*.md")):
+        for target in targets(document):
+            assert target.startswith("http") or (document.parent / target).exists(), f"{document.name}: {target}"
+
+
+def test_links_of_the_readme_work_on_a_package_index():
+    """There is no folder beside it there: they are the addresses of files of this repository."""
+    metadata = (README.parent / "pyproject.toml").read_text(encoding="utf-8")
+    home = re.search(r'^Homepage = "(.*)"$', metadata, re.MULTILINE).group(1)
+    pictures = home.replace("github.com", "raw.githubusercontent.com") + "/main/"
+    found = targets(README)
+    assert any(target.startswith(pictures) for target in found)
+    for target in found:
+        assert target.startswith((home + "/blob/main/", pictures)), target
+        path = target.split("/main/")[1]
+        assert (README.parent / path).exists(), target
+    assert set(re.findall(r'"(https://[^"]*)"', metadata)) >= {home, f"{home}/blob/main/docs/user_guide.md"}

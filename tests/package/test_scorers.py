@@ -20,7 +20,7 @@ from ordinal_objectives import metrics, scorers
 from ordinal_objectives.scorers import OrdinalScorer, class_order, neg_mae_scorer, neg_rps_scorer, qwk_scorer
 
 GRADES = np.array(["low", "medium", "high"])
-ALL = [getattr(scorers, name) for name in scorers.__all__ if name != "OrdinalScorer"]
+ALL = [scorers.get_scorer(name) for name in scorers.get_scorer_names()]
 
 
 class NearestGrade(ClassifierMixin, BaseEstimator):
@@ -197,3 +197,11 @@ def test_scorers_are_pickled_and_shown():
     twin = pickle.loads(pickle.dumps(qwk_scorer))
     assert twin.metric is metrics.quadratic_weighted_kappa
     assert repr(twin) == "OrdinalScorer(quadratic_weighted_kappa, response_method='predict', greater_is_better=True)"
+
+
+def test_scorers_have_names():
+    of_module = [value for value in vars(scorers).values() if isinstance(value, OrdinalScorer)]
+    assert {id(scorer) for scorer in ALL} == {id(scorer) for scorer in of_module}
+    assert scorers.get_scorer("neg_rps") is neg_rps_scorer
+    with pytest.raises(ValueError, match=r"scoring must be one of 'neg_log_loss', .*; got 'rps'"):
+        scorers.get_scorer("rps")

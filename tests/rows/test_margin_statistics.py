@@ -112,17 +112,17 @@ def test_any_number_of_threads_gives_the_same_bytes(instruction_set):
         np.testing.assert_array_equal(one, other)
 
 
-def test_scores_that_start_far_away_are_kept_in_doubles():
+def test_scores_far_away_can_be_kept_in_doubles():
     y, theta, _, _ = problem(300, 4, weighted=False)
     start = np.full(300, 1e6)
-    rows = MarginStatistics(AllThreshold(), y, 4, start=start)
+    rows = MarginStatistics(AllThreshold(), y, 4, in_doubles=True)
     scores = rows.spread(start + np.linspace(-1, 1, 300))
     assert scores.dtype == np.float64
     found = rows(scores, theta + 1e6)
     assert found.gradient.dtype == np.float32
     expected = AllThreshold().margin_derivatives(theta + 1e6 - scores, y).gradient.sum(axis=1)
     np.testing.assert_allclose(found.gradient, expected, rtol=1e-6, atol=1e-7)
-    assert MarginStatistics(AllThreshold(), y, 4, start=np.ones(300)).spread(start).dtype == np.float32
+    assert MarginStatistics(AllThreshold(), y, 4).spread(start).dtype == np.float32
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])

@@ -4,22 +4,12 @@
 
 #include <cstdint>
 
-#if defined(__AVX512F__)
-#include <immintrin.h>
-#endif
+#include "simd/lanes.hpp"
 
 namespace ordinal {
 namespace {
 
-#if defined(__AVX512F__)
-constexpr int kWide = 8;
-#elif defined(__AVX2__)
-constexpr int kWide = 4;
-#elif defined(__GNUC__)
-constexpr int kWide = 2;
-#else
-constexpr int kWide = 1;
-#endif
+constexpr int kWide = kLanes > 1 ? kLanes / 2 : 1;
 
 #if defined(__GNUC__)
 typedef double Doubles __attribute__((vector_size(8 * kWide)));

@@ -131,4 +131,26 @@ void predict(const FeatureMatrix& X, const Ensemble& ensemble, double* scores, s
     });
 }
 
+bool add_tree_vectors(const LeafTable& table, double* scores, int n_threads) {
+    constexpr std::int64_t kBlock = 256;
+    std::atomic<bool> inside{true};
+    parallel_blocks((table.n_rows + kBlock - 1) / kBlock, n_threads, [&](std::int64_t b) {
+        const std::int64_t end = std::min(table.n_rows, (b + 1) * kBlock);
+        for (std::int64_t i = b * kBlock; i < end; ++i) {
+            double* score = scores + i * table.n_outputs;
+            const std::int32_t* leaves = table.leaves + i * table.n_trees;
+            for (int t = 0; t < table.n_trees; ++t) {
+                const std::int64_t at = table.first[t] + leaves[t];
+                if (leaves[t] < 0 || at >= table.first[t + 1]) {
+                    inside = false;
+                    return;
+                }
+                const double* value = table.values + at * table.n_outputs;
+                for (int k = 0; k < table.n_outputs; ++k) score[k] += value[k];
+            }
+        }
+    });
+    return inside;
+}
+
 }  // namespace ordinal

@@ -23,4 +23,17 @@ struct Ensemble {
 void predict(const FeatureMatrix& X, const Ensemble& ensemble, double* scores, std::int32_t* leaves,
              int n_threads);
 
+// What the leaves of some trees add, where the leaf of every row and tree is known.
+struct LeafTable {
+    const std::int32_t* leaves = nullptr;  // (n_rows, n_trees)
+    std::int64_t n_rows = 0;
+    int n_trees = 0;
+    const std::int64_t* first = nullptr;  // (n_trees + 1,) rows of `values` that belong to a tree
+    const double* values = nullptr;       // (first[n_trees], n_outputs)
+    int n_outputs = 1;
+};
+
+// scores (n_rows, n_outputs) is added to. False, with the scores spoilt, if a leaf is none of its tree's.
+bool add_tree_vectors(const LeafTable& table, double* scores, int n_threads);
+
 }  // namespace ordinal

@@ -1,0 +1,41 @@
+"""What XGBoost would refuse in words of its own, or with a trace of its C++ calls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import xgboost
+from numpy.typing import NDArray
+
+from ordinal_objectives.files import host_reason
+
+
+@contextmanager
+def refused_by_host(name: str) -> Iterator[None]:
+    """Turn XGBoost's error into a ValueError that names the argument and gives XGBoost's reason alone."""
+    try:
+        yield
+    except xgboost.core.XGBoostError as error:
+        raise ValueError(f"XGBoost refuses {name}: {host_reason(error)}") from None
+
+
+def check_finite(X: NDArray[np.floating], missing: float) -> None:
+    """Raise ValueError if features hold what XGBoost refuses in a matrix, and takes in silence in an array."""
+    if not np.isinf(missing) and (np.abs(X) > np.finfo(np.float32).max).any():
+        raise ValueError("XGBoost refuses X: Input data contains `inf` or a value too large for float32")
+
+
+def check_booster(booster: Any) -> None:
+    """Raise TypeError unless this is an XGBoost booster."""
+    if not isinstance(booster, xgboost.Booster):
+        inside = "; pass its booster_, or call its own methods" if hasattr(booster, "booster_") else ""
+        raise TypeError(f"booster must be an xgboost.Booster; got {type(booster).__name__}{inside}")
+
+
+def check_matrix(data: Any) -> None:
+    """Raise TypeError unless this is an XGBoost matrix."""
+    if not isinstance(data, xgboost.DMatrix):
+        raise TypeError(f"data must be an xgboost.DMatrix; got {type(data).__name__}: pass xgboost.DMatrix(data)")

@@ -1,0 +1,87 @@
+"""What XGBClassifier offers about its booster, by the same names."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+import xgboost
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+
+class HostMethods:
+    """Methods of :class:`xgboost.XGBClassifier` that its users look for."""
+
+    booster_: xgboost.Booster
+    evals_result_: dict[str, Any]
+    n_iter_: int
+
+    @abstractmethod
+    def _check_features(self, X: Any, *, reset: bool) -> Any: ...
+
+    @abstractmethod
+    def _matrix(self, X: Any) -> xgboost.DMatrix: ...
+
+    def get_booster(self) -> xgboost.Booster:
+        """Return ``booster_``.
+
+        Raises
+        ------
+        NotFittedError
+            Before ``fit``.
+        """
+        check_is_fitted(self)
+        return self.booster_
+
+    def evals_result(self) -> dict[str, Any]:
+        """Return ``evals_result_``: the loss and the metrics of every round on every evaluation set.
+
+        Raises
+        ------
+        NotFittedError
+            Before ``fit``.
+        """
+        check_is_fitted(self)
+        return getattr(self, "evals_result_", {})  # no file keeps them
+
+    @property
+    def best_score(self) -> float:
+        """The value by which early stopping chose the best round.
+
+        Raises
+        ------
+        NotFittedError, AttributeError
+            Before ``fit``, and where nothing could stop the training early.
+        """
+        score = self.get_booster().attr("best_score")
+        if score is None:
+            raise AttributeError("best_score is there after early stopping only; give early_stopping_rounds")
+        return float(score)
+
+    @property
+    def best_iteration(self) -> int:
+        """The best round of an early stop, counted from 0, or the last one.
+
+        Raises
+        ------
+        NotFittedError
+            Before ``fit``.
+        """
+        check_is_fitted(self)
+        return self.n_iter_ - 1
+
+    def apply(self, X: Any) -> NDArray[np.int32]:
+        """Return the leaf that each row ends in, int32 (n_samples, n_iter_).
+
+        Trees of one round that grew in parallel have a column each.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame or Arrow table, shape (n_samples, n_features)
+        """
+        check_is_fitted(self)
+        matrix = self._matrix(self._check_features(X, reset=False))
+        leaves = self.booster_.predict(matrix, pred_leaf=True, iteration_range=(0, self.n_iter_))
+        return np.asarray(leaves, dtype=np.int32).reshape(matrix.num_row(), -1)

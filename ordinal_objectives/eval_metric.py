@@ -1,0 +1,132 @@
+"""``eval_metric`` of the classifiers: metrics by name or function, measured after each round on evaluation sets."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ordinal_objectives import metrics
+from ordinal_objectives.metric_inputs import on_codes
+
+# (name, value, higher is better), as LightGBM has it.
+Result = tuple[str, float, bool]
+Decide = Callable[[NDArray[np.float64]], NDArray[Any]]
+
+NAMES: dict[str, Callable[..., float]] = {
+    "log_loss": metrics.ordinal_log_loss,
+    "macro_mae": metrics.macro_mean_absolute_error,
+    "mae": metrics.mean_absolute_error,
+    "qwk": metrics.quadratic_weighted_kappa,
+    "rps": metrics.ranked_probability_score,
+    "zero_one": metrics.zero_one_error,
+}
+_OF_DECISIONS = {
+    metrics.macro_mean_absolute_error,
+    metrics.mean_absolute_error,
+    metrics.quadratic_weighted_kappa,
+    metrics.zero_one_error,
+}
+_HIGHER_IS_BETTER = {metrics.quadratic_weighted_kappa}
+# The hosts' own metrics know no thresholds; what measures the same here.
+_SAME = {
+    "logloss": "log_loss",
+    "mlogloss": "log_loss",
+    "multi_logloss": "log_loss",
+    "binary_logloss": "log_loss",
+    "error": "zero_one",
+    "merror": "zero_one",
+    "multi_error": "zero_one",
+    "binary_error": "zero_one",
+    "l1": "mae",
+}
+
+
+class EvalMetric:
+    """A metric of class codes and probabilities, as the classifiers measure it after each round.
+
+    Parameters
+    ----------
+    metric : str or callable
+        One of `NAMES`, one of their functions, or a function of your own, ``metric(y, proba)``: class codes and
+        probabilities, lowest class first. Where it takes them, ``sample_weight=``, or a third parameter without a
+        default, gets the weights of the set, and ``labels=`` gets ``range(n_classes)``. It returns a number, of which
+        lower is better, or (name, value, is_higher_better), or a list of these.
+    n_classes : int
+    decide : callable
+        ``decide(proba)`` returns the class codes that metrics of decisions judge.
+
+    Raises
+    ------
+    ValueError
+        If it is the name of no metric.
+    TypeError
+        If it is neither a name nor a function.
+    """
+
+    def __init__(self, metric: Any, n_classes: int, decide: Decide) -> None:
+        function = NAMES.get(metric) if isinstance(metric, str) else metric
+        allowed = f"a function of (y, proba), one of {', '.join(map(repr, NAMES))}, or a list of these"
+        if function is None:
+            hint = (
+                f". The host's metrics know no thresholds; did you mean {_SAME[metric]!r}?" if metric in _SAME else ""
+            )
+            raise ValueError(f"eval_metric must be {allowed}; got {metric!r}{hint}")
+        if not callable(function):
+            raise TypeError(f"eval_metric must be {allowed}; got {metric!r}")
+        self.__name__: str = metric if isinstance(metric, str) else getattr(metric, "__name__", type(metric).__name__)
+        # Not every callable can be looked up, or has a signature.
+        ours = any(function is known for known in NAMES.values())
+        self._higher = ours and function in _HIGHER_IS_BETTER
+        self._decide = decide if ours and function in _OF_DECISIONS else None
+        self._weight_name, self._takes_third = _takes_weight(function)
+        self._function = on_codes(function, n_classes)
+
+    def __call__(self, y: NDArray[np.int32], proba: NDArray[np.float64], weight: Any) -> list[Result]:
+        """Measure codes (n_samples,) and probabilities (n_samples, n_classes) with weights (n_samples,) or None.
+
+        Raises
+        ------
+        TypeError
+            If the function returns what is no result.
+        """
+        response = proba if self._decide is None else self._decide(proba)
+        if self._takes_third:
+            result = self._function(y, response, weight)
+        elif self._weight_name and weight is not None:
+            result = self._function(y, response, sample_weight=weight)
+        else:
+            result = self._function(y, response)
+        return [self._named(one) for one in (result if isinstance(result, list) else [result])]
+
+    def _named(self, result: Any) -> Result:
+        try:
+            name, value, higher = result if isinstance(result, tuple) else (self.__name__, result, self._higher)
+            return str(name), float(value), bool(higher)
+        except (TypeError, ValueError):
+            raise TypeError(
+                f"eval_metric must return a number, or (name, value, is_higher_better); got {result!r} from "
+                f"{self.__name__}"
+            ) from None
+
+
+def eval_metrics(eval_metric: Any, n_classes: int, decide: Decide) -> list[EvalMetric]:
+    """Return ``eval_metric``, one or several, as metrics; see :class:`EvalMetric` for what is raised."""
+    if eval_metric is None:
+        return []
+    is_one = callable(eval_metric) or isinstance(eval_metric, str) or not isinstance(eval_metric, Iterable)
+    return [EvalMetric(metric, n_classes, decide) for metric in ([eval_metric] if is_one else list(eval_metric))]
+
+
+def _takes_weight(function: Callable[..., Any]) -> tuple[bool, bool]:
+    """Tell whether a function takes ``sample_weight``, and whether it takes weights as a third parameter instead."""
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        return False, False
+    by_name = any(p.name == "sample_weight" or p.kind is p.VAR_KEYWORD for p in parameters)
+    third = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)][2:3]
+    return by_name, not by_name and any(p.default is p.empty or "weight" in p.name for p in third)

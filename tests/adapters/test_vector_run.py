@@ -1,0 +1,481 @@
+"""Thresholds that move with x inside XGBoost and LightGBM."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import subprocess
+import sys
+from typing import ClassVar
+
+import lightgbm
+import numpy as np
+import pytest
+import xgboost
+from sklearn.base import clone
+
+from ordinal_objectives import AllThreshold, LGBMOrdinalClassifier, XGBOrdinalClassifier
+from ordinal_objectives.adapters import lgbm as olgbm
+from ordinal_objectives.adapters import xgb as oxgb
+from ordinal_objectives.leaves import scalar, vector
+from ordinal_objectives.losses import get_loss
+from ordinal_objectives.threshold_solver.record import ThresholdRecord
+
+N_CLASSES = 5
+
+
+def data(n=600, seed=0, n_classes=N_CLASSES):
+    """Rows whose second feature acts on the lower and the upper thresholds in opposite ways."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 4))
+    sign = np.where(np.arange(n_classes - 1) < (n_classes - 1) / 2, 1.0, -1.0)
+    scores = X[:, [0]] + sign * X[:, [1]]
+    margins = np.sort(np.linspace(-1.5, 1.5, n_classes - 1) - scores, axis=1)
+    y = (rng.logistic(size=(n, 1)) > margins).sum(axis=1)
+    y[:n_classes] = np.arange(n_classes)
+    return X, y
+
+
+class OnXGBoost:
+    name = "xgb"
+    options: ClassVar = {"max_depth": 3, "eta": 0.3, "lambda": 1.0}
+
+    @classmethod
+    def train(cls, X, y, rounds=10, params=None, weight=None, start=None, previous=None, valid=(), **options):
+        dtrain = xgboost.DMatrix(X, y, weight=weight, base_margin=start)
+        evals = [(xgboost.DMatrix(*pair), f"valid_{i}") for i, pair in enumerate(valid)]
+        options.setdefault("proportional", False)
+        return oxgb.train(
+            {**cls.options, **(params or {})},
+            dtrain,
+            rounds,
+            evals=evals,
+            xgb_model=previous,
+            verbose_eval=False,
+            **options,
+        )
+
+    @staticmethod
+    def proba(booster, X, t=None, start=None):
+        return oxgb.predict_proba(booster, xgboost.DMatrix(X, base_margin=start), t and (0, t))
+
+    @staticmethod
+    def score(booster, X):
+        return booster.predict(xgboost.DMatrix(X), output_margin=True)
+
+    record = staticmethod(oxgb.threshold_record)
+
+    @staticmethod
+    def reload(booster, path):
+        booster.save_model(path / "model.json")
+        return xgboost.Booster(model_file=path / "model.json")
+
+
+class OnLightGBM:
+    name = "lgbm"
+    options: ClassVar = {
+        "num_leaves": 6,
+        "learning_rate": 0.3,
+        "lambda_l2": 1.0,
+        "verbosity": -1,
+        "min_data_in_leaf": 5,
+    }
+
+    @classmethod
+    def train(cls, X, y, rounds=10, params=None, weight=None, start=None, previous=None, valid=(), **options):
+        train_set = lightgbm.Dataset(X, y, weight=weight, init_score=start)
+        valid_sets = [lightgbm.Dataset(*pair, reference=train_set) for pair in valid]
+        kept = options.pop("evals_result", {})
+        options.setdefault("proportional", False)
+        return olgbm.train(
+            {**cls.options, **(params or {})},
+            train_set,
+            rounds,
+            valid_sets=valid_sets or None,
+            init_model=previous,
+            callbacks=[lightgbm.record_evaluation(kept)] if valid_sets else None,
+            **options,
+        )
+
+    @staticmethod
+    def proba(booster, X, t=None, start=None):
+        assert start is None
+        return olgbm.predict_proba(booster, X, t)
+
+    @staticmethod
+    def score(booster, X):
+        return booster.predict(X, raw_score=True)
+
+    record = staticmethod(olgbm.threshold_record)
+
+    @staticmethod
+    def reload(booster, path):
+        olgbm.save_model(booster, path / "model.txt")
+        return olgbm.load_model(path / "model.txt")
+
+
+HOSTS = pytest.mark.parametrize("host", [OnXGBoost, OnLightGBM])
+CLASSIFIERS = pytest.mark.parametrize("make", [XGBOrdinalClassifier, LGBMOrdinalClassifier])
+
+
+def leaves_of(host, booster, X, t):
+    """Rows' leaves in tree t, in the order of the record."""
+    if host is OnLightGBM:
+        return booster.predict(X, pred_leaf=True, start_iteration=t, num_iteration=1).ravel()
+    nodes = booster[t : t + 1].predict(xgboost.DMatrix(X), pred_leaf=True).ravel()
+    tree = json.loads(booster.save_raw("json"))["learner"]["gradient_booster"]["model"]["trees"][t]
+    return np.searchsorted(np.flatnonzero(np.array(tree["left_children"]) == -1), nodes)
+
+
+def mean_loss(loss, margins, y, weight=None):
+    return np.average(loss.margin_derivatives(margins, y, "exact").value, weights=weight)
+
+
+@HOSTS
+@pytest.mark.parametrize("loss", ["all_threshold", "immediate_threshold"])
+@pytest.mark.parametrize(("link", "hessian"), [("logit", "exact"), ("logit", "majorized"), ("cloglog", "exact")])
+@pytest.mark.parametrize("penalty", ["ridge", "smooth"])
+def test_every_round_takes_the_closed_form_step_and_is_recorded(host, loss, link, hessian, penalty):
+    X, y = data()
+    weight = np.random.default_rng(1).gamma(2.0, size=len(y)).astype(np.float32)
+    options = {"loss": loss, "link": link, "hessian": hessian, "shift_l2": 3.0, "shift_penalty": penalty}
+    booster = host.train(X, y, 6, weight=weight, n_classes=N_CLASSES, **options)
+    record, own = host.record(booster), get_loss(loss, link)
+    scores = np.zeros((len(y), N_CLASSES - 1))
+    for t in range(6):
+        theta = record.thresholds[t]
+        assert record.training_loss[t] == pytest.approx(mean_loss(own, theta - scores, y, weight), rel=2e-6)
+        leaves, vectors = leaves_of(host, booster, X, t), record.leaf_vectors[t]
+        rows = own.margin_derivatives(theta - scores, y, hessian)
+        G, H = (
+            np.array([(weight[leaves == j, None] * part[leaves == j]).sum(axis=0) for j in range(len(vectors))])
+            for part in (rows.gradient, rows.hessian)
+        )
+        steps = 0.3 * vector.steps(G, H, 1.0, 3.0, penalty)
+        shifts = steps - steps.mean(axis=1, keepdims=True)
+        steps = steps - np.average(shifts[leaves], axis=0, weights=weight)
+        share = vectors.ravel() @ steps.ravel() / (steps.ravel() @ steps.ravel())
+        assert np.log2(share) == pytest.approx(round(np.log2(share)), abs=1e-3)
+        np.testing.assert_allclose(vectors, share * steps, atol=2e-5)
+        scores += vectors[leaves]
+        np.testing.assert_allclose(np.average(scores, axis=0, weights=weight).std(), 0.0, atol=1e-5)
+    np.testing.assert_allclose(host.proba(booster, X), own.margin_proba(record.thresholds[6] - scores), atol=1e-6)
+    np.testing.assert_allclose(host.score(booster, X), scores.mean(axis=1), atol=1e-6)
+
+
+@HOSTS
+def test_a_large_penalty_leaves_the_newton_model(host):
+    X, y = data()
+    free = host.train(X, y, 15, n_classes=N_CLASSES, shift_l2=1e10)
+    plain = host.train(X, y, 15, n_classes=N_CLASSES, proportional=True, threshold_update="newton")
+    np.testing.assert_allclose(host.record(free).thresholds[-1], host.record(plain).thresholds[-1], atol=1e-6)
+    np.testing.assert_allclose(host.proba(free, X), host.proba(plain, X), atol=1e-6)
+
+
+@HOSTS
+def test_two_classes_are_the_scalar_model(host):
+    X, y = data(n_classes=2)
+    free = host.train(X, y, 15, n_classes=2, shift_l2=0.1)
+    plain = host.train(X, y, 15, n_classes=2, proportional=True, threshold_update="newton")
+    np.testing.assert_allclose(host.proba(free, X), host.proba(plain, X), atol=1e-6)
+
+
+@HOSTS
+def test_effects_that_differ_by_threshold_are_found(host):
+    X, y = data(4000)
+    Xv, yv = data(4000, seed=1)
+    free = host.train(X, y, 40, n_classes=N_CLASSES)
+    plain = host.train(X, y, 40, n_classes=N_CLASSES, proportional=True)
+    log_loss = [-np.log(host.proba(model, Xv)[np.arange(len(yv)), yv]).mean() for model in (free, plain)]
+    assert log_loss[0] < log_loss[1] - 0.05
+
+
+@HOSTS
+def test_the_training_loss_never_rises_and_shifts_do_not_drift_for_a_class_without_rows(host):
+    X, y = data(800)
+    y = np.where(y == 4, 3, y)  # the highest class is unseen, and one inside
+    y = np.where(y == 2, 1, y)
+    booster = host.train(X, y, 60, n_classes=N_CLASSES, shift_l2=0.5)
+    record = host.record(booster)
+    assert (np.diff(record.training_loss) <= 1e-7).all()
+    scores = sum(record.leaf_vectors[t][leaves_of(host, booster, X, t)] for t in range(60))
+    shifts = scores - scores.mean(axis=1, keepdims=True)
+    np.testing.assert_allclose(shifts[:, 3], 0.0, atol=1e-4)  # has rows on one side alone
+    np.testing.assert_allclose(shifts[:, 1], shifts[:, 2], atol=1e-4)  # nothing lies between them
+    proba = host.proba(booster, X)
+    assert proba[:, [2, 4]].mean() < 0.01
+
+
+@HOSTS
+def test_probabilities_are_probabilities_after_any_truncation(host):
+    X, y = data()
+    booster = host.train(X, y, 20, n_classes=N_CLASSES, shift_l2=0.01)
+    rng = np.random.default_rng(0)
+    anywhere = rng.normal(size=(500, 4)) * 10
+    crossed = False
+    for t in (1, 7, 20):
+        proba = host.proba(booster, anywhere, t)
+        assert (proba >= 0.0).all()
+        np.testing.assert_allclose(proba.sum(axis=1), 1.0, atol=1e-12)
+        crossed = crossed or bool((proba == 0.0).any())
+    record = host.record(booster)
+    scores = sum(record.leaf_vectors[t][leaves_of(host, booster, anywhere, t)] for t in range(20))
+    assert (np.diff(record.thresholds[-1] - scores, axis=1) < 0).any(), "no row's margins cross: the case is too easy"
+
+
+@HOSTS
+def test_evaluation_is_that_of_the_predictions(host):
+    (X, y), (Xv, yv) = data(), data(300, seed=3)
+    kept = {}
+    booster = host.train(X, y, 8, valid=[(Xv, yv)], evals_result=kept, n_classes=N_CLASSES, shift_l2=0.1)
+    history = kept["valid_0"]["all_threshold"]
+    record = host.record(booster)
+    for t in range(1, 9):
+        scores = sum(record.leaf_vectors[i][leaves_of(host, booster, Xv, i)] for i in range(t))
+        margins = np.sort(record.thresholds[t] - scores, axis=1)
+        assert history[t - 1] == pytest.approx(mean_loss(AllThreshold(), margins, yv), rel=1e-6)
+
+
+@HOSTS
+@pytest.mark.parametrize("first_is_proportional", [False, True])
+def test_a_model_is_continued(host, first_is_proportional, tmp_path):
+    (X, y), (Xv, yv) = data(), data(200, seed=3)
+    whole = host.train(X, y, 12, n_classes=N_CLASSES)
+    first = host.train(X, y, 7, n_classes=N_CLASSES, proportional=first_is_proportional)
+    kept = {}
+    more = host.train(
+        X, y, 5, previous=host.reload(first, tmp_path), valid=[(Xv, yv)], evals_result=kept, n_classes=N_CLASSES
+    )
+    record = host.record(more)
+    assert record.n_iterations == 12
+    proba = host.proba(more, Xv)
+    if not first_is_proportional:
+        np.testing.assert_allclose(proba, host.proba(whole, Xv), atol=2e-4)
+    np.testing.assert_allclose(host.proba(more, Xv, 7), host.proba(first, Xv), atol=1e-6)
+    scores = host.score(first, Xv)[:, None] if first_is_proportional else 0.0
+    for t in range(7 * first_is_proportional, 12):
+        scores = scores + record.leaf_vectors[t][leaves_of(host, more, Xv, t)]
+    loss = mean_loss(AllThreshold(), np.sort(record.thresholds[-1] - scores, axis=1), yv)
+    assert kept["valid_0"]["all_threshold"][-1] == pytest.approx(loss, rel=1e-5)
+    np.testing.assert_allclose(proba, AllThreshold().margin_proba(record.thresholds[-1] - scores), atol=1e-6)
+
+
+@HOSTS
+def test_a_proportional_training_does_not_continue_a_model_with_shifts(host):
+    X, y = data()
+    first = host.train(X, y, 3, n_classes=N_CLASSES)
+    with pytest.raises(ValueError, match="proportional=False"):
+        host.train(X, y, 3, previous=first, n_classes=N_CLASSES, proportional=True)
+
+
+@HOSTS
+@pytest.mark.parametrize("far", [0.0, 1e4])
+def test_start_scores_add_to_all_thresholds(host, far):
+    X, y = data()
+    start = (X[:, 2] + far).astype(np.float64)
+    booster = host.train(X, y, 6, start=start, n_classes=N_CLASSES)
+    record = host.record(booster)
+    scores = start[:, None] + sum(record.leaf_vectors[t][leaves_of(host, booster, X, t)] for t in range(6))
+    loss = mean_loss(AllThreshold(), record.thresholds[-1] - scores, y)
+    assert record.training_loss[-1] == pytest.approx(loss, rel=1e-4 if far else 1e-6)
+    if host is OnXGBoost:
+        expected = AllThreshold().margin_proba(record.thresholds[-1] - scores)
+        np.testing.assert_allclose(host.proba(booster, X, start=start), expected, atol=1e-3 if far else 1e-5)
+
+
+REFUSED = [
+    (OnXGBoost, {"monotone_constraints": "(1,0,0,0)"}, {}, "monotone_constraints"),
+    (OnXGBoost, {"reg_alpha": 1.0}, {}, "reg_alpha"),
+    (OnXGBoost, {"num_parallel_tree": 2}, {}, "num_parallel_tree"),
+    (OnLightGBM, {"monotone_constraints": [1, 0, 0, 0]}, {}, "monotone_constraints"),
+    (OnLightGBM, {"lambda_l1": 1.0}, {}, "lambda_l1"),
+    (OnXGBoost, {}, {"loss": "cumulative_link"}, "cumulative_link"),
+    (OnLightGBM, {}, {"threshold_update": "schur"}, "schur"),
+]
+
+
+@pytest.mark.parametrize(("host", "params", "options", "named"), REFUSED)
+def test_what_leaf_vectors_cannot_live_with_is_refused_and_auto_stays_proportional(host, params, options, named):
+    X, y = data(200)
+    options = {"threshold_update": "newton", **options}
+    with pytest.raises(ValueError, match=named) as raised:
+        host.train(X, y, 2, params=params, n_classes=N_CLASSES, **options)
+    assert "proportional=False" in str(raised.value)
+    booster = host.train(X, y, 2, params=params, n_classes=N_CLASSES, proportional="auto", **options)
+    assert host.record(booster).shifts is None
+
+
+def test_dart_is_refused_and_auto_stays_proportional():
+    X, y = data(200)
+    dart = {"booster": "dart", "rate_drop": 0.5}
+    with pytest.raises(ValueError, match="proportional=False"):
+        OnXGBoost.train(X, y, 2, params=dart, n_classes=N_CLASSES, threshold_update="newton")
+    booster = OnXGBoost.train(X, y, 2, params=dart, n_classes=N_CLASSES, threshold_update="newton", proportional="auto")
+    assert oxgb.threshold_record(booster).shifts is None
+
+
+@HOSTS
+def test_parameters_are_checked_at_the_door(host):
+    X, y = data(200)
+    for options, named in [
+        ({"proportional": True, "shift_l2": 1.0}, "shift_l2"),
+        ({"proportional": "no"}, "proportional"),
+        ({"shift_l2": -1.0}, "shift_l2"),
+        ({"shift_penalty": "lasso"}, "shift_penalty"),
+    ]:
+        with pytest.raises(ValueError, match=named):
+            host.train(X, y, 2, n_classes=N_CLASSES, **options)
+
+
+def test_the_frameworks_own_train_is_refused():
+    X, y = data(200)
+    objective = oxgb.OrdinalObjective(n_classes=N_CLASSES, proportional=False)
+    with pytest.raises(ValueError, match=r"adapters\.xgb\.train"):
+        xgboost.train({"base_score": 0.0}, xgboost.DMatrix(X, y), 2, obj=objective, callbacks=[objective.callback])
+    objective = olgbm.OrdinalObjective(n_classes=N_CLASSES, proportional=False)
+    params = {"objective": objective, "verbosity": -1}
+    with pytest.raises(ValueError, match=r"adapters\.lgbm\.train"):
+        lightgbm.train(params, lightgbm.Dataset(X, y), 2, callbacks=[objective.callback])
+
+
+@HOSTS
+def test_missing_values_and_categories_find_their_leaves(host):
+    import pandas as pd
+
+    X, y = data()
+    X[np.random.default_rng(5).random(X.shape) < 0.2] = np.nan
+    booster = host.train(X, y, 5, n_classes=N_CLASSES)
+    record = host.record(booster)
+    scores = sum(record.leaf_vectors[t][leaves_of(host, booster, X, t)] for t in range(5))
+    np.testing.assert_allclose(
+        host.proba(booster, X), AllThreshold().margin_proba(record.thresholds[-1] - scores), atol=1e-6
+    )
+    frame = pd.DataFrame({"kind": pd.Categorical(np.digitize(np.nan_to_num(X[:, 0]), [-1, 0, 1])), "x": X[:, 1]})
+    if host is OnXGBoost:
+        dtrain = xgboost.DMatrix(frame, y, enable_categorical=True)
+        booster = oxgb.train(
+            {"max_depth": 3, "max_cat_to_onehot": 2}, dtrain, 5, n_classes=N_CLASSES, proportional=False
+        )
+        proba = oxgb.predict_proba(booster, dtrain)
+    else:
+        booster = host.train(frame, y, 5, n_classes=N_CLASSES)
+        proba = host.proba(booster, frame)
+    record = host.record(booster)
+    loss = -np.log(np.maximum(proba[np.arange(len(y)), y], 1e-12)).mean()
+    start = -np.log(np.bincount(y) / len(y)) @ (np.bincount(y) / len(y))
+    assert loss < start - 0.05
+    assert record.training_loss[-1] < record.training_loss[0]
+
+
+def test_a_quantile_matrix_predicts_as_its_rows():
+    X, y = data()
+    quantiles = xgboost.QuantileDMatrix(X, y, max_bin=32)
+    booster = oxgb.train({"max_depth": 3, "max_bin": 32}, quantiles, 5, n_classes=N_CLASSES, proportional=False)
+    np.testing.assert_allclose(oxgb.predict_proba(booster, quantiles), OnXGBoost.proba(booster, X), atol=1e-7)
+
+
+@HOSTS
+def test_a_file_replays_every_training_loss_in_a_fresh_process(host, tmp_path):
+    X, y = data()
+    booster = host.train(X, y, 8, n_classes=N_CLASSES, shift_l2=0.5)
+    record = host.record(booster)
+    host.reload(booster, tmp_path)
+    np.savez(tmp_path / "data.npz", X=X, y=y)
+    code = (
+        "import sys, json, numpy as np\n"
+        "from pathlib import Path\n"
+        f"sys.path.insert(0, {str(__file__).rpartition('/')[0]!r})\n"
+        "import test_vector_run as this\n"
+        "from ordinal_objectives import AllThreshold\n"
+        "path = Path(sys.argv[1]); data = np.load(path / 'data.npz')\n"
+        f"host = this.{host.__name__}\n"
+        "booster = this.xgboost.Booster(model_file=path / 'model.json') if host.name == 'xgb' else "
+        "this.olgbm.load_model(path / 'model.txt')\n"
+        "record = host.record(booster)\n"
+        "scores, losses = np.zeros((len(data['y']), this.N_CLASSES - 1)), []\n"
+        "for t in range(9):\n"
+        "    losses.append(this.mean_loss(AllThreshold(), record.thresholds[t] - scores, data['y']))\n"
+        "    if t < 8:\n"
+        "        leaves = this.leaves_of(host, booster, data['X'], t)\n"
+        "        scores = scores + record.leaf_vectors[t][leaves]\n"
+        "print(json.dumps(losses))\n"
+    )
+    done = subprocess.run([sys.executable, "-P", "-c", code, tmp_path], capture_output=True, text=True, check=True)
+    np.testing.assert_allclose(json.loads(done.stdout), record.training_loss, rtol=1e-6)
+
+
+def test_the_record_with_shifts_is_one_that_older_versions_refuse():
+    X, y = data(200)
+    record = oxgb.threshold_record(OnXGBoost.train(X, y, 3, n_classes=N_CLASSES))
+    content = json.loads(record.to_json())
+    assert content["version"] == 2
+    again = ThresholdRecord.from_json(record.to_json())
+    assert again.shifts == record.shifts
+    for one, other in zip(again.leaf_vectors, record.leaf_vectors, strict=True):
+        np.testing.assert_array_equal(one, other)
+    content["shifts"]["leaf_vectors"] = content["shifts"]["leaf_vectors"][:-8]
+    with pytest.raises(ValueError, match="damaged"):
+        ThresholdRecord.from_json(json.dumps(content))
+    plain = oxgb.threshold_record(OnXGBoost.train(X, y, 3, n_classes=N_CLASSES, proportional=True))
+    assert json.loads(plain.to_json())["version"] == 1
+
+
+@CLASSIFIERS
+def test_classifiers_predict_from_margins(make, tmp_path):
+    X, y = data(800)
+    labels = np.array(["e", "d", "c", "b", "a"])
+    model = make(
+        n_estimators=20, proportional=False, shift_l2=2.0, shift_penalty="smooth", classes=labels, random_state=0
+    ).fit(X, labels[y])
+    assert not model.proportional_
+    proba = model.predict_proba_ordered(X)
+    margins = model.thresholds_ - model._scores(X)
+    np.testing.assert_allclose(proba, AllThreshold().margin_proba(margins), atol=1e-12)
+    np.testing.assert_allclose(model.predict_cumulative_proba(X), proba.cumsum(axis=1)[:, :-1], atol=1e-12)
+    np.testing.assert_allclose(model.predict_raw(X), model._scores(X).mean(axis=1))
+    np.testing.assert_array_equal(list(model.staged_predict_proba(X))[-1], model.predict_proba(X))
+    model.save_model(tmp_path / "model.json")
+    loaded = make().load_model(tmp_path / "model.json")
+    assert (loaded.proportional, loaded.shift_l2, loaded.shift_penalty) == (False, 2.0, "smooth")
+    for other in (pickle.loads(pickle.dumps(model)), loaded):
+        np.testing.assert_array_equal(other.predict_proba(X), model.predict_proba(X))
+    np.testing.assert_array_equal(clone(model).fit(X, labels[y]).predict_proba(X), model.predict_proba(X))
+
+
+@CLASSIFIERS
+def test_classifiers_stop_early_and_go_on(make):
+    (X, y), (Xv, yv) = data(), data(300, seed=2)
+    stopper = {
+        "early_stopping_rounds" if make is XGBOrdinalClassifier else "early_stopping_round": 5,
+        "learning_rate": 0.5,
+    }
+    model = make(n_estimators=200, proportional=False, shift_l2=0.1, **stopper).fit(X, y, X_val=Xv, y_val=yv)
+    assert model.n_iter_ < 200
+    history = np.array(next(iter(model.evals_result_.values()))["all_threshold"])
+    assert model.n_iter_ == history.argmin() + 1
+    margins = np.sort(model.thresholds_ - model._scores(Xv), axis=1)
+    assert history.min() == pytest.approx(mean_loss(AllThreshold(), margins, yv), rel=1e-6)
+    more = make(n_estimators=3, proportional=False, shift_l2=0.1, learning_rate=0.5)
+    given = {"xgb_model" if make is XGBOrdinalClassifier else "init_model": model}
+    more.fit(X, y, **given)
+    assert more._record.n_iterations >= model.n_iter_ + 3
+
+
+@CLASSIFIERS
+@pytest.mark.parametrize(("loss", "expected"), [("all_threshold", False), ("cumulative_link", True)])
+def test_auto_says_what_it_chose(make, loss, expected):
+    X, y = data(300)
+    model = make(n_estimators=3, loss=loss, proportional="auto").fit(X, y)
+    assert model.proportional_ is expected
+    np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
+
+
+@CLASSIFIERS
+def test_plain_models_are_proportional(make):
+    X, y = data(300)
+    assert make(n_estimators=2).fit(X, y).proportional_
+
+
+def test_the_leaf_of_one_threshold_is_exactly_the_scalar_leaf():
+    G, H = np.array([[2.0], [-3.0]]), np.array([[1.5], [0.5]])
+    assert vector.steps(G, H, 1.0, 5.0).ravel().tolist() == scalar.weights(G[:, 0], H[:, 0], 1.0).tolist()

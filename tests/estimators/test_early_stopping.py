@@ -1,0 +1,196 @@
+"""Early stopping without an evaluation set made by hand: rows held out, and X_val, y_val."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from scipy.sparse import csr_matrix
+from sklearn import config_context
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from ordinal_objectives import HistGradientBoostingOrdinalClassifier, LGBMOrdinalClassifier, XGBOrdinalClassifier
+from ordinal_objectives.held_out import hold_out
+
+MAKERS = {
+    "xgboost": lambda **params: XGBOrdinalClassifier(
+        **{"n_estimators": 200, "max_depth": 3, "learning_rate": 0.3, "n_jobs": 1, "early_stopping_rounds": 3, **params}
+    ),
+    "lightgbm": lambda **params: LGBMOrdinalClassifier(
+        **{"n_estimators": 200, "num_leaves": 6, "learning_rate": 0.3, "n_jobs": 1, "early_stopping_round": 3, **params}
+    ),
+    "histogram": lambda **params: HistGradientBoostingOrdinalClassifier(
+        **{"max_iter": 200, "max_leaf_nodes": 6, "learning_rate": 0.3, "n_jobs": 1, "early_stopping": True, **params}
+    ),
+}
+ALL = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+HOSTS = pytest.mark.parametrize("make", [MAKERS["xgboost"], MAKERS["lightgbm"]], ids=["xgboost", "lightgbm"])
+
+
+@pytest.fixture
+def data(ordinal_data):
+    return ordinal_data(600, 4)
+
+
+def seen(model):
+    """Return the losses of the last evaluation set."""
+    last = list(model.evals_result_.values())[-1]
+    return last if isinstance(last, list) else last["all_threshold"]
+
+
+@ALL
+def test_rows_held_out_stop_the_training(make, data):
+    X, y = data
+    model = make(validation_fraction=0.25, random_state=0).fit(X, y)
+    assert model.n_iter_ < 100
+    fit, held = hold_out((X, y, None), 0.25, getattr(model, "_seed", 0))
+    assert len(held[1]) == 150
+    by_hand = make(random_state=0).fit(fit[0], fit[1], eval_set=[held[:2]])
+    assert seen(by_hand) == seen(model)
+    np.testing.assert_array_equal(by_hand.predict_proba(X), model.predict_proba(X))
+
+
+@ALL
+def test_x_val_is_another_spelling_of_an_evaluation_set(make, data):
+    X, y = data
+    weight = np.linspace(0.5, 2.0, 200)
+    model = make().fit(X[:400], y[:400], X_val=X[400:], y_val=y[400:], sample_weight_val=weight)
+    weights = "sample_weight_eval_set" if isinstance(model, XGBOrdinalClassifier) else "eval_sample_weight"
+    by_set = make().fit(X[:400], y[:400], eval_set=[(X[400:], y[400:])], **{weights: [weight]})
+    assert seen(model) == seen(by_set)
+    np.testing.assert_array_equal(model.predict_proba(X), by_set.predict_proba(X))
+    held = {"X_val": X[400:], "y_val": y[400:]}
+    for wrong, message in [
+        ({"X_val": X}, "X_val and y_val go together; y_val is None"),
+        ({"y_val": y}, "X_val and y_val go together; X_val is None"),
+        ({"sample_weight_val": weight}, "sample_weight_val belongs to X_val and y_val, which are None"),
+        ({**held, "eval_set": [(X, y)]}, "eval_set and X_val, y_val, sample_weight_val say the same thing"),
+        ({**held, weights: [weight]}, f"{weights} and X_val, y_val, sample_weight_val say the same thing"),
+        ({**held, "sample_weight_val": weight[:3]}, "must have shape"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            make().fit(X, y, **wrong)
+
+
+@ALL
+def test_rows_given_leave_none_to_hold_out(make, data):
+    X, y = data
+    given = {"X_val": X[400:], "y_val": y[400:]}
+    model, plain = make(validation_fraction=0.25), make()
+    np.testing.assert_array_equal(
+        model.fit(X[:400], y[:400], **given).predict_proba(X), plain.fit(X[:400], y[:400], **given).predict_proba(X)
+    )
+
+
+@HOSTS
+def test_what_cannot_stop_is_refused(make, data):
+    X, y = data
+    name = "early_stopping_rounds" if make is MAKERS["xgboost"] else "early_stopping_round"
+    for params, error, message in [
+        ({}, ValueError, f"{name}=3 needs rows to look at: give validation_fraction, or eval_set or X_val"),
+        ({name: -1}, ValueError, f"{name} must be an integer of at least 0 or None; got -1"),
+        ({name: 2.5}, TypeError, f"{name} must be an integer of at least 0 or None; got 2.5"),
+        ({"validation_fraction": 1.0}, ValueError, "validation_fraction must be a number above 0 and below 1; got 1.0"),
+        ({"validation_fraction": "0.1"}, TypeError, "validation_fraction must be a number above 0 and below 1; got"),
+        ({"validation_fraction": 0.999}, ValueError, "leaves none to train on"),
+    ]:
+        with pytest.raises(error, match=message):
+            make(**params).fit(X, y)
+    assert make(**{name: None}).fit(X, y).n_iter_ == 200
+
+
+@HOSTS
+def test_rows_held_out_keep_weights_and_start_scores(make, data):
+    X, y = data
+    weight, start = np.linspace(0.5, 2.0, 600), X[:, 0]
+    start_name = "base_margin" if make is MAKERS["xgboost"] else "init_score"
+    options = {"class_weight": {0: 3.0}}
+    model = make(validation_fraction=0.25, **options).fit(X, y, sample_weight=weight, **{start_name: start})
+    combined = weight * np.where(y == 0, 3.0, 1.0)
+    fit, held = hold_out((X, y, combined, start), 0.25, 0)
+    names = ("sample_weight_eval_set", "base_margin_eval_set")
+    names = names if make is MAKERS["xgboost"] else ("eval_sample_weight", "eval_init_score")
+    by_hand = make().fit(
+        *fit[:2], sample_weight=fit[2], **{start_name: fit[3]}, eval_set=[held[:2]],
+        **dict(zip(names, ([held[2]], [held[3]]), strict=True)),
+    )  # fmt: skip
+    assert seen(model) == seen(by_hand)
+
+
+@ALL
+def test_groups_do_not_leak(make, data):
+    """The label follows the group alone: rows of a group on both sides would make every tree look good."""
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(60), 10)
+    y = rng.integers(0, 4, 60)[groups]
+    X = np.column_stack([rng.normal(size=60)[groups], rng.normal(size=600)])
+    leaking = make(validation_fraction=0.2, random_state=0).fit(X, y)
+    apart = make(validation_fraction=0.2, random_state=0).fit(X, y, groups=groups)
+    assert apart.n_iter_ < leaking.n_iter_ / 2
+    with pytest.raises(ValueError, match=r"groups must have shape \(600,\), one group a row; got \(3,\)"):
+        make(validation_fraction=0.2).fit(X, y, groups=[1, 2, 3])
+    with pytest.raises(ValueError, match="groups must name at least two groups for validation_fraction; got 1"):
+        make(validation_fraction=0.2).fit(X, y, groups=np.zeros(600))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_whole_groups_of_like_classes_are_held_out(weighted):
+    rng = np.random.default_rng(1)
+    groups = rng.integers(0, 40, 800)
+    y = np.minimum(rng.integers(0, 4, 40)[groups] + rng.integers(0, 2, 800), 3).astype(np.int32)
+    weight = np.where(groups % 5 == 0, 0.0, 1.0) if weighted else None
+    fit, held = hold_out((groups, y, weight), 0.25, 0, groups=[f"house {g}" for g in groups])
+    assert not set(fit[0]) & set(held[0])
+    assert len(fit[0]) + len(held[0]) == 800
+    if weighted:
+        assert (held[2] > 0).all()
+    total = 800 if weight is None else int(weight.sum())
+    assert len(held[0]) == pytest.approx(0.25 * total, rel=0.25)
+    shares = np.bincount(held[1], minlength=4) / len(held[1])
+    drawn_from = y if weight is None else y[weight > 0]
+    np.testing.assert_allclose(shares, np.bincount(drawn_from) / len(drawn_from), atol=0.08)
+
+
+@pytest.mark.parametrize(
+    "container",
+    [
+        csr_matrix,
+        pd.DataFrame,
+        lambda X: pl.DataFrame(X, schema=list("abcd")),
+        lambda X: pl.DataFrame(X, schema=list("abcd")).lazy(),
+        lambda X: pa.table(dict(zip("abcd", X.T, strict=True))),
+        lambda X: X.tolist(),
+    ],
+    ids=["sparse", "pandas", "polars", "lazy", "Arrow", "lists"],
+)
+@HOSTS
+def test_rows_are_taken_out_of_any_container(make, container, data):
+    X, y = data
+    model = make(validation_fraction=0.25).fit(container(X), y)
+    assert seen(model) == pytest.approx(seen(make(validation_fraction=0.25).fit(X, y)), rel=1e-6)
+
+
+@ALL
+def test_inside_a_pipeline_and_a_search(make, data):
+    X, y = data
+    pipe = make_pipeline(StandardScaler(), make(validation_fraction=0.2, random_state=0))
+    name = pipe.steps[-1][0]
+    search = GridSearchCV(pipe, {f"{name}__learning_rate": [0.05, 0.5]}, cv=2).fit(X, y)
+    assert search.best_estimator_[-1].n_iter_ < 200
+
+
+@ALL
+def test_a_pipeline_transforms_x_val(make, data):
+    X, y = data
+    X = X * 100 + 5
+    with config_context(enable_metadata_routing=True):
+        model = make().set_fit_request(X_val=True, y_val=True)
+        pipe = Pipeline([("scale", StandardScaler()), ("model", model)], transform_input=["X_val"])
+        pipe.fit(X[:400], y[:400], X_val=X[400:], y_val=y[400:])
+    scale = StandardScaler().fit(X[:400])
+    alone = make().fit(scale.transform(X[:400]), y[:400], X_val=scale.transform(X[400:]), y_val=y[400:])
+    assert seen(pipe[-1]) == seen(alone)

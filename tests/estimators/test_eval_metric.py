@@ -1,0 +1,140 @@
+"""One contract of ``eval_metric`` for both hosts: by name, by function, one or several."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import sklearn.metrics
+import xgboost
+
+from ordinal_objectives import LGBMOrdinalClassifier, XGBOrdinalClassifier, metrics
+from ordinal_objectives.eval_metric import NAMES, EvalMetric
+
+NAMED = ["poor", "fair", "good", "top"]
+
+
+def fit_xgb(X, y, held_out, eval_metric, weight=None, **params):
+    model = XGBOrdinalClassifier(n_estimators=6, max_depth=3, n_jobs=1, eval_metric=eval_metric, **params)
+    return model.fit(X, y, eval_set=[held_out], sample_weight_eval_set=None if weight is None else [weight])
+
+
+def fit_lgb(X, y, held_out, eval_metric, weight=None, **params):
+    model = LGBMOrdinalClassifier(n_estimators=6, num_leaves=6, n_jobs=1, **params)
+    weights = None if weight is None else [weight]
+    return model.fit(X, y, eval_set=[held_out], eval_sample_weight=weights, eval_metric=eval_metric)
+
+
+BOTH = pytest.mark.parametrize("fit", [fit_xgb, fit_lgb], ids=["xgboost", "lightgbm"])
+
+
+@pytest.fixture
+def halves(ordinal_data):
+    X, y = ordinal_data(400, 4)
+    return X[:200], y[:200], X[200:], y[200:]
+
+
+def seen(model):
+    return next(iter(model.evals_result_.values()))
+
+
+@BOTH
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("name", NAMES)
+def test_every_name_measures_its_metric(fit, name, weighted, halves):
+    X, y, Xv, yv = halves
+    labels = np.array(NAMED)
+    weight = np.linspace(0.5, 2.0, 200) if weighted else None
+    of_proba = name in ("rps", "log_loss")
+    told = {"classes": labels, "decision_rule": "mode"}
+    model = fit(X, labels[y], (Xv, labels[yv]), name, weight, **told)
+    expected = [
+        NAMES[name](yv, P if of_proba else P.argmax(axis=1), weight, labels=range(4))
+        for P in (proba[:, np.argsort(np.argsort(labels))] for proba in model.staged_predict_proba(Xv))
+    ]
+    np.testing.assert_allclose(seen(model)[name], expected, rtol=1e-5, atol=1e-7)
+    function = NAMES[name]
+    np.testing.assert_array_equal(
+        seen(fit(X, labels[y], (Xv, labels[yv]), function, weight, **told))[function.__name__], seen(model)[name]
+    )
+
+
+@BOTH
+def test_several_at_once(fit, halves):
+    X, y, Xv, yv = halves
+
+    def largest(y, proba):
+        return float(proba.max())
+
+    def both(y, proba, weight):
+        assert weight is not None
+        return [("mean", proba[:, 0].mean(), False), ("worst", proba.min(), True)]
+
+    model = fit(X, y, (Xv, yv), ["rps", largest, both, sklearn.metrics.log_loss], np.linspace(0.5, 2.0, 200))
+    assert list(seen(model)) == ["all_threshold", "rps", "largest", "mean", "worst", "log_loss"]
+    last, weight = model.predict_proba(Xv), np.linspace(0.5, 2.0, 200)
+    expected = [last.max(), last[:, 0].mean(), last.min(), sklearn.metrics.log_loss(yv, last, sample_weight=weight)]
+    np.testing.assert_allclose([values[-1] for values in list(seen(model).values())[2:]], expected, rtol=1e-4)
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("wrong", "error", "message"),
+    [
+        ("mlogloss", ValueError, r"got 'mlogloss'. The host's metrics know no thresholds; did you mean 'log_loss'"),
+        ("multi_error", ValueError, "did you mean 'zero_one'"),
+        ("rsp", ValueError, r"must be a function of \(y, proba\), one of .*'qwk', 'rps'.*; got 'rsp'$"),
+        (["rps", 5], TypeError, "eval_metric must be a function.*; got 5"),
+        (5, TypeError, "eval_metric must be a function.*; got 5"),
+        (lambda y, proba: "good", TypeError, "eval_metric must return a number, or .*; got 'good' from <lambda>"),
+        (lambda y, proba: ("a", 1.0), TypeError, r"eval_metric must return a number"),
+    ],
+)
+def test_what_is_no_metric_is_refused(fit, wrong, error, message, halves):
+    X, y, Xv, yv = halves
+    with pytest.raises(error, match=message):
+        fit(X, y, (Xv, yv), wrong)
+
+
+@pytest.mark.parametrize("metric", ["qwk", lambda y, proba: ("mean_class", (proba @ np.arange(4)).mean() * 1.0, True)])
+def test_early_stopping_of_xgboost_goes_the_way_of_the_metric(metric, halves):
+    """XGBoost takes every metric that it does not know by name for one of which lower is better."""
+    X, y, Xv, yv = halves
+    model = fit_xgb(X, y, (Xv, yv), metric, early_stopping_rounds=4, learning_rate=0.5)
+    model.set_params(n_estimators=60).fit(X, y, eval_set=[(Xv, yv)])
+    values = list(seen(model).values())[-1]
+    assert model.best_iteration_ == np.argmax(values)
+    assert len(values) in (60, np.argmax(values) + 5)
+    stop = xgboost.callback.EarlyStopping(rounds=4)
+    asked = fit_xgb(X, y, (Xv, yv), metric, callbacks=[stop], learning_rate=0.5)
+    assert asked.best_iteration_ == np.argmax(list(seen(asked).values())[-1])
+
+
+def test_a_name_that_xgboost_would_guess_at(halves):
+    """XGBoost takes a metric whose name begins with "pre" for one of which higher is better."""
+    X, y, Xv, yv = halves
+
+    def precise(y, proba):
+        return metrics.ranked_probability_score(y, proba)
+
+    model = fit_xgb(X, y, (Xv, yv), precise, early_stopping_rounds=2)
+    assert model.best_iteration_ == np.argmin(seen(model)["precise"])
+
+
+def test_a_name_that_xgboost_could_not_read_back(halves):
+    X, y, Xv, yv = halves
+    with pytest.raises(ValueError, match=r"eval_metric must have names without spaces and colons .*; got 'two words'"):
+        fit_xgb(X, y, (Xv, yv), lambda y, proba: ("two words", 1.0, False))
+
+
+def test_what_a_function_takes():
+    y, proba, weight = np.array([0, 1]), np.full((2, 2), 0.5), np.array([1.0, 2.0])
+
+    def call(function):
+        return EvalMetric(function, 2, lambda P: P.argmax(axis=1))(y, proba, weight)
+
+    assert call(lambda y, proba, w: w.sum()) == [("<lambda>", 3.0, False)]
+    assert call(lambda y, proba, eps=0.5: eps) == [("<lambda>", 0.5, False)]
+    assert call(lambda y, proba, weight=None: weight.sum()) == [("<lambda>", 3.0, False)]
+    assert call(lambda y, proba, *, labels: len(labels)) == [("<lambda>", 2.0, False)]
+    assert call(lambda y, proba, **rest: sum(rest["sample_weight"])) == [("<lambda>", 3.0, False)]
+    assert call(lambda *both: len(both)) == [("<lambda>", 2.0, False)]
