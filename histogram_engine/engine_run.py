@@ -344,7 +344,7 @@ class EngineRun:
         found = self._few(raw_prediction, self._weight, thresholds) if few and self._few_may_do else None
         self._cross_terms = found or self._all_cross_terms
         chosen = self._cross_terms.chosen
-        now = self._rows(
+        now: RoundStatistics = self._rows(
             raw_prediction,
             thresholds,
             self.parameters.hessian,

@@ -99,7 +99,8 @@ class HistGradientBoostingOrdinalClassifier(ModelFiles, HostParameters, OrdinalC
         Choose each step size, at most ``learning_rate``, by the rows outside the sample.
     cross_terms : {"auto", "all"}, default="auto"
         Thresholds whose cross terms judge splits. "auto": of eight classes and more a few, where these say the others
-        (gains within about 0.5%); ``diagnostics_["n_all_cross_terms"]`` counts the trees where they did not.
+        (gains within about 0.5%); ``diagnostics_["n_all_cross_terms"]`` counts the trees where they did not. Where
+        leaves shift thresholds: the sums of 5 ("joint") or 7 ("vector") groups of neighbouring thresholds.
     proportional : bool or "auto", default=True
         True: one score cut by the same thresholds everywhere (proportional odds). False: leaves also shift single
         thresholds, so that these move with x; after each tree the thresholds take a Newton step, unless they are
@@ -111,8 +112,8 @@ class HistGradientBoostingOrdinalClassifier(ModelFiles, HostParameters, OrdinalC
     shift_penalty : {"ridge", "smooth"}, default="ridge"
         Of their squares, or of the squared differences between neighbouring thresholds.
     split_gain : {"auto", "vector", "joint", "scalar"}, default="auto"
-        What splits are worth where leaves shift thresholds. "vector" ("auto" up to 512 classes): what such leaves
-        gain. Cheaper: "joint", what leaves of the score and thresholds gain together; "scalar", the score alone.
+        What splits are worth where leaves shift thresholds. "vector" ("auto"): what such leaves gain. Cheaper are
+        "joint", what leaves of the score and thresholds gain together, and "scalar", what the score alone does.
     classes : array-like or None, default=None
         The classes, lowest first; see :class:`ordinal_objectives.labels.OrderedLabels`.
     decision_rule : {"median", "mode", "mean"}, default="median"

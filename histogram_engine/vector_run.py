@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from ordinal_objectives import _core
 from ordinal_objectives.histogram_engine.engine_run import EngineRun
 from ordinal_objectives.histogram_engine.shift_parameters import SHIFT_L2
+from ordinal_objectives.histogram_engine.threshold_groups import MOST, neighbours
 from ordinal_objectives.leaves import vector
 from ordinal_objectives.losses import RoundStatistics
 from ordinal_objectives.rows.margins import FARTHEST, MarginStatistics
@@ -26,6 +27,8 @@ from ordinal_objectives.trees import Tree
 FloatArray = NDArray[np.float64]
 # What the rows carry through the histograms, by the gain that judges splits.
 _COLUMNS = {"vector": "thresholds", "joint": "cross", "scalar": "score"}
+# Groups of thresholds that the core takes.
+LIMITS = {"vector": _core.max_vector_classes - 1, "joint": _core.max_joint_classes - 1}
 
 
 class VectorRun(EngineRun):
@@ -37,20 +40,11 @@ class VectorRun(EngineRun):
         The scores R of the newest iteration, threshold by threshold in memory.
     """
 
-    def _judges_jointly(self) -> bool:
-        return self._gain == "joint"
+    _curvature: FloatArray | None = None  # of the thresholds, by the newest pass
+    _groups: NDArray[np.int32]
 
-    @property
-    def _gain(self) -> str:
-        gain = self.parameters.split_gain
-        if gain == "auto":
-            return "vector" if self._n_classes <= _core.max_vector_classes else "scalar"
-        if gain == "vector" and self._n_classes > _core.max_vector_classes:
-            raise ValueError(
-                f"split_gain='vector' takes at most {_core.max_vector_classes} classes; got {self._n_classes}. "
-                "Use 'scalar', or merge classes"
-            )
-        return gain
+    def _judges_jointly(self) -> bool:
+        return False  # in the way of proportional trainings
 
     def _kernel(self, y: NDArray[np.int32], weight: FloatArray | None, score: NDArray[np.floating]) -> Any:
         loss, n_threads = self.parameters.loss, self._n_threads
@@ -61,22 +55,56 @@ class VectorRun(EngineRun):
         spread: NDArray[Any] = self._rows.spread(score)
         return spread
 
-    def _grow_judged(self, growth: Any, in_bag: NDArray[np.uint32] | None) -> dict[str, Any]:
-        if self._gain != "vector":
-            return super()._grow_judged(growth, in_bag)
-        smooth = self.parameters.shift_penalty == "smooth"
-        grown: dict[str, Any] = self._engine.grow_vector(growth, self._learner.active, self._shift_l2, smooth)
-        return grown
+    @property
+    def _gain(self) -> str:
+        return "vector" if self.parameters.split_gain == "auto" else self.parameters.split_gain
 
     @property
     def _shift_l2(self) -> float:
         return SHIFT_L2 if self.parameters.shift_l2 is None else float(self.parameters.shift_l2)
 
+    def _grow_judged(self, growth: Any, in_bag: NDArray[np.uint32] | None) -> dict[str, Any]:
+        grown: dict[str, Any]
+        sizes = np.bincount(self._groups[self._groups >= 0]).astype(np.int32)
+        if self._gain == "scalar":
+            grown = self._engine.grow_scalar(growth)
+        elif self._gain == "vector":
+            active = np.zeros(len(sizes), np.bool_)
+            active[self._groups[self._learner.active]] = True
+            smooth = self.parameters.shift_penalty == "smooth"
+            grown = self._engine.grow_vector(growth, sizes, active, self._shift_l2, smooth)
+        else:
+            sums = self._now if in_bag is None else self._statistics_of(in_bag)[1]
+            own, n = self._groups >= 0, len(sizes)
+            u, V = (
+                np.bincount(self._groups[own], of_thresholds[own], n)
+                for of_thresholds in (sums.threshold_gradient, sums.threshold_hessian)
+            )
+            grown = self._engine.grow_joint(growth, u, np.diag(V), np.arange(n, dtype=np.int32), 2, np.eye(n))
+        return grown
+
+    def _group(self, curvature: FloatArray) -> NDArray[np.int32]:
+        """Return the group of each threshold whose sums judge splits; see :mod:`.threshold_groups`.
+
+        Those that take no shift have one of their own, the last, or with "joint", whose thresholds stay, none: -1.
+        """
+        learner, gain = self._learner, self._gain
+        most = MOST[gain] if self.parameters.cross_terms == "auto" else LIMITS[gain]
+        active = learner.active
+        units = np.full(len(active), -1, np.int32)
+        if gain == "joint":
+            _, units[active] = np.unique(np.cumsum(~learner.tied)[active], return_inverse=True)
+            return neighbours(curvature, units, most)
+        units[active] = np.arange(active.sum())
+        groups = neighbours(curvature, units, most - (not active.all()))
+        groups[~active] = groups.max() + 1
+        return groups
+
     def _sums(self, n_nodes: int, rows: NDArray[np.uint32] | None) -> VectorQuadratic:
-        if self._gain == "vector":
-            n = self._n_classes - 1
+        n_groups = int(self._groups.max()) + 1
+        if self._gain == "vector" and n_groups == len(self._groups):
             of_nodes = self._engine.leaf_sums(self._leaf_of_row, n_nodes, rows)
-            G, H = of_nodes[:, :n], of_nodes[:, n : 2 * n]
+            G, H = of_nodes[:, self._groups], of_nodes[:, n_groups + self._groups]
         else:
             kernel = self._rows if rows is None else self._statistics_of(rows)[0]
             G, H = kernel.leaf_sums(self._leaf_of_row if rows is None else self._leaf_of_row[rows], n_nodes)
@@ -92,7 +120,8 @@ class VectorRun(EngineRun):
             tree.value[leaves] = share * scale * (weights - shift)
             self._rows.moved(self.raw_prediction, self._leaf_of_row, tree.value, out=score)
             now = self._rows(score, thresholds, self._learner.step_hessian, want_rows=False)
-            return now.loss
+            self._curvature = now.threshold_hessian
+            return float(now.loss)
 
         highest = self._rows.highest_loss(self._now.loss)
         if self._learner.move(-scale * shift, loss_at, highest) == 0.0:
@@ -105,17 +134,20 @@ class VectorRun(EngineRun):
 
     def _mean_shift(self, tree: Tree, leaves: NDArray[np.intp], steps: FloatArray) -> FloatArray:
         """Return the mean over all training rows of a tree's shifts, (n_classes - 1,)."""
-        if self._weight is None and self.parameters.subsample == 1.0:
-            mass = tree.count[leaves].astype(np.float64)
-        else:
-            mass = np.bincount(self._leaf_of_row, self._weight, len(tree.left))[leaves]
+        known = self._weight is None and self.parameters.subsample == 1.0
+        of_nodes = tree.count if known else np.bincount(self._leaf_of_row, self._weight, len(tree.left))
+        mass = of_nodes[leaves].astype(np.float64)
         mean: FloatArray = mass @ (steps - steps.mean(axis=1, keepdims=True)) / mass.sum()
         return mean
 
     def _evaluate(
         self, raw_prediction: NDArray[np.floating], thresholds: FloatArray, *, few: bool = True
     ) -> RoundStatistics:
-        n = self._n_classes - 1
+        if self._curvature is None:
+            of_start = self._rows(raw_prediction, thresholds, self.parameters.hessian, want_loss=False, want_rows=False)
+            self._curvature = of_start.threshold_hessian
+        self._groups = self._group(self._curvature) if self._gain != "scalar" else np.full(1, -1, np.int32)
+        n = int(self._groups.max()) + 1
         n_columns = {"vector": 2 * n, "joint": 2 + n, "scalar": 2}[self._gain]
         now: RoundStatistics = self._rows(
             raw_prediction,
@@ -124,6 +156,7 @@ class VectorRun(EngineRun):
             want_rows=self._gain != "vector" or self.parameters.rebin_every is not None,
             columns=self._engine.statistics(n_columns),
             columns_hold=_COLUMNS[self._gain],
+            groups=self._groups if self._gain != "scalar" else None,
         )
         self.diagnostics.add(n_clipped=now.n_clipped, n_floored=now.n_floored)
         return now

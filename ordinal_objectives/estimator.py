@@ -248,11 +248,13 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         They are in the order of ``ordered_classes_``, as ``thresholds_`` and what
         :func:`~ordinal_objectives.decision.decide` and :mod:`ordinal_objectives.metrics` take.
         """
-        return predictions.proba(self._fitted_loss, self._scores(X, **start), self.thresholds_)
+        scores = self._scores(X, **start)  # says so where there is no fit yet
+        return predictions.proba(self._fitted_loss, scores, self.thresholds_)
 
     def predict_cumulative_proba(self, X: Any, **start: Any) -> NDArray[np.float64]:
         """Return P(y <= k | x) for all classes but the highest, lowest first, float64 (n_samples, n_classes - 1)."""
-        return predictions.cumulative_proba(self._fitted_loss, self._scores(X, **start), self.thresholds_)
+        scores = self._scores(X, **start)
+        return predictions.cumulative_proba(self._fitted_loss, scores, self.thresholds_)
 
     def predict(self, X: Any, **start: Any) -> NDArray[Any]:
         """Return labels, (n_samples,), by ``decision_rule`` or ``cost_matrix``."""

@@ -252,16 +252,20 @@ void register_engine(nb::module_& m) {
             "group"_a.noconvert(), "first_carried"_a, "weights"_a.noconvert())
         .def(
             "grow_vector",
-            [](ordinal::Engine& self, const Growth& growth, Vector<bool> active, double shift_l2,
-               bool smooth) {
+            [](ordinal::Engine& self, const Growth& growth, Vector<std::int32_t> sizes, Vector<bool> active,
+               double shift_l2, bool smooth) {
                 const int n = static_cast<int>(active.size());
-                require(2 * n < self.width(), "the rows do not carry so many thresholds");
+                require(2 * n < self.width(), "the rows do not carry so many groups");
+                require(static_cast<int>(sizes.size()) == n &&
+                            std::all_of(sizes.data(), sizes.data() + n, [](int size) { return size > 0; }),
+                        "each group must have a threshold");
                 require(std::any_of(active.data(), active.data() + n, [](bool one) { return one; }),
-                        "one threshold must take a shift");
+                        "one group must take a shift");
                 require(shift_l2 > 0.0, "shift_l2 must be positive");
-                return grow<ordinal::VectorCriterion>(self, {n, active.data(), shift_l2, smooth}, growth);
+                return grow<ordinal::VectorCriterion>(
+                    self, {n, sizes.data(), active.data(), shift_l2, smooth}, growth);
             },
-            "growth"_a, "active"_a.noconvert(), "shift_l2"_a, "smooth"_a)
+            "growth"_a, "sizes"_a.noconvert(), "active"_a.noconvert(), "shift_l2"_a, "smooth"_a)
         .def(
             "leaf_sums",
             [](ordinal::Engine& self, Vector<std::int32_t> leaf_of_row, int n_leaves,
@@ -279,7 +283,7 @@ void register_engine(nb::module_& m) {
             },
             "leaf_of_row"_a.noconvert(), "n_leaves"_a, "rows"_a.noconvert().none());
     m.attr("max_joint_classes") = ordinal::kMostCross + 1;
-    m.attr("max_vector_classes") = ordinal::kMostShifted + 1;
+    m.attr("max_vector_classes") = ordinal::kMostGroups + 1;
     m.def("predict", &predict, "X"_a.noconvert(), "first_node"_a.noconvert(), "feature"_a.noconvert(),
           "threshold"_a.noconvert(), "left"_a.noconvert(), "missing_left"_a.noconvert(),
           "value"_a.noconvert(), "scores"_a.noconvert(), "leaves"_a.noconvert().none(), "n_threads"_a);

@@ -18,7 +18,8 @@ template <class Real>
 nb::dict margin_statistics(OutputMatrix<const Real> scores, Vector<std::int32_t> y, Vector<double> thresholds,
                            std::optional<Vector<Real>> weight, std::optional<Output<Real>> gradient,
                            std::optional<Output<Real>> hessian, std::optional<OutputRows<float>> columns,
-                           int held, std::optional<Vector<std::int32_t>> leaves,
+                           int held, std::optional<Vector<std::int32_t>> group, int n_groups,
+                           std::optional<Vector<std::int32_t>> leaves,
                            std::optional<OutputMatrix<double>> leaf_sums, int loss, int link, bool majorized,
                            bool want_loss, bool sorted, double limit, int n_threads) {
     ordinal::MarginRound<Real> round;
@@ -39,6 +40,8 @@ nb::dict margin_statistics(OutputMatrix<const Real> scores, Vector<std::int32_t>
     round.columns = columns ? columns->data() : nullptr;
     round.columns_step = columns ? columns->stride(0) : 0;
     round.held = static_cast<ordinal::Columns>(held);
+    round.group = group ? group->data() : nullptr;
+    round.n_groups = n_groups;
     ordinal::RoundSums sums;
     {
         nb::gil_scoped_release release;
@@ -69,8 +72,9 @@ void define_margins(nb::module_& m) {
         m.def("margin_statistics", statistics, "scores"_a.noconvert(), "y"_a.noconvert(),
               "thresholds"_a.noconvert(), "sample_weight"_a.noconvert().none(),
               "gradient"_a.noconvert().none(), "hessian"_a.noconvert().none(), "columns"_a.noconvert().none(),
-              "held"_a, "leaves"_a.noconvert().none(), "leaf_sums"_a.noconvert().none(), "loss"_a, "link"_a,
-              "majorized"_a, "want_loss"_a, "sorted"_a, "limit"_a, "n_threads"_a);
+              "held"_a, "group"_a.noconvert().none(), "n_groups"_a, "leaves"_a.noconvert().none(),
+              "leaf_sums"_a.noconvert().none(), "loss"_a, "link"_a, "majorized"_a, "want_loss"_a, "sorted"_a,
+              "limit"_a, "n_threads"_a);
         m.def("add_leaf_vectors", add, "scores"_a.noconvert(), "leaves"_a.noconvert(), "values"_a.noconvert(),
               "sums"_a.noconvert(), "n_threads"_a);
     };

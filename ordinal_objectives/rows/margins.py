@@ -124,6 +124,7 @@ class MarginStatistics(CheckedRows):
         want_rows: bool = True,
         columns: NDArray[np.float32] | None = None,
         columns_hold: str = "thresholds",
+        groups: NDArray[np.int32] | None = None,
     ) -> RoundStatistics:
         """Return the statistics of the rows at scores and thresholds.
 
@@ -141,6 +142,9 @@ class MarginStatistics(CheckedRows):
             Which: the gradients of every threshold, then the Hessians (2 (n_classes - 1) columns); gradient and
             Hessian in f (2); or these and the cross terms of f and every threshold, their Hessians with the sign
             changed (n_classes + 1). The last two need `want_rows`.
+        groups : ndarray of int32, shape (n_classes - 1,), or None
+            Thresholds of the same number, from 0 on, share columns, which hold their sums; those below 0 have none.
+            None: each has its own.
 
         Returns
         -------
@@ -167,6 +171,7 @@ class MarginStatistics(CheckedRows):
             hessian=hessian_of_rows if want_rows else None,
             columns=columns,
             held=_COLUMNS[columns_hold],
+            groups=groups,
         )
         self._latest = (raw, theta, majorized)
         if want_rows:
@@ -214,6 +219,7 @@ class MarginStatistics(CheckedRows):
         hessian: NDArray[Any] | None = None,
         columns: NDArray[np.float32] | None = None,
         held: int = 0,
+        groups: NDArray[np.int32] | None = None,
         leaves: NDArray[np.int32] | None = None,
         leaf_sums: NDArray[np.float64] | None = None,
         in_order: bool = False,
@@ -228,6 +234,8 @@ class MarginStatistics(CheckedRows):
             hessian,
             columns,
             held,
+            groups,
+            0 if groups is None else int(groups.max()) + 1,
             leaves,
             leaf_sums,
             LOSS_CODES[self.loss.name],

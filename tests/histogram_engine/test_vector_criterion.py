@@ -28,7 +28,7 @@ class Rows:
         n = self.G.shape[1]
         statistics[:, :n], statistics[:, n : 2 * n] = self.G, self.H
         growth = _core.Growth([0, 1, 2], None, self.leaf_of_row, max_leaves, 99, 5.0, min_child_weight, l2, 0.0)
-        return self.engine.grow_vector(growth, active, shift_l2, penalty == "smooth")
+        return self.engine.grow_vector(growth, np.ones(len(active), np.int32), active, shift_l2, penalty == "smooth")
 
     def candidates(self, rows):
         for f in range(3):
@@ -105,7 +105,7 @@ def test_gains_without_curvature_on_most_thresholds_keep_their_digits(penalty):
 
 def test_a_threshold_must_take_a_shift_and_rows_must_carry_them():
     rows = Rows(7, 3)
-    with pytest.raises(ValueError, match="one threshold"):
+    with pytest.raises(ValueError, match="one group"):
         rows.grow(0.0, 1.0, "ridge", np.zeros(3, bool))
     with pytest.raises(ValueError, match="carry"):
         rows.grow(0.0, 1.0, "ridge", np.ones(9, bool))

@@ -44,6 +44,7 @@ def training_losses(model, X, y):
     return losses
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"split_gain": "scalar", "shift_penalty": "smooth"}, {"link": "probit"}])
 def test_a_saved_model_replays_its_training(data, tmp_path, options):
     X, y = data

@@ -132,21 +132,46 @@ struct Derivatives {
     Real* bend() { return bends.empty() ? nullptr : bends.data(); }
 };
 
+// Where the sums of each group are found among the buffers of the thresholds: in its first one.
 template <class Real>
-void write_columns(const MarginRound<Real>& round, std::int64_t begin, int n, const Real* slopes,
-                   const Real* bends) {
+std::vector<int> first_of_groups(const MarginRound<Real>& round) {
+    std::vector<int> first(static_cast<std::size_t>(round.group ? round.n_groups : round.n_thresholds), -1);
+    for (int k = round.n_thresholds - 1; k >= 0; --k) {
+        const int group = round.group ? round.group[k] : k;
+        if (group >= 0) first[static_cast<std::size_t>(group)] = k;
+    }
+    return first;
+}
+
+template <class Real>
+void add_up_groups(const MarginRound<Real>& round, const std::vector<int>& first, Real* derivatives) {
+    if (round.group == nullptr) return;
+    for (int k = 0; k < round.n_thresholds; ++k) {
+        const int to = round.group[k] < 0 ? k : first[static_cast<std::size_t>(round.group[k])];
+        if (to == k) continue;
+        for (int i = 0; i < kMarginBlock; ++i)
+            derivatives[to * kMarginStride + i] += derivatives[k * kMarginStride + i];
+    }
+}
+
+template <class Real>
+void write_columns(const MarginRound<Real>& round, std::int64_t begin, int n, Real* slopes, Real* bends) {
+    const std::vector<int> first = first_of_groups(round);
+    const int width = static_cast<int>(first.size());
+    add_up_groups(round, first, bends);
+    if (round.held == Columns::thresholds) add_up_groups(round, first, slopes);
     for (int i = 0; i < n; ++i) {
         float* row = round.columns + (begin + i) * round.columns_step;
         if (round.held != Columns::thresholds) {
             row[0] = static_cast<float>(round.gradient[begin + i]);
             row[1] = static_cast<float>(round.hessian[begin + i]);
-            for (int k = 0; round.held == Columns::cross && k < round.n_thresholds; ++k)
-                row[2 + k] = -static_cast<float>(bends[k * kMarginStride + i]);
+            for (int g = 0; round.held == Columns::cross && g < width; ++g)
+                row[2 + g] = -static_cast<float>(bends[first[g] * kMarginStride + i]);
             continue;
         }
-        for (int k = 0; k < round.n_thresholds; ++k) {
-            row[k] = static_cast<float>(slopes[k * kMarginStride + i]);
-            row[round.n_thresholds + k] = static_cast<float>(bends[k * kMarginStride + i]);
+        for (int g = 0; g < width; ++g) {
+            row[g] = static_cast<float>(slopes[first[g] * kMarginStride + i]);
+            row[width + g] = static_cast<float>(bends[first[g] * kMarginStride + i]);
         }
     }
 }

@@ -35,6 +35,9 @@ struct MarginRound {
     float* columns = nullptr;  // (n_rows, at least as many as `held` says), or null
     std::int64_t columns_step = 0;
     Columns held = Columns::thresholds;
+    const std::int32_t* group = nullptr;  // (n_thresholds,) those with the same number share columns; below 0
+                                          // for none. null: each has its own
+    int n_groups = 0;
 };
 
 // Rows that share float32 accumulators, and the distance between the thresholds of a block's buffers.

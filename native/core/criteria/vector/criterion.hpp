@@ -12,8 +12,9 @@ namespace ordinal {
 class VectorCriterion {
   public:
     struct Input {
-        int n_thresholds = 0;
-        const bool* active = nullptr;  // (n_thresholds,) whether it takes a shift; one does
+        int n_groups = 0;
+        const std::int32_t* sizes = nullptr;  // (n_groups,) thresholds of each
+        const bool* active = nullptr;         // (n_groups,) whether it takes a shift; one does
         double shift_l2 = 1.0;
         bool smooth = false;
     };
@@ -23,23 +24,31 @@ class VectorCriterion {
         const VectorLeaf& leaf() const { return own; }
     };
 
-    VectorCriterion(const Input& input, const double*, const GrowthLimits& limits) : l2_(limits.l2) {
-        for (const bool shifted : {true, false}) {
-            for (int k = 0; k < input.n_thresholds; ++k)
-                if (input.active[k] == shifted) columns_.push_back(k);
-            if (shifted) n_shifted_ = static_cast<int>(columns_.size());
-        }
-        shift_l2_ = input.shift_l2;
-        smooth_ = input.smooth;
+    VectorCriterion(const Input& input, const double*, const GrowthLimits& limits) {
+        double n = 0.0;
+        for (const bool shifted : {true, false})
+            for (int k = 0; k < input.n_groups; ++k) {
+                if (input.active[k] != shifted) continue;
+                columns_.push_back(k);
+                sizes_.push_back(input.sizes[k]);
+                if (shifted) n += input.sizes[k];
+                common_.n_shifted += shifted;
+            }
+        common_.n_groups = input.n_groups;
+        common_.columns = columns_.data();
+        common_.sizes = sizes_.data();
+        common_.share = 1.0 / n;
+        common_.l2 = limits.l2;
+        common_.shift_l2 = input.shift_l2;
+        common_.smooth = input.smooth;
     }
 
     Prepared prepare(const double* sums) const {
-        Prepared prepared{
-            {0.0, static_cast<int>(columns_.size()), n_shifted_, columns_.data(), l2_, shift_l2_, smooth_}};
+        Prepared prepared{common_};
         VectorLeaf& leaf = prepared.own;
-        double H = l2_;
-        for (int c = leaf.n_thresholds; c < 2 * leaf.n_thresholds; ++c) H += sums[c];
-        if (H > 0.0) leaf.parent_score = vector_score<double>(leaf, [&](int c) { return sums[c]; });
+        for (int c = leaf.n_groups; c < 2 * leaf.n_groups; ++c) leaf.hessian += sums[c];
+        if (leaf.hessian + leaf.l2 > 0.0)
+            leaf.parent_score = vector_score<1, double>(leaf, [&](int, int c) { return sums[c]; });
         return prepared;
     }
 
@@ -47,9 +56,8 @@ class VectorCriterion {
 
   private:
     std::vector<std::int32_t> columns_;
-    int n_shifted_ = 0;
-    double l2_, shift_l2_ = 1.0;
-    bool smooth_ = false;
+    std::vector<double> sizes_;
+    VectorLeaf common_;
 };
 
 }  // namespace ordinal

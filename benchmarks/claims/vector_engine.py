@@ -1,0 +1,82 @@
+"""A round of the engine whose leaves shift single thresholds, against its joint round and LightGBM's binary one.
+
+    python benchmarks/claims/vector_engine.py      200,000 x 28 and 1,000,000 x 28; K = 5, 10, 30; 1 and 2 threads
+    python benchmarks/claims/vector_engine.py --rows 200000 --classes 5 --threads 1
+
+All numbers of a line come from one process. Variants alternate, and each is the median over rounds. Lines that
+this machine has measured before are kept: run again to continue, delete the result's .json to start anew.
+"""
+
+from __future__ import annotations
+
+import argparse
+from statistics import median
+
+import lightgbm
+
+from claims.engine import LEAVES, classes, in_turns, lightgbm_booster, make_data
+from lib import report
+from ordinal_objectives.histogram_engine.binning import find_cuts
+from ordinal_objectives.histogram_engine.engine_run import EngineRun
+from ordinal_objectives.histogram_engine.parameters import BoostingParameters
+from ordinal_objectives.histogram_engine.vector_run import VectorRun
+from ordinal_objectives.losses import AllThreshold
+
+VARIANTS = {
+    "vector, ridge": {"split_gain": "vector"},
+    "vector, smooth": {"split_gain": "vector", "shift_penalty": "smooth"},
+    "joint gain": {"split_gain": "joint"},
+    "scalar gain": {"split_gain": "scalar"},
+}
+NOTES = (
+    "Medians of the rounds of one training each, taken in turns. The joint round is that of the proportional model. "
+    "From nine classes on splits are judged by groups of thresholds (seven with the gain of vectors, five with the "
+    "joint one, from seven classes on)."
+)
+
+
+def measure(options: argparse.Namespace, n_rows: int) -> None:
+    name = f"vector_engine_{n_rows}x28"
+    title = f"A round whose leaves shift single thresholds, {n_rows:,} x 28, 255 bins, {LEAVES} leaves, exact Hessian"
+    rows = report.measured(name)
+    known = {(row["threads"], row["K"]) for row in rows}
+    X, score = make_data(n_rows, 28)
+    cuts = find_cuts(X)
+    y = classes(score, 2)
+    for threads in options.threads:
+        dataset = lightgbm.Dataset(X, y, params={"num_threads": threads, "verbose": -1}).construct()
+        for K in options.classes:
+            if (threads, K) in known:
+                continue
+            common = {"n_threads": threads, "cuts": cuts}
+            codes = classes(score, K)
+            runs = {
+                "joint": EngineRun(BoostingParameters(AllThreshold(), max_leaf_nodes=LEAVES), X, codes, K, **common)
+            }
+            for variant, more in VARIANTS.items():
+                parameters = BoostingParameters(AllThreshold(), max_leaf_nodes=LEAVES, proportional=False, **more)
+                runs[variant] = VectorRun(parameters, X, codes, K, **common)
+            calls = {variant: run.advance for variant, run in runs.items()}
+            calls["LightGBM binary"] = lightgbm_booster(dataset, y, 2, threads).update
+            ms = {variant: median(times) for variant, times in in_turns(calls, options.rounds).items()}
+            row = {"threads": threads, "K": K} | {f"{variant} ms": value for variant, value in ms.items()}
+            row |= {f"{variant} / binary": ms[variant] / ms["LightGBM binary"] for variant in list(VARIANTS)[:2]}
+            row |= {f"{variant} / joint": ms[variant] / ms["joint"] for variant in list(VARIANTS)[2:]}
+            rows.append(row)
+            rows.sort(key=lambda row: (row["threads"], row["K"]))
+            report.write(name, title, rows, NOTES)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, nargs="+", default=[200_000, 1_000_000])
+    parser.add_argument("--classes", type=int, nargs="+", default=[5, 10, 30])
+    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--rounds", type=int, default=36)
+    options = parser.parse_args()
+    for n_rows in options.rows:
+        measure(options, n_rows)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,50 @@
+"""Which thresholds judge splits together, where leaves shift single thresholds and there are many.
+
+A row carries a gradient and a Hessian for each group of neighbouring thresholds, their sums, and splits are judged as
+if these thresholds were shifted by the same amount: no split is worth more than that, and where neighbours answer
+alike it is worth little less. Leaves are then fitted to all thresholds, by exact sums.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+# Groups that fill the vectors of the histogram: two columns each and the count, or one each beside gradient, Hessian
+# and count.
+MOST = {"vector": 7, "joint": 5}
+
+
+def neighbours(curvature: NDArray[np.float64], units: NDArray[np.int32], most: int) -> NDArray[np.int32]:
+    """Merge neighbouring units of thresholds, always the two with the least curvature together, until few are left.
+
+    Parameters
+    ----------
+    curvature : ndarray of float64, shape (n_thresholds,)
+        V, the sum over the rows of each threshold's second derivative: what its shift could be worth grows with it.
+    units : ndarray of int32, shape (n_thresholds,)
+        Increasing from 0 in steps of at most 1; -1 for thresholds that are not to be grouped.
+    most : int
+
+    Returns
+    -------
+    ndarray of int32, shape (n_thresholds,)
+        The group of each threshold, in the form of ``units``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ordinal_objectives.histogram_engine.threshold_groups import neighbours
+    >>> neighbours(np.array([1.0, 1.0, 9.0, 2.0]), np.arange(4, dtype=np.int32), 3).tolist()
+    [0, 0, 1, 2]
+    """
+    grouped = units >= 0
+    mass = np.bincount(units[grouped], curvature[grouped]).tolist() if grouped.any() else []
+    group = np.arange(len(mass))
+    while len(mass) > max(most, 1):
+        i = int(np.argmin(np.add(mass[:-1], mass[1:])))
+        mass[i : i + 2] = [mass[i] + mass[i + 1]]
+        group[group > i] -= 1
+    found = np.full(len(units), -1, np.int32)
+    found[grouped] = group[units[grouped]]
+    return found
