@@ -202,7 +202,8 @@ class NewtonRun:
         score = self.score_of(matrix, raw_prediction)
         if kept is None or not kept.belong_to(label, weight):
             kept = self._sets[matrix] = EvaluatedRows(label, weight, self.thresholds.shape[0] + 1, self._rows_of)
-        return self._loss_of(kept.rows, score) / kept.rows.total_weight
+        mean: float = self._loss_of(kept.rows, score) / kept.rows.total_weight
+        return mean
 
     def proba_of(self, matrix: Any, raw_prediction: NDArray[Any]) -> NDArray[np.float64]:
         """Return class probabilities of any matrix, (n_samples, n_classes), at the framework's score."""
@@ -270,6 +271,6 @@ class NewtonRun:
             self._evaluated = None
 
     def _evaluate(self, raw_prediction: ArrayLike, thresholds: NDArray[np.float64]) -> RoundStatistics:
-        statistics = self._rows(raw_prediction, thresholds, self.hessian)
+        statistics: RoundStatistics = self._rows(raw_prediction, thresholds, self.hessian)
         self.diagnostics.add(n_clipped=statistics.n_clipped, n_floored=statistics.n_floored)
         return statistics

@@ -234,7 +234,7 @@ class HistGradientBoostingOrdinalClassifier(ModelFiles, HostParameters, OrdinalC
         self.pruning = pruning
         self.adaptive_step = adaptive_step
         self.cross_terms = cross_terms
-        self.proportional = proportional
+        self.proportional: bool | str = proportional
         self.shift_l2 = shift_l2
         self.shift_penalty = shift_penalty
         self.split_gain = split_gain

@@ -351,7 +351,7 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             described = record.classifier or {}
             for name in ("loss", "link", "hessian", "threshold_update"):
                 setattr(self, name, getattr(record, name))
-            self.proportional = record.shifts is None
+            self.proportional: bool | str = record.shifts is None
             self.shift_l2 = None if record.shifts is None else record.shifts.l2
             self.shift_penalty = DEFAULT_SHIFT_PENALTY if record.shifts is None else record.shifts.penalty
             with damage(path) if described else nullcontext():

@@ -24,6 +24,12 @@ def score(scores: FloatArray) -> FloatArray:
     return mean
 
 
+def without_mean(scores: FloatArray) -> FloatArray:
+    """Return the shifts v_k of scores f + v_k, (n_samples, n_classes - 1)."""
+    shifts: FloatArray = scores - scores.mean(axis=1, keepdims=True)
+    return shifts
+
+
 def proba(loss: OrdinalLoss, scores: FloatArray, thresholds: FloatArray) -> FloatArray:
     """Return P(y = k), (n_samples, n_classes)."""
     if scores.ndim == 1:

@@ -41,6 +41,6 @@ def vectors_from_json(content: Any, n_classes: int, n_trees: int) -> tuple[Shift
         raise ValueError(f"leaf_vectors must hold {sum(n_leaves) * (n_classes - 1)} numbers; got {numbers.size}")
     if not np.isfinite(numbers).all():
         raise ValueError("leaf_vectors must hold finite numbers")
-    ends = np.cumsum(n_leaves)[:-1] if n_leaves else []
-    rows = numbers.reshape(-1, n_classes - 1)
-    return shifts, np.split(rows, ends) if n_leaves else []
+    if not n_leaves:
+        return shifts, []
+    return shifts, np.split(numbers.reshape(-1, n_classes - 1), np.cumsum(n_leaves)[:-1])

@@ -185,7 +185,7 @@ class ThresholdRecord:
             loss.check_hessian(content["hessian"])
             if content["threshold_update"] not in THRESHOLD_UPDATES:
                 raise ValueError(f"threshold_update must be one of {', '.join(map(repr, THRESHOLD_UPDATES))}")
-            shifts, vectors = None, []
+            shifts, vectors = None, list[NDArray[np.float32]]()
             if version == VERSION_WITH_SHIFTS:
                 loss.check_shifts()
                 shifts, vectors = vectors_from_json(content["shifts"], n_classes, len(content["thresholds"]) - 1)

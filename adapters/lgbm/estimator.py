@@ -156,7 +156,7 @@ importance_type
         self.link = link
         self.hessian = hessian
         self.threshold_update = threshold_update
-        self.proportional = proportional
+        self.proportional: bool | str = proportional
         self.shift_l2 = shift_l2
         self.shift_penalty = shift_penalty
         self.decision_rule = decision_rule

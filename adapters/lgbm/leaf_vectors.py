@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinal_objectives import _core
+from ordinal_objectives.predictions import without_mean
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 
@@ -82,4 +83,4 @@ def shifts_of(booster: lightgbm.Booster, record: ThresholdRecord, data: Any) -> 
 
     n_samples = len(find_leaves(0, 1)) if rounds else data.shape[0]
     scores = leaf_scores(booster, record, find_leaves, n_samples, 0, rounds)
-    return scores - scores.mean(axis=1, keepdims=True)
+    return without_mean(scores)

@@ -163,7 +163,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         self.link = link
         self.hessian = hessian
         self.threshold_update = threshold_update
-        self.proportional = proportional
+        self.proportional: bool | str = proportional
         self.shift_l2 = shift_l2
         self.shift_penalty = shift_penalty
         self.decision_rule = decision_rule

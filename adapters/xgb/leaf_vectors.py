@@ -15,6 +15,7 @@ import xgboost
 from numpy.typing import NDArray
 
 from ordinal_objectives import _core
+from ordinal_objectives.predictions import without_mean
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.trees import Tree, TreeEnsemble
@@ -67,15 +68,15 @@ def leaf_scores(
     """
     taken = _take_over(booster, record)
     n_threads = effective_n_threads(n_threads)
-    is_array = isinstance(data, np.ndarray)
-    if is_array and taken.ensemble is None:
+    if isinstance(data, np.ndarray):
+        if taken.ensemble is not None:
+            scores = np.zeros((len(data), record.n_classes - 1))
+            taken.ensemble.add_to(scores, _without(data, missing), start, stop, n_threads)
+            return scores
         types = booster.feature_types
-        data, is_array = xgboost.DMatrix(data, missing=missing, feature_types=types, enable_categorical=True), False
-    scores = np.zeros((len(data) if is_array else data.num_row(), record.n_classes - 1))
+        data = xgboost.DMatrix(data, missing=missing, feature_types=types, enable_categorical=True)
+    scores = np.zeros((data.num_row(), record.n_classes - 1))
     if start == stop or not len(scores):
-        return scores
-    if is_array:
-        taken.ensemble.add_to(scores, _without(data, missing), start, stop, n_threads)
         return scores
     if taken.ensemble is None or type(data) is not xgboost.DMatrix:
         _add_by_leaves(booster, taken, data, scores, start, stop, n_threads)
@@ -106,8 +107,7 @@ def shifts_before(
     before = model[:rounds]
 
     def shifts(data: xgboost.DMatrix) -> NDArray[np.float64]:
-        scores = leaf_scores(before, record, data, 0, rounds)
-        return scores - scores.mean(axis=1, keepdims=True)
+        return without_mean(leaf_scores(before, record, data, 0, rounds))
 
     return shifts
 

@@ -150,4 +150,5 @@ def _smooth(g: FloatArray, h: FloatArray, of_mean: FloatArray, shift_l2: float) 
             z[:, k] = (z[:, k] + above * z[:, beyond]) / diagonal[:, k]
         a = of_mean / n**2
         share = a * x.sum(axis=1) / (1.0 + a * z.sum(axis=1))
-        return -(x - share[:, np.newaxis] * z)
+        u: FloatArray = share[:, np.newaxis] * z - x
+    return u

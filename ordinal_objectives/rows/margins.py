@@ -71,8 +71,8 @@ class MarginStatistics(CheckedRows):
             loss, y, n_classes, sample_weight, precision=precision, n_threads=n_threads, lanes=not in_doubles
         )
         self.scores_dtype = self._computed
-        self._gradient = np.empty(self.y.shape[0], self._computed)
-        self._hessian = np.empty(self.y.shape[0], self._computed)
+        self._gradient: NDArray[Any] = np.empty(self.y.shape[0], self._computed)
+        self._hessian: NDArray[Any] = np.empty(self.y.shape[0], self._computed)
         self._latest: tuple[NDArray[Any], NDArray[np.float64], bool] | None = None
 
     def spread(self, raw_prediction: ArrayLike) -> NDArray[Any]:
@@ -109,7 +109,7 @@ class MarginStatistics(CheckedRows):
         raw = self._check_scores(scores)
         leaves = self.check_leaves(leaves, len(steps))
         total = np.empty_like(raw) if out is None else out.T
-        values = np.ascontiguousarray(steps.T, dtype=self._computed)
+        values: NDArray[Any] = np.ascontiguousarray(steps.T, dtype=self._computed)
         add: Any = _core.add_leaf_vectors
         add(raw, leaves, values, total, effective_n_threads(self.n_threads))
         return total.T

@@ -48,8 +48,8 @@ class RowStatistics(CheckedRows):
         n_threads: int | None = None,
     ) -> None:
         super().__init__(loss, y, n_classes, sample_weight, precision=precision, n_threads=n_threads)
-        self._gradient = np.empty(self.y.shape[0], self._computed)
-        self._hessian = np.empty(self.y.shape[0], self._computed)
+        self._gradient: NDArray[Any] = np.empty(self.y.shape[0], self._computed)
+        self._hessian: NDArray[Any] = np.empty(self.y.shape[0], self._computed)
         self._latest: tuple[NDArray[Any], NDArray[np.float64], bool] | None = None
 
     def __call__(
