@@ -108,7 +108,8 @@ class HistGradientBoostingOrdinalClassifier(HostParameters, OrdinalClassifier):
         Choose each step size, at most ``learning_rate``, by the rows outside the sample.
     cross_terms : {"auto", "all"}, default="auto"
         Thresholds whose cross terms judge splits. "auto": of eight classes and more a few, where these say the others
-        (gains within about 0.5%); ``diagnostics_["n_all_cross_terms"]`` counts the trees where they did not.
+        (gains within about 0.5%, as far as float32 rows know them); ``diagnostics_["n_all_cross_terms"]`` counts the
+        trees where they did not.
     classes : array-like or None, default=None
         The classes, lowest first; see :class:`ordinal_objectives.labels.OrderedLabels`.
     decision_rule : {"median", "mode", "mean"}, default="median"
