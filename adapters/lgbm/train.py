@@ -9,9 +9,15 @@ from typing import Any
 import lightgbm
 from numpy.typing import ArrayLike
 
-from ordinal_objectives.adapters.lgbm.callback import Introduction, TreeCount
+from ordinal_objectives.adapters.lgbm.callback import Introduction
 from ordinal_objectives.adapters.lgbm.objective import OrdinalObjective
-from ordinal_objectives.adapters.lgbm.record import as_booster, check_same_categories, threshold_record
+from ordinal_objectives.adapters.lgbm.record import (
+    as_booster,
+    best_iteration,
+    check_same_categories,
+    forget_rounds,
+    threshold_record,
+)
 from ordinal_objectives.adapters.lgbm.trees import refuse_boosting
 from ordinal_objectives.adapters.parameters import refuse_parameters
 from ordinal_objectives.losses import OrdinalLoss
@@ -115,7 +121,6 @@ def train(
     )
     objective.runs.driven = True
     metrics = [] if feval is None else feval if isinstance(feval, list) else [feval]
-    trees = TreeCount()
     booster = lightgbm.train(
         {**params, "objective": objective, "metric": "None"},
         train_set,
@@ -125,7 +130,8 @@ def train(
         feval=[objective.metric, *map(objective.proba_metric, metrics)],
         init_model=init_model,
         keep_training_booster=keep_training_booster,
-        callbacks=[Introduction(objective.runs), objective.callback, trees, *(callbacks or [])],
+        callbacks=[Introduction(objective.runs), objective.callback, *(callbacks or [])],
     )
-    trees.correct(booster)
+    booster.best_iteration = best_iteration(booster)
+    forget_rounds(booster)
     return booster
