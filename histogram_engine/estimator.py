@@ -35,7 +35,7 @@ from ordinal_objectives.labels import OrderedLabels
 from ordinal_objectives.losses import OrdinalLoss, get_loss
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.trees import TreeEnsemble
-from ordinal_objectives.validation import check_thresholds
+from ordinal_objectives.validation import check_choice, check_thresholds
 
 
 class HistGradientBoostingOrdinalClassifier(HostParameters, OrdinalClassifier):
@@ -321,8 +321,7 @@ class HistGradientBoostingOrdinalClassifier(HostParameters, OrdinalClassifier):
 
     def _check_decision(self) -> None:
         super()._check_decision()
-        if self.importance_type not in ("gain", "split"):
-            raise ValueError(f"importance_type must be 'gain' or 'split'; got {self.importance_type!r}")
+        check_choice(self.importance_type, ("gain", "split"), name="importance_type")
 
     def _grown(self) -> GrownModel:
         return GrownModel(self._ensemble, self.threshold_history_, self.evals_result_, self._cuts)

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 import xgboost
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.adapters.xgb.record import check_all_rounds, kept_rounds, store_record, threshold_record
 from ordinal_objectives.adapters.xgb.train import train
@@ -299,10 +300,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         if model is None:
             return None
         if isinstance(model, XGBOrdinalClassifier):
-            if not hasattr(model, "booster_"):
-                raise ValueError(
-                    "xgb_model must be a fitted model; got an XGBOrdinalClassifier that has not been fitted"
-                )
+            check_is_fitted(model, msg="xgb_model must be a fitted model; got an %(name)s that has not been fitted")
             booster = model.booster_
         else:
             booster = model if isinstance(model, xgboost.Booster) else xgboost.Booster(model_file=model)
@@ -389,6 +387,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
     @property
     def feature_importances_(self) -> NDArray[np.float32]:
         """Importance of each feature by ``importance_type``, summing to 1, float32 (n_features,)."""
+        check_is_fitted(self)
         names = self.booster_.feature_names or [f"f{i}" for i in range(self.n_features_in_)]
         scores = self.booster_.get_score(importance_type=self.importance_type)
         values = np.array([scores.get(name, 0.0) for name in names], dtype=np.float32)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 
 from ordinal_objectives import (
     HistGradientBoostingOrdinalClassifier,
@@ -124,3 +125,27 @@ def test_a_metric_that_gives_xgboost_no_number_is_refused(data):
     model = MAKERS["xgboost"](eval_metric=lambda y, proba: ("error", 0.5, False))
     with pytest.raises(TypeError, match=r"eval_metric must return a number; got \('error', 0.5, False\)"):
         model.fit(X, y, eval_set=[(X, y)])
+
+
+@ALL
+@pytest.mark.parametrize("name", ["decision_rule", "hessian", "threshold_update", "loss", "link"])
+@pytest.mark.parametrize("value", [np.array(["exact", "mode"]), ["mode"], {"mode": 1}, 3])
+def test_words_that_are_none_are_refused_by_name(make, name, value, data):
+    """An array had raised NumPy's error of an ambiguous truth value."""
+    with pytest.raises((ValueError, TypeError), match=f"^{name} must be (one of '|a string or an? )"):
+        make(**{name: value}).fit(*data)
+
+
+@ALL
+def test_importances_before_fit(make):
+    """hasattr says no, and scikit-learn's error says why."""
+    with pytest.raises(NotFittedError, match="not fitted yet"):
+        _ = make().feature_importances_
+    assert not hasattr(make(), "feature_importances_")
+
+
+@pytest.mark.parametrize("name", ["importance_type", "cross_terms"])
+@pytest.mark.parametrize("value", [np.array(["gain", "auto"]), ["gain"]])
+def test_words_of_the_engine_are_words(name, value, data):
+    with pytest.raises(ValueError, match=f"^{name} must be one of '"):
+        MAKERS["histogram"](**{name: value}).fit(*data)
