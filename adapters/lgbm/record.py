@@ -45,7 +45,8 @@ def forget_rounds(booster: lightgbm.Booster) -> None:
 def best_iteration(booster: lightgbm.Booster) -> int:
     """Return how many iterations early stopping found best; 0 or less if it found none."""
     best: int = booster.best_iteration
-    return getattr(booster, "ordinal_rounds", {}).get(best, best)
+    rounds: dict[int, int] = getattr(booster, "ordinal_rounds", {})
+    return rounds.get(best, best)
 
 
 def checksums(booster: lightgbm.Booster, start: int, stop: int) -> list[int]:
