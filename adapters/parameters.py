@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from ordinal_objectives.leaves.shifts import DEFAULT_SHIFT_PENALTY, Shifts, choose_shifts
 from ordinal_objectives.losses import OrdinalLoss, get_loss
 from ordinal_objectives.threshold_solver.record import THRESHOLD_UPDATES, ThresholdRecord
-from ordinal_objectives.validation import check_n_classes, check_thresholds
+from ordinal_objectives.validation import check_choice, check_n_classes, check_thresholds
 
 # Those that need the leaves of the newest tree.
 TREE_UPDATES = ("schur", "joint")
@@ -78,10 +78,7 @@ class OrdinalParameters:
         self.n_classes = None if n_classes is None else check_n_classes(n_classes)
         self.loss = get_loss(loss, link)
         self.loss.check_hessian(hessian)
-        if threshold_update not in THRESHOLD_UPDATES:
-            raise ValueError(
-                f"threshold_update must be one of {', '.join(map(repr, THRESHOLD_UPDATES))}; got {threshold_update!r}"
-            )
+        check_choice(threshold_update, THRESHOLD_UPDATES, name="threshold_update")
         self.hessian = hessian
         self.threshold_update = threshold_update
         self.proportional, self.shift_l2, self.shift_penalty = proportional, shift_l2, shift_penalty

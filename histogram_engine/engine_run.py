@@ -32,6 +32,8 @@ from ordinal_objectives.trees import Tree, reached
 from ordinal_objectives.validation import check_two_classes
 
 _ALL = 2**31 - 1
+# Where weights differ by more than this factor, a float32 sum forgets what light rows say beside heavy ones.
+_UNEVEN = 100.0
 
 
 class EngineRun:
@@ -95,7 +97,9 @@ class EngineRun:
         # Needed again only to be cut anew.
         self._X = X if parameters.rebin_every is not None else None
         self.cuts = find_cuts(X, parameters.max_bins, sample_weight, seed) if cuts is None else cuts
-        self._engine = _core.Engine(X, [c.tolist() for c in self.cuts], effective_n_threads(n_threads))
+        self._engine = _core.Engine(
+            X, [c.tolist() for c in self.cuts], effective_n_threads(n_threads), in_float64=uneven(sample_weight)
+        )
         follows = parameters.hessian == "exact" and loss.link.curvature_floor == 0.0 and not parameters.shifts
         every = all_cross_terms(self._rows.class_weights, one_follows=follows) if self._joint else no_cross_terms()
         self._all_cross_terms = self._cross_terms = every
@@ -354,6 +358,14 @@ class EngineRun:
         )
         self.diagnostics.add(n_clipped=now.n_clipped, n_floored=now.n_floored)
         return now
+
+
+def uneven(sample_weight: NDArray[np.float64] | None) -> bool:
+    """Tell whether histograms must be added up in float64."""
+    if sample_weight is None:
+        return False
+    weight = sample_weight[sample_weight > 0.0]
+    return bool(weight.max() > _UNEVEN * weight.min())
 
 
 def full_hessian(statistics: RoundStatistics) -> NDArray[np.float64]:

@@ -27,6 +27,7 @@ from ordinal_objectives.leaves.shifts import DEFAULT_SHIFT_L2, Shifts
 from ordinal_objectives.losses import OrdinalLoss, get_loss
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.trees import TreeEnsemble
+from ordinal_objectives.validation import check_choice
 
 
 class HistGradientBoostingOrdinalClassifier(ModelFiles, HostParameters, OrdinalClassifier):
@@ -99,8 +100,9 @@ class HistGradientBoostingOrdinalClassifier(ModelFiles, HostParameters, OrdinalC
         Choose each step size, at most ``learning_rate``, by the rows outside the sample.
     cross_terms : {"auto", "all"}, default="auto"
         Thresholds whose cross terms judge splits. "auto": of eight classes and more a few, where these say the others
-        (gains within about 0.5%); ``diagnostics_["n_all_cross_terms"]`` counts the trees where they did not. Where
-        leaves shift thresholds: the sums of 5 ("joint") or 7 ("vector") groups of neighbouring thresholds.
+        (gains within about 0.5%, as far as float32 rows know them); ``diagnostics_["n_all_cross_terms"]`` counts the
+        trees where they did not. Where leaves shift thresholds: the sums of 5 ("joint") or 7 ("vector") groups of
+        neighbouring thresholds.
     proportional : bool or "auto", default=True
         True: one score cut by the same thresholds everywhere (proportional odds). False: leaves also shift single
         thresholds, so that these move with x; after each tree the thresholds take a Newton step, unless they are
@@ -333,8 +335,7 @@ class HistGradientBoostingOrdinalClassifier(ModelFiles, HostParameters, OrdinalC
 
     def _check_decision(self) -> None:
         super()._check_decision()
-        if self.importance_type not in ("gain", "split"):
-            raise ValueError(f"importance_type must be 'gain' or 'split'; got {self.importance_type!r}")
+        check_choice(self.importance_type, ("gain", "split"), name="importance_type")
 
     def _grown(self) -> GrownModel:
         return GrownModel(self._ensemble, self.threshold_history_, self.evals_result_, self._cuts)

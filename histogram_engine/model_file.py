@@ -190,6 +190,7 @@ def _model(header: dict[str, Any], arrays: dict[str, NDArray[Any]], *, proportio
         if len(of_feature) > _MOST_CUTS or np.isnan(of_feature).any() or not (np.diff(of_feature) > 0).all():
             raise ValueError(f"the cuts of a feature must increase, and be at most {_MOST_CUTS}; got {len(of_feature)}")
     evals = {str(name): [float(x) for x in values] for name, values in header["evals"].items()}
+    json.dumps([evals, params], allow_nan=False)  # as save writes them; the reader takes NaN and infinite numbers
     max_bins = header.get("max_bins")
     return StoredModel(
         params=params,

@@ -11,6 +11,7 @@ import numpy as np
 from ordinal_objectives.histogram_engine.cross_terms import CROSS_TERMS
 from ordinal_objectives.histogram_engine.shift_parameters import ShiftParameters
 from ordinal_objectives.losses import OrdinalLoss
+from ordinal_objectives.validation import check_choice
 
 THRESHOLD_UPDATES = ("joint", "newton", "fixed")
 # The largest integer of the core. No count of leaves, levels or trees reaches it.
@@ -140,16 +141,10 @@ class BoostingParameters(ShiftParameters):
     def __post_init__(self) -> None:
         self.loss.check_hessian(self.hessian)
         self.check_shifts(self.loss)
-        if self.threshold_update not in THRESHOLD_UPDATES:
-            hint = (
-                "; the engine renews its leaves with the step: use 'joint'" if self.threshold_update == "schur" else ""
-            )
-            raise ValueError(
-                f"threshold_update must be one of {', '.join(map(repr, THRESHOLD_UPDATES))}; "
-                f"got {self.threshold_update!r}{hint}"
-            )
-        if self.cross_terms not in CROSS_TERMS:
-            raise ValueError(f"cross_terms must be 'auto' or 'all'; got {self.cross_terms!r}")
+        schur = isinstance(self.threshold_update, str) and self.threshold_update == "schur"
+        hint = "; the engine renews its leaves with the step: use 'joint'" if schur else ""
+        check_choice(self.threshold_update, THRESHOLD_UPDATES, name="threshold_update", hint=hint)
+        check_choice(self.cross_terms, CROSS_TERMS, name="cross_terms")
         self._number("learning_rate", above=0.0)
         self._integer("max_iter", 1)
         self._integer("max_leaf_nodes", 2, optional=True)

@@ -37,7 +37,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         demo.run(options)
     except (ValueError, OSError) as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(f"error: {str(error).strip()}", file=sys.stderr)
         return 2
     return 0
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ordinal_objectives.validation import as_floats, check_proba
+from ordinal_objectives.validation import as_floats, check_choice, check_proba
 
 RULES = ("median", "mode", "mean")
 
@@ -58,8 +58,7 @@ def decide(proba: ArrayLike, rule: str = "median", cost_matrix: ArrayLike | None
     [2]
     """
     P = check_proba(proba)
-    if rule not in RULES:
-        raise ValueError(f"rule must be one of {', '.join(map(repr, RULES))}; got {rule!r}")
+    check_choice(rule, RULES, name="rule")
     if cost_matrix is not None:
         if rule != RULES[0]:
             raise ValueError(f"rule={rule!r} and cost_matrix are two different rules; give one of them")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import math
+import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -23,6 +25,7 @@ from ordinal_objectives.labels import OrderedLabels
 # The same for every model: shallow trees, small steps, early stopping on rows held out of the training part.
 _DEPTH, _LEARNING_RATE, _PATIENCE = 3, 0.05, 50
 _MOST_CLASSES, _CUT_INTO = 20, 5
+_FEWEST_ROWS = 5
 
 
 @dataclass
@@ -70,6 +73,8 @@ def load(options: argparse.Namespace) -> Split:
             raise ValueError(f"--target {column!r} is not a column of {options.data}; there are {list(frame.columns)}")
         frame = frame[frame[column].notna()]
         name, X, target = options.data.name, frame.drop(columns=column), frame[column]
+        _check_rows(X, options.data)
+        X.columns = _names(X.columns)
         for text in X.columns[[not pd.api.types.is_numeric_dtype(kind) for kind in X.dtypes]]:
             X[text] = X[text].astype("category")
     numeric = pd.api.types.is_numeric_dtype(target)
@@ -77,19 +82,39 @@ def load(options: argparse.Namespace) -> Split:
         edges = np.unique(np.quantile(target, np.linspace(0, 1, _CUT_INTO + 1)[1:-1]))
         print(f"The target has {target.nunique()} values; cut at {np.round(edges, 3).tolist()} into classes.")
         target = pd.Series(np.digitize(target, edges), index=target.index)
-    classes = None if options.classes is None else [part.strip() for part in options.classes.split(",")]
+    classes: Any = None if options.classes is None else [part.strip() for part in options.classes.split(",")]
     if classes is not None and numeric:
         classes = [float(part) for part in classes]
+    elif numeric and np.isfinite(target).all() and (target % 1).any():  # few fractions are classes too
+        classes = np.unique(target)
     labels = OrderedLabels(classes).fit(target)
     codes = labels.encode(target)
     rows = np.arange(len(codes))
     counts = np.bincount(codes)
-    learn, test = train_test_split(
-        rows, test_size=0.3, random_state=options.seed, stratify=codes if counts[counts > 0].min() >= 2 else None
-    )
+    counts = counts[counts > 0]
+    by_class = counts.min() >= 2 and len(counts) <= math.ceil(0.3 * len(codes))
+    learn, test = train_test_split(rows, test_size=0.3, random_state=options.seed, stratify=codes if by_class else None)
     fit, stop = train_test_split(learn, test_size=0.2, random_state=options.seed)
     parts = (fit, stop, test)
     return Split(name, labels, tuple(X.iloc[p] for p in parts), tuple(codes[p] for p in parts))
+
+
+def _check_rows(X: pd.DataFrame, path: Path) -> None:
+    if len(X) < _FEWEST_ROWS:
+        raise ValueError(
+            f"{path} has {len(X)} rows with a target; to train, stop early and test, {_FEWEST_ROWS} are needed"
+        )
+    if not len(X.columns):
+        raise ValueError(f"{path} has no column beside the target")
+    infinite = [name for name, column in X.select_dtypes("number").items() if np.isinf(column).any()]
+    if infinite:
+        raise ValueError(f"{path} holds infinite numbers in {infinite}, which XGBoost refuses; leave such cells empty")
+
+
+def _names(columns: pd.Index) -> list[str]:
+    """Return names that both libraries take, without brackets, commas, quotes or spaces, each one once."""
+    names = [re.sub(r"\W+", "_", str(name)) for name in columns]
+    return names if len(set(names)) == len(names) else [f"{name}_{i}" for i, name in enumerate(names)]
 
 
 @contextmanager
@@ -107,6 +132,13 @@ def _progress(name: str, rounds: int) -> Iterator[Callable[[], object]]:
 def _point_mass(codes: NDArray[Any], n_classes: int) -> NDArray[np.float64]:
     proba: NDArray[np.float64] = np.eye(n_classes)[codes]
     return proba
+
+
+def _lacks_a_class(split: Split) -> bool:
+    lacks = len(np.unique(split.y[0])) < split.n_classes
+    if lacks:
+        print("The multiclass model is left out: it needs training rows of every class.\n")
+    return lacks
 
 
 def _xgboost_models(split: Split, rounds: int) -> Iterator[Result]:
@@ -136,6 +168,8 @@ def _xgboost_models(split: Split, rounds: int) -> Iterator[Result]:
         ("XGBoost multiclass", xgboost.XGBClassifier(**nominal, **common)),
         ("XGBoost regression, rounded", xgboost.XGBRegressor(**common)),
     ]
+    if _lacks_a_class(split):
+        del kinds[1]
     for name, model in kinds:
         with _progress(name, rounds) as tick:
             model.set_params(callbacks=[Tick(tick)])
@@ -163,6 +197,8 @@ def _lightgbm_models(split: Split, rounds: int) -> Iterator[Result]:
         ),
         ("LightGBM regression, rounded", lightgbm.LGBMRegressor(**common)),
     ]
+    if _lacks_a_class(split):
+        del kinds[1]
     for name, model in kinds:
         with _progress(name, rounds) as tick:
             callbacks = [lightgbm.early_stopping(_PATIENCE, verbose=False), lambda env, tick=tick: tick()]

@@ -24,6 +24,7 @@ from ordinal_objectives.start_scores import start_scores
 from ordinal_objectives.two_classes import two_classes_only
 from ordinal_objectives.validation import (
     as_floats,
+    check_choice,
     check_sample_weight,
     check_start_score,
     check_total_weight,
@@ -144,8 +145,7 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.n_classes_ = len(labels.ordered_classes_)
 
     def _check_decision(self) -> None:
-        if self.decision_rule not in RULES:
-            raise ValueError(f"decision_rule must be one of {', '.join(map(repr, RULES))}; got {self.decision_rule!r}")
+        check_choice(self.decision_rule, RULES, name="decision_rule")
         uniform = np.full((1, self.n_classes_), 1 / self.n_classes_)
         decide(uniform, rule=self.decision_rule, cost_matrix=self.cost_matrix)
 

@@ -19,6 +19,7 @@ from sklearn.utils.metadata_routing import MetadataRequest
 from ordinal_objectives import metrics
 from ordinal_objectives.labels import OrderedLabels
 from ordinal_objectives.metric_inputs import on_codes
+from ordinal_objectives.validation import check_choice
 
 __all__ = [
     "OrdinalScorer",
@@ -73,8 +74,7 @@ class OrdinalScorer:
         greater_is_better: bool = False,
         labels: ArrayLike | None = None,
     ) -> None:
-        if response_method not in ("predict", "predict_proba"):
-            raise ValueError(f"response_method must be 'predict' or 'predict_proba'; got {response_method!r}")
+        check_choice(response_method, ("predict", "predict_proba"), name="response_method")
         self.metric = metric
         self.response_method = response_method
         self.greater_is_better = greater_is_better

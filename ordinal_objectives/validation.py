@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,12 @@ def refuse_masked(values: Any, *, name: str) -> None:
     """Raise ValueError if entries are masked: NumPy's functions read what lies behind the mask."""
     if np.ma.is_masked(values):
         raise ValueError(f"{name} is a masked array; fill the masked entries, with NaN where they are missing features")
+
+
+def check_choice(value: Any, allowed: Collection[str], *, name: str, hint: str = "") -> None:
+    """Raise ValueError unless a value is one of the allowed words; ``hint`` follows what is allowed."""
+    if not isinstance(value, str) or value not in allowed:  # comparing an array would raise an error of NumPy's
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}; got {value!r}{hint}")
 
 
 def as_floats(values: ArrayLike, *, name: str) -> NDArray[np.float64]:

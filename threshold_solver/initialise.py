@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives.links import Link, get_link
 from ordinal_objectives.threshold_solver.checks import as_vector
-from ordinal_objectives.validation import NEGLIGIBLE_SHARE
+from ordinal_objectives.validation import NEGLIGIBLE_SHARE, check_choice
 
 _LOSSES = ("all_threshold", "cumulative_link", "immediate_threshold")
 
@@ -80,8 +80,7 @@ def initial_thresholds(
     inverse_of = get_link(link).link
     if np.any(n < 0.0):
         raise ValueError(f"class_weights must be at least 0, got {n.tolist()}")
-    if loss not in _LOSSES:
-        raise ValueError(f"loss must be one of {', '.join(map(repr, _LOSSES))}, got {loss!r}")
+    check_choice(loss, _LOSSES, name="loss")
     total = n.sum()
     observed = np.flatnonzero(n > NEGLIGIBLE_SHARE * total)
     if observed.size < 2:

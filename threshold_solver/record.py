@@ -197,6 +197,8 @@ class ThresholdRecord:
                 raise ValueError(f"classifier must be a JSON object; got {classifier!r}")
             if not thresholds:
                 raise ValueError("it holds no thresholds")
+            if np.isinf(losses).any():
+                raise ValueError("training_loss must hold finite numbers, or null where it is not known")
             if len(losses) != len(thresholds):
                 raise ValueError(f"training_loss must have {len(thresholds)} entries; got {len(losses)}")
             trees, last_only = content.get("trees"), content.get("last_only")

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import lightgbm
 import numpy as np
 from lightgbm.callback import CallbackEnv
 
-from ordinal_objectives.adapters.lgbm.record import store_record
+from ordinal_objectives.adapters.lgbm.record import note_round, store_record
 from ordinal_objectives.adapters.lgbm.runs import LightGBMRuns
 
 
@@ -36,6 +35,7 @@ class ThresholdCallback:
             self._runs.advance(booster)
             before = getattr(booster, "ordinal_thresholds", None)
             store_record(booster, self._runs.record_of(booster), None if before is None else before.trees)
+            note_round(booster, env.iteration + 1)
         if first and env.evaluation_result_list:
             self._renew_first_metrics(env)
 
@@ -73,24 +73,3 @@ class Introduction:
     def __call__(self, env: CallbackEnv) -> None:
         """Introduce the booster."""
         self._runs.meet(env.model)
-
-
-class TreeCount:
-    """Counts the trees after every round.
-
-    A round without a split adds no tree, yet LightGBM's early stopping numbers the best round, and its predictions
-    take that number for one of trees.
-    """
-
-    order = -999_999  # before early stopping, which ends the round's callbacks
-
-    def __init__(self) -> None:
-        self._after: dict[int, int] = {}
-
-    def __call__(self, env: CallbackEnv) -> None:
-        """Note the number of iterations that have a tree."""
-        self._after[env.iteration + 1] = env.model.current_iteration()
-
-    def correct(self, booster: lightgbm.Booster) -> None:
-        """Let ``best_iteration`` of a booster that was stopped early say how many of its iterations are kept."""
-        booster.best_iteration = self._after.get(booster.best_iteration, booster.best_iteration)

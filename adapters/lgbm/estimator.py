@@ -360,6 +360,7 @@ importance_type
     @property
     def feature_importances_(self) -> NDArray[Any]:
         """Importance of each feature by ``importance_type``, (n_features,)."""
+        check_is_fitted(self)
         return np.asarray(self.booster_.feature_importance(importance_type=self.importance_type))
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives.adapters.lgbm.leaf_vectors import leaf_scores
-from ordinal_objectives.adapters.lgbm.record import threshold_record
+from ordinal_objectives.adapters.lgbm.record import best_iteration, threshold_record
 from ordinal_objectives.adapters.objective import predict_from_scores
 from ordinal_objectives.decision import decide
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
@@ -86,7 +86,7 @@ def proba_of(
 ) -> NDArray[np.float64]:
     """Return class probabilities of a booster whose record is known; see :func:`predict_proba`."""
     if num_iteration is None:
-        num_iteration = booster.best_iteration
+        num_iteration = best_iteration(booster)
     elif not isinstance(num_iteration, int | np.integer) or isinstance(num_iteration, bool):
         raise ValueError(f"num_iteration must be None or an integer, 0 and below for all; got {num_iteration!r}")
     rounds = booster.current_iteration()

@@ -26,6 +26,29 @@ def store_record(booster: lightgbm.Booster, record: ThresholdRecord, known: list
     booster.ordinal_thresholds = replace(record, trees=known + checksums(booster, len(known), record.n_iterations))
 
 
+def note_round(booster: lightgbm.Booster, n_rounds: int) -> None:
+    """Note how many iterations a booster has after so many rounds, where these are not as many.
+
+    A round without a split adds no tree, yet LightGBM's early stopping numbers the best round, and its predictions
+    take that number for one of trees.
+    """
+    rounds = booster.__dict__.setdefault("ordinal_rounds", {})
+    if booster.current_iteration() != n_rounds:
+        rounds[n_rounds] = booster.current_iteration()
+
+
+def forget_rounds(booster: lightgbm.Booster) -> None:
+    """Forget what was noted: ``best_iteration`` counts iterations now."""
+    booster.__dict__.pop("ordinal_rounds", None)
+
+
+def best_iteration(booster: lightgbm.Booster) -> int:
+    """Return how many iterations early stopping found best; 0 or less if it found none."""
+    best: int = booster.best_iteration
+    rounds: dict[int, int] = getattr(booster, "ordinal_rounds", {})
+    return rounds.get(best, best)
+
+
 def checksums(booster: lightgbm.Booster, start: int, stop: int) -> list[int]:
     """Return a checksum of iterations ``start`` to ``stop - 1``: of each one's first leaf, a microsecond each."""
     return [zlib.crc32(struct.pack("<d", booster.get_leaf_output(tree, 0))) for tree in range(start, stop)]
@@ -121,7 +144,7 @@ def save_model(booster: lightgbm.Booster, filename: str | PathLike[str], num_ite
         If the booster carries no thresholds.
     """
     record = threshold_record(booster)
-    text = booster.model_to_string(num_iteration=num_iteration)
+    text = booster.model_to_string(num_iteration=best_iteration(booster) if num_iteration is None else num_iteration)
     if _LINE_START in text:
         text = _split(text)[0]
     line = f"{_LINE_START}{record.to_json()}]\n"

@@ -9,10 +9,16 @@ from typing import Any
 import lightgbm
 from numpy.typing import ArrayLike
 
-from ordinal_objectives.adapters.lgbm.callback import Introduction, TreeCount
+from ordinal_objectives.adapters.lgbm.callback import Introduction
 from ordinal_objectives.adapters.lgbm.leaf_vectors import shifts_of
 from ordinal_objectives.adapters.lgbm.objective import OrdinalObjective
-from ordinal_objectives.adapters.lgbm.record import as_booster, check_same_categories, threshold_record
+from ordinal_objectives.adapters.lgbm.record import (
+    as_booster,
+    best_iteration,
+    check_same_categories,
+    forget_rounds,
+    threshold_record,
+)
 from ordinal_objectives.adapters.lgbm.trees import refuse_boosting
 from ordinal_objectives.adapters.parameters import refuse_parameters
 from ordinal_objectives.losses import OrdinalLoss
@@ -123,7 +129,6 @@ def train(
         for data in [train_set, *(valid_sets or [])]:
             objective.runs.before[data] = shifts_of(init_model, known, data.data)
     metrics = [] if feval is None else feval if isinstance(feval, list) else [feval]
-    trees = TreeCount()
     booster = lightgbm.train(
         {**params, "objective": objective, "metric": "None"},
         train_set,
@@ -133,9 +138,10 @@ def train(
         feval=[objective.metric, *map(objective.proba_metric, metrics)],
         init_model=init_model,
         keep_training_booster=keep_training_booster,
-        callbacks=[Introduction(objective.runs), objective.callback, trees, *(callbacks or [])],
+        callbacks=[Introduction(objective.runs), objective.callback, *(callbacks or [])],
     )
-    trees.correct(booster)
+    booster.best_iteration = best_iteration(booster)
+    forget_rounds(booster)
     return booster
 
 

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 import xgboost
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.adapters.xgb.doors import check_finite, refused_by_host
 from ordinal_objectives.adapters.xgb.host_methods import HostMethods
@@ -304,10 +305,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         if model is None:
             return None
         if isinstance(model, XGBOrdinalClassifier):
-            if not hasattr(model, "booster_"):
-                raise ValueError(
-                    "xgb_model must be a fitted model; got an XGBOrdinalClassifier that has not been fitted"
-                )
+            check_is_fitted(model, msg="xgb_model must be a fitted model; got an %(name)s that has not been fitted")
             booster = model.booster_
         else:
             booster = model if isinstance(model, xgboost.Booster) else xgboost.Booster(model_file=model)
@@ -385,6 +383,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
     @property
     def feature_importances_(self) -> NDArray[np.float32]:
         """Importance of each feature by ``importance_type``, summing to 1, float32 (n_features,)."""
+        check_is_fitted(self)
         names = self.booster_.feature_names or [f"f{i}" for i in range(self.n_features_in_)]
         scores = self.booster_.get_score(importance_type=self.importance_type)
         values = np.array([scores.get(name, 0.0) for name in names], dtype=np.float32)

@@ -12,7 +12,7 @@ import xgboost
 from numpy.typing import NDArray
 
 from ordinal_objectives.adapters.leaf_matching import GrownTree
-from ordinal_objectives.adapters.newton_run import NewtonRun
+from ordinal_objectives.adapters.newton_run import SAME_SCORE, NewtonRun, sample_of
 from ordinal_objectives.adapters.parameters import OrdinalParameters
 from ordinal_objectives.adapters.runs import Runs
 from ordinal_objectives.adapters.xgb.trees import newest_tree
@@ -135,12 +135,26 @@ class XGBoostRuns(Runs):
             return False
         run = self.of(dtrain)
         asked = id(dtrain) in shown.asked if hasattr(shown.model, "cvfolds") else bool(shown.asked)
-        lost = shown.round > 0 and (run is None or (not shown.last_only and run.begins_again(predt)))
+        if shown.round == 0:
+            lost = self._starts_elsewhere(predt, dtrain)
+        else:
+            lost = run is None or (not shown.last_only and run.begins_again(predt))
         if asked or lost:
             self.end()
             return False
         shown.asked.add(id(dtrain))
         return True
+
+    def _starts_elsewhere(self, predt: NDArray[Any], dtrain: xgboost.DMatrix) -> bool:
+        """Tell whether the first score is not that of the model that the callback saw continued.
+
+        dart starts without some of the model's trees, so there any score will do.
+        """
+        model = self.shown.model
+        if self.shown.last_only or not isinstance(model, xgboost.Booster) or not model.num_boosted_rounds():
+            return False
+        expected = sample_of(model.predict(dtrain, output_margin=True))
+        return not np.allclose(sample_of(predt), expected, rtol=SAME_SCORE, atol=SAME_SCORE * np.abs(expected).max())
 
     def _begin(self, predt: NDArray[Any], dtrain: xgboost.DMatrix, previous: ThresholdRecord | None) -> NewtonRun:
         starts_bare = previous is None and not dtrain.get_base_margin().size

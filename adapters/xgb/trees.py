@@ -116,7 +116,8 @@ def renew_leaves(booster: xgboost.Booster, first_tree: int, leaf_values: list[ND
         for node, value in zip(_leaf_nodes(tree).tolist(), values.tolist(), strict=True):
             tree["split_conditions"][node] = value
     configuration = booster.save_config()
-    booster.load_model(bytearray(json.dumps(model).encode()))
+    # XGBoost's reader does not know the escapes of other letters, as in names of features.
+    booster.load_model(bytearray(json.dumps(model, ensure_ascii=False).encode()))
     booster.load_config(configuration)
 
 

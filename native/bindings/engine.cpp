@@ -191,14 +191,14 @@ void register_engine(nb::module_& m) {
     nb::class_<ordinal::Engine>(m, "Engine")
         .def(
             "__init__",
-            [](ordinal::Engine* self, Features X, const std::vector<std::vector<double>>& cuts,
-               int n_threads) {
+            [](ordinal::Engine* self, Features X, const std::vector<std::vector<double>>& cuts, int n_threads,
+               bool in_float64) {
                 const ordinal::FeatureMatrix matrix = feature_matrix(X);
                 require_cuts(cuts, matrix);
                 nb::gil_scoped_release release;
-                new (self) ordinal::Engine(matrix, cuts, n_threads);
+                new (self) ordinal::Engine(matrix, cuts, in_float64, n_threads);
             },
-            "X"_a.noconvert(), "cuts"_a, "n_threads"_a)
+            "X"_a.noconvert(), "cuts"_a, "n_threads"_a, "in_float64"_a = false)
         .def(
             "rebin",
             [](ordinal::Engine& self, Features X, const std::vector<std::vector<double>>& cuts) {

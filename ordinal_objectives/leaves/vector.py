@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives.leaves import scalar
+from ordinal_objectives.validation import check_choice
 
 FloatArray = NDArray[np.float64]
 PENALTIES = ("ridge", "smooth")
@@ -111,8 +112,7 @@ def values(
 
 def check_penalty(shift_l2: float, shift_penalty: str) -> None:
     """Raise ValueError unless the penalty of the shifts is one of those allowed."""
-    if shift_penalty not in PENALTIES:
-        raise ValueError(f"shift_penalty must be one of {', '.join(map(repr, PENALTIES))}; got {shift_penalty!r}")
+    check_choice(shift_penalty, PENALTIES, name="shift_penalty")
     is_number = isinstance(shift_l2, (int, float, np.integer, np.floating)) and not isinstance(shift_l2, bool)
     if not (is_number and np.isfinite(shift_l2) and shift_l2 > 0.0):
         raise ValueError(f"shift_l2 must be a positive, finite number; got {shift_l2!r}")

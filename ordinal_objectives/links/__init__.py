@@ -16,6 +16,7 @@ from ordinal_objectives.links.cauchit import Cauchit
 from ordinal_objectives.links.gumbel import Cloglog, Loglog
 from ordinal_objectives.links.logit import Logit
 from ordinal_objectives.links.probit import Probit
+from ordinal_objectives.validation import check_choice
 
 __all__ = [
     "LINKS",
@@ -56,6 +57,5 @@ def get_link(link: str | Link) -> Link:
         return link
     if not isinstance(link, str):
         raise TypeError(f"link must be a string or a Link; got {link!r}")
-    if link not in LINKS:
-        raise ValueError(f"link must be one of {', '.join(map(repr, LINKS))}; got {link!r}")
+    check_choice(link, LINKS, name="link")
     return LINKS[link]

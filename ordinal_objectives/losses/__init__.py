@@ -11,6 +11,7 @@ from ordinal_objectives.losses.base import HESSIANS, OrdinalLoss
 from ordinal_objectives.losses.cumulative_link import CumulativeLink
 from ordinal_objectives.losses.quantities import LeafSums, MarginDerivatives, RoundStatistics, RoundSums, RowDerivatives
 from ordinal_objectives.losses.threshold_sums import AllThreshold, ImmediateThreshold
+from ordinal_objectives.validation import check_choice
 
 __all__ = [
     "HESSIANS",
@@ -54,6 +55,5 @@ def get_loss(loss: str | OrdinalLoss, link: str | Link = "logit") -> OrdinalLoss
         return loss
     if not isinstance(loss, str):
         raise TypeError(f"loss must be a string or an OrdinalLoss; got {loss!r}")
-    if loss not in LOSSES:
-        raise ValueError(f"loss must be one of {', '.join(map(repr, LOSSES))}; got {loss!r}")
+    check_choice(loss, LOSSES, name="loss")
     return LOSSES[loss](link)

@@ -10,13 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives.links import FloatArray, Link, get_link
 from ordinal_objectives.losses.margins import MarginFunctions
-from ordinal_objectives.losses.quantities import (
-    Curvatures,
-    RoundStatistics,
-    RoundSums,
-    RowDerivatives,
-)
-from ordinal_objectives.validation import check_codes, check_sample_weight, check_thresholds
+from ordinal_objectives.losses.quantities import Curvatures, RoundStatistics, RoundSums, RowDerivatives
+from ordinal_objectives.validation import check_choice, check_codes, check_sample_weight, check_thresholds
 
 CodeArray: TypeAlias = NDArray[np.int32]
 
@@ -90,8 +85,7 @@ class OrdinalLoss(MarginFunctions, ABC):
         ValueError
             Naming the loss, the link and what is allowed.
         """
-        if hessian not in HESSIANS:
-            raise ValueError(f"hessian must be one of {', '.join(map(repr, HESSIANS))}; got {hessian!r}")
+        check_choice(hessian, HESSIANS, name="hessian")
         if not self.supports(hessian):
             links = ", ".join(map(repr, self._majorized_links()))
             raise ValueError(

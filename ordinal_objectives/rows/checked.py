@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from ordinal_objectives import _core
 from ordinal_objectives.links import Cloglog
 from ordinal_objectives.losses import OrdinalLoss, RoundSums
-from ordinal_objectives.validation import check_codes, check_sample_weight, check_total_weight
+from ordinal_objectives.validation import check_choice, check_codes, check_sample_weight, check_total_weight
 
 LOSS_CODES = {"all_threshold": 0, "cumulative_link": 1, "immediate_threshold": 2}
 LINK_CODES = {"logit": 0, "probit": 1, "cloglog": 2, "loglog": 3, "cauchit": 4}
@@ -66,8 +66,7 @@ class CheckedRows:
         n_threads: int | None = None,
         lanes: bool = True,
     ) -> None:
-        if precision not in ("float32", "float64"):
-            raise ValueError(f"precision must be 'float32' or 'float64'; got {precision!r}")
+        check_choice(precision, ("float32", "float64"), name="precision")
         self.loss = loss
         self.n_classes = n_classes
         self.y = check_codes(y, n_classes)

@@ -101,6 +101,28 @@ def test_xgboost_without_the_callback_after_an_interrupted_training(ordinal_data
     assert oxgb.threshold_record(booster).n_iterations == 8
 
 
+@pytest.mark.parametrize("first", [True, False], ids=["it first", "ours first"])
+@pytest.mark.parametrize("other_rows", [True, False])
+def test_xgboost_without_the_callback_after_a_continued_training_was_interrupted(ordinal_data, first, other_rows):
+    """It had begun with the thresholds of the model that was to be continued."""
+    dtrain = xgboost.DMatrix(*ordinal_data(300))
+    begun = oxgb.train({"nthread": 1}, dtrain, 5, n_classes=5, threshold_update="newton")
+    objective, fresh = oxgb.OrdinalObjective(5), oxgb.OrdinalObjective(5)
+    callbacks = [objective.callback, Raise("before", 0)]
+    params = {"disable_default_eval_metric": 1, "nthread": 1}
+    with pytest.raises(InterruptedError):
+        xgboost.train(
+            params, dtrain, 5, obj=objective, xgb_model=begun, callbacks=callbacks[::-1] if first else callbacks
+        )
+    if other_rows:
+        dtrain = xgboost.DMatrix(*ordinal_data(300, seed=1))
+    for one in (objective, fresh):
+        booster = train_xgb(one, dtrain, 8)
+        one.attach(booster, dtrain)
+    np.testing.assert_array_equal(objective.thresholds_, fresh.thresholds_)
+    assert oxgb.threshold_record(booster).n_iterations == 8
+
+
 @pytest.mark.parametrize("with_callback", [True, False])
 def test_a_training_inside_another_is_refused(ordinal_data, with_callback):
     objective = oxgb.OrdinalObjective(5)

@@ -305,7 +305,7 @@ def test_files_that_the_host_cannot_read(name, data, saved, tmp_path):
         {"thresholds": [[0.0, 1.0, 10**400]]},
         {"diagnostics": {"n_halved": float("inf")}},
         {"diagnostics": 3},
-        {"training_loss": [10**400]},
+        *({"training_loss": [1.0, 1.0, 1.0, loss]} for loss in (10**400, np.inf)),
     ],
 )
 def test_records_of_boosters_are_not_trusted(change, data, saved):
@@ -324,6 +324,8 @@ def test_records_of_boosters_are_not_trusted(change, data, saved):
         ({"seed": -1}, "seed must be an integer between 0 and 2147483647; got -1"),
         ({"n_features": 1e400}, "n_features"),
         ({"evals": {"training": [None]}}, "TypeError"),
+        ({"evals": {"training": [np.nan]}}, "not JSON compliant"),
+        ({"params": {"tol": np.nan}}, "not JSON compliant"),
         ({"diagnostics": {"n_halved": float("inf")}}, "OverflowError"),
         ({"params": {"n_jobs": "x"}}, "n_threads must be an integer or None"),
         ({"params": {"importance_type": "x"}}, "importance_type must be"),

@@ -171,3 +171,22 @@ def test_ordered_arrow_dictionaries_are_ordered_labels(chunked, ordinal_data):
     )
     assert model.ordered_classes_.tolist() == levels
     assert model.predict_proba(X).shape == (100, 4)
+
+
+ODD_NAMES = ["größe", "a\tb", "名前 😀", 'quoted "x" \\']
+
+
+@pytest.mark.parametrize("update", ["newton", "joint"])
+@pytest.mark.parametrize("kind", [XGBOrdinalClassifier, LGBMOrdinalClassifier])
+def test_names_of_features_may_hold_any_letters(ordinal_data, kind, update, tmp_path):
+    """With the leaves renewed, XGBoost's names had become escapes, and no row fitted them."""
+    X, y = ordinal_data(200, 4)
+    names = ODD_NAMES if kind is XGBOrdinalClassifier else ODD_NAMES[:1] + ["b", "名前", "d"]
+    frame = pd.DataFrame(X, columns=names)
+    labels = np.array(["größer", "mittel", "klein", "名"])
+    model = kind(n_estimators=4, n_jobs=1, threshold_update=update, classes=labels).fit(frame, labels[y])
+    plain = kind(n_estimators=4, n_jobs=1, threshold_update=update).fit(X, y)
+    np.testing.assert_array_equal(model.predict_proba_ordered(frame), plain.predict_proba(X))
+    model.save_model(tmp_path / "model.json")
+    loaded = kind().load_model(tmp_path / "model.json")
+    np.testing.assert_array_equal(loaded.predict(frame), model.predict(frame))

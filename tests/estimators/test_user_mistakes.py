@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import cross_val_score
 
 from makers import ALL, MAKERS
@@ -263,3 +264,27 @@ def test_a_fold_that_lacks_a_class_is_told_to_declare_the_classes(make, data):
     assert np.isfinite(cross_val_score(make(classes=[0, 1, 2, 3, 7]), X, rare, **cv)).all()
     with pytest.raises(ValueError, match=r"y of an evaluation set holds labels outside .* Pass classes="):
         make().fit(X, y, eval_set=[(X, rare)])
+
+
+@ALL
+@pytest.mark.parametrize("name", ["decision_rule", "hessian", "threshold_update", "loss", "link"])
+@pytest.mark.parametrize("value", [np.array(["exact", "mode"]), ["mode"], {"mode": 1}, 3])
+def test_words_that_are_none_are_refused_by_name(make, name, value, data):
+    """An array had raised NumPy's error of an ambiguous truth value."""
+    with pytest.raises((ValueError, TypeError), match=f"^{name} must be (one of '|a string or an? )"):
+        make(**{name: value}).fit(*data)
+
+
+@ALL
+def test_importances_before_fit(make):
+    """hasattr says no, and scikit-learn's error says why."""
+    with pytest.raises(NotFittedError, match="not fitted yet"):
+        _ = make().feature_importances_
+    assert not hasattr(make(), "feature_importances_")
+
+
+@pytest.mark.parametrize("name", ["importance_type", "cross_terms"])
+@pytest.mark.parametrize("value", [np.array(["gain", "auto"]), ["gain"]])
+def test_words_of_the_engine_are_words(name, value, data):
+    with pytest.raises(ValueError, match=f"^{name} must be one of '"):
+        MAKERS["histogram"](**{name: value}).fit(*data)

@@ -316,7 +316,7 @@ def test_training_goes_the_same_way_by_few_and_by_all(hessian):
 
 @pytest.mark.parametrize("value", ["few", None, True, 5])
 def test_cross_terms_are_auto_or_all(value):
-    with pytest.raises(ValueError, match=f"cross_terms must be 'auto' or 'all'; got {value!r}"):
+    with pytest.raises(ValueError, match=f"cross_terms must be one of 'auto', 'all'; got {value!r}"):
         HistGradientBoostingOrdinalClassifier(cross_terms=value).fit(np.arange(6.0)[:, None], np.arange(6) % 3)
 
 

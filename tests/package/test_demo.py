@@ -75,6 +75,45 @@ def test_bad_input_ends_with_one_line(table, capsys, arguments, message):
     assert message in error
 
 
+def written(path, X, y, names):
+    lines = [",".join([*names, "grade"]), *(f"{a},{b},{label}" for (a, b), label in zip(X[:, :2], y, strict=True))]
+    path.write_text("\n".join(lines))
+    return ["demo", "--data", str(path), "--rounds", "5", "--output", str(path.parent)]
+
+
+@pytest.mark.parametrize("names", [("a[0]", "b<1>"), ('"{c: d,e}"', "f g"), ("a b", "a_b"), ("", "a")])
+def test_columns_with_names_that_the_libraries_refuse(ordinal_data, tmp_path, capsys, names):
+    assert main(written(tmp_path / "odd.csv", *ordinal_data(80, 3), names)) == 0
+    assert "classes, lowest first: 0, 1, 2" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("n_rows", [0, 1, 4])
+def test_too_few_rows_are_counted(ordinal_data, tmp_path, capsys, n_rows):
+    X, y = ordinal_data(20, 2)
+    assert main(written(tmp_path / "few.csv", X[:n_rows], y[:n_rows], "ab")) == 2
+    assert f"few.csv has {n_rows} rows with a target" in capsys.readouterr().err
+
+
+def test_infinite_features_are_named(ordinal_data, tmp_path, capsys):
+    X, y = ordinal_data(20, 2)
+    X[3, 1] = np.inf
+    assert main(written(tmp_path / "far.csv", X, y, "ab")) == 2
+    assert capsys.readouterr().err.endswith("holds infinite numbers in ['b'], which XGBoost refuses; leave such cells "
+                                            "empty\n")  # fmt: skip
+
+
+@pytest.mark.parametrize("labels", [np.arange(30) / 2, np.arange(15)])
+def test_more_classes_than_training_rows_have(ordinal_data, tmp_path, capsys, labels):
+    """The multiclass models of both libraries cannot be compared then; fractions are classes where they are few."""
+    X, _ = ordinal_data(30, 2)
+    y = labels[np.arange(30) % len(labels) % 12]
+    assert main(written(tmp_path / "rare.csv", X, np.append(y[1:], labels[13]), "ab")) == 0
+    printed = capsys.readouterr().out
+    assert "The multiclass model is left out: it needs training rows of every class." in printed
+    assert "XGBoost multiclass" not in printed
+    assert "LightGBM ordinal" in printed
+
+
 def test_missing_file_ends_with_one_line(capsys):
     assert main(["demo", "--data", "nowhere.csv"]) == 2
     assert "nowhere.csv" in capsys.readouterr().err

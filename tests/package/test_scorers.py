@@ -174,7 +174,7 @@ def test_unknown_labels_are_refused(graded):
     with pytest.raises(ValueError, match=r"outside the classes \['low', 'medium', 'high'\]; got 'huge'"):
         neg_mae_scorer(NearestGrade().fit(X, y), X[:1], ["huge"])
     with pytest.raises(
-        ValueError, match="response_method must be 'predict' or 'predict_proba'; got 'decision_function'"
+        ValueError, match="response_method must be one of 'predict', 'predict_proba'; got 'decision_function'"
     ):
         OrdinalScorer(metrics.zero_one_error, response_method="decision_function")
 

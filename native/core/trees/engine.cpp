@@ -30,8 +30,9 @@ std::vector<Value> padded_cuts(const std::vector<double>& cuts) {
 
 }  // namespace
 
-Engine::Engine(const FeatureMatrix& X, const std::vector<std::vector<double>>& cuts, int n_threads)
-    : pool_(n_threads) {
+Engine::Engine(const FeatureMatrix& X, const std::vector<std::vector<double>>& cuts, bool in_float64,
+               int n_threads)
+    : pool_(n_threads), in_float64_(in_float64) {
     data_.n_rows = X.n_rows;
     data_.n_features = X.n_features;
     data_.stride = (X.n_features + kStrideUnit - 1) / kStrideUnit * kStrideUnit;
@@ -48,7 +49,7 @@ void Engine::rebin(const FeatureMatrix& X, const std::vector<std::vector<double>
     data_.rows = row_bins_.data();
     data_.columns = column_bins_.data();
     data_.n_bins = n_bins_.data();
-    histograms_ = std::make_unique<LeafHistograms>(data_, pool_);
+    histograms_ = std::make_unique<LeafHistograms>(data_, pool_, in_float64_);
 }
 
 void Engine::bin(const FeatureMatrix& X, const std::vector<std::vector<double>>& cuts) {

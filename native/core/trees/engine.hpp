@@ -25,8 +25,9 @@ struct FeatureMatrix {
 
 class Engine {
   public:
-    // cuts[f]: increasing, at most 254.
-    Engine(const FeatureMatrix& X, const std::vector<std::vector<double>>& cuts, int n_threads);
+    // cuts[f]: increasing, at most 254. in_float64: see LeafHistograms.
+    Engine(const FeatureMatrix& X, const std::vector<std::vector<double>>& cuts, bool in_float64,
+           int n_threads);
 
     // Bins the same rows by other cuts; their statistics stay.
     void rebin(const FeatureMatrix& X, const std::vector<std::vector<double>>& cuts);
@@ -54,6 +55,7 @@ class Engine {
     void bin(const FeatureMatrix& X, const std::vector<std::vector<double>>& cuts);
 
     Pool pool_;
+    bool in_float64_;
     BinnedData data_;
     AlignedVector<std::uint8_t> row_bins_, column_bins_;
     std::vector<std::int32_t> n_bins_;

@@ -106,19 +106,27 @@ void add_row(const float* row, int width, Sum* to) {
         for (int j = 0; j < 4; ++j) to[k + j] += static_cast<Sum>(row[k + j]);
 }
 
-// Few rows: in float64 from the start. Nothing to win by vectors of float32, and ties stay ties.
-void add_few_rows(const HistogramTask& task) {
+// In float64 from the start. Of few rows there is nothing to win by vectors of float32, and ties stay ties.
+void add_in_float64(const HistogramTask& task) {
     const std::int64_t width = task.width;
     for (int f = 0; f < task.n_features; ++f) {
         const int feature = task.features[f];
-        const int n_bins = task.n_bins[feature];
         double* histogram = task.histogram + task.offsets[feature] * width;
-        for (std::int64_t k = 0; k < (n_bins + 1) * width; ++k) histogram[k] = 0.0;
-        for (std::int64_t i = 0; i < task.n; ++i) {
-            const std::int64_t r = task.rows ? task.rows[i] : i;
-            const int bin = task.bins[r * task.stride + feature];
-            double* to = histogram + (bin == kMissing ? n_bins : bin) * width;
-            add_row(task.statistics + r * task.width, task.width, to);
+        for (std::int64_t k = 0; k < (task.n_bins[feature] + 1) * width; ++k) histogram[k] = 0.0;
+    }
+    // Blocks of rows stay in the cache while the features pass.
+    for (std::int64_t begin = 0; begin < task.n; begin += kFewRows) {
+        const std::int64_t end = begin + kFewRows < task.n ? begin + kFewRows : task.n;
+        for (int f = 0; f < task.n_features; ++f) {
+            const int feature = task.features[f];
+            const int n_bins = task.n_bins[feature];
+            double* histogram = task.histogram + task.offsets[feature] * width;
+            for (std::int64_t i = begin; i < end; ++i) {
+                const std::int64_t r = task.rows ? task.rows[i] : i;
+                const int bin = task.bins[r * task.stride + feature];
+                double* to = histogram + (bin == kMissing ? n_bins : bin) * width;
+                add_row(task.statistics + r * task.width, task.width, to);
+            }
         }
     }
 }
@@ -180,7 +188,7 @@ void add_slice(const HistogramTask& task, int lane) {
 
 // `scratch` comes zeroed and is left zeroed.
 void ORDINAL_PASTE(build_histogram_, ORDINAL_ISA)(const HistogramTask& task) {
-    if (task.n <= kFewRows) return add_few_rows(task);
+    if (task.in_float64 || task.n <= kFewRows) return add_in_float64(task);
     if (task.width == 4) return add_slice<4>(task, 0);
     if (task.width == 8) return add_slice<8>(task, 0);
     for (int lane = 0; lane < task.width; lane += kSlice) add_slice<kSlice>(task, lane);

@@ -13,7 +13,8 @@ constexpr std::int64_t kPartitionBlock = 1 << 15;
 
 }  // namespace
 
-LeafHistograms::LeafHistograms(const BinnedData& data, Pool& pool) : data_(data), pool_(pool) {
+LeafHistograms::LeafHistograms(const BinnedData& data, Pool& pool, bool in_float64)
+    : data_(data), pool_(pool), in_float64_(in_float64) {
     for (int f = 0; f < data_.n_features; ++f) {
         offsets_.push_back(n_slots_);
         n_slots_ += data_.n_bins[f] + 1;
@@ -79,6 +80,7 @@ void LeafHistograms::build(Histogram& histogram, const std::uint32_t* rows, std:
     task.offsets = offsets_.data();
     task.scratch = scratch_.data() + thread * scratch_step_ * slice_width(layout_.width());
     task.histogram = histogram.data();
+    task.in_float64 = in_float64_;
     active_instruction_set().build_histogram(task);
 }
 

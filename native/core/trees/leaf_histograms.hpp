@@ -25,7 +25,9 @@ using Histogram = AlignedVector<double>;
 
 class LeafHistograms {
   public:
-    LeafHistograms(const BinnedData& data, Pool& pool);
+    // in_float64: add up in float64 alone, where rows may be so unlike that a float32 sum forgets the small
+    // ones.
+    LeafHistograms(const BinnedData& data, Pool& pool, bool in_float64);
 
     // Begins a tree on n of the rows, in increasing order, or on all of them where rows is null.
     // statistics: (n_rows, layout.width()) with the count set. All arrays must outlive the tree.
@@ -77,6 +79,7 @@ class LeafHistograms {
 
     BinnedData data_;
     Pool& pool_;
+    bool in_float64_;
     std::vector<std::int64_t> offsets_;
     std::int64_t n_slots_ = 0;
     std::vector<std::uint32_t> rows_, buffer_;

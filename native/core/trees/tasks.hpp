@@ -32,6 +32,7 @@ struct HistogramTask {
     const std::int64_t* offsets;  // (all features,) first entry of a feature in `histogram`, in bins
     float* scratch;               // (n_features * kSlots * slice_width(width),)
     double* histogram;            // (all bins, width); the missing bin is each feature's last
+    bool in_float64;              // add every row up in float64, however many there are
 };
 
 // The candidates of one leaf along one feature; a criterion's leaf says what they are judged with.
