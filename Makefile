@@ -7,7 +7,7 @@ SOURCES := pyproject.toml $(shell find native ordinal_objectives adapters histog
 DEMO_ARGS ?=
 PYTEST_ARGS ?= -n auto --dist loadfile
 
-.PHONY: demo dev test test-fast sanitize sanitize-threads lint format bench bench-accuracy clean
+.PHONY: demo dev test test-fast test-oldest sanitize sanitize-threads lint format bench bench-accuracy clean
 # The package is imported from the environment, never from the source folder beside it.
 export PYTHONSAFEPATH = 1
 
@@ -27,6 +27,11 @@ demo: $(VENV)/installed-demo
 
 test: $(VENV)/installed-test
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+# The frameworks' oldest versions, with the tests that meet them.
+test-oldest: export PIP_CONSTRAINT = $(CURDIR)/tests/oldest.txt
+test-oldest:
+	$(MAKE) test VENV=.venv-oldest PYTEST_ARGS="$(PYTEST_ARGS) -m 'not slow' tests/adapters tests/estimators"
 
 # An edited Python file needs no new installation, and C++ is rebuilt when it is imported. A file that comes or goes
 # does: the stamp's name stands for the list of files.

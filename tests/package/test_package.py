@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import re
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -50,6 +52,15 @@ def test_a_missing_matplotlib_is_named_with_its_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ModuleNotFoundError, match=r"pip install 'ordinal-objectives\[plot\]'"):
         ScoreDistributionDisplay([-1.0, 1.0], [0, 1], [0.0]).plot()
+
+
+def test_the_oldest_versions_tested_are_the_lower_bounds():
+    root = Path(__file__).resolve().parents[2]
+    bounds = (root / "pyproject.toml").read_text(encoding="utf-8")
+    oldest = (root / "tests" / "oldest.txt").read_text(encoding="utf-8")
+    for library in ("xgboost", "lightgbm"):
+        bound = re.search(rf'"{library}>=([\d.]+)"', bounds).group(1)
+        assert re.search(rf"^{library}==([\d.]+)$", oldest, re.MULTILINE).group(1).startswith(bound + ".")
 
 
 def test_public_names_exist():
