@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from ordinal_objectives.histogram_engine.cross_terms import CROSS_TERMS
-from ordinal_objectives.histogram_engine.shift_parameters import ShiftParameters
+from ordinal_objectives.leaves.shifts import DEFAULT_SHIFT_PENALTY, Shifts, choose_shifts
 from ordinal_objectives.losses import OrdinalLoss
 
 THRESHOLD_UPDATES = ("joint", "newton", "fixed")
+SPLIT_GAINS = ("auto", "vector", "joint", "scalar")
 # The largest integer of the core. No count of leaves, levels or trees reaches it.
 _MOST = 2**31 - 1
 # What other libraries call a parameter, and what cannot be had.
@@ -109,7 +110,7 @@ def check_number(name: str, value: Any, **bounds: float) -> float:
 
 
 @dataclass
-class BoostingParameters(ShiftParameters):
+class BoostingParameters:
     """Parameters of a training run; see HistGradientBoostingOrdinalClassifier for what they mean.
 
     Raises
@@ -136,10 +137,20 @@ class BoostingParameters(ShiftParameters):
     pruning: bool = False
     adaptive_step: bool = False
     cross_terms: str = "auto"
+    proportional: bool | str = True
+    shift_l2: float | None = None
+    shift_penalty: str = DEFAULT_SHIFT_PENALTY
+    split_gain: str = "auto"
 
     def __post_init__(self) -> None:
         self.loss.check_hessian(self.hessian)
-        self.check_shifts(self.loss)
+        if self.split_gain not in SPLIT_GAINS:
+            raise ValueError(f"split_gain must be one of {', '.join(map(repr, SPLIT_GAINS))}; got {self.split_gain!r}")
+        if self.shifts is None and self.split_gain != "auto" and not isinstance(self.proportional, str):
+            raise ValueError(
+                f"split_gain={self.split_gain!r} belongs to thresholds that move with x: pass proportional=False with "
+                f"it; threshold_update says what splits are worth without"
+            )
         if self.threshold_update not in THRESHOLD_UPDATES:
             hint = (
                 "; the engine renews its leaves with the step: use 'joint'" if self.threshold_update == "schur" else ""
@@ -167,9 +178,9 @@ class BoostingParameters(ShiftParameters):
                 raise ValueError(f"{name}=True judges by rows left out of the sample: it needs subsample < 1; got 1.0")
 
     @property
-    def shifts(self) -> bool:
-        """Whether leaves shift single thresholds."""
-        return self.shifts_with(self.loss)
+    def shifts(self) -> Shifts | None:
+        """How leaves shift single thresholds, or None if they do not."""
+        return choose_shifts(self.proportional, self.shift_l2, self.shift_penalty, self.loss)
 
     def _integer(self, name: str, least: int, most: int | None = None, *, optional: bool = False) -> None:
         value = getattr(self, name)
