@@ -91,7 +91,7 @@ class EngineRun:
         self._rows = self._kernel(y, sample_weight, score)
         check_two_classes(self._rows.class_weights, name="the training labels")
         self.raw_prediction = self._start_score(score)
-        self._learner = ThresholdLearner(loss, self._rows.class_weights, thresholds, ordered=not parameters.shifts)
+        self._learner = ThresholdLearner(loss, self._rows.class_weights, thresholds, ordered=parameters.shifts is None)
         # Rows of weight 0 tell nothing: samples are drawn from the others.
         self._weighted = None if sample_weight is None or sample_weight.all() else np.flatnonzero(sample_weight)
         # Needed again only to be cut anew.
@@ -100,14 +100,14 @@ class EngineRun:
         self._engine = _core.Engine(
             X, [c.tolist() for c in self.cuts], effective_n_threads(n_threads), in_float64=uneven(sample_weight)
         )
-        follows = parameters.hessian == "exact" and loss.link.curvature_floor == 0.0 and not parameters.shifts
+        follows = parameters.hessian == "exact" and loss.link.curvature_floor == 0.0 and parameters.shifts is None
         every = all_cross_terms(self._rows.class_weights, one_follows=follows) if self._joint else no_cross_terms()
         self._all_cross_terms = self._cross_terms = every
         # Bumps that do not depend on the label.
         self._few_may_do = (
             self._joint
             and parameters.cross_terms == "auto"
-            and not parameters.shifts
+            and parameters.shifts is None
             and n_classes >= FEWEST_CLASSES
             and (loss.name, loss.link.name) == ("all_threshold", "logit")
         )

@@ -329,7 +329,7 @@ class HistGradientBoostingOrdinalClassifier(ModelFiles, HostParameters, OrdinalC
                 seed=self._seed,
                 n_threads=self.n_jobs,
             )
-            self._max_bins, self.proportional_ = parameters.max_bins, not parameters.shifts
+            self._max_bins, self.proportional_ = parameters.max_bins, parameters.shifts is None
             self._remember(trained, parameters.loss, diagnostics)
         return self
 

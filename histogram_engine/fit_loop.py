@@ -93,7 +93,7 @@ class WatchedRows:
         n_threads: int | None,
     ) -> None:
         self.name, self._X, self._n_threads = name, X, effective_n_threads(n_threads)
-        self._shifts, self._hessian = parameters.shifts, parameters.hessian
+        self._shifts, self._hessian = parameters.shifts is not None, parameters.hessian
         kernel: Any = MarginStatistics if self._shifts else row_pass
         self._rows: Any = kernel(parameters.loss, y, n_classes, sample_weight, n_threads=n_threads)
         self._score = np.zeros((len(y), n_classes - 1) if self._shifts else len(y))
@@ -234,7 +234,7 @@ def fit_rows(
 ) -> tuple[GrownModel, dict[str, int]]:
     """Train on some rows, from nothing or from where `earlier` ended; return the training and its counters."""
     X, codes, weight = rows
-    kind = VectorRun if parameters.shifts else EngineRun
+    kind = EngineRun if parameters.shifts is None else VectorRun
     run = kind(
         parameters,
         X,

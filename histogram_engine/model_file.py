@@ -30,11 +30,11 @@ from numpy.typing import NDArray
 from ordinal_objectives.files import check_kind, damage, labels_from_json, labels_to_json, names_from_json
 from ordinal_objectives.histogram_engine.fit_loop import GrownModel
 from ordinal_objectives.histogram_engine.parameters import check_integer
-from ordinal_objectives.histogram_engine.shift_parameters import ShiftParameters
 from ordinal_objectives.trees import NODE_ARRAYS, Tree, TreeEnsemble
 
 # By whether the model is proportional. Whoever reads version 1 alone must not take leaves of several values for it.
 VERSIONS = {True: 1, False: 2}
+_OF_SHIFTS = ("proportional", "shift_l2", "shift_penalty", "split_gain")
 _MAGIC = "ordinal_objectives histogram model "
 _ARRAYS = {"thresholds": "<f8", "n_cuts": "<i4", "cuts": "<f8", "n_nodes": "<i4", **NODE_ARRAYS}
 
@@ -115,7 +115,7 @@ def _stored_values(tree: Tree) -> NDArray[np.float64]:
 
 def _plain(params: dict[str, Any], labels: list[Any], *, proportional: bool) -> dict[str, Any]:
     if proportional:  # packages that know of nothing else do not know these
-        params = {name: value for name, value in params.items() if name not in ShiftParameters.__dataclass_fields__}
+        params = {name: value for name, value in params.items() if name not in _OF_SHIFTS}
     # The classes of the fit, whatever has been set since: the thresholds belong to them.
     params = params | {"classes": None if params["classes"] is None else labels}
     if params["cost_matrix"] is not None:

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from ordinal_objectives.histogram_engine.cross_terms import CROSS_TERMS
-from ordinal_objectives.histogram_engine.shift_parameters import ShiftParameters
+from ordinal_objectives.leaves.shifts import DEFAULT_SHIFT_PENALTY, Shifts, choose_shifts
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.validation import check_choice
 
 THRESHOLD_UPDATES = ("joint", "newton", "fixed")
+SPLIT_GAINS = ("auto", "vector", "joint", "scalar")
 # The largest integer of the core. No count of leaves, levels or trees reaches it.
 _MOST = 2**31 - 1
 # What other libraries call a parameter, and what cannot be had.
@@ -110,7 +111,7 @@ def check_number(name: str, value: Any, **bounds: float) -> float:
 
 
 @dataclass
-class BoostingParameters(ShiftParameters):
+class BoostingParameters:
     """Parameters of a training run; see HistGradientBoostingOrdinalClassifier for what they mean.
 
     Raises
@@ -137,10 +138,19 @@ class BoostingParameters(ShiftParameters):
     pruning: bool = False
     adaptive_step: bool = False
     cross_terms: str = "auto"
+    proportional: bool | str = True
+    shift_l2: float | None = None
+    shift_penalty: str = DEFAULT_SHIFT_PENALTY
+    split_gain: str = "auto"
 
     def __post_init__(self) -> None:
         self.loss.check_hessian(self.hessian)
-        self.check_shifts(self.loss)
+        check_choice(self.split_gain, SPLIT_GAINS, name="split_gain")
+        if self.shifts is None and self.split_gain != "auto" and not isinstance(self.proportional, str):
+            raise ValueError(
+                f"split_gain={self.split_gain!r} belongs to thresholds that move with x: pass proportional=False with "
+                f"it; threshold_update says what splits are worth without"
+            )
         schur = isinstance(self.threshold_update, str) and self.threshold_update == "schur"
         hint = "; the engine renews its leaves with the step: use 'joint'" if schur else ""
         check_choice(self.threshold_update, THRESHOLD_UPDATES, name="threshold_update", hint=hint)
@@ -162,9 +172,9 @@ class BoostingParameters(ShiftParameters):
                 raise ValueError(f"{name}=True judges by rows left out of the sample: it needs subsample < 1; got 1.0")
 
     @property
-    def shifts(self) -> bool:
-        """Whether leaves shift single thresholds."""
-        return self.shifts_with(self.loss)
+    def shifts(self) -> Shifts | None:
+        """How leaves shift single thresholds, or None if they do not."""
+        return choose_shifts(self.proportional, self.shift_l2, self.shift_penalty, self.loss)
 
     def _integer(self, name: str, least: int, most: int | None = None, *, optional: bool = False) -> None:
         value = getattr(self, name)

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from ordinal_objectives import _core
 from ordinal_objectives.histogram_engine.engine_run import EngineRun
-from ordinal_objectives.histogram_engine.shift_parameters import SHIFT_L2
 from ordinal_objectives.histogram_engine.threshold_groups import MOST, neighbours
 from ordinal_objectives.leaves import vector
+from ordinal_objectives.leaves.shifts import Shifts
 from ordinal_objectives.losses import RoundStatistics
 from ordinal_objectives.rows.margins import FARTHEST, MarginStatistics
 from ordinal_objectives.threshold_solver import Diagnostics
@@ -60,8 +60,10 @@ class VectorRun(EngineRun):
         return "vector" if self.parameters.split_gain == "auto" else self.parameters.split_gain
 
     @property
-    def _shift_l2(self) -> float:
-        return SHIFT_L2 if self.parameters.shift_l2 is None else float(self.parameters.shift_l2)
+    def _shifts(self) -> Shifts:
+        shifts = self.parameters.shifts
+        assert shifts is not None
+        return shifts
 
     def _grow_judged(self, growth: Any, in_bag: NDArray[np.uint32] | None) -> dict[str, Any]:
         grown: dict[str, Any]
@@ -71,15 +73,14 @@ class VectorRun(EngineRun):
         elif self._gain == "vector":
             active = np.zeros(len(sizes), np.bool_)
             active[self._groups[self._learner.active]] = True
-            smooth = self.parameters.shift_penalty == "smooth"
-            grown = self._engine.grow_vector(growth, sizes, active, self._shift_l2, smooth)
+            shifts = self._shifts
+            grown = self._engine.grow_vector(growth, sizes, active, shifts.l2, shifts.penalty == "smooth")
         else:
             sums = self._now if in_bag is None else self._statistics_of(in_bag)[1]
             own, n = self._groups >= 0, len(sizes)
-            u, V = (
-                np.bincount(self._groups[own], of_thresholds[own], n)
-                for of_thresholds in (sums.threshold_gradient, sums.threshold_hessian)
-            )
+            u, V = np.zeros(n), np.zeros(n)
+            np.add.at(u, self._groups[own], sums.threshold_gradient[own])
+            np.add.at(V, self._groups[own], sums.threshold_hessian[own])
             grown = self._engine.grow_joint(growth, u, np.diag(V), np.arange(n, dtype=np.int32), 2, np.eye(n))
         return grown
 
@@ -108,7 +109,7 @@ class VectorRun(EngineRun):
         else:
             kernel = self._rows if rows is None else self._statistics_of(rows)[0]
             G, H = kernel.leaf_sums(self._leaf_of_row if rows is None else self._leaf_of_row[rows], n_nodes)
-        return VectorQuadratic(G, H, self._shift_l2, self.parameters.shift_penalty)
+        return VectorQuadratic(G, H, self._shifts)
 
     def _take(self, tree: Tree, leaves: NDArray[np.intp], weights: FloatArray, delta: FloatArray, scale: float) -> None:
         shift = self._mean_shift(tree, leaves, weights)
@@ -169,14 +170,13 @@ class VectorQuadratic:
     Attributes
     ----------
     G, H : ndarray of float64, shape (n_nodes, n_thresholds)
-    shift_l2, shift_penalty
-        Of the steps.
+    shifts : Shifts
+        Penalty of the steps.
     """
 
     G: FloatArray
     H: FloatArray
-    shift_l2: float
-    shift_penalty: str
+    shifts: Shifts
 
     def of_all_nodes(self, left: NDArray[np.int32]) -> VectorQuadratic:
         """Return the sums with those of the leaves added up into their ancestors; children follow parents."""
@@ -200,7 +200,7 @@ class VectorQuadratic:
         if diagnostics is not None:
             flat = H.sum(axis=1) + reg_lambda <= 0.0
             diagnostics.add(n_flat_leaves=int(np.count_nonzero(flat & G.any(axis=1))))
-        return vector.steps(G, H, reg_lambda, self.shift_l2, self.shift_penalty, active), np.zeros(0)
+        return vector.steps(G, H, reg_lambda, self.shifts.l2, self.shifts.penalty, active), np.zeros(0)
 
     def slope(self, leaves: NDArray[np.intp], weights: FloatArray, delta: FloatArray) -> float:
         """Return g'beta."""

@@ -24,7 +24,7 @@ def check_continued(
         "loss": (loss.name, parameters.loss.name),
         "link": (loss.link.name, parameters.loss.link.name),
         "max_bins": (max_bins, parameters.max_bins),
-        "proportional": (model.proportional_, not parameters.shifts),
+        "proportional": (model.proportional_, parameters.shifts is None),
     }
     for name, (before, now) in shared.items():
         if before != now:

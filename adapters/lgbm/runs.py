@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ordinal_objectives.adapters.leaf_matching import GrownTree
 from ordinal_objectives.adapters.lgbm.scores import TrainingScore, out_of_step
-from ordinal_objectives.adapters.lgbm.trees import check_parameters, initial_score, newest_tree, why_not_renewed
+from ordinal_objectives.adapters.lgbm.trees import SHIFTS, check_parameters, initial_score, newest_tree, why_not_renewed
 from ordinal_objectives.adapters.newton_run import NewtonRun
 from ordinal_objectives.adapters.parameters import OrdinalParameters
 from ordinal_objectives.adapters.runs import Runs
@@ -163,7 +163,7 @@ class LightGBMRuns(Runs):
     def newest_tree(self, matrix: lightgbm.Dataset) -> GrownTree:
         """Return the tree of the last iteration."""
         update = f"threshold_update={self.parameters.threshold_update!r}"
-        return newest_tree(self.booster_of(matrix), update if self.shifts is None else "proportional=False")
+        return newest_tree(self.booster_of(matrix), update if self.shifts is None else SHIFTS)
 
     def initial_shifts(self, matrix: lightgbm.Dataset) -> NDArray[np.float64] | None:
         """Return the shifts of a data set by the model that is continued, (n_samples, n_classes - 1), or None."""

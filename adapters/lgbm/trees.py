@@ -16,6 +16,7 @@ DART = (
     "LightGBM drops trees whenever a custom objective or a metric reads the training score, so the thresholds are not "
     "learned for the trees of the model, and some of these can stay subtracted"
 )
+SHIFTS, NEWTON = "proportional=False", "threshold_update='newton'"
 _FOREST = "LightGBM grows random forests with built-in objectives alone"
 _REFUSED_BOOSTING = {"dart": DART, "rf": _FOREST, "random_forest": _FOREST}
 # What makes a leaf other than -G / (H + lambda); values that do no harm.
@@ -54,8 +55,8 @@ def _check_leaves(text: str, what: str) -> None:
     if found is not None:
         parameter, reason = found
         raise ValueError(
-            f"{parameter} is not allowed with {what}: {reason}; threshold_update='newton' with proportional=True "
-            f"supports it"
+            f"{parameter} is not allowed with {what}: {reason}; "
+            f"{'proportional=True' if what == SHIFTS else NEWTON} supports it"
         )
 
 

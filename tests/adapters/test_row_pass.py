@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import xgboost
 
-from ordinal_objectives.adapters import evaluation, newton_run
 from ordinal_objectives.adapters import lgbm as olgbm
+from ordinal_objectives.adapters import newton_run
 from ordinal_objectives.adapters import xgb as oxgb
 from ordinal_objectives.rows import RowStatistics
 
@@ -72,7 +72,6 @@ def test_a_training_asks_its_rows_by_the_protocol_alone(ordinal_data, monkeypatc
     X, y = ordinal_data(600, 4)
     record, curve = train(X, y, threshold_update=update)
     monkeypatch.setattr(newton_run, "row_pass", TwoBlocks)
-    monkeypatch.setattr(evaluation, "row_pass", TwoBlocks)
     before = TwoBlocks.made
     in_blocks, curve_in_blocks = train(X, y, threshold_update=update)
     assert TwoBlocks.made == before + 2

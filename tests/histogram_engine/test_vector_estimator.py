@@ -145,7 +145,6 @@ REFUSED = {
     "proportional must be .* got 'yes'": {"proportional": "yes"},
     "proportional must be .* got 1": {"proportional": 1},
     "shift_l2=3.0 belongs": {"proportional": True, "shift_l2": 3.0},
-    "shift_penalty='smooth' belongs": {"proportional": True, "shift_penalty": "smooth"},
     "split_gain='scalar' belongs": {"proportional": True, "split_gain": "scalar"},
     "shift_l2 must be": {"shift_l2": 0.0},
     "shift_penalty must be": {"shift_penalty": "lasso"},
