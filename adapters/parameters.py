@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ordinal_objectives.leaves.shifts import DEFAULT_SHIFT_PENALTY, Shifts, choose_shifts
+from ordinal_objectives.leaves.shifts import DEFAULT_SHIFT_PENALTY, STAY, Shifts, choose_shifts
 from ordinal_objectives.losses import OrdinalLoss, get_loss
 from ordinal_objectives.threshold_solver.record import THRESHOLD_UPDATES, ThresholdRecord
 from ordinal_objectives.validation import check_choice, check_n_classes, check_thresholds
@@ -47,7 +47,7 @@ class OrdinalParameters:
         Whether one score moves all thresholds alike (proportional odds). False: the leaves of every tree are renewed
         as vectors, which shift single thresholds too, and "joint" and "newton" both mean that the thresholds then
         take one Newton step; through this module's ``train`` alone. It refuses what "joint" refuses, the
-        cumulative link and "schur". "auto": False where that is possible.
+        cumulative link, "fixed" and "schur". "auto": False where that is possible.
     shift_l2 : float or None, default=None
         L2 penalty of the shifts, positive; None for 10. With ``proportional=False`` or "auto".
     shift_penalty : {"ridge", "smooth"}, default="ridge"
@@ -95,7 +95,9 @@ class OrdinalParameters:
 
     def choose_shifts(self, refusal: str | None) -> Shifts | None:
         """Return how thresholds move with x in a training, or None; see :func:`.leaves.shifts.choose_shifts`."""
-        if self.threshold_update == "schur":
+        if self.threshold_update == "fixed":
+            refusal = STAY
+        elif self.threshold_update == "schur":
             refusal = "threshold_update='schur' leaves the framework's trees as they are"
         return choose_shifts(self.proportional, self.shift_l2, self.shift_penalty, self.loss, refusal)
 

@@ -136,8 +136,7 @@ class VectorRun(JointRun):
         )
         weights = np.bincount(leaves, weights=self._rows.sample_weight, minlength=n_leaves) / self._rows.total_weight
         scores, after = self._renew_vectors(own, leaves, tree, steps[merged], weights)
-        if self._learns:
-            self._step(scores, after)
+        self._step(scores, after)
         return scores
 
     def _renew_vectors(

@@ -103,11 +103,11 @@ class HistGradientBoostingOrdinalClassifier(ModelFiles, HostParameters, OrdinalC
         (gains within about 0.5%, as far as float32 rows know them); ``diagnostics_["n_all_cross_terms"]`` counts the
         trees where they did not. Where leaves shift thresholds: the sums of 5 ("joint") or 7 ("vector") groups of
         neighbouring thresholds.
-    proportional : bool or "auto", default=True
+    proportional : bool or "auto", default="auto"
         True: one score cut by the same thresholds everywhere (proportional odds). False: leaves also shift single
-        thresholds, so that these move with x; after each tree the thresholds take a Newton step, unless they are
-        "fixed". "auto" is False where the loss allows it, and ``proportional_`` says which. All-threshold and
-        immediate-threshold losses allow it.
+        thresholds, so that these move with x; after each tree the thresholds take a Newton step. "auto" is False where
+        the loss allows it, all-threshold and immediate-threshold, and thresholds are not "fixed"; ``proportional_``
+        says which.
     shift_l2 : float or None, default=None
         Penalty lambda_v of the shifts, positive; None for 10. A large one leaves proportional odds. Together with
         ``l2_regularization`` = (n_classes - 1) shift_l2 the thresholds' leaves are those of separate models.
@@ -199,7 +199,7 @@ class HistGradientBoostingOrdinalClassifier(ModelFiles, HostParameters, OrdinalC
         pruning: bool = False,
         adaptive_step: bool = False,
         cross_terms: str = "auto",
-        proportional: bool | str = True,
+        proportional: bool | str = "auto",
         shift_l2: float | None = None,
         shift_penalty: str = "ridge",
         split_gain: str = "auto",

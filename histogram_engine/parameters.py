@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ordinal_objectives.histogram_engine.cross_terms import CROSS_TERMS
-from ordinal_objectives.leaves.shifts import DEFAULT_SHIFT_PENALTY, Shifts, choose_shifts
+from ordinal_objectives.leaves.shifts import DEFAULT_SHIFT_PENALTY, STAY, Shifts, choose_shifts
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.validation import check_choice
 
@@ -145,15 +145,15 @@ class BoostingParameters:
 
     def __post_init__(self) -> None:
         self.loss.check_hessian(self.hessian)
+        schur = isinstance(self.threshold_update, str) and self.threshold_update == "schur"
+        hint = "; the engine renews its leaves with the step: use 'joint'" if schur else ""
+        check_choice(self.threshold_update, THRESHOLD_UPDATES, name="threshold_update", hint=hint)
         check_choice(self.split_gain, SPLIT_GAINS, name="split_gain")
         if self.shifts is None and self.split_gain != "auto" and not isinstance(self.proportional, str):
             raise ValueError(
                 f"split_gain={self.split_gain!r} belongs to thresholds that move with x: pass proportional=False with "
                 f"it; threshold_update says what splits are worth without"
             )
-        schur = isinstance(self.threshold_update, str) and self.threshold_update == "schur"
-        hint = "; the engine renews its leaves with the step: use 'joint'" if schur else ""
-        check_choice(self.threshold_update, THRESHOLD_UPDATES, name="threshold_update", hint=hint)
         check_choice(self.cross_terms, CROSS_TERMS, name="cross_terms")
         self._number("learning_rate", above=0.0)
         self._integer("max_iter", 1)
@@ -174,7 +174,8 @@ class BoostingParameters:
     @property
     def shifts(self) -> Shifts | None:
         """How leaves shift single thresholds, or None if they do not."""
-        return choose_shifts(self.proportional, self.shift_l2, self.shift_penalty, self.loss)
+        refusal = STAY if self.threshold_update == "fixed" else None
+        return choose_shifts(self.proportional, self.shift_l2, self.shift_penalty, self.loss, refusal)
 
     def _integer(self, name: str, least: int, most: int | None = None, *, optional: bool = False) -> None:
         value = getattr(self, name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, TypeVar
+from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
@@ -14,8 +14,6 @@ from ordinal_objectives.labels import OrderedLabels
 from ordinal_objectives.losses import get_loss
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.validation import check_thresholds
-
-Model = TypeVar("Model", bound="ModelFiles")
 
 
 class ModelFiles:
@@ -39,28 +37,28 @@ class ModelFiles:
         )
         model_file.save(stored, path)
 
-    def load_model(self: Model, path: str | os.PathLike[str]) -> Model:
+    def load_model(self: Any, path: str | os.PathLike[str]) -> Any:
         """Become the model that :meth:`save_model` wrote, its parameters included.
 
         Raises ValueError if the file is damaged, or of a newer format.
         """
         stored = model_file.load(path)
-        with damage(path):
-            model: Any = type(self)(**stored.params)
-            model._refuse_unknown()
-            effective_n_threads(model.n_jobs)
-            model._keep_labels(OrderedLabels(stored.classes))
-            model._check_decision()
-            model._max_bins = check_integer("max_bins", stored.max_bins or model.max_bins, 2, 255)
-            model._seed, model.n_features_in_ = stored.seed, stored.n_features
-            model.proportional_ = stored.proportional
+        with self._all_or_nothing(), damage(path):
+            self.__dict__ = {}
+            self.__init__(**{"proportional": stored.proportional, **stored.params})
+            self._refuse_unknown()
+            effective_n_threads(self.n_jobs)
+            self._keep_labels(OrderedLabels(stored.classes))
+            self._check_decision()
+            self._max_bins = check_integer("max_bins", stored.max_bins or self.max_bins, 2, 255)
+            self._seed, self.n_features_in_ = stored.seed, stored.n_features
+            self.proportional_ = stored.proportional
             if stored.feature_names is not None:
-                model.feature_names_in_ = stored.feature_names
-            loss, grown = get_loss(model.loss, model.link), stored.grown
+                self.feature_names_in_ = stored.feature_names
+            loss, grown = get_loss(self.loss, self.link), stored.grown
             if not stored.proportional:
                 loss.check_shifts()
             for row in grown.thresholds:
-                check_thresholds(row, model.n_classes_, ordered=loss.ordered and stored.proportional)
-            model._remember(grown, loss, stored.diagnostics)
-        self.__dict__ = model.__dict__
+                check_thresholds(row, self.n_classes_, ordered=loss.ordered and stored.proportional)
+            self._remember(grown, loss, stored.diagnostics)
         return self

@@ -128,10 +128,7 @@ class VectorRun(EngineRun):
         if self._learner.move(-scale * shift, loss_at, highest) == 0.0:
             loss_at(0.0, self.thresholds)
         self.raw_prediction, self._next_score = score, self.raw_prediction
-        if self.parameters.threshold_update == "fixed":
-            self._now = self._evaluate(self.raw_prediction, self.thresholds)
-        else:
-            self._newton_from(now)
+        self._newton_from(now)
 
     def _mean_shift(self, tree: Tree, leaves: NDArray[np.intp], steps: FloatArray) -> FloatArray:
         """Return the mean over all training rows of a tree's shifts, (n_classes - 1,)."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pytest
 
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier, LGBMOrdinalClassifier, XGBOrdinalClassifier
+from ordinal_objectives.losses import get_loss
 
 SMALL = {"learning_rate": 0.3, "n_jobs": 1}
 
@@ -22,6 +24,23 @@ def make_lgb(**params: Any) -> LGBMOrdinalClassifier:
 
 def make_engine(**params: Any) -> HistGradientBoostingOrdinalClassifier:
     return HistGradientBoostingOrdinalClassifier(**{"max_iter": 15, "max_leaf_nodes": 6, **SMALL, **params})
+
+
+def margins_of(model: Any, X: Any, **start: Any) -> np.ndarray:
+    """Return the margins that a model's probabilities are made of, (n_samples, n_classes - 1)."""
+    scores = model._scores(X, **start)
+    return model.thresholds_ - (scores if scores.ndim == 2 else scores[:, np.newaxis])
+
+
+def mean_loss(model: Any, X: Any, y: Any, weight: Any = None, *, trained: bool = False, **start: Any) -> float:
+    """Return the mean loss of a model's predictions, or with ``trained`` as its training records it."""
+    loss, margins = get_loss(model.loss, model.link), margins_of(model, X, **start)
+    if model.proportional_:
+        values = loss.value(model.predict_raw(X, **start), y, model.thresholds_)
+    else:
+        in_order = loss.ordered and not trained
+        values = loss.margin_derivatives(np.sort(margins, axis=1) if in_order else margins, y, "exact").value
+    return float(np.average(values, weights=weight))
 
 
 BOTH = pytest.mark.parametrize("make", [make_xgb, make_lgb], ids=["xgboost", "lightgbm"])

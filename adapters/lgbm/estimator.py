@@ -39,14 +39,8 @@ class LGBMOrdinalClassifier(HostParameters, OrdinalClassifier):
         strings are sorted, with a warning that prints the order.
     loss, link, hessian, threshold_update
         See :func:`ordinal_objectives.adapters.lgbm.train`.
-    proportional : bool or "auto", default=True
-        True: one score cut by the same thresholds everywhere (proportional odds). False: leaves also shift single
-        thresholds, so that these move with x. "auto" is False where loss and parameters allow it, and
-        ``proportional_`` says which.
-    shift_l2 : float or None, default=None
-        L2 penalty of the shifts, positive; None for 10.
-    shift_penalty : {"ridge", "smooth"}, default="ridge"
-        What it penalises: the shifts' distance to their mean, or between neighbours.
+    proportional, shift_l2, shift_penalty
+        The same; "auto", the default, lets thresholds move with x where loss, update and parameters allow it.
     decision_rule : {"median", "mode", "mean"}, default="median"
         How :meth:`predict` turns probabilities into a class: "median" suits absolute error, "mode" the
         zero-one error, "mean" squared error.
@@ -124,12 +118,12 @@ importance_type
         link: str = "logit",
         hessian: str = "exact",
         threshold_update: str = "newton",
-        proportional: bool | str = True,
-        shift_l2: float | None = None,
-        shift_penalty: str = "ridge",
         decision_rule: str = "median",
         cost_matrix: ArrayLike | None = None,
         class_weight: Any = None,
+        proportional: bool | str = "auto",
+        shift_l2: float | None = None,
+        shift_penalty: str = "ridge",
         boosting_type: str = "gbdt",
         num_leaves: int = 31,
         max_depth: int = -1,
@@ -156,12 +150,12 @@ importance_type
         self.link = link
         self.hessian = hessian
         self.threshold_update = threshold_update
-        self.proportional: bool | str = proportional
-        self.shift_l2 = shift_l2
-        self.shift_penalty = shift_penalty
         self.decision_rule = decision_rule
         self.cost_matrix = cost_matrix
         self.class_weight = class_weight
+        self.proportional: bool | str = proportional
+        self.shift_l2 = shift_l2
+        self.shift_penalty = shift_penalty
         self.boosting_type = boosting_type
         self.num_leaves = num_leaves
         self.max_depth = max_depth

@@ -41,14 +41,8 @@ class XGBOrdinalClassifier(HostParameters, OrdinalClassifier, HostMethods):
         strings are sorted, with a warning that prints the order.
     loss, link, hessian, threshold_update
         See :func:`ordinal_objectives.adapters.xgb.train`.
-    proportional : bool or "auto", default=True
-        True: one score cut by the same thresholds everywhere (proportional odds). False: leaves also shift single
-        thresholds, so that these move with x. "auto" is False where loss and parameters allow it, and
-        ``proportional_`` says which.
-    shift_l2 : float or None, default=None
-        L2 penalty of the shifts, positive; None for 10.
-    shift_penalty : {"ridge", "smooth"}, default="ridge"
-        What it penalises: the shifts' distance to their mean, or between neighbours.
+    proportional, shift_l2, shift_penalty
+        The same; "auto", the default, lets thresholds move with x where loss, update and parameters allow it.
     decision_rule : {"median", "mode", "mean"}, default="median"
         How :meth:`predict` turns probabilities into a class: "median" suits absolute error, "mode" the
         zero-one error, "mean" squared error.
@@ -127,7 +121,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         link: str = "logit",
         hessian: str = "exact",
         threshold_update: str = "newton",
-        proportional: bool | str = True,
+        proportional: bool | str = "auto",
         shift_l2: float | None = None,
         shift_penalty: str = "ridge",
         decision_rule: str = "median",

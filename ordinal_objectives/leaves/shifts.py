@@ -12,6 +12,8 @@ from ordinal_objectives.losses import OrdinalLoss
 
 DEFAULT_SHIFT_L2 = 10.0
 DEFAULT_SHIFT_PENALTY = "ridge"
+# Why thresholds that are fixed take no shifts.
+STAY = "threshold_update='fixed' keeps the thresholds where they start"
 
 
 @dataclass(frozen=True)

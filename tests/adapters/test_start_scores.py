@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import xgboost
 
-from makers import make_lgb, make_xgb
+from makers import make_lgb, make_xgb, margins_of, mean_loss
 from ordinal_objectives import XGBOrdinalClassifier
 from ordinal_objectives.adapters import lgbm as olgbm
 from ordinal_objectives.adapters import xgb as oxgb
@@ -141,12 +141,13 @@ def test_start_scores_shift_everything(host, update, halves):
     for rows, labels, start, recorded in ((X, y, starts[0], losses[-1]), (Xv, yv, starts[1], losses_of(model)[-1])):
         score = model.predict_raw(rows, **{host.start: start})
         np.testing.assert_allclose(score, start + model.predict_raw(rows), rtol=1e-12)
-        assert loss.value(score, labels, model.thresholds_).mean() == pytest.approx(recorded, rel=1e-5)
+        found = mean_loss(model, rows, labels, trained=rows is X, **{host.start: start})
+        assert found == pytest.approx(recorded, rel=1e-5)
     assert losses[0] < record_of(host.make().fit(X, y)).training_loss[0] - 0.1
 
     given = {host.start: starts[1]}
     proba = model.predict_proba(Xv, **given)
-    np.testing.assert_array_equal(proba, loss.predict_proba(model.predict_raw(Xv, **given), model.thresholds_))
+    np.testing.assert_allclose(proba, loss.margin_proba(margins_of(model, Xv, **given)), rtol=1e-12)
     *_, last = model.staged_predict_proba(Xv, **given)
     np.testing.assert_allclose(last, proba, rtol=1e-5)
     np.testing.assert_allclose(model.predict_cumulative_proba(Xv, **given), proba.cumsum(axis=1)[:, :-1], atol=1e-12)
@@ -169,8 +170,8 @@ def test_recorded_losses_are_right_far_from_the_thresholds(host, link, size, hal
         (X, y, start, record.training_loss[-1]),
         (Xv, yv, -start, losses_of(model)[-1]),
     ):
-        score = model.predict_raw(rows, **{host.start: begin})
-        assert loss.value(score, labels, model.thresholds_).mean() == pytest.approx(recorded, rel=rtol)
+        found = mean_loss(model, rows, labels, trained=rows is X, **{host.start: begin})
+        assert found == pytest.approx(recorded, rel=rtol)
 
 
 @HOSTS

@@ -9,22 +9,16 @@ import pytest
 import xgboost
 from sklearn.base import clone
 
-from makers import BOTH, make_lgb, make_xgb
+from makers import BOTH, make_lgb, make_xgb, mean_loss
 from ordinal_objectives import LGBMOrdinalClassifier, XGBOrdinalClassifier
 from ordinal_objectives.adapters import lgbm as olgbm
 from ordinal_objectives.adapters import xgb as oxgb
-from ordinal_objectives.losses import get_loss
 from ordinal_objectives.metrics import ranked_probability_score
 
 GRADES = ["low", "medium", "high", "top"]
 
 
 # Evaluation and early stopping
-
-
-def mean_loss(model, X, y, weight=None):
-    loss = get_loss(model.loss, model.link)
-    return np.average(loss.value(model.predict_raw(X), y, model.thresholds_), weights=weight)
 
 
 def test_xgboost_early_stopping(halves):
@@ -242,7 +236,7 @@ def test_xgboost_goes_on_with_categories_in_another_order():
     model = XGBOrdinalClassifier(n_estimators=5, n_jobs=1).fit(second, y, xgb_model=start, eval_set=[(second, y)])
     whole = XGBOrdinalClassifier(n_estimators=10, n_jobs=1).fit(first, y)
     np.testing.assert_allclose(model.predict_proba(second), whole.predict_proba(first), atol=1e-6)
-    loss = model._fitted_loss.value(model.predict_raw(second), y, model.thresholds_).mean()
+    loss = mean_loss(model, second, y)
     assert model.evals_result_["validation_0"]["all_threshold"][-1] == pytest.approx(loss, rel=1e-5)
 
 

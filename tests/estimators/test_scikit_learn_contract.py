@@ -105,7 +105,8 @@ def test_sorted_classes_are_not_permuted(make, data, monkeypatch):
     model = make().fit(X, codes)
     assert model.classes_ is model.ordered_classes_
     proba = np.full((1, 5), 0.2)
-    monkeypatch.setattr(type(model._fitted_loss), "predict_proba", lambda *_: proba)
+    for name in ("predict_proba", "margin_proba"):
+        monkeypatch.setattr(type(model._fitted_loss), name, lambda *_: proba)
     assert model.predict_proba(X) is proba
     assert next(model.staged_predict_proba(X)) is proba
 

@@ -37,15 +37,13 @@ def data(ordinal_data):
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_saved_models_replay_their_training_loss(data, tmp_path, variant):
     X, y = data
+    options = {"proportional": True, **VARIANTS[variant]}
     fitted = {
-        "whole": make(**VARIANTS[variant]).fit(X, y),
-        "stopped": make(**VARIANTS[variant], learning_rate=1.0, n_iter_no_change=2).fit(
+        "whole": make(**options).fit(X, y),
+        "stopped": make(**options, learning_rate=1.0, n_iter_no_change=2).fit(
             X[:400], y[:400], eval_set=(X[400:], y[400:])
         ),
-        "continued": make(**{**VARIANTS[variant], "max_iter": 5, "warm_start": True})
-        .fit(X, y)
-        .set_params(max_iter=12)
-        .fit(X, y),
+        "continued": make(**{**options, "max_iter": 5, "warm_start": True}).fit(X, y).set_params(max_iter=12).fit(X, y),
     }
     for name, model in fitted.items():
         model.save_model(tmp_path / name)
@@ -192,7 +190,7 @@ def test_damaged_files_are_refused(data, tmp_path):
     huge = json.dumps({**header, "arrays": [[name, dtype, 10**15] for name, dtype, _ in header["arrays"]]}).encode()
     damaged = {
         "is not a model": b"tree\n" + whole,
-        "format version 3": whole.replace(b"model 1\n", b"model 3\n", 1),
+        "format version 3": whole.replace(b"model 2\n", b"model 3\n", 1),
         "should end at byte": whole[:-1],
         "the header should have": whole[:start] + struct.pack("<Q", 10**18) + whole[start + 8 :],
         "ends at": whole[:start] + struct.pack("<Q", len(huge)) + huge + whole[start + 8 + length :],

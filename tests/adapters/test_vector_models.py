@@ -1,0 +1,164 @@
+"""Models whose thresholds move with x: files, classifiers, cross-validation."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import lightgbm
+import numpy as np
+import pytest
+import xgboost
+from shifting import CLASSIFIERS, HOSTS, N_CLASSES, OnLightGBM, OnXGBoost, data, mean_loss
+from sklearn.base import clone
+
+from ordinal_objectives import AllThreshold, XGBOrdinalClassifier
+from ordinal_objectives.adapters import lgbm as olgbm
+from ordinal_objectives.adapters import xgb as oxgb
+from ordinal_objectives.leaves import scalar, vector
+from ordinal_objectives.threshold_solver.record import ThresholdRecord
+
+
+@HOSTS
+def test_a_file_replays_every_training_loss_in_a_fresh_process(host, tmp_path):
+    X, y = data()
+    booster = host.train(X, y, 8, n_classes=N_CLASSES, shift_l2=0.5)
+    record = host.record(booster)
+    host.reload(booster, tmp_path)
+    np.savez(tmp_path / "data.npz", X=X, y=y)
+    code = (
+        "import sys, json, numpy as np\n"
+        "from pathlib import Path\n"
+        f"sys.path.insert(0, {str(Path(__file__).parents[1])!r})\n"
+        "import shifting as this\n"
+        "from ordinal_objectives import AllThreshold\n"
+        "path = Path(sys.argv[1]); data = np.load(path / 'data.npz')\n"
+        f"host = this.{host.__name__}\n"
+        "booster = this.xgboost.Booster(model_file=path / 'model.json') if host.name == 'xgb' else "
+        "this.olgbm.load_model(path / 'model.txt')\n"
+        "record = host.record(booster)\n"
+        "scores, losses = np.zeros((len(data['y']), this.N_CLASSES - 1)), []\n"
+        "for t in range(9):\n"
+        "    losses.append(this.mean_loss(AllThreshold(), record.thresholds[t] - scores, data['y']))\n"
+        "    if t < 8:\n"
+        "        leaves = this.leaves_of(host, booster, data['X'], t)\n"
+        "        scores = scores + record.leaf_vectors[t][leaves]\n"
+        "print(json.dumps(losses))\n"
+    )
+    done = subprocess.run([sys.executable, "-P", "-c", code, tmp_path], capture_output=True, text=True, check=True)
+    np.testing.assert_allclose(json.loads(done.stdout), record.training_loss, rtol=1e-6)
+
+
+def test_the_record_with_shifts_is_one_that_older_versions_refuse():
+    X, y = data(200)
+    record = oxgb.threshold_record(OnXGBoost.train(X, y, 3, n_classes=N_CLASSES))
+    content = json.loads(record.to_json())
+    assert content["version"] == 2
+    again = ThresholdRecord.from_json(record.to_json())
+    assert again.shifts == record.shifts
+    for one, other in zip(again.leaf_vectors, record.leaf_vectors, strict=True):
+        np.testing.assert_array_equal(one, other)
+    content["shifts"]["leaf_vectors"] = content["shifts"]["leaf_vectors"][:-8]
+    with pytest.raises(ValueError, match="damaged"):
+        ThresholdRecord.from_json(json.dumps(content))
+    plain = oxgb.threshold_record(OnXGBoost.train(X, y, 3, n_classes=N_CLASSES, proportional=True))
+    assert json.loads(plain.to_json())["version"] == 1
+
+
+@CLASSIFIERS
+def test_classifiers_predict_from_margins(make, tmp_path):
+    X, y = data(800)
+    labels = np.array(["e", "d", "c", "b", "a"])
+    model = make(
+        n_estimators=20, proportional=False, shift_l2=2.0, shift_penalty="smooth", classes=labels, random_state=0
+    ).fit(X, labels[y])
+    assert not model.proportional_
+    proba = model.predict_proba_ordered(X)
+    margins = model.thresholds_ - model._scores(X)
+    np.testing.assert_allclose(proba, AllThreshold().margin_proba(margins), atol=1e-12)
+    np.testing.assert_allclose(model.predict_cumulative_proba(X), proba.cumsum(axis=1)[:, :-1], atol=1e-12)
+    np.testing.assert_allclose(model.predict_raw(X), model._scores(X).mean(axis=1))
+    np.testing.assert_array_equal(list(model.staged_predict_proba(X))[-1], model.predict_proba(X))
+    model.save_model(tmp_path / "model.json")
+    loaded = make().load_model(tmp_path / "model.json")
+    assert (loaded.proportional, loaded.shift_l2, loaded.shift_penalty) == (False, 2.0, "smooth")
+    for other in (pickle.loads(pickle.dumps(model)), loaded):
+        np.testing.assert_array_equal(other.predict_proba(X), model.predict_proba(X))
+    np.testing.assert_array_equal(clone(model).fit(X, labels[y]).predict_proba(X), model.predict_proba(X))
+
+
+@CLASSIFIERS
+def test_classifiers_stop_early_and_go_on(make):
+    (X, y), (Xv, yv) = data(), data(300, seed=2)
+    stopper = {
+        "early_stopping_rounds" if make is XGBOrdinalClassifier else "early_stopping_round": 5,
+        "learning_rate": 0.5,
+    }
+    model = make(n_estimators=200, proportional=False, shift_l2=0.1, **stopper).fit(X, y, X_val=Xv, y_val=yv)
+    assert model.n_iter_ < 200
+    history = np.array(next(iter(model.evals_result_.values()))["all_threshold"])
+    assert model.n_iter_ == history.argmin() + 1
+    margins = np.sort(model.thresholds_ - model._scores(Xv), axis=1)
+    assert history.min() == pytest.approx(mean_loss(AllThreshold(), margins, yv), rel=1e-6)
+    more = make(n_estimators=3, proportional=False, shift_l2=0.1, learning_rate=0.5)
+    given = {"xgb_model" if make is XGBOrdinalClassifier else "init_model": model}
+    more.fit(X, y, **given)
+    assert more._record.n_iterations >= model.n_iter_ + 3
+
+
+@CLASSIFIERS
+@pytest.mark.parametrize(("loss", "expected"), [("all_threshold", False), ("cumulative_link", True)])
+def test_auto_says_what_it_chose(make, loss, expected):
+    X, y = data(300)
+    model = make(n_estimators=3, loss=loss, proportional="auto").fit(X, y)
+    assert model.proportional_ is expected
+    np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
+
+
+@CLASSIFIERS
+@pytest.mark.parametrize("update", ["schur", "fixed"])
+def test_updates_that_take_no_shifts_are_proportional(make, update):
+    X, y = data(300)
+    assert make(n_estimators=2, threshold_update=update).fit(X, y).proportional_
+    with pytest.raises(ValueError, match=f"proportional=False is not possible here: threshold_update='{update}'"):
+        make(n_estimators=2, threshold_update=update, proportional=False).fit(X, y)
+
+
+def test_the_leaf_of_one_threshold_is_exactly_the_scalar_leaf():
+    G, H = np.array([[2.0], [-3.0]]), np.array([[1.5], [0.5]])
+    assert vector.steps(G, H, 1.0, 5.0).ravel().tolist() == scalar.weights(G[:, 0], H[:, 0], 1.0).tolist()
+
+
+@pytest.mark.parametrize("missing", [np.nan, -999.0])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_arrays_and_matrices_predict_alike_in_xgboost(missing, dtype):
+    X, y = data()
+    X[np.random.default_rng(5).random(X.shape) < 0.2] = missing
+    X = X.astype(dtype)
+    model = XGBOrdinalClassifier(n_estimators=10, proportional=False, missing=missing).fit(X, y)
+    matrix = xgboost.DMatrix(X, missing=missing)
+    ordered = model.predict_proba_ordered(X)
+    np.testing.assert_allclose(ordered, oxgb.predict_proba(model.booster_, matrix), atol=1e-12)
+    np.testing.assert_allclose(model.predict_raw(X), model.booster_.predict(matrix, output_margin=True), atol=1e-5)
+
+
+@pytest.mark.parametrize("options", [{"proportional": False}, {"proportional": True}], ids=["shifts", "joint"])
+def test_cross_validation_follows_every_fold(options):
+    X, y = data()
+    halves = [(np.arange(0, 600, 2), np.arange(1, 600, 2)), (np.arange(1, 600, 2), np.arange(0, 600, 2))]
+    expected = {"xgb": [], "lgbm": []}
+    for train, test in halves:
+        for host in (OnXGBoost, OnLightGBM):
+            kept = {}
+            host.train(
+                X[train], y[train], 5, valid=[(X[test], y[test])], evals_result=kept, n_classes=N_CLASSES, **options
+            )
+            expected[host.name].append(kept["valid_0"]["all_threshold"])
+    found = oxgb.cv(OnXGBoost.options, xgboost.DMatrix(X, y), 5, folds=halves, as_pandas=False, **options)
+    np.testing.assert_allclose(found["test-all_threshold-mean"], np.mean(expected["xgb"], axis=0), rtol=1e-6)
+    frame = lightgbm.Dataset(X, y, free_raw_data=False)
+    found = olgbm.cv(OnLightGBM.options, frame, 5, folds=halves, **options)
+    np.testing.assert_allclose(found["valid all_threshold-mean"], np.mean(expected["lgbm"], axis=0), rtol=0.02)
