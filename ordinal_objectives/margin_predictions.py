@@ -43,8 +43,9 @@ class MarginPredictions:
     def predict_margins(self, X: Any, **start: Any) -> NDArray[np.float64]:
         """Return the margins theta_k - f(x) - v_k(x).
 
-        The link turns a margin into P(y <= k). Margins of a model that is not ``proportional_`` need not increase
-        with k: :meth:`predict_cumulative_proba` sorts those of the all-threshold loss in each row.
+        The link turns a margin into P(y <= k); with the immediate-threshold loss into P(y = k), given that y is k or
+        k + 1. Margins of a model that is not ``proportional_`` need not increase with k:
+        :meth:`predict_cumulative_proba` sorts those of the all-threshold loss in each row.
 
         Parameters
         ----------
