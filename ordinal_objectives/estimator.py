@@ -20,6 +20,7 @@ from ordinal_objectives.files import damage, labels_from_json, labels_to_json, n
 from ordinal_objectives.labels import OrderedLabels
 from ordinal_objectives.leaves.shifts import DEFAULT_SHIFT_PENALTY
 from ordinal_objectives.losses import OrdinalLoss
+from ordinal_objectives.margin_predictions import MarginPredictions
 from ordinal_objectives.start_scores import start_scores
 from ordinal_objectives.two_classes import two_classes_only
 from ordinal_objectives.validation import (
@@ -32,7 +33,7 @@ from ordinal_objectives.validation import (
 )
 
 
-class OrdinalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class OrdinalClassifier(MarginPredictions, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Base of the ordinal classifiers: a score cut by ordered thresholds.
 
     A subclass names the parameters ``classes``, ``class_weight``, ``decision_rule``, ``cost_matrix``,

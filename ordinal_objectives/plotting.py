@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ordinal_objectives.inspection import FeatureEffect, feature_effect
 from ordinal_objectives.validation import check_codes, check_thresholds
+
+# More thresholds than this are named at even distances alone.
+_MOST_NAMES = 10
 
 
 class ScoreDistributionDisplay:
@@ -77,11 +82,7 @@ class ScoreDistributionDisplay:
         ImportError
             If matplotlib is not installed.
         """
-        try:
-            import matplotlib.pyplot as plt
-        except ModuleNotFoundError as error:
-            raise ModuleNotFoundError(f"{error}: pip install 'ordinal-objectives[plot]'", name=error.name) from None
-
+        plt = _pyplot()
         if ax is None:
             _, ax = plt.subplots(figsize=(8.0, 1.2 + 0.6 * len(self.class_names)), layout="constrained")
         shift = np.random.default_rng(0)
@@ -114,3 +115,108 @@ class ScoreDistributionDisplay:
         for k, color in enumerate(colors):
             ax.axvspan(edges[k], edges[k + 1], color=color, alpha=0.08, linewidth=0)
         ax.set_xlim(edges[0], edges[-1])
+
+
+class FeatureEffectDisplay:
+    """The score and the shifts of single thresholds along one feature: their partial dependence.
+
+    The score moves all thresholds alike; a shift moves one of them. Shifts are zero where odds are proportional.
+
+    Parameters
+    ----------
+    effect : FeatureEffect
+        What :func:`ordinal_objectives.inspection.feature_effect` returns.
+    feature_name : str
+    class_names : sequence of str or None, default=None
+        Names of the classes, lowest first; None prints the codes. A threshold is named by the classes on its sides.
+
+    Attributes
+    ----------
+    axes_ : ndarray of matplotlib.axes.Axes, shape (2,)
+        The score's, and the shifts', which share their scale.
+    figure_ : matplotlib.figure.Figure
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> import numpy as np
+    >>> from ordinal_objectives.inspection import FeatureEffect
+    >>> from ordinal_objectives.plotting import FeatureEffectDisplay
+    >>> effect = FeatureEffect(np.arange(3.0), np.arange(3.0), np.outer(np.arange(3.0), [1.0, -1.0]))
+    >>> display = FeatureEffectDisplay(effect, "age", ["low", "middle", "high"]).plot()
+    >>> [len(ax.lines) for ax in display.axes_]  # the last one is at zero
+    [1, 3]
+    """
+
+    def __init__(self, effect: FeatureEffect, feature_name: str, class_names: list[str] | None = None) -> None:
+        n_classes = effect.shifts.shape[1] + 1
+        names = [str(k) for k in range(n_classes)] if class_names is None else list(map(str, class_names))
+        if len(names) != n_classes:
+            raise ValueError(f"class_names must hold {n_classes} names; got {len(names)}")
+        self.effect, self.feature_name = effect, feature_name
+        self.threshold_names = [f"{low} | {high}" for low, high in pairwise(names)]
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, X: Any, feature: int | str, *, grid_resolution: int = 50, axes: Any = None
+    ) -> FeatureEffectDisplay:
+        """Plot the effect of a feature in a fitted ordinal classifier.
+
+        Parameters
+        ----------
+        estimator : fitted classifier of this package
+        X : array-like, sparse matrix, data frame or Arrow table, shape (n_samples, n_features)
+            Rows to average over.
+        feature : int or str
+            Column, or its name.
+        grid_resolution : int, default=50
+        axes : pair of matplotlib.axes.Axes or None, default=None
+        """
+        effect = feature_effect(estimator, X, feature, grid_resolution=grid_resolution)
+        names = getattr(estimator, "feature_names_in_", None)
+        name = feature if isinstance(feature, str) else f"feature {feature}" if names is None else str(names[feature])
+        return cls(effect, name, [str(label) for label in estimator.ordered_classes_]).plot(axes)
+
+    def plot(self, axes: Any = None) -> FeatureEffectDisplay:
+        """Draw the score beside the shifts, a line for each threshold, coloured from the lowest to the highest.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        """
+        plt = _pyplot()
+        from matplotlib.cm import ScalarMappable
+        from matplotlib.colors import BoundaryNorm, ListedColormap
+
+        if axes is None:
+            _, axes = plt.subplots(1, 2, figsize=(9.0, 4.0), sharex=True, sharey=True, layout="constrained")
+        left, right = axes
+        n = len(self.threshold_names)
+        colors = plt.get_cmap("viridis")(np.linspace(0.0, 0.9, n))
+        marker = "o" if len(self.effect.values) < 10 else None
+        left.plot(self.effect.values, self.effect.score, color="black", linewidth=2, marker=marker)
+        for shift, color in zip(self.effect.shifts.T, colors, strict=True):
+            right.plot(self.effect.values, shift, color=color, linewidth=2, marker=marker)
+        right.axhline(0.0, color="black", linewidth=0.8, linestyle="--", zorder=1)
+        for ax, title in ((left, "score f: moves all thresholds"), (right, "shifts $v_k$: move single thresholds")):
+            ax.set_title(title, fontsize="medium")
+            ax.set_xlabel(self.feature_name)
+            ax.grid(alpha=0.25)
+        left.set_ylabel("partial dependence, scale of the thresholds")
+        named = range(0, n, -(-n // _MOST_NAMES))
+        scale = ScalarMappable(BoundaryNorm(np.arange(-0.5, n), n), ListedColormap(colors))
+        bar = right.figure.colorbar(scale, ax=right, ticks=list(named), label="threshold between classes")
+        bar.ax.set_yticklabels([self.threshold_names[k] for k in named])
+        bar.ax.minorticks_off()
+        self.axes_, self.figure_ = np.array([left, right]), left.figure
+        return self
+
+
+def _pyplot() -> Any:
+    try:
+        import matplotlib.pyplot as plt
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(f"{error}: pip install 'ordinal-objectives[plot]'", name=error.name) from None
+    return plt

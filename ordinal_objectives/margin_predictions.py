@@ -1,0 +1,62 @@
+"""Predictions for every threshold of a row: its shifts and its margins."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class MarginPredictions:
+    """What the classifiers predict beside classes and probabilities: margins theta_k - f(x) - v_k(x)."""
+
+    thresholds_: NDArray[np.float64]
+
+    @abstractmethod
+    def _scores(self, X: Any, **start: Any) -> NDArray[np.float64]:
+        """Return f(x), (n_samples,), or f(x) + v_k(x), (n_samples, n_classes - 1)."""
+
+    def predict_shifts(self, X: Any, **start: Any) -> NDArray[np.float64]:
+        """Return the shifts v_k(x): how far each threshold moves with x, beside the score.
+
+        They sum to zero over the thresholds of a row, and have weighted mean zero over the training rows. Where v_k
+        is positive, P(y > k) is higher than the score alone says.
+
+        Parameters
+        ----------
+        X, **start
+            As in :meth:`predict_raw`. Start scores change no shift.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_samples, n_classes - 1)
+            Lowest threshold first. Zeros if the model is ``proportional_``.
+        """
+        scores = self._scores(X, **start)
+        if scores.ndim == 1:
+            return np.zeros((len(scores), len(self.thresholds_)))
+        shifts: NDArray[np.float64] = scores - scores.mean(axis=1, keepdims=True)
+        return shifts
+
+    def predict_margins(self, X: Any, **start: Any) -> NDArray[np.float64]:
+        """Return the margins theta_k - f(x) - v_k(x).
+
+        The link turns a margin into P(y <= k); with the immediate-threshold loss into P(y = k), given that y is k or
+        k + 1. Margins of a model that is not ``proportional_`` need not increase with k:
+        :meth:`predict_cumulative_proba` sorts those of the all-threshold loss in each row.
+
+        Parameters
+        ----------
+        X, **start
+            As in :meth:`predict_raw`.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_samples, n_classes - 1)
+            Lowest threshold first, not sorted.
+        """
+        scores = self._scores(X, **start)
+        margins: NDArray[np.float64] = self.thresholds_ - (scores if scores.ndim == 2 else scores[:, np.newaxis])
+        return margins

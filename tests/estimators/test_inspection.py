@@ -1,0 +1,256 @@
+"""Reading a model whose thresholds may move with x: shifts, margins, importances, effects, the display."""
+
+from __future__ import annotations
+
+import matplotlib
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import polars
+import pyarrow
+import pytest
+from scipy.sparse import csr_array, csr_matrix
+
+from makers import ALL, BOTH
+from ordinal_objectives import XGBOrdinalClassifier
+from ordinal_objectives.inspection import FeatureEffect, feature_effect, threshold_importances
+from ordinal_objectives.plotting import FeatureEffectDisplay
+
+matplotlib.use("Agg")
+
+THETA = np.array([-2.0, 0.0, 2.0])
+
+
+@pytest.fixture(scope="module")
+def data():
+    """x0 moves all thresholds, x1 the lowest alone, x2 none."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1500, 3))
+    margins = THETA - X[:, [0]] - np.array([1.8, 0.0, 0.0]) * np.tanh(X[:, [1]])
+    return X, (rng.logistic(size=(1500, 1)) > margins).sum(axis=1)
+
+
+@pytest.fixture(autouse=True)
+def no_figure_stays_open():
+    yield
+    plt.close("all")
+
+
+class Additive:
+    """Margins theta - X B: what a fitted model answers, its effects known."""
+
+    thresholds_ = np.array([-1.0, 1.0])
+    effects = np.array([[2.0, 2.0], [3.0, -1.0], [0.0, 0.0]])
+
+    def predict_margins(self, X):
+        return self.thresholds_ - np.asarray(X) @ self.effects
+
+
+# Shifts and margins
+
+
+@ALL
+@pytest.mark.parametrize("loss", ["all_threshold", "immediate_threshold"])
+def test_score_and_shifts_make_the_margins_and_these_the_probabilities(make, loss, data):
+    X, y = data
+    weight = np.random.default_rng(1).gamma(2.0, size=len(y))
+    model = make(proportional=False, shift_l2=1.0, loss=loss).fit(X, y, sample_weight=weight)
+    shifts, margins = model.predict_shifts(X), model.predict_margins(X)
+    assert shifts.shape == margins.shape == (1500, 3)
+    assert np.abs(shifts).max() > 0.3
+    np.testing.assert_allclose(shifts.sum(axis=1), 0.0, atol=1e-12)
+    np.testing.assert_allclose(np.average(shifts, axis=0, weights=weight), 0.0, atol=1e-5)
+    np.testing.assert_allclose(margins, model.thresholds_ - model.predict_raw(X)[:, None] - shifts, atol=1e-12)
+    np.testing.assert_allclose(model.predict_proba(X), model._fitted_loss.margin_proba(margins))
+
+
+@ALL
+@pytest.mark.parametrize("loss", ["all_threshold", "cumulative_link"])
+def test_a_proportional_model_has_no_shifts(make, loss, data):
+    X, y = data
+    model = make(loss=loss).fit(X, y)
+    np.testing.assert_array_equal(model.predict_shifts(X), np.zeros((1500, 3)))
+    np.testing.assert_array_equal(model.predict_margins(X), model.thresholds_ - model.predict_raw(X)[:, None])
+    np.testing.assert_allclose(1 / (1 + np.exp(-model.predict_margins(X))), model.predict_cumulative_proba(X))
+
+
+@BOTH
+@pytest.mark.parametrize("proportional", [True, False])
+def test_start_scores_move_margins_and_no_shift(make, proportional, data):
+    X, y = data
+    model = make(proportional=proportional).fit(X, y)
+    start = {model._start_name: np.linspace(-3, 3, 1500)}
+    np.testing.assert_allclose(model.predict_shifts(X, **start), model.predict_shifts(X), atol=1e-5)
+    moved = model.predict_margins(X) - model.predict_margins(X, **start)
+    np.testing.assert_allclose(moved, np.repeat(start[model._start_name][:, None], 3, axis=1), atol=1e-5)
+
+
+# Importances
+
+
+def test_importances_are_those_worked_by_hand():
+    """Two rows can only change places: a feature with the values 0 and d moves threshold k by d b_k, root half."""
+    found = threshold_importances(Additive(), np.array([[0.0, 0.0, 5.0], [2.0, 1.0, 7.0]]), n_repeats=3)
+    np.testing.assert_allclose(found.importances, np.sqrt(0.5) * np.array([[4.0, 4.0], [3.0, 1.0], [0.0, 0.0]]))
+    # The second feature moves the score by (3 - 1)/2 = 1 and the shifts by 2 and -2.
+    np.testing.assert_allclose(found.shift_share, [0.0, 4.0 / 5.0, 0.0])
+
+
+def test_importances_of_added_effects_are_their_standard_deviations():
+    X = np.random.default_rng(0).normal(size=(400, 3)) * [1.0, 0.5, 1.0]
+    found = threshold_importances(Additive(), X, n_repeats=400, random_state=0)
+    np.testing.assert_allclose(found.importances, np.abs(Additive.effects) * X.std(axis=0, ddof=1)[:, None], rtol=0.01)
+    again = threshold_importances(Additive(), X, n_repeats=400, random_state=0)
+    np.testing.assert_array_equal(again.importances, found.importances)
+
+
+@ALL
+def test_importances_see_which_threshold_a_feature_moves(make, data):
+    X, y = data
+    model = make(proportional=False).fit(X, y)
+    importances, share = threshold_importances(model, X, n_repeats=2, random_state=0)
+    assert importances[1].argmax() == 0
+    assert importances[1, 0] > 2.5 * importances[1, 1:].max()
+    assert importances[0].min() > 0.75 * importances[0].max()
+    assert share[0] < 0.1 < 0.3 < share[1]
+
+
+@ALL
+def test_importances_of_a_proportional_model_are_alike(make, data):
+    X, y = data
+    importances, share = threshold_importances(make().fit(X, y), X, n_repeats=1, random_state=0)
+    np.testing.assert_allclose(importances, np.repeat(importances[:, :1], 3, axis=1))
+    np.testing.assert_allclose(share, 0.0, atol=1e-12)
+    assert importances[0, 0] > 0.5
+
+
+KINDS = {
+    "pandas": lambda X: pd.DataFrame(X, columns=["a", "b", "c"]),
+    "polars": lambda X: polars.DataFrame(X, schema=["a", "b", "c"]),
+    "lazy": lambda X: polars.LazyFrame(X, schema=["a", "b", "c"]),
+    "arrow": lambda X: pyarrow.table({name: X[:, j] for j, name in enumerate("abc")}),
+    "csr_array": csr_array,
+    "csr_matrix": csr_matrix,
+    "list": lambda X: X.tolist(),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_features_gives_the_same(kind, data):
+    X, y = data[0][:300].astype(np.float32).astype(float), data[1][:300]
+    model = XGBOrdinalClassifier(n_estimators=4, max_depth=2, proportional=False, n_jobs=1).fit(X, y)
+    other = KINDS[kind](X)
+    same = XGBOrdinalClassifier(n_estimators=4, max_depth=2, proportional=False, n_jobs=1).fit(other, y)
+    expected = threshold_importances(model, X, n_repeats=1, random_state=0)
+    found = threshold_importances(same, other, n_repeats=1, random_state=0)
+    np.testing.assert_allclose(found.importances, expected.importances)
+    by_name = "b" if hasattr(same, "feature_names_in_") else 1
+    for one, another in zip(feature_effect(same, other, by_name), feature_effect(model, X, 1), strict=True):
+        np.testing.assert_allclose(one, another, atol=1e-6)
+    np.testing.assert_array_equal(X, data[0][:300].astype(np.float32))
+    if kind == "pandas":
+        pd.testing.assert_frame_equal(other, KINDS[kind](X))
+
+
+def test_categories_keep_their_type(data):
+    X, y = data
+    frame = pd.DataFrame({"a": X[:, 0], "b": pd.Categorical(np.where(X[:, 1] > 0, "yes", "no"))})
+    model = XGBOrdinalClassifier(n_estimators=10, proportional=False, n_jobs=1).fit(frame, y)
+    importances, _ = threshold_importances(model, frame, n_repeats=1, random_state=0)
+    assert importances[1].argmax() == 0
+    with pytest.raises(ValueError, match=r"feature 'b' must hold numbers; it is of type category"):
+        feature_effect(model, frame, "b")
+
+
+def test_importances_refuse_what_they_cannot_use(data):
+    X, _ = data
+    with pytest.raises(ValueError, match=r"n_repeats must be a positive integer; got 0"):
+        threshold_importances(Additive(), X, n_repeats=0)
+    with pytest.raises(ValueError, match=r"X must have at least 2 rows; got 1"):
+        threshold_importances(Additive(), X[:1])
+    with pytest.raises(TypeError, match=r"estimator must be a classifier of ordinal_objectives; got object"):
+        threshold_importances(object(), X)
+
+
+# The effect of one feature
+
+
+def test_effect_is_the_mean_over_the_rows():
+    X = np.random.default_rng(0).normal(size=(50, 3))
+    values, score, shifts = feature_effect(Additive(), X, 1, grid_resolution=50)
+    np.testing.assert_array_equal(values, np.sort(X[:, 1]))
+    np.testing.assert_allclose(score, values * 1.0 + 2.0 * X[:, 0].mean())
+    np.testing.assert_allclose(shifts, np.outer(values, [2.0, -2.0]), atol=1e-12)
+
+
+def test_effect_takes_values_of_the_rows_between_the_percentiles():
+    X = np.zeros((1000, 3))
+    X[:, 0] = np.random.default_rng(0).permutation(np.r_[np.full(10, np.nan), np.inf, np.arange(989)])
+    values = feature_effect(Additive(), np.nan_to_num(X, posinf=1e9), 0, grid_resolution=9).values
+    assert len(values) == 9
+    assert np.isin(values, X[:, 0]).all()
+
+    class Missing(Additive):
+        def predict_margins(self, X):
+            return super().predict_margins(np.nan_to_num(X, posinf=0.0))
+
+    values = feature_effect(Missing(), X, 0, grid_resolution=9).values
+    np.testing.assert_allclose(values, np.linspace(49.4, 938.6, 9), atol=0.5)
+
+
+@pytest.mark.parametrize(
+    ("feature", "options", "message"),
+    [
+        (3, {}, r"feature must be a column from 0 to 2; got 3"),
+        (-1, {}, r"feature must be a column from 0 to 2; got -1"),
+        ("x", {}, r"feature must be a column from 0 to 2; got 'x'"),
+        (0, {"grid_resolution": 1}, r"grid_resolution must be an integer of at least 2; got 1"),
+        (2, {}, r"feature must hold a finite number in X; it holds none"),
+    ],
+)
+def test_effect_refuses_what_it_cannot_use(feature, options, message):
+    X = np.random.default_rng(0).normal(size=(20, 3))
+    X[:, 2] = np.nan
+    with pytest.raises(ValueError, match=message):
+        feature_effect(Additive(), X, feature, **options)
+
+
+# The display
+
+
+def test_display_draws_the_score_and_a_line_for_each_threshold(data):
+    X, codes = data
+    names = ["bad", "fair", "good", "great"]
+    frame = pd.DataFrame(X, columns=["age", "income", "noise"])
+    model = XGBOrdinalClassifier(n_estimators=15, classes=names, proportional=False, n_jobs=1)
+    model.fit(frame, np.array(names)[codes])
+    display = FeatureEffectDisplay.from_estimator(model, frame, 1, grid_resolution=12)
+    left, right = display.axes_
+    expected = feature_effect(model, frame, "income", grid_resolution=12)
+    np.testing.assert_array_equal(left.lines[0].get_xydata(), np.c_[expected.values, expected.score])
+    drawn = np.array([line.get_ydata() for line in right.lines[:3]])
+    np.testing.assert_array_equal(drawn, expected.shifts.T)
+    assert left.get_ylim() == right.get_ylim()
+    assert left.get_xlabel() == right.get_xlabel() == "income"
+    assert display.threshold_names == ["bad | fair", "fair | good", "good | great"]
+    bar = display.figure_.axes[-1]
+    assert [label.get_text() for label in bar.get_yticklabels()] == display.threshold_names
+    lightness = [matplotlib.colors.to_rgb(line.get_color()) @ np.array([0.3, 0.6, 0.1]) for line in right.lines[:3]]
+    assert lightness == sorted(lightness)
+
+
+@pytest.mark.parametrize("n_thresholds", [1, 2, 11, 29])
+def test_display_names_at_most_ten_thresholds_at_even_distances(n_thresholds):
+    effect = FeatureEffect(np.arange(3.0), np.arange(3.0), np.zeros((3, n_thresholds)))
+    display = FeatureEffectDisplay(effect, "x").plot()
+    texts = [label.get_text() for label in display.figure_.axes[-1].get_yticklabels()]
+    assert 1 <= len(texts) <= 10
+    assert texts == display.threshold_names[:: -(-n_thresholds // 10)]
+
+
+def test_display_takes_axes_and_refuses_wrong_names():
+    effect = FeatureEffect(np.arange(3.0), np.arange(3.0), np.zeros((3, 2)))
+    _, axes = plt.subplots(1, 2)
+    assert FeatureEffectDisplay(effect, "x").plot(axes).axes_[0] is axes[0]
+    with pytest.raises(ValueError, match=r"class_names must hold 3 names; got 2"):
+        FeatureEffectDisplay(effect, "x", ["a", "b"])
