@@ -3,25 +3,55 @@
 from __future__ import annotations
 
 import os
-from typing import Any, TypeVar
+from typing import TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from ordinal_objectives.estimator import OrdinalClassifier
 from ordinal_objectives.files import damage
 from ordinal_objectives.histogram_engine import model_file
+from ordinal_objectives.histogram_engine.fit_loop import GrownModel
 from ordinal_objectives.histogram_engine.parameters import check_integer
+from ordinal_objectives.host_parameters import HostParameters
 from ordinal_objectives.labels import OrderedLabels
-from ordinal_objectives.losses import get_loss
+from ordinal_objectives.leaves.shifts import DEFAULT_SHIFT_L2, Shifts
+from ordinal_objectives.losses import OrdinalLoss, get_loss
 from ordinal_objectives.threads import effective_n_threads
+from ordinal_objectives.trees import TreeEnsemble
 from ordinal_objectives.validation import check_thresholds
 
-Model = TypeVar("Model", bound="ModelFiles")
+Model = TypeVar("Model", bound="EngineModel")
 
 
-class ModelFiles:
-    """What HistGradientBoostingOrdinalClassifier does with files."""
+class EngineModel(HostParameters, OrdinalClassifier):
+    """What a training leaves behind, or a file: trees and the thresholds that belong to them."""
 
-    def save_model(self: Any, path: str | os.PathLike[str]) -> None:
+    _ensemble: TreeEnsemble
+    _cuts: list[NDArray[np.float64]]
+    _seed: int
+    _max_bins: int
+    max_bins: int
+    n_jobs: int | None
+    threshold_history_: NDArray[np.float64]
+    evals_result_: dict[str, list[float]]
+    best_iteration_: int
+
+    def _grown(self) -> GrownModel:
+        return GrownModel(self._ensemble, self.threshold_history_, self.evals_result_, self._cuts)
+
+    def _remember(self, grown: GrownModel, loss: OrdinalLoss, diagnostics: dict[str, int]) -> None:
+        """Store what training, or a file, leaves behind."""
+        n_iter = self.best_iteration_ = len(grown.ensemble)
+        self._ensemble, self._cuts = grown.ensemble, grown.cuts
+        self.threshold_history_, self.evals_result_ = grown.thresholds, grown.evals
+        record = grown.record(loss, self.hessian, self.threshold_update, diagnostics)
+        if not self.proportional_:
+            record.shifts = Shifts(DEFAULT_SHIFT_L2 if self.shift_l2 is None else self.shift_l2, self.shift_penalty)
+        self._keep(record, loss, n_iter)
+
+    def save_model(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a file; see :mod:`ordinal_objectives.histogram_engine.model_file`."""
         check_is_fitted(self)
         self._check_decision()
@@ -46,7 +76,7 @@ class ModelFiles:
         """
         stored = model_file.load(path)
         with damage(path):
-            model: Any = type(self)(**stored.params)
+            model = type(self)(**stored.params)
             model._refuse_unknown()
             effective_n_threads(model.n_jobs)
             model._keep_labels(OrderedLabels(stored.classes))
