@@ -10,27 +10,23 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from ordinal_objectives.estimator import OrdinalClassifier
 from ordinal_objectives.held_out import hold_out
 from ordinal_objectives.histogram_engine.columns import check_features
-from ordinal_objectives.histogram_engine.fit_loop import Callback, EarlyStopping, GrownModel, fit_rows
+from ordinal_objectives.histogram_engine.fit_loop import Callback, EarlyStopping, fit_rows
 from ordinal_objectives.histogram_engine.parameters import (
     DIALECT,
     REFUSED,
     BoostingParameters,
     check_flag,
 )
-from ordinal_objectives.histogram_engine.saving import ModelFiles
+from ordinal_objectives.histogram_engine.saving import EngineModel
 from ordinal_objectives.histogram_engine.warm_start import check_continued
-from ordinal_objectives.host_parameters import HostParameters
-from ordinal_objectives.leaves.shifts import DEFAULT_SHIFT_L2, Shifts
 from ordinal_objectives.losses import OrdinalLoss, get_loss
 from ordinal_objectives.threads import effective_n_threads
-from ordinal_objectives.trees import TreeEnsemble
 from ordinal_objectives.validation import check_choice
 
 
-class HistGradientBoostingOrdinalClassifier(ModelFiles, HostParameters, OrdinalClassifier):
+class HistGradientBoostingOrdinalClassifier(EngineModel):
     r"""Ordinal classifier whose every split is judged by the joint step of leaves and thresholds.
 
     A tree is grown best split first. The gain of a split is the decrease of the joint quadratic model
@@ -161,14 +157,6 @@ class HistGradientBoostingOrdinalClassifier(ModelFiles, HostParameters, OrdinalC
     _dialect: ClassVar = DIALECT
     _refused: ClassVar = REFUSED
     _known: ClassVar = frozenset()
-    _ensemble: TreeEnsemble
-    _cuts: list[NDArray[np.float64]]
-    _seed: int
-    _max_bins: int
-    threshold_history_: NDArray[np.float64]
-    proportional_: bool
-    evals_result_: dict[str, list[float]]
-    n_iter_: int
 
     def __init__(
         self,
@@ -336,19 +324,6 @@ class HistGradientBoostingOrdinalClassifier(ModelFiles, HostParameters, OrdinalC
     def _check_decision(self) -> None:
         super()._check_decision()
         check_choice(self.importance_type, ("gain", "split"), name="importance_type")
-
-    def _grown(self) -> GrownModel:
-        return GrownModel(self._ensemble, self.threshold_history_, self.evals_result_, self._cuts)
-
-    def _remember(self, grown: GrownModel, loss: OrdinalLoss, diagnostics: dict[str, int]) -> None:
-        """Store what training, or a file, leaves behind."""
-        n_iter = self.best_iteration_ = len(grown.ensemble)
-        self._ensemble, self._cuts = grown.ensemble, grown.cuts
-        self.threshold_history_, self.evals_result_ = grown.thresholds, grown.evals
-        record = grown.record(loss, self.hessian, self.threshold_update, diagnostics)
-        if not self.proportional_:
-            record.shifts = Shifts(DEFAULT_SHIFT_L2 if self.shift_l2 is None else self.shift_l2, self.shift_penalty)
-        self._keep(record, loss, n_iter)
 
     def _prediction_data(self, X: Any) -> Any:
         return X

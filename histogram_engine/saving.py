@@ -3,23 +3,55 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from ordinal_objectives.estimator import OrdinalClassifier
 from ordinal_objectives.files import damage
 from ordinal_objectives.histogram_engine import model_file
+from ordinal_objectives.histogram_engine.fit_loop import GrownModel
 from ordinal_objectives.histogram_engine.parameters import check_integer
+from ordinal_objectives.host_parameters import HostParameters
 from ordinal_objectives.labels import OrderedLabels
-from ordinal_objectives.losses import get_loss
+from ordinal_objectives.leaves.shifts import DEFAULT_SHIFT_L2, Shifts
+from ordinal_objectives.losses import OrdinalLoss, get_loss
 from ordinal_objectives.threads import effective_n_threads
+from ordinal_objectives.trees import TreeEnsemble
 from ordinal_objectives.validation import check_thresholds
 
+Model = TypeVar("Model", bound="EngineModel")
 
-class ModelFiles:
-    """What HistGradientBoostingOrdinalClassifier does with files."""
 
-    def save_model(self: Any, path: str | os.PathLike[str]) -> None:
+class EngineModel(HostParameters, OrdinalClassifier):
+    """What a training leaves behind, or a file: trees and the thresholds that belong to them."""
+
+    _ensemble: TreeEnsemble
+    _cuts: list[NDArray[np.float64]]
+    _seed: int
+    _max_bins: int
+    max_bins: int
+    n_jobs: int | None
+    threshold_history_: NDArray[np.float64]
+    evals_result_: dict[str, list[float]]
+    best_iteration_: int
+
+    def _grown(self) -> GrownModel:
+        return GrownModel(self._ensemble, self.threshold_history_, self.evals_result_, self._cuts)
+
+    def _remember(self, grown: GrownModel, loss: OrdinalLoss, diagnostics: dict[str, int]) -> None:
+        """Store what training, or a file, leaves behind."""
+        n_iter = self.best_iteration_ = len(grown.ensemble)
+        self._ensemble, self._cuts = grown.ensemble, grown.cuts
+        self.threshold_history_, self.evals_result_ = grown.thresholds, grown.evals
+        record = grown.record(loss, self.hessian, self.threshold_update, diagnostics)
+        if not self.proportional_:
+            record.shifts = Shifts(DEFAULT_SHIFT_L2 if self.shift_l2 is None else self.shift_l2, self.shift_penalty)
+        self._keep(record, loss, n_iter)
+
+    def save_model(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a file; see :mod:`ordinal_objectives.histogram_engine.model_file`."""
         check_is_fitted(self)
         self._check_decision()
@@ -37,28 +69,28 @@ class ModelFiles:
         )
         model_file.save(stored, path)
 
-    def load_model(self: Any, path: str | os.PathLike[str]) -> Any:
+    def load_model(self: Model, path: str | os.PathLike[str]) -> Model:
         """Become the model that :meth:`save_model` wrote, its parameters included.
 
         Raises ValueError if the file is damaged, or of a newer format.
         """
         stored = model_file.load(path)
-        with self._all_or_nothing(), damage(path):
-            self.__dict__ = {}
-            self.__init__(**{"proportional": stored.proportional, **stored.params})
-            self._refuse_unknown()
-            effective_n_threads(self.n_jobs)
-            self._keep_labels(OrderedLabels(stored.classes))
-            self._check_decision()
-            self._max_bins = check_integer("max_bins", stored.max_bins or self.max_bins, 2, 255)
-            self._seed, self.n_features_in_ = stored.seed, stored.n_features
-            self.proportional_ = stored.proportional
+        with damage(path):
+            model = type(self)(**{"proportional": stored.proportional, **stored.params})
+            model._refuse_unknown()
+            effective_n_threads(model.n_jobs)
+            model._keep_labels(OrderedLabels(stored.classes))
+            model._check_decision()
+            model._max_bins = check_integer("max_bins", stored.max_bins or model.max_bins, 2, 255)
+            model._seed, model.n_features_in_ = stored.seed, stored.n_features
+            model.proportional_ = stored.proportional
             if stored.feature_names is not None:
-                self.feature_names_in_ = stored.feature_names
-            loss, grown = get_loss(self.loss, self.link), stored.grown
+                model.feature_names_in_ = stored.feature_names
+            loss, grown = get_loss(model.loss, model.link), stored.grown
             if not stored.proportional:
                 loss.check_shifts()
             for row in grown.thresholds:
-                check_thresholds(row, self.n_classes_, ordered=loss.ordered and stored.proportional)
-            self._remember(grown, loss, stored.diagnostics)
+                check_thresholds(row, model.n_classes_, ordered=loss.ordered and stored.proportional)
+            model._remember(grown, loss, stored.diagnostics)
+        self.__dict__ = model.__dict__
         return self

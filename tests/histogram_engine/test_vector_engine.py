@@ -286,6 +286,22 @@ def test_an_unobserved_class_does_not_drift(penalty):
     assert (moved <= abs(neighbour) + 0.5).all()
 
 
+@pytest.mark.parametrize("hessian", ["exact", "majorized"])
+def test_thresholds_that_cross_are_not_put_in_order(hessian):
+    X, y, _, _ = problem(2, K=3, n_rows=400)
+    # Scores that stand 4 apart: the thresholds that fit them are in the other order.
+    R = np.tile([4.0, 0.0], (400, 1))
+    start = R, np.array([-1.0, 1.0]), 0
+    options = {"learning_rate": 0.01, "hessian": hessian, "max_leaf_nodes": 2, "shift_l2": 1e6}
+    run = VectorRun(BoostingParameters(get_loss("all_threshold"), proportional=False, **options), X, y, 3, start=start)
+    before = run.training_loss
+    for _ in range(40):
+        run.advance()
+    below = np.cumsum(np.bincount(y))[:-1] / 400
+    np.testing.assert_allclose(run.thresholds, np.log(below / (1 - below)) + [4.0, 0.0], atol=0.2)
+    assert run.training_loss < before
+
+
 @pytest.mark.parametrize(("loss", "link"), [("all_threshold", "cauchit"), ("immediate_threshold", "loglog")])
 def test_links_without_lanes_and_rows_left_out_agree_with_the_oracle(loss, link):
     X, y, K, weight = problem(16, K=6)
