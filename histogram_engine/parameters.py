@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ordinal_objectives.histogram_engine.cross_terms import CROSS_TERMS
-from ordinal_objectives.losses import OrdinalLoss
+from ordinal_objectives.losses import OrdinalLoss, check_order
 
 THRESHOLD_UPDATES = ("joint", "newton", "fixed")
 # The largest integer of the core. No count of leaves, levels or trees reaches it.
@@ -135,6 +135,7 @@ class BoostingParameters:
     pruning: bool = False
     adaptive_step: bool = False
     cross_terms: str = "auto"
+    order: int = 2
 
     def __post_init__(self) -> None:
         self.loss.check_hessian(self.hessian)
@@ -148,6 +149,8 @@ class BoostingParameters:
             )
         if self.cross_terms not in CROSS_TERMS:
             raise ValueError(f"cross_terms must be 'auto' or 'all'; got {self.cross_terms!r}")
+        self._integer("order", 2, 4)
+        check_order(self.loss, self.hessian, self.order)
         self._number("learning_rate", above=0.0)
         self._integer("max_iter", 1)
         self._integer("max_leaf_nodes", 2, optional=True)
@@ -163,6 +166,8 @@ class BoostingParameters:
         for name in ("pruning", "adaptive_step"):
             if check_flag(name, getattr(self, name)) and self.subsample == 1.0:
                 raise ValueError(f"{name}=True judges by rows left out of the sample: it needs subsample < 1; got 1.0")
+            if getattr(self, name) and self.order > 2:
+                raise ValueError(f"{name}=True judges steps by the quadratic model: it needs order=2; got {self.order}")
 
     def _integer(self, name: str, least: int, most: int | None = None, *, optional: bool = False) -> None:
         value = getattr(self, name)
