@@ -101,7 +101,9 @@ class EngineRun:
         self.cuts = find_cuts(X, parameters.max_bins, sample_weight, seed) if cuts is None else cuts
         self._engine = _core.Engine(X, [c.tolist() for c in self.cuts], effective_n_threads(n_threads))
         follows = parameters.hessian == "exact" and loss.link.curvature_floor == 0.0
-        every = all_cross_terms(self._rows.class_weights, one_follows=follows) if self._joint else no_cross_terms()
+        every = no_cross_terms()
+        if self._joint:
+            every = all_cross_terms(self._rows.class_weights, one_follows=follows, n_behind=parameters.order - 2)
         self._all_cross_terms = self._cross_terms = every
         # Bumps that do not depend on the label.
         self._few_may_do = (
@@ -248,6 +250,7 @@ class EngineRun:
             weighted=weight is not None,
             active=self._learner.active,
             chosen=chosen,
+            n_behind=self.parameters.order - 2,
         )
 
     def _statistics_of(self, rows: NDArray[np.uint32]) -> tuple[RowStatistics, RoundStatistics]:

@@ -37,8 +37,8 @@ class HighOrderCriterion {
         const double h = sums[kHessian] + l2_;
         if (h > 0.0) {
             const double newton = own.joint.shift - sums[kGradient] / h;
-            const double fourth = order_ > 3 ? sums[third_ + 1] : 0.0;
-            own.raised = raised_by_order<double>(newton, h, sums[third_], fourth, order_);
+            own.raised = newton * newton * h *
+                         (order_ > 3 ? raised_leaf<4>(newton, h, sums) : raised_leaf<3>(newton, h, sums));
         }
         return prepared;
     }
@@ -48,6 +48,13 @@ class HighOrderCriterion {
     }
 
   private:
+    template <int kOrder>
+    double raised_leaf(double newton, double h, const double* sums) const {
+        const auto step =
+            long_step<kOrder>(newton, 1.0 / h, sums[third_], kOrder > 3 ? sums[third_ + 1] : 0.0);
+        return raised<kOrder>(step, step.above / step.below);
+    }
+
     JointCriterion joint_;
     int third_, order_;
     double l2_;

@@ -10,20 +10,33 @@
 namespace ordinal {
 namespace {
 
+// Both sides' additions; w_a, w_b are their Newton steps. Two quotients come of one division.
+template <int kOrder>
+inline Doubles raised_sides(const HighOrderLeaf& leaf, const Sides& two, Doubles w_a, Doubles w_b,
+                            Doubles inverse_a, Doubles inverse_b, const double* parent, const Doubles* left) {
+    const Doubles third = left[leaf.third];
+    const Doubles fourth = kOrder > 3 ? left[leaf.third + 1] : Doubles{};
+    const double of_parent = kOrder > 3 ? parent[leaf.third + 1] : 0.0;
+    const auto a = long_step<kOrder>(w_a, inverse_a, third, fourth);
+    const auto b = long_step<kOrder>(w_b, inverse_b, parent[leaf.third] - third, of_parent - fourth);
+    const Doubles inverse = 1.0 / (a.below * b.below);
+    return w_a * w_a * two.h_a * raised<kOrder>(a, a.above * b.below * inverse) +
+           w_b * w_b * two.h_b * raised<kOrder>(b, b.above * a.below * inverse);
+}
+
 inline Doubles gains(const HighOrderLeaf& leaf, const GrowthLimits& limits, const double* parent,
                      const Doubles* left) {
-    const Sides two = sides(limits, parent, left);
+    Sides two = sides(limits, parent, left);
+    // What is not allowed may be no number.
+    const Doubles inverse = 1.0 / (two.h_a * two.h_b);
+    const Doubles inverse_a = two.h_b * inverse, inverse_b = two.h_a * inverse;
+    two.alpha = two.G_a * inverse_a;
+    two.beta = two.G_b * inverse_b;
     const JointStep step = joint_step<true>(leaf.joint, two, left);
-    const Doubles one = Doubles{} + 1.0;
-    const Doubles h_a = select(two.allowed, two.h_a, one), h_b = select(two.allowed, two.h_b, one);
-    const Doubles* derivatives = left + leaf.third;
-    const double* of_parent = parent + leaf.third;
-    const Doubles fourth_a = leaf.order > 3 ? derivatives[1] : Doubles{};
-    const Doubles fourth_b = leaf.order > 3 ? of_parent[1] - derivatives[1] : Doubles{};
-    const Doubles third_a = derivatives[0], third_b = of_parent[0] - derivatives[0];
-    const Doubles raised =
-        raised_by_order<Doubles>(step.shift_a - two.alpha, h_a, third_a, fourth_a, leaf.order) +
-        raised_by_order<Doubles>(step.shift_b - two.beta, h_b, third_b, fourth_b, leaf.order);
+    const Doubles w_a = step.shift_a - two.alpha, w_b = step.shift_b - two.beta;
+    const Doubles raised = leaf.order > 3
+                               ? raised_sides<4>(leaf, two, w_a, w_b, inverse_a, inverse_b, parent, left)
+                               : raised_sides<3>(leaf, two, w_a, w_b, inverse_a, inverse_b, parent, left);
     const Doubles gain =
         0.5 * (step.score - leaf.joint.parent_score) + (raised - leaf.raised) - limits.min_gain;
     return select(two.allowed, gain, Doubles{});

@@ -137,6 +137,7 @@ JointCriterion::Prepared JointCriterion::prepare(const double* leaf) const {
     terms.pm = product(in_L, in_L);
     terms.pq = product(in_L, in_r_A);
     terms.ones_m = product(in_ones, in_L);
+    terms.inverse_ones_m = terms.ones_m != 0.0 ? 1.0 / terms.ones_m : 0.0;
     terms.ones_q = product(in_ones, in_r_A);
     // r' S^{-1} r from A^{-1}: S is A without this leaf's rank one.
     const double rest = h - terms.pm;
@@ -146,8 +147,8 @@ JointCriterion::Prepared JointCriterion::prepare(const double* leaf) const {
     // -L_p.delta / h = L_p' A^{-1} r / (h - pm); where S is singular, what makes the sum of delta 0.
     if (!singular)
         terms.shift = L_inverse_r / rest;
-    else if (terms.ones_m != 0.0)
-        terms.shift = -product(in_ones, in_r) / terms.ones_m;
+    else
+        terms.shift = -product(in_ones, in_r) * terms.inverse_ones_m;
     return prepared;
 }
 

@@ -32,15 +32,23 @@ struct JointStep {
     Doubles score, shift_a, shift_b;
 };
 
-// Adds the shifts: x of D x = v as in solve_two. Where D is singular, delta has the sum 0.
+// x of D x = v as in solve_two, and v' x. Where D is singular along (1, 1), that of the step whose delta has
+// the sum 0.
 inline void add_shifts(const JointLeaf& leaf, const Sides& two, const Doubles* carried, Doubles d11,
                        Doubles d12, Doubles d22, Doubles v1, Doubles v2, JointStep& step) {
-    const Doubles product = d11 * d22;
+    const Doubles one = Doubles{} + 1.0, product = d11 * d22;
     const Doubles determinant = product - d12 * d12;
-    const Flags regular =
-        determinant > (leaf.gauge ? product : kSingular * product);  // never more than product
-    const Doubles one = Doubles{} + 1.0;
-    const Doubles safe = select(regular, determinant, one);
+    const Flags singular =
+        determinant <= (leaf.gauge ? product : kSingular * product);  // never above product
+    if (!leaf.gauge) {
+        const Doubles inverse = 1.0 / select(singular, one, determinant);
+        step.shift_a = (d22 * v1 - d12 * v2) * inverse;
+        step.shift_b = (d11 * v2 - d12 * v1) * inverse;
+        if (!any(singular)) {
+            step.score += v1 * step.shift_a + v2 * step.shift_b;
+            return;
+        }
+    }
     const Doubles spread = d11 - 2.0 * d12 + d22;
     const Flags has_spread = spread > 1e-300;
     const Doubles apart = select(has_spread, (v1 - v2) / select(has_spread, spread, one), Doubles{});
@@ -48,9 +56,10 @@ inline void add_shifts(const JointLeaf& leaf, const Sides& two, const Doubles* c
     for (int k = 0; k < leaf.n_carried; ++k) sum_a += leaf.ones[k] * carried[k];
     const Doubles sum_b = leaf.ones_m - sum_a;
     const Doubles rest = two.alpha * sum_a + two.beta * sum_b - leaf.ones_q - (sum_a - sum_b) * apart;
-    const Doubles middle = leaf.ones_m != 0.0 ? rest / leaf.ones_m : Doubles{};
-    step.shift_a = select(regular, (d22 * v1 - d12 * v2) / safe, middle + apart);
-    step.shift_b = select(regular, (d11 * v2 - d12 * v1) / safe, middle - apart);
+    const Doubles middle = rest * leaf.inverse_ones_m;
+    step.score += select(singular, (v1 - v2) * apart, v1 * step.shift_a + v2 * step.shift_b);
+    step.shift_a = select(singular, middle + apart, step.shift_a);
+    step.shift_b = select(singular, middle - apart, step.shift_b);
 }
 
 template <bool kShifts>
@@ -74,9 +83,12 @@ inline JointStep joint_step(const JointLeaf& leaf, const Sides& two, const Doubl
         const Doubles v1 = z - alpha * x - beta * m12;
         const Doubles v2 = rest - alpha * m12 - beta * m22;
         step.score += leaf.r_A_q - 2.0 * (alpha * z + beta * rest) + alpha * alpha * x +
-                      2.0 * alpha * beta * m12 + beta * beta * m22 +
-                      solve_two(two.h_a - x, -m12, two.h_b - m22, v1, v2, leaf.gauge);
-        if (kShifts) add_shifts(leaf, two, carried, two.h_a - x, -m12, two.h_b - m22, v1, v2, step);
+                      2.0 * alpha * beta * m12 + beta * beta * m22;
+        const Doubles d11 = two.h_a - x, d22 = two.h_b - m22;
+        if (kShifts)
+            add_shifts(leaf, two, carried, d11, -m12, d22, v1, v2, step);
+        else
+            step.score += solve_two(d11, -m12, d22, v1, v2, leaf.gauge);
     }
     return step;
 }
