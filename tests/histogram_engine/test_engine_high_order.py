@@ -120,6 +120,12 @@ def test_two_classes_take_the_papers_steps(ordinal_data):
         assert run.diagnostics.n_low_order == 0
 
 
+@pytest.mark.parametrize(("n_classes", "order", "width"), [(2, 3, 4), (2, 4, 8), (5, 4, 8), (7, 4, 16), (13, 4, 16)])
+def test_one_cross_term_less_saves_a_vector(ordinal_data, n_classes, order, width):
+    run = run_of(*ordinal_data(300, n_classes), n_classes, order=order, cross_terms="all")
+    assert run._engine.width == width
+
+
 @pytest.mark.parametrize("loss", ["all_threshold", "cumulative_link", "immediate_threshold"])
 @pytest.mark.parametrize("update", ["joint", "newton", "fixed"])
 @pytest.mark.parametrize("order", [3, 4])
