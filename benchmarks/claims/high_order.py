@@ -53,6 +53,7 @@ ORDERS, ETAS, PENALTIES = (2, 3, 4), (1.0, 0.3, 0.1), (1.0, 10.0, 100.0, 1000.0)
 MOST_ROWS, ROUNDS, PATIENCE, TURN, SHARE = 100_000, 1_000, 50, 10, 0.99
 FILE = report.RESULTS / "high_order_runs.json"
 LOSS = get_loss("all_threshold")
+PLAIN = ", eta 0.1, lambda 1"  # nothing tuned: the mark is that of order 2 so
 Setting = tuple[float, float]  # eta, lambda
 
 
@@ -239,7 +240,7 @@ def racers(chosen: dict[int, Setting]) -> Iterator[tuple[str, int, Setting, type
         yield f"order {order}, setting of order 2", order, chosen[2], EngineRun
     yield "order 2, eta x 1.5", 2, (1.5 * eta, penalty), EngineRun
     for order in ORDERS:
-        yield f"order {order}, eta 0.1, lambda 1", order, (0.1, 1.0), EngineRun
+        yield f"order {order}{PLAIN}", order, (0.1, 1.0), EngineRun
     yield "order 3 by its root (eq. 9)", 3, chosen[3], OtherRule
     yield "order 3 expanded (eq. 10)", 3, chosen[3], ExpandedRule
     yield "order 3, quadratic splits", 3, chosen[3], QuadraticSplits
@@ -256,11 +257,14 @@ def race(name: str, seed: int, chosen: dict[int, Setting], mark: float, accuracy
             for _ in range(TURN):
                 if not training.over():
                     training.advance()
+    plain = field[f"order 2{PLAIN}"][1].watched[1]
+    plain_marks = mark_of(plain.loss[0], min(plain.loss)), SHARE * max(plain.accuracy), min(plain.loss)
     rows = []
     for label, (setting, training) in field.items():
+        goal, right_goal, best_of_two = plain_marks if label.endswith(PLAIN) else (mark, accuracy, best)
         on_test = training.watched[1]
-        reached = first(on_test.loss, mark)
-        right = first([-value for value in on_test.accuracy], -accuracy)
+        reached = first(on_test.loss, goal)
+        right = first([-value for value in on_test.accuracy], -right_goal)
         kept = np.unique(np.geomspace(1, len(on_test.loss), 80).astype(int)) - 1
         rows.append(
             {
@@ -276,8 +280,8 @@ def race(name: str, seed: int, chosen: dict[int, Setting], mark: float, accuracy
                 "best test loss": min(on_test.loss),
                 "best round": int(np.argmin(on_test.loss)),
                 "best accuracy": max(on_test.accuracy),
-                "order 2's best": best,
-                "mark": mark,
+                "order 2's best": best_of_two,
+                "mark": goal,
                 "most frequent": float(np.bincount(test.y).max() / len(test.y)),
                 "fell back": training.run.diagnostics.n_low_order,
                 "curve": [
