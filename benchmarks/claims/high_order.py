@@ -8,7 +8,8 @@ most; depth 6. Sets of few rows have three times the partitions.
 
 1. Order 2 trains a long run with every setting of the grid; the lowest validation loss is its best, and the validation
    mark is 99% of the way there from the loss without trees. The same run's test loss gives the test mark.
-2. Every order's setting is the one that reaches the validation mark first, in processor seconds.
+2. Every order's setting is the one that reaches the validation mark first, in processor seconds: one for all partitions
+   of a set, which reached it in most of them. Otherwise rows by chance decide, and gaps say little.
 3. The race: chosen settings, equal settings, a control with a longer step, and other rules of order 3 train ten rounds
    in turn. Seconds and rounds to the test mark are reported; seconds are the processor's, one thread, evaluation left
    out.
@@ -25,7 +26,7 @@ import os
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,7 @@ from numpy.typing import NDArray
 from claims import high_order_report
 from lib import report
 from lib.data import load
-from lib.runner import Row, resume
+from lib.runner import Row, missing, resume
 from ordinal_objectives.histogram_engine.engine_run import EngineRun
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.leaves import high_order
@@ -50,7 +51,7 @@ BINARY, ORDINAL = ("higgs7500", "cover_adbench", "covertype93k"), ("cpu_act", "c
 FEW_ROWS = {"higgs7500": 3, "cpu_act": 3}
 PAPERS = ("higgs", "epsilon", "covertype", "miniboone")
 ORDERS, ETAS, PENALTIES = (2, 3, 4), (1.0, 0.3, 0.1), (1.0, 10.0, 100.0, 1000.0)
-MOST_ROWS, ROUNDS, PATIENCE, TURN, SHARE = 100_000, 1_000, 50, 10, 0.99
+MOST_ROWS, ROUNDS, PATIENCE, TURN, SHARE, HOPELESS = 100_000, 1_000, 50, 10, 0.99, 3
 FILE = report.RESULTS / "high_order_runs.json"
 LOSS = get_loss("all_threshold")
 PLAIN = ", eta 0.1, lambda 1"  # nothing tuned: the mark is that of order 2 so
@@ -189,9 +190,9 @@ def first(curve: list[float], mark: float) -> int | None:
     return int(reached[0]) if reached.size else None
 
 
-def tune(name: str, seed: int) -> tuple[dict[int, Setting], float, float, float, list[Row]]:
-    """Return every order's setting, the marks of test loss and accuracy, the best test loss, and what led there."""
-    fit, valid, test = parts(name, seed)
+def tune(case: Row) -> list[Row]:
+    """Return when every order and setting reached the validation mark, and one row with the marks of the test rows."""
+    fit, valid, test = parts(case["data"], case["seed"])
     grid: list[Setting] = [(eta, penalty) for eta in ETAS for penalty in PENALTIES]
     long: dict[Setting, Training] = {}
     for setting in grid:
@@ -201,35 +202,43 @@ def tune(name: str, seed: int) -> tuple[dict[int, Setting], float, float, float,
         del training.run
     best = min(grid, key=lambda setting: min(long[setting].watched[0].loss))
     on_valid, on_test = long[best].watched
-    mark = mark_of(on_valid.loss[0], min(on_valid.loss))
-    at = int(np.argmin(on_valid.loss))
-    chosen, rows = {}, []
+    mark, at = mark_of(on_valid.loss[0], min(on_valid.loss)), int(np.argmin(on_valid.loss))
+    rows: list[Row] = [
+        {
+            "kind": "mark",
+            "mark": mark_of(on_test.loss[0], on_test.loss[at]),
+            "accuracy": SHARE * on_test.accuracy[at],
+            "best": on_test.loss[at],
+        }
+    ]
     for order in ORDERS:
         quickest = np.inf
-        for setting in grid:
-            training = long[setting] if order == 2 else Training(fit, [Watched(valid)], order, setting)
-            # Slower than the quickest so far: it cannot win.
-            while order > 2 and not training.over() and training.seconds[-1] < quickest:
-                if training.watched[0].loss[-1] <= mark:
+        for eta, penalty in grid:
+            training = long[eta, penalty] if order == 2 else Training(fit, [Watched(valid)], order, (eta, penalty))
+            while order > 2 and training.watched[0].loss[-1] > mark and not training.over():
+                if training.seconds[-1] > HOPELESS * quickest:
                     break
                 training.advance()
-            reached = first(training.watched[0].loss, mark)
-            seconds = np.inf if reached is None else training.seconds[reached]
-            if seconds < quickest or order not in chosen:
-                quickest, chosen[order] = min(quickest, seconds), setting
+            rounds = first(training.watched[0].loss, mark)
+            seconds = None if rounds is None else training.seconds[rounds]
+            quickest = min(quickest, np.inf if seconds is None else seconds)
             rows.append(
-                {
-                    "kind": "setting",
-                    "order": order,
-                    "eta": setting[0],
-                    "lambda": setting[1],
-                    "rounds": reached,
-                    "seconds": None if reached is None else seconds,
-                    "best validation loss": min(training.watched[0].loss),
-                }
+                {"kind": "setting", "order": order, "eta": eta, "lambda": penalty, "rounds": rounds, "seconds": seconds}
             )
-    accuracy = SHARE * max(on_test.accuracy)
-    return chosen, mark_of(on_test.loss[0], on_test.loss[at]), accuracy, on_test.loss[at], rows
+    return rows
+
+
+def choose(tried: list[Row], name: str) -> dict[int, Setting]:
+    """Return every order's setting: the one that reaches the mark in most partitions, and of those the quickest."""
+    chosen = {}
+    for order in ORDERS:
+        seconds: dict[Setting, list[float]] = {}
+        for row in tried:
+            if row["data"] == name and row.get("order") == order:
+                took = np.inf if row["seconds"] is None else row["seconds"]
+                seconds.setdefault((row["eta"], row["lambda"]), []).append(took)
+        chosen[order] = min(seconds, key=lambda one: (np.isinf(seconds[one]).sum(), float(np.median(seconds[one]))))
+    return chosen
 
 
 def racers(chosen: dict[int, Setting]) -> Iterator[tuple[str, int, Setting, type[EngineRun]]]:
@@ -246,8 +255,11 @@ def racers(chosen: dict[int, Setting]) -> Iterator[tuple[str, int, Setting, type
     yield "order 3, quadratic splits", 3, chosen[3], QuadraticSplits
 
 
-def race(name: str, seed: int, chosen: dict[int, Setting], mark: float, accuracy: float, best: float) -> list[Row]:
-    fit, valid, test = parts(name, seed)
+def race(case: Row, tried: list[Row]) -> list[Row]:
+    """Return a row for every training that runs for the test marks."""
+    fit, valid, test = parts(case["data"], case["seed"])
+    chosen = choose(tried, case["data"])
+    marks = next(row for row in tried if case.items() <= row.items() and row["kind"] == "mark")
     field = {
         label: (setting, Training(fit, [Watched(valid), Watched(test)], order, setting, kind))
         for label, order, setting, kind in racers(chosen)
@@ -261,7 +273,8 @@ def race(name: str, seed: int, chosen: dict[int, Setting], mark: float, accuracy
     plain_marks = mark_of(plain.loss[0], min(plain.loss)), SHARE * max(plain.accuracy), min(plain.loss)
     rows = []
     for label, (setting, training) in field.items():
-        goal, right_goal, best_of_two = plain_marks if label.endswith(PLAIN) else (mark, accuracy, best)
+        tuned = marks["mark"], marks["accuracy"], marks["best"]
+        goal, right_goal, best_of_two = plain_marks if label.endswith(PLAIN) else tuned
         on_test = training.watched[1]
         reached = first(on_test.loss, goal)
         right = first([-value for value in on_test.accuracy], -right_goal)
@@ -293,11 +306,6 @@ def race(name: str, seed: int, chosen: dict[int, Setting], mark: float, accuracy
     return rows
 
 
-def measure(case: Row) -> list[Row]:
-    chosen, mark, accuracy, best, rows = tune(case["data"], case["seed"])
-    return rows + race(case["data"], case["seed"], chosen, mark, accuracy, best)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     papers = [name for name in PAPERS if _papers_file(name).exists()]
@@ -310,7 +318,12 @@ def main() -> None:
     cases = [
         {"data": name, "seed": seed} for name in options.data for seed in range(options.seeds * FEW_ROWS.get(name, 1))
     ]
-    runs = resume(options.file, cases, measure, minutes=options.minutes, jobs=options.jobs)
+    start = time.monotonic()
+    settings = options.file.with_name(options.file.name.replace("runs", "settings"))
+    tried = resume(settings, cases, tune, minutes=options.minutes, jobs=options.jobs)
+    left = options.minutes - (time.monotonic() - start) / 60
+    tuned = [case for case in cases if not missing([case], tried)]
+    runs = resume(options.file, tuned, partial(race, tried=tried), minutes=left, jobs=options.jobs)
     high_order_report.write(runs, small=options.file != FILE)
 
 

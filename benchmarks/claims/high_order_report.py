@@ -136,14 +136,15 @@ def draw(runs: list[Row], names: list[str], folder: Path) -> None:
 NOTE = (
     "Medians over the partitions; processor seconds, one thread. The mark is 99% of the way from the loss without "
     "trees to the test loss of order 2's best long run. eta and lambda are those that reach the like mark on "
-    "validation rows first, chosen for every order alike. Binary sets: logistic loss; the others: all-threshold loss, "
+    "validation rows first, chosen for every order alike and for all "
+    "partitions at once. Binary sets: logistic loss; the others: all-threshold loss, "
     "thresholds learned jointly. `gap` is that of seconds, paired by partition, and `gap by accuracy` the same to 99% "
     "of the best accuracy, left out where one class has over 90% of the rows."
 )
 EQUAL = (
     "Rounds to the mark against order 2 with the same eta and lambda: first order 2's own chosen ones, beside order 2 "
-    "with a step half as long again; then eta 0.1 and lambda 1, where nothing is tuned and the mark is 99% of what order 2 gains so. "
-    "`a round`: its seconds."
+    "with a step half as long again; then eta 0.1 and lambda 1, where nothing is tuned and the mark is 99% of what "
+    "order 2 gains so. `a round`: its seconds."
 )
 RULE = (
     "Leaves of order 3 by other equations, with order 3's chosen setting and splits judged as Halley's; and Halley's "

@@ -31,6 +31,15 @@ def test_gaps_are_paired_and_know_who_never_arrived():
     assert high_order_report.middle(base, "seconds") == 4.0
 
 
+def test_one_setting_for_all_partitions_reaches_the_mark_most_often():
+    def tried(order, eta, seconds):
+        return [{"data": "made", "order": order, "eta": eta, "lambda": 1.0, "seconds": one} for one in seconds]
+
+    rows = [row for order in (2, 3, 4) for row in tried(order, 1.0, [1.0, None, 1.0])]
+    rows += tried(2, 0.3, [2.0, 4.0, 3.0]) + tried(3, 0.3, [5.0, 5.0, None]) + tried(4, 0.3, [0.5, 9.0, 0.5])
+    assert high_order.choose(rows, "made") == {2: (0.3, 1.0), 3: (1.0, 1.0), 4: (0.3, 1.0)}
+
+
 @pytest.mark.parametrize("n_classes", [2, 3, 10])
 def test_variants_differ_where_they_say(n_classes):
     """Quadratic splits grow the tree of order two and fill its leaves otherwise; other rules share Halley's tree."""
@@ -64,8 +73,10 @@ def test_a_race_gives_a_row_for_every_runner(monkeypatch):
     monkeypatch.setattr(high_order, "parts", lambda name, seed: [part(seed=seed + i) for i in range(3)])
     monkeypatch.setattr(high_order, "ETAS", (0.3, 0.1))
     monkeypatch.setattr(high_order, "PENALTIES", (1.0,))
-    rows = [{"data": "made", "seed": 0, **row} for row in high_order.measure({"data": "made", "seed": 0})]
-    assert sum(row["kind"] == "setting" for row in rows) == 6
+    case = {"data": "made", "seed": 0}
+    tried = [{**case, **row} for row in high_order.tune(case)]
+    assert sum(row["kind"] == "setting" for row in tried) == 6
+    rows = [{**case, **row} for row in high_order.race(case, tried)]
     names = [row["run"] for row in rows if row["kind"] == "race"]
     said = [*high_order_report.ORDERS, *high_order_report.SAME, *high_order_report.PLAIN, high_order_report.LONGER]
     assert set(names) == {*said, *high_order_report.RULES}
