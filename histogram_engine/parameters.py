@@ -10,7 +10,7 @@ import numpy as np
 
 from ordinal_objectives.histogram_engine.cross_terms import CROSS_TERMS
 from ordinal_objectives.histogram_engine.shift_parameters import ShiftParameters
-from ordinal_objectives.losses import OrdinalLoss
+from ordinal_objectives.losses import OrdinalLoss, check_order
 from ordinal_objectives.validation import check_choice
 
 THRESHOLD_UPDATES = ("joint", "newton", "fixed")
@@ -137,10 +137,13 @@ class BoostingParameters(ShiftParameters):
     pruning: bool = False
     adaptive_step: bool = False
     cross_terms: str = "auto"
+    order: int = 2
 
     def __post_init__(self) -> None:
         self.loss.check_hessian(self.hessian)
-        self.check_shifts(self.loss)
+        self._integer("order", 2, 4)
+        check_order(self.loss, self.hessian, self.order)
+        self.check_shifts(self.loss, self.order)
         schur = isinstance(self.threshold_update, str) and self.threshold_update == "schur"
         hint = "; the engine renews its leaves with the step: use 'joint'" if schur else ""
         check_choice(self.threshold_update, THRESHOLD_UPDATES, name="threshold_update", hint=hint)
@@ -160,11 +163,13 @@ class BoostingParameters(ShiftParameters):
         for name in ("pruning", "adaptive_step"):
             if check_flag(name, getattr(self, name)) and self.subsample == 1.0:
                 raise ValueError(f"{name}=True judges by rows left out of the sample: it needs subsample < 1; got 1.0")
+            if getattr(self, name) and self.order > 2:
+                raise ValueError(f"{name}=True judges steps by the quadratic model: it needs order=2; got {self.order}")
 
     @property
     def shifts(self) -> bool:
         """Whether leaves shift single thresholds."""
-        return self.shifts_with(self.loss)
+        return self.shifts_with(self.loss, self.order)
 
     def _integer(self, name: str, least: int, most: int | None = None, *, optional: bool = False) -> None:
         value = getattr(self, name)

@@ -23,11 +23,12 @@ class ShiftParameters:
     shift_penalty: str = "ridge"
     split_gain: str = "auto"
 
-    def shifts_with(self, loss: OrdinalLoss) -> bool:
-        """Tell whether leaves shift single thresholds: "auto" leaves it to the loss."""
-        return loss.takes_shifts if isinstance(self.proportional, str) else not self.proportional
+    def shifts_with(self, loss: OrdinalLoss, order: int) -> bool:
+        """Tell whether leaves shift single thresholds: "auto" leaves it to the loss and the order of leaf steps."""
+        may = loss.takes_shifts and order == 2
+        return may if isinstance(self.proportional, str) else not self.proportional
 
-    def check_shifts(self, loss: OrdinalLoss) -> None:
+    def check_shifts(self, loss: OrdinalLoss, order: int) -> None:
         """Raise ValueError or TypeError, naming the parameter, unless they are allowed and agree with each other."""
         is_auto = isinstance(self.proportional, str) and self.proportional == "auto"
         if not is_auto and not isinstance(self.proportional, (bool, np.bool_)):
@@ -35,8 +36,13 @@ class ShiftParameters:
         if self.split_gain not in SPLIT_GAINS:
             raise ValueError(f"split_gain must be one of {', '.join(map(repr, SPLIT_GAINS))}; got {self.split_gain!r}")
         check_penalty(SHIFT_L2 if self.shift_l2 is None else self.shift_l2, self.shift_penalty)
-        if self.shifts_with(loss):
+        if self.shifts_with(loss, order):
             loss.check_shifts()
+            if order > 2:
+                raise ValueError(
+                    f"order={order} is for leaves of the score alone: it needs proportional=True or 'auto'; "
+                    f"got proportional={self.proportional!r}"
+                )
         elif not is_auto:
             self._refuse_shift_parameters()
 
