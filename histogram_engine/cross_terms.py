@@ -109,7 +109,7 @@ def no_cross_terms() -> CrossTerms:
     return CrossTerms(np.zeros(0, np.int32), np.zeros((0, 0)))
 
 
-def all_cross_terms(class_weights: NDArray[np.float64], *, one_follows: bool) -> CrossTerms:
+def all_cross_terms(class_weights: NDArray[np.float64], *, one_follows: bool, n_behind: int = 0) -> CrossTerms:
     """Carry the cross terms of all thresholds.
 
     Parameters
@@ -118,10 +118,12 @@ def all_cross_terms(class_weights: NDArray[np.float64], *, one_follows: bool) ->
     one_follows : bool
         Whether H = -sum_k L_k. Then the cross term of the threshold nearest to the middle of the classes, a large one,
         is left out where that saves a vector.
+    n_behind : int
+        Columns that a row has behind its count.
     """
     n_thresholds = len(class_weights) - 1
     chosen, weights = np.arange(n_thresholds, dtype=np.int32), np.eye(n_thresholds)
-    if not one_follows or n_thresholds - 1 not in WIDTHS:
+    if not one_follows or n_thresholds - 1 + n_behind not in WIDTHS:
         return CrossTerms(chosen, weights, first=2)
     below = np.cumsum(class_weights)[:-1] / np.sum(class_weights)
     middle = int(np.argmin(np.abs(below - 0.5)))
@@ -167,6 +169,7 @@ def few_cross_terms(
     weighted: bool,
     active: NDArray[np.bool_] | None = None,
     chosen: NDArray[np.int32] | None = None,
+    n_behind: int = 0,
 ) -> CrossTerms | None:
     """Choose thresholds whose bumps, beside the Hessian, nearly span those of all at the scores of the rows.
 
@@ -181,6 +184,8 @@ def few_cross_terms(
         Thresholds that move; how well those of the others follow does not matter.
     chosen : ndarray of int32 or None
         Take these.
+    n_behind : int
+        Columns that a row has behind its count.
 
     Returns
     -------
@@ -227,7 +232,7 @@ def few_cross_terms(
 
     if chosen is not None:
         return fitted(np.append(np.arange(n_beside), n_beside + np.searchsorted(candidates, chosen)))
-    widths = [width for width in WIDTHS[1:] if width < n_thresholds - 1]
+    widths = [width - n_behind for width in WIDTHS[1:] if width - n_behind < n_thresholds - 1]
     for carried in _choices(products[:, places], n_beside, counts[candidates], widths):
         few = fitted(carried)
         if few is not None:

@@ -21,6 +21,7 @@ from ordinal_objectives.histogram_engine.cross_terms import (
     no_cross_terms,
     score_mass,
 )
+from ordinal_objectives.histogram_engine.high_order import HighOrderModel
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.histogram_engine.pruning import LeafQuadratic, best_step_size, merge_splits
 from ordinal_objectives.losses import RoundStatistics
@@ -32,6 +33,7 @@ from ordinal_objectives.trees import Tree, reached
 from ordinal_objectives.validation import check_two_classes
 
 _ALL = 2**31 - 1
+_NO_THRESHOLDS = (np.zeros(0), np.zeros((0, 0)), np.zeros(0, np.int32), 2, np.zeros((0, 0)))
 # Where weights differ by more than this factor, a float32 sum forgets what light rows say beside heavy ones.
 _UNEVEN = 100.0
 
@@ -101,7 +103,9 @@ class EngineRun:
             X, [c.tolist() for c in self.cuts], effective_n_threads(n_threads), in_float64=uneven(sample_weight)
         )
         follows = parameters.hessian == "exact" and loss.link.curvature_floor == 0.0 and parameters.shifts is None
-        every = all_cross_terms(self._rows.class_weights, one_follows=follows) if self._joint else no_cross_terms()
+        every = no_cross_terms()
+        if self._joint:
+            every = all_cross_terms(self._rows.class_weights, one_follows=follows, n_behind=parameters.order - 2)
         self._all_cross_terms = self._cross_terms = every
         # Bumps that do not depend on the label.
         self._few_may_do = (
@@ -201,9 +205,17 @@ class EngineRun:
     def _grow_judged(self, growth: Any, in_bag: NDArray[np.uint32] | None) -> dict[str, Any]:
         """Grow a tree by the gain that judges this training's splits."""
         grown: dict[str, Any]
-        if not self._joint:
+        thresholds = self._threshold_terms(in_bag) if self._joint else _NO_THRESHOLDS
+        if self.parameters.order > 2:
+            grown = self._engine.grow_high_order(growth, self.parameters.order, self._first_higher, *thresholds)
+        elif self._joint:
+            grown = self._engine.grow_joint(growth, *thresholds)
+        else:
             grown = self._engine.grow_scalar(growth)
-            return grown
+        return grown
+
+    def _threshold_terms(self, in_bag: NDArray[np.uint32] | None) -> tuple[Any, ...]:
+        """Return what the joint criterion is told of the thresholds."""
         sums = self._now if in_bag is None else self._statistics_of(in_bag)[1]
         V = full_hessian(sums)
         self._judge_cross_terms(in_bag, V)
@@ -213,8 +225,7 @@ class EngineRun:
         _, group = np.unique(np.append(group, -1), return_inverse=True)
         group = (group[:-1] - 1).astype(np.int32)
         cross = self._cross_terms
-        grown = self._engine.grow_joint(growth, sums.threshold_gradient, V, group, cross.first, cross.weights)
-        return grown
+        return sums.threshold_gradient, V, group, cross.first, cross.weights
 
     def _judge_cross_terms(self, in_bag: NDArray[np.uint32] | None, V: NDArray[np.float64]) -> None:
         """Let few cross terms speak for the rows of the sample, and carry all where they cannot."""
@@ -236,6 +247,11 @@ class EngineRun:
                 self._cross_terms = few
         self.diagnostics.add(n_all_cross_terms=int(self._few_may_do and self._cross_terms.exact))
 
+    @property
+    def _first_higher(self) -> int:
+        """The rows' first column behind gradient, Hessian, cross terms and count."""
+        return 3 + len(self._cross_terms.chosen)
+
     def _few(
         self,
         raw_prediction: NDArray[np.float64],
@@ -251,6 +267,7 @@ class EngineRun:
             weighted=weight is not None,
             active=self._learner.active,
             chosen=chosen,
+            n_behind=self.parameters.order - 2,
         )
 
     def _statistics_of(self, rows: NDArray[np.uint32]) -> tuple[Any, RoundStatistics]:
@@ -262,15 +279,22 @@ class EngineRun:
     def _sums(self, n_nodes: int, rows: NDArray[np.uint32] | None) -> LeafQuadratic:
         """Add up rows (None for all) by leaf and over thresholds."""
         u, V = np.zeros(0), np.zeros((0, 0))
+        few, n_higher = not self._cross_terms.exact, self.parameters.order - 2
         if self._joint:
             kernel, statistics = (self._rows, self._now) if rows is None else self._statistics_of(rows)
             u, V = statistics.threshold_gradient, full_hessian(statistics)
-            if not self._cross_terms.exact:
-                leaves = self._leaf_of_row if rows is None else self._leaf_of_row[rows]
-                sums = kernel.leaf_sums(leaves, n_nodes)
-                return JointQuadratic(sums.gradient, sums.hessian, sums.cross, u, V)
-        of_nodes = self._engine.leaf_sums(self._leaf_of_row, n_nodes, rows)
-        return JointQuadratic(of_nodes[:, 0], of_nodes[:, 1], self._cross_terms.of_all(of_nodes), u, V)
+        if not few or n_higher:
+            of_nodes = self._engine.leaf_sums(self._leaf_of_row, n_nodes, rows)
+        if few:
+            leaves = self._leaf_of_row if rows is None else self._leaf_of_row[rows]
+            sums = kernel.leaf_sums(leaves, n_nodes)
+            model = JointQuadratic(sums.gradient, sums.hessian, sums.cross, u, V)
+        else:
+            model = JointQuadratic(of_nodes[:, 0], of_nodes[:, 1], self._cross_terms.of_all(of_nodes), u, V)
+        if not n_higher:
+            return model
+        higher = of_nodes[:, self._first_higher : self._first_higher + n_higher]
+        return HighOrderModel(**vars(model), higher=higher)
 
     def _fit(self, sums: LeafQuadratic, leaves: NDArray[np.intp]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Leaf steps and threshold step (empty unless joint), without shrinkage."""
@@ -347,14 +371,16 @@ class EngineRun:
     ) -> RoundStatistics:
         found = self._few(raw_prediction, self._weight, thresholds) if few and self._few_may_do else None
         self._cross_terms = found or self._all_cross_terms
-        chosen = self._cross_terms.chosen
+        chosen, n_higher = self._cross_terms.chosen, self.parameters.order - 2
+        columns = self._engine.statistics(2 + len(chosen), n_higher)
         now: RoundStatistics = self._rows(
             raw_prediction,
             thresholds,
             self.parameters.hessian,
             want_cross=self._joint,
-            side_by_side=self._engine.statistics(2 + len(chosen)),
+            side_by_side=columns,
             cross_of=chosen if self._joint else None,
+            higher=columns[:, self._first_higher : self._first_higher + n_higher] if n_higher else None,
         )
         self.diagnostics.add(n_clipped=now.n_clipped, n_floored=now.n_floored)
         return now

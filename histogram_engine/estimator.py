@@ -44,8 +44,7 @@ class HistGradientBoostingOrdinalClassifier(EngineModel):
         Shrinkage of leaf weights and threshold step; the largest one with ``adaptive_step``.
     max_iter : int, default=100
         Number of trees.
-    max_leaf_nodes : int or None, default=31
-    max_depth : int or None, default=None
+    max_leaf_nodes, max_depth : int or None, default=31 and None
     min_samples_leaf : int, default=20
         Rows of a leaf, whatever their weight.
     l2_regularization : float, default=0.0
@@ -53,8 +52,8 @@ class HistGradientBoostingOrdinalClassifier(EngineModel):
     max_bins : int, default=255
         Bins of a feature, 2 to 255; missing values have one more.
     rebin_every : int or None, default=None
-        Cut the features anew each time so many trees have grown, into bins of equal Hessian instead of equal
-        weight: where the score has settled, the bins get wider. None cuts them once.
+        Cut the features anew each time so many trees have grown, into bins of equal Hessian instead of equal weight:
+        where the score has settled, the bins get wider. None cuts them once.
     early_stopping : "auto" or bool, default="auto"
         Stop when the validation loss no longer falls: on ``eval_set``, or else on rows held out.
         "auto" does so for more than 10,000 rows, or where ``eval_set`` is given.
@@ -73,13 +72,14 @@ class HistGradientBoostingOrdinalClassifier(EngineModel):
         "all_threshold" (default), "cumulative_link" or "immediate_threshold", or an instance; "logit"
         (default), "probit", "cloglog", "loglog" or "cauchit".
     hessian : {"majorized", "exact"}, default="exact"
-        The exact one takes longer steps. A step that would raise the training loss is halved until it does
-        not, with either. Steps with the majorised one need no halving with the all-threshold or
-        immediate-threshold loss, the logit or probit link, a learning rate of at most 1 and a step fitted on
-        all rows (no pruning, no adaptive step).
+        The exact one takes longer steps. A step that would raise the training loss is halved until it does not, with
+        either. Steps with the majorised one need no halving with the all-threshold or immediate-threshold loss, the
+        logit or probit link, a learning rate of at most 1 and a step fitted on all rows (no pruning, no adaptive step).
+    order : {2, 3, 4}, default=2
+        Derivatives of the loss in a leaf's step and a split's gain; 3 and 4 need the exact Hessian and the logit link.
     threshold_update : {"joint", "newton", "fixed"}, default="joint"
-        "joint": leaves and thresholds move together. "newton": splits are judged by the score alone, and
-        the thresholds follow by a Newton step. "fixed": thresholds stay where they start.
+        "joint": leaves and thresholds move together. "newton": splits are judged by the score alone, and the thresholds
+        follow by a Newton step. "fixed": thresholds stay where they start.
     min_child_weight : float, default=1e-3
         Smallest sum of weighted Hessians in a leaf; with the logit link a row has at most
         (n_classes - 1) / 4.
@@ -102,8 +102,8 @@ class HistGradientBoostingOrdinalClassifier(EngineModel):
     proportional : bool or "auto", default="auto"
         True: one score cut by the same thresholds everywhere (proportional odds). False: leaves also shift single
         thresholds, so that these move with x; after each tree the thresholds take a Newton step. "auto" is False where
-        the loss allows it, all-threshold and immediate-threshold, and thresholds are not "fixed"; ``proportional_``
-        says which.
+        the loss allows it, all-threshold and immediate-threshold, ``order`` is 2 and thresholds are not "fixed";
+        ``proportional_`` says which.
     shift_l2 : float or None, default=None
         Penalty lambda_v of the shifts, positive; None for 10. A large one leaves proportional odds. Together with
         ``l2_regularization`` = (n_classes - 1) shift_l2 the thresholds' leaves are those of separate models.
@@ -179,6 +179,7 @@ class HistGradientBoostingOrdinalClassifier(EngineModel):
         loss: str | OrdinalLoss = "all_threshold",
         link: str = "logit",
         hessian: str = "exact",
+        order: int = 2,
         threshold_update: str = "joint",
         min_child_weight: float = 1e-3,
         gamma: float = 0.0,
@@ -216,6 +217,7 @@ class HistGradientBoostingOrdinalClassifier(EngineModel):
         self.loss = loss
         self.link = link
         self.hessian = hessian
+        self.order = order
         self.threshold_update = threshold_update
         self.min_child_weight = min_child_weight
         self.gamma = gamma

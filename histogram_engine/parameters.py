@@ -10,7 +10,7 @@ import numpy as np
 
 from ordinal_objectives.histogram_engine.cross_terms import CROSS_TERMS
 from ordinal_objectives.leaves.shifts import DEFAULT_SHIFT_PENALTY, STAY, Shifts, choose_shifts
-from ordinal_objectives.losses import OrdinalLoss
+from ordinal_objectives.losses import OrdinalLoss, check_order
 from ordinal_objectives.validation import check_choice
 
 THRESHOLD_UPDATES = ("joint", "newton", "fixed")
@@ -142,9 +142,12 @@ class BoostingParameters:
     shift_l2: float | None = None
     shift_penalty: str = DEFAULT_SHIFT_PENALTY
     split_gain: str = "auto"
+    order: int = 2
 
     def __post_init__(self) -> None:
         self.loss.check_hessian(self.hessian)
+        self._integer("order", 2, 4)
+        check_order(self.loss, self.hessian, self.order)
         schur = isinstance(self.threshold_update, str) and self.threshold_update == "schur"
         hint = "; the engine renews its leaves with the step: use 'joint'" if schur else ""
         check_choice(self.threshold_update, THRESHOLD_UPDATES, name="threshold_update", hint=hint)
@@ -170,11 +173,15 @@ class BoostingParameters:
         for name in ("pruning", "adaptive_step"):
             if check_flag(name, getattr(self, name)) and self.subsample == 1.0:
                 raise ValueError(f"{name}=True judges by rows left out of the sample: it needs subsample < 1; got 1.0")
+            if getattr(self, name) and self.order > 2:
+                raise ValueError(f"{name}=True judges steps by the quadratic model: it needs order=2; got {self.order}")
 
     @property
     def shifts(self) -> Shifts | None:
         """How leaves shift single thresholds, or None if they do not."""
         refusal = STAY if self.threshold_update == "fixed" else None
+        if self.order > 2:
+            refusal = f"order={self.order} raises the step of one score a leaf; it needs proportional=True"
         return choose_shifts(self.proportional, self.shift_l2, self.shift_penalty, self.loss, refusal)
 
     def _integer(self, name: str, least: int, most: int | None = None, *, optional: bool = False) -> None:

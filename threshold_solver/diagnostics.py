@@ -40,6 +40,9 @@ class Diagnostics:
     n_all_cross_terms : int
         Trees of the native engine whose splits were judged by the cross terms of all thresholds because those of
         few would not do.
+    n_low_order : int
+        Leaves of an order above two that took the Newton step because theirs did not exist, turned back or was too
+        long.
 
     Examples
     --------
@@ -63,6 +66,7 @@ class Diagnostics:
     n_inactive: int = 0
     n_tied: int = 0
     n_all_cross_terms: int = 0
+    n_low_order: int = 0
 
     def add(self, **counts: int) -> None:
         """Raise the named counters.

@@ -126,6 +126,13 @@ OTHER = {
     "white_clover": Source("B_white_clover", (63, 31), 343, classes=CLOVER),
 }
 
+# Classes without an order: asked whether a row is of the most frequent one.
+BINARY = {
+    "covertype93k": Source("C_covertype93k", (92962, 54), classes=tuple(range(1, 8))),
+    "cover_adbench": Source("C_cover_adbench", (286048, 10), classes=(0, 1)),
+    "higgs7500": Source("C_higgs7500", (7500, 28), classes=(0, 1)),
+}
+
 # The same with few rows, where the sixteen have their smallest sets.
 FEW_ROWS = {
     f"{name} {n_train}": replace(OTHER[name], sizes=(n_train, 1_000))
@@ -133,7 +140,7 @@ FEW_ROWS = {
     for n_train in (50, 100, 200)
 }
 
-SOURCES = SIXTEEN | ORDINAL | OTHER | FEW_ROWS
+SOURCES = SIXTEEN | ORDINAL | OTHER | BINARY | FEW_ROWS
 
 
 @lru_cache(maxsize=4)

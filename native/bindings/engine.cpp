@@ -119,6 +119,25 @@ nb::dict grow(ordinal::Engine& engine, const typename Criterion::Input& input, c
     return as_dict(tree);
 }
 
+ordinal::JointCriterion::Input joint_input(const ordinal::Engine& engine, const Vector<double>& gradient,
+                                           const Matrix<double>& hessian, const Vector<std::int32_t>& group,
+                                           int first_carried, const Matrix<double>& weights) {
+    const std::size_t n = gradient.size();
+    require(hessian.shape(0) == n && hessian.shape(1) == n && group.size() == n && weights.shape(1) == n,
+            "sums over thresholds must have one size");
+    require(first_carried >= 0 && first_carried + static_cast<int>(weights.shape(0)) <= engine.width(),
+            "the rows do not carry so many cross terms");
+    ordinal::JointCriterion::Input input;
+    input.n = static_cast<int>(n);
+    input.gradient = gradient.data();
+    input.hessian = hessian.data();
+    input.group = group.data();
+    input.first_carried = first_carried;
+    input.n_carried = static_cast<int>(weights.shape(0));
+    input.weights = weights.data();
+    return input;
+}
+
 // scores and value have one axis more where a leaf has several values.
 void predict(Features X, Vector<std::int64_t> first_node, Vector<std::int32_t> feature,
              Vector<double> threshold, Vector<std::int32_t> left, Vector<std::uint8_t> missing_left,
@@ -212,15 +231,15 @@ void register_engine(nb::module_& m) {
         .def_prop_ro("width", &ordinal::Engine::width)
         .def(
             "statistics",
-            [](nb::handle_t<ordinal::Engine> self, int n_columns) {
+            [](nb::handle_t<ordinal::Engine> self, int n_columns, int n_behind) {
                 auto& engine = nb::cast<ordinal::Engine&>(self);
-                float* data = engine.statistics(n_columns);
+                float* data = engine.statistics(n_columns, n_behind);
                 return nb::ndarray<nb::numpy, float>(
                     data,
                     {static_cast<std::size_t>(engine.n_rows()), static_cast<std::size_t>(engine.width())},
                     self);
             },
-            "n_columns"_a)
+            "n_columns"_a, "n_behind"_a = 0)
         .def(
             "grow_scalar",
             [](ordinal::Engine& self, const Growth& growth) {
@@ -231,21 +250,7 @@ void register_engine(nb::module_& m) {
             "grow_joint",
             [](ordinal::Engine& self, const Growth& growth, Vector<double> gradient, Matrix<double> hessian,
                Vector<std::int32_t> group, int first_carried, Matrix<double> weights) {
-                const std::size_t n = gradient.size();
-                require(hessian.shape(0) == n && hessian.shape(1) == n && group.size() == n &&
-                            weights.shape(1) == n,
-                        "sums over thresholds must have one size");
-                require(
-                    first_carried >= 0 && first_carried + static_cast<int>(weights.shape(0)) <= self.width(),
-                    "the rows do not carry so many cross terms");
-                ordinal::JointCriterion::Input input;
-                input.n = static_cast<int>(gradient.size());
-                input.gradient = gradient.data();
-                input.hessian = hessian.data();
-                input.group = group.data();
-                input.first_carried = first_carried;
-                input.n_carried = static_cast<int>(weights.shape(0));
-                input.weights = weights.data();
+                const auto input = joint_input(self, gradient, hessian, group, first_carried, weights);
                 return grow<ordinal::JointCriterion>(self, input, growth);
             },
             "growth"_a, "threshold_gradient"_a.noconvert(), "threshold_hessian"_a.noconvert(),
@@ -266,6 +271,20 @@ void register_engine(nb::module_& m) {
                     self, {n, sizes.data(), active.data(), shift_l2, smooth}, growth);
             },
             "growth"_a, "sizes"_a.noconvert(), "active"_a.noconvert(), "shift_l2"_a, "smooth"_a)
+        .def(
+            "grow_high_order",
+            [](ordinal::Engine& self, const Growth& growth, int order, int third, Vector<double> gradient,
+               Matrix<double> hessian, Vector<std::int32_t> group, int first_carried,
+               Matrix<double> weights) {
+                require(order == 3 || order == 4, "order must be 3 or 4");
+                require(third >= 0 && third + order - 2 <= self.width(),
+                        "the rows do not carry so many derivatives");
+                const auto input = joint_input(self, gradient, hessian, group, first_carried, weights);
+                return grow<ordinal::HighOrderCriterion>(self, {input, third, order}, growth);
+            },
+            "growth"_a, "order"_a, "third"_a, "threshold_gradient"_a.noconvert(),
+            "threshold_hessian"_a.noconvert(), "group"_a.noconvert(), "first_carried"_a,
+            "weights"_a.noconvert())
         .def(
             "leaf_sums",
             [](ordinal::Engine& self, Vector<std::int32_t> leaf_of_row, int n_leaves,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from ordinal_objectives.links import Link
 from ordinal_objectives.losses.base import HESSIANS, OrdinalLoss
 from ordinal_objectives.losses.cumulative_link import CumulativeLink
+from ordinal_objectives.losses.higher import check_order, higher_derivatives
 from ordinal_objectives.losses.quantities import LeafSums, MarginDerivatives, RoundStatistics, RoundSums, RowDerivatives
 from ordinal_objectives.losses.threshold_sums import AllThreshold, ImmediateThreshold
 from ordinal_objectives.validation import check_choice
@@ -25,7 +26,9 @@ __all__ = [
     "RoundStatistics",
     "RoundSums",
     "RowDerivatives",
+    "check_order",
     "get_loss",
+    "higher_derivatives",
 ]
 
 LOSSES: dict[str, type[OrdinalLoss]] = {loss.name: loss for loss in (AllThreshold, CumulativeLink, ImmediateThreshold)}

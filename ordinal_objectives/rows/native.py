@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives import _core
-from ordinal_objectives.losses import LeafSums, OrdinalLoss, RoundStatistics
+from ordinal_objectives.losses import LeafSums, OrdinalLoss, RoundStatistics, check_order
 from ordinal_objectives.rows.checked import LINK_CODES, LOSS_CODES, CheckedRows, as_round_sums
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.validation import check_thresholds
@@ -62,6 +62,7 @@ class RowStatistics(CheckedRows):
         want_cross: bool = False,
         side_by_side: NDArray[np.float32] | None = None,
         cross_of: NDArray[np.int32] | None = None,
+        higher: NDArray[np.float32] | None = None,
     ) -> RoundStatistics:
         """Return the statistics of the rows at a score and a set of thresholds.
 
@@ -81,6 +82,9 @@ class RowStatistics(CheckedRows):
             are. The result's cross terms are then a view of it.
         cross_of : ndarray of int32, or None
             Thresholds whose cross terms are wanted, in the order of the result's columns; None for all.
+        higher : ndarray of float32, shape (n_samples, 1 or 2), or None
+            To be filled with the third, and the fourth, derivatives in the score, weighted
+            (:func:`ordinal_objectives.losses.higher_derivatives`). Logit link and exact Hessian alone.
 
         Returns
         -------
@@ -94,12 +98,13 @@ class RowStatistics(CheckedRows):
             order, or the loss and link have no such Hessian.
         """
         self.loss.check_hessian(hessian)
+        check_order(self.loss, hessian, 2 if higher is None else 4)
         theta = check_thresholds(thresholds, self.n_classes, ordered=self.loss.ordered)
         self.loss.check_gaps(theta, self.class_weights)
         raw = self._check_scores(raw_prediction)
         if self._lanes and (np.ptp(theta) > _WIDEST or np.abs(theta).max() > _FARTHEST):
             self._latest = None
-            wide = self._in_double(raw, theta, hessian, want_loss=want_loss, want_cross=want_cross)
+            wide = self._in_double(raw, theta, hessian, want_loss=want_loss, want_cross=want_cross, higher=higher)
             narrow = {name: getattr(wide, name).astype(np.float32) for name in ("gradient", "hessian", "cross")}
             return self._filled(self._chosen(replace(wide, **narrow), cross_of), side_by_side)
         n_columns = self.n_classes - 1 if cross_of is None or not self._lanes else len(cross_of)
@@ -128,7 +133,13 @@ class RowStatistics(CheckedRows):
         if cross_of is not None and self._lanes:
             places = np.full(self.n_classes - 1, -1, np.int32)
             places[cross_of] = np.arange(len(cross_of))
-        sums = kernel(*common, loss_code, link_code, majorized, want_loss, self._limit, threads, beside, places)
+        # The kernels write their own type.
+        written = higher if higher is None or self._lanes else np.empty(higher.shape)
+        sums = kernel(
+            *common, loss_code, link_code, majorized, want_loss, self._limit, threads, beside, places, written
+        )
+        if higher is not None and written is not higher:
+            higher[:] = written
         self._latest = (raw, theta, majorized)
         result = self._result(sums, cross)
         if places is None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ordinal_objectives.links import LINKS
-from ordinal_objectives.losses import LOSSES, get_loss
+from ordinal_objectives.losses import LOSSES, get_loss, higher_derivatives
 from ordinal_objectives.rows import RowStatistics
 
 CASES = [
@@ -69,6 +69,45 @@ def test_float32_lanes_equal_reference(instruction_set, loss, link, hessian, n_c
     native = rows(f, thresholds, hessian, want_cross=True)
     assert native.gradient.dtype == np.float32
     assert_same(native, loss, f, y, thresholds, weight, hessian, 1e-5)
+
+
+def filled_with_higher(loss, f, y, thresholds, weight, n_higher, **options):
+    """Return rows in the middle of which a pass put its derivatives."""
+    rows = np.full((len(y), 9), -7.0, np.float32)
+    native = RowStatistics(loss, y, len(thresholds) + 1, weight, **options)
+    statistics = native(f, thresholds, "exact", higher=rows[:, 4 : 4 + n_higher])
+    assert (np.delete(rows, np.s_[4 : 4 + n_higher], axis=1) == -7.0).all()
+    return statistics, rows[:, 4 : 4 + n_higher]
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("n_classes", [2, 3, 7, 140])  # lanes, and beyond their number of classes
+@pytest.mark.parametrize("n_higher", [1, 2])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_higher_derivatives_equal_reference(instruction_set, loss, n_classes, n_higher, weighted):
+    loss = get_loss(loss)
+    f, y, thresholds, weight = make_rows(n_classes, 1003, weighted=weighted)
+    statistics, found = filled_with_higher(loss, f, y, thresholds, weight, n_higher)
+    w = np.ones(len(y)) if weight is None else weight
+    expected = w[:, None] * higher_derivatives(loss, f, y, thresholds)[:, :n_higher]
+    assert np.all(np.abs(found - expected) <= 1e-6 * n_classes * w[:, None])
+    plain = RowStatistics(loss, y, n_classes, weight)(f, thresholds, "exact")
+    np.testing.assert_allclose(statistics.gradient, plain.gradient, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(statistics.hessian, plain.hessian, rtol=1e-6, atol=1e-6)
+    assert statistics.loss == pytest.approx(plain.loss, rel=1e-7)
+
+
+def test_higher_derivatives_of_thresholds_far_apart():
+    f, y, thresholds = np.linspace(-40.0, 40.0, 81), np.arange(81) % 3, np.array([-25.0, 25.0])
+    found = filled_with_higher(get_loss("all_threshold"), f, y, thresholds, None, 2)[1]
+    np.testing.assert_allclose(found, higher_derivatives(get_loss("all_threshold"), f, y, thresholds), atol=1e-7)
+
+
+@pytest.mark.parametrize(("link", "hessian"), [("logit", "majorized"), ("probit", "exact")])
+def test_higher_derivatives_that_no_kernel_has_are_refused(link, hessian):
+    rows = RowStatistics(get_loss("all_threshold", link), [0, 1], 2)
+    with pytest.raises(ValueError, match=r"needs (hessian|link)="):
+        rows([0.0, 1.0], [0.0], hessian, higher=np.zeros((2, 2), np.float32))
 
 
 @pytest.mark.parametrize("n_rows", [1, 15, 511, 512, 513, 8192, 8193, 30_000])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from ordinal_objectives.leaves import joint, scalar
+from ordinal_objectives.leaves import high_order, joint, scalar
 from ordinal_objectives.threshold_solver import schur_step
 from ordinal_objectives.trees import Tree, TreeEnsemble
 
@@ -49,6 +49,84 @@ def test_scalar_forms_minimise_the_quadratic_model():
 def test_a_leaf_without_curvature_does_not_move():
     assert scalar.weights([1.0, 1.0], [0.0, 2.0]).tolist() == [0.0, -0.5]
     assert joint.weights(np.ones(2), np.array([0.0, 2.0]), np.zeros((2, 1)), np.zeros(1), 0.0).tolist() == [0.0, -0.5]
+
+
+def reciprocal(series):
+    """Coefficients of 1 / F."""
+    c = [1.0 / series[0]]
+    for k in range(1, len(series)):
+        c.append(-sum(series[i] * c[k - i] for i in range(1, k + 1)) / series[0])
+    return c
+
+
+@pytest.mark.parametrize("order", [3, 4])
+@pytest.mark.parametrize("seed", range(300))
+def test_high_order_steps_are_householders(order, seed):
+    """Householder's iteration for F = 0 is d (1/F)^(d-1) / (1/F)^(d): the quotient of two coefficients of 1 / F.
+
+    F is the derivative of a random cubic or quartic.
+    """
+    rng = np.random.default_rng(seed)
+    G1, G3, G4, h = rng.normal(), 2.0 * rng.normal(), 6.0 * rng.normal(), rng.uniform(0.3, 2.0)
+    step = high_order.step([-G1 / h], [h], [G3], [G4], order=order)
+    c = reciprocal([G1, h, G3 / 2, G4 / 6][:order])
+    expected = c[order - 2] / c[order - 1]
+    newton = -G1 / h
+    epsilon = G1 * G3 / h**2
+    sound = 0.0 < expected / newton <= (order - 1) and (order == 3 or epsilon < 2)
+    assert step.fell_back[0] == (not sound)
+    w = expected if sound else newton
+    assert step.weights[0] == pytest.approx(w, rel=1e-9)
+    if not sound:
+        assert step.decrease[0] == pytest.approx(G1 * G1 / h / 2)
+        return
+    polynomial = np.polynomial.Polynomial([0.0, G1, h / 2, G3 / 6, G4 / 24][: order + 1])
+    at_newton = -polynomial(newton) if abs(w) > abs(newton) else -np.inf
+    assert step.decrease[0] == pytest.approx(max(-polynomial(w), at_newton), rel=1e-9)
+
+
+def test_orders_of_rows_that_agree():
+    """They pull like exp(-w) once they are well on their side: order p goes p - 1 Newton steps."""
+    f = 12.0
+    s = 1 / (1 + np.exp(-f))
+    e = s * (1 - s)
+    G1, G2, G3, G4 = (s - 1), e, e * (1 - 2 * s), e * (1 - 6 * e)
+    for order in (3, 4):
+        step = high_order.step([-G1 / G2], [G2], [G3], [G4], order=order)
+        assert not step.fell_back[0]
+        assert step.weights[0] == pytest.approx(order - 1, rel=1e-3)
+
+
+@pytest.mark.parametrize("rule", ["root", "expanded"])
+@pytest.mark.parametrize("epsilon", [-3.0, -1.0, -0.1, 0.0, 0.1, 0.4, 0.6])
+def test_other_rules_of_order_three(rule, epsilon):
+    G1, h = -1.0, 2.0
+    G3 = epsilon * h * h / G1
+    step = high_order.step([-G1 / h], [h], [G3], rule=rule)
+    exists = epsilon < 0.5 if rule == "root" else epsilon > -2.0
+    assert step.fell_back[0] == (not exists)
+    w = step.weights[0]
+    if rule == "root" and exists:
+        assert G1 + h * w + 0.5 * G3 * w * w == pytest.approx(0.0, abs=1e-12)
+        assert h + G3 * w > 0  # the branch near 0, a minimum
+    elif exists:
+        assert w == pytest.approx(-G1 / h * (1 + epsilon / 2))
+        # The corrected equation 11.
+        bracket = 0.5 + epsilon / 6 + epsilon**2 / 8 + epsilon**3 / 8 + epsilon**4 / 48
+        at_newton = 0.5 + epsilon / 6 if epsilon > 0 else -np.inf
+        assert step.decrease[0] == pytest.approx(G1 * G1 / h * max(bracket, at_newton))
+    else:
+        assert w == -G1 / h
+
+
+def test_high_order_steps_are_guarded():
+    step = high_order.step([0.0, 1e200, 1.0, 1.0], [0.0, 1e-200, 1e6, 1.0], [3.0, 1.0, 5.0, -2.0], order=3)
+    # Flat; overflows; a large penalty makes it Newton's; the denominator vanishes.
+    assert step.fell_back.tolist() == [False, True, False, True]
+    np.testing.assert_allclose(step.weights, [0.0, 1e200, 1.0, 1.0], rtol=1e-5)
+    for order, rule in ((2, "householder"), (4, "root"), (3, "newton")):
+        with pytest.raises(ValueError, match="order must be 3, or 4 with rule 'householder'"):
+            high_order.step([1.0], [1.0], [0.0], order=order, rule=rule)
 
 
 def random_tree(rng, n_outputs):

@@ -1,6 +1,7 @@
 // All criteria.
 #pragma once
 
+#include "criteria/high_order/criterion.hpp"
 #include "criteria/joint/criterion.hpp"
 #include "criteria/list.hpp"
 #include "criteria/scalar/criterion.hpp"

@@ -18,6 +18,7 @@
 // write its folder and add a line here, in gains.hpp and in criteria.hpp.
 #pragma once
 
+#include "criteria/high_order/leaf.hpp"
 #include "criteria/joint/leaf.hpp"
 #include "criteria/scalar/leaf.hpp"
 #include "criteria/vector/leaf.hpp"
@@ -27,5 +28,6 @@
 #define ORDINAL_CRITERIA(use) \
     use(scalar, Scalar) \
     use(vector, Vector) \
+    use(high_order, HighOrder) \
     use(joint, Joint)
 // clang-format on

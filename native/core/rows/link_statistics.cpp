@@ -64,6 +64,27 @@ void threshold_sum_rows(const LinkRound& round, std::int64_t begin, std::int64_t
     }
 }
 
+// Third and fourth derivatives of the logit's losses: all of them are sums over thresholds as far as the
+// score goes.
+void logit_higher_rows(const LinkRound& round, std::int64_t begin, std::int64_t n) {
+    for (std::int64_t i = begin; i < begin + n; ++i) {
+        const double f = score(round, i);
+        const bool all = round.loss == Loss::all_threshold;
+        const int first = all ? 0 : std::max(round.y[i] - 1, 0);
+        const int last = all ? round.n_thresholds : std::min(round.y[i] + 1, round.n_thresholds);
+        double third = 0.0, fourth = 0.0;
+        for (int k = first; k < last; ++k) {
+            const double distance = f - round.thresholds[k];
+            const double bend = LogitLink::lower<false>(distance).bend;
+            third -= bend * std::tanh(0.5 * distance);
+            fourth += bend * (1.0 - 6.0 * bend);
+        }
+        double* to = round.higher + i * round.higher_step;
+        to[0] = weight(round, i) * third;
+        if (round.n_higher > 1) to[1] = weight(round, i) * fourth;
+    }
+}
+
 // Between the thresholds on both sides of the label; beyond the last one there is one side.
 template <class L, bool kValue>
 IntervalTerms between(const double* thresholds, int n_thresholds, int y, double f) {
@@ -125,6 +146,7 @@ RoundSums run(const LinkRound& round, std::int64_t n_rows, int n_threads) {
                               cumulative_link_rows<L, kMajorized, kValue>(round, begin, n, sums);
                           else
                               threshold_sum_rows<L, kMajorized, kValue>(round, begin, n, sums);
+                          if (round.higher) logit_higher_rows(round, begin, n);
                           sums.n_clipped += count_clipped<L>(round, begin, n);
                       });
 }

@@ -17,18 +17,19 @@ namespace {
 
 // The rows of one vector, all thresholds: sums over the row stay in registers, sums over the thresholds go to
 // u and v, which the first-level cache holds.
-template <bool kMajorized, bool kMasked, bool kWeighted, bool kKeep>
+template <bool kMajorized, bool kMasked, bool kWeighted, bool kKeep, bool kHigher>
 struct Vector {
     Ints y;
     Floats weight;
     Floats g, h;
+    Floats third, fourth;
     Product product;
 
     // cross: where the first of n rows starts in the cross terms, or null.
     void run(const LogitRound& round, const LogitConstants& constants, Floats score, Floats* u, Floats* v,
              float* cross, int n) {
         const Floats t = exp(-score);
-        g = h = Floats{};
+        g = h = third = fourth = Floats{};
         product = Product{};
         for (int k = 0; k < round.n_thresholds; ++k) {
             const Term term = one_term<kMajorized>(constants.scale[k] * t, score - constants.theta[k], y > k);
@@ -47,6 +48,10 @@ struct Vector {
             h += bend;
             u[k] += slope;
             v[k] += bend;
+            if (kHigher) {
+                third += bend * term.lean;
+                fourth += bend * (1.0f - 6.0f * term.curvature);
+            }
             if (kKeep) {
                 const Floats right = kMasked ? select(beside, term.right, all(1.0f)) : term.right;
                 const Floats wrong = kMasked ? select(beside, term.wrong, Floats{}) : term.wrong;
@@ -72,7 +77,16 @@ inline Floats load_scores(const LogitRound& round, const LogitConstants& constan
     return load(scores);
 }
 
-template <bool kMajorized, bool kMasked, bool kWeighted, bool kKeep>
+// Third and fourth derivatives go where their row is. Rows are few numbers apart: one by one.
+inline void store_higher(const LogitRound& round, std::int64_t at, int n, Floats third, Floats fourth) {
+    float* to = round.higher + at * round.higher_step;
+    for (int i = 0; i < n; ++i, to += round.higher_step) {
+        to[0] = lane(third, i);
+        if (round.n_higher > 1) to[1] = lane(fourth, i);
+    }
+}
+
+template <bool kMajorized, bool kMasked, bool kWeighted, bool kKeep, bool kHigher>
 void block(const LogitRound& round, const LogitConstants& constants, std::int64_t begin, int n,
            BlockSums& sums) {
     const int width = round.n_thresholds;
@@ -81,12 +95,13 @@ void block(const LogitRound& round, const LogitConstants& constants, std::int64_
     for (int k = 0; k < width; ++k) u[k] = v[k] = Floats{};
     Floats loss = Floats{};
     Ints clipped = Ints{};
-    Vector<kMajorized, kMasked, kWeighted, kKeep> rows{};
+    Vector<kMajorized, kMasked, kWeighted, kKeep, kHigher> rows{};
     const auto run = [&](Floats score, std::int64_t at, int n_rows) {
         const Floats inside = clamp(score, constants.lowest_score, constants.highest_score);
         clipped += select(inside == score, Ints{}, all(1));
         float* cross = kKeep && round.cross ? round.cross + at * round.cross_step : nullptr;
         rows.run(round, constants, inside, u, v, cross, n_rows);
+        if (kHigher) store_higher(round, at, n_rows, rows.third, rows.fourth);
         if (kKeep) {
             const Floats log = rows.product.log();
             loss -= kWeighted ? rows.weight * log : log;
@@ -137,11 +152,18 @@ void block(const LogitRound& round, const LogitConstants& constants, std::int64_
 
 using Block = void (*)(const LogitRound&, const LogitConstants&, std::int64_t, int, BlockSums&);
 
-template <bool kMajorized, bool kMasked>
+template <bool kMajorized, bool kMasked, bool kHigher = false>
 Block pick(bool weighted, bool keep) {
     if (weighted)
-        return keep ? block<kMajorized, kMasked, true, true> : block<kMajorized, kMasked, true, false>;
-    return keep ? block<kMajorized, kMasked, false, true> : block<kMajorized, kMasked, false, false>;
+        return keep ? block<kMajorized, kMasked, true, true, kHigher>
+                    : block<kMajorized, kMasked, true, false, kHigher>;
+    return keep ? block<kMajorized, kMasked, false, true, kHigher>
+                : block<kMajorized, kMasked, false, false, kHigher>;
+}
+
+template <bool kMasked>
+Block pick_exact(bool weighted, bool keep, bool higher) {
+    return higher ? pick<false, kMasked, true>(weighted, keep) : pick<false, kMasked>(weighted, keep);
 }
 
 }  // namespace
@@ -154,7 +176,8 @@ void ORDINAL_PASTE(logit_block_, ORDINAL_ISA)(const LogitRound& round, const Log
     const bool masked = round.loss != Loss::all_threshold;
     const Block run = round.majorized
                           ? (masked ? pick<true, true>(weighted, keep) : pick<true, false>(weighted, keep))
-                          : (masked ? pick<false, true>(weighted, keep) : pick<false, false>(weighted, keep));
+                          : (masked ? pick_exact<true>(weighted, keep, round.higher != nullptr)
+                                    : pick_exact<false>(weighted, keep, round.higher != nullptr));
     run(round, constants, begin, n, sums);
 }
 

@@ -11,6 +11,7 @@ struct Term {
     Floats wrong;      // probability of the side without the label
     Floats right;      // 1 - wrong, without cancellation
     Floats curvature;  // majorised or exact
+    Floats lean;       // 1 - 2 sigma: the exact curvature's derivative is this multiple of it
     Mask above;        // the label is above the threshold
 };
 
@@ -32,7 +33,7 @@ inline Term one_term(Floats z, Floats d, Mask above) {
     }
     const Floats rest = z * sigma;
     if (!kMajorized) curvature = sigma * rest;
-    return {select(above, rest, sigma), select(above, sigma, rest), curvature, above};
+    return {select(above, rest, sigma), select(above, sigma, rest), curvature, rest - sigma, above};
 }
 
 // Product of the probabilities of the label's side over the thresholds, as mantissa and exponent: the loss

@@ -30,6 +30,11 @@ struct Round {
                                                  // null for places in order. float32 kernel alone.
     std::int64_t cross_step = 0;                 // between the rows of cross, in numbers
     Output* beside = nullptr;  // gradient and Hessian once more, next to each other in rows of that step
+    // Third and fourth derivatives in the score, of the logit and next to exact Hessians alone: (n, n_higher)
+    // rows higher_step apart, or null. The fourth is the second column, if there are two.
+    Output* higher = nullptr;
+    int n_higher = 0;
+    std::int64_t higher_step = 0;
 };
 
 // Sums over one block of rows, always in float64; the arrays hold n_thresholds entries each.

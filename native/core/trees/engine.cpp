@@ -84,8 +84,8 @@ void Engine::bin(const FeatureMatrix& X, const std::vector<std::vector<double>>&
     });
 }
 
-float* Engine::statistics(int n_columns) {
-    const RowLayout layout{n_columns};
+float* Engine::statistics(int n_columns, int n_behind) {
+    const RowLayout layout{n_columns, n_behind};
     if (!(layout == layout_) || statistics_.empty()) {
         layout_ = layout;
         const int width = layout.width();

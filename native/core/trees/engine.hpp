@@ -32,9 +32,9 @@ class Engine {
     // Bins the same rows by other cuts; their statistics stay.
     void rebin(const FeatureMatrix& X, const std::vector<std::vector<double>>& cuts);
 
-    // The rows' statistics (n_rows, width()), for the caller to fill: the columns of a criterion. What
-    // follows them is set.
-    float* statistics(int n_columns);
+    // The rows' statistics (n_rows, width()), for the caller to fill: the columns of a criterion, and those
+    // that it has behind the count. The rest is set.
+    float* statistics(int n_columns, int n_behind = 0);
 
     // leaf_of_row (n_rows,) takes each row's node, also of rows that the tree was not grown on.
     template <class Criterion>

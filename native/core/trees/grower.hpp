@@ -74,6 +74,7 @@ Candidate Grower<Criterion>::scan(const Leaf& leaf, const typename Criterion::Pr
     const ScanTask task{histograms_.bins_of(*leaf.histogram, feature),
                         histograms_.n_bins(feature),
                         layout.width(),
+                        layout.used(),
                         layout.count(),
                         leaf.sums.data(),
                         &limits_};

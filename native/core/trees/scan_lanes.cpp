@@ -82,7 +82,6 @@ inline Doubles allowed_gains(const ScanTask& task, const Leaf& leaf, const Doubl
 
 template <class Leaf>
 Candidate scan(const ScanTask& task, const Leaf& leaf) {
-    const int used = task.count + 1;
     const std::int64_t width = task.width;
     Doubles left[kMostColumns + 4], with_missing[kMostColumns];  // columns are filled eight by eight
     double sums[kMostColumns];
@@ -97,7 +96,7 @@ Candidate scan(const ScanTask& task, const Leaf& leaf) {
         left_sums(task.histogram + first * width, n, task.width, sums, left);
         take_best(allowed_gains(task, leaf, left), n, first, false, best);
         if (!any_missing) continue;
-        for (int c = 0; c < used; ++c) with_missing[c] = left[c] + missing[c];
+        for (int c = 0; c < task.used; ++c) with_missing[c] = left[c] + missing[c];
         const int n_both = n < task.n_bins - 1 - first ? n : task.n_bins - 1 - first;
         take_best(allowed_gains(task, leaf, with_missing), n_both, first, true, best);
     }

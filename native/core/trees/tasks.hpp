@@ -40,6 +40,7 @@ struct ScanTask {
     const double* histogram;  // (n_bins + 1, width)
     int n_bins;
     int width;
+    int used;              // columns that are not padding
     int count;             // the column of the count
     const double* parent;  // sums of the leaf (width,)
     const GrowthLimits* limits;

@@ -93,10 +93,10 @@ JointCriterion::Prepared JointCriterion::prepare(const double* leaf) const {
     }
     terms.gauge = std::sqrt(shift) <= kGauge * trace_;
 
-    // Thresholds that move together are one row; what is asked of A^{-1} are its products with W' and three
+    // Thresholds that move together are one row; what is asked of A^{-1} are its products with W' and four
     // more.
     const int size = n_groups_, in_W = size, in_L = size + n_carried_, in_r_A = in_L + 1, in_r = in_L + 2;
-    const int width = in_L + 3;
+    const int in_ones = in_L + 3, width = in_L + 4;
     std::vector<double> rows(static_cast<std::size_t>(size) * width, 0.0);
     for (int i = 0; i < n; ++i) {
         if (group_[i] < 0) continue;
@@ -108,6 +108,7 @@ JointCriterion::Prepared JointCriterion::prepare(const double* leaf) const {
         row[in_L] += L[i];
         row[in_r_A] += r_[i] + leaf[kGradient] * L[i] / h;
         row[in_r] += r_[i];
+        row[in_ones] += 1.0;
     }
     factor(rows, size, width);
     std::vector<double> products(static_cast<std::size_t>(width - size) * (width - size), 0.0);
@@ -124,20 +125,30 @@ JointCriterion::Prepared JointCriterion::prepare(const double* leaf) const {
         for (int d = 0; d < n_carried_; ++d) prepared.inverse.push_back(product(in_W + c, in_W + d));
         prepared.m.push_back(product(in_W + c, in_L));
         prepared.q.push_back(product(in_W + c, in_r_A));
+        prepared.ones.push_back(product(in_W + c, in_ones));
     }
     terms.first_carried = first_carried_;
     terms.n_carried = n_carried_;
     terms.inverse = prepared.inverse.data();
     terms.m = prepared.m.data();
     terms.q = prepared.q.data();
+    terms.ones = prepared.ones.data();
     terms.r_A_q = product(in_r_A, in_r_A);
     terms.pm = product(in_L, in_L);
     terms.pq = product(in_L, in_r_A);
+    terms.ones_m = product(in_ones, in_L);
+    terms.inverse_ones_m = terms.ones_m != 0.0 ? 1.0 / terms.ones_m : 0.0;
+    terms.ones_q = product(in_ones, in_r_A);
     // r' S^{-1} r from A^{-1}: S is A without this leaf's rank one.
     const double rest = h - terms.pm;
     const bool singular = terms.gauge || rest <= kFlat * h;
     const double L_inverse_r = product(in_L, in_r);
     terms.parent_score += product(in_r, in_r) + (singular ? 0.0 : L_inverse_r * L_inverse_r / rest);
+    // -L_p.delta / h = L_p' A^{-1} r / (h - pm); where S is singular, what makes the sum of delta 0.
+    if (!singular)
+        terms.shift = L_inverse_r / rest;
+    else
+        terms.shift = -product(in_ones, in_r) * terms.inverse_ones_m;
     return prepared;
 }
 

@@ -29,7 +29,7 @@ class JointCriterion {
     // `own` points into the vectors, whose memory a move keeps.
     struct Prepared {
         JointLeaf own;
-        std::vector<double> inverse, m, q;
+        std::vector<double> inverse, m, q, ones;
 
         Prepared() = default;
         Prepared(Prepared&&) = default;

@@ -1,0 +1,123 @@
+r"""Leaves whose steps use third and fourth derivatives of the loss [1]_.
+
+With :math:`h = G_2 + \lambda`, the Newton step :math:`w_2 = -G_1 / h`,
+:math:`\epsilon = -w_2 G_3 / h = G_1 G_3 / h^2` and :math:`\kappa = w_2^2 G_4 / h = G_1^2 G_4 / h^3`,
+
+.. math::
+
+    w_3 = \frac{w_2}{1 - \epsilon / 2} \text{ (Halley)}, \qquad
+    w_4 = w_2 \frac{1 - \epsilon / 2}{1 - \epsilon + \kappa / 6} \text{ (Householder)},
+
+and the Taylor polynomial falls at :math:`w = b w_2` by
+:math:`w_2^2 h (b - b^2 / 2 + \epsilon b^3 / 6 - \kappa b^4 / 24)`, the last term of order 4 alone. Where thresholds
+move too, G_1 is the gradient after their step: the Newton step of the joint model says both.
+
+References
+----------
+.. [1] J. Pachebat and S. Ivanov, "High-order optimization of gradient boosted decision trees" (2022). Equations 9, 10,
+   13 and 14; the last term of 14 is :math:`G_1^2 G_4 / 6`, and equation 11 is replaced by the polynomial's value.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+ORDERS = (2, 3, 4)
+RULES = ("householder", "root", "expanded")
+# Rows that agree and are well on their side pull like exp(-w): there a step of order p is p - 1 Newton steps long. A
+# longer one is an error of the polynomial. The rest is room for rounding.
+_ROOM = 1.001
+
+
+class HighOrderStep(NamedTuple):
+    """Leaf weights of a high-order step.
+
+    Attributes
+    ----------
+    weights : ndarray of float64, shape (n_leaves,)
+    decrease : ndarray of float64, shape (n_leaves,)
+        What each leaf's Taylor polynomial falls by.
+    fell_back : ndarray of bool, shape (n_leaves,)
+        Leaves that took the Newton step because theirs does not exist, turns back, or is too long.
+    """
+
+    weights: NDArray[np.float64]
+    decrease: NDArray[np.float64]
+    fell_back: NDArray[np.bool_]
+
+
+def step(
+    newton: ArrayLike,
+    curvature: ArrayLike,
+    third: ArrayLike,
+    fourth: ArrayLike = 0.0,
+    *,
+    order: int = 3,
+    rule: str = "householder",
+) -> HighOrderStep:
+    """Return leaf steps of order 3 or 4.
+
+    Parameters
+    ----------
+    newton : array-like of float, shape (n_leaves,)
+        Newton steps w_2 of :mod:`.scalar` or :mod:`.joint`.
+    curvature : array-like of float, shape (n_leaves,)
+        h = G_2 + lambda. Leaves where it is not positive keep their Newton step, which is 0.
+    third, fourth : array-like of float, shape (n_leaves,)
+        G_3 and G_4; order 3 does not read the latter.
+    order : {3, 4}
+    rule : {"householder", "root", "expanded"}
+        Householder's step, for order 3 Halley's. Others of order 3: the polynomial's own minimum (eq. 9), and Halley's
+        expanded in epsilon (eq. 10).
+
+    Returns
+    -------
+    HighOrderStep
+
+    Raises
+    ------
+    ValueError
+        If there is no such order or rule.
+
+    Examples
+    --------
+    Rows of one label at score f > 0 have the loss n log(1 + exp(-f)): Halley's step goes nearly twice as far.
+
+    >>> from ordinal_objectives.leaves import high_order
+    >>> high_order.step([1.0], [2.0], [-1.8]).weights.round(3)
+    array([1.818])
+    """
+    if order not in ORDERS[1:] or rule not in (RULES if order == 3 else RULES[:1]):
+        raise ValueError(f"order must be 3, or 4 with rule 'householder'; got {order!r} with {rule!r}")
+    w, h, G3 = (np.asarray(values, dtype=np.float64) for values in (newton, curvature, third))
+    bent = h > 0.0
+    safe_h = np.where(bent, h, 1.0)
+    with np.errstate(over="ignore", invalid="ignore"):  # what overflows falls back
+        epsilon = -w * G3 / safe_h
+        kappa = w * w * np.asarray(fourth, dtype=np.float64) / safe_h if order == 4 else np.zeros_like(epsilon)
+        above, below = _length(epsilon, kappa, order, rule)
+        stands = bent & np.isfinite(below) & (above > 0.0) & (above <= (order - 1) * _ROOM * below)
+        b = np.where(stands, above, 1.0) / np.where(stands, below, 1.0)
+        fall = b * (1.0 - 0.5 * b + b * b * (epsilon / 6.0 - kappa * b / 24.0))
+        # The polynomial turns before a long step ends; the loss does not rise where Newton's shorter one falls.
+        at_newton = 0.5 + epsilon / 6.0 - kappa / 24.0
+        fall = np.where((b > 1.0) & (fall < at_newton), at_newton, fall)
+        decrease = np.where(bent, w * w * h * np.where(stands, fall, 0.5), 0.0)
+    return HighOrderStep(w * b, decrease, bent & ~stands)
+
+
+def _length(
+    epsilon: NDArray[np.float64], kappa: NDArray[np.float64], order: int, rule: str
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return numerator and denominator of the step's length in Newton steps."""
+    one = np.ones_like(epsilon)
+    if rule == "root":  # its minus branch, which is the one near 0, without cancellation
+        return 2.0 * one, 1.0 + np.sqrt(1.0 - 2.0 * epsilon)
+    if rule == "expanded":
+        return 1.0 + 0.5 * epsilon, one
+    if order == 3:
+        return one, 1.0 - 0.5 * epsilon
+    return 1.0 - 0.5 * epsilon, 1.0 - epsilon + kappa / 6.0

@@ -1,0 +1,80 @@
+"""Third and fourth derivatives of the losses in the score, for leaf steps beyond Newton's."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import special
+
+from ordinal_objectives.links import FloatArray
+from ordinal_objectives.losses.base import OrdinalLoss, beside_label
+
+
+def check_order(loss: OrdinalLoss, hessian: str, order: int) -> None:
+    """Raise unless a loss has the derivatives of leaf steps of this order.
+
+    Parameters
+    ----------
+    loss : OrdinalLoss
+    hessian : {"exact", "majorized"}
+    order : {2, 3, 4}
+
+    Raises
+    ------
+    ValueError
+        If order > 2 meets a majorised Hessian, or a link other than the logit.
+
+    Examples
+    --------
+    >>> from ordinal_objectives import AllThreshold
+    >>> check_order(AllThreshold(), "exact", 4)
+    """
+    if order == 2:
+        return
+    if hessian != "exact":
+        raise ValueError(
+            f"order={order} continues the Taylor series of the loss: it needs hessian='exact'; got {hessian!r}"
+        )
+    if loss.link.name != "logit":
+        raise ValueError(f"order={order} needs link='logit'; got {loss.link.name!r}. Use order=2 with other links")
+
+
+def higher_derivatives(loss: OrdinalLoss, raw_prediction: ArrayLike, y: ArrayLike, thresholds: ArrayLike) -> FloatArray:
+    r"""Return third and fourth derivatives of each row's loss in the score, unweighted.
+
+    With the logit all losses are, as far as the score goes, sums over thresholds of the logistic loss. With
+    :math:`\sigma = \sigma(f_i - \theta_k)` and :math:`e = \sigma (1 - \sigma)` each term's are
+    :math:`e (1 - 2 \sigma)` and :math:`e (1 - 6 e)`.
+
+    Parameters
+    ----------
+    loss : OrdinalLoss
+        With the logit link.
+    raw_prediction : array-like of float, shape (n_samples,)
+    y : array-like of int, shape (n_samples,)
+        Class codes.
+    thresholds : array-like of float, shape (n_classes - 1,)
+
+    Returns
+    -------
+    ndarray of float64, shape (n_samples, 2)
+
+    Raises
+    ------
+    ValueError
+        If the link is another one, or the rows do not fit together.
+
+    Examples
+    --------
+    >>> from ordinal_objectives import AllThreshold
+    >>> higher_derivatives(AllThreshold(), [0.5], [1], [0.0]).round(4)
+    array([[-0.0576, -0.0964]])
+    """
+    check_order(loss, "exact", 4)
+    loss.gradient(raw_prediction, y, thresholds)  # checks the rows
+    codes = np.asarray(y)
+    d = np.asarray(raw_prediction, dtype=np.float64)[:, np.newaxis] - np.asarray(thresholds, dtype=np.float64)
+    e = special.expit(d) * special.expit(-d)
+    if loss.name != "all_threshold":
+        e[~beside_label(codes, d.shape[1])] = 0.0
+    return np.stack([-(e * np.tanh(0.5 * d)).sum(axis=1), (e * (1.0 - 6.0 * e)).sum(axis=1)], axis=1)
