@@ -215,7 +215,7 @@ void register_engine(nb::module_& m) {
                 const ordinal::FeatureMatrix matrix = feature_matrix(X);
                 require_cuts(cuts, matrix);
                 nb::gil_scoped_release release;
-                new (self) ordinal::Engine(matrix, cuts, in_float64, n_threads);
+                new (self) ordinal::Engine(matrix, cuts, n_threads, in_float64);
             },
             "X"_a.noconvert(), "cuts"_a, "n_threads"_a, "in_float64"_a = false)
         .def(

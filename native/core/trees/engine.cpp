@@ -30,8 +30,8 @@ std::vector<Value> padded_cuts(const std::vector<double>& cuts) {
 
 }  // namespace
 
-Engine::Engine(const FeatureMatrix& X, const std::vector<std::vector<double>>& cuts, bool in_float64,
-               int n_threads)
+Engine::Engine(const FeatureMatrix& X, const std::vector<std::vector<double>>& cuts, int n_threads,
+               bool in_float64)
     : pool_(n_threads), in_float64_(in_float64) {
     data_.n_rows = X.n_rows;
     data_.n_features = X.n_features;

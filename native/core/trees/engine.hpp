@@ -26,8 +26,8 @@ struct FeatureMatrix {
 class Engine {
   public:
     // cuts[f]: increasing, at most 254. in_float64: see LeafHistograms.
-    Engine(const FeatureMatrix& X, const std::vector<std::vector<double>>& cuts, bool in_float64,
-           int n_threads);
+    Engine(const FeatureMatrix& X, const std::vector<std::vector<double>>& cuts, int n_threads,
+           bool in_float64 = false);
 
     // Bins the same rows by other cuts; their statistics stay.
     void rebin(const FeatureMatrix& X, const std::vector<std::vector<double>>& cuts);
