@@ -117,10 +117,10 @@ class OtherRule(EngineRun):
 
     rule = "root"
 
-    def _fit(self, sums: JointQuadratic, leaves: NDArray[np.intp]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _fit(self, sums: Any, leaves: NDArray[np.intp]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         learner, penalty = self._learner, self.parameters.l2_regularization
         newton, delta = JointQuadratic.solve(sums, leaves, penalty, learner.active, learner.tied)
-        third = sums.higher[leaves, 0]  # type: ignore[attr-defined]
+        third = sums.higher[leaves, 0]
         return high_order.step(newton, sums.H[leaves] + penalty, third, rule=self.rule).weights, delta
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 from statistics import median
+from typing import Any
 
 import lightgbm
 
@@ -22,7 +23,7 @@ from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.histogram_engine.vector_run import VectorRun
 from ordinal_objectives.losses import AllThreshold
 
-VARIANTS = {
+VARIANTS: dict[str, dict[str, Any]] = {
     "vector, ridge": {"split_gain": "vector"},
     "vector, smooth": {"split_gain": "vector", "shift_penalty": "smooth"},
     "joint gain": {"split_gain": "joint"},
@@ -38,8 +39,8 @@ NOTES = (
 def measure(options: argparse.Namespace, n_rows: int) -> None:
     name = f"vector_engine_{n_rows}x28"
     title = f"A round whose leaves shift single thresholds, {n_rows:,} x 28, 255 bins, {LEAVES} leaves, exact Hessian"
-    rows = report.measured(name)
-    known = {(row["threads"], row["K"]) for row in rows}
+    result = report.Result(name, title, NOTES, ("threads", "K"))
+    known = {(row["threads"], row["K"]) for row in result.rows}
     X, score = make_data(n_rows, 28)
     cuts = find_cuts(X)
     y = classes(score, 2)
@@ -48,7 +49,7 @@ def measure(options: argparse.Namespace, n_rows: int) -> None:
         for K in options.classes:
             if (threads, K) in known:
                 continue
-            common = {"n_threads": threads, "cuts": cuts}
+            common: dict[str, Any] = {"n_threads": threads, "cuts": cuts}
             codes = classes(score, K)
             runs = {
                 "joint": EngineRun(BoostingParameters(AllThreshold(), max_leaf_nodes=LEAVES), X, codes, K, **common)
@@ -62,9 +63,7 @@ def measure(options: argparse.Namespace, n_rows: int) -> None:
             row = {"threads": threads, "K": K} | {f"{variant} ms": value for variant, value in ms.items()}
             row |= {f"{variant} / binary": ms[variant] / ms["LightGBM binary"] for variant in list(VARIANTS)[:2]}
             row |= {f"{variant} / joint": ms[variant] / ms["joint"] for variant in list(VARIANTS)[2:]}
-            rows.append(row)
-            rows.sort(key=lambda row: (row["threads"], row["K"]))
-            report.write(name, title, rows, NOTES)
+            result.add([row])
 
 
 def main() -> None:

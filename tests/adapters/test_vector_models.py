@@ -12,7 +12,6 @@ import lightgbm
 import numpy as np
 import pytest
 import xgboost
-from shifting import CLASSIFIERS, HOSTS, N_CLASSES, OnLightGBM, OnXGBoost, data, mean_loss
 from sklearn.base import clone
 
 from ordinal_objectives import AllThreshold, XGBOrdinalClassifier
@@ -20,6 +19,7 @@ from ordinal_objectives.adapters import lgbm as olgbm
 from ordinal_objectives.adapters import xgb as oxgb
 from ordinal_objectives.leaves import scalar, vector
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
+from shifting import CLASSIFIERS, HOSTS, N_CLASSES, OnLightGBM, OnXGBoost, data, mean_loss
 
 
 @HOSTS

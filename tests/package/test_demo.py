@@ -83,7 +83,8 @@ def written(path, X, y, names):
 
 @pytest.mark.parametrize("names", [("a[0]", "b<1>"), ('"{c: d,e}"', "f g"), ("a b", "a_b"), ("", "a")])
 def test_columns_with_names_that_the_libraries_refuse(ordinal_data, tmp_path, capsys, names):
-    assert main(written(tmp_path / "odd.csv", *ordinal_data(80, 3), names)) == 0
+    X, y = ordinal_data(80, 3)
+    assert main(written(tmp_path / "odd.csv", X, y, names)) == 0
     assert "classes, lowest first: 0, 1, 2" in capsys.readouterr().out
 
 
