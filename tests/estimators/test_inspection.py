@@ -68,7 +68,7 @@ def test_score_and_shifts_make_the_margins_and_these_the_probabilities(make, los
 @pytest.mark.parametrize("loss", ["all_threshold", "cumulative_link"])
 def test_a_proportional_model_has_no_shifts(make, loss, data):
     X, y = data
-    model = make(loss=loss).fit(X, y)
+    model = make(loss=loss, proportional=True).fit(X, y)
     np.testing.assert_array_equal(model.predict_shifts(X), np.zeros((1500, 3)))
     np.testing.assert_array_equal(model.predict_margins(X), model.thresholds_ - model.predict_raw(X)[:, None])
     np.testing.assert_allclose(1 / (1 + np.exp(-model.predict_margins(X))), model.predict_cumulative_proba(X))
@@ -118,7 +118,7 @@ def test_importances_see_which_threshold_a_feature_moves(make, data):
 @ALL
 def test_importances_of_a_proportional_model_are_alike(make, data):
     X, y = data
-    importances, share = threshold_importances(make().fit(X, y), X, n_repeats=1, random_state=0)
+    importances, share = threshold_importances(make(proportional=True).fit(X, y), X, n_repeats=1, random_state=0)
     np.testing.assert_allclose(importances, np.repeat(importances[:, :1], 3, axis=1))
     np.testing.assert_allclose(share, 0.0, atol=1e-12)
     assert importances[0, 0] > 0.5

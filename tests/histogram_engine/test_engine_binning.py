@@ -24,7 +24,14 @@ def data(ordinal_data):
 
 def make(**options):
     return HistGradientBoostingOrdinalClassifier(
-        **{"max_iter": 12, "random_state": 0, "max_leaf_nodes": 8, "max_bins": MAX_BINS, **options}
+        **{
+            "max_iter": 12,
+            "random_state": 0,
+            "max_leaf_nodes": 8,
+            "max_bins": MAX_BINS,
+            "proportional": True,
+            **options,
+        }
     )
 
 

@@ -192,7 +192,7 @@ def test_sample_weight_equivalence_of_scikit_learn(monkeypatch, hessian):
         monkeypatch.setattr(engine_run, "RowStatistics", partial(RowStatistics, precision="float64"))
     check_sample_weight_equivalence_on_dense_data(
         "HistGradientBoostingOrdinalClassifier",
-        HistGradientBoostingOrdinalClassifier(min_samples_leaf=1, max_iter=10, hessian=hessian),
+        HistGradientBoostingOrdinalClassifier(min_samples_leaf=1, max_iter=10, hessian=hessian, proportional=True),
     )
 
 

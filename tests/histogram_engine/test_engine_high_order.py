@@ -169,7 +169,7 @@ def test_order_two_is_the_default_and_nothing_else(ordinal_data):
 @pytest.mark.parametrize("order", [3, 4])
 def test_a_heavy_penalty_leaves_newtons_step(ordinal_data, order):
     X, y = ordinal_data()
-    options = {"l2_regularization": 1e7, "learning_rate": 1.0, "max_iter": 5}
+    options = {"l2_regularization": 1e7, "learning_rate": 1.0, "max_iter": 5, "proportional": True}
     plain, high = (make(order=one, **options).fit(X, y) for one in (2, order))
     np.testing.assert_allclose(high.predict_raw(X), plain.predict_raw(X), rtol=1e-3, atol=1e-8)
 

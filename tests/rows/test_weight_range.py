@@ -17,7 +17,8 @@ from ordinal_objectives.adapters import xgb as oxgb
 from ordinal_objectives.losses import get_loss
 from ordinal_objectives.rows import RowStatistics
 
-FREE = {"min_child_weight": 0.0, "n_jobs": 1}
+# A penalty of shifts knows no unit of weight.
+FREE = {"min_child_weight": 0.0, "n_jobs": 1, "proportional": True}
 MODELS = {
     "xgboost": (XGBOrdinalClassifier, {"n_estimators": 5, "reg_lambda": 0.0, **FREE}, "sample_weight_eval_set"),
     "lightgbm": (LGBMOrdinalClassifier, {"n_estimators": 5, "reg_lambda": 0.0, **FREE}, "eval_sample_weight"),
