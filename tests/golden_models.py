@@ -102,7 +102,8 @@ def train(backend: str, case: dict[str, Any]) -> Arrays:
     model: Any
     if backend == "engine":
         options = {"max_iter": 5, "max_leaf_nodes": 7, "l2_regularization": 0.5, "min_samples_leaf": 5, **case}
-        model = HistGradientBoostingOrdinalClassifier(n_jobs=1, **options).fit(X, y, sample_weight=weights)
+        model = HistGradientBoostingOrdinalClassifier(proportional=True, n_jobs=1, **options)
+        model.fit(X, y, sample_weight=weights)
         trees = model._ensemble.trees
         of_trees = {
             name: np.concatenate([getattr(tree, name) for tree in trees])
@@ -110,12 +111,14 @@ def train(backend: str, case: dict[str, Any]) -> Arrays:
         }
         thresholds = model.threshold_history_
     elif backend == "xgb":
-        model = XGBOrdinalClassifier(n_estimators=5, n_jobs=1, random_state=0, **case)
+        model = XGBOrdinalClassifier(proportional=True, n_estimators=5, n_jobs=1, random_state=0, **case)
         model.fit(X, y, sample_weight=weights)
         of_trees = {"trees": _digest("".join(model.booster_.get_dump(dump_format="json", with_stats=True)))}
         thresholds = np.array(model._record.thresholds)
     else:
-        model = LGBMOrdinalClassifier(n_estimators=5, num_leaves=7, n_jobs=1, random_state=0, verbose=-1, **case)
+        model = LGBMOrdinalClassifier(
+            proportional=True, n_estimators=5, num_leaves=7, n_jobs=1, random_state=0, verbose=-1, **case
+        )
         model.fit(X, y, sample_weight=weights)
         of_trees = {"trees": _digest(json.dumps(model.booster_.dump_model()["tree_info"], sort_keys=True))}
         thresholds = np.array(model._record.thresholds)

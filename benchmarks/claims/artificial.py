@@ -73,7 +73,7 @@ def evaluate(name: str, n_train: int) -> dict[str, object]:
     accuracies = []
     for seed in SEEDS:
         (X, _, y), (X_test, truth, y_test) = split(name, n_train, seed)
-        model = XGBOrdinalClassifier(n_jobs=1).fit(X, y)
+        model = XGBOrdinalClassifier(proportional=True, n_jobs=1).fit(X, y)
         accuracies.append(
             [np.mean(model.predict(X) == y), np.mean(model.predict(X_test) == y_test), np.mean(truth == y_test)]
         )
@@ -95,7 +95,7 @@ def draw() -> Figure:
     drawn = Figure(figsize=(7, 10), layout="constrained")
     for (left, right), name in zip(drawn.subplots(len(SETS), 2, sharex=True, sharey=True), SETS, strict=True):
         (X, _, y), (X_test, _, y_test) = split(name, SIZES[0], seed=0)
-        model = XGBOrdinalClassifier(n_jobs=1).fit(X, y)
+        model = XGBOrdinalClassifier(proportional=True, n_jobs=1).fit(X, y)
         grid = np.meshgrid(*[np.linspace(-3.5, 3.5, 351)] * 2)
         regions = model.predict(np.column_stack([axis.ravel() for axis in grid])).reshape(grid[0].shape)
         right.imshow(regions, origin="lower", extent=(-3.5, 3.5, -3.5, 3.5), cmap=colors, alpha=0.25, vmin=0, vmax=2)

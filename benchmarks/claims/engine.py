@@ -161,7 +161,9 @@ def setup_table(options: argparse.Namespace) -> list[dict[str, Any]]:
         ours_bin = min(timed(bin_ours)[0] for _ in range(2))
         theirs_bin = timed(bin_lightgbm)[0]
         small = slice(0, 20_000)
-        model = HistGradientBoostingOrdinalClassifier(max_iter=300, early_stopping=False, n_jobs=threads)
+        model = HistGradientBoostingOrdinalClassifier(
+            max_iter=300, proportional=True, early_stopping=False, n_jobs=threads
+        )
         model.fit(X[small], y[small])
         booster = lightgbm.train(
             {"objective": "binary", "num_leaves": LEAVES, "num_threads": threads, "verbose": -1},

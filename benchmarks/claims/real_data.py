@@ -33,11 +33,13 @@ def evaluate(
     classes = np.arange(n_classes)
     common: dict[str, Any] = {"n_estimators": ROUNDS, "max_depth": DEPTH, "learning_rate": ETA}
     if library == "XGBoost":
-        ordinal: XGBOrdinalClassifier | LGBMOrdinalClassifier = XGBOrdinalClassifier(classes=classes, **common)
+        ordinal: XGBOrdinalClassifier | LGBMOrdinalClassifier = XGBOrdinalClassifier(
+            classes=classes, proportional=True, **common
+        )
         multiclass = xgboost.XGBClassifier(enable_categorical=True, **common)
     else:
         common |= {"num_leaves": 2**DEPTH, "verbose": -1}
-        ordinal = LGBMOrdinalClassifier(classes=classes, **common)
+        ordinal = LGBMOrdinalClassifier(classes=classes, proportional=True, **common)
         multiclass = lightgbm.LGBMClassifier(**common)
     result = {}
     for hessian, update in (("exact", "newton"), ("exact", "fixed"), ("majorized", "newton"), ("majorized", "fixed")):

@@ -54,8 +54,8 @@ Family = dict[str, tuple[Method, Settings]]
 def ordinal(
     train: Rows, valid: Rows | None, rounds: int, n_classes: int, depth: int, host: str = "XGBoost", **options: Any
 ) -> Fitted:
-    """Train ours; XGBOrdinalClassifier unless ``host`` says otherwise."""
-    options |= {"classes": np.arange(n_classes), "max_depth": depth}
+    """Train ours, with one score unless told otherwise; XGBOrdinalClassifier unless ``host`` says otherwise."""
+    options = {"proportional": True} | options | {"classes": np.arange(n_classes), "max_depth": depth}
     if host == "native":  # takes numbers only
         encode = encoder(scale=False).fit(train[0])
         model = HistGradientBoostingOrdinalClassifier(

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
 
+from makers import mean_loss
 from ordinal_objectives import LGBMOrdinalClassifier
 from ordinal_objectives.adapters import lgbm as olgbm
 
@@ -354,6 +355,5 @@ def test_early_stopping_keeps_the_best_loss_where_rounds_add_no_tree(seed):
     model = LGBMOrdinalClassifier(n_estimators=12, verbose=-1, **options)
     model.fit(X, y, eval_set=[(Xv, yv)], callbacks=[lightgbm.early_stopping(4, verbose=False)])
     losses = model.evals_result_["valid_0"]["all_threshold"]
-    loss = model._fitted_loss.value(model.predict_raw(Xv), yv, model.thresholds_).mean()
-    assert loss == pytest.approx(min(losses), rel=1e-6)
+    assert mean_loss(model, Xv, yv) == pytest.approx(min(losses), rel=1e-6)
     assert model.n_iter_ <= model.booster_.current_iteration() <= len(losses)

@@ -278,7 +278,7 @@ def test_all_are_carried_where_V_is_not_what_few_say(monkeypatch):
 
 def test_rounds_by_all_are_counted():
     X, y, _, weight = rare_and_balanced(10)
-    options = {"max_iter": 4, "learning_rate": 1.0, "early_stopping": False}
+    options = {"max_iter": 4, "learning_rate": 1.0, "early_stopping": False, "proportional": True}
     model = HistGradientBoostingOrdinalClassifier(**options).fit(X, y, sample_weight=weight)
     assert 1 <= model.diagnostics_["n_all_cross_terms"] <= 3
     every = HistGradientBoostingOrdinalClassifier(cross_terms="all", **options).fit(X, y, sample_weight=weight)
@@ -340,7 +340,7 @@ def test_cross_terms_of_some_thresholds_are_columns_of_all(precision, factor):
 def very_many_classes(K, **options):
     X = np.arange(float(K))[:, None]
     return HistGradientBoostingOrdinalClassifier(
-        max_iter=1, max_leaf_nodes=2, min_samples_leaf=1, early_stopping=False, **options
+        max_iter=1, max_leaf_nodes=2, min_samples_leaf=1, early_stopping=False, **{"proportional": True, **options}
     ).fit(X, np.arange(K))
 
 
