@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from claims import high_order, high_order_report
+from ordinal_objectives.histogram_engine.engine_run import EngineRun
 
 
 def part(n_rows=400, n_classes=3, seed=0):
@@ -45,8 +46,8 @@ def test_variants_differ_where_they_say(n_classes):
     """Quadratic splits grow the tree of order two and fill its leaves otherwise; other rules share Halley's tree."""
     rows, watched = part(n_classes=n_classes), part(n_classes=n_classes, seed=1)
     kinds = {
-        "order 2": (2, high_order.EngineRun),
-        "order 3": (3, high_order.EngineRun),
+        "order 2": (2, EngineRun),
+        "order 3": (3, EngineRun),
         "quadratic": (3, high_order.QuadraticSplits),
         "root": (3, high_order.OtherRule),
         "expanded": (3, high_order.ExpandedRule),

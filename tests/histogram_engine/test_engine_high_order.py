@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from ordinal_objectives.losses import get_loss, higher_derivatives
 from ordinal_objectives.rows import RowStatistics
 
 _spec = importlib.util.spec_from_file_location("engine_oracle", Path(__file__).with_name("test_engine_oracle.py"))
-engine_oracle = importlib.util.module_from_spec(_spec)
+engine_oracle: Any = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(engine_oracle)
 
 
@@ -122,7 +123,8 @@ def test_two_classes_take_the_papers_steps(ordinal_data):
 
 @pytest.mark.parametrize(("n_classes", "order", "width"), [(2, 3, 4), (2, 4, 8), (5, 4, 8), (7, 4, 16), (13, 4, 16)])
 def test_one_cross_term_less_saves_a_vector(ordinal_data, n_classes, order, width):
-    run = run_of(*ordinal_data(300, n_classes), n_classes, order=order, cross_terms="all")
+    X, y = ordinal_data(300, n_classes)
+    run = run_of(X, y, n_classes, order=order, cross_terms="all")
     assert run._engine.width == width
 
 
