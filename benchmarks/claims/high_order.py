@@ -39,9 +39,7 @@ from lib import report
 from lib.data import load
 from lib.runner import Row, missing, resume
 from ordinal_objectives.histogram_engine.engine_run import EngineRun
-from ordinal_objectives.histogram_engine.high_order import HighOrderModel
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
-from ordinal_objectives.histogram_engine.pruning import LeafQuadratic
 from ordinal_objectives.leaves import high_order
 from ordinal_objectives.losses import get_loss
 from ordinal_objectives.rows import RowStatistics
@@ -119,9 +117,8 @@ class OtherRule(EngineRun):
 
     rule = "root"
 
-    def _fit(self, sums: LeafQuadratic, leaves: NDArray[np.intp]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _fit(self, sums: Any, leaves: NDArray[np.intp]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         learner, penalty = self._learner, self.parameters.l2_regularization
-        assert isinstance(sums, HighOrderModel)
         newton, delta = JointQuadratic.solve(sums, leaves, penalty, learner.active, learner.tied)
         third = sums.higher[leaves, 0]
         return high_order.step(newton, sums.H[leaves] + penalty, third, rule=self.rule).weights, delta
