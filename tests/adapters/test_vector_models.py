@@ -21,6 +21,8 @@ from ordinal_objectives.leaves import scalar, vector
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from shifting import CLASSIFIERS, HOSTS, N_CLASSES, OnLightGBM, OnXGBoost, data, mean_loss
 
+pytestmark = pytest.mark.slow
+
 
 @HOSTS
 def test_a_file_replays_every_training_loss_in_a_fresh_process(host, tmp_path):

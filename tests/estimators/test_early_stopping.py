@@ -16,6 +16,8 @@ from sklearn.preprocessing import StandardScaler
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier, LGBMOrdinalClassifier, XGBOrdinalClassifier
 from ordinal_objectives.held_out import hold_out
 
+pytestmark = pytest.mark.slow
+
 MAKERS = {
     "xgboost": lambda **params: XGBOrdinalClassifier(
         **{"n_estimators": 200, "max_depth": 3, "learning_rate": 0.3, "n_jobs": 1, "early_stopping_rounds": 3, **params}

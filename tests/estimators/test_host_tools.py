@@ -14,6 +14,8 @@ from sklearn.exceptions import NotFittedError
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier, LGBMOrdinalClassifier, XGBOrdinalClassifier
 from ordinal_objectives.adapters import xgb as oxgb
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def data():

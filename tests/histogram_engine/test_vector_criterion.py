@@ -8,6 +8,8 @@ import pytest
 from ordinal_objectives import _core
 from ordinal_objectives.leaves import scalar, vector
 
+pytestmark = pytest.mark.slow
+
 
 class Rows:
     """An engine over random bins whose rows carry random gradients and Hessians of each threshold."""

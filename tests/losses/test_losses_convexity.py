@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from ordinal_objectives.links import LINKS, get_link
 from ordinal_objectives.losses import AllThreshold, CumulativeLink, ImmediateThreshold, get_loss
 
+pytestmark = pytest.mark.slow
+
 SEEDS = range(200)
 CONVEX = [name for name, link in LINKS.items() if link.curvature_floor == 0]
 MAJORIZED = [(loss, link) for loss in (AllThreshold, ImmediateThreshold) for link in ("logit", "probit", "cauchit")]
