@@ -116,9 +116,7 @@ class FollowedScore:
         self.framework_score = np.array(score, dtype=self.framework_score.dtype)
         self.raw_prediction = raw_prediction
 
-    def plus(
-        self, leaves: NDArray[np.int32], leaf_values: NDArray[np.float64], n_threads: int | None
-    ) -> NDArray[np.float64]:
+    def plus(self, leaves: NDArray[np.int32], leaf_values: NDArray[Any], n_threads: int | None) -> NDArray[np.float64]:
         """Return the model's score with a tree more, float64 (n_samples,)."""
         total = np.empty_like(self.raw_prediction)
         _core.add_leaf_values(self.raw_prediction, leaves, leaf_values, total, effective_n_threads(n_threads))

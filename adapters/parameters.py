@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from ordinal_objectives.leaves.shifts import DEFAULT_SHIFT_PENALTY, STAY, Shifts, choose_shifts
 from ordinal_objectives.losses import OrdinalLoss, get_loss
 from ordinal_objectives.threshold_solver.record import THRESHOLD_UPDATES, ThresholdRecord
-from ordinal_objectives.validation import check_choice, check_n_classes, check_thresholds
+from ordinal_objectives.validation import check_choice, check_n_classes, check_thresholds, n_classes_of
 
 # Those that need the leaves of the newest tree.
 TREE_UPDATES = ("schur", "joint")
@@ -116,7 +116,7 @@ class OrdinalParameters:
             raise ValueError(f"n_classes must be {record.n_classes}, that of the model continued; got {self.n_classes}")
 
 
-# What train and cv hand on to the objective.
+# What cv hands on to the objective.
 _OPTIONS = (
     "n_classes",
     "loss",
@@ -130,9 +130,15 @@ _OPTIONS = (
 )
 
 
-def ordinal_options(options: dict[str, Any]) -> dict[str, Any]:
-    """Take the objective's parameters out of a function's options, and return them."""
-    return {name: options.pop(name) for name in _OPTIONS if name in options}
+def ordinal_options(options: dict[str, Any], label: ArrayLike) -> dict[str, Any]:
+    """Take the objective's parameters out of the options of ``cv``, and return them.
+
+    The classes are those of all labels, since a fold may lack some; the update is that of ``train``.
+    """
+    own = {"threshold_update": "joint"} | {name: options.pop(name) for name in _OPTIONS if name in options}
+    if own.get("n_classes") is None:
+        own["n_classes"] = n_classes_of(label)
+    return own
 
 
 def refuse_parameters(params: Mapping[str, Any], refused: Mapping[str, str]) -> None:

@@ -13,14 +13,12 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ordinal_objectives import _core
 from ordinal_objectives.adapters.joint_run import JointRun
 from ordinal_objectives.adapters.leaf_matching import FollowedScore, GrownTree
 from ordinal_objectives.leaves import vector
 from ordinal_objectives.leaves.shifts import Shifts
 from ordinal_objectives.losses import OrdinalLoss, RoundStatistics
-from ordinal_objectives.rows.margins import FARTHEST, MarginStatistics
-from ordinal_objectives.threads import effective_n_threads
+from ordinal_objectives.rows.margins import MarginStatistics, add_leaf_vectors, is_far
 from ordinal_objectives.threshold_solver import longest_step
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 
@@ -43,12 +41,7 @@ class FollowedMargins(FollowedScore):
 
     def plus(self, leaves: NDArray[np.int32], leaf_values: NDArray[Any], n_threads: int | None) -> NDArray[Any]:
         """Return the scores with a tree more, (n_samples, n_classes - 1)."""
-        before = self.raw_prediction.T
-        total = np.empty_like(before)
-        values = np.ascontiguousarray(leaf_values.T, dtype=before.dtype)
-        add: Any = _core.add_leaf_vectors
-        add(before, leaves, values, total, effective_n_threads(n_threads))
-        return total.T
+        return add_leaf_vectors(self.raw_prediction, leaves, leaf_values, n_threads)
 
 
 class VectorRun(JointRun):
@@ -112,7 +105,7 @@ class VectorRun(JointRun):
         start = np.asarray(score, dtype=np.float64)[:, np.newaxis]
         before = self._initial_shifts(matrix)
         scores = np.tile(start, self.thresholds.shape[0]) if before is None else start + before
-        if matrix is self._matrix() and np.abs(scores).max() > FARTHEST:
+        if matrix is self._matrix() and is_far(scores):
             self._far = True
             self._rows = self._rows_of(*self._labels)
         dtype = self._rows.scores_dtype
@@ -134,7 +127,7 @@ class VectorRun(JointRun):
         steps = vector.steps(
             gradient, hessian, tree.reg_lambda, self.shifts.l2, self.shifts.penalty, self._learner.active
         )
-        weights = np.bincount(leaves, weights=self._rows.sample_weight, minlength=n_leaves) / self._rows.total_weight
+        weights = np.bincount(leaves, weights=self._rows.sample_weight, minlength=n_leaves).astype(np.float64)
         scores, after = self._renew_vectors(own, leaves, tree, steps[merged], weights)
         self._step(scores, after)
         return scores
@@ -155,11 +148,7 @@ class VectorRun(JointRun):
         after : RoundStatistics or None
             At these scores, for the step of the thresholds; None where the leaves stay.
         """
-        # Each leaf's vector is its mean plus shifts. What all rows are shifted by on average belongs to the
-        # thresholds, so that these are the model's at shifts of 0.
-        mean = steps.mean(axis=1, keepdims=True)
-        off = leaf_weights @ (steps - mean)
-        off -= off.mean()
+        off = vector.mean_shift(steps, leaf_weights)
         centred = steps - off
         vectors, scores = np.zeros_like(steps, dtype=np.float32), own.raw_prediction
         after: RoundStatistics | None = None

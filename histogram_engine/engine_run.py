@@ -102,7 +102,7 @@ class EngineRun:
         self._engine = _core.Engine(
             X, [c.tolist() for c in self.cuts], effective_n_threads(n_threads), in_float64=uneven(sample_weight)
         )
-        follows = parameters.hessian == "exact" and loss.link.curvature_floor == 0.0 and parameters.shifts is None
+        follows = parameters.hessian == "exact" and loss.link.curvature_floor == 0.0
         every = no_cross_terms()
         if self._joint:
             every = all_cross_terms(self._rows.class_weights, one_follows=follows, n_behind=parameters.order - 2)
@@ -111,7 +111,6 @@ class EngineRun:
         self._few_may_do = (
             self._joint
             and parameters.cross_terms == "auto"
-            and parameters.shifts is None
             and n_classes >= FEWEST_CLASSES
             and (loss.name, loss.link.name) == ("all_threshold", "logit")
         )

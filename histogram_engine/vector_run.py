@@ -20,7 +20,7 @@ from ordinal_objectives.histogram_engine.threshold_groups import MOST, neighbour
 from ordinal_objectives.leaves import vector
 from ordinal_objectives.leaves.shifts import Shifts
 from ordinal_objectives.losses import RoundStatistics
-from ordinal_objectives.rows.margins import FARTHEST, MarginStatistics
+from ordinal_objectives.rows.margins import MarginStatistics, is_far
 from ordinal_objectives.threshold_solver import Diagnostics
 from ordinal_objectives.trees import Tree
 
@@ -48,7 +48,7 @@ class VectorRun(EngineRun):
 
     def _kernel(self, y: NDArray[np.int32], weight: FloatArray | None, score: NDArray[np.floating]) -> Any:
         loss, n_threads = self.parameters.loss, self._n_threads
-        far = bool(np.abs(score).max(initial=0.0) > FARTHEST)
+        far = is_far(score)
         return MarginStatistics(loss, y, self._n_classes, weight, in_doubles=far, n_threads=n_threads)
 
     def _start_score(self, score: FloatArray) -> NDArray[Any]:
@@ -134,9 +134,7 @@ class VectorRun(EngineRun):
         """Return the mean over all training rows of a tree's shifts, (n_classes - 1,)."""
         known = self._weight is None and self.parameters.subsample == 1.0
         of_nodes = tree.count if known else np.bincount(self._leaf_of_row, self._weight, len(tree.left))
-        mass = of_nodes[leaves].astype(np.float64)
-        mean: FloatArray = mass @ (steps - steps.mean(axis=1, keepdims=True)) / mass.sum()
-        return mean
+        return vector.mean_shift(steps, of_nodes[leaves].astype(np.float64))
 
     def _evaluate(
         self, raw_prediction: NDArray[np.floating], thresholds: FloatArray, *, few: bool = True

@@ -9,9 +9,8 @@ import lightgbm
 
 from ordinal_objectives.adapters.lgbm.callback import Introduction
 from ordinal_objectives.adapters.lgbm.objective import OrdinalObjective
-from ordinal_objectives.adapters.lgbm.train import check_params, n_threads_of
+from ordinal_objectives.adapters.lgbm.train import all_metrics, check_params, n_threads_of
 from ordinal_objectives.adapters.parameters import ordinal_options
-from ordinal_objectives.validation import n_classes_of
 
 
 def cv(
@@ -62,17 +61,14 @@ def cv(
     5
     """
     check_params(params)
-    own = ordinal_options(options)
-    if own.get("n_classes") is None:
-        own["n_classes"] = n_classes_of(train_set.get_label())
-    objective = OrdinalObjective(**{"threshold_update": "joint", **own}, n_threads=n_threads_of(params))
+    own = ordinal_options(options, train_set.get_label())
+    objective = OrdinalObjective(**own, n_threads=n_threads_of(params))
     objective.runs.driven = True
-    metrics = [] if feval is None else feval if isinstance(feval, list) else [feval]
     history: dict[str, Any] = lightgbm.cv(
         {**params, "objective": objective, "metric": "None"},
         train_set,
         num_boost_round,
-        feval=[objective.metric, *map(objective.proba_metric, metrics)],
+        feval=all_metrics(objective, feval),
         callbacks=[Introduction(objective.runs), objective.callback, *(callbacks or [])],
         **{"stratified": False, **options},
     )

@@ -6,14 +6,13 @@ LightGBM itself predicts f, the mean over the thresholds. The vectors of the lea
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import lightgbm
 import numpy as np
 from numpy.typing import NDArray
 
 from ordinal_objectives import _core
-from ordinal_objectives.predictions import without_mean
+from ordinal_objectives.adapters.lgbm.trees import leaf_values_in
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 
@@ -56,31 +55,5 @@ def _vectors_of(booster: lightgbm.Booster, record: ThresholdRecord, tree: int) -
     vectors = record.leaf_vectors[tree]
     if len(vectors):
         return vectors.astype(np.float64)
-    text = booster.model_to_string(num_iteration=1, start_iteration=tree)
-    line = next(line for line in text.splitlines() if line.startswith("leaf_value="))
-    values = np.array(line.removeprefix("leaf_value=").split(), dtype=np.float64)
+    values = leaf_values_in(booster.model_to_string(num_iteration=1, start_iteration=tree))
     return np.repeat(values[:, np.newaxis], record.n_classes - 1, axis=1)
-
-
-def shifts_of(booster: lightgbm.Booster, record: ThresholdRecord, data: Any) -> NDArray[np.float64]:
-    """Return the shifts of some rows by all iterations of a booster, (n_samples, n_classes - 1).
-
-    Raises
-    ------
-    ValueError
-        If the rows are no longer there.
-    """
-    if data is None:
-        raise ValueError(
-            "a model with thresholds that move with x is continued on its raw rows: pass Datasets that still hold them "
-            "(free_raw_data=False, or new ones)"
-        )
-    rounds = booster.current_iteration()
-
-    def find_leaves(first: int, last: int) -> NDArray[np.int32]:
-        leaves = booster.predict(data, pred_leaf=True, start_iteration=first, num_iteration=last - first)
-        return np.asarray(leaves).reshape(-1, last - first)
-
-    n_samples = len(find_leaves(0, 1)) if rounds else data.shape[0]
-    scores = leaf_scores(booster, record, find_leaves, n_samples, 0, rounds)
-    return without_mean(scores)

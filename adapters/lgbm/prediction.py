@@ -17,6 +17,7 @@ from ordinal_objectives.adapters.lgbm.leaf_vectors import leaf_scores
 from ordinal_objectives.adapters.lgbm.record import best_iteration, threshold_record
 from ordinal_objectives.adapters.objective import predict_from_scores
 from ordinal_objectives.decision import decide
+from ordinal_objectives.predictions import without_mean
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 
 
@@ -79,6 +80,22 @@ def predict_scores(
 
     n_samples = data.shape[0] if hasattr(data, "shape") else len(find_leaves(start, start + 1))
     return leaf_scores(booster, record, find_leaves, n_samples, start, stop)
+
+
+def shifts_of(booster: lightgbm.Booster, record: ThresholdRecord, data: Any) -> NDArray[np.float64]:
+    """Return the shifts of some rows by all iterations of a booster, (n_samples, n_classes - 1).
+
+    Raises
+    ------
+    ValueError
+        If the rows are no longer there.
+    """
+    if data is None:
+        raise ValueError(
+            "a model with thresholds that move with x is continued on its raw rows: pass Datasets that still hold them "
+            "(free_raw_data=False, or new ones)"
+        )
+    return without_mean(predict_scores(booster, record, data, 0, booster.current_iteration()))
 
 
 def proba_of(

@@ -10,8 +10,8 @@ import lightgbm
 from numpy.typing import ArrayLike
 
 from ordinal_objectives.adapters.lgbm.callback import Introduction
-from ordinal_objectives.adapters.lgbm.leaf_vectors import shifts_of
 from ordinal_objectives.adapters.lgbm.objective import OrdinalObjective
+from ordinal_objectives.adapters.lgbm.prediction import shifts_of
 from ordinal_objectives.adapters.lgbm.record import (
     as_booster,
     best_iteration,
@@ -128,14 +128,13 @@ def train(
     if known is not None and known.shifts is not None and init_model is not None:
         for data in [train_set, *(valid_sets or [])]:
             objective.runs.before[data] = shifts_of(init_model, known, data.data)
-    metrics = [] if feval is None else feval if isinstance(feval, list) else [feval]
     booster = lightgbm.train(
         {**params, "objective": objective, "metric": "None"},
         train_set,
         num_boost_round,
         valid_sets=valid_sets,
         valid_names=valid_names,
-        feval=[objective.metric, *map(objective.proba_metric, metrics)],
+        feval=all_metrics(objective, feval),
         init_model=init_model,
         keep_training_booster=keep_training_booster,
         callbacks=[Introduction(objective.runs), objective.callback, *(callbacks or [])],
@@ -143,6 +142,12 @@ def train(
     booster.best_iteration = best_iteration(booster)
     forget_rounds(booster)
     return booster
+
+
+def all_metrics(objective: OrdinalObjective, feval: Any) -> list[Callable[..., Any]]:
+    """Return the ordinal loss, and metrics of class probabilities, as LightGBM asks for them."""
+    metrics = [] if feval is None else feval if isinstance(feval, list) else [feval]
+    return [objective.metric, *map(objective.proba_metric, metrics)]
 
 
 def check_params(params: Mapping[str, Any]) -> None:

@@ -89,13 +89,18 @@ def newest_tree(booster: lightgbm.Booster, what: str) -> GrownTree:
             booster.set_leaf_output(tree, leaf, value)
 
     return GrownTree(
-        leaf_values=np.array(_line(text, "leaf_value").split(), dtype=np.float64),
+        leaf_values=leaf_values_in(text),
         learning_rate=float(_line(text, "shrinkage")),
         reg_lambda=float(_parameter(text, "lambda_l2")),
         value_type=np.float64,
         route=route,
         renew=renew,
     )
+
+
+def leaf_values_in(text: str) -> NDArray[np.float64]:
+    """Return the leaf values of the first tree of a model's text, (n_leaves,)."""
+    return np.array(_line(text, "leaf_value").split(), dtype=np.float64)
 
 
 def _line(text: str, name: str) -> str:

@@ -7,11 +7,10 @@ from typing import Any
 
 import xgboost
 
-from ordinal_objectives.adapters.parameters import ordinal_options, refuse_parameters
+from ordinal_objectives.adapters.parameters import ordinal_options
 from ordinal_objectives.adapters.xgb.callback import asks_for_early_stop
 from ordinal_objectives.adapters.xgb.objective import OrdinalObjective
-from ordinal_objectives.adapters.xgb.train import REFUSED, all_metrics
-from ordinal_objectives.validation import n_classes_of
+from ordinal_objectives.adapters.xgb.train import all_metrics, checked_params, n_threads_of
 
 
 def cv(
@@ -62,11 +61,8 @@ def cv(
     >>> len(history["test-all_threshold-mean"])
     5
     """
-    refuse_parameters({key: value for key, value in params.items() if key != "base_score" or value != 0}, REFUSED)
-    own = ordinal_options(options)
-    own.setdefault("n_classes", n_classes_of(dtrain.get_label()))
-    threads = next((params[name] for name in ("nthread", "n_jobs") if params.get(name) is not None), None)
-    objective = OrdinalObjective(**{"threshold_update": "joint", **own}, n_threads=threads)
+    params = checked_params(params)
+    objective = OrdinalObjective(**ordinal_options(options, dtrain.get_label()), n_threads=n_threads_of(params))
     objective.runs.driven = True
     objective.callback.stops_early = asks_for_early_stop(options, callbacks or [])
     return xgboost.cv(

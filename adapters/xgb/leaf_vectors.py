@@ -5,7 +5,6 @@ XGBoost itself predicts f, the mean over the thresholds. The vectors of the leav
 
 from __future__ import annotations
 
-import json
 import weakref
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -15,6 +14,7 @@ import xgboost
 from numpy.typing import NDArray
 
 from ordinal_objectives import _core
+from ordinal_objectives.adapters.xgb.trees import leaf_nodes, trees_of
 from ordinal_objectives.predictions import without_mean
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
@@ -154,21 +154,20 @@ def _add_by_leaves(
 def _take_over(booster: xgboost.Booster, record: ThresholdRecord) -> _TakenOver:
     known = _taken.get(booster)
     if known is None or known.n_rounds != booster.num_boosted_rounds():
-        content = json.loads(bytes(booster.save_raw("json")))["learner"]
-        trees = content["gradient_booster"]["model"]["trees"]
+        trees = trees_of(booster)
         pairs = list(zip(trees, record.leaf_vectors[: len(trees)], strict=True))
         of_node = [_by_node(tree, vectors, record.n_classes - 1) for tree, vectors in pairs]
         ensemble = None
         if not any(tree["categories_nodes"] for tree in trees):
-            n_features = int(content["learner_model_param"]["num_feature"])
-            ensemble = TreeEnsemble([_as_tree(*both) for both in zip(trees, of_node, strict=True)], n_features)
+            ours = [_as_tree(*both) for both in zip(trees, of_node, strict=True)]
+            ensemble = TreeEnsemble(ours, booster.num_features())
         known = _taken[booster] = _TakenOver(len(trees), ensemble, of_node)
     return known
 
 
 def _by_node(tree: dict[str, Any], vectors: NDArray[np.float32], n_thresholds: int) -> NDArray[np.float64]:
     """Return what each node of a tree adds; a tree without vectors adds its leaf values to all thresholds alike."""
-    leaves = np.flatnonzero(np.asarray(tree["left_children"]) == -1)
+    leaves = leaf_nodes(tree)
     table = np.zeros((len(tree["left_children"]), n_thresholds))
     if len(vectors):
         table[leaves] = vectors

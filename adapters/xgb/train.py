@@ -20,7 +20,7 @@ from ordinal_objectives.adapters.xgb.trees import renew_leaves
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 
-REFUSED = {
+_REFUSED = {
     "objective": "the ordinal loss is the objective",
     "num_class": "one score serves all classes; pass n_classes",
     "base_score": "the score starts at 0 and the thresholds hold the location",
@@ -102,9 +102,7 @@ def train(
     """
     if options.pop("obj", None) is not None:
         raise ValueError("obj is not allowed: train brings the ordinal objective; use xgboost.train for another one")
-    params = {key: value for key, value in params.items() if key != "base_score" or value != 0}
-    refuse_parameters(params, REFUSED)
-    threads = next((params[name] for name in ("nthread", "n_jobs") if params.get(name) is not None), None)
+    params = checked_params(params)
     objective = OrdinalObjective(
         n_classes,
         loss=loss,
@@ -115,7 +113,7 @@ def train(
         proportional=proportional,
         shift_l2=shift_l2,
         shift_penalty=shift_penalty,
-        n_threads=threads,
+        n_threads=n_threads_of(params),
     )
     callbacks = list(callbacks or [])
     objective.runs.driven = True
@@ -161,3 +159,15 @@ def all_metrics(objective: OrdinalObjective, function: Callable[..., Any] | None
         return values
 
     return metrics
+
+
+def checked_params(params: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters without a base_score of 0; raise ValueError for one that no ordinal objective can take."""
+    params = {key: value for key, value in params.items() if key != "base_score" or value != 0}
+    refuse_parameters(params, _REFUSED)
+    return params
+
+
+def n_threads_of(params: Mapping[str, Any]) -> int | None:
+    """Return the threads that the parameters ask for, or None."""
+    return next((params[name] for name in ("nthread", "n_jobs") if params.get(name) is not None), None)

@@ -79,8 +79,8 @@ def newest_tree(booster: xgboost.Booster) -> GrownTree:
     """Return the tree of the last round."""
     rounds = booster.num_boosted_rounds()
     newest = booster[rounds - 1 : rounds]
-    tree = _trees(newest)[0]
-    nodes = _leaf_nodes(tree)
+    tree = trees_of(newest)[0]
+    nodes = leaf_nodes(tree)
 
     def route(dmatrix: xgboost.DMatrix) -> NDArray[np.int32]:
         reached = newest.predict(dmatrix, pred_leaf=True).ravel()
@@ -113,7 +113,7 @@ def renew_leaves(booster: xgboost.Booster, first_tree: int, leaf_values: list[ND
     model = json.loads(bytes(booster.save_raw("json")))
     trees = model["learner"]["gradient_booster"]["model"]["trees"]
     for tree, values in zip(trees[first_tree:], leaf_values, strict=False):
-        for node, value in zip(_leaf_nodes(tree).tolist(), values.tolist(), strict=True):
+        for node, value in zip(leaf_nodes(tree).tolist(), values.tolist(), strict=True):
             tree["split_conditions"][node] = value
     configuration = booster.save_config()
     # XGBoost's reader does not know the escapes of other letters, as in names of features.
@@ -135,11 +135,13 @@ def checksums(booster: xgboost.Booster) -> list[int]:
     return [zlib.crc32(b"".join(trees[t * per_round : (t + 1) * per_round])) for t in range(rounds if trees else 0)]
 
 
-def _trees(booster: xgboost.Booster) -> list[dict[str, Any]]:
+def trees_of(booster: xgboost.Booster) -> list[dict[str, Any]]:
+    """Return the trees of a booster as its JSON file has them."""
     content = json.loads(bytes(booster.save_raw("json")))
     trees: list[dict[str, Any]] = content["learner"]["gradient_booster"]["model"]["trees"]
     return trees
 
 
-def _leaf_nodes(tree: dict[str, Any]) -> NDArray[np.intp]:
+def leaf_nodes(tree: dict[str, Any]) -> NDArray[np.intp]:
+    """Return the numbers of a tree's leaves among its nodes, ascending."""
     return np.flatnonzero(np.asarray(tree["left_children"]) == -1)

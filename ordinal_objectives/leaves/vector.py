@@ -110,6 +110,22 @@ def values(
     return value
 
 
+def mean_shift(leaf_steps: FloatArray, leaf_weights: FloatArray) -> FloatArray:
+    """Return the mean over the rows of a tree's shifts, u_k less the mean of u, (n_thresholds,).
+
+    It belongs to the thresholds: moved there, and out of the leaves, it changes no margin, and the shifts of a model
+    have mean zero over its training rows.
+
+    Parameters
+    ----------
+    leaf_steps : ndarray of float64, shape (n_leaves, n_thresholds)
+    leaf_weights : ndarray of float64, shape (n_leaves,)
+        Sum of the weights of each leaf's rows.
+    """
+    mean: FloatArray = leaf_weights @ (leaf_steps - leaf_steps.mean(axis=1, keepdims=True)) / leaf_weights.sum()
+    return mean
+
+
 def check_penalty(shift_l2: float, shift_penalty: str) -> None:
     """Raise ValueError unless the penalty of the shifts is one of those allowed."""
     check_choice(shift_penalty, PENALTIES, name="shift_penalty")

@@ -14,8 +14,38 @@ from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.validation import check_thresholds
 
 # float32 scores are right to 4e-6 up to here; those of rows that start farther away belong in doubles.
-FARTHEST = 64.0
+_FARTHEST = 64.0
 _COLUMNS = {"thresholds": 0, "score": 1, "cross": 2}
+
+
+def is_far(scores: NDArray[np.floating]) -> bool:
+    """Tell whether rows start so far from 0 that their scores belong in doubles."""
+    return bool(np.abs(scores).max(initial=0.0) > _FARTHEST)
+
+
+def add_leaf_vectors(
+    scores: NDArray[Any],
+    leaves: NDArray[np.int32],
+    steps: NDArray[np.floating],
+    n_threads: int | None,
+    out: NDArray[Any] | None = None,
+) -> NDArray[Any]:
+    """Return scores with a tree more, (n_samples, n_thresholds); leaves are known to be those of ``steps``.
+
+    Parameters
+    ----------
+    scores, out : ndarray, shape (n_samples, n_thresholds)
+        One threshold after the other in memory.
+    leaves : ndarray of int32, shape (n_samples,)
+    steps : ndarray, shape (n_leaves, n_thresholds)
+    n_threads : int or None
+    """
+    before = scores.T
+    total = np.empty_like(before) if out is None else out.T
+    values: NDArray[Any] = np.ascontiguousarray(steps.T, dtype=before.dtype)
+    add: Any = _core.add_leaf_vectors
+    add(before, leaves, values, total, effective_n_threads(n_threads))
+    return total.T
 
 
 class MarginStatistics(CheckedRows):
@@ -32,7 +62,7 @@ class MarginStatistics(CheckedRows):
     y, n_classes, sample_weight, precision, n_threads
         See :class:`.checked.CheckedRows`.
     in_doubles : bool, default=False
-        Whether scores are kept, and computed with, in float64: for rows that start beyond `FARTHEST`.
+        Whether scores are kept, and computed with, in float64: for rows whose scores `is_far` says are far from 0.
 
     Attributes
     ----------
@@ -107,12 +137,7 @@ class MarginStatistics(CheckedRows):
             Where to put them, not `scores`; None makes a new array.
         """
         raw = self._check_scores(scores)
-        leaves = self.check_leaves(leaves, len(steps))
-        total = np.empty_like(raw) if out is None else out.T
-        values: NDArray[Any] = np.ascontiguousarray(steps.T, dtype=self._computed)
-        add: Any = _core.add_leaf_vectors
-        add(raw, leaves, values, total, effective_n_threads(self.n_threads))
-        return total.T
+        return add_leaf_vectors(raw.T, self.check_leaves(leaves, len(steps)), steps, self.n_threads, out)
 
     def __call__(
         self,

@@ -164,3 +164,15 @@ def test_cross_validation_follows_every_fold(options):
     frame = lightgbm.Dataset(X, y, free_raw_data=False)
     found = olgbm.cv(OnLightGBM.options, frame, 5, folds=halves, **options)
     np.testing.assert_allclose(found["valid all_threshold-mean"], np.mean(expected["lgbm"], axis=0), rtol=0.02)
+
+
+def test_cross_validation_takes_the_classes_of_all_rows():
+    """A fold without the highest class had fewer thresholds where n_classes=None was passed."""
+    X, y = data(200)
+    order = np.argsort(y, kind="stable")
+    X, y = X[order], y[order]
+    folds = [(np.arange(100), np.arange(100, 200)), (np.arange(100, 200), np.arange(100))]
+    found = oxgb.cv(
+        OnXGBoost.options, xgboost.DMatrix(X, y), 2, folds=folds, as_pandas=False, n_classes=None, proportional=True
+    )
+    assert np.isfinite(found["test-all_threshold-mean"]).all()
