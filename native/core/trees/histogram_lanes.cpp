@@ -19,7 +19,7 @@ constexpr std::int64_t kFewestAhead = 8;  // rows
 constexpr std::int64_t kMostAhead = 128;  // rows
 
 #if defined(__GNUC__)
-inline void fetch(const void* address) { __builtin_prefetch(address); }
+inline void fetch(const void* address) { __builtin_prefetch(address, 0, 2); }
 #else
 inline void fetch(const void*) {}
 #endif
