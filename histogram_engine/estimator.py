@@ -97,7 +97,7 @@ class HistGradientBoostingOrdinalClassifier(EngineModel):
     cross_terms : {"auto", "all"}, default="auto"
         Thresholds whose cross terms judge splits. "auto": of eight classes and more a few, where these say the others
         (gains within about 0.5%, as far as float32 rows know them); ``diagnostics_["n_all_cross_terms"]`` counts the
-        trees where they did not. Where leaves shift thresholds: the sums of 5 ("joint") or 7 ("vector") groups of
+        trees where they did not. Where leaves shift thresholds: the sums of 5 ("joint") or 3 ("vector") groups of
         neighbouring thresholds.
     proportional : bool or "auto", default="auto"
         True: one score cut by the same thresholds everywhere (proportional odds). False: leaves also shift single

@@ -10,9 +10,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-# Groups that fill the vectors of the histogram: two columns each and the count, or one each beside gradient, Hessian
-# and count.
-MOST = {"vector": 7, "joint": 5}
+# Groups that fill the eight columns of a row: two each and the count, or one each beside gradient, Hessian and count.
+MOST = {"vector": 3, "joint": 5}
 
 
 def neighbours(curvature: NDArray[np.float64], units: NDArray[np.int32], most: int) -> NDArray[np.int32]:

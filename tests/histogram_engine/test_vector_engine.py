@@ -199,7 +199,7 @@ def test_many_classes_are_judged_by_groups_of_thresholds(cross_terms):
         run = VectorRun(parameters(seed, cross_terms=cross_terms), X, y, K, weight)
         run.advance()
         n_groups, active = run._groups.max() + 1, run._learner.active
-        assert n_groups == (7 if cross_terms == "auto" else active.sum() + (not active.all()))
+        assert n_groups == (3 if cross_terms == "auto" else active.sum() + (not active.all()))
         assert_round_agrees(run, X)
 
 
@@ -209,9 +209,9 @@ def test_groups_are_neighbours_with_little_curvature(gain):
     run = VectorRun(parameters(7, split_gain=gain), X, y, K, weight)
     groups, active = run._groups, run._learner.active
     assert not active.all()
-    assert (groups[~active] == (6 if gain == "vector" else -1)).all()
+    assert (groups[~active] == (2 if gain == "vector" else -1)).all()
     assert (np.diff(groups[active]) >= 0).all()
-    assert set(groups[active]) == set(range(6 if gain == "vector" else 5))
+    assert set(groups[active]) == set(range(2 if gain == "vector" else 5))
 
 
 @pytest.mark.parametrize("seed", range(12))
