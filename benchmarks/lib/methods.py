@@ -50,6 +50,9 @@ Method = Callable[..., Fitted]  # (train: Rows, valid: Rows | None, rounds: int,
 Settings = tuple[Mapping[str, Any], ...]
 Family = dict[str, tuple[Method, Settings]]
 
+# The shipped default of XGBOrdinalClassifier; the same with one score; the plain methods of its library.
+OURS, PROPORTIONAL, MULTICLASS, ROUNDED = "ordinal shifts", "ordinal", "xgb multiclass", "xgb rounded"
+
 
 def ordinal(
     train: Rows, valid: Rows | None, rounds: int, n_classes: int, depth: int, host: str = "XGBoost", **options: Any
@@ -122,6 +125,7 @@ def hgb(
     n_classes: int,
     depth: int,
     estimator: type = HistGradientBoostingClassifier,
+    **options: Any,
 ) -> Fitted:
     """Train scikit-learn's histogram boosting: multiclass, or squared error on the class codes, rounded."""
     X, y = train
@@ -132,6 +136,7 @@ def hgb(
         early_stopping=valid is not None,
         n_iter_no_change=PATIENCE,
         random_state=0,
+        **options,
     )
     is_classifier = estimator is HistGradientBoostingClassifier
     watch = {}
@@ -153,7 +158,9 @@ def hgb(
     return Fitted(predict, loss, best)
 
 
-def ogboost(train: Rows, valid: Rows | None, rounds: int, n_classes: int, depth: int) -> Fitted:
+def ogboost(
+    train: Rows, valid: Rows | None, rounds: int, n_classes: int, depth: int, leaf_rows: int = 1, **options: Any
+) -> Fitted:
     """Train ogboost: gradient steps on f and the thresholds in Python, a regression tree each round."""
     from ogboost import GradientBoostingOrdinal
     from sklearn.tree import DecisionTreeRegressor
@@ -167,8 +174,8 @@ def ogboost(train: Rows, valid: Rows | None, rounds: int, n_classes: int, depth:
     loss, best = np.nan, rounds
     # It cannot watch given rows: more rounds until the best of them is not among the last.
     for bound in [rounds] if valid is None else [rounds // 4, rounds // 2, rounds]:
-        learner = DecisionTreeRegressor(max_depth=depth)
-        model = GradientBoostingOrdinal(base_learner=learner, n_estimators=bound)
+        learner = DecisionTreeRegressor(max_depth=depth, min_samples_leaf=leaf_rows)
+        model = GradientBoostingOrdinal(base_learner=learner, n_estimators=bound, **options)
         model.fit(X, codes)
         if valid is not None:
             losses = _staged_losses(model, *watched)
@@ -275,7 +282,9 @@ LINEAR: Settings = tuple({"alpha": alpha} for alpha in PENALTIES)
 
 # Names: functions, settings to choose from. The peers, the variants of ours, and what else the design asked.
 METHODS: Family = {
+    "ordinal shifts": (partial(ordinal, proportional="auto"), TREES),
     "ordinal": (ordinal, TREES),
+    "native joint": (partial(ordinal, host="native"), TREES),
     "xgb multiclass": (xgb, TREES),
     "xgb rounded": (partial(xgb, objective="reg:squarederror"), TREES),
     "hgb multiclass": (hgb, TREES),
@@ -286,14 +295,15 @@ METHODS: Family = {
     "OrderedModel": (ordered_model, ({},)),
 }
 VARIANTS: Family = {
-    "ordinal": (ordinal, TREES),
+    **{name: METHODS[name] for name in ("ordinal", "ordinal shifts", "native joint")},
     "majorized": (partial(ordinal, hessian="majorized"), TREES),
     "fixed": (partial(ordinal, threshold_update="fixed"), TREES),
     "schur": (partial(ordinal, threshold_update="schur"), TREES),
     "joint": (partial(ordinal, threshold_update="joint"), TREES),
     "cumulative link": (partial(ordinal, loss="cumulative_link"), TREES),
     "LightGBM": (partial(ordinal, host="LightGBM"), TREES),
-    "native joint": (partial(ordinal, host="native"), TREES),
+    "LightGBM shifts": (partial(ordinal, host="LightGBM", proportional="auto"), TREES),
+    "native shifts": (partial(ordinal, host="native", proportional="auto"), TREES),
 }
 # Asked after the first results on the smallest of the sixteen sets, on few rows of other sets.
 DESIGN_FEW_ROWS: Family = {
@@ -310,7 +320,7 @@ DESIGN: Family = {
     "ordinal, eta 0.1": (partial(ordinal, learning_rate=0.1), TREES),
     "xgb multiclass, eta 0.1": (partial(xgb, eta=0.1), TREES),
     "xgb rounded, eta 0.1": (partial(xgb, objective="reg:squarederror", eta=0.1), TREES),
-    **VARIANTS,
+    **{name: method for name, method in VARIANTS.items() if "shifts" not in name},
     "cumulative link joint": (partial(ordinal, loss="cumulative_link", threshold_update="joint"), TREES),
     "LightGBM joint": (partial(ordinal, host="LightGBM", threshold_update="joint"), TREES),
     "native newton": (partial(ordinal, host="native", threshold_update="newton"), TREES),
@@ -328,7 +338,7 @@ DESIGN_SHIFTS: Family = {
     **{name: METHODS[name] for name in ("ordinal", "xgb multiclass")},
     **_RIDGE,
     **_SMOOTH,
-    "native joint": VARIANTS["native joint"],
+    "native joint": METHODS["native joint"],
     "native vector, ridge 10": _shifted("native", split_gain="vector"),
     "native vector, ridge 30": _shifted("native", split_gain="vector", shift_l2=30.0),
     "native vector, smooth 10": _shifted("native", split_gain="vector", shift_penalty="smooth"),
