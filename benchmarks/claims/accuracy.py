@@ -55,6 +55,7 @@ from lib.methods import (
     PROPORTIONAL,
     ROUNDED,
     VARIANTS,
+    Family,
     Fitted,
     Rows,
 )
@@ -76,7 +77,7 @@ DECISIONS = " decisions"
 EXPERIMENTS = ("quick", "design", "design, few rows", "sixteen", "ordinal", "ablation", "seconds")
 # Kept in a file of their own, results/shifts_runs.csv.
 SHIFTS = ("design, shifts", "design, shifts, few rows")
-ALL_METHODS = METHODS | DESIGN | DESIGN_FEW_ROWS | DESIGN_SHIFTS
+ALL_METHODS = METHODS | VARIANTS | DESIGN | DESIGN_FEW_ROWS | DESIGN_SHIFTS
 QUICK = "sklearn_diabetes"
 
 
@@ -200,20 +201,25 @@ def measure_case(case: dict[str, Any]) -> list[dict[str, Any]]:
     return measure(Cell(**case))
 
 
-def tune(name: str, train: Rows, n_classes: int) -> tuple[Fitted, str]:
+def tune(name: str, train: Rows, n_classes: int, methods: Family | None = None) -> tuple[Fitted, str]:
     """Return the model of the best setting, trained on all rows, and the setting in words."""
-    method, settings = ALL_METHODS[name]
+    method, settings = (ALL_METHODS if methods is None else methods)[name]
     if len(settings) == 1:  # nothing to choose
         return method(train, None, 0, n_classes, **settings[0]), ""
-    X, y = train
-    cut = 8 * len(y) // 10
-    inner, valid = (X.iloc[:cut], y[:cut]), (X.iloc[cut:], y[cut:])
+    inner, valid = split_for_validation(train)
     tried = [method(inner, valid, MOST_ROUNDS, n_classes, **setting) for setting in settings]
     best = int(np.nanargmin([one.loss for one in tried]))
     rounds = max(1, tried[best].rounds)  # the engine may find that no tree is best
     fitted = method(train, None, rounds, n_classes, **settings[best])
     fitted.rounds = rounds
     return fitted, " ".join(f"{key}={value}" for key, value in settings[best].items())
+
+
+def split_for_validation(train: Rows) -> tuple[Rows, Rows]:
+    """Return the first 80% of rows and the others; they are shuffled."""
+    X, y = train
+    cut = 8 * len(y) // 10
+    return (X.iloc[:cut], y[:cut]), (X.iloc[cut:], y[cut:])
 
 
 def judge(y: NDArray[Any], predicted: NDArray[Any], proba: NDArray[Any] | None) -> dict[str, float]:

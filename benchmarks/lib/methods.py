@@ -44,6 +44,7 @@ class Fitted:
     predict: Callable[[pd.DataFrame], tuple[NDArray[np.intp], NDArray[np.float64] | None]]  # classes, probabilities
     loss: float = np.nan
     rounds: int = 0
+    leaves: int = 0  # of all trees, where the native engine grew them
 
 
 Method = Callable[..., Fitted]  # (train: Rows, valid: Rows | None, rounds: int, n_classes: int, **setting)
@@ -73,7 +74,8 @@ def ordinal(
         model.fit(encode.transform(train[0]), train[1], **watch)
         loss = np.nan if valid is None else min(model.evals_result_["validation"])
         predict = partial(_classes_and_proba, model, encode=encode.transform)
-        return Fitted(predict, loss, model.n_iter_)
+        leaves = sum(len(tree.leaves) for tree in model._ensemble.trees)
+        return Fitted(predict, loss, model.n_iter_, leaves)
     if host == "LightGBM":
         model = LGBMOrdinalClassifier(n_estimators=rounds, num_leaves=2**depth, verbose=-1, n_jobs=1, **options)
         watch = {} if valid is None else {"callbacks": [lightgbm.early_stopping(PATIENCE, verbose=False)]}
@@ -113,7 +115,7 @@ def xgb(
         output = booster.predict(_dmatrix((X, None)), iteration_range=(0, best))
         if objective == "multi:softprob":
             return output.argmax(axis=1), output.astype(np.float64)
-        return _rounded(output, n_classes), None
+        return rounded(output, n_classes), None
 
     return Fitted(predict, np.nan if valid is None else booster.best_score, best)
 
@@ -152,8 +154,8 @@ def hgb(
 
     def predict(X: pd.DataFrame) -> tuple[NDArray[np.intp], NDArray[np.float64] | None]:
         if is_classifier:
-            return model.predict(X), _spread(model.predict_proba(X), model.classes_, n_classes)
-        return _rounded(model.predict(X), n_classes), None
+            return model.predict(X), spread(model.predict_proba(X), model.classes_, n_classes)
+        return rounded(model.predict(X), n_classes), None
 
     return Fitted(predict, loss, best)
 
@@ -185,7 +187,7 @@ def ogboost(
             break
 
     def predict(X: pd.DataFrame) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-        proba = _spread(model.predict_proba(encode.transform(X)), classes, n_classes)
+        proba = spread(model.predict_proba(encode.transform(X)), classes, n_classes)
         return proba.argmax(axis=1), proba
 
     return Fitted(predict, loss, best)
@@ -224,7 +226,7 @@ def xgbordinal(train: Rows, valid: Rows | None, rounds: int, n_classes: int, dep
         best, loss = int(np.argmin(curve)) + 1, float(np.min(curve))
 
     def predict(X: pd.DataFrame) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-        return classes[model.predict(X)], _spread(model.predict_proba(X), classes, n_classes)
+        return classes[model.predict(X)], spread(model.predict_proba(X), classes, n_classes)
 
     return Fitted(predict, loss, best)
 
@@ -239,7 +241,7 @@ def mord_at(train: Rows, valid: Rows | None, rounds: int, n_classes: int, alpha:
 
     def predict(X: pd.DataFrame) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
         X = encode.transform(X)
-        return classes[model.predict(X)], _spread(model.predict_proba(X), classes, n_classes)
+        return classes[model.predict(X)], spread(model.predict_proba(X), classes, n_classes)
 
     return Fitted(predict, _validation_log_loss(predict, valid, classes))
 
@@ -255,7 +257,7 @@ def ordered_model(train: Rows, valid: Rows | None, rounds: int, n_classes: int) 
         raise RuntimeError("did not converge")
 
     def predict(X: pd.DataFrame) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-        proba = _spread(np.asarray(result.model.predict(result.params, encode.transform(X))), classes, n_classes)
+        proba = spread(np.asarray(result.model.predict(result.params, encode.transform(X))), classes, n_classes)
         return proba.argmax(axis=1), proba
 
     return Fitted(predict, _validation_log_loss(predict, valid, classes))
@@ -368,11 +370,11 @@ def _dmatrix(rows: tuple[pd.DataFrame, NDArray[np.int32] | None]) -> xgboost.DMa
     return xgboost.DMatrix(rows[0], rows[1], enable_categorical=True, nthread=1)
 
 
-def _rounded(output: NDArray[Any], n_classes: int) -> NDArray[np.intp]:
+def rounded(output: NDArray[Any], n_classes: int) -> NDArray[np.intp]:
     return np.clip(np.floor(output + 0.5), 0, n_classes - 1).astype(np.intp)
 
 
-def _spread(proba: NDArray[Any], classes: NDArray[Any], n_classes: int) -> NDArray[np.float64]:
+def spread(proba: NDArray[Any], classes: NDArray[Any], n_classes: int) -> NDArray[np.float64]:
     """Return the probabilities with a column for every class; one that was not trained on gets none."""
     full = np.zeros((len(proba), n_classes))
     full[:, classes] = proba

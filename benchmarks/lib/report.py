@@ -6,6 +6,8 @@ import json
 import os
 import platform
 from collections.abc import Sequence
+from contextlib import suppress
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,10 @@ from lib.runner import CsvFile, Row
 from ordinal_objectives.versions import versions
 
 RESULTS = Path(__file__).resolve().parents[1] / "results"
+
+
+# Whose versions matter only where they run.
+RIVALS = ("catboost", "mord", "ogboost", "statsmodels", "xgbordinal")
 
 
 def machine() -> dict[str, Any]:
@@ -89,12 +95,21 @@ class RunsFile(CsvFile):
 
     def add(self, new: list[Row]) -> None:
         """Add rows, as measured here."""
-        here = machine()
+        here = machine() | rivals()
         if here not in self.machines:
             self.machines.append(here)
             self.beside.parent.mkdir(parents=True, exist_ok=True)
             self.beside.write_text(json.dumps({"machines": self.machines}, indent=1) + "\n", encoding="utf-8")
         super().add([{**row, "machine": self.machines.index(here) + 1} for row in new])
+
+
+def rivals() -> dict[str, str]:
+    """Return the versions of the rivals that are installed."""
+    found = {}
+    for package in RIVALS:
+        with suppress(metadata.PackageNotFoundError):
+            found[package] = metadata.version(package)
+    return found
 
 
 def machines(runs_file: Path) -> list[dict[str, Any]]:
@@ -112,9 +127,9 @@ def table(rows: list[dict[str, Any]]) -> str:
 
 
 def measured_on(where: dict[str, Any], *more: str) -> str:
-    """Return a machine in one sentence; ``more`` names versions that it does not say otherwise."""
+    """Return a machine in one sentence; ``more`` names versions that it says where they are known."""
     short = ("processor", "cores", "instruction set", "python", "numpy", "xgboost", "lightgbm", *more)
-    return "Measured on: " + "; ".join(f"{key} {where[key]}" for key in short) + "."
+    return "Measured on: " + "; ".join(f"{key} {where[key]}" for key in short if key in where) + "."
 
 
 def cell(value: Any) -> str:
