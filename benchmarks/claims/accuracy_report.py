@@ -10,7 +10,10 @@ import argparse
 from pathlib import Path
 from types import ModuleType
 
+import pandas as pd
+
 from claims import (
+    accuracy,
     accuracy_tables,
     decision_tables,
     goals,
@@ -21,6 +24,7 @@ from claims import (
     tuned_tables,
 )
 from lib import critical_difference, generated, report
+from lib.methods import OURS
 
 ROOT = Path(__file__).resolve().parents[2]
 RUNS = report.RESULTS / "accuracy_runs.csv"
@@ -42,6 +46,7 @@ def run_tables(runs_file: Path) -> dict[str, generated.Table]:
     runs = accuracy_tables.read(runs_file)
     return {
         "goals": goals.table(runs, tuned_tables.read(beside(runs_file, tuned))),
+        "hours": hours(runs_file),
         **accuracy_tables.tables(runs),
         **decision_tables.tables(runs),
         **published_tables.tables(runs),
@@ -49,6 +54,29 @@ def run_tables(runs_file: Path) -> dict[str, generated.Table]:
         **thesis_options.tables(beside(runs_file, thesis_options)),
         **learning_curves.tables(beside(runs_file, learning_curves)),
     }
+
+
+def hours(runs_file: Path) -> generated.Table:
+    """Return the processor hours of the fits of every claim: search, validation and training."""
+    rows = []
+    for claim in (accuracy, tuned, thesis_options, learning_curves):
+        path = beside(runs_file, claim)
+        if not path.exists():
+            continue
+        runs = pd.read_csv(path, dtype={"machine": str}, keep_default_na=False, na_values={"fit_seconds": [""]})
+        group = runs["experiment"].str.removesuffix(accuracy.DECISIONS) if claim is accuracy else claim.__name__
+        for experiment, part in runs.assign(group=group).groupby("group", sort=False):
+            # Several decisions of one fit repeat its seconds.
+            fits = part.drop_duplicates([key for key in ("data", "seed", "n_train", "fit_seconds") if key in part])
+            rows.append(
+                {
+                    "claim": claim.FILE.stem.removesuffix("_runs"),
+                    "experiment": experiment if claim is accuracy else "",
+                    "fits": str(len(fits)),
+                    "processor hours": f"{fits['fit_seconds'].sum() / 3600:.2f}",
+                }
+            )
+    return generated.Table(rows)
 
 
 def machine(runs_file: Path) -> dict[str, generated.Table]:
@@ -66,13 +94,13 @@ def draw(runs_file: Path, folder: Path) -> None:
     runs = accuracy_tables.read(runs_file)
     for experiment, rule in runs[["experiment", "rule"]].drop_duplicates().itertuples(index=False, name=None):
         rows = accuracy_tables.select(runs, experiment, rule)
-        if accuracy_tables.OURS not in set(rows["method"]) or experiment in accuracy_tables.NO_CASE:
+        if OURS not in set(rows["method"]) or experiment in accuracy_tables.NO_CASE:
             continue
         for metric in accuracy_tables.PICTURED:
             if accuracy_tables.drawable(rows, metric):
                 ranks = accuracy_tables.ranked(rows, metric)[0]
                 title = f"Mean rank by {accuracy_tables.METRICS[metric]}, {len(ranks)} sets ({experiment}, {rule})"
-                drawn = critical_difference.figure(ranks, title, accuracy_tables.OURS)
+                drawn = critical_difference.figure(ranks, title, OURS)
                 path = folder / accuracy_tables.picture(f"{experiment} {rule}", metric)
                 critical_difference.save(drawn, path)
     for claim, figure in (

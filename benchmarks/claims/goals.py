@@ -10,11 +10,12 @@ from collections.abc import Iterator
 import pandas as pd
 
 from claims import accuracy_tables, decision_tables, published_tables, tuned_tables
-from claims.accuracy_tables import METRICS, MULTICLASS, OURS, PROPORTIONAL, ROUNDED
+from claims.accuracy_tables import METRICS
 from claims.tuned import METHODS, SETS, SETTINGS
 from lib import statistics
 from lib.data import ORDINAL, PUBLISHED_SETS, SIXTEEN
 from lib.generated import Table
+from lib.methods import MULTICLASS, OURS, PROPORTIONAL, ROUNDED
 
 LEAST_BETTER, WORSE, LEVEL = 30, 1.02, 0.05
 NOT_YET = "not measured yet"

@@ -8,7 +8,7 @@ the others.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -21,7 +21,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from lib.methods import PATIENCE, Fitted, Method, Rows, hgb, ogboost, ordinal, rounded, spread, xgb
 
 Setting = dict[str, float]
-Spelled = Callable[[Setting], Mapping[str, Any]]
+Spelled = Callable[[Setting], dict[str, Any]]
 
 
 def draw(seed: int, n_settings: int) -> list[Setting]:
@@ -46,36 +46,36 @@ def _between(u: float, low: float, high: float) -> float:
     return float(f"{low * (high / low) ** u:.4g}")
 
 
-def _xgboost(s: Setting) -> Mapping[str, Any]:
+def _xgboost(s: Setting) -> dict[str, Any]:
     return {"reg_lambda": s["l2"], "min_child_weight": s["hessian"], "subsample": s["rows"]} | _columns(s)
 
 
-def _columns(s: Setting) -> Mapping[str, Any]:
+def _columns(s: Setting) -> dict[str, Any]:
     return {"depth": s["depth"], "learning_rate": s["eta"], "colsample_bytree": s["columns"]}
 
 
-def _lightgbm(s: Setting) -> Mapping[str, Any]:
-    leaves = {"reg_lambda": s["l2"], "min_child_samples": s["leaf_rows"], "max_depth": s["depth"]}
+def _lightgbm(s: Setting) -> dict[str, Any]:
+    leaves: dict[str, Any] = {"reg_lambda": s["l2"], "min_child_samples": s["leaf_rows"], "max_depth": s["depth"]}
     return leaves | {"subsample": s["rows"], "subsample_freq": 1} | _columns(s)
 
 
-def _engine(s: Setting) -> Mapping[str, Any]:
-    leaves = {"l2_regularization": s["l2"], "min_samples_leaf": s["leaf_rows"]}
+def _engine(s: Setting) -> dict[str, Any]:
+    leaves: dict[str, Any] = {"l2_regularization": s["l2"], "min_samples_leaf": s["leaf_rows"]}
     return leaves | {"subsample": s["rows"], "random_state": 0} | _columns(s)
 
 
-def _hgb(s: Setting) -> Mapping[str, Any]:
-    leaves = {"l2_regularization": s["l2"], "min_samples_leaf": s["leaf_rows"]}
+def _hgb(s: Setting) -> dict[str, Any]:
+    leaves: dict[str, Any] = {"l2_regularization": s["l2"], "min_samples_leaf": s["leaf_rows"]}
     return leaves | {"depth": s["depth"], "learning_rate": s["eta"], "max_features": s["columns"]}
 
 
-def _catboost(s: Setting) -> Mapping[str, Any]:
-    leaves = {"l2_leaf_reg": s["l2"], "rsm": s["columns"]}  # its symmetric trees know no least leaf
+def _catboost(s: Setting) -> dict[str, Any]:
+    leaves: dict[str, Any] = {"l2_leaf_reg": s["l2"], "rsm": s["columns"]}  # its symmetric trees know no least leaf
     return leaves | {"depth": s["depth"], "learning_rate": s["eta"], "subsample": s["rows"]}
 
 
-def _ogboost(s: Setting) -> Mapping[str, Any]:
-    rows = {"leaf_rows": s["leaf_rows"], "subsample": s["rows"], "random_state": 0}
+def _ogboost(s: Setting) -> dict[str, Any]:
+    rows: dict[str, Any] = {"leaf_rows": s["leaf_rows"], "subsample": s["rows"], "random_state": 0}
     return rows | {"depth": s["depth"], "learning_rate": s["eta"]}
 
 
