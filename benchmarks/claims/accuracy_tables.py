@@ -56,7 +56,7 @@ def read(path: Path) -> pd.DataFrame:
 def sentences(numbers: pd.Series, path: Path) -> pd.Series:
     """Return what the numbers of machines stand for, from the file beside the runs."""
     named = {str(i): report.measured_on(where, *VERSIONS) for i, where in enumerate(report.machines(path), 1)}
-    return numbers.map(named).fillna("")
+    return numbers.map(lambda number: named.get(number, ""))
 
 
 def noted(table: Table, runs: pd.DataFrame) -> Table:

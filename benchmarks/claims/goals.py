@@ -1,6 +1,6 @@
 """What was to be shown of the shipped default, and whether it was: the table at the top of docs/evidence.md.
 
-The goals were written down before anything was measured with it. One that is not measured yet says so.
+The goals were written down before the runs. One that is not measured yet says so.
 """
 
 from __future__ import annotations
