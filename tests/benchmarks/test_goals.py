@@ -44,6 +44,13 @@ def runs(losses=LOSSES):
     return pd.DataFrame(rows)
 
 
+@pytest.fixture(autouse=True)
+def two_partitions(monkeypatch):
+    """Let what `runs` returns be all that is wanted."""
+    monkeypatch.setattr(goals, "PARTITIONS", {"sixteen": 2, "ordinal": 2})
+    monkeypatch.setattr(goals, "RANKED", tuple(LOSSES))
+
+
 @pytest.fixture(scope="module")
 def best():
     return runs()
@@ -91,6 +98,23 @@ def test_a_goal_on_some_of_its_sets_is_not_decided(best):
     assert table["MAE lower than that of xgb rounded, classes by decile"] == ("15 / 0 / 0 so far", goals.NOT_YET)
     assert table["lowest mean rank of all methods by RPS on the sixteen sets"][1] == goals.NOT_YET
     assert table["lowest mean rank of all methods by RPS on the ordinal sets"][1] == "yes"
+
+
+def test_a_goal_on_some_of_its_partitions_is_not_decided(best, monkeypatch):
+    monkeypatch.setattr(goals, "RANKED", (*LOSSES, "another"))
+    assert found(best)["lowest mean rank of all methods by RPS on the ordinal sets"][1] == goals.NOT_YET
+    monkeypatch.setattr(goals, "PARTITIONS", {"sixteen": 3, "ordinal": 2})
+    table = found(best)
+    assert table["RPS below that of `ordinal` on at least 30 of 39 sets"] == ("39 of 39", goals.NOT_YET)
+    assert table["MAE lower than that of xgb rounded, classes by decile"] == ("16 / 0 / 0 so far", goals.NOT_YET)
+
+
+def test_slow_methods_see_fewer_partitions():
+    rows = [("a", "ogboost", seed) for seed in range(3)] + [("a", OURS, seed) for seed in range(5)]
+    frame = pd.DataFrame(rows, columns=["data", "method", "seed"])
+    assert goals.is_measured(frame, ["a"], 5, (OURS, "ogboost"))
+    assert not goals.is_measured(frame, ["a"], 6, (OURS, "ogboost"))
+    assert not goals.is_measured(frame, ["a", "b"], 5, (OURS,))
 
 
 def test_own_decisions_take_each_metric_from_its_rule(best):

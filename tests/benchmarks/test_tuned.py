@@ -75,10 +75,10 @@ def test_a_record_is_trained_with_the_rounds_of_its_search(monkeypatch):
 
 def test_each_metric_has_its_own_decision():
     proba = np.array([[0.4, 0.0, 0.3, 0.3]] * 2)  # mode 0, median 2, mean 1.5, rounded down to 1
-    scores = by_own_decisions(Fitted(lambda X: (np.array([3, 3]), proba)), None, np.array([2, 2]))
-    assert (scores["zero_one"], scores["mae"]) == (1.0, 0.0)
-    plain = by_own_decisions(Fitted(lambda X: (np.array([3, 3]), None)), None, np.array([2, 2]))
-    assert (plain["zero_one"], plain["mae"]) == (1.0, 1.0)
+    scores = by_own_decisions(Fitted(lambda X: (np.array([3, 3]), proba)), None, np.array([2, 1]))
+    assert (scores["zero_one"], scores["mae"]) == (1.0, 0.5)
+    plain = by_own_decisions(Fitted(lambda X: (np.array([3, 3]), None)), None, np.array([2, 1]))
+    assert (plain["zero_one"], plain["mae"]) == (1.0, 1.5)
     assert "rps" not in plain
 
 
