@@ -127,6 +127,7 @@ def few_rows(runs: pd.DataFrame) -> Table:
                 row[f"{METRICS[metric]} of {other}"] = f"{found['ratio']:.3f} ({wins})"
         rows.append(row)
     note = f"Loss / loss of `{OURS}`, geometric mean over the sets; in brackets the sets that ours won, tied and lost."
+    note += "\n\n![Errors by rows](evidence/learning_curves.svg)"
     return Table(rows, note if rows else "")
 
 
