@@ -3,7 +3,9 @@
     ORDINAL_DATA=folder python benchmarks/claims/accuracy.py [--experiments sixteen ordinal ...] [--hours 2.5]
     python benchmarks/claims/accuracy.py --quick --results FILE
 
-Finished cells are appended to results/accuracy_runs.csv and skipped by the next run. Each method tries its
+Finished cells are appended to results/accuracy_runs.csv and skipped by the next run; each row has the number of the
+machine and versions that measured it, which stand beside the file. Of every method that has probabilities, the
+sixteen and the ordinal sets have rows of three decision rules besides its own. Each method tries its
 settings on the same first 80% of the training rows, watches the other 20%, and is trained once more on all of
 them with the setting and the rounds that were best there. Test rows are looked at once. The speed tables read
 the experiment `seconds` alone, one partition of each set: processor seconds, on a machine without other work.
@@ -17,7 +19,6 @@ import os
 os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1"))
 
 import argparse
-import json
 import time
 import warnings
 from collections import defaultdict
@@ -30,23 +31,53 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lib import report
-from lib.data import FEW_ROWS, ORDINAL, OTHER, SIXTEEN, Source, default_rule, load, partition
-from lib.methods import DESIGN, DESIGN_FEW_ROWS, DESIGN_SHIFTS, METHODS, MOST_ROUNDS, VARIANTS, Fitted, Rows
-from lib.runner import CsvFile, Row, missing, resume
+from lib.data import (
+    FEW_ROWS,
+    ORDINAL,
+    OTHER,
+    PUBLISHED_SETS,
+    SIXTEEN,
+    THESIS_RANK,
+    THESIS_WIDTH,
+    Source,
+    default_rule,
+    load,
+    partition,
+)
+from lib.methods import (
+    DESIGN,
+    DESIGN_FEW_ROWS,
+    DESIGN_SHIFTS,
+    METHODS,
+    MOST_ROUNDS,
+    MULTICLASS,
+    OURS,
+    PROPORTIONAL,
+    ROUNDED,
+    VARIANTS,
+    Family,
+    Fitted,
+    Rows,
+)
+from lib.runner import Row, resume
 from ordinal_objectives import metrics
 from ordinal_objectives.decision import decide
 
 FILE = report.RESULTS / "accuracy_runs.csv"
 # On training sets of more rows than this, methods that take minutes there see three partitions only.
 MANY_ROWS, SLOW, FEW_SEEDS = 500, ("ogboost", "OrderedModel"), 3
-# Beside the other two rules for making classes, what the thesis compares.
-FEW = ("ordinal", "xgb multiclass", "xgb rounded")
-# Judged by all three decision rules.
-DECIDED = ("ordinal", "xgb multiclass")
+# With the other two rules for making classes, and on more partitions of the sets with published errors.
+FEW = (OURS, PROPORTIONAL, MULTICLASS, ROUNDED)
+# With the thesis's own rules: its method too.
+THESIS = ("native joint", *FEW)
+# Rules that decide on the same probabilities. Here for all methods that have them; where the design was asked for two.
+RULES = ("median", "mode", "mean")
+DECIDED_EXPERIMENTS, DECIDED = ("sixteen", "ordinal", "quick"), (PROPORTIONAL, MULTICLASS)
+DECISIONS = " decisions"
 EXPERIMENTS = ("quick", "design", "design, few rows", "sixteen", "ordinal", "ablation", "seconds")
 # Kept in a file of their own, results/shifts_runs.csv.
 SHIFTS = ("design, shifts", "design, shifts, few rows")
-ALL_METHODS = METHODS | DESIGN | DESIGN_FEW_ROWS | DESIGN_SHIFTS
+ALL_METHODS = METHODS | VARIANTS | DESIGN | DESIGN_FEW_ROWS | DESIGN_SHIFTS
 QUICK = "sklearn_diabetes"
 
 
@@ -71,8 +102,10 @@ def cells(experiments: Iterable[str]) -> list[Cell]:
     for experiment in experiments:
         if experiment == "sixteen":
             plans = [(SIXTEEN, "quantile", 20, METHODS), (SIXTEEN, "rank", 5, FEW), (SIXTEEN, "width", 5, FEW)]
+            plans += [(THESIS_RANK, "rank", 20, THESIS), (THESIS_WIDTH, "width", 20, THESIS)]
         elif experiment == "ordinal":
-            plans = [(ORDINAL, "classes", 10, METHODS)]
+            published = {name: ORDINAL[name] for name in PUBLISHED_SETS}
+            plans = [(ORDINAL, "classes", 10, METHODS), (published, "classes", 30, FEW)]
         elif experiment == "design":
             plans = [(OTHER, None, 3, DESIGN)]
         elif experiment == "design, few rows":
@@ -100,11 +133,44 @@ def cells(experiments: Iterable[str]) -> list[Cell]:
     def order(cell: Cell) -> tuple[bool, bool, int, int]:
         return cell.seed >= 10, cell.method in SLOW, (EXPERIMENTS + SHIFTS).index(cell.experiment), cell.seed
 
-    return sorted(found, key=order)
+    return sorted(dict.fromkeys(found), key=order)
+
+
+def is_decided(cell: Cell) -> bool:
+    """Tell whether a cell also has rows of each decision rule."""
+    if cell.method.endswith("rounded"):  # no probabilities
+        return False
+    return cell.experiment in DECIDED_EXPERIMENTS or (cell.experiment.startswith("design") and cell.method in DECIDED)
+
+
+def left(wanted: Iterable[Cell], rows: list[Row]) -> list[Cell]:
+    """Return the cells that have no row yet, and for those without rows of the decision rules a cell of these alone."""
+    known = {tuple(row[key] for key in Cell._fields) for row in rows}
+
+    def has_row(cell: Cell) -> bool:
+        return tuple(map(str, cell)) in known
+
+    found = []
+    for cell in wanted:
+        if not has_row(cell):
+            found.append(cell)
+        elif is_decided(cell) and not has_row(by_rule(cell, RULES[0])):
+            found.append(cell._replace(experiment=cell.experiment + DECISIONS))
+    return found
+
+
+def by_rule(cell: Cell, rule: str) -> Cell:
+    return cell._replace(experiment=cell.experiment + DECISIONS, method=f"{cell.method}, {rule}")
 
 
 def measure(cell: Cell) -> list[dict[str, Any]]:
-    """Return the cell's row; for the two main methods also rows with other decision rules."""
+    """Return the cell's row and those of the decision rules; of a cell of decisions only the latter."""
+    base = cell._replace(experiment=cell.experiment.removesuffix(DECISIONS))
+    rows = _measure(base)
+    return rows if base == cell else rows[1:]
+
+
+def _measure(cell: Cell) -> list[dict[str, Any]]:
     warnings.simplefilter("ignore")  # the peers' own; what matters of them ends in the column `failure`
     dataset = load(cell.data, cell.rule)
     train, test = partition(dataset, cell.seed)
@@ -117,17 +183,17 @@ def measure(cell: Cell) -> list[dict[str, Any]]:
     }
     start = time.process_time()
     try:
-        fitted, setting = tune(cell, (dataset.X.iloc[train], dataset.y[train]), dataset.n_classes)
+        fitted, setting = tune(cell.method, (dataset.X.iloc[train], dataset.y[train]), dataset.n_classes)
         row |= {"fit_seconds": time.process_time() - start, "rounds": fitted.rounds, "setting": setting}
         predicted, proba = fitted.predict(X_test)
         scores = judge(y_test, predicted, proba)
     except Exception as error:
-        return [{**row, "failure": f"{type(error).__name__}: {error}"[:120].replace("\n", " ")}]
+        failed = {**row, "failure": f"{type(error).__name__}: {error}"[:120].replace("\n", " ")}
+        return [failed, *({**failed, **by_rule(cell, rule)._asdict()} for rule in RULES if is_decided(cell))]
     rows = [row | scores]
-    if proba is not None and cell.method in DECIDED and cell.experiment != "ablation":
-        for rule in ("median", "mode", "mean"):
-            other = {"experiment": f"{cell.experiment} decisions", "method": f"{cell.method}, {rule}"}
-            rows.append(row | judge(y_test, decide(proba, rule), proba) | other)
+    if proba is not None and is_decided(cell):
+        for rule in RULES:
+            rows.append(row | judge(y_test, decide(proba, rule), proba) | by_rule(cell, rule)._asdict())
     return rows
 
 
@@ -135,20 +201,25 @@ def measure_case(case: dict[str, Any]) -> list[dict[str, Any]]:
     return measure(Cell(**case))
 
 
-def tune(cell: Cell, train: Rows, n_classes: int) -> tuple[Fitted, str]:
+def tune(name: str, train: Rows, n_classes: int, methods: Family | None = None) -> tuple[Fitted, str]:
     """Return the model of the best setting, trained on all rows, and the setting in words."""
-    method, settings = ALL_METHODS[cell.method]
+    method, settings = (ALL_METHODS if methods is None else methods)[name]
     if len(settings) == 1:  # nothing to choose
         return method(train, None, 0, n_classes, **settings[0]), ""
-    X, y = train
-    cut = 8 * len(y) // 10
-    inner, valid = (X.iloc[:cut], y[:cut]), (X.iloc[cut:], y[cut:])
+    inner, valid = split_for_validation(train)
     tried = [method(inner, valid, MOST_ROUNDS, n_classes, **setting) for setting in settings]
     best = int(np.nanargmin([one.loss for one in tried]))
     rounds = max(1, tried[best].rounds)  # the engine may find that no tree is best
     fitted = method(train, None, rounds, n_classes, **settings[best])
     fitted.rounds = rounds
     return fitted, " ".join(f"{key}={value}" for key, value in settings[best].items())
+
+
+def split_for_validation(train: Rows) -> tuple[Rows, Rows]:
+    """Return the first 80% of rows and the others; they are shuffled."""
+    X, y = train
+    cut = 8 * len(y) // 10
+    return (X.iloc[:cut], y[:cut]), (X.iloc[cut:], y[cut:])
 
 
 def judge(y: NDArray[Any], predicted: NDArray[Any], proba: NDArray[Any] | None) -> dict[str, float]:
@@ -195,18 +266,14 @@ def main() -> None:
         parser.error(f"--methods must be among {', '.join(ALL_METHODS)}; got {', '.join(sorted(unknown))}")
     if options.quick and options.results == FILE:
         parser.error("--quick needs --results FILE: it must not write into the full run's results")
-    store = CsvFile(options.results, COLUMNS)
-    cases = [
-        cell._asdict()
+    store = report.RunsFile(options.results, COLUMNS)
+    wanted = [
+        cell
         for cell in cells(["quick"] if options.quick else options.experiments)
         if options.methods is None or cell.method in options.methods
     ]
-    todo = missing(cases, store.rows)
+    todo = [cell._asdict() for cell in left(wanted, store.rows)]
     print(budget(todo, store.rows, options.jobs), flush=True)
-    if todo:
-        options.results.parent.mkdir(parents=True, exist_ok=True)
-        where = json.dumps({"machine": report.machine()}, indent=1)
-        options.results.with_suffix(".json").write_text(where + "\n", encoding="utf-8")
     resume(store, todo, measure_case, minutes=60 * options.hours, jobs=options.jobs)
 
 

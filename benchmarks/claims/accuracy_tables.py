@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,11 +10,11 @@ import numpy as np
 import pandas as pd
 from scipy.stats import gmean
 
-from lib import statistics
+from lib import report, statistics
 from lib.generated import Table
+from lib.methods import MULTICLASS, OURS, PROPORTIONAL, ROUNDED
 
-OURS, MULTICLASS, ROUNDED = "ordinal", "xgb multiclass", "xgb rounded"
-MAIN = (OURS, MULTICLASS, ROUNDED)
+MAIN = (OURS, PROPORTIONAL, MULTICLASS, ROUNDED)
 METRICS = {
     "zero_one": "zero-one",
     "mae": "MAE",
@@ -25,18 +24,20 @@ METRICS = {
     "log_loss": "log loss",
 }
 PICTURED = ("mae", "rps")
+VERSIONS = ("ordinal_objectives", "scikit-learn", *report.RIVALS)
 # Experiment and rule of the classes; each is a case whose tables are called "sixteen quantile errors" and so on.
 CASES = (("sixteen", "quantile"), ("sixteen", "rank"), ("sixteen", "width"), ("ordinal", "classes"))
 # Experiments that compare variants of ours, over all rules of the classes at once.
 VARIANTS = ("design", "design, few rows", "ablation")
 # Experiments that have no tables of their own by case: the variants, and the runs that only seconds are read off.
 NO_CASE = (*VARIANTS, "seconds")
-KEYS = ("experiment", "data", "rule", "method", "setting", "failure")
-PUBLISHED = json.loads((Path(__file__).parent / "published.json").read_text(encoding="utf-8"))
+# With these rules the main methods have run on all sets, and others on those that the thesis cut so.
+MAIN_ONLY = (("sixteen", "rank"), ("sixteen", "width"))
+KEYS = ("experiment", "data", "rule", "method", "setting", "failure", "machine")
 
 
 def read(path: Path) -> pd.DataFrame:
-    """Return the runs, small data sets first; without a file, none."""
+    """Return the runs, small data sets first, each with a sentence on its machine; without a file, none."""
     columns = (*KEYS, "seed", "n_train", "n_test", "n_classes", "fit_seconds", *METRICS)
     if not path.exists():
         return pd.DataFrame(columns=list(columns))
@@ -48,35 +49,55 @@ def read(path: Path) -> pd.DataFrame:
     )
     if lacking := set(columns) - set(runs):
         raise ValueError(f"{path} must have the columns of accuracy.py; it lacks {', '.join(sorted(lacking))}")
+    runs["machine"] = sentences(runs["machine"], path)
     return runs.sort_values(["n_train", "data", "seed", "method"], kind="stable", ignore_index=True)
+
+
+def sentences(numbers: pd.Series, path: Path) -> pd.Series:
+    """Return what the numbers of machines stand for, from the file beside the runs."""
+    named = {str(i): report.measured_on(where, *VERSIONS) for i, where in enumerate(report.machines(path), 1)}
+    return numbers.map(lambda number: named.get(number, ""))
+
+
+def noted(table: Table, runs: pd.DataFrame) -> Table:
+    """Return a table with the seeds and the machines of the runs that it was made from."""
+    if not table.rows or runs.empty:
+        return table
+    seeds = pd.to_numeric(runs["seed"])
+    machines = sorted(set(runs["machine"]) - {""}, reverse=True)
+    parts = [table.note, f"Partitions by seeds {seeds.min()} to {seeds.max()}. {' '.join(machines)}".strip()]
+    return Table(table.rows, "\n\n".join(filter(None, parts)))
 
 
 def tables(runs: pd.DataFrame) -> dict[str, Table]:
     """Return every table by name; one that has no runs yet has no rows."""
-    found = {"goals": goals(select(runs, "sixteen", "quantile"))}
+    found = {}
     present = runs.loc[~runs["experiment"].str.contains("decisions"), ["experiment", "rule"]].drop_duplicates()
     present = present[~present["experiment"].isin(NO_CASE)]
     for case in dict.fromkeys([*CASES, *present.itertuples(index=False, name=None)]):
         rows, name = select(runs, *case), " ".join(case)
-        found[f"{name} errors"] = errors(rows)
-        found[f"{name} tests"] = tests(rows)
-        found[f"{name} ranks"] = rank_table(rows, name)
-        found[f"{name} peers"] = peers(rows)
-        found[f"{name} plain"] = plain(rows)
+        main = rows[rows["method"].isin(MAIN)]
+        found[f"{name} errors"] = noted(errors(rows), main)
+        found[f"{name} tests"] = noted(tests(rows), main)
+        found[f"{name} ranks"] = noted(rank_table(rows, name), rows)
+        found[f"{name} peers"] = noted(peers(rows), rows)
+        found[f"{name} plain"] = noted(plain(rows), main)
         timed = select(runs, "seconds", case[1])
-        found[f"{name} seconds"] = seconds(timed[timed["data"].isin(rows["data"])])
+        found[f"{name} seconds"] = noted(seconds(timed[timed["data"].isin(rows["data"])]), timed)
         found[f"{name} failures"] = failures(rows)
-        found |= {f"{name} {title}": means(rows, metric) for metric, title in METRICS.items()}
-        found[f"{name} decisions"] = decisions(select(runs, f"{case[0]} decisions", case[1]))
+        found |= {f"{name} {title}": noted(means(rows, metric), rows) for metric, title in METRICS.items()}
+        decided = select(runs, f"{case[0]} decisions", case[1])
+        found[f"{name} decisions"] = noted(decisions(decided, OURS), decided)
     for experiment in VARIANTS:
-        found[experiment] = variants(runs[runs["experiment"] == experiment], OURS, tuple(METRICS))
-        found[f"{experiment} decisions"] = decisions(runs[runs["experiment"] == f"{experiment} decisions"])
-    found["published"] = published(select(runs, "ordinal", "classes"))
+        rows, decided = (runs[runs["experiment"] == name] for name in (experiment, f"{experiment} decisions"))
+        found[experiment] = noted(variants(rows, PROPORTIONAL, tuple(METRICS)), rows)
+        found[f"{experiment} decisions"] = noted(decisions(decided, PROPORTIONAL), decided)
     return found
 
 
 def select(runs: pd.DataFrame, experiment: str, rule: str) -> pd.DataFrame:
-    return runs[(runs["experiment"] == experiment) & (runs["rule"] == rule)]
+    chosen = runs[(runs["experiment"] == experiment) & (runs["rule"] == rule)]
+    return chosen[chosen["method"].isin(MAIN)] if (experiment, rule) in MAIN_ONLY else chosen
 
 
 def methods_of(runs: pd.DataFrame, metric: str | None = None) -> list[str]:
@@ -87,8 +108,9 @@ def methods_of(runs: pd.DataFrame, metric: str | None = None) -> list[str]:
 
 
 def errors(runs: pd.DataFrame) -> Table:
-    """Return zero-one error and MAE of the three main methods, mean (standard deviation), as in Table 5.2."""
-    paired = {metric: statistics.pair(runs, metric, MAIN) for metric in ("zero_one", "mae")}
+    """Return zero-one error and MAE of the main methods, mean (standard deviation), as in Table 5.2."""
+    methods = [method for method in methods_of(runs) if method in MAIN]
+    paired = {metric: statistics.pair(runs, metric, methods) for metric in ("zero_one", "mae")}
     rows = []
     for data in paired["mae"].means.index:
         first = runs[runs["data"] == data].iloc[0]
@@ -100,7 +122,7 @@ def errors(runs: pd.DataFrame) -> Table:
         }
         for metric, pairs in paired.items():
             best = pairs.means.loc[data].round(3).min()
-            for method in MAIN:
+            for method in methods:
                 mean, deviation = pairs.means.loc[data, method], pairs.deviations.loc[data, method]
                 spread = f" ({deviation:.3f})" if np.isfinite(deviation) else ""
                 row[f"{METRICS[metric]} {method}"] = _mark(mean, best) + spread
@@ -110,24 +132,28 @@ def errors(runs: pd.DataFrame) -> Table:
 
 def tests(runs: pd.DataFrame) -> Table:
     """Return the four one-sided tests of Table 5.3."""
-    rows = []
-    for metric in ("zero_one", "mae"):
-        for other in (MULTICLASS, ROUNDED):
-            both = statistics.pair(runs, metric, (OURS, other)).means.dropna()
-            if len(both):
-                found = statistics.signed_rank(both[OURS], both[other])
-                rows.append(
-                    {
-                        "metric": METRICS[metric],
-                        "ordinal against": other,
-                        "sets": str(len(both)),
-                        "wins / ties / losses": found.counts,
-                        "p": _p(found.p),
-                        "Dunn-Sidak level": f"{statistics.DUNN_SIDAK:.3f}",
-                        "significant": "yes" if found.p < statistics.DUNN_SIDAK else "no",
-                    }
-                )
-    return Table(rows)
+    found = [test(runs, metric, OURS, other) for metric in ("zero_one", "mae") for other in (MULTICLASS, ROUNDED)]
+    return Table([row for row in found if row])
+
+
+def test(runs: pd.DataFrame, metric: str, ours: str, other: str) -> dict[str, str]:
+    """Return the one-sided test that ours is lower; nothing where the two share no runs."""
+    both = statistics.pair(runs, metric, (ours, other)).means.dropna()
+    return signed_rank(both[ours], both[other], metric, ours, other) if len(both) else {}
+
+
+def signed_rank(mine: pd.Series, theirs: pd.Series, metric: str, ours: str, other: str) -> dict[str, str]:
+    found = statistics.signed_rank(mine, theirs)
+    return {
+        "metric": METRICS[metric],
+        "method": ours,
+        "against": other,
+        "sets": str(len(mine)),
+        "wins / ties / losses": found.counts,
+        "p": _p(found.p),
+        "Dunn-Sidak level": f"{statistics.DUNN_SIDAK:.3f}",
+        "significant": "yes" if found.p < statistics.DUNN_SIDAK else "no",
+    }
 
 
 def ranked(runs: pd.DataFrame, metric: str) -> tuple[pd.DataFrame, statistics.Paired]:
@@ -136,12 +162,13 @@ def ranked(runs: pd.DataFrame, metric: str) -> tuple[pd.DataFrame, statistics.Pa
     return statistics.ranks(paired.means), paired
 
 
-def rank_table(runs: pd.DataFrame, name: str) -> Table:
-    """Return the mean rank of each method by each metric."""
+def rank_table(runs: pd.DataFrame, name: str, metrics: Sequence[str] = tuple(METRICS)) -> Table:
+    """Return the mean rank of each method by each metric, with the pictures of a case that has a name."""
     if runs.empty:
         return Table([])
     columns, notes = {}, {}
-    for metric, title in METRICS.items():
+    for metric in metrics:
+        title = METRICS[metric]
         found, paired = ranked(runs, metric)
         columns[title] = found.mean()
         notes[_left_out(paired)] = True
@@ -156,7 +183,8 @@ def rank_table(runs: pd.DataFrame, name: str) -> Table:
         {"method": method} | {title: _mark(value, best[title], 2) for title, value in table.loc[method].items()}
         for method in table.index
     ]
-    pictures = [f"![{METRICS[metric]} ranks]({picture(name, metric)})" for metric in PICTURED if drawable(runs, metric)]
+    shown = [metric for metric in PICTURED if name and drawable(runs, metric)]
+    pictures = [f"![{METRICS[metric]} ranks]({picture(name, metric)})" for metric in shown]
     return Table(rows, "\n\n".join([" ".join(filter(None, notes)), *pictures]))
 
 
@@ -179,7 +207,7 @@ def peers(runs: pd.DataFrame) -> Table:
     for other in methods_of(runs):
         if other == OURS or OURS not in methods_of(runs):
             continue
-        row = {"ordinal against": other}
+        row = {f"{OURS} against": other}
         for metric in ("zero_one", "mae", "rps"):
             both = statistics.pair(runs, metric, (OURS, other)).means.dropna()
             found = statistics.signed_rank(both[OURS], both[other]) if len(both) else None
@@ -202,20 +230,24 @@ def means(runs: pd.DataFrame, metric: str) -> Table:
 def plain(runs: pd.DataFrame) -> Table:
     """Return the sets where multiclass or rounded regression was as good as ours or better."""
     rows, n_sets = [], 0
+    methods = [method for method in methods_of(runs) if method in MAIN]
     for metric in ("mae", "zero_one"):
-        means = statistics.pair(runs, metric, MAIN).means
+        means = statistics.pair(runs, metric, methods).means if OURS in methods else pd.DataFrame()
         n_sets = len(means)
         for data, values in means.iterrows():
-            if not values[[MULTICLASS, ROUNDED]].min() > values[OURS]:
+            plain = [method for method in (MULTICLASS, ROUNDED) if method in methods]
+            if plain and not values[plain].min() > values[OURS]:
                 first = runs[runs["data"] == data].iloc[0]
                 row = {"metric": METRICS[metric], "data": data, "K": str(first["n_classes"])}
                 row["train"] = str(first["n_train"])
-                rows.append(row | {method: _mark(values[method], values.round(3).min()) for method in MAIN})
+                rows.append(row | {method: _mark(values[method], values.round(3).min()) for method in methods})
     return Table(rows, "None of them." if n_sets and not rows else "")
 
 
 def seconds(runs: pd.DataFrame) -> Table:
-    """Return our processor seconds on each set, and those of the others as a ratio to ours."""
+    """Return our processor seconds on each set, and those of the others as a ratio to ours, all of one machine."""
+    of_ours = runs.loc[runs["method"] == OURS, "machine"]
+    runs = runs[runs["machine"].isin(of_ours.mode()[:1])]
     usual = runs.pivot_table("fit_seconds", "data", "method", aggfunc="median", sort=False)
     if OURS not in usual:
         return Table([])
@@ -223,12 +255,12 @@ def seconds(runs: pd.DataFrame) -> Table:
     ratios = usual[others].div(usual[OURS], axis=0)
     rows = [
         {"data": data, "train": str(runs.loc[runs["data"] == data, "n_train"].iloc[0])}
-        | {"ordinal, s": f"{usual.loc[data, OURS]:.3g}"}
+        | {f"{OURS}, s": f"{usual.loc[data, OURS]:.3g}"}
         | {method: _number(ratios.loc[data, method], 2) for method in others}
         for data in usual.index
     ]
     geometric = {method: _number(gmean(ratios[method].dropna()), 2) for method in others}
-    return Table([*rows, {"data": "geometric mean", "train": "", "ordinal, s": ""} | geometric])
+    return Table([*rows, {"data": "geometric mean", "train": "", f"{OURS}, s": ""} | geometric])
 
 
 def failures(runs: pd.DataFrame) -> Table:
@@ -265,51 +297,9 @@ def variants(runs: pd.DataFrame, reference: str, metrics: Sequence[str]) -> Tabl
     )
 
 
-def decisions(runs: pd.DataFrame) -> Table:
-    """Return what each decision rule costs beside the default's, by the metrics that judge decisions."""
-    return variants(runs, f"{OURS}, median", ("zero_one", "mae", "macro_mae", "qwk"))
-
-
-def goals(runs: pd.DataFrame) -> Table:
-    """Return what was to be shown, and whether it was."""
-    rows = [
-        {
-            "goal": f"{test['metric']} lower than that of {test['ordinal against']}",
-            "found": f"{test['wins / ties / losses']}, p = {test['p']}",
-            "reached": test["significant"],
-        }
-        for test in tests(runs).rows
-    ]
-    for metric in PICTURED if len(methods_of(runs)) > len(MAIN) else ():
-        mean_ranks = ranked(runs, metric)[0].mean().sort_values()
-        ours, others = mean_ranks[OURS], mean_ranks.drop(OURS)
-        rows.append(
-            {
-                "goal": f"lowest mean rank of all methods by {METRICS[metric]}",
-                "found": f"{ours:.2f}, best other: {others.idxmin()} {others.min():.2f}",
-                "reached": "yes" if ours < others.min() else "no",
-            }
-        )
-    return Table(rows)
-
-
-def published(runs: pd.DataFrame) -> Table:
-    """Return published mean MAE beside ours."""
-    natural, rows = PUBLISHED["natural"], []
-    for row in natural["rows"]:
-        found = statistics.pair(runs[runs["data"] == row["data"]], "mae", MAIN).means
-        if len(found):
-            rows.append(
-                {
-                    "data": row["data"],
-                    "ours": _number(found[OURS].iloc[0], 3),
-                    "published best": _number(row["best"], 3),
-                    "our run of XGBoost's multiclass": _number(found[MULTICLASS].iloc[0], 3),
-                    "published XGBoost multiclass": _number(row["xgboost multiclass"], 3),
-                }
-            )
-    note = f"Published: {natural['source']}. Their partitions, preparation and tuning differ from ours."
-    return Table(rows, note if rows else "")
+def decisions(runs: pd.DataFrame, ours: str) -> Table:
+    """Return what each decision rule costs beside our median, by the metrics that judge decisions."""
+    return variants(runs, f"{ours}, median", ("zero_one", "mae", "macro_mae", "qwk"))
 
 
 def _left_out(paired: statistics.Paired) -> str:

@@ -44,11 +44,15 @@ class Fitted:
     predict: Callable[[pd.DataFrame], tuple[NDArray[np.intp], NDArray[np.float64] | None]]  # classes, probabilities
     loss: float = np.nan
     rounds: int = 0
+    leaves: int = 0  # of all trees, where the native engine grew them
 
 
 Method = Callable[..., Fitted]  # (train: Rows, valid: Rows | None, rounds: int, n_classes: int, **setting)
 Settings = tuple[Mapping[str, Any], ...]
 Family = dict[str, tuple[Method, Settings]]
+
+# The shipped default of XGBOrdinalClassifier; the same with one score; the plain methods of its library.
+OURS, PROPORTIONAL, MULTICLASS, ROUNDED = "ordinal shifts", "ordinal", "xgb multiclass", "xgb rounded"
 
 
 def ordinal(
@@ -70,7 +74,8 @@ def ordinal(
         model.fit(encode.transform(train[0]), train[1], **watch)
         loss = np.nan if valid is None else min(model.evals_result_["validation"])
         predict = partial(_classes_and_proba, model, encode=encode.transform)
-        return Fitted(predict, loss, model.n_iter_)
+        leaves = sum(len(tree.leaves) for tree in model._ensemble.trees)
+        return Fitted(predict, loss, model.n_iter_, leaves)
     if host == "LightGBM":
         model = LGBMOrdinalClassifier(n_estimators=rounds, num_leaves=2**depth, verbose=-1, n_jobs=1, **options)
         watch = {} if valid is None else {"callbacks": [lightgbm.early_stopping(PATIENCE, verbose=False)]}
@@ -110,7 +115,7 @@ def xgb(
         output = booster.predict(_dmatrix((X, None)), iteration_range=(0, best))
         if objective == "multi:softprob":
             return output.argmax(axis=1), output.astype(np.float64)
-        return _rounded(output, n_classes), None
+        return rounded(output, n_classes), None
 
     return Fitted(predict, np.nan if valid is None else booster.best_score, best)
 
@@ -122,6 +127,7 @@ def hgb(
     n_classes: int,
     depth: int,
     estimator: type = HistGradientBoostingClassifier,
+    **options: Any,
 ) -> Fitted:
     """Train scikit-learn's histogram boosting: multiclass, or squared error on the class codes, rounded."""
     X, y = train
@@ -132,6 +138,7 @@ def hgb(
         early_stopping=valid is not None,
         n_iter_no_change=PATIENCE,
         random_state=0,
+        **options,
     )
     is_classifier = estimator is HistGradientBoostingClassifier
     watch = {}
@@ -147,13 +154,15 @@ def hgb(
 
     def predict(X: pd.DataFrame) -> tuple[NDArray[np.intp], NDArray[np.float64] | None]:
         if is_classifier:
-            return model.predict(X), _spread(model.predict_proba(X), model.classes_, n_classes)
-        return _rounded(model.predict(X), n_classes), None
+            return model.predict(X), spread(model.predict_proba(X), model.classes_, n_classes)
+        return rounded(model.predict(X), n_classes), None
 
     return Fitted(predict, loss, best)
 
 
-def ogboost(train: Rows, valid: Rows | None, rounds: int, n_classes: int, depth: int) -> Fitted:
+def ogboost(
+    train: Rows, valid: Rows | None, rounds: int, n_classes: int, depth: int, leaf_rows: int = 1, **options: Any
+) -> Fitted:
     """Train ogboost: gradient steps on f and the thresholds in Python, a regression tree each round."""
     from ogboost import GradientBoostingOrdinal
     from sklearn.tree import DecisionTreeRegressor
@@ -167,8 +176,8 @@ def ogboost(train: Rows, valid: Rows | None, rounds: int, n_classes: int, depth:
     loss, best = np.nan, rounds
     # It cannot watch given rows: more rounds until the best of them is not among the last.
     for bound in [rounds] if valid is None else [rounds // 4, rounds // 2, rounds]:
-        learner = DecisionTreeRegressor(max_depth=depth)
-        model = GradientBoostingOrdinal(base_learner=learner, n_estimators=bound)
+        learner = DecisionTreeRegressor(max_depth=depth, min_samples_leaf=leaf_rows)
+        model = GradientBoostingOrdinal(base_learner=learner, n_estimators=bound, **options)
         model.fit(X, codes)
         if valid is not None:
             losses = _staged_losses(model, *watched)
@@ -178,7 +187,7 @@ def ogboost(train: Rows, valid: Rows | None, rounds: int, n_classes: int, depth:
             break
 
     def predict(X: pd.DataFrame) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-        proba = _spread(model.predict_proba(encode.transform(X)), classes, n_classes)
+        proba = spread(model.predict_proba(encode.transform(X)), classes, n_classes)
         return proba.argmax(axis=1), proba
 
     return Fitted(predict, loss, best)
@@ -217,7 +226,7 @@ def xgbordinal(train: Rows, valid: Rows | None, rounds: int, n_classes: int, dep
         best, loss = int(np.argmin(curve)) + 1, float(np.min(curve))
 
     def predict(X: pd.DataFrame) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-        return classes[model.predict(X)], _spread(model.predict_proba(X), classes, n_classes)
+        return classes[model.predict(X)], spread(model.predict_proba(X), classes, n_classes)
 
     return Fitted(predict, loss, best)
 
@@ -232,7 +241,7 @@ def mord_at(train: Rows, valid: Rows | None, rounds: int, n_classes: int, alpha:
 
     def predict(X: pd.DataFrame) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
         X = encode.transform(X)
-        return classes[model.predict(X)], _spread(model.predict_proba(X), classes, n_classes)
+        return classes[model.predict(X)], spread(model.predict_proba(X), classes, n_classes)
 
     return Fitted(predict, _validation_log_loss(predict, valid, classes))
 
@@ -248,7 +257,7 @@ def ordered_model(train: Rows, valid: Rows | None, rounds: int, n_classes: int) 
         raise RuntimeError("did not converge")
 
     def predict(X: pd.DataFrame) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-        proba = _spread(np.asarray(result.model.predict(result.params, encode.transform(X))), classes, n_classes)
+        proba = spread(np.asarray(result.model.predict(result.params, encode.transform(X))), classes, n_classes)
         return proba.argmax(axis=1), proba
 
     return Fitted(predict, _validation_log_loss(predict, valid, classes))
@@ -275,7 +284,9 @@ LINEAR: Settings = tuple({"alpha": alpha} for alpha in PENALTIES)
 
 # Names: functions, settings to choose from. The peers, the variants of ours, and what else the design asked.
 METHODS: Family = {
+    "ordinal shifts": (partial(ordinal, proportional="auto"), TREES),
     "ordinal": (ordinal, TREES),
+    "native joint": (partial(ordinal, host="native"), TREES),
     "xgb multiclass": (xgb, TREES),
     "xgb rounded": (partial(xgb, objective="reg:squarederror"), TREES),
     "hgb multiclass": (hgb, TREES),
@@ -286,14 +297,15 @@ METHODS: Family = {
     "OrderedModel": (ordered_model, ({},)),
 }
 VARIANTS: Family = {
-    "ordinal": (ordinal, TREES),
+    **{name: METHODS[name] for name in ("ordinal", "ordinal shifts", "native joint")},
     "majorized": (partial(ordinal, hessian="majorized"), TREES),
     "fixed": (partial(ordinal, threshold_update="fixed"), TREES),
     "schur": (partial(ordinal, threshold_update="schur"), TREES),
     "joint": (partial(ordinal, threshold_update="joint"), TREES),
     "cumulative link": (partial(ordinal, loss="cumulative_link"), TREES),
     "LightGBM": (partial(ordinal, host="LightGBM"), TREES),
-    "native joint": (partial(ordinal, host="native"), TREES),
+    "LightGBM shifts": (partial(ordinal, host="LightGBM", proportional="auto"), TREES),
+    "native shifts": (partial(ordinal, host="native", proportional="auto"), TREES),
 }
 # Asked after the first results on the smallest of the sixteen sets, on few rows of other sets.
 DESIGN_FEW_ROWS: Family = {
@@ -310,7 +322,7 @@ DESIGN: Family = {
     "ordinal, eta 0.1": (partial(ordinal, learning_rate=0.1), TREES),
     "xgb multiclass, eta 0.1": (partial(xgb, eta=0.1), TREES),
     "xgb rounded, eta 0.1": (partial(xgb, objective="reg:squarederror", eta=0.1), TREES),
-    **VARIANTS,
+    **{name: method for name, method in VARIANTS.items() if "shifts" not in name},
     "cumulative link joint": (partial(ordinal, loss="cumulative_link", threshold_update="joint"), TREES),
     "LightGBM joint": (partial(ordinal, host="LightGBM", threshold_update="joint"), TREES),
     "native newton": (partial(ordinal, host="native", threshold_update="newton"), TREES),
@@ -328,7 +340,7 @@ DESIGN_SHIFTS: Family = {
     **{name: METHODS[name] for name in ("ordinal", "xgb multiclass")},
     **_RIDGE,
     **_SMOOTH,
-    "native joint": VARIANTS["native joint"],
+    "native joint": METHODS["native joint"],
     "native vector, ridge 10": _shifted("native", split_gain="vector"),
     "native vector, ridge 30": _shifted("native", split_gain="vector", shift_l2=30.0),
     "native vector, smooth 10": _shifted("native", split_gain="vector", shift_penalty="smooth"),
@@ -358,11 +370,11 @@ def _dmatrix(rows: tuple[pd.DataFrame, NDArray[np.int32] | None]) -> xgboost.DMa
     return xgboost.DMatrix(rows[0], rows[1], enable_categorical=True, nthread=1)
 
 
-def _rounded(output: NDArray[Any], n_classes: int) -> NDArray[np.intp]:
+def rounded(output: NDArray[Any], n_classes: int) -> NDArray[np.intp]:
     return np.clip(np.floor(output + 0.5), 0, n_classes - 1).astype(np.intp)
 
 
-def _spread(proba: NDArray[Any], classes: NDArray[Any], n_classes: int) -> NDArray[np.float64]:
+def spread(proba: NDArray[Any], classes: NDArray[Any], n_classes: int) -> NDArray[np.float64]:
     """Return the probabilities with a column for every class; one that was not trained on gets none."""
     full = np.zeros((len(proba), n_classes))
     full[:, classes] = proba

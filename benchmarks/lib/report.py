@@ -6,12 +6,19 @@ import json
 import os
 import platform
 from collections.abc import Sequence
+from contextlib import suppress
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from lib.runner import CsvFile, Row
 from ordinal_objectives.versions import versions
 
 RESULTS = Path(__file__).resolve().parents[1] / "results"
+
+
+# Whose versions matter only where they run.
+RIVALS = ("catboost", "mord", "ogboost", "statsmodels", "xgbordinal")
 
 
 def machine() -> dict[str, Any]:
@@ -72,6 +79,45 @@ class Result:
         write(self.name, self.title, self.rows, self.notes)
 
 
+class RunsFile(CsvFile):
+    """Rows of a CSV file that many runs add to, on whatever machine: each has the number of its own.
+
+    Attributes
+    ----------
+    machines : list of dict
+        Those of <name>.json beside the file, by number from 1.
+    """
+
+    def __init__(self, path: Path, columns: Sequence[str]):
+        super().__init__(path, (*columns, "machine"))
+        self.beside = path.with_suffix(".json")
+        self.machines: list[dict[str, Any]] = machines(path)
+
+    def add(self, new: list[Row]) -> None:
+        """Add rows, as measured here."""
+        here = machine() | rivals()
+        if here not in self.machines:
+            self.machines.append(here)
+            self.beside.parent.mkdir(parents=True, exist_ok=True)
+            self.beside.write_text(json.dumps({"machines": self.machines}, indent=1) + "\n", encoding="utf-8")
+        super().add([{**row, "machine": self.machines.index(here) + 1} for row in new])
+
+
+def rivals() -> dict[str, str]:
+    """Return the versions of the rivals that are installed."""
+    found = {}
+    for package in RIVALS:
+        with suppress(metadata.PackageNotFoundError):
+            found[package] = metadata.version(package)
+    return found
+
+
+def machines(runs_file: Path) -> list[dict[str, Any]]:
+    """Return the machines that a file of rows names by number from 1; none without a file."""
+    beside = runs_file.with_suffix(".json")
+    return json.loads(beside.read_text(encoding="utf-8"))["machines"] if beside.exists() else []
+
+
 def table(rows: list[dict[str, Any]]) -> str:
     """Return rows as a Markdown table."""
     columns = list(rows[0])
@@ -80,10 +126,10 @@ def table(rows: list[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
-def measured_on(where: dict[str, Any]) -> str:
-    """Return a machine in one sentence."""
-    short = ("processor", "cores", "instruction set", "python", "numpy", "xgboost", "lightgbm")
-    return "Measured on: " + "; ".join(f"{key} {where[key]}" for key in short) + "."
+def measured_on(where: dict[str, Any], *more: str) -> str:
+    """Return a machine in one sentence; ``more`` names versions that it says where they are known."""
+    short = ("processor", "cores", "instruction set", "python", "numpy", "xgboost", "lightgbm", *more)
+    return "Measured on: " + "; ".join(f"{key} {where[key]}" for key in short if key in where) + "."
 
 
 def cell(value: Any) -> str:

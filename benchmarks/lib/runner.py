@@ -47,6 +47,11 @@ class CsvFile:
     """Rows as texts, of numbers six digits, added to the end of a file.
 
     Half a line, which a killed run left, is taken out of it.
+
+    Raises
+    ------
+    ValueError
+        If the file has other columns.
     """
 
     def __init__(self, path: Path, columns: Sequence[str]):
@@ -57,7 +62,10 @@ class CsvFile:
             if not text.endswith("\n"):
                 path.write_text(text[: text.rfind("\n") + 1], encoding="utf-8")
             with path.open(encoding="utf-8", newline="") as file:
-                self.rows = list(csv.DictReader(file))
+                reader = csv.DictReader(file)
+                if list(reader.fieldnames or columns) != list(columns):
+                    raise ValueError(f"{path} must have the columns {', '.join(columns)}; it has {reader.fieldnames}")
+                self.rows = list(reader)
 
     def add(self, new: list[Row]) -> None:
         texts = [{key: f"{v:.6g}" if isinstance(v, float) else str(v) for key, v in row.items()} for row in new]

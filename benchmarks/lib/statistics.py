@@ -62,7 +62,8 @@ def pair(runs: pd.DataFrame, metric: str, methods: Sequence[str]) -> Paired:
     A method with a result on less than half of its seeds of a set failed there; otherwise the seeds where it has
     none are left out for all methods.
     """
-    chosen = runs[runs["method"].isin(methods)].assign(loss=losses(runs, metric))
+    chosen = runs[runs["method"].isin(methods)]
+    chosen = chosen.assign(loss=losses(chosen, metric))
     if chosen.empty:
         index = pd.MultiIndex.from_arrays([[], []], names=["data", "seed"])
         return Paired(pd.DataFrame(index=index, columns=list(methods), dtype=float), [])

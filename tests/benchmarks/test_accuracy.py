@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from claims import accuracy
-from claims.accuracy import Cell, cells, judge, measure, tune
-from lib.data import load
-from lib.methods import METHODS, Fitted
-from lib.runner import CsvFile
+from claims.accuracy import RULES, Cell, cells, judge, left, measure, tune
+from lib import report
+from lib.data import PUBLISHED_SETS, SIXTEEN, load
+from lib.methods import METHODS, OURS, Fitted
 
 pytestmark = pytest.mark.slow
 
@@ -31,8 +31,38 @@ def test_every_partition_of_the_sixteen_sets_is_measured_once():
     assert sorted(large) == list(range(accuracy.FEW_SEEDS))
     halves = [cell.seed >= 10 for cell in found]
     assert halves == sorted(halves)
+    cut = {(cell.data, cell.rule) for cell in found if cell.seed == 19 and cell.method == "native joint"}
+    assert {("abalone", "width"), ("california", "width"), ("bank32nh", "rank"), ("census8L", "rank")} <= cut
+    assert len(cut) == 2 * len(SIXTEEN)  # by decile, and as the thesis cut them
     with pytest.raises(ValueError, match=r"experiments must be among .*; got 'seventeen'"):
         cells(["seventeen"])
+
+
+def test_sets_with_published_errors_have_thirty_partitions():
+    of_ours = [cell for cell in cells(["ordinal"]) if cell.method == OURS]
+    assert {cell.data for cell in of_ours if cell.seed == 29} == set(PUBLISHED_SETS)
+    assert len({cell for cell in of_ours if cell.data == "skillcraft"}) == 10
+
+
+def test_what_has_no_decisions_yet_is_measured_for_them_alone():
+    def row(cell):
+        return {key: str(value) for key, value in cell._asdict().items()}
+
+    peer, plain = (Cell("sixteen", "boston", "quantile", 3, method) for method in ("XGBOrdinal", "xgb rounded"))
+    of_decisions = peer._replace(experiment="sixteen decisions")
+    assert left([peer, plain], []) == [peer, plain]
+    assert left([peer, plain], [row(peer), row(plain)]) == [of_decisions]
+    decided = row(of_decisions._replace(method="XGBOrdinal, median"))
+    assert left([peer, plain], [row(peer), row(plain), decided]) == []
+
+
+def test_a_cell_of_decisions_leaves_the_row_that_is_there_alone():
+    base = Cell("sixteen", "sklearn_diabetes", "quantile", 0, "xgb multiclass")
+    rows = measure(base)
+    alone = measure(base._replace(experiment="sixteen decisions"))
+    assert [row["method"] for row in rows[1:]] == [row["method"] for row in alone]
+    assert [row["zero_one"] for row in rows[1:]] == [row["zero_one"] for row in alone]
+    assert rows[0]["zero_one"] == rows[2]["zero_one"]  # multiclass answers with the mode
 
 
 def test_settings_and_rounds_are_chosen_on_the_last_fifth_and_used_on_all_rows(monkeypatch):
@@ -44,7 +74,7 @@ def test_settings_and_rounds_are_chosen_on_the_last_fifth_and_used_on_all_rows(m
 
     monkeypatch.setitem(accuracy.ALL_METHODS, "fake", (method, ({"depth": 3}, {"depth": 6})))
     X, y = load("sklearn_diabetes").X, np.arange(442, dtype=np.int32)
-    fitted, setting = tune(Cell("quick", "sklearn_diabetes", "quantile", 0, "fake"), (X, y), 442)
+    fitted, setting = tune("fake", (X, y), 442)
     valid = list(range(353, 442))
     assert calls == [(353, valid, 500, 3), (353, valid, 500, 6), (442, None, 60, 6)]
     assert (fitted.rounds, setting) == (60, "depth=6")
@@ -65,9 +95,12 @@ def test_a_method_that_raises_leaves_its_reason(monkeypatch):
         raise RuntimeError("too\nbad")
 
     monkeypatch.setitem(accuracy.ALL_METHODS, "fake", (method, ({},)))
-    (row,) = measure(Cell("quick", "sklearn_diabetes", "quantile", 0, "fake"))
+    (row,) = measure(Cell("ablation", "sklearn_diabetes", "quantile", 0, "fake"))
     assert row["failure"] == "RuntimeError: too bad"
     assert "mae" not in row
+    rows = measure(Cell("sixteen", "sklearn_diabetes", "quantile", 0, "fake"))
+    assert [row["method"] for row in rows] == ["fake", *(f"fake, {rule}" for rule in RULES)]
+    assert {row["failure"] for row in rows} == {"RuntimeError: too bad"}
 
 
 def test_scores_of_a_point_forecast_are_those_of_its_classes():
@@ -94,4 +127,6 @@ def test_a_second_run_resumes(tmp_path):
     results.write_text(text[:-30], encoding="utf-8")  # killed while it wrote
     assert "1 cells to measure on 1 processes: about 0 minutes for 1 of them" in run("--results", str(results))
     assert len(results.read_text(encoding="utf-8").splitlines()) == 3
-    assert CsvFile(results, accuracy.COLUMNS).rows[0]["method"] == "xgb rounded"
+    store = report.RunsFile(results, accuracy.COLUMNS)
+    assert store.rows[0]["method"] == "xgb rounded"
+    assert {row["machine"] for row in store.rows} == {"1"}

@@ -49,6 +49,7 @@ def test_a_set_where_a_method_has_not_run_is_left_out_and_named():
     assert list(paired.means.index) == ["a"]
     assert paired.missing == ["b", "c"]
     assert statistics.pair(frame, "mae", ["x", "z"]).means.empty
+    assert statistics.pair(frame, "mae", ["v", "z"]).means.empty
 
 
 def test_a_repeated_run_is_an_error():

@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 from claims import accuracy_report, accuracy_tables
-from claims.accuracy_tables import MULTICLASS, OURS, ROUNDED
-from lib import critical_difference, generated
+from lib import critical_difference, generated, report
 from lib.generated import Table
+from lib.methods import MULTICLASS, OURS, PROPORTIONAL, ROUNDED
 
 pytestmark = pytest.mark.slow
 
@@ -19,7 +19,7 @@ PAGES = accuracy_report.PAGES
 IDS = [page.name for page in PAGES]
 SHAPE = ("experiment", "data", "rule", "seed", "method", "n_train", "n_test", "n_classes")
 SCORES = ("zero_one", "mae", "macro_mae", "qwk", "rps", "log_loss", "fit_seconds", "rounds")
-COLUMNS = (*SHAPE, *SCORES, "setting", "failure")
+COLUMNS = (*SHAPE, *SCORES, "setting", "failure", "machine")
 
 
 @pytest.fixture(scope="module")
@@ -93,14 +93,14 @@ def row(method, zero_one, mae, seed=0, data="a", **changes):
     rps = {} if "rounded" in method else {"rps": mae / 2, "log_loss": 2 * mae}
     shape = {"experiment": "sixteen", "rule": "quantile", "n_train": 30, "n_test": 13, "n_classes": 9}
     scores = {"zero_one": zero_one, "mae": mae, "macro_mae": mae, "qwk": 1 - mae} | rps
-    name = {"data": data, "seed": seed, "method": method, "setting": "depth=3", "failure": ""}
+    name = {"data": data, "seed": seed, "method": method, "setting": "depth=3", "failure": "", "machine": "1"}
     return shape | scores | name | {"fit_seconds": 1.0, "rounds": 7} | changes
 
 
 def read(rows, folder):
     path = folder / "accuracy_runs.csv"
     pd.DataFrame(rows, columns=COLUMNS).to_csv(path, index=False)
-    return accuracy_tables.tables(accuracy_tables.read(path))
+    return accuracy_report.run_tables(path)
 
 
 @pytest.fixture
@@ -128,10 +128,10 @@ def test_errors(small):
         "K": "9",
         "train / test": "300 / 13",
         "seeds": "2",
-        "zero-one ordinal": "**0.100** (0.000)",
+        "zero-one ordinal shifts": "**0.100** (0.000)",
         "zero-one xgb multiclass": "0.200 (0.000)",
         "zero-one xgb rounded": "**0.100** (0.000)",
-        "MAE ordinal": "**0.250** (0.071)",
+        "MAE ordinal shifts": "**0.250** (0.071)",
         "MAE xgb multiclass": "0.450 (0.071)",
         "MAE xgb rounded": "0.450 (0.071)",
     }
@@ -139,15 +139,11 @@ def test_errors(small):
 
 def test_signed_rank_tests(small):
     table = small["sixteen quantile tests"]
-    assert table.cell("wins / ties / losses", {"metric": "MAE", "ordinal against": ROUNDED}) == "2 / 0 / 1"
-    assert table.cell("wins / ties / losses", {"metric": "zero-one", "ordinal against": ROUNDED}) == "0 / 3 / 0"
-    assert table.cell("p", {"metric": "zero-one", "ordinal against": ROUNDED}) == "1.000"
-    assert table.cell("p", {"metric": "MAE", "ordinal against": MULTICLASS}) == "0.125"  # (1/2)^3
+    assert table.cell("wins / ties / losses", {"metric": "MAE", "against": ROUNDED}) == "2 / 0 / 1"
+    assert table.cell("wins / ties / losses", {"metric": "zero-one", "against": ROUNDED}) == "0 / 3 / 0"
+    assert table.cell("p", {"metric": "zero-one", "against": ROUNDED}) == "1.000"
+    assert table.cell("p", {"metric": "MAE", "against": MULTICLASS}) == "0.125"  # (1/2)^3
     assert {row["significant"] for row in table.rows} == {"no"}
-    assert small["goals"].cell("reached", {"goal": "MAE lower than that of xgb multiclass"}) == "no"
-    assert small["goals"].cell("found", {"goal": "lowest mean rank of all methods by RPS"}) == (
-        "1.00, best other: xgb multiclass 2.00"
-    )
 
 
 def test_ranks(small):
@@ -157,7 +153,7 @@ def test_ranks(small):
     assert table.cell("RPS", {"method": ROUNDED}) == "-"
     assert "peer gave no result on b and ranks last there" in table.note
     assert "RPS: 3 methods on 3 sets" in table.note
-    assert small["sixteen quantile peers"].cell("MAE", {"ordinal against": "peer"}) == "2 / 0 / 0"
+    assert small["sixteen quantile peers"].cell("MAE", {f"{OURS} against": "peer"}) == "2 / 0 / 0"
     assert small["sixteen quantile failures"].rows == [
         {"method": "peer", "data": "b", "seeds": "2", "reasons": "no, never"}
     ]
@@ -170,14 +166,16 @@ def test_where_a_plain_method_is_as_good(small):
 
 def test_seconds_are_medians_relative_to_ours(small):
     table = small["sixteen quantile seconds"]
-    assert table.cell("ordinal, s", {"data": "a"}) == "2.5"
+    assert table.cell(f"{OURS}, s", {"data": "a"}) == "2.5"
     assert table.cell(MULTICLASS, {"data": "a"}) == "2.00"
     assert table.cell("peer", {"data": "b"}) == "-"
     assert table.cell("peer", {"data": "geometric mean"}) == "0.40"
 
 
 def test_nothing_measured_says_so(tmp_path):
-    found = accuracy_tables.tables(accuracy_tables.read(tmp_path / "none.csv"))
+    found = accuracy_report.run_tables(tmp_path / "none.csv")
+    goals = found.pop("goals")
+    assert {row["reached"] for row in goals.rows} == {"not measured yet"}
     assert {table.markdown() for table in found.values()} == {generated.PENDING}
 
 
@@ -193,23 +191,41 @@ def test_variants_and_decisions(tmp_path):
     for data, changed in (("a", 0.4), ("b", 0.1)):
         for seed in (0, 1):
             base = {"data": data, "seed": seed, "experiment": "ablation"}
-            rows += [row(OURS, 0.2, 0.2, **base), row("joint", 0.2, changed, **base), row(ROUNDED, 0.2, 0.1, **base)]
+            rows += [row(PROPORTIONAL, 0.2, 0.2, **base), row("joint", 0.2, changed, **base)]
+            rows += [row(ROUNDED, 0.2, 0.1, **base)]
             base["experiment"] = "sixteen decisions"
-            rows += [row("ordinal, median", 0.2, 0.2, **base), row("ordinal, mode", 0.1, 0.4, **base)]
+            rows += [row(f"{OURS}, median", 0.2, 0.2, **base), row(f"{OURS}, mode", 0.1, 0.4, **base)]
     found = read(rows, tmp_path)
     assert found["ablation"].cell("MAE", {"variant": "joint"}) == "1.000 (1 / 0 / 1)"
     assert found["ablation"].cell("RPS", {"variant": ROUNDED}) == "-"
     assert found["ablation"].cell("sets", {"variant": ROUNDED}) == "2"
     assert found["ablation"].cell("zero-one", {"variant": "joint"}) == "1.000 (0 / 2 / 0)"
-    assert found["sixteen quantile decisions"].cell("MAE", {"variant": "ordinal, mode"}) == "2.000 (0 / 0 / 2)"
+    assert found["sixteen quantile decisions"].cell("MAE", {"variant": f"{OURS}, mode"}) == "2.000 (0 / 0 / 2)"
 
 
 def test_published_figures_stand_beside_ours(tmp_path):
-    place = {"experiment": "ordinal", "rule": "classes", "data": "esl"}
-    table = read([row(method, 0.3, 0.3, **place) for method in (OURS, MULTICLASS, ROUNDED)], tmp_path)["published"]
-    assert [row["data"] for row in table.rows] == ["esl"]
-    assert table.cell("ours", {"data": "esl"}) == "0.300"
-    assert table.cell("published best", {"data": "esl"}) == "0.302"
+    place = {"experiment": "ordinal", "rule": "classes"}
+    errors = {OURS: 0.3, MULTICLASS: 0.4, "peer": 0.2}
+    runs = [row(name, mae, mae, data=data, **place) for data in ("esl", "tae") for name, mae in errors.items()]
+    runs += [row(OURS, 0.3, 0.5, data="tae", seed=1, **place), row(MULTICLASS, 0.3, 1.0, data="tae", seed=1, **place)]
+    table = read(runs, tmp_path)["published"]
+    assert [row["data"] for row in table.rows] == ["esl", "tae"]
+    esl, tae = ({"data": data} for data in ("esl", "tae"))
+    assert table.cell("ours (standard error)", tae) == "0.400 (0.100)"
+    assert (table.cell("published best", esl), table.cell("reached", esl)) == ("0.302", "yes")
+    assert table.cell("published best", tae) == "0.517"
+    assert table.cell("partitions", tae) == "2"
+    assert table.cell("lowest here", tae) == "peer 0.200"
+
+
+def test_tables_name_seeds_and_machines(tmp_path):
+    runs = [row(OURS, 0.1, 0.1, seed=seed, machine=str(1 + seed)) for seed in (0, 1)]
+    path = tmp_path / "accuracy_runs.csv"
+    path.with_suffix(".json").write_text('{"machines": [{"cores": 2}, {"cores": 4, "catboost": "1.2"}, {"cores": 8}]}')
+    table = read(runs, tmp_path)["sixteen quantile MAE"]
+    assert "seeds 0 to 1. Measured on: cores 4; catboost 1.2. Measured on: cores 2." in table.note
+    assert report.machines(path)[2] == {"cores": 8}
+    assert "cores 8" not in table.note
 
 
 def test_a_file_of_another_shape_is_refused(tmp_path):
@@ -222,7 +238,7 @@ def test_picture_shows_every_method_at_its_rank(tmp_path):
     ranked = pd.DataFrame({OURS: [1.0, 1.0], "x": [2.0, 3.0], "y": [3.0, 2.0]})
     drawn = critical_difference.figure(ranked, "Title", OURS)
     labels = {text.get_text() for text in drawn.axes[0].texts}
-    assert {"ordinal  1.00", "x  2.50", "2.50  y"} <= labels
+    assert {f"{OURS}  1.00", "x  2.50", "2.50  y"} <= labels
     critical_difference.save(drawn, tmp_path / "one.svg")
     first = (tmp_path / "one.svg").read_bytes(), (tmp_path / "one.png").read_bytes()
     critical_difference.save(critical_difference.figure(ranked, "Title", OURS), tmp_path / "one.svg")

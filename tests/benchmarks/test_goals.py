@@ -1,0 +1,164 @@
+"""The goals at the top of docs/evidence.md, and the tables by own decisions and by the thesis's classes behind them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from claims import decision_tables, goals, published_tables, tuned, tuned_tables
+from lib.data import ORDINAL, SIXTEEN, THESIS_RANK, THESIS_WIDTH
+from lib.methods import MULTICLASS, OURS, PROPORTIONAL, ROUNDED
+from lib.statistics import signed_rank
+
+pytestmark = pytest.mark.slow
+
+LOSSES = {OURS: 0.1, PROPORTIONAL: 0.2, "native joint": 0.25, "peer": 0.15, MULTICLASS: 0.3, ROUNDED: 0.4}
+METRICS = ("zero_one", "mae", "macro_mae", "rps", "log_loss")
+NO_TUNED = tuned_tables.read(tuned.FILE.with_name("none.csv"))
+
+
+def runs(losses=LOSSES):
+    """Return two partitions of all sets, of classes by decile, of the thesis's classes and of the ordinal sets."""
+    rows = []
+    for experiment, rule, sets in (
+        ("sixteen", "quantile", SIXTEEN),
+        ("sixteen", "width", THESIS_WIDTH),
+        ("sixteen", "rank", THESIS_RANK),
+        ("ordinal", "classes", ORDINAL),
+    ):
+        for i, data in enumerate(sets):
+            for seed in (0, 1):
+                for method, loss in losses.items():
+                    shape = {"data": data, "rule": rule, "seed": seed, "n_train": i, "n_classes": 10, "machine": ""}
+                    scores = dict.fromkeys(METRICS, loss + 0.001 * i + 0.0001 * seed) | {"qwk": 1 - loss}
+                    row = shape | scores | {"experiment": experiment, "method": method, "failure": ""}
+                    if method == ROUNDED:
+                        row |= {"rps": np.nan, "log_loss": np.nan}
+                    rows.append(row)
+                    for rule_, gain in (("median", 0.0), ("mode", 0.02), ("mean", 0.01)):
+                        if method != ROUNDED:
+                            decided = {"zero_one": row["zero_one"] - gain, "qwk": row["qwk"] + gain}
+                            names = {"experiment": f"{experiment} decisions", "method": f"{method}, {rule_}"}
+                            rows.append(row | decided | names)
+    return pd.DataFrame(rows)
+
+
+@pytest.fixture(autouse=True)
+def two_partitions(monkeypatch):
+    """Let what `runs` returns be all that is wanted."""
+    monkeypatch.setattr(goals, "PARTITIONS", {"sixteen": 2, "ordinal": 2})
+    monkeypatch.setattr(goals, "RANKED", tuple(LOSSES))
+
+
+@pytest.fixture(scope="module")
+def best():
+    return runs()
+
+
+def found(frame):
+    return {row["goal"]: (row["found"], row["reached"]) for row in goals.table(frame, NO_TUNED).rows}
+
+
+def test_goals_that_are_reached(best):
+    table = found(best)
+    assert table["RPS below that of `ordinal` on at least 30 of 39 sets"] == ("39 of 39", "yes")
+    assert table["log loss higher than that by more than 2% with paired p < 0.05 on no set"] == ("on none", "yes")
+    assert table["MAE lower than that of xgb rounded, classes by decile"] == ("16 / 0 / 0, p = 1.5e-05", "yes")
+    assert table["zero-one by the mode lower than that of xgb multiclass, the thesis's classes"][1] == "yes"
+    lead = table["lowest mean rank of all methods by zero-one by its own decision on the ordinal sets"]
+    assert lead == ("1.00, best other: peer 2.00", "yes")
+    assert table["no tuned rival lower by MAE on average"] == ("-", "not measured yet")
+
+
+def test_goals_that_are_missed():
+    table = found(runs(LOSSES | {OURS: 0.35}))
+    assert table["RPS below that of `ordinal` on at least 30 of 39 sets"] == ("0 of 39", "no")
+    assert table["MAE lower than that of xgb rounded, classes by decile"][1] == "yes"
+    assert table["MAE lower than that of xgb multiclass, classes by decile"] == ("0 / 0 / 16, p = 1.000", "no")
+    assert table["zero-one by the mode lower than that of xgb multiclass, classes by decile"][1] == "no"
+    assert table["lowest mean rank of all methods by MAE on the sixteen sets"][1] == "no"
+
+
+def test_a_set_is_worse_only_beyond_chance():
+    rows = [
+        {"experiment": "ordinal", "rule": "classes", "data": data, "seed": seed, "method": method, "rps": loss}
+        for data, ours in (("esl", [0.22] * 6), ("era", [0.22] * 5 + [0.1]), ("tae", [0.203] * 6))
+        for seed, loss_of_ours in enumerate(ours)
+        for method, loss in ((OURS, loss_of_ours), (PROPORTIONAL, 0.2))
+    ]
+    frame = pd.DataFrame(rows).assign(log_loss=lambda rows: rows["rps"])
+    worse = list(goals.against_proportional(frame))[1]
+    assert worse == ("RPS higher than that by more than 2% with paired p < 0.05 on no set", "esl", goals.NOT_YET)
+
+
+def test_a_goal_on_some_of_its_sets_is_not_decided(best):
+    table = found(best[best["data"] != "boston"])
+    assert table["RPS below that of `ordinal` on at least 30 of 39 sets"] == ("38 of 38", goals.NOT_YET)
+    assert table["MAE lower than that of xgb rounded, classes by decile"] == ("15 / 0 / 0 so far", goals.NOT_YET)
+    assert table["lowest mean rank of all methods by RPS on the sixteen sets"][1] == goals.NOT_YET
+    assert table["lowest mean rank of all methods by RPS on the ordinal sets"][1] == "yes"
+
+
+def test_a_goal_on_some_of_its_partitions_is_not_decided(best, monkeypatch):
+    monkeypatch.setattr(goals, "RANKED", (*LOSSES, "another"))
+    assert found(best)["lowest mean rank of all methods by RPS on the ordinal sets"][1] == goals.NOT_YET
+    monkeypatch.setattr(goals, "PARTITIONS", {"sixteen": 3, "ordinal": 2})
+    table = found(best)
+    assert table["RPS below that of `ordinal` on at least 30 of 39 sets"] == ("39 of 39", goals.NOT_YET)
+    assert table["MAE lower than that of xgb rounded, classes by decile"] == ("16 / 0 / 0 so far", goals.NOT_YET)
+
+
+def test_slow_methods_see_fewer_partitions():
+    rows = [("a", "ogboost", seed) for seed in range(3)] + [("a", OURS, seed) for seed in range(5)]
+    frame = pd.DataFrame(rows, columns=["data", "method", "seed"])
+    assert goals.is_measured(frame, ["a"], 5, (OURS, "ogboost"))
+    assert not goals.is_measured(frame, ["a"], 6, (OURS, "ogboost"))
+    assert not goals.is_measured(frame, ["a", "b"], 5, (OURS,))
+
+
+def test_own_decisions_take_each_metric_from_its_rule(best):
+    own = decision_tables.own_decisions(best, "sixteen", "quantile").set_index(["data", "seed", "method"])
+    plain = best[(best["experiment"] == "sixteen") & (best["rule"] == "quantile")].set_index(["data", "seed", "method"])
+    at = ("boston", 1, OURS)
+    assert own.loc[at, "zero_one"] == pytest.approx(plain.loc[at, "zero_one"] - 0.02)
+    assert own.loc[at, "mae"] == plain.loc[at, "mae"]
+    assert own.loc[at, "qwk"] == pytest.approx(plain.loc[at, "qwk"] + 0.01)
+    assert own.loc[("boston", 1, ROUNDED), "zero_one"] == plain.loc[("boston", 1, ROUNDED), "zero_one"]
+    ranks = decision_tables.tables(best)["sixteen quantile own decisions ranks"]
+    assert ranks.cell("zero-one", {"method": OURS}) == "1.00"
+    assert "macro MAE" not in ranks.rows[0]
+
+
+def test_printed_table_gives_the_printed_tests():
+    """Exact one-sided p-values of the thesis's Table 5.2, as its Table 5.3 would have them."""
+    wins = {}
+    for metric in ("zero_one", "mae"):
+        values = published_tables.printed(metric)
+        assert set(values.index) == set(SIXTEEN)
+        for other in ("MC", "MSE"):
+            wins[metric, other] = signed_rank(values["AT"], values[other])
+    assert {key: test.counts for key, test in wins.items()} == {
+        ("zero_one", "MC"): "10 / 1 / 5",
+        ("zero_one", "MSE"): "14 / 1 / 1",
+        ("mae", "MC"): "14 / 1 / 1",
+        ("mae", "MSE"): "14 / 1 / 1",
+    }
+    assert wins["zero_one", "MC"].p == pytest.approx(0.01077, abs=1e-5)
+    assert wins["mae", "MSE"].p == pytest.approx(6.1e-5, abs=1e-6)
+
+
+def test_the_thesis_stands_beside_its_own_classes(best):
+    tables = published_tables.tables(best)
+    table = tables["thesis MAE"]
+    assert len(table.rows) == 16
+    assert table.cell("classes", {"data": "california"}) == "10, width"
+    assert table.cell("classes", {"data": "bank8FM"}) == "10, rank"
+    assert table.cell("thesis AT", {"data": "bank8FM"}) == "0.409"
+    assert table.cell("native joint", {"data": "diabetes"}) == "0.250"
+    tests = tables["thesis tests"]
+    assert tests.cell("wins / ties / losses", {"metric": "MAE", "method": "thesis AT", "against": "thesis MC"}) == (
+        "14 / 1 / 1"
+    )
+    by_mode = tests.cell("wins / ties / losses", {"method": f"{OURS}, mode", "against": MULTICLASS})
+    assert by_mode == "16 / 0 / 0"
