@@ -111,7 +111,7 @@ def cells(experiments: Iterable[str]) -> list[Cell]:
         elif experiment == "design, few rows":
             plans = [(FEW_ROWS, None, 10, DESIGN_FEW_ROWS)]
         elif experiment == "design, shifts":
-            plans = [(OTHER, None, 2, DESIGN_SHIFTS)]
+            plans = [(OTHER, None, 3, DESIGN_SHIFTS)]
         elif experiment == "design, shifts, few rows":
             plans = [(FEW_ROWS, None, 5, DESIGN_SHIFTS)]
         elif experiment == "ablation":
@@ -140,7 +140,9 @@ def is_decided(cell: Cell) -> bool:
     """Tell whether a cell also has rows of each decision rule."""
     if cell.method.endswith("rounded"):  # no probabilities
         return False
-    return cell.experiment in DECIDED_EXPERIMENTS or (cell.experiment.startswith("design") and cell.method in DECIDED)
+    if cell.experiment in (*DECIDED_EXPERIMENTS, *SHIFTS):
+        return True
+    return cell.experiment.startswith("design") and cell.method in DECIDED
 
 
 def left(wanted: Iterable[Cell], rows: list[Row]) -> list[Cell]:

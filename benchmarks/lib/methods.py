@@ -342,6 +342,7 @@ DESIGN_SHIFTS: Family = {
     **_SMOOTH,
     "native joint": METHODS["native joint"],
     "native vector, ridge 10": _shifted("native", split_gain="vector"),
+    "native vector, ridge 10, all": _shifted("native", split_gain="vector", cross_terms="all"),
     "native vector, ridge 30": _shifted("native", split_gain="vector", shift_l2=30.0),
     "native vector, smooth 10": _shifted("native", split_gain="vector", shift_penalty="smooth"),
     "native scalar, ridge 10": _shifted("native", split_gain="scalar"),
