@@ -20,6 +20,7 @@ from ordinal_objectives.adapters.xgb.record import (
 )
 from ordinal_objectives.adapters.xgb.runs import XGBoostRuns
 from ordinal_objectives.adapters.xgb.trees import check_configuration, why_not_renewed
+from ordinal_objectives.threshold_solver.record import ThresholdRecord
 
 
 class ThresholdCallback(TrainingCallback):  # type: ignore[misc]
@@ -98,12 +99,12 @@ class ThresholdCallback(TrainingCallback):  # type: ignore[misc]
             return
         if self._runs.in_outputs:
             raise ValueError(
-                "the model to be continued has one output, the score: shift_method='host' cannot add others; go on with "
-                "proportional=True or shift_method='renewal'"
+                "the model to be continued has one output, the score: shift_method='host' cannot add others; go on "
+                "with proportional=True or shift_method='renewal'"
             )
         raise ValueError(
-            "the model to be continued has shifts among its outputs: pass proportional=False, shift_method='host' to go "
-            "on with it"
+            "the model to be continued has shifts among its outputs: pass proportional=False, shift_method='host' to "
+            "go on with it"
         )
 
     def _n_classes(self) -> int:

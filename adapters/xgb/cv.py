@@ -38,7 +38,8 @@ def cv(
     callbacks : sequence of xgboost.callback.TrainingCallback or None
     **options
         ``n_classes``, ``loss``, ``link``, ``hessian``, ``threshold_update``, ``thresholds``, ``proportional``,
-        ``shift_l2``, ``shift_penalty`` and ``shift_method`` of :func:`.train.train`, and what else :func:`xgboost.cv` takes.
+        ``shift_l2``, ``shift_penalty`` and ``shift_method`` of :func:`.train.train`, and what else :func:`xgboost.cv`
+        takes.
 
     Returns
     -------

@@ -19,7 +19,6 @@ from ordinal_objectives.decision import decide
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.validation import check_choice
 
-
 SHIFT_METHODS = ("renewal", "host")
 
 
@@ -32,9 +31,9 @@ class OrdinalObjective(OrdinalObjectiveBase):
     of their own round, the last step is done, and the thresholds are stored in the booster, where
     saving, slicing, pickling and continuing keep them.
 
-    With ``proportional=False`` XGBoost itself fits shifts of single thresholds, as outputs beside the score: the callback
-    tells it to grow trees with a vector in every leaf, of which :func:`predict_proba` makes probabilities. ``n_classes``
-    and the callback are needed then.
+    With ``proportional=False`` XGBoost itself fits shifts of single thresholds, as outputs beside the score: the
+    callback tells it to grow trees with a vector in every leaf, and :func:`predict_proba` makes probabilities of its
+    outputs. ``n_classes`` and the callback are needed then.
 
     Parameters
     ----------
@@ -68,7 +67,7 @@ class OrdinalObjective(OrdinalObjectiveBase):
     _in_outputs: ClassVar[bool] = False
 
     def __new__(cls, *args: Any, **kwargs: Any) -> OrdinalObjective:
-        # XGBoost tells by the class whether leaves and splits have gradients of their own.
+        """Return an :class:`OutputObjective` where XGBoost fits the shifts, since it asks for that by the class."""
         proportional, method = kwargs.get("proportional", True), kwargs.get("shift_method")
         fits_shifts = (isinstance(proportional, str) or not proportional) and method in (None, "host")
         return super().__new__(OutputObjective if cls is OrdinalObjective and fits_shifts else cls)
@@ -78,7 +77,9 @@ class OrdinalObjective(OrdinalObjectiveBase):
             check_choice(shift_method, SHIFT_METHODS, name="shift_method")
         super().__init__(*args, **kwargs)
         if shift_method == "host" and not self._in_outputs:
-            raise ValueError("shift_method='host' belongs to thresholds that move with x: pass proportional=False with it")
+            raise ValueError(
+                "shift_method='host' belongs to thresholds that move with x: pass proportional=False with it"
+            )
 
     def connect(self) -> None:
         """Set ``runs`` and ``callback``, new and empty."""

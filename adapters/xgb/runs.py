@@ -16,7 +16,7 @@ from ordinal_objectives.adapters.newton_run import SAME_SCORE, NewtonRun, sample
 from ordinal_objectives.adapters.parameters import OrdinalParameters
 from ordinal_objectives.adapters.runs import Runs
 from ordinal_objectives.adapters.xgb.output_run import OutputRun
-from ordinal_objectives.adapters.xgb.outputs import CATEGORICAL_SPLITS, reg_lambda_of, refuse_before
+from ordinal_objectives.adapters.xgb.outputs import CATEGORICAL_SPLITS, refuse_before, reg_lambda_of
 from ordinal_objectives.adapters.xgb.trees import newest_tree
 from ordinal_objectives.leaves.shifts import Shifts
 from ordinal_objectives.threshold_solver.record import ThresholdRecord

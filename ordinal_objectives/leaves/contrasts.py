@@ -1,9 +1,9 @@
 r"""Shifts as contrasts: coordinates in which their penalty is the score's own, for trainers with one penalty for all.
 
 A trainer whose leaves hold T numbers, each :math:`-G / (H + \lambda)`, fits the scores of T thresholds as
-:math:`u = w 1 + C z`, with the score w and T - 1 contrasts z. The columns of C sum to zero and are orthogonal, scaled such
-that :math:`\lambda |z|^2` is the penalty :math:`\lambda_v P(C z)` of the shifts. Cosines are the eigenvectors of both
-penalties of :mod:`.vector`.
+:math:`u = w 1 + C z`, with the score w and T - 1 contrasts z. The columns of C sum to zero and are orthogonal, scaled
+such that :math:`\lambda |z|^2` is the penalty :math:`\lambda_v P(C z)` of the shifts. Cosines are the eigenvectors of
+both penalties of :mod:`.vector`.
 """
 
 from __future__ import annotations
