@@ -159,7 +159,10 @@ def test_small_leaves_keep_their_shifts():
     """XGBoost before 3.4 sets an output to 0 if its Hessian is below min_child_weight, and contrasts have little."""
     X, y = data(300)
     booster = train(X, y, 1, {"max_depth": 5, "min_child_weight": 1.0})
-    record, leaves = oxgb.threshold_record(booster), booster.predict(xgboost.DMatrix(X), pred_leaf=True).ravel()
+    record, leaves = (
+        oxgb.threshold_record(booster),
+        booster.predict(xgboost.DMatrix(X), pred_leaf=True).ravel().astype(int),
+    )
     margins = np.tile(record.at(0), (len(y), 1))
     hessian = AllThreshold().margin_derivatives(margins, y, "exact").hessian.sum(axis=1)
     enough = np.bincount(leaves, weights=hessian)[leaves] >= 1.0
