@@ -3,6 +3,10 @@
 Leaves of XGBoost hold one number for each output, -G / (H + lambda). The outputs of a row are (w, z): its score, and
 contrasts that become shifts by one small matrix. Nothing is renewed, so nothing has to be followed: every round begins
 with XGBoost's own outputs.
+
+The Hessian in (w, z) is not diagonal, and XGBoost takes the diagonal alone. Such a step can be too long, at learning
+rates near 1 with a small penalty of the shifts, or where few rows are sampled. Where a round has raised the training
+loss, the next steps are halved.
 """
 
 from __future__ import annotations
@@ -21,6 +25,9 @@ from ordinal_objectives.rows.margins import MarginStatistics
 from ordinal_objectives.threshold_solver.outputs import VectorOutputs
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 
+# Steps come back so much in a round that does not raise the loss.
+_RECOVERY = 0.9
+
 
 class OutputRun(NewtonRun):
     """State of one training run whose framework fits the shifts as outputs of its own.
@@ -35,6 +42,8 @@ class OutputRun(NewtonRun):
     shifts : Shifts
     reg_lambda : float
         The framework's penalty of every number in a leaf, positive.
+    halves : bool, default=True
+        Whether steps are halved after a round that raised the loss. With dart it says nothing of the newest tree.
     """
 
     _keeps_order: ClassVar[bool] = False
@@ -48,6 +57,7 @@ class OutputRun(NewtonRun):
         *,
         shifts: Shifts,
         reg_lambda: float,
+        halves: bool = True,
         previous: ThresholdRecord | None = None,
         **options: Any,
     ) -> None:
@@ -71,18 +81,18 @@ class OutputRun(NewtonRun):
         self._shares = (self._shares / self._shares.sum()).astype(np.float32)
         self._columns = np.empty((self._rows.y.shape[0], 2 * (n_classes - 1)), np.float32)
         self._mixed: tuple[Any, NDArray[np.float32]] | None = None
+        self._halves, self._damping = halves, 1.0
 
     def gradient(self, raw_prediction: ArrayLike, iteration: int) -> tuple[NDArray[Any], NDArray[Any]]:
         """Return gradient and Hessian of every output, float32 (n_samples, n_classes - 1) each.
 
-        The first columns are those of the score. The Hessian in (w, z) has other entries than its diagonal; they
-        are left out, as XGBoost has no place for them.
+        The first columns are those of the score.
         """
         super().gradient(raw_prediction, iteration)  # fills the columns
         n_thresholds = len(self._mixing)
         self._mixed = None
         G, H = self._columns[:, :n_thresholds], self._columns[:, n_thresholds:]
-        return G @ self._to_gradient, H @ self._to_hessian
+        return G @ self._to_gradient, H @ (np.float32(self._damping) * self._to_hessian)
 
     def advance(self, raw_prediction: ArrayLike, iteration: int) -> None:
         """Learn the thresholds of ``iteration`` from its outputs, unless that is done already."""
@@ -140,6 +150,14 @@ class OutputRun(NewtonRun):
         if self._mixed is None or self._mixed[0] is not outputs:
             self._mixed = (outputs, self._scores_of(outputs))
         return self._mixed[1]
+
+    def _record(self, raw_prediction: ArrayLike) -> None:
+        before = self.diagnostics.n_raised
+        super()._record(raw_prediction)
+        if self._halves and self.diagnostics.n_raised > before:
+            self._damping *= 2.0
+        else:
+            self._damping = max(1.0, _RECOVERY * self._damping)
 
     def _start(self, raw_prediction: ArrayLike) -> None:
         if not self._given_start and self._learns and np.any(raw_prediction):

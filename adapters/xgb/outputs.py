@@ -68,7 +68,7 @@ def ask_for_outputs(booster: xgboost.Booster, n_classes: int, shifts: Shifts) ->
     tree = before["gradient_booster"]["tree_train_param"]
     told = {"multi_strategy": "multi_output_tree", "num_target": n_classes - 1, "tree_method": "hist"}
     if not is_at_least(MIN_CHILD_WEIGHT):
-        told["min_child_weight"] = float(tree["min_child_weight"]) * _smallest_share(
+        told["min_child_weight"] = float(tree["min_child_weight"]) * smallest_share(
             n_classes, float(tree["reg_lambda"]), shifts
         )
     booster.set_param(told)
@@ -83,6 +83,12 @@ def reg_lambda_of(booster: xgboost.Booster) -> float:
 def start_outputs(score: NDArray[Any] | None, n_classes: int) -> NDArray[Any] | None:
     """Return the outputs of rows that start at a score and without shifts, (n_samples, n_classes - 1)."""
     return None if score is None else np.pad(score[:, np.newaxis], ((0, 0), (0, n_classes - 2)))
+
+
+def smallest_share(n_classes: int, reg_lambda: float, shifts: Shifts) -> float:
+    """Return how small an output's Hessian is beside the score's where all thresholds have the same."""
+    C = contrasts(n_classes - 1, reg_lambda, shifts.l2, shifts.penalty)
+    return float((C**2).mean(axis=0).min(initial=1.0))
 
 
 def _why_not(settings: dict[str, Any]) -> tuple[str, str] | None:
@@ -110,9 +116,3 @@ def _why_not(settings: dict[str, Any]) -> tuple[str, str] | None:
             "only new trees of 'hist' have leaves with several outputs",
         )
     return None
-
-
-def _smallest_share(n_classes: int, reg_lambda: float, shifts: Shifts) -> float:
-    """Return how small an output's Hessian is beside the score's where all thresholds have the same."""
-    C = contrasts(n_classes - 1, reg_lambda, shifts.l2, shifts.penalty)
-    return float((C**2).mean(axis=0).min(initial=1.0))

@@ -91,7 +91,11 @@ class XGBoostRuns(Runs):
             return super().run_with_shifts(matrix, shifts)
         if "c" in (matrix.feature_types or ()):
             refuse_before(CATEGORICAL_SPLITS, "categorical features")
-        return OutputRun, {"shifts": shifts, "reg_lambda": reg_lambda_of(booster)}
+        return OutputRun, {
+            "shifts": shifts,
+            "reg_lambda": reg_lambda_of(booster),
+            "halves": not self.shown.last_only,
+        }
 
     def start(self, model: Any, previous: ThresholdRecord | None) -> None:
         """Take over the model of a training that begins, and forget other trainings."""

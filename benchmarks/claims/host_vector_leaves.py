@@ -26,6 +26,8 @@ from lib.runner import resume
 from lib.timing import Clock, interleave, make_data
 from ordinal_objectives import XGBOrdinalClassifier, metrics
 from ordinal_objectives.adapters import xgb as oxgb
+from ordinal_objectives.adapters.xgb.outputs import CATEGORICAL_SPLITS, MIN_CHILD_WEIGHT, is_at_least, smallest_share
+from ordinal_objectives.leaves.shifts import Shifts
 
 SMALL = ("student_por", "boston")
 DATA = (*OTHER, *SMALL, "skillcraft", "bank32nh", "census16H")
@@ -38,6 +40,8 @@ METHODS: dict[str, dict[str, Any]] = {
     "host": {"proportional": False, "shift_method": "host"},
     "host, majorized": {"proportional": False, "shift_method": "host", "hessian": "majorized"},
 }
+# What min_child_weight=1 would do to contrasts in versions that compare it with every output's Hessian.
+UNSCALED = {"host, min_child_weight not scaled": METHODS["host"]}
 MEASURES = ("rps", "mae", "zero_one", "log_loss")
 # Errors of zero on sets that are nearly solved.
 LEAST = 1e-4
@@ -47,7 +51,13 @@ def measure(case: dict[str, Any]) -> list[dict[str, Any]]:
     dataset = load(case["data"])
     train, test = partition(dataset, case["seed"])
     train, test = train[:MOST_TRAIN], test[:MOST_TEST]
+    X = dataset.X
+    if not is_at_least(CATEGORICAL_SPLITS):  # for all methods, so that they have the same columns
+        X = X.apply(lambda column: column.cat.codes if column.dtype == "category" else column)
     n_rounds, patience = ROUNDS[case["learning_rate"]]
+    options = dict((METHODS | UNSCALED)[case["method"]])
+    if case["method"] in UNSCALED:
+        options["min_child_weight"] = 1.0 / smallest_share(dataset.n_classes, 1.0, Shifts())
     model = XGBOrdinalClassifier(
         n_estimators=n_rounds,
         learning_rate=case["learning_rate"],
@@ -57,13 +67,13 @@ def measure(case: dict[str, Any]) -> list[dict[str, Any]]:
         n_jobs=1,
         random_state=case["seed"],
         classes=np.arange(dataset.n_classes),
-        **METHODS[case["method"]],
+        **options,
     )
     started = time.process_time()
-    model.fit(dataset.X.iloc[train], dataset.y[train])
+    model.fit(X.iloc[train], dataset.y[train])
     seconds, y = time.process_time() - started, dataset.y[test]
-    proba = model.predict_proba(dataset.X.iloc[test])
-    codes, labels = model.predict(dataset.X.iloc[test]), np.arange(dataset.n_classes)
+    proba = model.predict_proba(X.iloc[test])
+    codes, labels = model.predict(X.iloc[test]), np.arange(dataset.n_classes)
     return [
         {
             "rps": metrics.ranked_probability_score(y, proba, labels=labels),
@@ -80,16 +90,17 @@ def measure(case: dict[str, Any]) -> list[dict[str, Any]]:
 
 def accuracy(options: argparse.Namespace) -> None:
     data = SMALL if options.small else DATA
+    methods = METHODS if is_at_least(MIN_CHILD_WEIGHT) else METHODS | UNSCALED
     cases = [
         {"xgboost": xgboost.__version__, "data": name, "seed": seed, "learning_rate": rate, "method": method}
-        for rate, name, seed, method in itertools.product(ROUNDS, data, range(options.seeds), METHODS)
+        for rate, name, seed, method in itertools.product(ROUNDS, data, range(options.seeds), methods)
     ]
     rows = resume(report.RESULTS / "host_vector_leaves_runs.json", cases, measure, minutes=options.minutes)
     runs = pd.DataFrame(rows)
     table = []
     for (version, rate), part in runs.groupby(["xgboost", "learning_rate"]):
-        for method in METHODS:
-            if method != "renewal":
+        for method in METHODS | UNSCALED:
+            if method != "renewal" and method in set(part.method):
                 table.append({"XGBoost": version, "learning rate": rate, "method": method} | against(part, method))
     report.write(
         "host_vector_leaves",
@@ -105,7 +116,7 @@ def accuracy(options: argparse.Namespace) -> None:
         "The same by set: ranked probability score",
         [
             {"XGBoost": row.xgboost, "data": row.data, "learning rate": row.learning_rate}
-            | {method: f"{row[method]:.4f}" for method in METHODS}
+            | {method: "" if np.isnan(row[method]) else f"{row[method]:.4f}" for method in METHODS | UNSCALED}
             for _, row in each.iterrows()
         ],
     )
