@@ -172,6 +172,6 @@ class OutputRun(NewtonRun):
 
     def _evaluate(self, raw_prediction: ArrayLike, thresholds: NDArray[np.float64]) -> RoundStatistics:
         scores = self._of_training(raw_prediction)
-        statistics = self._rows(scores, thresholds, self.hessian, columns=self._columns)
+        statistics: RoundStatistics = self._rows(scores, thresholds, self.hessian, columns=self._columns)
         self.diagnostics.add(n_clipped=statistics.n_clipped, n_floored=statistics.n_floored)
         return statistics

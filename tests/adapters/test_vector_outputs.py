@@ -146,8 +146,12 @@ def test_every_recorded_loss_is_that_of_its_round_and_falls():
 def test_shifts_find_what_one_score_cannot():
     (X, y), (Xv, yv) = data(2000), data(1000, seed=5)
     losses = {}
-    for name, options in {"host": {}, "renewal": {"shift_method": "renewal"}, "one": {"proportional": True}}.items():
-        options = {"shift_method": "renewal"} | options if name == "one" else options
+    kinds: dict[str, dict] = {
+        "host": {},
+        "renewal": {"shift_method": "renewal"},
+        "one": {"shift_method": "renewal", "proportional": True},
+    }
+    for name, options in kinds.items():
         booster = train(X, y, 30, **options)
         proba = oxgb.predict_proba(booster, xgboost.DMatrix(Xv))
         losses[name] = -np.log(proba[np.arange(len(yv)), yv]).mean()

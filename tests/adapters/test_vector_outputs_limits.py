@@ -14,7 +14,6 @@ import xgboost
 
 from ordinal_objectives import XGBOrdinalClassifier
 from ordinal_objectives.adapters import xgb as oxgb
-from ordinal_objectives.adapters.xgb import outputs as versions
 from ordinal_objectives.adapters.xgb.outputs import (
     CATEGORICAL_SPLITS,
     CONTRIBUTIONS,
@@ -101,7 +100,7 @@ def test_an_objective_of_its_own_needs_the_classes_and_the_callback():
 
 
 def test_an_xgboost_without_vector_leaves_is_refused(monkeypatch):
-    monkeypatch.setattr(versions.xgboost, "__version__", "3.1.3")
+    monkeypatch.setattr(xgboost, "__version__", "3.1.3")
     with pytest.raises(ValueError, match=r"proportional=False: .* needs XGBoost 3\.2 or later; 3\.1\.3 is installed"):
         oxgb.OrdinalObjective(N_CLASSES, proportional=False)
     oxgb.OrdinalObjective(N_CLASSES)
