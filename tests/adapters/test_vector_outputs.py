@@ -89,6 +89,22 @@ def test_gradient_and_hessian_are_those_of_the_outputs(loss, weighted):
         np.testing.assert_allclose(H[:, j], (high - 2 * here + low) / 1e-6, atol=2e-4)
 
 
+def test_taking_the_mean_of_the_shifts_out_changes_no_margin(monkeypatch):
+    rng = np.random.default_rng(1)
+    y, outputs = np.arange(60) % N_CLASSES, rng.normal(size=(60, N_CLASSES - 1)).astype(np.float32)
+    run = OutputRun(AllThreshold(), y, N_CLASSES, hessian="exact", shifts=Shifts(2.0), reg_lambda=1.0)
+    run.advance(outputs, 0)
+    monkeypatch.setattr(run._learner, "newton", lambda *_: False)
+    moved = outputs + np.float32([0.0, 3.0, -1.0, 2.0])
+    run.advance(moved, 1)
+    record = run.record()
+    before = record.at(0) + record.outputs.offset(0) - outputs @ record.outputs.mixing.T
+    after = record.at(1) + record.outputs.offset(1) - moved @ record.outputs.mixing.T
+    expected = before - record.outputs.contrasts @ [3.0, -1.0, 2.0]
+    np.testing.assert_allclose(after, expected, atol=1e-5)
+    np.testing.assert_allclose(record.outputs.means[1], moved[:, 1:].mean(axis=0), rtol=1e-5)
+
+
 def test_leaves_are_the_penalised_steps_of_score_and_contrasts():
     """One tree at learning rate 1 from the reference derivatives: w = -G / (H + lambda), v = -C z."""
     X, y = data()

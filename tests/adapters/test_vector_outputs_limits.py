@@ -141,6 +141,18 @@ def test_dart(rates):
         assert record.training_loss[-1] == pytest.approx(loss, rel=1e-6)
 
 
+def test_dart_halves_no_steps():
+    """Dropped trees raise the loss, which says nothing of the newest one."""
+    X, y = data()
+    objective = oxgb.OrdinalObjective(N_CLASSES, proportional=False)
+    params = BARE | {"booster": "dart", "rate_drop": 0.7, "one_drop": 1, "eta": 1.0}
+    dtrain, callbacks = xgboost.DMatrix(X, y), [objective.callback]
+    done = from_version(DART, "dart", lambda: xgboost.train(params, dtrain, 20, obj=objective, callbacks=callbacks))
+    if done is not None:
+        assert objective.diagnostics_["n_raised"] > 2
+        assert objective.runs.latest._damping == 1.0
+
+
 def test_interaction_constraints():
     X, y = data()
     constraints = {"interaction_constraints": "[[0, 1], [2, 3]]"}
