@@ -47,7 +47,8 @@ class OrdinalParameters:
         Whether one score moves all thresholds alike (proportional odds). False: the leaves of every tree are renewed
         as vectors, which shift single thresholds too, and "joint" and "newton" both mean that the thresholds then
         take one Newton step; through this module's ``train`` alone. It refuses what "joint" refuses, the
-        cumulative link, "fixed" and "schur". "auto": False where that is possible.
+        cumulative link, "fixed" and "schur". "auto": False where that is possible. XGBoost can fit such vectors
+        itself: ``shift_method`` of its adapter.
     shift_l2 : float or None, default=None
         L2 penalty of the shifts, positive; None for 10. With ``proportional=False`` or "auto".
     shift_penalty : {"ridge", "smooth"}, default="ridge"

@@ -169,13 +169,17 @@ class Runs(ABC):
             kind = JointRun
             options |= {"matrix": matrix, "newest_tree": self.newest_tree, "initial_score": self.initial_score}
         if self.shifts is not None:
-            kind = VectorRun
-            options |= {"shifts": self.shifts, "initial_shifts": self.initial_shifts}
+            kind, more = self.run_with_shifts(matrix, self.shifts)
+            options |= more
         run = kind(parameters.loss, codes, n_classes, weight, **options)
         self._here.runs[matrix] = run
         self._here.latest = self._latest_anywhere = run
         self._here.in_turns = False
         return run
+
+    def run_with_shifts(self, matrix: Any, shifts: Shifts) -> tuple[type[NewtonRun], dict[str, Any]]:
+        """Return the kind of run whose thresholds move with x, and what it takes beside what all runs do."""
+        return VectorRun, {"shifts": shifts, "initial_shifts": self.initial_shifts}
 
     def forget(self) -> None:
         """Forget the runs of this thread."""

@@ -13,12 +13,15 @@ from numpy.typing import NDArray
 from ordinal_objectives.leaves.shifts import Shifts
 from ordinal_objectives.losses import OrdinalLoss, get_loss
 from ordinal_objectives.threshold_solver.leaf_vectors import vectors_from_json, vectors_to_json
+from ordinal_objectives.threshold_solver.outputs import VectorOutputs
 from ordinal_objectives.validation import check_n_classes, check_thresholds
 
 FORMAT = "ordinal_objectives"
 VERSION = 1
 # Of models whose thresholds move with x: versions before 0.3 must not read them as if they did not.
 VERSION_WITH_SHIFTS = 2
+# Of models whose framework predicts the shifts.
+VERSION_WITH_OUTPUTS = 3
 THRESHOLD_UPDATES = ("newton", "fixed", "schur", "joint")
 
 
@@ -51,6 +54,8 @@ class ThresholdRecord:
     leaf_vectors : list of ndarray of float32, shape (n_leaves, n_classes - 1)
         With shifts: what each leaf of each iteration's tree adds to f + v_k, its mean over k to the score f. An
         array without rows stands for a tree that shifts nothing.
+    outputs : VectorOutputs or None
+        With shifts that the framework fits itself: how its outputs become scores. There are no ``leaf_vectors`` then.
     """
 
     loss: str
@@ -66,6 +71,7 @@ class ThresholdRecord:
     last_only: bool | None = None
     shifts: Shifts | None = None
     leaf_vectors: list[NDArray[np.float32]] = field(default_factory=list)
+    outputs: VectorOutputs | None = None
 
     @classmethod
     def of(
@@ -116,6 +122,7 @@ class ThresholdRecord:
             training_loss=self.training_loss[: n_iterations + 1],
             trees=None if self.trees is None else self.trees[:n_iterations],
             leaf_vectors=self.leaf_vectors[:n_iterations],
+            outputs=None if self.outputs is None else self.outputs.kept(n_iterations),
         )
 
     def stretched(self, n_iterations: int, offset: int = 0) -> ThresholdRecord:
@@ -138,9 +145,10 @@ class ThresholdRecord:
     def to_json(self) -> str:
         """Write the record as one line of JSON; numbers round-trip exactly."""
         losses = [None if np.isnan(value) else value for value in self.training_loss]
+        version = VERSION if self.shifts is None else VERSION_WITH_SHIFTS
         content = {
             "format": FORMAT,
-            "version": VERSION if self.shifts is None else VERSION_WITH_SHIFTS,
+            "version": version if self.outputs is None else VERSION_WITH_OUTPUTS,
             "loss": self.loss,
             "link": self.link,
             "hessian": self.hessian,
@@ -158,6 +166,8 @@ class ThresholdRecord:
             content["last_only"] = self.last_only
         if self.shifts is not None:
             content["shifts"] = vectors_to_json(self.shifts, self.leaf_vectors)
+        if self.outputs is not None:
+            content["outputs"] = self.outputs.to_json()
         return json.dumps(content, separators=(",", ":"), allow_nan=False)
 
     @classmethod
@@ -174,10 +184,10 @@ class ThresholdRecord:
             version = content["version"] if content["format"] == FORMAT else None
         except Exception as error:  # whatever a damaged text makes the reader raise
             raise ValueError(f"the model's threshold record is damaged: {error}") from error
-        if version not in (VERSION, VERSION_WITH_SHIFTS):
+        if version not in (VERSION, VERSION_WITH_SHIFTS, VERSION_WITH_OUTPUTS):
             raise ValueError(
                 f"the model's threshold record has format version {version!r}; this version of "
-                f"ordinal_objectives reads versions {VERSION} and {VERSION_WITH_SHIFTS}"
+                f"ordinal_objectives reads versions {VERSION} to {VERSION_WITH_OUTPUTS}"
             )
         try:
             n_classes = check_n_classes(content["n_classes"])
@@ -185,10 +195,14 @@ class ThresholdRecord:
             loss.check_hessian(content["hessian"])
             if content["threshold_update"] not in THRESHOLD_UPDATES:
                 raise ValueError(f"threshold_update must be one of {', '.join(map(repr, THRESHOLD_UPDATES))}")
-            shifts, vectors = None, list[NDArray[np.float32]]()
-            if version == VERSION_WITH_SHIFTS:
+            shifts, vectors, outputs = None, list[NDArray[np.float32]](), None
+            n_iterations = len(content["thresholds"]) - 1
+            if version != VERSION:
                 loss.check_shifts()
-                shifts, vectors = vectors_from_json(content["shifts"], n_classes, len(content["thresholds"]) - 1)
+                n_trees = n_iterations if version == VERSION_WITH_SHIFTS else 0
+                shifts, vectors = vectors_from_json(content["shifts"], n_classes, n_trees)
+            if version == VERSION_WITH_OUTPUTS:
+                outputs = VectorOutputs.from_json(content["outputs"], n_classes, n_iterations)
             ordered = loss.ordered and shifts is None
             thresholds = [check_thresholds(row, n_classes, ordered=ordered) for row in content["thresholds"]]
             losses = [float("nan") if value is None else float(value) for value in content["training_loss"]]
@@ -220,6 +234,7 @@ class ThresholdRecord:
                 last_only=last_only,
                 shifts=shifts,
                 leaf_vectors=vectors,
+                outputs=outputs,
             )
         except Exception as error:
             raise ValueError(f"the model's threshold record is damaged: {error}") from error

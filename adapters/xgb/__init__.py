@@ -7,6 +7,7 @@ try:
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError(f"{error}: pip install 'ordinal-objectives[xgboost]'", name=error.name) from None
 
+from ordinal_objectives.adapters.xgb.contributions import margin_contributions
 from ordinal_objectives.adapters.xgb.cv import cv
 from ordinal_objectives.adapters.xgb.objective import OrdinalObjective
 from ordinal_objectives.adapters.xgb.prediction import predict, predict_proba
@@ -20,6 +21,7 @@ __all__ = [
     "ThresholdRecord",
     "cv",
     "kept_rounds",
+    "margin_contributions",
     "predict",
     "predict_proba",
     "threshold_record",

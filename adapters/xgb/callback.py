@@ -10,6 +10,7 @@ import xgboost
 from xgboost.callback import EarlyStopping, TrainingCallback
 
 from ordinal_objectives.adapters.xgb.leaf_vectors import shifts_before
+from ordinal_objectives.adapters.xgb.outputs import ask_for_outputs
 from ordinal_objectives.adapters.xgb.record import (
     ATTRIBUTE,
     check_all_rounds,
@@ -19,6 +20,7 @@ from ordinal_objectives.adapters.xgb.record import (
 )
 from ordinal_objectives.adapters.xgb.runs import XGBoostRuns
 from ordinal_objectives.adapters.xgb.trees import check_configuration, why_not_renewed
+from ordinal_objectives.threshold_solver.record import ThresholdRecord
 
 
 class ThresholdCallback(TrainingCallback):  # type: ignore[misc]
@@ -47,7 +49,7 @@ class ThresholdCallback(TrainingCallback):  # type: ignore[misc]
         runs, parameters = self._runs, self._runs.parameters
         runs.start(model, parameters.continues)
         for booster in runs.boosters():
-            check_configuration(booster, parameters.threshold_update)
+            check_configuration(booster, "newton" if runs.in_outputs else parameters.threshold_update)
         reason = why_last_only(runs.boosters()[0])
         if reason is not None and self.stops_early is not None:
             raise ValueError(
@@ -57,8 +59,12 @@ class ThresholdCallback(TrainingCallback):  # type: ignore[misc]
         runs.shown.last_only = reason is not None
         if not hasattr(model, "cvfolds"):
             self._find_previous(model)
+        self._check_kind(runs.shown.previous)
         found = why_not_renewed(runs.boosters()[0])
         runs.choose_shifts(found and ": ".join(found))
+        if runs.in_outputs and runs.shifts is not None:
+            for booster in runs.boosters():
+                ask_for_outputs(booster, self._n_classes(), runs.shifts)
         for fold in getattr(model, "cvfolds", []):
             runs.shown.starts[fold.dtest] = fold.bst.predict(fold.dtest, output_margin=True)
         if not hasattr(model, "cvfolds"):
@@ -86,6 +92,32 @@ class ThresholdCallback(TrainingCallback):  # type: ignore[misc]
                 f"xgb_model has {rounds} rounds but carries no thresholds for them; train it with this "
                 f"callback, or store them with objective.attach(booster, dtrain)"
             )
+
+    def _check_kind(self, previous: ThresholdRecord | None) -> None:
+        """Refuse to go on with a model whose shifts are kept elsewhere."""
+        if previous is None or self._runs.in_outputs is (previous.outputs is not None):
+            return
+        if self._runs.in_outputs:
+            raise ValueError(
+                "the model to be continued has one output, the score: shift_method='host' cannot add others; go on "
+                "with proportional=True or shift_method='renewal'"
+            )
+        raise ValueError(
+            "the model to be continued has shifts among its outputs: pass proportional=False, shift_method='host' to "
+            "go on with it"
+        )
+
+    def _n_classes(self) -> int:
+        """Return the number of classes, which XGBoost is told before it shows the labels."""
+        previous, n_classes = self._runs.shown.previous, self._runs.parameters.n_classes
+        if n_classes is None and previous is not None:
+            return previous.n_classes
+        if n_classes is None:
+            raise ValueError(
+                "n_classes must be given to an objective whose shifts XGBoost fits itself: it is told the number of "
+                "outputs before it shows the labels"
+            )
+        return n_classes
 
     def before_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
         """Show the number of the round."""

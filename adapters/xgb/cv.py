@@ -38,7 +38,8 @@ def cv(
     callbacks : sequence of xgboost.callback.TrainingCallback or None
     **options
         ``n_classes``, ``loss``, ``link``, ``hessian``, ``threshold_update``, ``thresholds``, ``proportional``,
-        ``shift_l2`` and ``shift_penalty`` of :func:`.train.train`, and what else :func:`xgboost.cv` takes.
+        ``shift_l2``, ``shift_penalty`` and ``shift_method`` of :func:`.train.train`, and what else :func:`xgboost.cv`
+        takes.
 
     Returns
     -------
@@ -62,7 +63,9 @@ def cv(
     5
     """
     params = checked_params(params)
-    objective = OrdinalObjective(**ordinal_options(options, dtrain.get_label()), n_threads=n_threads_of(params))
+    method = options.pop("shift_method", "renewal")
+    own = ordinal_options(options, dtrain.get_label())
+    objective = OrdinalObjective(**own, shift_method=method, n_threads=n_threads_of(params))
     objective.runs.driven = True
     objective.callback.stops_early = asks_for_early_stop(options, callbacks or [])
     return xgboost.cv(

@@ -15,6 +15,7 @@ from ordinal_objectives.adapters.xgb.host_methods import HostMethods
 from ordinal_objectives.adapters.xgb.leaf_vectors import leaf_scores
 from ordinal_objectives.adapters.xgb.measured import Measured
 from ordinal_objectives.adapters.xgb.names import DIALECT, KNOWN, NATIVE, OWN, REFUSED
+from ordinal_objectives.adapters.xgb.outputs import start_outputs
 from ordinal_objectives.adapters.xgb.record import check_all_rounds, kept_rounds, store_record, threshold_record
 from ordinal_objectives.adapters.xgb.train import train
 from ordinal_objectives.estimator import OrdinalClassifier
@@ -41,7 +42,7 @@ class XGBOrdinalClassifier(HostParameters, OrdinalClassifier, HostMethods):
         strings are sorted, with a warning that prints the order.
     loss, link, hessian, threshold_update
         See :func:`ordinal_objectives.adapters.xgb.train`.
-    proportional, shift_l2, shift_penalty
+    proportional, shift_l2, shift_penalty, shift_method
         The same; "auto", the default, lets thresholds move with x where loss, update and parameters allow it.
     decision_rule : {"median", "mode", "mean"}, default="median"
         How :meth:`predict` turns probabilities into a class: "median" suits absolute error, "mode" the
@@ -124,6 +125,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         proportional: bool | str = "auto",
         shift_l2: float | None = None,
         shift_penalty: str = "ridge",
+        shift_method: str = "renewal",
         decision_rule: str = "median",
         cost_matrix: ArrayLike | None = None,
         class_weight: Any = None,
@@ -161,6 +163,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         self.proportional: bool | str = proportional
         self.shift_l2 = shift_l2
         self.shift_penalty = shift_penalty
+        self.shift_method = shift_method
         self.decision_rule = decision_rule
         self.cost_matrix = cost_matrix
         self.class_weight = class_weight
@@ -277,6 +280,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
                 proportional=self.proportional,
                 shift_l2=self.shift_l2,
                 shift_penalty=self.shift_penalty,
+                shift_method=self.shift_method,
                 xgb_model=continued,
                 evals=evals,
                 callbacks=callbacks,
@@ -330,7 +334,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
                 X,
                 codes,
                 weight=weight,
-                base_margin=margin,
+                base_margin=start_outputs(margin, self.n_classes_) if self.shift_method == "host" else margin,
                 missing=self.missing,
                 nthread=library_n_threads(self.n_jobs),
                 enable_categorical=self.enable_categorical,
@@ -350,8 +354,9 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
     def _score(self, data: Any, start: int, stop: int) -> NDArray[np.float64]:
         if start or stop != self.booster_.num_boosted_rounds():
             check_all_rounds(self.booster_, self._record, stop)
+        outputs = self._record.outputs
         with refused_by_host("X"):
-            if not self.proportional_:
+            if not self.proportional_ and outputs is None:
                 n_threads = effective_n_threads(self.n_jobs)
                 return leaf_scores(self.booster_, self._record, data, start, stop, self.missing, n_threads)
             if isinstance(data, np.ndarray):
@@ -359,7 +364,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
                 scores = self.booster_.inplace_predict(data, **options)
             else:
                 scores = self.booster_.predict(data, output_margin=True, iteration_range=(start, stop))
-        return np.asarray(scores, dtype=np.float64)
+        return np.asarray(scores, dtype=np.float64) if outputs is None else outputs.scores(scores, start, stop)
 
     def _write(self, path: str | PathLike[str], record: ThresholdRecord) -> None:
         store_record(self.booster_, record)
@@ -371,6 +376,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         with damage(path):
             self.booster_ = xgboost.Booster({} if threads is None else {"nthread": threads}, model_file=path)
         record = threshold_record(self.booster_)
+        self.shift_method = "renewal" if record.outputs is None else "host"
         with damage(path):
             return record, kept_rounds(self.booster_), self.booster_.num_features()
 

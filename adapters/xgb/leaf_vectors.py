@@ -100,7 +100,7 @@ def shifts_before(
     model: xgboost.Booster, record: ThresholdRecord | None
 ) -> Callable[[xgboost.DMatrix], NDArray[np.float64]] | None:
     """Return a function that gives the shifts of a matrix by a model that is continued; None if it has none."""
-    if record is None or record.shifts is None:
+    if record is None or record.shifts is None or record.outputs is not None:
         return None
     # The model grows on from here: its trees of today are kept.
     rounds = model.num_boosted_rounds()

@@ -8,6 +8,7 @@ from ordinal_objectives.host_parameters import ORDINAL_PARAMETERS
 NATIVE = {"n_jobs": "nthread", "random_state": "seed"}
 # Those that xgboost.train does not take.
 OWN = ORDINAL_PARAMETERS | {
+    "shift_method",
     "callbacks",
     "early_stopping_rounds",
     "enable_categorical",
@@ -47,7 +48,7 @@ REFUSED = {
     "num_class": "the score has one output for all classes",
     "base_score": "the score starts at 0 and the thresholds hold the location",
     "scale_pos_weight": "use class_weight",
-    "multi_strategy": "the score has one output for all classes",
+    "multi_strategy": "the score has one output for all classes, and shift_method='host' asks for more",
 }
 # Names of xgboost.train that the constructor does not spell out. XGBoost itself warns of those that it does not know;
 # a name close to one of these is refused before it trains.

@@ -24,7 +24,10 @@ def proba_of(
     check_matrix(data)
     end = last_round(booster, iteration_range)
     check_all_rounds(booster, record, end)
-    if record.shifts is not None:
+    if record.outputs is not None:
+        outputs = booster.predict(data, output_margin=True, iteration_range=(0, end))
+        scores = record.outputs.scores(outputs, 0, end)
+    elif record.shifts is not None:
         scores = start_scores(data)[:, np.newaxis] + leaf_scores(booster, record, data, 0, end)
     else:
         scores = booster.predict(data, output_margin=True, iteration_range=(0, end))

@@ -15,7 +15,10 @@ from ordinal_objectives.adapters.leaf_matching import GrownTree
 from ordinal_objectives.adapters.newton_run import SAME_SCORE, NewtonRun, sample_of
 from ordinal_objectives.adapters.parameters import OrdinalParameters
 from ordinal_objectives.adapters.runs import Runs
+from ordinal_objectives.adapters.xgb.output_run import OutputRun
+from ordinal_objectives.adapters.xgb.outputs import CATEGORICAL_SPLITS, refuse_before, reg_lambda_of
 from ordinal_objectives.adapters.xgb.trees import newest_tree
+from ordinal_objectives.leaves.shifts import Shifts
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 
 
@@ -56,15 +59,43 @@ class XGBoostRuns(Runs):
     Parameters
     ----------
     parameters : OrdinalParameters
+    in_outputs : bool, default=False
+        Whether XGBoost fits the shifts itself.
 
     Attributes
     ----------
     shown : Shown
     """
 
-    def __init__(self, parameters: OrdinalParameters) -> None:
+    def __init__(self, parameters: OrdinalParameters, *, in_outputs: bool = False) -> None:
         super().__init__(parameters)
+        self.in_outputs = in_outputs
         self.shown = Shown()
+
+    @property
+    def needs_tree(self) -> bool:
+        """Whether a step of the training reads the newest tree."""
+        return not self.in_outputs and super().needs_tree
+
+    def choose_shifts(self, refusal: str | None) -> None:
+        """Settle whether thresholds move with x, given what XGBoost's parameters have against renewed leaves."""
+        if self.in_outputs:
+            self.shifts = self.parameters.choose_shifts(None)
+        else:
+            super().choose_shifts(refusal)
+
+    def run_with_shifts(self, matrix: Any, shifts: Shifts) -> tuple[type[NewtonRun], dict[str, Any]]:
+        """Return the kind of run whose thresholds move with x, and what it takes beside what all runs do."""
+        booster = self.booster_of(matrix)
+        if not self.in_outputs or booster is None:
+            return super().run_with_shifts(matrix, shifts)
+        if "c" in (matrix.feature_types or ()):
+            refuse_before(CATEGORICAL_SPLITS, "categorical features")
+        return OutputRun, {
+            "shifts": shifts,
+            "reg_lambda": reg_lambda_of(booster),
+            "halves": not self.shown.last_only,
+        }
 
     def start(self, model: Any, previous: ThresholdRecord | None) -> None:
         """Take over the model of a training that begins, and forget other trainings."""
@@ -117,6 +148,11 @@ class XGBoostRuns(Runs):
                     # dart leaves trees out of this score already: its loss is not that of the iteration.
                     run.training_loss[-1] = float("nan")
             return run, run.first_iteration + self.shown.round
+        if self.in_outputs:
+            raise ValueError(
+                "proportional=False tells XGBoost to grow vector leaves through the callback: pass "
+                "callbacks=[objective.callback], or call train of this module"
+            )
         if self.needs_tree:
             raise self.callback_is_needed()
         # Where the score is that of the run's first tree again, a new training has begun on this matrix.
@@ -161,7 +197,7 @@ class XGBoostRuns(Runs):
         if starts_bare and predt.any() and predt.size > 1 and np.ptp(predt) == 0:
             raise ValueError(
                 f"base_score must be 0.0 beside an ordinal objective, since the thresholds hold the location; "
-                f"the score starts at {predt[0]}. Pass params={{'base_score': 0.0, ...}}"
+                f"the score starts at {predt.flat[0]}. Pass params={{'base_score': 0.0, ...}}"
             )
         self.check_start(predt, previous, "a model is continued, or base_margin is set")
         return self.begin(dtrain, previous)

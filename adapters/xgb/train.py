@@ -19,6 +19,7 @@ from ordinal_objectives.adapters.xgb.record import store_record
 from ordinal_objectives.adapters.xgb.trees import renew_leaves
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
+from ordinal_objectives.validation import n_classes_of
 
 _REFUSED = {
     "objective": "the ordinal loss is the objective",
@@ -42,6 +43,7 @@ def train(
     proportional: bool | str = True,
     shift_l2: float | None = None,
     shift_penalty: str = "ridge",
+    shift_method: str = "renewal",
     evals: Sequence[tuple[xgboost.DMatrix, str]] | None = None,
     xgb_model: xgboost.Booster | str | PathLike[str] | bytearray | None = None,
     callbacks: Sequence[xgboost.callback.TrainingCallback] | None = None,
@@ -66,6 +68,10 @@ def train(
     n_classes, loss, link, hessian, threshold_update, thresholds, proportional, shift_l2, shift_penalty
         See :class:`ordinal_objectives.adapters.parameters.OrdinalParameters`. "schur", "joint" and shifts refuse
         reg_alpha, max_delta_step, monotone constraints, num_parallel_tree above 1, dart and gblinear.
+    shift_method : {"renewal", "host"}, default="renewal"
+        With ``proportional=False`` or "auto". "renewal": every tree's leaves are renewed as vectors, which are kept
+        beside the model. "host": XGBoost fits them itself, as outputs beside the score, so its own ``predict`` and
+        ``pred_contribs`` know them; "auto" then means False. See the user guide for what differs.
     evals : sequence of (DMatrix, name) pairs or None
         Evaluated each round with the ordinal loss.
     xgb_model : Booster, path, bytearray or None
@@ -113,18 +119,22 @@ def train(
         proportional=proportional,
         shift_l2=shift_l2,
         shift_penalty=shift_penalty,
+        shift_method=shift_method,
         n_threads=n_threads_of(params),
     )
     callbacks = list(callbacks or [])
     objective.runs.driven = True
+    renews = not objective.runs.in_outputs and (threshold_update == "joint" or proportional is not True)
+    if objective.runs.in_outputs and n_classes is None and xgb_model is None:
+        objective.n_classes = n_classes_of(dtrain.get_label())
     if any(isinstance(callback, xgboost.callback.TrainingCheckPoint) for callback in callbacks):
         objective.runs.refusal = "TrainingCheckPoint would save trees without their renewed leaves"
-        if threshold_update == "joint":
+        if threshold_update == "joint" and renews:
             raise ValueError(
                 "callbacks must not hold TrainingCheckPoint with threshold_update='joint': it would save trees "
                 "without their renewed leaves; threshold_update='newton' supports it"
             )
-    if threshold_update == "joint" or proportional is not True:
+    if renews:
         objective.callback.evaluated = [dmatrix for dmatrix, _ in evals or []]
     objective.callback.stops_early = asks_for_early_stop(options, callbacks)
     # A model that is continued brings its own base_score, and XGBoost would overwrite it silently.

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from ordinal_objectives.adapters.leaf_matching import GrownTree
 from ordinal_objectives.adapters.parameters import TREE_UPDATES
 
-# In UBJSON: an array of float32, the length of which follows in eight bytes, big-endian.
-_SPLIT_CONDITIONS = rb"split_conditions\[\$d#L"
+# In UBJSON: an array of float32, the length of which follows in eight bytes, big-endian. Leaves with several outputs
+# have an array of their own.
+_NUMBERS = rb"(?:leaf_weights|split_conditions)\[\$d#L"
 
 
 def check_configuration(booster: xgboost.Booster, threshold_update: str) -> None:
@@ -128,7 +129,7 @@ def checksums(booster: xgboost.Booster) -> list[int]:
     """
     raw, rounds = bytes(booster.save_raw("ubj")), booster.num_boosted_rounds()
     trees = []
-    for found in re.finditer(_SPLIT_CONDITIONS, raw):
+    for found in re.finditer(_NUMBERS, raw):
         start = found.end() + 8
         trees.append(raw[start : start + 4 * int.from_bytes(raw[found.end() : start])])
     per_round = len(trees) // max(rounds, 1)

@@ -213,7 +213,7 @@ def test_parameters_are_checked_at_the_door(host):
 
 def test_the_frameworks_own_train_is_refused():
     X, y = data(200)
-    objective = oxgb.OrdinalObjective(n_classes=N_CLASSES, proportional=False)
+    objective = oxgb.OrdinalObjective(n_classes=N_CLASSES, proportional=False, shift_method="renewal")
     with pytest.raises(ValueError, match=r"adapters\.xgb\.train"):
         xgboost.train({"base_score": 0.0}, xgboost.DMatrix(X, y), 2, obj=objective, callbacks=[objective.callback])
     objective = olgbm.OrdinalObjective(n_classes=N_CLASSES, proportional=False)
