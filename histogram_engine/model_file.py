@@ -34,7 +34,7 @@ from ordinal_objectives.trees import NODE_ARRAYS, Tree, TreeEnsemble
 
 # By whether the model is proportional. Whoever reads version 1 alone must not take leaves of several values for it.
 VERSIONS = {True: 1, False: 2}
-_OF_SHIFTS = ("proportional", "shift_l2", "shift_penalty", "split_gain")
+_OF_SHIFTS = ("proportional", "shift_l2", "shift_penalty", "max_shifts", "split_gain")
 _MAGIC = "ordinal_objectives histogram model "
 _ARRAYS = {"thresholds": "<f8", "n_cuts": "<i4", "cuts": "<f8", "n_nodes": "<i4", **NODE_ARRAYS}
 

@@ -165,7 +165,8 @@ def test_leaves_that_keep_no_histogram_grow_the_same_tree(instruction_set, missi
         growth = _core.Growth(features, None, leaf_of_row, 15, 99, 20.0, 1e-3, 1.0, 0.0)
         tree = engine.grow_multi_output(growth, 119, columns.kind, columns.first_hessian, 119, False)
         grown.append({**tree, "leaf_of_row": leaf_of_row})
-    assert (grown[0]["feature"] >= 0).sum() == 14 and grown[0]["count"].min() < 1024 < grown[0]["count"][1:].max()
+    assert (grown[0]["feature"] >= 0).sum() == 14
+    assert grown[0]["count"].min() < 1024 < grown[0]["count"][1:].max()
     for other in grown[1:]:
         for name, array in grown[0].items():
             np.testing.assert_allclose(other[name], array, rtol=1e-9, err_msg=name)

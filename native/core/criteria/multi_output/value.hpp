@@ -6,19 +6,10 @@
 #pragma once
 
 #include "criteria/multi_output/leaf.hpp"
+#include "criteria/selection.hpp"
 
 namespace ordinal {
 namespace {
-
-template <class Real>
-inline Real larger(Real a, Real b) {
-    return a > b ? a : b;
-}
-
-template <class Real>
-inline Real smaller(Real a, Real b) {
-    return a > b ? b : a;
-}
 
 // Turns several H + l into their inverses by one division; 0 where there is no curvature. Differences of
 // rounded sums may fall below 0.
@@ -72,45 +63,6 @@ inline void each_output(const MultiOutputLeaf& leaf, const Sums& sums, const Tak
         }
     }
 }
-
-// The largest of some values, or the smallest, in order: as few as need be.
-template <class Real>
-class Selection {
-  public:
-    // The sum of the `most` largest of n is asked for.
-    Selection(int n, int most) : of_largest_(most <= n - most), size_(of_largest_ ? most : n - most) {
-        for (int i = 0; i < size_; ++i) kept_[i] = Real{} + (of_largest_ ? -1.0 : kEnd);
-    }
-
-    void take(Real value) {
-        total_ += value;
-        if (of_largest_)
-            for (int i = 0; i < size_; ++i) {
-                const Real kept = kept_[i];
-                kept_[i] = larger(kept, value);
-                value = smaller(kept, value);
-            }
-        else
-            for (int i = 0; i < size_; ++i) {
-                const Real kept = kept_[i];
-                kept_[i] = smaller(kept, value);
-                value = larger(kept, value);
-            }
-    }
-
-    Real sum() const {
-        Real kept{};
-        for (int i = 0; i < size_; ++i) kept += kept_[i];
-        return of_largest_ ? kept : total_ - kept;
-    }
-
-  private:
-    static constexpr double kEnd = 1e300;
-    const bool of_largest_;
-    const int size_;
-    Real total_{};
-    Real kept_[kMostOutputs / 2 + 1];
-};
 
 // G' (H + l I)^-1 G by elimination, row by row of the lower triangle: M = L D. In exact numbers no pivot is
 // below l.
