@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from abc import abstractmethod
 from collections.abc import Iterator
 from typing import Any, TypeVar
@@ -13,13 +14,15 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.evaluation_sets import either_spelling, evaluation_pairs, one_for_each
+from ordinal_objectives.files import damage
 from ordinal_objectives.held_out import hold_out
+from ordinal_objectives.histogram_engine import model_file
 from ordinal_objectives.histogram_engine.columns import check_features
 from ordinal_objectives.histogram_engine.fit_loop import Callback, EarlyStopping, GrownModel
 from ordinal_objectives.histogram_engine.multi_output.fit import TargetRows, fit_targets
 from ordinal_objectives.histogram_engine.multi_output.losses import MultiOutputLoss
 from ordinal_objectives.histogram_engine.multi_output.parameters import MultiOutputParameters
-from ordinal_objectives.histogram_engine.parameters import check_flag
+from ordinal_objectives.histogram_engine.parameters import check_flag, check_integer
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.trees import TreeEnsemble
 from ordinal_objectives.validation import check_choice, check_sample_weight, check_total_weight
@@ -96,6 +99,14 @@ class MultiOutputModel(BaseEstimator):  # type: ignore[misc]
     @abstractmethod
     def _encode(self, y: Any, name: str) -> tuple[NDArray[np.int32], NDArray[Any]]:
         """Return class codes by which rows are held out, and what the loss takes."""
+
+    @abstractmethod
+    def _describe_targets(self) -> tuple[NDArray[Any], dict[str, Any]]:
+        """Return the classes, and in JSON's types what else a file must hold of the targets."""
+
+    @abstractmethod
+    def _recall_targets(self, classes: NDArray[Any], targets: dict[str, Any], n_outputs: int) -> MultiOutputLoss:
+        """Set what :meth:`_describe_targets` returned, and return the loss; raise ValueError if it is damaged."""
 
     def fit(
         self: Model,
@@ -234,6 +245,59 @@ class MultiOutputModel(BaseEstimator):  # type: ignore[misc]
         for iteration in range(self.n_iter_):
             self._ensemble.add_to(raw, X, iteration, iteration + 1, effective_n_threads(self.n_jobs))
             yield raw
+
+    def save_model(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model to a file; see :mod:`ordinal_objectives.histogram_engine.model_file`.
+
+        Raises
+        ------
+        NotFittedError
+            Before ``fit``.
+        TypeError
+            If the loss is an object of your own, which a file does not hold: pickle the model.
+        """
+        check_is_fitted(self)
+        if not isinstance(self.loss, str):
+            raise TypeError(f"a file holds no loss of your own; got loss={self.loss!r}. Pickle the model")
+        classes, targets = self._describe_targets()
+        stored = model_file.StoredModel(
+            params=self.get_params(deep=False),
+            classes=classes,
+            n_features=self.n_features_in_,
+            feature_names=getattr(self, "feature_names_in_", None),
+            seed=self._seed,
+            max_bins=self._max_bins,
+            grown=GrownModel(self._ensemble, np.zeros((self.n_iter_ + 1, 0)), self.evals_result_, self._cuts),
+            diagnostics={},
+            proportional=False,
+            targets={"estimator": type(self).__name__, **targets},
+            start=self._start,
+        )
+        model_file.save(stored, path)
+
+    def load_model(self: Model, path: str | os.PathLike[str]) -> Model:
+        """Become the model that :meth:`save_model` wrote, its parameters included.
+
+        Raises ValueError if the file is damaged, of a newer format or another estimator's.
+        """
+        stored = model_file.load(path, multi_output=True)
+        with damage(path):
+            targets, start = stored.targets, stored.start
+            assert targets is not None
+            assert start is not None
+            if targets["estimator"] != type(self).__name__:
+                raise ValueError(f"it is a model of {targets['estimator']}; got {type(self).__name__}")
+            model = type(self)(**stored.params)
+            MultiOutputParameters.of(model)
+            effective_n_threads(model.n_jobs)
+            model._fitted_loss = model._recall_targets(stored.classes, targets, len(start))
+            model._seed, model.n_features_in_ = stored.seed, stored.n_features
+            model._max_bins = check_integer("max_bins", stored.max_bins, 2, 255)
+            if stored.feature_names is not None:
+                model.feature_names_in_ = stored.feature_names
+            model._remember(start, stored.grown)
+        self.__dict__ = model.__dict__
+        return self
 
     def apply(self, X: Any) -> NDArray[np.int32]:
         """Return the node that each row ends in, int32 (n_samples, n_iter_)."""

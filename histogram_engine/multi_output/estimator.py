@@ -19,6 +19,7 @@ from ordinal_objectives.histogram_engine.multi_output.losses import (
     SoftmaxCrossEntropy,
     SquaredError,
 )
+from ordinal_objectives.histogram_engine.parameters import check_flag, check_integer
 from ordinal_objectives.validation import check_choice, check_two_classes, refuse_masked
 
 FloatArray = NDArray[np.float64]
@@ -105,7 +106,7 @@ class HistGradientBoostingMultiOutputRegressor(RegressorMixin, MultiOutputModel)
     def _learn_targets(self, y: Any) -> MultiOutputLoss:
         self._target_shape = _numbers(y, "y").shape[1:]
         if isinstance(self.loss, str):
-            check_choice(self.loss, ("auto", "squared_error"), name="loss", hint=", or pass an object")
+            check_choice(self.loss, ("auto", "squared_error"), name="loss", hint="; an object is taken as well")
             return SquaredError()
         loss: MultiOutputLoss = self.loss
         return loss
@@ -115,6 +116,15 @@ class HistGradientBoostingMultiOutputRegressor(RegressorMixin, MultiOutputModel)
         if targets.shape[1:] != self._target_shape:
             raise ValueError(f"{name} must have the shape (n_samples, *{self._target_shape}); got {targets.shape}")
         return np.zeros(len(targets), np.int32), targets.reshape(len(targets), -1)
+
+    def _describe_targets(self) -> tuple[NDArray[Any], dict[str, Any]]:
+        return np.zeros(0), {"shape": list(self._target_shape)}
+
+    def _recall_targets(self, classes: NDArray[Any], targets: dict[str, Any], n_outputs: int) -> MultiOutputLoss:
+        self._target_shape = tuple(check_integer("shape", size, 1) for size in targets["shape"])
+        if self._target_shape not in ((n_outputs,), ()) or (n_outputs > 1 and self._target_shape == ()):
+            raise ValueError(f"targets of the shape {self._target_shape} do not have {n_outputs} outputs")
+        return SquaredError()
 
     def predict(self, X: Any) -> FloatArray:
         """Return the targets, float64 in the shape of the training's: (n_samples,) or (n_samples, n_targets)."""
@@ -177,7 +187,7 @@ class HistGradientBoostingMultiOutputClassifier(ClassifierMixin, MultiOutputMode
         refuse_masked(y, name="y")
         self._has_labels = type_of_target(y, input_name="y") == "multilabel-indicator"
         if isinstance(self.loss, str):
-            check_choice(self.loss, ("auto", "squared_error"), name="loss", hint=", or pass an object")
+            check_choice(self.loss, ("auto", "squared_error"), name="loss", hint="; an object is taken as well")
         if self._has_labels:
             self.classes_ = np.arange(check_array(y, accept_sparse=True).shape[1])
         else:
@@ -187,10 +197,25 @@ class HistGradientBoostingMultiOutputClassifier(ClassifierMixin, MultiOutputMode
         if not isinstance(self.loss, str):
             loss: MultiOutputLoss = self.loss
             return loss
+        return self._named_loss()
+
+    def _named_loss(self) -> MultiOutputLoss:
         if self.loss == "squared_error":
             return SquaredError()
         one_each = self._has_labels or len(self.classes_) == 2
         return BinaryCrossEntropy() if one_each else SoftmaxCrossEntropy(len(self.classes_))
+
+    def _describe_targets(self) -> tuple[NDArray[Any], dict[str, Any]]:
+        return self.classes_, {"labels": self._has_labels}
+
+    def _recall_targets(self, classes: NDArray[Any], targets: dict[str, Any], n_outputs: int) -> MultiOutputLoss:
+        self.classes_, self._has_labels = classes, check_flag("labels", targets["labels"])
+        check_choice(self.loss, ("auto", "squared_error"), name="loss")
+        loss = self._named_loss()
+        expected = 1 if isinstance(loss, BinaryCrossEntropy) and not self._has_labels else len(classes)
+        if n_outputs != expected or len(classes) < 2 - self._has_labels:
+            raise ValueError(f"{len(classes)} classes or labels do not have {n_outputs} outputs")
+        return loss
 
     def _encode(self, y: Any, name: str) -> tuple[NDArray[np.int32], NDArray[Any]]:
         n = len(self.classes_)
@@ -204,7 +229,8 @@ class HistGradientBoostingMultiOutputClassifier(ClassifierMixin, MultiOutputMode
         codes = np.minimum(np.searchsorted(self.classes_, values), n - 1).astype(np.int32)
         strange = self.classes_[codes] != values
         if strange.any():
-            raise ValueError(f"{name} holds the label {values[strange][0]!r}, which is not among {self.classes_}")
+            label = values[strange].tolist()[0]
+            raise ValueError(f"{name} holds the label {label!r}, which is not among {self.classes_.tolist()}")
         if isinstance(self._fitted_loss, BinaryCrossEntropy):
             return codes, codes[:, np.newaxis].astype(np.float64)
         return codes, np.eye(n)[codes] if isinstance(self._fitted_loss, SquaredError) else codes

@@ -93,8 +93,8 @@ def steps(
     if H.ndim == 3:
         if outputs is not None or not reg_lambda > 0.0:
             raise ValueError("matrices of Hessians need a positive reg_lambda and outputs=None")
-        dense: FloatArray = -np.linalg.solve(H + reg_lambda * np.eye(G.shape[1]), G[:, :, np.newaxis])[:, :, 0]
-        return dense
+        damped = H + reg_lambda * np.eye(G.shape[1])
+        return np.asarray(np.linalg.solve(damped, -G[:, :, np.newaxis])[:, :, 0], dtype=np.float64)
     w = _diagonal_steps(G, H, reg_lambda)
     return w if outputs is None else np.where(outputs, w, 0.0)
 

@@ -173,7 +173,8 @@ def _sparse(g: FloatArray, h: FloatArray, of_mean: FloatArray, shift_l2: float, 
     q = np.sum(size * H / D, axis=1) / n + of_mean / n**2 * np.sum(size**2 / D, axis=1)
     share = np.divide(c * p, q, out=np.zeros_like(q), where=q > 0.0)
     u = -(G - share[:, np.newaxis] * size) / D
-    return np.where(own, u[:, :-1], u[:, -1:])
+    of_thresholds: FloatArray = np.where(own, u[:, :-1], u[:, -1:])
+    return of_thresholds
 
 
 def _smooth(g: FloatArray, h: FloatArray, of_mean: FloatArray, shift_l2: float) -> FloatArray:
