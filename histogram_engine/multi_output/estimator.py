@@ -185,6 +185,7 @@ class HistGradientBoostingMultiOutputClassifier(ClassifierMixin, MultiOutputMode
 
     def _learn_targets(self, y: Any) -> MultiOutputLoss:
         refuse_masked(y, name="y")
+        check_array(y, accept_sparse=True, ensure_2d=False, dtype=None, input_name="y")  # finite
         self._has_labels = type_of_target(y, input_name="y") == "multilabel-indicator"
         if isinstance(self.loss, str):
             check_choice(self.loss, ("auto", "squared_error"), name="loss", hint="; an object is taken as well")
