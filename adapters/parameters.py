@@ -51,7 +51,7 @@ class OrdinalParameters:
         itself: ``shift_method`` of its adapter.
     shift_l2 : float or None, default=None
         L2 penalty of the shifts, positive; None for 10. With ``proportional=False`` or "auto".
-    shift_penalty : {"ridge", "smooth"}, default="ridge"
+    shift_penalty : {"ridge", "smooth", "sparse"}, default="ridge"
         What it penalises: the shifts' distance to their mean, or between neighbours.
     n_threads : int or None
         Threads of the gradient kernel; see :func:`ordinal_objectives.threads.effective_n_threads`.

@@ -107,8 +107,11 @@ class HistGradientBoostingOrdinalClassifier(EngineModel):
     shift_l2 : float or None, default=None
         Penalty lambda_v of the shifts, positive; None for 10. A large one leaves proportional odds. Together with
         ``l2_regularization`` = (n_classes - 1) shift_l2 the thresholds' leaves are those of separate models.
-    shift_penalty : {"ridge", "smooth"}, default="ridge"
-        Of their squares, or of the squared differences between neighbouring thresholds.
+    shift_penalty : {"ridge", "smooth", "sparse"}, default="ridge"
+        Of their squares, or of the squared differences between neighbouring thresholds. "sparse": of their squares, and
+        a leaf shifts the ``max_shifts`` thresholds that this is worth most to, the others alike.
+    max_shifts : int or None, default=None
+        With "sparse"; None for 1.
     split_gain : {"auto", "vector", "joint", "scalar"}, default="auto"
         What splits are worth where leaves shift thresholds. "vector" ("auto"): what such leaves gain. Cheaper are
         "joint", what leaves of the score and thresholds gain together, and "scalar", what the score alone does.
@@ -191,6 +194,7 @@ class HistGradientBoostingOrdinalClassifier(EngineModel):
         proportional: bool | str = "auto",
         shift_l2: float | None = None,
         shift_penalty: str = "ridge",
+        max_shifts: int | None = None,
         split_gain: str = "auto",
         classes: ArrayLike | None = None,
         decision_rule: str = "median",
@@ -229,6 +233,7 @@ class HistGradientBoostingOrdinalClassifier(EngineModel):
         self.proportional: bool | str = proportional
         self.shift_l2 = shift_l2
         self.shift_penalty = shift_penalty
+        self.max_shifts = max_shifts
         self.split_gain = split_gain
         self.classes = classes
         self.decision_rule = decision_rule

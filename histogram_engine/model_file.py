@@ -2,7 +2,8 @@
 
 Layout, all numbers little-endian:
 
-1. the ASCII line ``ordinal_objectives histogram model 1`` and a line feed; with 2 the leaves shift single thresholds;
+1. the ASCII line ``ordinal_objectives histogram model 1`` and a line feed; with 2 the leaves shift single thresholds,
+   with 3 they have several outputs;
 2. the header's length in bytes, uint64;
 3. the header, UTF-8 JSON: ``params``, ``classes`` (lowest first), ``classes_dtype``, ``n_features``,
    ``feature_names``, ``seed``, ``max_bins`` (of the cuts; absent from the first files, where it is the parameter),
@@ -12,7 +13,9 @@ Layout, all numbers little-endian:
 The arrays are ``thresholds`` (n_trees + 1 times n_classes - 1), ``n_cuts`` of each feature and all ``cuts``,
 ``n_nodes`` of each tree, and over the nodes of all trees ``feature``, ``threshold``, ``left``,
 ``missing_left``, ``value``, ``gain`` and ``count`` (:class:`~ordinal_objectives.trees.Tree`). In version 2 ``value``
-has n_classes - 1 numbers for each leaf, in the order of the nodes, and none for other nodes.
+has n_classes - 1 numbers for each leaf, in the order of the nodes, and none for other nodes. In version 3 it has one
+for each output, there are no ``thresholds``, and the header also holds ``start``, the outputs before the first tree,
+and ``targets``, what the estimator knows of them.
 """
 
 from __future__ import annotations
@@ -34,7 +37,8 @@ from ordinal_objectives.trees import NODE_ARRAYS, Tree, TreeEnsemble
 
 # By whether the model is proportional. Whoever reads version 1 alone must not take leaves of several values for it.
 VERSIONS = {True: 1, False: 2}
-_OF_SHIFTS = ("proportional", "shift_l2", "shift_penalty", "split_gain")
+_MULTI_OUTPUT = 3
+_OF_SHIFTS = ("proportional", "shift_l2", "shift_penalty", "max_shifts", "split_gain")
 _MAGIC = "ordinal_objectives histogram model "
 _ARRAYS = {"thresholds": "<f8", "n_cuts": "<i4", "cuts": "<f8", "n_nodes": "<i4", **NODE_ARRAYS}
 
@@ -61,6 +65,10 @@ class StoredModel:
     diagnostics : dict of str to int
     proportional : bool
         Whether leaves have one value; otherwise one for each threshold.
+    targets : dict or None
+        Of a multi-output model, in JSON's types; of an ordinal one None.
+    start : ndarray of float64, shape (n_outputs,), or None
+        The outputs of a multi-output model before the first tree.
     """
 
     params: dict[str, Any]
@@ -72,6 +80,8 @@ class StoredModel:
     grown: GrownModel
     diagnostics: dict[str, int]
     proportional: bool = True
+    targets: dict[str, Any] | None = None
+    start: NDArray[np.float64] | None = None
 
 
 def save(model: StoredModel, path: str | os.PathLike[str]) -> None:
@@ -100,9 +110,11 @@ def save(model: StoredModel, path: str | os.PathLike[str]) -> None:
         "diagnostics": model.diagnostics,
         "arrays": [[name, _ARRAYS[name], len(array)] for name, array in stored.items()],
     }
+    if model.start is not None:
+        header |= {"start": model.start.tolist(), "targets": model.targets}
     text = json.dumps(header, allow_nan=False).encode()
     with Path(path).open("wb") as file:
-        file.write(f"{_MAGIC}{VERSIONS[model.proportional]}\n".encode())
+        file.write(f"{_MAGIC}{VERSIONS[model.proportional] if model.start is None else _MULTI_OUTPUT}\n".encode())
         file.write(struct.pack("<Q", len(text)))
         file.write(text)
         for array in stored.values():
@@ -117,8 +129,9 @@ def _plain(params: dict[str, Any], labels: list[Any], *, proportional: bool) -> 
     if proportional:  # packages that know of nothing else do not know these
         params = {name: value for name, value in params.items() if name not in _OF_SHIFTS}
     # The classes of the fit, whatever has been set since: the thresholds belong to them.
-    params = params | {"classes": None if params["classes"] is None else labels}
-    if params["cost_matrix"] is not None:
+    if params.get("classes") is not None:
+        params = params | {"classes": labels}
+    if params.get("cost_matrix") is not None:
         params["cost_matrix"] = np.asarray(params["cost_matrix"], dtype=np.float64).tolist()
     plain = {}
     for name, value in params.items():
@@ -128,8 +141,8 @@ def _plain(params: dict[str, Any], labels: list[Any], *, proportional: bool) -> 
     return plain
 
 
-def load(path: str | os.PathLike[str]) -> StoredModel:
-    """Read a model; nothing is allocated before the file is known to hold it.
+def load(path: str | os.PathLike[str], *, multi_output: bool = False) -> StoredModel:
+    """Read a model, an ordinal one unless told otherwise; nothing is allocated before the file is known to hold it.
 
     Raises
     ------
@@ -142,14 +155,18 @@ def load(path: str | os.PathLike[str]) -> StoredModel:
     if not first.startswith(_MAGIC.encode()) or not first[len(_MAGIC) :].isdigit():
         raise ValueError(f"{path} is damaged: its first line names no format")
     version = int(first[len(_MAGIC) :])
-    if version not in VERSIONS.values():
+    known = [*VERSIONS.values(), _MULTI_OUTPUT]
+    if version not in known:
         raise ValueError(
             f"{path} has format version {version}; this version of ordinal_objectives reads "
-            f"versions {' and '.join(map(str, VERSIONS.values()))}"
+            f"versions {' and '.join(map(str, known))}"
         )
+    if multi_output != (version == _MULTI_OUTPUT):
+        kinds = ("an ordinal model, which HistGradientBoostingOrdinalClassifier loads", "a multi-output model")
+        raise ValueError(f"{path} holds {kinds[version == _MULTI_OUTPUT]}")
     with damage(path):
         header, arrays = _read(content[len(first) + 1 :])
-        return _model(header, arrays, proportional=version == VERSIONS[True])
+        return _model(header, arrays, proportional=version == VERSIONS[True], multi_output=multi_output)
 
 
 def _read(body: bytes) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
@@ -170,7 +187,9 @@ def _read(body: bytes) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     return header, arrays
 
 
-def _model(header: dict[str, Any], arrays: dict[str, NDArray[Any]], *, proportional: bool) -> StoredModel:
+def _model(
+    header: dict[str, Any], arrays: dict[str, NDArray[Any]], *, proportional: bool, multi_output: bool
+) -> StoredModel:
     params = {str(name): value for name, value in header["params"].items()}
     if proportional:
         params["proportional"] = True
@@ -178,8 +197,12 @@ def _model(header: dict[str, Any], arrays: dict[str, NDArray[Any]], *, proportio
     if n_features != len(arrays["n_cuts"]):
         raise ValueError(f"it has cuts of {len(arrays['n_cuts'])} features, and {n_features} features")
     classes = labels_from_json(header["classes"], header["classes_dtype"])
-    n_thresholds = len(classes) - 1
-    ensemble = TreeEnsemble(_trees(arrays, None if proportional else n_thresholds), n_features)
+    n_thresholds = 0 if multi_output else len(classes) - 1
+    start = np.array(header["start"], dtype=np.float64) if multi_output else None
+    if start is not None and (start.ndim != 1 or start.size == 0 or not np.isfinite(start).all()):
+        raise ValueError("the start of its outputs must be a list of finite numbers")
+    n_outputs = len(start) if start is not None else None if proportional else n_thresholds
+    ensemble = TreeEnsemble(_trees(arrays, n_outputs), n_features)
     ensemble.check()
     n_trees = len(ensemble)
     if len(arrays["thresholds"]) != (n_trees + 1) * n_thresholds:
@@ -202,6 +225,8 @@ def _model(header: dict[str, Any], arrays: dict[str, NDArray[Any]], *, proportio
         grown=GrownModel(ensemble, thresholds, evals, cuts),
         diagnostics={str(name): int(count) for name, count in header["diagnostics"].items()},
         proportional=proportional,
+        targets=dict(header["targets"]) if multi_output else None,
+        start=start,
     )
 
 

@@ -141,12 +141,14 @@ class BoostingParameters:
     proportional: bool | str = True
     shift_l2: float | None = None
     shift_penalty: str = DEFAULT_SHIFT_PENALTY
+    max_shifts: int | None = None
     split_gain: str = "auto"
     order: int = 2
 
     def __post_init__(self) -> None:
         self.loss.check_hessian(self.hessian)
         self._integer("order", 2, 4)
+        self._integer("max_shifts", 1, optional=True)
         check_order(self.loss, self.hessian, self.order)
         schur = isinstance(self.threshold_update, str) and self.threshold_update == "schur"
         hint = "; the engine renews its leaves with the step: use 'joint'" if schur else ""
@@ -182,7 +184,8 @@ class BoostingParameters:
         refusal = STAY if self.threshold_update == "fixed" else None
         if self.order > 2:
             refusal = f"order={self.order} raises the step of one score a leaf; it needs proportional=True"
-        return choose_shifts(self.proportional, self.shift_l2, self.shift_penalty, self.loss, refusal)
+        shifts = (self.proportional, self.shift_l2, self.shift_penalty, self.loss, refusal, self.max_shifts)
+        return choose_shifts(*shifts)
 
     def _integer(self, name: str, least: int, most: int | None = None, *, optional: bool = False) -> None:
         value = getattr(self, name)

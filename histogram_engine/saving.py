@@ -48,7 +48,8 @@ class EngineModel(HostParameters, OrdinalClassifier):
         self.threshold_history_, self.evals_result_ = grown.thresholds, grown.evals
         record = grown.record(loss, self.hessian, self.threshold_update, diagnostics)
         if not self.proportional_:
-            record.shifts = Shifts(DEFAULT_SHIFT_L2 if self.shift_l2 is None else self.shift_l2, self.shift_penalty)
+            l2 = DEFAULT_SHIFT_L2 if self.shift_l2 is None else self.shift_l2
+            record.shifts = Shifts(l2, self.shift_penalty, self.max_shifts or 1)
         self._keep(record, loss, n_iter)
 
     def save_model(self, path: str | os.PathLike[str]) -> None:

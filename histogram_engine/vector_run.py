@@ -74,7 +74,8 @@ class VectorRun(EngineRun):
             active = np.zeros(len(sizes), np.bool_)
             active[self._groups[self._learner.active]] = True
             shifts = self._shifts
-            grown = self._engine.grow_vector(growth, sizes, active, shifts.l2, shifts.penalty == "smooth")
+            penalty = (shifts.l2, shifts.penalty == "smooth", shifts.most if shifts.penalty == "sparse" else len(sizes))
+            grown = self._engine.grow_vector(growth, sizes, active, *penalty)
         else:
             sums = self._now if in_bag is None else self._statistics_of(in_bag)[1]
             own, n = self._groups >= 0, len(sizes)
@@ -195,7 +196,8 @@ class VectorQuadratic:
         if diagnostics is not None:
             flat = H.sum(axis=1) + reg_lambda <= 0.0
             diagnostics.add(n_flat_leaves=int(np.count_nonzero(flat & G.any(axis=1))))
-        return vector.steps(G, H, reg_lambda, self.shifts.l2, self.shifts.penalty, active), np.zeros(0)
+        shifts = self.shifts
+        return vector.steps(G, H, reg_lambda, shifts.l2, shifts.penalty, active, shifts.most), np.zeros(0)
 
     def slope(self, leaves: NDArray[np.intp], weights: FloatArray, delta: FloatArray) -> float:
         """Return g'beta."""

@@ -88,6 +88,11 @@ class OrdinalObjective(OrdinalObjectiveBase):
             raise ValueError(
                 "shift_method='host' belongs to thresholds that move with x: pass proportional=False with it"
             )
+        if self._in_outputs and self.shift_penalty == "sparse":
+            raise ValueError(
+                "shift_penalty='sparse' chooses thresholds leaf by leaf, which XGBoost does not: it goes with "
+                "shift_method='renewal'; here 'ridge' and 'smooth' are possible"
+            )
 
     def connect(self) -> None:
         """Set ``runs`` and ``callback``, new and empty."""

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives.leaves.vector import check_penalty
+from ordinal_objectives.validation import check_choice
 
 
 def contrasts(
@@ -47,6 +48,7 @@ def contrasts(
     [[0.3536, 0.2041], [0.0, -0.4082], [-0.3536, 0.2041]]
     """
     check_penalty(shift_l2, shift_penalty)
+    check_choice(shift_penalty, ("ridge", "smooth"), name="shift_penalty")
     if not 0.0 < reg_lambda < np.inf:
         raise ValueError(f"reg_lambda must be positive beside shifts, whose penalty is a multiple; got {reg_lambda!r}")
     shifted = np.ones(n_thresholds, bool) if active is None else np.asarray(active, dtype=bool)

@@ -24,19 +24,28 @@ class Shifts:
     ----------
     l2 : float
         Penalty lambda_v of the shifts, positive; the larger, the closer to proportional odds.
-    penalty : {"ridge", "smooth"}
-        What is penalised: their distance to the mean, or the distance between neighbours.
+    penalty : {"ridge", "smooth", "sparse"}
+        What is penalised: their distance to the mean, or the distance between neighbours. "sparse" is the former, with
+        few shifts.
+    most : int
+        With "sparse", the thresholds of a leaf that have a shift of their own.
     """
 
     l2: float = DEFAULT_SHIFT_L2
     penalty: str = DEFAULT_SHIFT_PENALTY
+    most: int = 1
 
     def __post_init__(self) -> None:
         check_penalty(self.l2, self.penalty)
 
 
 def choose_shifts(
-    proportional: Any, shift_l2: Any, shift_penalty: Any, loss: OrdinalLoss, refusal: str | None = None
+    proportional: Any,
+    shift_l2: Any,
+    shift_penalty: Any,
+    loss: OrdinalLoss,
+    refusal: str | None = None,
+    max_shifts: int | None = None,
 ) -> Shifts | None:
     """Return how thresholds move with x, or None if they do not.
 
@@ -47,10 +56,12 @@ def choose_shifts(
         and the trainer allow it.
     shift_l2 : float or None
         None for the default.
-    shift_penalty : {"ridge", "smooth"}
+    shift_penalty : {"ridge", "smooth", "sparse"}
     loss : OrdinalLoss
     refusal : str or None, default=None
         Why the trainer does not allow shifts, if it does not.
+    max_shifts : int or None, default=None
+        Of a leaf, with "sparse" alone; None for 1.
 
     Raises
     ------
@@ -63,11 +74,13 @@ def choose_shifts(
     >>> from ordinal_objectives import AllThreshold
     >>> from ordinal_objectives.leaves.shifts import choose_shifts
     >>> choose_shifts(False, 30.0, "ridge", AllThreshold())
-    Shifts(l2=30.0, penalty='ridge')
+    Shifts(l2=30.0, penalty='ridge', most=1)
     """
     if not (isinstance(proportional, (bool, np.bool_)) or (isinstance(proportional, str) and proportional == "auto")):
         raise ValueError(f"proportional must be True, False or 'auto'; got {proportional!r}")
-    shifts = Shifts(DEFAULT_SHIFT_L2 if shift_l2 is None else shift_l2, shift_penalty)
+    shifts = Shifts(DEFAULT_SHIFT_L2 if shift_l2 is None else shift_l2, shift_penalty, max_shifts or 1)
+    if max_shifts is not None and shift_penalty != "sparse":
+        raise ValueError(f"max_shifts={max_shifts!r} belongs to shift_penalty='sparse'; got {shift_penalty!r}")
     if not isinstance(proportional, str) and proportional:
         if shift_l2 is not None:
             raise ValueError(

@@ -6,7 +6,9 @@ of each threshold's derivatives in f, u minimises
 
 .. math:: \sum_k \left[ G_k u_k + \tfrac12 H_k u_k^2 \right] + \tfrac12 \lambda w^2 + \tfrac12 \lambda_v P(u) .
 
-P is :math:`\sum_k (u_k - w)^2` ("ridge") or :math:`\sum_k (u_{k+1} - u_k)^2` ("smooth"). A large :math:`\lambda_v`
+P is :math:`\sum_k (u_k - w)^2` ("ridge") or :math:`\sum_k (u_{k+1} - u_k)^2` ("smooth"). "sparse" is the ridge with all
+but a few thresholds shifted alike: a shift of their own have the k largest of :math:`(G_k + H_k w_0)^2 / (H_k +
+\lambda_v)`, what one is worth at the step :math:`w_0` of the score alone. A large :math:`\lambda_v`
 leaves the scalar leaf, proportional odds; :math:`\lambda = T l, \lambda_v = l` with the ridge are T separate leaves
 with the penalty l, those of GBDT-MO.
 """
@@ -17,10 +19,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives.leaves import scalar
+from ordinal_objectives.leaves.multi_output import largest
 from ordinal_objectives.validation import check_choice
 
 FloatArray = NDArray[np.float64]
-PENALTIES = ("ridge", "smooth")
+PENALTIES = ("ridge", "smooth", "sparse")
 # Relative to the penalties: with less curvature than this the shifts are rounding.
 _NO_CURVATURE = 1e-12
 
@@ -32,6 +35,7 @@ def steps(
     shift_l2: float,
     shift_penalty: str = "ridge",
     active: ArrayLike | None = None,
+    max_shifts: int = 1,
 ) -> FloatArray:
     """Return u of each leaf, the step of f + v_k for every threshold.
 
@@ -43,10 +47,12 @@ def steps(
         L2 penalty lambda of the mean w, not negative.
     shift_l2 : float
         L2 penalty lambda_v of the shifts, positive.
-    shift_penalty : {"ridge", "smooth"}, default="ridge"
-        Of their distance to the mean, or of the distance between neighbours.
+    shift_penalty : {"ridge", "smooth", "sparse"}, default="ridge"
+        Of their distance to the mean, or of the distance between neighbours; "sparse" is the former, with few shifts.
     active : array-like of bool, shape (n_thresholds,), or None
         Thresholds with weight on both sides; the others take no shift, u_k = w. None for all.
+    max_shifts : int, default=1
+        With "sparse", the thresholds of a leaf that have a shift of their own; the others are shifted alike.
 
     Returns
     -------
@@ -78,9 +84,11 @@ def steps(
     g = G[:, shifted] + G[:, ~shifted].sum(axis=1, keepdims=True) / n
     h = H[:, shifted]
     of_mean = reg_lambda + H[:, ~shifted].sum(axis=1)
-    solve = _ridge if shift_penalty == "ridge" else _smooth
     u = np.zeros_like(G)
-    u[:, shifted] = solve(g, h, of_mean, shift_l2)
+    if shift_penalty == "sparse" and max_shifts < n - 1:
+        u[:, shifted] = _sparse(g, h, of_mean, shift_l2, max_shifts)
+    else:
+        u[:, shifted] = (_smooth if shift_penalty == "smooth" else _ridge)(g, h, of_mean, shift_l2)
     u[:, ~shifted] = u[:, shifted].mean(axis=1, keepdims=True)
     flat = h.sum(axis=1) <= _NO_CURVATURE * (of_mean + shift_l2)
     u[flat] = scalar.weights(G[flat].sum(axis=1), H[flat].sum(axis=1), reg_lambda)[:, np.newaxis]
@@ -94,6 +102,7 @@ def values(
     shift_l2: float,
     shift_penalty: str = "ridge",
     active: ArrayLike | None = None,
+    max_shifts: int = 1,
 ) -> FloatArray:
     """Return the decrease of the quadratic model at the step of each leaf, -1/2 G.u, (n_leaves,).
 
@@ -106,7 +115,9 @@ def values(
     [0.9167]
     """
     G = np.asarray(gradient, dtype=np.float64)
-    value: FloatArray = -0.5 * np.sum(G * steps(gradient, hessian, reg_lambda, shift_l2, shift_penalty, active), axis=1)
+    value: FloatArray = -0.5 * np.sum(
+        G * steps(gradient, hessian, reg_lambda, shift_l2, shift_penalty, active, max_shifts), axis=1
+    )
     return value
 
 
@@ -143,6 +154,27 @@ def _ridge(g: FloatArray, h: FloatArray, of_mean: FloatArray, shift_l2: float) -
     share = np.divide(c * p, q, out=np.zeros_like(q), where=q > 0.0)
     u: FloatArray = -(g - share[:, np.newaxis]) / D
     return u
+
+
+def _sparse(g: FloatArray, h: FloatArray, of_mean: FloatArray, shift_l2: float, max_shifts: int) -> FloatArray:
+    """Solve the ridge of the chosen thresholds and of the others as one group, that is, of one shift."""
+    n = g.shape[1]
+    w = scalar.weights(g.sum(axis=1), h.sum(axis=1) + of_mean)
+    own = largest((g + h * w[:, np.newaxis]) ** 2 / (h + shift_l2), max_shifts)
+
+    def grouped(x: FloatArray) -> FloatArray:
+        """Return the entries of those chosen, 0 for the others, and behind them the others' sum."""
+        return np.column_stack([np.where(own, x, 0.0), np.where(own, 0.0, x).sum(axis=1)])
+
+    G, H, size = grouped(g), grouped(h), grouped(np.ones_like(g))
+    D = H + shift_l2 * np.maximum(size, 1.0)
+    c = (of_mean / n - shift_l2) / n
+    p = np.sum(size * G / D, axis=1)
+    q = np.sum(size * H / D, axis=1) / n + of_mean / n**2 * np.sum(size**2 / D, axis=1)
+    share = np.divide(c * p, q, out=np.zeros_like(q), where=q > 0.0)
+    u = -(G - share[:, np.newaxis] * size) / D
+    of_thresholds: FloatArray = np.where(own, u[:, :-1], u[:, -1:])
+    return of_thresholds
 
 
 def _smooth(g: FloatArray, h: FloatArray, of_mean: FloatArray, shift_l2: float) -> FloatArray:

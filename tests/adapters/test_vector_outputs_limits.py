@@ -236,3 +236,11 @@ def test_a_file_replays_every_training_loss_in_a_fresh_process(tmp_path):
     run = [sys.executable, "-P", "-c", code]
     done = subprocess.run(run, capture_output=True, text=True, check=True, cwd=tmp_path)
     np.testing.assert_allclose(json.loads(done.stdout), oxgb.threshold_record(booster).training_loss[1:], rtol=1e-6)
+
+
+def test_sparse_shifts_are_refused_by_name():
+    X, y = data()
+    with pytest.raises(ValueError, match=r"shift_penalty='sparse' .* goes with shift_method='renewal'"):
+        train(X, y, shift_penalty="sparse")
+    with pytest.raises(ValueError, match=r"shift_penalty='sparse' .* goes with shift_method='renewal'"):
+        XGBOrdinalClassifier(shift_method="host", shift_penalty="sparse", n_estimators=3).fit(X, y)

@@ -10,7 +10,13 @@ from sklearn.utils.estimator_checks import (
 )
 from xgboost import XGBClassifier
 
-from ordinal_objectives import HistGradientBoostingOrdinalClassifier, LGBMOrdinalClassifier, XGBOrdinalClassifier
+from ordinal_objectives import (
+    HistGradientBoostingMultiOutputClassifier,
+    HistGradientBoostingMultiOutputRegressor,
+    HistGradientBoostingOrdinalClassifier,
+    LGBMOrdinalClassifier,
+    XGBOrdinalClassifier,
+)
 
 # The checks train on plain strings, with which these classifiers warn; array API input needs a SciPy setting.
 pytestmark = [
@@ -42,6 +48,16 @@ def expected_failures(estimator):
 def test_scikit_learn_checks(estimator, check):
     if isinstance(estimator, XGBOrdinalClassifier) and "weight_equivalence" in check.func.__name__:
         pytest.skip(WEIGHTS)
+    check(estimator)
+
+
+@parametrize_with_checks(
+    [
+        HistGradientBoostingMultiOutputRegressor(max_iter=20, n_jobs=1),
+        HistGradientBoostingMultiOutputClassifier(max_iter=20, n_jobs=1),
+    ]
+)
+def test_scikit_learn_checks_of_several_outputs(estimator, check):
     check(estimator)
 
 

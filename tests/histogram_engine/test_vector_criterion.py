@@ -9,6 +9,7 @@ from ordinal_objectives import _core
 from ordinal_objectives.leaves import scalar, vector
 
 pytestmark = pytest.mark.slow
+MOST = 2  # shifts of a leaf, where they are sparse
 
 
 class Rows:
@@ -30,7 +31,8 @@ class Rows:
         n = self.G.shape[1]
         statistics[:, :n], statistics[:, n : 2 * n] = self.G, self.H
         growth = _core.Growth([0, 1, 2], None, self.leaf_of_row, max_leaves, 99, 5.0, min_child_weight, l2, 0.0)
-        return self.engine.grow_vector(growth, np.ones(len(active), np.int32), active, shift_l2, penalty == "smooth")
+        shifts = (shift_l2, penalty == "smooth", MOST if penalty == "sparse" else len(active))
+        return self.engine.grow_vector(growth, np.ones(len(active), np.int32), active, *shifts)
 
     def candidates(self, rows):
         for f in range(3):
@@ -55,9 +57,10 @@ def test_gains_are_values_of_the_sides_less_that_of_the_leaf(instruction_set, pe
 
         def values(*parts, rows=rows, active=active, l2=l2, shift_l2=shift_l2):
             G, H = (np.array([A[part].sum(axis=0, dtype=float) for part in parts]) for A in (rows.G, rows.H))
-            return vector.values(G, H, l2, shift_l2, penalty, active)
+            return vector.values(G, H, l2, shift_l2, penalty, active, MOST)
 
-        assert (grown["feature"] >= 0).sum() == 5
+        # Few shifts are not the best ones: with nearly no penalty the two sides may be worth less than the leaf.
+        assert (grown["feature"] >= 0).sum() == 5 or (penalty == "sparse" and shift_l2 == 1e-4)
         for node in sorted(np.flatnonzero(grown["feature"] >= 0), key=lambda node: grown["left"][node]):
             mine = of_node[node]
             gains = {}

@@ -220,3 +220,34 @@ def test_adjacent_categories_shift_as_well(data, gain):
     loss = get_loss("immediate_threshold", "logit")
     np.testing.assert_allclose(model.predict_proba(X), loss.margin_proba(model.thresholds_ - model._scores(X)))
     assert model.evals_result_["training"][-1] < model.evals_result_["training"][0]
+
+
+def test_sparse_shifts_move_few_thresholds_of_a_leaf(ordinal_data, tmp_path):
+    X, y = ordinal_data(900, 9)
+
+    def most_steps(**options):
+        """Return how many steps differ, of the thresholds, between two leaves of one tree."""
+        tree = make(max_iter=1, cross_terms="all", **options).fit(X, y)._ensemble.trees[0]
+        of_leaves = tree.value[tree.leaves]  # all less the mean shift, which belongs to the thresholds
+        return max(len(np.unique((a - of_leaves[0]).round(9))) for a in of_leaves)
+
+    assert most_steps(shift_penalty="sparse") <= 3
+    assert 3 < most_steps(shift_penalty="sparse", max_shifts=2) <= 5
+    assert most_steps(shift_penalty="ridge") == 8
+    dense = make().fit(X, y % 5)
+    nearly = make(shift_penalty="sparse", max_shifts=3).fit(X, y % 5)
+    np.testing.assert_array_equal(nearly.predict_proba(X), dense.predict_proba(X))
+    sparse = make(shift_penalty="sparse").fit(X, y)
+    sparse.save_model(tmp_path / "model")
+    loaded = HistGradientBoostingOrdinalClassifier().load_model(tmp_path / "model")
+    assert (loaded.shift_penalty, loaded.max_shifts) == ("sparse", None)
+    np.testing.assert_array_equal(loaded.predict_proba(X), sparse.predict_proba(X))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [({"max_shifts": 2}, "shift_penalty='sparse'"), ({"shift_penalty": "sparse", "max_shifts": 0}, "at least 1")],
+)
+def test_max_shifts_belong_to_sparse_ones(data, options, message):
+    with pytest.raises(ValueError, match=f"max_shifts.*{message}"):
+        make(**options).fit(*data)

@@ -1,6 +1,7 @@
 // Histograms of leaves: filled from rows, taken from one another, and their rows parted.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "simd/aligned.hpp"
 #include "threads/pool.hpp"
 #include "trees/row_layout.hpp"
+#include "trees/tasks.hpp"
 #include "trees/tree.hpp"
 
 namespace ordinal {
@@ -22,6 +24,12 @@ struct BinnedData {
 };
 
 using Histogram = AlignedVector<double>;
+
+// A histogram, or the part of one from a bin on.
+struct Bins {
+    double* data = nullptr;
+    std::int64_t first = 0;
+};
 
 class LeafHistograms {
   public:
@@ -48,24 +56,38 @@ class LeafHistograms {
         const bool worth = n_rows * n_features >= kWorthRows || n_slots_ * layout_.width() >= kWorthSums;
         pool_.run(n_groups(), worth, [&](std::int64_t group, int thread) {
             // Such a product leaves an int from 262,144 features on.
-            work(static_cast<int>(group * n_features / n_groups()),
-                 static_cast<int>((group + 1) * n_features / n_groups()), thread);
+            const int end = static_cast<int>((group + 1) * n_features / n_groups());
+            for (int first = static_cast<int>(group * n_features / n_groups()), last; first < end;
+                 first = last) {
+                last = std::min(end - first, together(n_rows)) + first;
+                work(first, last, thread);
+            }
         });
     }
 
     std::unique_ptr<Histogram> take();
     void give_back(std::unique_ptr<Histogram> histogram);
 
-    // Fills features first..last-1, in the order of features(), with n rows.
-    void build(Histogram& histogram, const std::uint32_t* rows, std::int64_t n, int first, int last,
-               int thread);
-    void subtract(Histogram& from, const Histogram& part, std::int32_t feature) const;
+    // Whether a leaf of n rows keeps its histogram until it is split. Reading rows again costs less than
+    // reading bins that no longer are in the cache, where the rows are few and the histograms large.
+    bool keeps(std::int64_t n) const {
+        return n > kFewToRead || n_slots_ * layout_.width() <= kSmallHistogram;
+    }
+
+    // Fills features first..last-1, in the order of features(), with n rows. Where no histogram is kept, into
+    // the thread's own memory, that of the side 0 or 1.
+    Bins build(const std::unique_ptr<Histogram>& kept, const std::uint32_t* rows, std::int64_t n, int first,
+               int last, int thread, int side = 0);
+    void subtract(Bins from, Bins part, std::int32_t feature) const;
 
     // Bins of a feature, (n_bins + 1, width); the missing one is the last.
-    const double* bins_of(const Histogram& histogram, std::int32_t feature) const;
-    std::vector<double> sums(const Histogram& histogram, std::int32_t feature) const;
-    std::vector<double> left_sums(const Histogram& histogram, std::int32_t feature, int last_left,
-                                  bool missing_left) const;
+    const double* bins_of(Bins bins, std::int32_t feature) const;
+    std::vector<double> sums(Bins bins, std::int32_t feature) const;
+    std::vector<double> left_sums(Bins bins, std::int32_t feature, int last_left, bool missing_left) const;
+
+    // The same of n rows that have no histogram.
+    std::vector<double> sums(const std::uint32_t* rows, std::int64_t n) const;
+    bool any_missing(const std::uint32_t* rows, std::int64_t n, std::int32_t feature) const;
 
     // Parts the rows of a node that was split; returns how many go left. Both children keep their rows in
     // increasing order, so that memory is read forwards.
@@ -74,15 +96,29 @@ class LeafHistograms {
   private:
     static constexpr std::int64_t kWorthRows = 4096;  // below, waking threads costs more than it saves
     static constexpr std::int64_t kWorthSums = 1 << 14;
+    static constexpr std::int64_t kFewToRead = 1024;
+    static constexpr std::int64_t kSmallHistogram = 1 << 19;  // numbers
+    static constexpr std::int64_t kCache = 1 << 20;           // bytes
+    static constexpr std::int64_t kRowsOfFeature = 512;  // so many rows are as long as the bins of a feature
 
     int n_groups() const;
+
+    // Features that pass over n rows at once. The more there are, the less often the rows are read; the
+    // fewer, the longer what was added up stays in the cache, to be taken from the parent's and scanned.
+    int together(std::int64_t n) const {
+        const std::int64_t in_cache =
+            kCache / (2 * kSlots * layout_.width() * static_cast<int>(sizeof(double)));
+        return static_cast<int>(std::max({n / kRowsOfFeature, in_cache, std::int64_t{1}}));
+    }
 
     BinnedData data_;
     Pool& pool_;
     bool in_float64_;
-    std::vector<std::int64_t> offsets_;
-    std::int64_t n_slots_ = 0;
+    std::vector<std::int64_t> offsets_;  // of the tree's features
+    std::int64_t n_slots_ = 0, n_most_slots_ = 0;
     std::vector<std::uint32_t> rows_, buffer_;
+    AlignedVector<double> own_;  // bins of each thread, for both sides of a split
+    std::int64_t own_step_ = 0;  // numbers of a thread and side
     AlignedVector<float> scratch_;
     std::int64_t scratch_step_ = 0;  // places of a thread
     std::vector<std::unique_ptr<Histogram>> spare_;

@@ -29,9 +29,10 @@ struct HistogramTask {
     int n_features;
     bool consecutive;             // features are features[0], features[0] + 1, ...
     const std::int32_t* n_bins;   // (all features,)
-    const std::int64_t* offsets;  // (all features,) first entry of a feature in `histogram`, in bins
+    const std::int64_t* offsets;  // (all features,) first bin of a feature
+    std::int64_t first_bin;       // that `histogram` starts with
     float* scratch;               // (n_features * kSlots * slice_width(width),)
-    double* histogram;            // (all bins, width); the missing bin is each feature's last
+    double* histogram;            // (bins, width); the missing bin is each feature's last
     bool in_float64;              // add every row up in float64, however many there are
 };
 
@@ -50,6 +51,15 @@ struct Candidate {
     double gain;  // above 0, or nothing was found
     int bin;      // the last one that goes left
     bool missing_left;
+};
+
+// Bins of one feature.
+struct SubtractTask {
+    double* from;        // (n_bins, width)
+    const double* part;  // (n_bins, width)
+    int n_bins;          // with the missing one
+    int width;
+    int count;  // the column of the count: bins without rows are passed over
 };
 
 struct BinTask {
@@ -86,6 +96,7 @@ constexpr std::int64_t kPadding = 4;
 using BuildHistogram = void (*)(const HistogramTask&);
 template <class Leaf>
 using ScanFeature = Candidate (*)(const ScanTask&, const Leaf&);
+using SubtractBins = void (*)(const SubtractTask&);
 using BinColumn = void (*)(const BinTask&);
 using SumByLeaf = void (*)(const SumTask&);
 using PartitionRows = std::int64_t (*)(const PartitionTask&);
@@ -99,6 +110,7 @@ ORDINAL_CRITERIA(ORDINAL_SCAN_ENTRIES)
 
 #define ORDINAL_ENGINE_ENTRIES(isa)                   \
     void build_histogram_##isa(const HistogramTask&); \
+    void subtract_bins_##isa(const SubtractTask&);    \
     void bin_column_##isa(const BinTask&);            \
     void sum_by_leaf_##isa(const SumTask&);           \
     std::int64_t partition_rows_##isa(const PartitionTask&);

@@ -17,6 +17,7 @@ class VectorCriterion {
         const bool* active = nullptr;         // (n_groups,) whether it takes a shift; one does
         double shift_l2 = 1.0;
         bool smooth = false;
+        int most_shifted = kMostGroups;
     };
 
     struct Prepared {
@@ -41,6 +42,7 @@ class VectorCriterion {
         common_.l2 = limits.l2;
         common_.shift_l2 = input.shift_l2;
         common_.smooth = input.smooth;
+        common_.most_shifted = input.most_shifted;
     }
 
     Prepared prepare(const double* sums) const {

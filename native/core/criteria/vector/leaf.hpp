@@ -19,6 +19,7 @@ struct VectorLeaf {
     double l2 = 0.0;
     double shift_l2 = 1.0;
     bool smooth = false;
+    int most_shifted = kMostGroups;  // groups with a shift of their own; the others are shifted alike
 };
 
 }  // namespace ordinal

@@ -10,6 +10,7 @@
 // `sums(side, c)` is the sum of column c.
 #pragma once
 
+#include "criteria/selection.hpp"
 #include "criteria/vector/leaf.hpp"
 
 namespace ordinal {
@@ -64,6 +65,48 @@ inline Real ridge_score(const VectorLeaf& leaf, const Sums& sums, const Real (&o
     return own;
 }
 
+// The ridge where all but the `most_shifted` groups are shifted alike, as one group. Those that a shift of
+// their own is worth most to, at the step of the score alone, (G + H w)^2 / (H + v s), have one.
+template <class Real, class Sums>
+inline Real sparse_score(const VectorLeaf& leaf, const Sums& sums, int side, Real of_mean, Real rest) {
+    Real G{}, H = of_mean;
+    for (int i = 0; i < leaf.n_shifted; ++i) {
+        G += sums(side, leaf.columns[i]) + leaf.sizes[i] * rest;
+        H += not_negative(sums(side, leaf.n_groups + leaf.columns[i]));
+    }
+    const Real w = H > 0.0 ? -G / H : Real{};
+    Selection<Real> largest(leaf.n_shifted, leaf.most_shifted);
+    Real worth[kMostGroups];
+    for (int i = 0; i < leaf.n_shifted; ++i) {
+        const double size = leaf.sizes[i];
+        const Real h = not_negative(sums(side, leaf.n_groups + leaf.columns[i]));
+        const Real slope = sums(side, leaf.columns[i]) + size * rest + h * w;
+        worth[i] = slope * slope / (h + leaf.shift_l2 * size);
+        largest.take(worth[i]);
+    }
+    Real own{}, p{}, flat{}, q{}, G_alike{}, H_alike{}, size_alike{};
+    const auto add = [&](Real g, Real h, Real size) {
+        const Real inverse = size > 0.0 ? 1.0 / (h + leaf.shift_l2 * size) : Real{};
+        own += g * g * inverse;
+        p += size * g * inverse;
+        flat += size * size * inverse;
+        q += size * h * inverse;
+    };
+    for (int i = 0; i < leaf.n_shifted; ++i) {
+        const auto chosen = largest.chosen(worth[i]);
+        const Real g = sums(side, leaf.columns[i]) + leaf.sizes[i] * rest,
+                   h = not_negative(sums(side, leaf.n_groups + leaf.columns[i])),
+                   size = Real{} + leaf.sizes[i];
+        add(chosen ? g : Real{}, chosen ? h : Real{}, chosen ? size : Real{});
+        G_alike += chosen ? Real{} : g;
+        H_alike += chosen ? Real{} : h;
+        size_alike += chosen ? Real{} : size;
+    }
+    add(G_alike, H_alike, size_alike);
+    const Real a = leaf.share * of_mean;
+    return own - (a - leaf.shift_l2) * p * p / (q + a * flat);
+}
+
 // P = sum_k (u_{k+1} - u_k)^2. The matrix is tridiagonal, M, but for the term a = l/n^2 of all pairs. M is
 // eliminated from the first threshold on: pivots v + e_k, the last one e_n without v, so that no difference
 // loses digits where the Hessians are small. g and `ones` are what becomes of the gradient and of the sizes.
@@ -110,6 +153,11 @@ inline Real vector_score(const VectorLeaf& leaf, const Sums& sums) {
             of_mean[s] += not_negative(sums(s, leaf.n_groups + k));
         }
         rest[s] *= leaf.share;
+    }
+    if (leaf.most_shifted + 1 < leaf.n_shifted) {
+        Real score{};
+        for (int s = 0; s < kSides; ++s) score += sparse_score<Real>(leaf, sums, s, of_mean[s], rest[s]);
+        return score;
     }
     return leaf.smooth ? smooth_score<kSides, Real>(leaf, sums, of_mean, rest)
                        : ridge_score<kSides, Real>(leaf, sums, of_mean, rest);
