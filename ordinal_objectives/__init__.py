@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ordinal_objectives.losses import AllThreshold, CumulativeLink, ImmediateThreshold
     from ordinal_objectives.versions import show_versions
 
-__version__ = "0.3.0"
+__version__ = "0.4.0"
 
 _HOMES = {
     "AllThreshold": "losses",
