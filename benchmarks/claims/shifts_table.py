@@ -38,8 +38,8 @@ def main() -> None:
         "Thresholds that move with x against proportional odds",
         rows,
         "Geometric mean over the sets of a set's mean log ratio over its partitions, and the sets below 1 of all. "
-        "Zero-one error and MAE are those of the median; `by mode`: zero-one error of the most probable class. The native "
-        "engine's vector gain takes three groups of thresholds; `all`: it takes each by itself.",
+        "Zero-one error and MAE are those of the median; `by mode`: zero-one error of the most probable class. The "
+        "native engine's vector gain takes three groups of thresholds; `all`: it takes each by itself.",
     )
 
 

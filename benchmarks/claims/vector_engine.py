@@ -31,8 +31,8 @@ VARIANTS: dict[str, dict[str, Any]] = {
 }
 NOTES = (
     "Medians of the rounds of one training each, taken in turns. The joint round is that of the proportional model. "
-    "Splits are judged by groups of thresholds: three with the gain of vectors, from five classes on, and five with the "
-    "joint one, from seven on."
+    "Splits are judged by groups of thresholds: three with the gain of vectors, from five classes on, and five with "
+    "the joint one, from seven on."
 )
 
 
