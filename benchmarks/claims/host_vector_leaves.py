@@ -171,8 +171,7 @@ def cost(options: argparse.Namespace) -> None:
     result = report.Result(
         "host_vector_leaves_cost",
         f"A whole round, {options.rows:,} x 28, beside the built-in binary one",
-        "All-threshold logit, exact Hessian, hist, depth 6, no evaluation. Medians over rounds, variants in turns. "
-        "The machine had other work: the ratios say more than the milliseconds.",
+        "All-threshold logit, exact Hessian, hist, depth 6, no evaluation. Medians over rounds, variants in turns.",
     )
     cases = [{"K": K, "threads": threads} for threads, K in itertools.product(options.threads, (5, 10))]
     resume(result, cases, measure)
