@@ -103,7 +103,7 @@ def test_taking_the_mean_of_the_shifts_out_changes_no_margin(monkeypatch):
     run = OutputRun(AllThreshold(), y, N_CLASSES, hessian="exact", shifts=Shifts(2.0), reg_lambda=1.0)
     run.advance(outputs, 0)
     monkeypatch.setattr(run._learner, "newton", lambda *_: False)
-    moved = outputs + np.float32([0.0, 3.0, -1.0, 2.0])
+    moved = outputs + np.array([0.0, 3.0, -1.0, 2.0], np.float32)
     run.advance(moved, 1)
     record = run.record()
     before = record.at(0) + record.outputs.offset(0) - outputs @ record.outputs.mixing.T

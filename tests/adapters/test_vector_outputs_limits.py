@@ -14,6 +14,7 @@ import xgboost
 
 from ordinal_objectives import XGBOrdinalClassifier
 from ordinal_objectives.adapters import xgb as oxgb
+from ordinal_objectives.adapters.xgb.output_run import OutputRun
 from ordinal_objectives.adapters.xgb.outputs import (
     CATEGORICAL_SPLITS,
     CONTRIBUTIONS,
@@ -150,7 +151,9 @@ def test_dart_halves_no_steps():
     done = from_version(DART, "dart", lambda: xgboost.train(params, dtrain, 20, obj=objective, callbacks=callbacks))
     if done is not None:
         assert objective.diagnostics_["n_raised"] > 2
-        assert objective.runs.latest._damping == 1.0
+        run = objective.runs.latest
+        assert isinstance(run, OutputRun)
+        assert run._damping == 1.0
 
 
 def test_interaction_constraints():
