@@ -99,17 +99,15 @@ void add_rows(const HistogramTask& task, int first_lane, std::int64_t begin, std
     }
 }
 
-template <int kWidth, bool kFirst>
+template <int kWidth>
 void add_lanes(const float* row, int width, double* to) {
     for (int k = 0; k < width; k += kWidth)
-        for (int j = 0; j < kWidth; ++j)
-            to[k + j] = (kFirst ? 0.0 : to[k + j]) + static_cast<double>(row[k + j]);
+        for (int j = 0; j < kWidth; ++j) to[k + j] += static_cast<double>(row[k + j]);
 }
 
-// One row of any width. The first time nothing is read there.
-template <bool kFirst>
-void add_row(const float* row, int width, double* to) {
-    width % 8 == 0 ? add_lanes<8, kFirst>(row, width, to) : add_lanes<4, kFirst>(row, width, to);
+// One row of any width.
+inline void add_row(const float* row, int width, double* to) {
+    is_wide(width) ? add_lanes<kSlice>(row, width, to) : add_lanes<4>(row, width, to);
 }
 
 inline double* bins_of(const HistogramTask& task, int feature) {
@@ -118,9 +116,12 @@ inline double* bins_of(const HistogramTask& task, int feature) {
 
 // In float64 from the start. Of few rows there is nothing to win by vectors of float32, and ties stay ties.
 void add_in_float64(const HistogramTask& task) {
-    constexpr std::int64_t kLine = 16;  // numbers
-    constexpr std::int64_t kRowsAhead = 2;
     const std::int64_t width = task.width;
+    for (int f = 0; f < task.n_features; ++f) {
+        const int feature = task.features[f];
+        double* histogram = bins_of(task, feature);
+        for (std::int64_t k = 0; k < (task.n_bins[feature] + 1) * width; ++k) histogram[k] = 0.0;
+    }
     // Blocks of rows stay in the cache while the features pass.
     for (std::int64_t begin = 0; begin < task.n; begin += kFewRows) {
         const std::int64_t end = begin + kFewRows < task.n ? begin + kFewRows : task.n;
@@ -128,22 +129,12 @@ void add_in_float64(const HistogramTask& task) {
             const int feature = task.features[f];
             const int n_bins = task.n_bins[feature];
             double* histogram = bins_of(task, feature);
-            bool seen[kSlots] = {};
             for (std::int64_t i = begin; i < end; ++i) {
                 const std::int64_t r = task.rows ? task.rows[i] : i;
-                if (task.rows && i + kRowsAhead < end) {
-                    const float* later = task.statistics + task.rows[i + kRowsAhead] * width;
-                    for (std::int64_t k = 0; k < width; k += kLine) fetch(later + k);
-                }
-                const int value = task.bins[r * task.stride + feature];
-                const int bin = value == kMissing ? n_bins : value;
-                const float* row = task.statistics + r * width;
-                seen[bin] || begin > 0 ? add_row<false>(row, task.width, histogram + bin * width)
-                                       : add_row<true>(row, task.width, histogram + bin * width);
-                seen[bin] = true;
+                const int bin = task.bins[r * task.stride + feature];
+                double* to = histogram + (bin == kMissing ? n_bins : bin) * width;
+                add_row(task.statistics + r * task.width, task.width, to);
             }
-            for (int bin = 0; begin == 0 && bin <= n_bins; ++bin)
-                for (std::int64_t k = 0; !seen[bin] && k < width; ++k) histogram[bin * width + k] = 0.0;
         }
     }
 }
@@ -212,12 +203,11 @@ void ORDINAL_PASTE(build_histogram_, ORDINAL_ISA)(const HistogramTask& task) {
 }
 
 void ORDINAL_PASTE(subtract_bins_, ORDINAL_ISA)(const SubtractTask& task) {
-    const std::int64_t width = task.width;
-    for (int bin = 0; bin < task.n_bins; ++bin) {
-        const double* part = task.part + bin * width;
-        if (part[task.count] == 0.0) continue;
-        double* from = task.from + bin * width;
-        for (std::int64_t k = 0; k < width; ++k) from[k] -= part[k];
+    const std::int64_t together = is_wide(task.width) ? task.width : std::int64_t{task.n_bins} * task.width;
+    const std::int64_t end = std::int64_t{task.n_bins} * task.width;
+    for (std::int64_t begin = 0; begin < end; begin += together) {
+        if (is_wide(task.width) && task.part[begin + task.count] == 0.0) continue;
+        for (std::int64_t k = begin; k < begin + together; ++k) task.from[k] -= task.part[k];
     }
 }
 
@@ -225,7 +215,7 @@ void ORDINAL_PASTE(sum_by_leaf_, ORDINAL_ISA)(const SumTask& task) {
     for (std::int64_t i = task.begin; i < task.end; ++i) {
         const std::int64_t row = task.rows ? task.rows[i] : i;
         const std::int64_t leaf = task.leaf ? task.leaf[row] : 0;
-        add_row<false>(task.statistics + row * task.width, task.width, task.sums + leaf * task.width);
+        add_row(task.statistics + row * task.width, task.width, task.sums + leaf * task.width);
     }
 }
 

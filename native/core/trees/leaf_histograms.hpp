@@ -71,7 +71,8 @@ class LeafHistograms {
     // Whether a leaf of n rows keeps its histogram until it is split. Reading rows again costs less than
     // reading bins that no longer are in the cache, where the rows are few and the histograms large.
     bool keeps(std::int64_t n) const {
-        return n > kFewToRead || n_slots_ * layout_.width() <= kSmallHistogram;
+        return n > kFewToRead || layout_.width() <= kFewColumns ||
+               n_slots_ * layout_.width() <= kSmallHistogram;
     }
 
     // Fills features first..last-1, in the order of features(), with n rows. Where no histogram is kept, into
@@ -97,6 +98,7 @@ class LeafHistograms {
     static constexpr std::int64_t kWorthRows = 4096;  // below, waking threads costs more than it saves
     static constexpr std::int64_t kWorthSums = 1 << 14;
     static constexpr std::int64_t kFewToRead = 1024;
+    static constexpr int kFewColumns = 64;
     static constexpr std::int64_t kSmallHistogram = 1 << 19;  // numbers
     static constexpr std::int64_t kCache = 1 << 20;           // bytes
     static constexpr std::int64_t kRowsOfFeature = 512;  // so many rows are as long as the bins of a feature
@@ -106,6 +108,7 @@ class LeafHistograms {
     // Features that pass over n rows at once. The more there are, the less often the rows are read; the
     // fewer, the longer what was added up stays in the cache, to be taken from the parent's and scanned.
     int together(std::int64_t n) const {
+        if (!is_wide(layout_.width())) return static_cast<int>(features_->size());
         const std::int64_t in_cache =
             kCache / (2 * kSlots * layout_.width() * static_cast<int>(sizeof(double)));
         return static_cast<int>(std::max({n / kRowsOfFeature, in_cache, std::int64_t{1}}));

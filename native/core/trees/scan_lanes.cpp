@@ -90,13 +90,18 @@ Candidate scan(const ScanTask& task, const Leaf& leaf) {
     const double* missing = task.histogram + task.n_bins * width;
     const bool any_missing = missing[task.count] > 0.0;
     // The last bin alone on the left side is a split only if the missing values are the right side. A bin
-    // without rows splits as the one before it does; the first stays, since missing values may go left alone.
+    // without rows splits as the one before it does, so that wide rows pass over it; the first one stays,
+    // since missing values may go left alone.
     const int last_bin = any_missing ? task.n_bins : task.n_bins - 1;
     std::uint8_t at[kMissing + kWide] = {};
-    int n_candidates = 0;
-    for (int bin = 0; bin < last_bin; ++bin) {
-        at[n_candidates] = static_cast<std::uint8_t>(bin);
-        n_candidates += bin == 0 || task.histogram[bin * width + task.count] > 0.0;
+    int n_candidates = last_bin;
+    for (int bin = 0; bin < kMissing; ++bin) at[bin] = static_cast<std::uint8_t>(bin);
+    if (is_wide(task.width)) {
+        n_candidates = 0;
+        for (int bin = 0; bin < last_bin; ++bin) {
+            at[n_candidates] = static_cast<std::uint8_t>(bin);
+            n_candidates += bin == 0 || task.histogram[bin * width + task.count] > 0.0;
+        }
     }
     Candidate best{kRounding * leaf.parent_score, -1, false};
     for (int first = 0; first < n_candidates; first += kWide) {

@@ -59,7 +59,7 @@ struct SubtractTask {
     const double* part;  // (n_bins, width)
     int n_bins;          // with the missing one
     int width;
-    int count;  // the column of the count: bins without rows are passed over
+    int count;  // the column of the count: wide bins without rows are passed over
 };
 
 struct BinTask {
