@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ordinal_objectives.adapters.lgbm.estimator import LGBMOrdinalClassifier
+    from ordinal_objectives.adapters.xgb.dask_estimator import DaskXGBOrdinalClassifier
     from ordinal_objectives.adapters.xgb.estimator import XGBOrdinalClassifier
     from ordinal_objectives.decision import decide
     from ordinal_objectives.histogram_engine.estimator import HistGradientBoostingOrdinalClassifier
@@ -24,6 +25,7 @@ __version__ = "0.3.0"
 _HOMES = {
     "AllThreshold": "losses",
     "CumulativeLink": "losses",
+    "DaskXGBOrdinalClassifier": "adapters.xgb.dask_estimator",
     "HistGradientBoostingOrdinalClassifier": "histogram_engine.estimator",
     "ImmediateThreshold": "losses",
     "LGBMOrdinalClassifier": "adapters.lgbm.estimator",
@@ -35,6 +37,7 @@ _HOMES = {
 __all__ = [
     "AllThreshold",
     "CumulativeLink",
+    "DaskXGBOrdinalClassifier",
     "HistGradientBoostingOrdinalClassifier",
     "ImmediateThreshold",
     "LGBMOrdinalClassifier",

@@ -1,4 +1,4 @@
-"""Training and prediction on a Dask cluster, with the conventions of ``xgboost.dask``."""
+"""Training on a Dask cluster, with the conventions of ``xgboost.dask``."""
 
 from __future__ import annotations
 
@@ -84,6 +84,7 @@ shift_penalty, shift_method
     --------
     >>> import dask.array as da, numpy as np, xgboost.dask
     >>> from distributed import Client, LocalCluster
+    >>> from ordinal_objectives.adapters import xgb as oxgb
     >>> from ordinal_objectives.adapters.xgb import dask as oxgb_dask
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(300, 3))
@@ -92,7 +93,7 @@ shift_penalty, shift_method
     ...     data = da.from_array(X, chunks=(150, 3))
     ...     dtrain = xgboost.dask.DaskDMatrix(client, data, da.from_array(y, chunks=150))
     ...     model = oxgb_dask.train(client, {"max_depth": 2}, dtrain, 20)
-    ...     proba = oxgb_dask.predict_proba(client, model, data).compute()
+    >>> proba = oxgb.predict_proba(model["booster"], xgboost.DMatrix(X))  # doctest: +SKIP
     """
     objective = objective_of(
         params,

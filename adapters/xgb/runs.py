@@ -172,6 +172,8 @@ class XGBoostRuns(Runs):
         shown = self.shown
         if self.booster_of(dtrain) is None:
             return False
+        if self.workers is not None:  # no other training is among them, and they must not disagree
+            return True
         run = self.of(dtrain)
         asked = id(dtrain) in shown.asked if hasattr(shown.model, "cvfolds") else bool(shown.asked)
         if shown.round == 0:
@@ -193,9 +195,7 @@ class XGBoostRuns(Runs):
         if self.shown.last_only or not isinstance(model, xgboost.Booster) or not model.num_boosted_rounds():
             return False
         expected = sample_of(model.predict(dtrain, output_margin=True))
-        return not np.allclose(
-            sample_of(predt), expected, rtol=SAME_SCORE, atol=SAME_SCORE * np.abs(expected).max(initial=0.0)
-        )
+        return not np.allclose(sample_of(predt), expected, rtol=SAME_SCORE, atol=SAME_SCORE * np.abs(expected).max())
 
     def _begin(self, predt: NDArray[Any], dtrain: xgboost.DMatrix, previous: ThresholdRecord | None) -> NewtonRun:
         agreed(self.workers, lambda: self._check_first_score(predt, dtrain, previous))
