@@ -158,7 +158,8 @@ class OrdinalClassifier(MarginPredictions, ClassifierMixin, BaseEstimator):  # t
         """Return the weight of each class, (n_classes,), given its number of rows."""
         class_weight = self.class_weight
         if isinstance(class_weight, str) and class_weight == "balanced":
-            return counts.sum() / (np.count_nonzero(counts) * np.maximum(counts, 1))
+            balanced: NDArray[np.float64] = counts.sum() / (np.count_nonzero(counts) * np.maximum(counts, 1))
+            return balanced
         if not isinstance(class_weight, Mapping):
             raise ValueError(f"class_weight must be a dict, 'balanced' or None; got {class_weight!r}")
         known = self.ordered_classes_.tolist()

@@ -79,6 +79,8 @@ shift_penalty, shift_method
     ------
     ValueError
         If a parameter is refused, or a worker refuses its rows; the message names it.
+    RuntimeError, xgboost.core.XGBoostError
+        If a worker is lost. Make the matrices again to try once more: its rows went with it.
 
     Examples
     --------
@@ -110,16 +112,19 @@ shift_penalty, shift_method
         shift_penalty=shift_penalty,
         shift_method=shift_method,
     )
-    result: dict[str, Any] = xgboost.dask.train(
-        client,
-        all_params(params, xgb_model),
-        dtrain,
-        num_boost_round,
-        evals=evals,
-        obj=objective,
-        xgb_model=xgb_model,
-        callbacks=[objective.callback, *(callbacks or [])],
-        custom_metric=all_metrics(objective, custom_metric),
-        **options,
-    )
+    try:
+        result: dict[str, Any] = xgboost.dask.train(
+            client,
+            all_params(params, xgb_model),
+            dtrain,
+            num_boost_round,
+            evals=evals,
+            obj=objective,
+            xgb_model=xgb_model,
+            callbacks=[objective.callback, *(callbacks or [])],
+            custom_metric=all_metrics(objective, custom_metric),
+            **options,
+        )
+    except distributed.CancelledError as error:
+        raise RuntimeError(f"a worker has left the training, or its rows are lost: {error}") from error
     return result
