@@ -68,7 +68,7 @@ class ThresholdCallback(TrainingCallback):  # type: ignore[misc]
         self._check_kind(runs.shown.previous)
         found = why_not_renewed(runs.boosters()[0])
         runs.choose_shifts(found and ": ".join(found))
-        if runs.in_outputs:
+        if runs.in_outputs and runs.shifts is not None:
             for booster in runs.boosters():
                 ask_for_outputs(booster, self._n_classes(), runs.shifts)
         for fold in getattr(model, "cvfolds", []):
@@ -115,8 +115,9 @@ class ThresholdCallback(TrainingCallback):  # type: ignore[misc]
 
     def _n_classes(self) -> int:
         """Return the number of classes, which XGBoost is told before it shows the labels."""
-        previous = self._runs.shown.previous
-        n_classes = self._runs.parameters.n_classes or (previous and previous.n_classes)
+        previous, n_classes = self._runs.shown.previous, self._runs.parameters.n_classes
+        if n_classes is None and previous is not None:
+            return previous.n_classes
         if n_classes is None:
             raise ValueError(
                 "n_classes must be given to an objective whose shifts XGBoost fits itself: it is told the number of "

@@ -11,13 +11,21 @@ from numpy.typing import ArrayLike, NDArray
 from ordinal_objectives.adapters.objective import OrdinalObjectiveBase
 from ordinal_objectives.adapters.xgb.attach import finished_record
 from ordinal_objectives.adapters.xgb.callback import ThresholdCallback
-from ordinal_objectives.adapters.xgb.outputs import VECTOR_LEAVES, TreeObjective, refuse_before
+from ordinal_objectives.adapters.xgb.outputs import VECTOR_LEAVES, refuse_before
 from ordinal_objectives.adapters.xgb.prediction import proba_of
 from ordinal_objectives.adapters.xgb.record import store_record, stored_record
 from ordinal_objectives.adapters.xgb.runs import XGBoostRuns
 from ordinal_objectives.decision import decide
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.validation import check_choice
+
+try:
+    from xgboost.objective import TreeObjective
+except ImportError:  # before 3.2
+
+    class TreeObjective:  # type: ignore[no-redef]
+        """Stands in for XGBoost's."""
+
 
 SHIFT_METHODS = ("renewal", "host")
 

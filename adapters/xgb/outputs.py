@@ -16,14 +16,6 @@ from numpy.typing import NDArray
 from ordinal_objectives.leaves.contrasts import contrasts
 from ordinal_objectives.leaves.shifts import Shifts
 
-try:
-    from xgboost.objective import TreeObjective
-except ImportError:  # before 3.2
-
-    class TreeObjective:  # type: ignore[no-redef]
-        """Stands in for XGBoost's."""
-
-
 # The first versions that can: below, XGBoost ends the training in words of its own, or does something else.
 VECTOR_LEAVES = (3, 2)
 CATEGORICAL_SPLITS = CONTRIBUTIONS = DART = (3, 3)

@@ -16,7 +16,7 @@ from sklearn.base import clone
 
 from ordinal_objectives import AllThreshold, XGBOrdinalClassifier
 from ordinal_objectives.adapters import xgb as oxgb
-from ordinal_objectives.adapters.xgb.output_run import OutputRun
+from ordinal_objectives.adapters.xgb.output_run import OutputRun, rows_times
 from ordinal_objectives.leaves.contrasts import contrasts
 from ordinal_objectives.leaves.shifts import Shifts
 from ordinal_objectives.losses import get_loss
@@ -89,6 +89,30 @@ def test_gradient_and_hessian_are_those_of_the_outputs(loss, weighted):
         np.testing.assert_allclose(H[:, j], (high - 2 * here + low) / 1e-6, atol=2e-4)
 
 
+@pytest.mark.parametrize("n_columns", [1, 4, 400])
+def test_rows_are_multiplied_block_by_block(n_columns):
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(20_001 if n_columns < 400 else 7, 2 * n_columns)).astype(np.float32)[:, :n_columns]
+    matrix = rng.normal(size=(n_columns, n_columns)).astype(np.float32)
+    np.testing.assert_allclose(rows_times(rows, matrix), rows @ matrix, rtol=1e-3, atol=1e-4)
+
+
+def test_taking_the_mean_of_the_shifts_out_changes_no_margin(monkeypatch):
+    rng = np.random.default_rng(1)
+    y, outputs = np.arange(60) % N_CLASSES, rng.normal(size=(60, N_CLASSES - 1)).astype(np.float32)
+    run = OutputRun(AllThreshold(), y, N_CLASSES, hessian="exact", shifts=Shifts(2.0), reg_lambda=1.0)
+    run.advance(outputs, 0)
+    monkeypatch.setattr(run._learner, "newton", lambda *_: False)
+    moved = outputs + np.float32([0.0, 3.0, -1.0, 2.0])
+    run.advance(moved, 1)
+    record = run.record()
+    before = record.at(0) + record.outputs.offset(0) - outputs @ record.outputs.mixing.T
+    after = record.at(1) + record.outputs.offset(1) - moved @ record.outputs.mixing.T
+    expected = before - record.outputs.contrasts @ [3.0, -1.0, 2.0]
+    np.testing.assert_allclose(after, expected, atol=1e-5)
+    np.testing.assert_allclose(record.outputs.means[1], moved[:, 1:].mean(axis=0), rtol=1e-5)
+
+
 def test_leaves_are_the_penalised_steps_of_score_and_contrasts():
     """One tree at learning rate 1 from the reference derivatives: w = -G / (H + lambda), v = -C z."""
     X, y = data()
@@ -146,8 +170,12 @@ def test_every_recorded_loss_is_that_of_its_round_and_falls():
 def test_shifts_find_what_one_score_cannot():
     (X, y), (Xv, yv) = data(2000), data(1000, seed=5)
     losses = {}
-    for name, options in {"host": {}, "renewal": {"shift_method": "renewal"}, "one": {"proportional": True}}.items():
-        options = {"shift_method": "renewal"} | options if name == "one" else options
+    kinds: dict[str, dict] = {
+        "host": {},
+        "renewal": {"shift_method": "renewal"},
+        "one": {"shift_method": "renewal", "proportional": True},
+    }
+    for name, options in kinds.items():
         booster = train(X, y, 30, **options)
         proba = oxgb.predict_proba(booster, xgboost.DMatrix(Xv))
         losses[name] = -np.log(proba[np.arange(len(yv)), yv]).mean()

@@ -14,7 +14,6 @@ import xgboost
 
 from ordinal_objectives import XGBOrdinalClassifier
 from ordinal_objectives.adapters import xgb as oxgb
-from ordinal_objectives.adapters.xgb import outputs as versions
 from ordinal_objectives.adapters.xgb.outputs import (
     CATEGORICAL_SPLITS,
     CONTRIBUTIONS,
@@ -101,7 +100,7 @@ def test_an_objective_of_its_own_needs_the_classes_and_the_callback():
 
 
 def test_an_xgboost_without_vector_leaves_is_refused(monkeypatch):
-    monkeypatch.setattr(versions.xgboost, "__version__", "3.1.3")
+    monkeypatch.setattr(xgboost, "__version__", "3.1.3")
     with pytest.raises(ValueError, match=r"proportional=False: .* needs XGBoost 3\.2 or later; 3\.1\.3 is installed"):
         oxgb.OrdinalObjective(N_CLASSES, proportional=False)
     oxgb.OrdinalObjective(N_CLASSES)
@@ -140,6 +139,18 @@ def test_dart(rates):
         scores = record.outputs.scores(booster.predict(xgboost.DMatrix(X), output_margin=True), 0, 12)
         loss = record.ordinal_loss().margin_derivatives(record.at(12) - scores, y, "exact").value.mean()
         assert record.training_loss[-1] == pytest.approx(loss, rel=1e-6)
+
+
+def test_dart_halves_no_steps():
+    """Dropped trees raise the loss, which says nothing of the newest one."""
+    X, y = data()
+    objective = oxgb.OrdinalObjective(N_CLASSES, proportional=False)
+    params = BARE | {"booster": "dart", "rate_drop": 0.7, "one_drop": 1, "eta": 1.0}
+    dtrain, callbacks = xgboost.DMatrix(X, y), [objective.callback]
+    done = from_version(DART, "dart", lambda: xgboost.train(params, dtrain, 20, obj=objective, callbacks=callbacks))
+    if done is not None:
+        assert objective.diagnostics_["n_raised"] > 2
+        assert objective.runs.latest._damping == 1.0
 
 
 def test_interaction_constraints():
