@@ -58,7 +58,7 @@ def train(
         Labels are class codes 0..n_classes - 1; a worker may lack some, or have no rows.
     num_boost_round, n_classes, loss, link, hessian, threshold_update, thresholds, proportional, shift_l2, \
 shift_penalty, shift_method
-        As for :func:`.train.train`. ``n_classes`` is needed with ``shift_method="host"`` and shifts.
+        As for :func:`.train.train`, but ``shift_method="host"`` is refused: XGBoost does not add up such leaves.
     evals : sequence of (DaskDMatrix, name) pairs or None
     xgb_model : Booster or None
         Model to continue, which must carry its thresholds.

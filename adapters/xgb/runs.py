@@ -92,6 +92,12 @@ class XGBoostRuns(Runs):
         booster = self.booster_of(matrix)
         if not self.in_outputs or booster is None:
             return super().run_with_shifts(matrix, shifts)
+        if self.workers is not None:
+            # Found in XGBoost 3.2: where splits are judged by other gradients, the workers' leaves differ.
+            raise ValueError(
+                "shift_method='host' is not allowed on several workers: XGBoost gives each the leaves of its own rows "
+                "alone; shift_method='renewal', through train of xgb.dask, adds them up"
+            )
         if "c" in (matrix.feature_types or ()):
             refuse_before(CATEGORICAL_SPLITS, "categorical features")
         return OutputRun, {

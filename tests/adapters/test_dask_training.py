@@ -191,6 +191,9 @@ def test_an_error_of_one_worker_is_that_of_the_training(client):
     with pytest.raises(ValueError, match=r"start at 0; got 1\.\.8"):
         oxgb_dask.train(client, PARAMS, matrix, 3)
     assert time.monotonic() - begun < 20
+    host = {"proportional": False, "shift_method": "host", "n_classes": 9}
+    with pytest.raises(ValueError, match="shift_method='host' is not allowed on several workers"):
+        oxgb_dask.train(client, PARAMS, matrix, 3, **host)
     with pytest.raises(ValueError, match="base_score"):
         oxgb_dask.train(client, PARAMS | {"base_score": 0.5}, matrix, 3)
 
