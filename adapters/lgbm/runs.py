@@ -19,6 +19,7 @@ from ordinal_objectives.adapters.runs import Runs
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 
 _MACHINES = ("num_machines", "num_machine")
+_THREADS = ("num_threads", "num_thread", "nthread", "nthreads", "n_jobs")
 
 
 class _Shown(threading.local):
@@ -168,6 +169,13 @@ class LightGBMRuns(Runs):
         if unseen != expected:
             raise out_of_step(f"the booster has {rounds} iterations where {rounds - unseen + expected} are expected")
         return unseen
+
+    def n_threads(self, matrix: lightgbm.Dataset) -> int | None:
+        """Return the threads of the passes over a data set: LightGBM's, unless the objective has its own."""
+        params = matrix.params or {}
+        asked = next((int(params[name]) for name in _THREADS if params.get(name) is not None), 0)
+        # LightGBM takes 0 and less for all processors.
+        return self.parameters.n_threads if self.parameters.n_threads is not None or asked <= 0 else asked
 
     def label_and_weight(self, matrix: lightgbm.Dataset) -> tuple[Any, Any]:
         """Return the labels of a data set and its weights, or None."""
