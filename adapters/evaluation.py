@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ordinal_objectives.rows import Workers, agreed
 from ordinal_objectives.validation import check_codes, check_total_weight
 
 
@@ -20,6 +21,8 @@ class EvaluatedRows:
     n_classes : int
     rows_of : callable
         ``rows_of(codes, n_classes, weight)`` returns the pass over the rows.
+    workers : Workers or None
+        Those who hold parts of the rows.
 
     Raises
     ------
@@ -27,11 +30,17 @@ class EvaluatedRows:
         If labels are no class codes, or the weights sum to nothing.
     """
 
-    def __init__(self, label: Any, weight: Any, n_classes: int, rows_of: Callable[..., Any]) -> None:
-        self._label = check_codes(np.array(label), n_classes, name="an evaluation set")
+    def __init__(
+        self, label: Any, weight: Any, n_classes: int, rows_of: Callable[..., Any], workers: Workers | None = None
+    ) -> None:
+        part, name = workers is not None, "an evaluation set"
+        self._label = agreed(workers, lambda: check_codes(np.array(label), n_classes, name=name, part=part))
         self._weight = None if weight is None else np.array(weight)
-        check_total_weight(self._weight, name="the weight of an evaluation set")
+        if not part:
+            check_total_weight(self._weight, name=f"the weight of {name}")
         self.rows = rows_of(self._label, n_classes, self._weight)
+        if part:
+            check_total_weight(self.rows.class_weights, name=f"the weight of {name}")
 
     def belong_to(self, label: Any, weight: Any) -> bool:
         """Tell whether these are the labels and weights that the rows were read with."""

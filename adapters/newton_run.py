@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives.adapters.evaluation import EvaluatedRows
 from ordinal_objectives.losses import OrdinalLoss, RoundStatistics
-from ordinal_objectives.rows import row_pass
+from ordinal_objectives.rows import Workers, parted, row_pass
 from ordinal_objectives.threshold_solver import Diagnostics, ThresholdLearner, ThresholdRecord
 from ordinal_objectives.validation import check_thresholds, check_total_weight, check_two_classes
 
@@ -58,6 +58,8 @@ class NewtonRun:
         Record of the model that is continued: its last thresholds are where this run starts, and its
         history comes first in this run's.
     n_threads : int or None
+    workers : Workers or None, default=None
+        Those who train together, each on its own rows; None if all rows are here.
 
     Attributes
     ----------
@@ -90,11 +92,13 @@ class NewtonRun:
         start_thresholds: ArrayLike | None = None,
         previous: ThresholdRecord | None = None,
         n_threads: int | None = None,
+        workers: Workers | None = None,
     ) -> None:
         self.loss = loss
         self.hessian = hessian
         self.threshold_update = threshold_update
         self.n_threads = n_threads
+        self._workers = workers
         self._rows: Any = self._rows_of(y, n_classes, sample_weight)
         check_total_weight(self._rows.class_weights)
         check_two_classes(self._rows.class_weights, name="the training labels")
@@ -201,7 +205,9 @@ class NewtonRun:
         kept = self._sets.get(matrix)
         score = self.score_of(matrix, raw_prediction)
         if kept is None or not kept.belong_to(label, weight):
-            kept = self._sets[matrix] = EvaluatedRows(label, weight, self.thresholds.shape[0] + 1, self._rows_of)
+            kept = self._sets[matrix] = EvaluatedRows(
+                label, weight, self.thresholds.shape[0] + 1, self._rows_of, self._workers
+            )
         mean: float = self._loss_of(kept.rows, score) / kept.rows.total_weight
         return mean
 
@@ -223,7 +229,7 @@ class NewtonRun:
 
     def _rows_of(self, y: ArrayLike, n_classes: int, weight: Any) -> Any:
         """Return the pass over some rows that this run learns from and evaluates with."""
-        return row_pass(self.loss, y, n_classes, weight, n_threads=self.n_threads)
+        return parted(row_pass, self._workers, self.loss, y, n_classes, weight, n_threads=self.n_threads)
 
     def _loss_of(self, rows: Any, score: Any) -> float:
         loss: float = rows(score, self.thresholds, self.hessian).loss
@@ -242,11 +248,21 @@ class NewtonRun:
 
     def _start(self, raw_prediction: ArrayLike) -> None:
         """Fit the thresholds to scores that do not start at zero (an offset, a model continued)."""
-        if self._given_start or not self._learns or not np.any(raw_prediction):
+        if self._given_start or not self._learns:
             return
-        # From a start far away, steps would not get there where the loss is flat or steep.
-        self._learner.thresholds = self.thresholds + np.median(np.asarray(raw_prediction))
-        self._fit(raw_prediction)
+        middle = self._middle_of(np.asarray(raw_prediction))
+        if middle is not None:
+            # From a start far away, steps would not get there where the loss is flat or steep.
+            self._learner.thresholds = self.thresholds + middle
+            self._fit(raw_prediction)
+
+    def _middle_of(self, score: NDArray[Any]) -> float | None:
+        """Return the median of the training scores, or the mean of the workers' medians; None if all are 0."""
+        middle = float(np.median(score)) if score.any() else 0.0
+        if self._workers is None:
+            return middle if score.any() else None
+        n_not_zero, n, total = self._workers.sum(np.array([np.count_nonzero(score), score.size, score.size * middle]))
+        return float(total / n) if n_not_zero else None
 
     def _fit(self, raw_prediction: ArrayLike) -> None:
         for _ in range(_MAX_START_STEPS):

@@ -16,8 +16,9 @@ from ordinal_objectives.adapters.newton_run import NewtonRun
 from ordinal_objectives.adapters.parameters import TREE_UPDATES, OrdinalParameters
 from ordinal_objectives.adapters.vector_run import VectorRun
 from ordinal_objectives.leaves.shifts import Shifts
+from ordinal_objectives.rows import Workers, agreed
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
-from ordinal_objectives.validation import check_codes, n_classes_of
+from ordinal_objectives.validation import check_codes
 
 
 class _OfThread(threading.local):
@@ -150,19 +151,16 @@ class Runs(ABC):
         """Begin a run on a training matrix, at the end of the one that ``previous`` records."""
         parameters = self.parameters
         label, weight = self.label_and_weight(matrix)
-        codes = check_codes(label, parameters.n_classes, name="the training set")
-        if parameters.n_classes is None and previous is None and codes.min() > 0:
-            raise ValueError(
-                f"the training set must hold class codes, which start at 0; got {codes.min()}..{codes.max()}. Subtract "
-                f"{codes.min()}, or pass n_classes={codes.max() + 1} if the lower classes have no rows here"
-            )
-        n_classes = parameters.n_classes or (previous.n_classes if previous else n_classes_of(codes))
+        workers, name = self.workers, "the training set"
+        codes = agreed(workers, lambda: check_codes(label, parameters.n_classes, name=name, part=workers is not None))
+        n_classes = parameters.n_classes or (previous.n_classes if previous else self._n_classes_of(codes))
         options: dict[str, Any] = {
             "hessian": parameters.hessian,
             "threshold_update": parameters.threshold_update,
             "start_thresholds": parameters.thresholds,
             "previous": previous,
-            "n_threads": parameters.n_threads,
+            "n_threads": self.n_threads(matrix),
+            "workers": workers,
         }
         kind: type[NewtonRun] = NewtonRun
         if self.needs_tree:
@@ -176,6 +174,28 @@ class Runs(ABC):
         self._here.latest = self._latest_anywhere = run
         self._here.in_turns = False
         return run
+
+    def _n_classes_of(self, codes: NDArray[np.int32]) -> int:
+        """Return the number of classes that the codes of all workers speak of."""
+        lowest, highest = (int(codes.min()), int(codes.max())) if codes.size else (np.iinfo(np.int32).max, -1)
+        if self.workers is not None:
+            least, most = self.workers.max(np.array([-lowest, highest], np.float64))
+            lowest, highest = -int(least), int(most)
+        if lowest > 0:
+            raise ValueError(
+                f"the training set must hold class codes, which start at 0; got {lowest}..{highest}. Subtract "
+                f"{lowest}, or pass n_classes={highest + 1} if the lower classes have no rows here"
+            )
+        return max(2, highest + 1)
+
+    @property
+    def workers(self) -> Workers | None:
+        """Those who train together, each on its own rows; None if all rows are here."""
+        return None
+
+    def n_threads(self, matrix: Any) -> int | None:
+        """Return how many threads pass over a training matrix, as :func:`.threads.effective_n_threads` takes it."""
+        return self.parameters.n_threads
 
     def run_with_shifts(self, matrix: Any, shifts: Shifts) -> tuple[type[NewtonRun], dict[str, Any]]:
         """Return the kind of run whose thresholds move with x, and what it takes beside what all runs do."""

@@ -18,7 +18,8 @@ from ordinal_objectives.adapters.leaf_matching import FollowedScore, GrownTree
 from ordinal_objectives.leaves import vector
 from ordinal_objectives.leaves.shifts import Shifts
 from ordinal_objectives.losses import OrdinalLoss, RoundStatistics
-from ordinal_objectives.rows.margins import MarginStatistics, add_leaf_vectors, is_far
+from ordinal_objectives.rows import MarginStatistics, parted
+from ordinal_objectives.rows.margins import add_leaf_vectors, is_far
 from ordinal_objectives.threshold_solver import longest_step
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 
@@ -95,21 +96,26 @@ class VectorRun(JointRun):
         """Return class probabilities of any matrix, (n_samples, n_classes), at the framework's score."""
         return self.loss.margin_proba(self.thresholds - self.score_of(matrix, raw_prediction))
 
-    def _rows_of(self, y: ArrayLike, n_classes: int, weight: Any) -> MarginStatistics:
-        return MarginStatistics(self.loss, y, n_classes, weight, in_doubles=self._far, n_threads=self.n_threads)
+    def _rows_of(self, y: ArrayLike, n_classes: int, weight: Any) -> Any:
+        options = {"in_doubles": self._far, "n_threads": self.n_threads}
+        return parted(MarginStatistics, self._workers, self.loss, y, n_classes, weight, **options)
 
-    def _loss_of(self, rows: MarginStatistics, score: NDArray[Any]) -> float:
-        return rows.loss_of_prediction(score, self.thresholds)
+    def _loss_of(self, rows: Any, score: NDArray[Any]) -> float:
+        loss: float = rows.loss_of_prediction(score, self.thresholds)
+        return loss
 
     def _follow(self, matrix: Any, score: NDArray[Any], iteration: int) -> FollowedScore:
         start = np.asarray(score, dtype=np.float64)[:, np.newaxis]
         before = self._initial_shifts(matrix)
         scores = np.tile(start, self.thresholds.shape[0]) if before is None else start + before
-        if matrix is self._matrix() and is_far(scores):
+        if matrix is self._matrix() and self._any(is_far(scores)):
             self._far = True
             self._rows = self._rows_of(*self._labels)
         dtype = self._rows.scores_dtype
         return FollowedMargins(score, iteration, np.asarray(scores, dtype=dtype, order="F"))
+
+    def _any(self, of_these_rows: bool) -> bool:
+        return of_these_rows if self._workers is None else bool(self._workers.max(np.array([float(of_these_rows)]))[0])
 
     def _added_by_newest(self) -> NDArray[Any]:
         return self.leaf_vectors[-1]
@@ -127,7 +133,7 @@ class VectorRun(JointRun):
         steps = vector.steps(
             gradient, hessian, tree.reg_lambda, self.shifts.l2, self.shifts.penalty, self._learner.active
         )
-        weights = np.bincount(leaves, weights=self._rows.sample_weight, minlength=n_leaves).astype(np.float64)
+        weights = self._rows.leaf_weights(leaves, n_leaves)
         scores, after = self._renew_vectors(own, leaves, tree, steps[merged], weights)
         self._step(scores, after)
         return scores

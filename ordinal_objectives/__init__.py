@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ordinal_objectives.adapters.lgbm.estimator import LGBMOrdinalClassifier
+    from ordinal_objectives.adapters.xgb.dask_estimator import DaskXGBOrdinalClassifier
     from ordinal_objectives.adapters.xgb.estimator import XGBOrdinalClassifier
     from ordinal_objectives.decision import decide
     from ordinal_objectives.histogram_engine.estimator import HistGradientBoostingOrdinalClassifier
@@ -28,6 +29,7 @@ __version__ = "0.4.0"
 _HOMES = {
     "AllThreshold": "losses",
     "CumulativeLink": "losses",
+    "DaskXGBOrdinalClassifier": "adapters.xgb.dask_estimator",
     "HistGradientBoostingMultiOutputClassifier": "histogram_engine.multi_output.estimator",
     "HistGradientBoostingMultiOutputRegressor": "histogram_engine.multi_output.estimator",
     "HistGradientBoostingOrdinalClassifier": "histogram_engine.estimator",
@@ -41,6 +43,7 @@ _HOMES = {
 __all__ = [
     "AllThreshold",
     "CumulativeLink",
+    "DaskXGBOrdinalClassifier",
     "HistGradientBoostingMultiOutputClassifier",
     "HistGradientBoostingMultiOutputRegressor",
     "HistGradientBoostingOrdinalClassifier",

@@ -134,7 +134,7 @@ class OrdinalClassifier(MarginPredictions, ClassifierMixin, BaseEstimator):  # t
         self._check_decision()
         weight, name = check_sample_weight(sample_weight, codes.shape[0]), "sample_weight"
         if self.class_weight is not None:
-            of_class = self._class_weights(codes)
+            of_class = self._class_weights(np.bincount(codes, minlength=self.n_classes_))
             with np.errstate(over="ignore"):
                 weight = of_class[codes] if weight is None else of_class[codes] * weight
             name = "class_weight" if sample_weight is None else "sample_weight times class_weight"
@@ -154,12 +154,12 @@ class OrdinalClassifier(MarginPredictions, ClassifierMixin, BaseEstimator):  # t
         """Return class codes by ``decision_rule`` or ``cost_matrix``."""
         return decide(proba, rule=self.decision_rule, cost_matrix=self.cost_matrix)
 
-    def _class_weights(self, codes: NDArray[np.int32]) -> NDArray[np.float64]:
-        """Return the weight of each class, (n_classes,)."""
+    def _class_weights(self, counts: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Return the weight of each class, (n_classes,), given its number of rows."""
         class_weight = self.class_weight
         if isinstance(class_weight, str) and class_weight == "balanced":
-            counts = np.bincount(codes, minlength=self.n_classes_)
-            return codes.size / (np.count_nonzero(counts) * np.maximum(counts, 1))
+            balanced: NDArray[np.float64] = counts.sum() / (np.count_nonzero(counts) * np.maximum(counts, 1))
+            return balanced
         if not isinstance(class_weight, Mapping):
             raise ValueError(f"class_weight must be a dict, 'balanced' or None; got {class_weight!r}")
         known = self.ordered_classes_.tolist()

@@ -60,7 +60,9 @@ def check_n_classes(n_classes: Any) -> int:
     return int(n_classes)
 
 
-def check_codes(y: ArrayLike, n_classes: int | None = None, *, name: str = "y") -> NDArray[np.int32]:
+def check_codes(
+    y: ArrayLike, n_classes: int | None = None, *, name: str = "y", part: bool = False
+) -> NDArray[np.int32]:
     """Return labels as contiguous class codes 0..n_classes - 1.
 
     Parameters
@@ -71,6 +73,8 @@ def check_codes(y: ArrayLike, n_classes: int | None = None, *, name: str = "y") 
         None allows any code from 0 on.
     name : str
         The argument's name in messages.
+    part : bool
+        Whether these are some of the rows only, and may be none.
 
     Returns
     -------
@@ -83,7 +87,7 @@ def check_codes(y: ArrayLike, n_classes: int | None = None, *, name: str = "y") 
     """
     refuse_masked(y, name=name)
     labels = np.asarray(y)
-    if labels.ndim != 1 or labels.shape[0] == 0:
+    if labels.ndim != 1 or (labels.shape[0] == 0 and not part):
         raise ValueError(f"{name} must be a non-empty one-dimensional array of class codes; got shape {labels.shape}")
     if labels.dtype.kind not in "biuf":
         raise ValueError(f"{name} must hold class codes 0, 1, 2, ...; got values of dtype {labels.dtype}")
@@ -127,9 +131,9 @@ def check_two_classes(class_weights: NDArray[np.float64], *, name: str = "y") ->
 
 
 def check_sample_weight(
-    sample_weight: ArrayLike | None, n_samples: int, *, name: str = "sample_weight"
+    sample_weight: ArrayLike | None, n_samples: int, *, name: str = "sample_weight", part: bool = False
 ) -> NDArray[np.float64] | None:
-    """Return weights as contiguous float64, or None.
+    """Return weights as contiguous float64, or None; those of a part of the rows may all be zero.
 
     Raises
     ------
@@ -146,7 +150,7 @@ def check_sample_weight(
         raise ValueError(f"{name} holds NaN or infinite values; weights must be finite and non-negative")
     if (weight < 0).any():
         raise ValueError(f"{name} must be non-negative; got {_some(weight[weight < 0])}")
-    if not weight.any():
+    if not weight.any() and not part:
         raise ValueError(f"{name} is zero for every row; at least one weight must be positive")
     return weight
 

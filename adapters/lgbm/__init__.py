@@ -8,6 +8,7 @@ except ModuleNotFoundError as error:
     raise ModuleNotFoundError(f"{error}: pip install 'ordinal-objectives[lightgbm]'", name=error.name) from None
 
 from ordinal_objectives.adapters.lgbm.cv import cv
+from ordinal_objectives.adapters.lgbm.fixed import FixedThresholds
 from ordinal_objectives.adapters.lgbm.objective import OrdinalObjective
 from ordinal_objectives.adapters.lgbm.prediction import predict, predict_proba
 from ordinal_objectives.adapters.lgbm.record import load_model, save_model, threshold_record
@@ -15,6 +16,7 @@ from ordinal_objectives.adapters.lgbm.train import train
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 
 __all__ = [
+    "FixedThresholds",
     "OrdinalObjective",
     "ThresholdRecord",
     "cv",

@@ -18,6 +18,9 @@ from ordinal_objectives.adapters.parameters import OrdinalParameters
 from ordinal_objectives.adapters.runs import Runs
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 
+_MACHINES = ("num_machines", "num_machine")
+_THREADS = ("num_threads", "num_thread", "nthread", "nthreads", "n_jobs")
+
 
 class _Shown(threading.local):
     """What LightGBM shows of its trainings, in each thread."""
@@ -72,6 +75,11 @@ class LightGBMRuns(Runs):
 
     def growing(self, preds: NDArray[Any], train_data: lightgbm.Dataset) -> tuple[NewtonRun, int]:
         """Return the run whose next tree is grown on a score of the data set, and the iteration of that score."""
+        if not isinstance(train_data, lightgbm.Dataset):
+            raise TypeError(
+                "this objective belongs to lightgbm.train, which shows it the data set; with LightGBM's scikit-learn "
+                "and Dask classes take LGBMOrdinalClassifier, or FixedThresholds for thresholds that stay"
+            )
         run = self.of(train_data)
         if run is None or not self._shown.scores[train_data].is_in(preds):
             run = self._begin(preds, train_data)
@@ -88,12 +96,25 @@ class LightGBMRuns(Runs):
         if self.of(train_data) is not None and not np.array_equal(preds, initial_score(train_data)):
             raise _foreign_scores()
         previous = self.parameters.continues
+        self._check_machines(train_data)
         self.check_start(preds, previous, "init_model or init_score is set")
         if not self.driven:
             self._shown.model = None
         run = self.begin(train_data, previous)
         self._shown.scores[train_data] = TrainingScore(preds, run.first_iteration)
         return run
+
+    def _check_machines(self, train_data: lightgbm.Dataset) -> None:
+        """Refuse to learn thresholds from the rows of one machine of several."""
+        params = train_data.params or {}
+        machines = next((params[name] for name in _MACHINES if params.get(name) is not None), 1)
+        fixed = self.parameters.threshold_update == "fixed" and self.parameters.thresholds is not None
+        if int(machines) > 1 and not fixed:
+            raise ValueError(
+                f"params['num_machines'] = {machines} is not allowed beside thresholds that are learned: LightGBM has "
+                f"no sum over its machines that they could be learned from, so each would have its own. Pass "
+                f"threshold_update='fixed' with thresholds=, or train with XGBoost on Dask"
+            )
 
     def evaluating(self, preds: NDArray[Any], data: lightgbm.Dataset) -> NewtonRun:
         """Return the run whose booster evaluates a data set, at the iteration of that booster."""
@@ -148,6 +169,13 @@ class LightGBMRuns(Runs):
         if unseen != expected:
             raise out_of_step(f"the booster has {rounds} iterations where {rounds - unseen + expected} are expected")
         return unseen
+
+    def n_threads(self, matrix: lightgbm.Dataset) -> int | None:
+        """Return the threads of the passes over a data set: LightGBM's, unless the objective has its own."""
+        params = matrix.params or {}
+        asked = next((int(params[name]) for name in _THREADS if params.get(name) is not None), 0)
+        # LightGBM takes 0 and less for all processors.
+        return self.parameters.n_threads if self.parameters.n_threads is not None or asked <= 0 else asked
 
     def label_and_weight(self, matrix: lightgbm.Dataset) -> tuple[Any, Any]:
         """Return the labels of a data set and its weights, or None."""

@@ -9,6 +9,7 @@ from typing import Any
 import xgboost
 from xgboost.callback import EarlyStopping, TrainingCallback
 
+from ordinal_objectives.adapters.joint_run import JointRun
 from ordinal_objectives.adapters.xgb.leaf_vectors import shifts_before
 from ordinal_objectives.adapters.xgb.outputs import ask_for_outputs
 from ordinal_objectives.adapters.xgb.record import (
@@ -19,7 +20,7 @@ from ordinal_objectives.adapters.xgb.record import (
     why_last_only,
 )
 from ordinal_objectives.adapters.xgb.runs import XGBoostRuns
-from ordinal_objectives.adapters.xgb.trees import check_configuration, why_not_renewed
+from ordinal_objectives.adapters.xgb.trees import check_configuration, renew_leaves, why_not_renewed
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 
 
@@ -43,6 +44,11 @@ class ThresholdCallback(TrainingCallback):  # type: ignore[misc]
         self._runs = runs
         self.evaluated: list[xgboost.DMatrix] = []
         self.stops_early: str | None = None
+
+    def __reduce__(self) -> Any:
+        # A copy belongs to the copy of its objective, wherever that one goes.
+        state = {"driven": self._runs.driven, "refusal": self._runs.refusal, "stops_early": self.stops_early}
+        return _callback_of, (self._runs.parameters, state)
 
     def before_training(self, model: Any) -> Any:
         """Forget other trainings; refuse what would spoil this one; find what is continued."""
@@ -71,8 +77,8 @@ class ThresholdCallback(TrainingCallback):  # type: ignore[misc]
             if runs.needs_tree:
                 # Each tree is read from a slice of the booster, which copies its attributes.
                 model.set_attr(**{ATTRIBUTE: None})
-            for dmatrix in self.evaluated:
-                runs.shown.starts[dmatrix] = model.predict(dmatrix, output_margin=True)
+                for dmatrix in self.evaluated:
+                    runs.shown.starts[dmatrix] = model.predict(dmatrix, output_margin=True)
             runs.shown.before = shifts_before(model, runs.shown.previous)
         return model
 
@@ -137,10 +143,19 @@ class ThresholdCallback(TrainingCallback):  # type: ignore[misc]
         for dtrain, run in runs.items():
             record = replace(run.record(), last_only=runs.shown.last_only)
             booster = model if isinstance(model, xgboost.Booster) else runs.booster_of(dtrain)
+            if booster is model and isinstance(run, JointRun) and run.renews:
+                renew_leaves(booster, run.first_iteration, run.leaf_values)
             if booster is not None:
                 store_record(booster, record)
         runs.end()
         return model
+
+
+def _callback_of(objective: Any, state: dict[str, Any]) -> ThresholdCallback:
+    callback: ThresholdCallback = objective.callback
+    callback.stops_early = state.pop("stops_early")
+    vars(objective.runs).update(state)
+    return callback
 
 
 def asks_for_early_stop(options: Mapping[str, Any], callbacks: Sequence[TrainingCallback]) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import weakref
 from collections.abc import Callable
@@ -15,10 +16,12 @@ from ordinal_objectives.adapters.leaf_matching import GrownTree
 from ordinal_objectives.adapters.newton_run import SAME_SCORE, NewtonRun, sample_of
 from ordinal_objectives.adapters.parameters import OrdinalParameters
 from ordinal_objectives.adapters.runs import Runs
+from ordinal_objectives.adapters.xgb.collective import Collective
 from ordinal_objectives.adapters.xgb.output_run import OutputRun
 from ordinal_objectives.adapters.xgb.outputs import CATEGORICAL_SPLITS, refuse_before, reg_lambda_of
 from ordinal_objectives.adapters.xgb.trees import newest_tree
 from ordinal_objectives.leaves.shifts import Shifts
+from ordinal_objectives.rows import agreed
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 
 
@@ -89,6 +92,12 @@ class XGBoostRuns(Runs):
         booster = self.booster_of(matrix)
         if not self.in_outputs or booster is None:
             return super().run_with_shifts(matrix, shifts)
+        if self.workers is not None:
+            # Found in XGBoost 3.2: where splits are judged by other gradients, the workers' leaves differ.
+            raise ValueError(
+                "shift_method='host' is not allowed on several workers: XGBoost gives each the leaves of its own rows "
+                "alone; shift_method='renewal', through train of xgb.dask, adds them up"
+            )
         if "c" in (matrix.feature_types or ()):
             refuse_before(CATEGORICAL_SPLITS, "categorical features")
         return OutputRun, {
@@ -169,6 +178,8 @@ class XGBoostRuns(Runs):
         shown = self.shown
         if self.booster_of(dtrain) is None:
             return False
+        if self.workers is not None:  # no other training is among them, and they must not disagree
+            return True
         run = self.of(dtrain)
         asked = id(dtrain) in shown.asked if hasattr(shown.model, "cvfolds") else bool(shown.asked)
         if shown.round == 0:
@@ -193,6 +204,12 @@ class XGBoostRuns(Runs):
         return not np.allclose(sample_of(predt), expected, rtol=SAME_SCORE, atol=SAME_SCORE * np.abs(expected).max())
 
     def _begin(self, predt: NDArray[Any], dtrain: xgboost.DMatrix, previous: ThresholdRecord | None) -> NewtonRun:
+        agreed(self.workers, lambda: self._check_first_score(predt, dtrain, previous))
+        return self.begin(dtrain, previous)
+
+    def _check_first_score(
+        self, predt: NDArray[Any], dtrain: xgboost.DMatrix, previous: ThresholdRecord | None
+    ) -> None:
         starts_bare = previous is None and not dtrain.get_base_margin().size
         if starts_bare and predt.any() and predt.size > 1 and np.ptp(predt) == 0:
             raise ValueError(
@@ -200,7 +217,6 @@ class XGBoostRuns(Runs):
                 f"the score starts at {predt.flat[0]}. Pass params={{'base_score': 0.0, ...}}"
             )
         self.check_start(predt, previous, "a model is continued, or base_margin is set")
-        return self.begin(dtrain, previous)
 
     def evaluating(self, predt: NDArray[Any], dmatrix: xgboost.DMatrix) -> NewtonRun:
         """Return the run whose booster evaluates a matrix; with the callback, at the round just finished."""
@@ -223,6 +239,18 @@ class XGBoostRuns(Runs):
             if booster is not None and len(run.history) <= iteration:
                 run.advance(booster.predict(dtrain, output_margin=True), iteration)
 
+    @property
+    def workers(self) -> Collective | None:
+        """Those who train together, each on its own rows; None if all rows are here."""
+        return Collective() if xgboost.collective.is_distributed() else None
+
+    def n_threads(self, matrix: xgboost.DMatrix) -> int | None:
+        """Return the threads of the passes over a training matrix: the booster's, unless the objective has its own."""
+        booster = self.booster_of(matrix)
+        if self.parameters.n_threads is not None or booster is None:
+            return self.parameters.n_threads
+        return int(json.loads(booster.save_config())["learner"]["generic_param"]["nthread"]) or None
+
     def label_and_weight(self, matrix: xgboost.DMatrix) -> tuple[Any, Any]:
         """Return the labels of a matrix and its weights, or None."""
         weight = matrix.get_weight()
@@ -230,7 +258,17 @@ class XGBoostRuns(Runs):
 
     def initial_score(self, matrix: xgboost.DMatrix) -> NDArray[Any]:
         """Return the score of an evaluated matrix before the first tree, (n_samples,)."""
-        return self.shown.starts[matrix]
+        start = self.shown.starts.get(matrix)
+        return self._score_before(matrix) if start is None else start
+
+    def _score_before(self, matrix: xgboost.DMatrix) -> NDArray[Any]:
+        """Return the score by the model that is continued, or of none, where the callback was not shown the matrix."""
+        rounds = 0 if self.shown.previous is None else self.shown.previous.n_iterations
+        if rounds:
+            before: NDArray[Any] = self.shown.model.predict(matrix, output_margin=True, iteration_range=(0, rounds))
+            return before
+        margin: NDArray[np.float32] = matrix.get_base_margin()
+        return margin if margin.size else np.zeros(matrix.num_row(), np.float32)
 
     def initial_shifts(self, matrix: xgboost.DMatrix) -> NDArray[np.float64] | None:
         """Return the shifts of a matrix by the model that is continued, (n_samples, n_classes - 1), or None."""

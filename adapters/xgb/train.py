@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from os import PathLike
 from typing import Any
 
@@ -11,12 +10,9 @@ import numpy as np
 import xgboost
 from numpy.typing import ArrayLike, NDArray
 
-from ordinal_objectives.adapters.joint_run import JointRun
 from ordinal_objectives.adapters.parameters import refuse_parameters
 from ordinal_objectives.adapters.xgb.callback import asks_for_early_stop
 from ordinal_objectives.adapters.xgb.objective import OrdinalObjective
-from ordinal_objectives.adapters.xgb.record import store_record
-from ordinal_objectives.adapters.xgb.trees import renew_leaves
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.validation import n_classes_of
@@ -106,11 +102,11 @@ def train(
     >>> oxgb.predict_proba(booster, dtrain).shape
     (300, 4)
     """
-    if options.pop("obj", None) is not None:
-        raise ValueError("obj is not allowed: train brings the ordinal objective; use xgboost.train for another one")
-    params = checked_params(params)
-    objective = OrdinalObjective(
-        n_classes,
+    objective = objective_of(
+        params,
+        options,
+        callbacks,
+        n_classes=n_classes,
         loss=loss,
         link=link,
         hessian=hessian,
@@ -120,41 +116,50 @@ def train(
         shift_l2=shift_l2,
         shift_penalty=shift_penalty,
         shift_method=shift_method,
-        n_threads=n_threads_of(params),
     )
-    callbacks = list(callbacks or [])
-    objective.runs.driven = True
-    renews = not objective.runs.in_outputs and (threshold_update == "joint" or proportional is not True)
     if objective.runs.in_outputs and n_classes is None and xgb_model is None:
         objective.n_classes = n_classes_of(dtrain.get_label())
-    if any(isinstance(callback, xgboost.callback.TrainingCheckPoint) for callback in callbacks):
-        objective.runs.refusal = "TrainingCheckPoint would save trees without their renewed leaves"
-        if threshold_update == "joint" and renews:
-            raise ValueError(
-                "callbacks must not hold TrainingCheckPoint with threshold_update='joint': it would save trees "
-                "without their renewed leaves; threshold_update='newton' supports it"
-            )
-    if renews:
-        objective.callback.evaluated = [dmatrix for dmatrix, _ in evals or []]
-    objective.callback.stops_early = asks_for_early_stop(options, callbacks)
-    # A model that is continued brings its own base_score, and XGBoost would overwrite it silently.
-    start = {"base_score": 0.0} if xgb_model is None else {}
-    booster = xgboost.train(
-        {**params, **start, "disable_default_eval_metric": 1},
+    objective.callback.evaluated = [dmatrix for dmatrix, _ in evals or []]
+    return xgboost.train(
+        all_params(params, xgb_model),
         dtrain,
         num_boost_round,
         evals=evals,
         obj=objective,
         xgb_model=xgb_model,
-        callbacks=[objective.callback, *callbacks],
+        callbacks=[objective.callback, *(callbacks or [])],
         custom_metric=all_metrics(objective, custom_metric),
         **options,
     )
-    run = objective.runs.latest
-    if isinstance(run, JointRun) and run.renews:
-        renew_leaves(booster, run.first_iteration, run.leaf_values)
-        store_record(booster, replace(run.record(), last_only=objective.runs.shown.last_only))
-    return booster
+
+
+def objective_of(
+    params: Mapping[str, Any],
+    options: Mapping[str, Any],
+    callbacks: Sequence[xgboost.callback.TrainingCallback] | None,
+    **ordinal: Any,
+) -> OrdinalObjective:
+    """Return the objective of a training that this module drives; raise ValueError for what it refuses."""
+    if options.get("obj") is not None:
+        raise ValueError("obj is not allowed: train brings the ordinal objective; use xgboost.train for another one")
+    objective = OrdinalObjective(**ordinal, n_threads=n_threads_of(checked_params(params)))
+    objective.runs.driven = True
+    objective.callback.stops_early = asks_for_early_stop(options, callbacks or [])
+    if any(isinstance(callback, xgboost.callback.TrainingCheckPoint) for callback in callbacks or []):
+        objective.runs.refusal = "TrainingCheckPoint would save trees without their renewed leaves"
+        if ordinal["threshold_update"] == "joint" and not objective.runs.in_outputs:
+            raise ValueError(
+                "callbacks must not hold TrainingCheckPoint with threshold_update='joint': it would save trees "
+                "without their renewed leaves; threshold_update='newton' supports it"
+            )
+    return objective
+
+
+def all_params(params: Mapping[str, Any], xgb_model: Any) -> dict[str, Any]:
+    """Return what XGBoost is told."""
+    # A model that is continued brings its own base_score, and XGBoost would overwrite it silently.
+    start = {"base_score": 0.0} if xgb_model is None else {}
+    return {**checked_params(params), **start, "disable_default_eval_metric": 1}
 
 
 def all_metrics(objective: OrdinalObjective, function: Callable[..., Any] | None) -> Callable[..., Any]:

@@ -40,6 +40,8 @@ class CheckedRows:
         See :func:`ordinal_objectives.threads.effective_n_threads`.
     lanes : bool, default=True
         Whether float32 lanes may be used where the link has them.
+    part : bool, default=False
+        Whether these are one worker's rows, of which there may be none, or none of any weight.
 
     Attributes
     ----------
@@ -65,19 +67,20 @@ class CheckedRows:
         precision: str = "float32",
         n_threads: int | None = None,
         lanes: bool = True,
+        part: bool = False,
     ) -> None:
         check_choice(precision, ("float32", "float64"), name="precision")
         self.loss = loss
         self.n_classes = n_classes
-        self.y = check_codes(y, n_classes)
+        self.y = check_codes(y, n_classes, part=part)
         self.n_threads = n_threads
         fits = loss.link.name == "logit" and n_classes <= _core.max_lane_classes
         self._lanes = lanes and fits and precision == "float32"
         self.loss_precision = 1e-7 if self._lanes else 1e-12
         self._dtype: type = np.float32 if precision == "float32" else np.float64
         # A part of a training may weigh little, but not less than float32 holds.
-        weight = check_sample_weight(sample_weight, self.y.shape[0])
-        weight = check_total_weight(weight, least=float(np.finfo(np.float32).tiny))
+        weight = check_sample_weight(sample_weight, self.y.shape[0], part=part)
+        weight = check_total_weight(weight, least=0.0 if part else float(np.finfo(np.float32).tiny))
         self.class_weights: NDArray[np.float64] = np.bincount(self.y, weights=weight, minlength=n_classes).astype(
             np.float64
         )
@@ -86,7 +89,7 @@ class CheckedRows:
         self._weight = weight if weight is None else weight.astype(self._computed)
         self._limit: float = Cloglog.argument_limit
         if precision == "float32":
-            heaviest = 1.0 if weight is None else max(float(weight.max()), 1.0)
+            heaviest = 1.0 if weight is None else float(weight.max(initial=1.0))
             self._limit = min(_LIMIT, float(np.log(LARGEST / (heaviest * n_classes))))
 
     @property
@@ -112,13 +115,18 @@ class CheckedRows:
         leaves = np.ascontiguousarray(leaves, dtype=np.int32)
         if leaves.shape != self.y.shape:
             raise ValueError(f"leaves must have shape {self.y.shape}, one leaf a row; got {leaves.shape}")
-        if leaves.min() < 0 or leaves.max() >= n_leaves:
+        if leaves.size and (leaves.min() < 0 or leaves.max() >= n_leaves):
             raise ValueError(f"leaves must be in 0..{n_leaves - 1}; got {leaves.min()}..{leaves.max()}")
         return leaves
 
+    def leaf_weights(self, leaves: NDArray[np.int32], n_leaves: int) -> NDArray[np.float64]:
+        """Return the sum of the weights of each leaf's rows, float64 (n_leaves,)."""
+        weights: NDArray[np.float64] = np.bincount(leaves, self._weight, minlength=n_leaves).astype(np.float64)
+        return weights
+
     def _check_derivatives(self, gradient: NDArray[np.floating], hessian: NDArray[np.floating]) -> None:
         """Refuse derivatives that the output's type does not hold."""
-        narrows = gradient.dtype != self._dtype
+        narrows = gradient.dtype != self._dtype and gradient.size > 0
         if narrows and max(-gradient.min(), gradient.max(), hessian.max()) > LARGEST:
             raise ValueError(
                 "raw_prediction is too far from the thresholds for float32 derivatives of link "

@@ -59,7 +59,7 @@ class MarginStatistics(CheckedRows):
     ----------
     loss : OrdinalLoss
         All-threshold or immediate-threshold.
-    y, n_classes, sample_weight, precision, n_threads
+    y, n_classes, sample_weight, precision, n_threads, part
         See :class:`.checked.CheckedRows`.
     in_doubles : bool, default=False
         Whether scores are kept, and computed with, in float64: for rows whose scores `is_far` says are far from 0.
@@ -95,10 +95,12 @@ class MarginStatistics(CheckedRows):
         in_doubles: bool = False,
         precision: str = "float32",
         n_threads: int | None = None,
+        part: bool = False,
     ) -> None:
         loss.check_shifts()
+        lanes = not in_doubles
         super().__init__(
-            loss, y, n_classes, sample_weight, precision=precision, n_threads=n_threads, lanes=not in_doubles
+            loss, y, n_classes, sample_weight, precision=precision, n_threads=n_threads, lanes=lanes, part=part
         )
         self.scores_dtype = self._computed
         self._gradient: NDArray[Any] = np.empty(self.y.shape[0], self._computed)
@@ -221,8 +223,9 @@ class MarginStatistics(CheckedRows):
         if self._latest is None:
             raise ValueError("leaf_sums belongs to scores and thresholds: call the object with these first")
         leaves = self.check_leaves(leaves, n_leaves)
-        sums = np.empty((n_leaves, 2 * (self.n_classes - 1)))
-        self._pass(*self._latest, want_loss=False, leaves=leaves, leaf_sums=sums)
+        sums = np.zeros((n_leaves, 2 * (self.n_classes - 1)))
+        if leaves.size:  # a worker may have no rows
+            self._pass(*self._latest, want_loss=False, leaves=leaves, leaf_sums=sums)
         return sums[:, : self.n_classes - 1], sums[:, self.n_classes - 1 :]
 
     def loss_of_prediction(self, scores: NDArray[Any], thresholds: ArrayLike) -> float:

@@ -33,7 +33,7 @@ class RowStatistics(CheckedRows):
 
     Parameters
     ----------
-    loss, y, n_classes, sample_weight, precision, n_threads
+    loss, y, n_classes, sample_weight, precision, n_threads, part
         See :class:`.checked.CheckedRows`.
     """
 
@@ -46,8 +46,9 @@ class RowStatistics(CheckedRows):
         *,
         precision: str = "float32",
         n_threads: int | None = None,
+        part: bool = False,
     ) -> None:
-        super().__init__(loss, y, n_classes, sample_weight, precision=precision, n_threads=n_threads)
+        super().__init__(loss, y, n_classes, sample_weight, precision=precision, n_threads=n_threads, part=part)
         self._gradient: NDArray[Any] = np.empty(self.y.shape[0], self._computed)
         self._hessian: NDArray[Any] = np.empty(self.y.shape[0], self._computed)
         self._latest: tuple[NDArray[Any], NDArray[np.float64], bool] | None = None
@@ -161,7 +162,7 @@ class RowStatistics(CheckedRows):
     @cached_property
     def _in_double(self) -> RowStatistics:
         return RowStatistics(
-            self.loss, self.y, self.n_classes, self._weight, precision="float64", n_threads=self.n_threads
+            self.loss, self.y, self.n_classes, self._weight, precision="float64", n_threads=self.n_threads, part=True
         )
 
     def leaf_sums(self, leaves: NDArray[np.int32], n_leaves: int) -> LeafSums:
@@ -191,7 +192,9 @@ class RowStatistics(CheckedRows):
             raise ValueError("leaf_sums belongs to a score and thresholds: call the object with these first")
         leaves = self.check_leaves(leaves, n_leaves)
         raw, theta, majorized = self._latest
-        sums = np.empty((n_leaves, self.n_classes + 1))
+        sums = np.zeros((n_leaves, self.n_classes + 1))
+        if not leaves.size:  # a worker's, that has no rows
+            return LeafSums(sums[:, 0], sums[:, 1], sums[:, 2:])
         kernel: Any = _core.leaf_sums
         kernel(
             raw,

@@ -1,0 +1,130 @@
+"""Training on a Dask cluster, with the conventions of ``xgboost.dask``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import xgboost
+
+try:
+    import distributed
+    import xgboost.dask
+except ImportError as error:
+    raise ModuleNotFoundError(f"{error}: pip install 'ordinal-objectives[xgboost,dask]'", name="dask") from None
+
+from numpy.typing import ArrayLike
+
+from ordinal_objectives.adapters.xgb.train import all_metrics, all_params, objective_of
+from ordinal_objectives.losses import OrdinalLoss
+from ordinal_objectives.threshold_solver.record import ThresholdRecord
+
+
+def train(
+    client: distributed.Client | None,
+    params: Mapping[str, Any],
+    dtrain: xgboost.dask.DaskDMatrix,
+    num_boost_round: int = 10,
+    *,
+    n_classes: int | None = None,
+    loss: str | OrdinalLoss = "all_threshold",
+    link: str = "logit",
+    hessian: str = "exact",
+    threshold_update: str = "joint",
+    thresholds: ArrayLike | ThresholdRecord | None = None,
+    proportional: bool | str = True,
+    shift_l2: float | None = None,
+    shift_penalty: str = "ridge",
+    shift_method: str = "renewal",
+    evals: Sequence[tuple[xgboost.dask.DaskDMatrix, str]] | None = None,
+    xgb_model: xgboost.Booster | None = None,
+    callbacks: Sequence[xgboost.callback.TrainingCallback] | None = None,
+    custom_metric: Callable[..., Any] | None = None,
+    **options: Any,
+) -> dict[str, Any]:
+    """Train an ordinal model on a Dask cluster: :func:`xgboost.dask.train` with the thresholds in place.
+
+    Thresholds are functions of sums over rows. Each worker passes over its own rows, the sums are added up by the
+    allreduce that XGBoost grows its trees with, and all workers take the same step. The classes are those of all
+    workers' rows, and the loss of the training and evaluation sets is the mean over all of theirs.
+
+    Parameters
+    ----------
+    client : distributed.Client or None
+        None takes the current one.
+    params : mapping
+        As for :func:`.train.train`.
+    dtrain : xgboost.dask.DaskDMatrix or DaskQuantileDMatrix
+        Labels are class codes 0..n_classes - 1; a worker may lack some, or have no rows.
+    num_boost_round, n_classes, loss, link, hessian, threshold_update, thresholds, proportional, shift_l2, \
+shift_penalty, shift_method
+        As for :func:`.train.train`, but ``shift_method="host"`` is refused: XGBoost does not add up such leaves.
+    evals : sequence of (DaskDMatrix, name) pairs or None
+    xgb_model : Booster or None
+        Model to continue, which must carry its thresholds.
+    callbacks : sequence of xgboost.callback.TrainingCallback or None
+        Each worker has a copy.
+    custom_metric : callable or None
+        ``custom_metric(proba, dmatrix) -> (name, value)``, called on each worker with its own rows. XGBoost takes the
+        mean of the workers' values, unweighted.
+    **options
+        ``early_stopping_rounds``, ``verbose_eval`` and ``coll_cfg`` of :func:`xgboost.dask.train`.
+
+    Returns
+    -------
+    dict
+        ``"booster"``, which carries its thresholds, and ``"history"``.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is refused, or a worker refuses its rows; the message names it.
+    RuntimeError, xgboost.core.XGBoostError
+        If a worker is lost. Make the matrices again to try once more: its rows went with it.
+
+    Examples
+    --------
+    >>> import dask.array as da, numpy as np, xgboost.dask
+    >>> from distributed import Client, LocalCluster
+    >>> from ordinal_objectives.adapters import xgb as oxgb
+    >>> from ordinal_objectives.adapters.xgb import dask as oxgb_dask
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 3))
+    >>> y = np.digitize(X[:, 0] + 0.3 * rng.normal(size=300), [-1.0, 0.0, 1.0])
+    >>> with LocalCluster(n_workers=2, dashboard_address=None) as cluster, Client(cluster) as client:  # doctest: +SKIP
+    ...     data = da.from_array(X, chunks=(150, 3))
+    ...     dtrain = xgboost.dask.DaskDMatrix(client, data, da.from_array(y, chunks=150))
+    ...     model = oxgb_dask.train(client, {"max_depth": 2}, dtrain, 20)
+    >>> proba = oxgb.predict_proba(model["booster"], xgboost.DMatrix(X))  # doctest: +SKIP
+    """
+    objective = objective_of(
+        params,
+        options,
+        callbacks,
+        n_classes=n_classes,
+        loss=loss,
+        link=link,
+        hessian=hessian,
+        threshold_update=threshold_update,
+        thresholds=thresholds,
+        proportional=proportional,
+        shift_l2=shift_l2,
+        shift_penalty=shift_penalty,
+        shift_method=shift_method,
+    )
+    try:
+        result: dict[str, Any] = xgboost.dask.train(
+            client,
+            all_params(params, xgb_model),
+            dtrain,
+            num_boost_round,
+            evals=evals,
+            obj=objective,
+            xgb_model=xgb_model,
+            callbacks=[objective.callback, *(callbacks or [])],
+            custom_metric=all_metrics(objective, custom_metric),
+            **options,
+        )
+    except distributed.CancelledError as error:
+        raise RuntimeError(f"a worker has left the training, or its rows are lost: {error}") from error
+    return result

@@ -1,0 +1,255 @@
+"""The XGBoost classifier on a Dask cluster."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import dask
+import dask.array as da
+import distributed
+import numpy as np
+import xgboost.dask
+from sklearn.utils.validation import check_is_fitted
+
+from ordinal_objectives.adapters.xgb import dask as on_dask
+from ordinal_objectives.adapters.xgb.estimator import XGBOrdinalClassifier
+from ordinal_objectives.adapters.xgb.record import kept_rounds, threshold_record
+from ordinal_objectives.evaluation_sets import evaluation_pairs, one_for_each
+from ordinal_objectives.host_parameters import check_n_estimators
+from ordinal_objectives.labels import OrderedLabels
+from ordinal_objectives.losses import get_loss
+from ordinal_objectives.threads import library_n_threads
+
+# Parameters that a cluster has no answer to, and what to do instead.
+_REFUSED = {
+    "validation_fraction": "pass eval_set, since rows stay with their workers",
+    "eval_metric": "the loss is measured over all rows; other metrics are not sums over rows",
+    "feature_weights": "XGBoost takes them from a worker's matrix; use xgboost.dask.DaskDMatrix(feature_weights=...)",
+}
+_QUANTILES = (None, "auto", "hist")
+
+
+class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
+    """Ordinal classifier trained on a Dask cluster, with the conventions of :class:`xgboost.dask.DaskXGBClassifier`.
+
+    The classes are those of all workers' labels. Fitted, it is an :class:`.estimator.XGBOrdinalClassifier`: arrays in
+    memory are predicted here, Dask collections where they are, lazily.
+
+    Parameters
+    ----------
+    n_estimators, ..., **host_params
+        As for :class:`.estimator.XGBOrdinalClassifier`. ``validation_fraction``, ``eval_metric`` and
+        ``feature_weights`` are refused.
+
+    Attributes
+    ----------
+    client : distributed.Client
+        The one that was set, or else the current one.
+
+    Examples
+    --------
+    >>> import dask.array as da, numpy as np
+    >>> from distributed import Client, LocalCluster
+    >>> from ordinal_objectives.adapters.xgb.dask_estimator import DaskXGBOrdinalClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 3))
+    >>> y = np.digitize(X[:, 0] + 0.3 * rng.normal(size=300), [-1.0, 0.0, 1.0])
+    >>> with LocalCluster(n_workers=2, dashboard_address=None) as cluster, Client(cluster):  # doctest: +SKIP
+    ...     X_, y_ = da.from_array(X, chunks=(150, 3)), da.from_array(y, chunks=150)
+    ...     model = DaskXGBOrdinalClassifier(n_estimators=20).fit(X_, y_)
+    ...     proba = model.predict_proba(X_).compute()
+    """
+
+    @property
+    def client(self) -> distributed.Client:
+        """The client that trains: the one that was set, or else the current one."""
+        return self.__dict__.get("_client") or distributed.get_client()
+
+    @client.setter
+    def client(self, client: distributed.Client | None) -> None:
+        self._client = client
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "_client"}
+
+    def fit(  # type: ignore[override]
+        self,
+        X: Any,
+        y: Any,
+        *,
+        sample_weight: Any = None,
+        base_margin: Any = None,
+        eval_set: list[tuple[Any, Any]] | None = None,
+        sample_weight_eval_set: list[Any] | None = None,
+        base_margin_eval_set: list[Any] | None = None,
+        xgb_model: Any = None,
+        verbose: bool | int = False,
+        coll_cfg: Any = None,
+    ) -> DaskXGBOrdinalClassifier:
+        """Fit the model on the cluster.
+
+        Parameters
+        ----------
+        X : dask.array.Array or dask.dataframe.DataFrame, shape (n_samples, n_features)
+            One block of columns. NaN is missing.
+        y, sample_weight, base_margin : Dask collection or None, shape (n_samples,)
+            Parted as ``X`` is.
+        eval_set, sample_weight_eval_set, base_margin_eval_set : list or None
+            As for :meth:`.estimator.XGBOrdinalClassifier.fit`, of Dask collections.
+        xgb_model, verbose
+            As there.
+        coll_cfg : xgboost.collective.Config or None
+            How workers connect.
+
+        Returns
+        -------
+        DaskXGBOrdinalClassifier
+
+        Raises
+        ------
+        TypeError
+            If X or y is no Dask collection.
+        ValueError
+            If labels, weights or parameters are not what the docs allow; the message names the argument.
+        """
+        for name, value in (("X", X), ("y", y)):
+            if not dask.is_dask_collection(value):
+                raise TypeError(f"{name} must be a Dask array or data frame; got {type(value).__name__}")
+        for name, instead in _REFUSED.items():
+            if getattr(self, name) is not None:
+                raise ValueError(f"{name} must be None on a cluster; got {getattr(self, name)!r}; {instead}")
+        with self._all_or_nothing():
+            self._fit_labels(X, y)
+            continued = self._continued(xgb_model)
+            pairs = evaluation_pairs(eval_set)
+            weights = one_for_each(sample_weight_eval_set, pairs, "sample_weight_eval_set")
+            margins = one_for_each(base_margin_eval_set, pairs, "base_margin_eval_set")
+            codes = self._codes(y)
+            dtrain = self._dask_matrix(X, codes, self._weights(codes, sample_weight), base_margin)
+            evals = [
+                (self._dask_matrix(one, self._codes(labels), weight, margin, like=dtrain), f"validation_{i}")
+                for i, ((one, labels), weight, margin) in enumerate(zip(pairs, weights, margins, strict=True))
+            ]
+            found = on_dask.train(
+                self.client,
+                self._native_params(),
+                dtrain,
+                check_n_estimators(self.n_estimators),
+                n_classes=self.n_classes_,
+                loss=self.loss,
+                link=self.link,
+                hessian=self.hessian,
+                threshold_update=self.threshold_update,
+                proportional=self.proportional,
+                shift_l2=self.shift_l2,
+                shift_penalty=self.shift_penalty,
+                shift_method=self.shift_method,
+                xgb_model=continued,
+                evals=evals,
+                callbacks=self.callbacks,
+                early_stopping_rounds=self.early_stopping_rounds,
+                verbose_eval=verbose,
+                coll_cfg=coll_cfg,
+            )
+            self.booster_, self.evals_result_ = found["booster"], found["history"]
+            self.booster_.set_param({"nthread": library_n_threads(self.n_jobs) or 0})
+            self._keep(threshold_record(self.booster_), get_loss(self.loss, self.link), kept_rounds(self.booster_))
+        return self
+
+    def predict(self, X: Any, **start: Any) -> Any:
+        """Return labels, (n_samples,); of a Dask collection a Dask array."""
+        return self._blockwise("predict", X, start)
+
+    def predict_raw(self, X: Any, **start: Any) -> Any:
+        """Return the score f(x), (n_samples,); of a Dask collection a Dask array."""
+        return self._blockwise("predict_raw", X, start)
+
+    def predict_proba(self, X: Any, **start: Any) -> Any:
+        """Return the class probabilities, columns as ``classes_``; of a Dask collection a Dask array."""
+        return self._blockwise("predict_proba", X, start)
+
+    def predict_proba_ordered(self, X: Any, **start: Any) -> Any:
+        """Return the class probabilities from the lowest class on; of a Dask collection a Dask array."""
+        return self._blockwise("predict_proba_ordered", X, start)
+
+    def _blockwise(self, name: str, X: Any, start: dict[str, Any]) -> Any:
+        """Return what a method of a classifier in memory says of every block of rows."""
+        if not dask.is_dask_collection(X):
+            return getattr(super(), name)(X, **start)
+        check_is_fitted(self)
+        if start:
+            raise TypeError(f"predictions of a Dask collection take X alone; got {', '.join(start)}")
+        labels = self.ordered_classes_[:0]
+        nothing = {"predict": labels, "predict_raw": np.empty(0)}.get(name, np.empty((0, self.n_classes_)))
+        in_memory = XGBOrdinalClassifier()
+        in_memory.__dict__.update(self.__getstate__())
+
+        def of(block: Any) -> Any:
+            return getattr(in_memory, name)(block) if len(block) else nothing
+
+        if not isinstance(X, da.Array):
+            return X.map_partitions(of, meta=nothing)
+        X = X.rechunk({1: -1})
+        if nothing.ndim == 1:
+            return X.map_blocks(of, drop_axis=1, meta=nothing)
+        return X.map_blocks(of, chunks=(X.chunks[0], (self.n_classes_,)), meta=nothing)
+
+    def _check_features(self, X: Any, *, reset: bool) -> Any:
+        if dask.is_dask_collection(X):
+            raise TypeError(
+                "X is a Dask collection, which predict, predict_raw, predict_proba and predict_proba_ordered take; "
+                "give other methods rows in memory"
+            )
+        return super()._check_features(X, reset=reset)
+
+    def _fit_labels(self, X: Any, y: Any) -> None:
+        """Find the classes of all workers' labels, and the features."""
+        distinct = da.unique(y) if isinstance(y, da.Array) else y.drop_duplicates()
+        self._keep_labels(OrderedLabels(self.classes).fit(self.client.compute(distinct).result()))
+        self._check_decision()
+        self.n_features_in_ = X.shape[1]
+        self.__dict__.pop("feature_names_in_", None)
+        if hasattr(X, "columns"):
+            self.feature_names_in_ = np.asarray(X.columns, dtype=object)
+
+    def _codes(self, y: Any) -> Any:
+        """Return class codes, parted as the labels are."""
+        labels, none = self._labels, np.empty(0, np.int32)
+
+        def encode(block: Any) -> Any:
+            return labels.encode(block) if len(block) else none
+
+        if isinstance(y, da.Array):
+            return y.map_blocks(encode, meta=none)
+        import pandas as pd
+
+        def encode_part(part: Any) -> Any:
+            return pd.Series(encode(part), index=part.index, name=part.name, dtype="int32")
+
+        return y.map_partitions(encode_part, meta=(y.name, "int32"))
+
+    def _weights(self, codes: Any, sample_weight: Any) -> Any:
+        """Return the weights of the rows times those of their classes, or None."""
+        if self.class_weight is None:
+            return sample_weight
+        array = codes if isinstance(codes, da.Array) else codes.to_dask_array()
+        counts = self.client.compute(da.bincount(array, minlength=self.n_classes_)).result()
+        of_class = self._class_weights(counts)
+        if isinstance(codes, da.Array):
+            weight = codes.map_blocks(lambda block: of_class[block], meta=of_class[:0])
+        else:
+            weight = codes.map(dict(enumerate(of_class)), meta=(codes.name, "float64"))
+        return weight if sample_weight is None else weight * sample_weight
+
+    def _dask_matrix(self, X: Any, codes: Any, weight: Any, margin: Any, like: Any = None) -> Any:
+        options = {
+            "weight": weight,
+            "base_margin": margin,
+            "missing": self.missing,
+            "enable_categorical": self.enable_categorical,
+            "feature_types": self.feature_types,
+        }
+        if self.tree_method not in _QUANTILES:
+            return xgboost.dask.DaskDMatrix(self.client, X, codes, **options)
+        return xgboost.dask.DaskQuantileDMatrix(self.client, X, codes, max_bin=self.max_bin, ref=like, **options)

@@ -1,0 +1,225 @@
+"""XGBoost on a Dask cluster: the thresholds of one machine, on every worker."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+import numpy as np
+import pytest
+import xgboost
+
+from ordinal_objectives.adapters import xgb as oxgb
+
+pytest.importorskip("distributed")
+
+import cloudpickle
+import dask.array as da
+import distributed
+import xgboost.dask
+from distributed import Client, LocalCluster
+
+from ordinal_objectives.adapters.newton_run import NewtonRun
+from ordinal_objectives.adapters.xgb import dask as oxgb_dask
+
+pytestmark = pytest.mark.slow
+
+PARAMS = {"max_depth": 4, "eta": 0.3, "nthread": 1, "tree_method": "hist", "min_child_weight": 0.1}
+N_CLASSES = 5
+UPDATES = [
+    {"threshold_update": "newton"},
+    {"threshold_update": "schur"},
+    {"threshold_update": "joint"},
+    {"proportional": False},
+    {"threshold_update": "newton", "loss": "cumulative_link"},
+]
+
+
+def name_of(update):
+    return "-".join(str(value) for value in update.values())
+
+
+@pytest.fixture(scope="module")
+def client():
+    """Three workers, each a process with one thread."""
+    cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers cannot import the tests
+    options = {"n_workers": 3, "threads_per_worker": 1, "host": "127.0.0.1", "dashboard_address": None}
+    with LocalCluster(**options, silence_logs=50) as cluster, Client(cluster) as client:
+        yield client
+    cloudpickle.unregister_pickle_by_value(sys.modules[__name__])
+
+
+def addresses(client):
+    return sorted(client.scheduler_info()["workers"])
+
+
+def data(n=1500, *, n_values=25, seed=0):
+    """Return features of few values, some missing, class codes from low to high blocks, and weights."""
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, n_values, size=(n, 4)).astype(np.float64) / n_values
+    y = np.digitize(3 * X[:, 0] + X[:, 1] + rng.logistic(size=n), [0.5, 1.5, 2.5, 4.0])
+    X[rng.random(X.shape) < 0.05] = np.nan
+    return X, y, rng.uniform(0.5, 2.0, size=n)
+
+
+def on_workers(client, arrays, chunks, workers):
+    """Return Dask arrays whose i-th chunk lies on the i-th worker."""
+    found = []
+    for array in arrays:
+        blocks, start = [], 0
+        for rows, worker in zip(chunks, workers, strict=True):
+            part = array[start : start + rows]
+            start += rows
+            future = client.scatter(part, workers=[worker], hash=False)
+            blocks.append(da.from_delayed(future, part.shape, part.dtype))
+        found.append(da.concatenate(blocks))
+    return found
+
+
+def dask_matrix(client, X, y, w=None, *, chunks, workers, kind=xgboost.dask.DaskDMatrix, **options):
+    arrays = on_workers(client, [X, y] + ([] if w is None else [w]), chunks, workers)
+    return kind(client, *arrays[:2], weight=None if w is None else arrays[2], **options)
+
+
+def farthest(one, other):
+    """Return the largest difference of two records' thresholds."""
+    assert one.n_iterations == other.n_iterations
+    return max(np.abs(a - b).max() for a, b in zip(one.thresholds, other.thresholds, strict=True))
+
+
+class Remember(xgboost.callback.TrainingCallback):
+    """Leaves on each worker what its booster carries."""
+
+    def after_training(self, model):
+        distributed.get_worker().remembered = model.attr(oxgb.ATTRIBUTE)
+        return model
+
+
+@pytest.mark.parametrize("n_workers", [2, 3])
+@pytest.mark.parametrize("update", UPDATES, ids=name_of)
+def test_thresholds_are_those_of_one_machine_and_the_same_on_all_workers(client, update, n_workers):
+    X, y, w = data()
+    order = np.argsort(y, kind="stable")  # so that no worker has all classes
+    X, y, w = X[order], y[order], w[order]
+    workers = addresses(client)[:n_workers]
+    chunks = [400, 1100] if n_workers == 2 else [400, 500, 600]
+    matrix = dask_matrix(client, X, y, w, chunks=chunks, workers=workers)
+    found = oxgb_dask.train(
+        client, PARAMS, matrix, 12, evals=[(matrix, "train")], verbose_eval=False, callbacks=[Remember()], **update
+    )
+    whole = xgboost.DMatrix(X, y, weight=w)
+    expected = oxgb.train(PARAMS, whole, 12, **update)
+    record, alone = oxgb.threshold_record(found["booster"]), oxgb.threshold_record(expected)
+    assert farthest(record, alone) < 1e-6
+    np.testing.assert_allclose(record.training_loss, alone.training_loss, rtol=1e-6)
+    (history,) = found["history"]["train"].values()
+    np.testing.assert_allclose(history, record.training_loss[1:], rtol=1e-5)  # XGBoost writes six digits
+    proba = oxgb.predict_proba(found["booster"], whole)
+    np.testing.assert_allclose(proba, oxgb.predict_proba(expected, whole), atol=1e-5)
+    kept = client.run(lambda dask_worker: dask_worker.remembered, workers=workers)
+    assert len(set(kept.values())) == 1
+    assert len(kept) == n_workers
+
+
+def test_many_values_take_the_single_machines_step_on_the_same_trees(client):
+    """Where bins are made of parts of the rows, trees differ from one machine's; their thresholds are exact."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(1200, 3))
+    y = np.digitize(2 * X[:, 0] + rng.logistic(size=1200), [-2, -0.5, 0.5, 2])
+    params = PARAMS | {"max_bin": 16}
+    matrix = dask_matrix(client, X, y, chunks=[200, 1000], workers=addresses(client)[:2])
+    booster = oxgb_dask.train(client, params, matrix, 10, threshold_update="newton")["booster"]
+    record, whole = oxgb.threshold_record(booster), xgboost.DMatrix(X, y)
+    run = NewtonRun(record.ordinal_loss(), y, N_CLASSES, hessian="exact")
+    run.advance(np.zeros(1200, np.float32), 0)
+    for t in range(1, 11):
+        run.advance(booster.predict(whole, output_margin=True, iteration_range=(0, t)), t)
+    assert farthest(record, run.record()) < 1e-6
+
+
+@pytest.mark.parametrize("update", [UPDATES[0], UPDATES[2], UPDATES[3]], ids=name_of)
+def test_a_worker_without_rows_and_early_stopping(client, update):
+    """One worker has rows to evaluate alone; the loss that stops early is that of all rows."""
+    (X, y, w), (V, v, u) = data(), data(600, seed=7)
+    params = PARAMS | {"eta": 0.5}
+    workers = addresses(client)
+    matrix = dask_matrix(client, X, y, w, chunks=[300, 1200], workers=workers[:2])
+    valid = dask_matrix(client, V, v, u, chunks=[100, 500], workers=workers[1:])
+    options = {"n_classes": N_CLASSES, "early_stopping_rounds": 4, "verbose_eval": False} | update
+    found = oxgb_dask.train(client, params, matrix, 60, evals=[(valid, "valid")], **options)
+    booster, history = found["booster"], {}
+    alone = oxgb.train(
+        params,
+        xgboost.DMatrix(X, y, weight=w),
+        60,
+        evals=[(xgboost.DMatrix(V, v, weight=u), "valid")],
+        evals_result=history,
+        **options,
+    )
+    assert 1 < booster.best_iteration < 50
+    assert booster.best_iteration == alone.best_iteration
+    assert farthest(oxgb.threshold_record(booster), oxgb.threshold_record(alone)) < 1e-6
+    (one,), (other,) = found["history"]["valid"].values(), history["valid"].values()
+    np.testing.assert_allclose(one, other, rtol=1e-5)
+
+
+def test_quantile_matrices_start_scores_and_continuing(client):
+    X, y, _ = data()
+    workers = addresses(client)[:2]
+    margin = np.where(X[:, 1] > 0.5, 3.0, -1.0)
+    kind = xgboost.dask.DaskQuantileDMatrix
+    X_, y_, margin_ = on_workers(client, [X, y, margin], [700, 800], workers)
+    matrix, whole = kind(client, X_, y_, base_margin=margin_), xgboost.QuantileDMatrix(X, y, base_margin=margin)
+    first = oxgb_dask.train(client, PARAMS, matrix, 4)["booster"]
+    alone = oxgb.train(PARAMS, whole, 4)
+    assert farthest(oxgb.threshold_record(first), oxgb.threshold_record(alone)) < 1e-6
+    more = oxgb_dask.train(client, PARAMS, matrix, 4, xgb_model=first)["booster"]
+    more_alone = oxgb.train(PARAMS, whole, 4, xgb_model=alone)
+    assert farthest(oxgb.threshold_record(more), oxgb.threshold_record(more_alone)) < 1e-6
+
+
+def test_an_error_of_one_worker_is_that_of_the_training(client):
+    X, y, _ = data()
+    workers = addresses(client)[:2]
+    y[-1] = 7
+    matrix = dask_matrix(client, X, y, chunks=[700, 800], workers=workers)
+    begun = time.monotonic()
+    with pytest.raises(ValueError, match=r"outside the declared classes 0\.\.4; got 7"):
+        oxgb_dask.train(client, PARAMS, matrix, 3, n_classes=N_CLASSES)
+    matrix = dask_matrix(client, X, y + 1, chunks=[700, 800], workers=workers)
+    with pytest.raises(ValueError, match=r"start at 0; got 1\.\.8"):
+        oxgb_dask.train(client, PARAMS, matrix, 3)
+    assert time.monotonic() - begun < 20
+    host = {"proportional": False, "shift_method": "host", "n_classes": 9}
+    with pytest.raises(ValueError, match="shift_method='host' is not allowed on several workers"):
+        oxgb_dask.train(client, PARAMS, matrix, 3, **host)
+    with pytest.raises(ValueError, match="base_score"):
+        oxgb_dask.train(client, PARAMS | {"base_score": 0.5}, matrix, 3)
+
+
+class KillOne(xgboost.callback.TrainingCallback):
+    """Kills the process of one worker in the third round."""
+
+    def __init__(self, address):
+        super().__init__()
+        self.address = address
+
+    def before_iteration(self, model, epoch, evals_log):
+        if epoch == 2 and distributed.get_worker().address == self.address:
+            os._exit(1)
+        return False
+
+
+def test_a_killed_worker_is_an_error_and_a_second_run_succeeds(client):
+    X, y, _ = data()
+    workers = addresses(client)
+    matrix = dask_matrix(client, X, y, chunks=[500, 500, 500], workers=workers)
+    begun = time.monotonic()
+    with pytest.raises(Exception, match=r"(?i)worker|connect|allreduce|rank|peer"):
+        oxgb_dask.train(client, PARAMS, matrix, 2000, callbacks=[KillOne(workers[0])])
+    assert time.monotonic() - begun < 60
+    client.wait_for_workers(3, timeout=30)
+    again = dask_matrix(client, X, y, chunks=[500, 500, 500], workers=addresses(client))
+    record = oxgb.threshold_record(oxgb_dask.train(client, PARAMS, again, 5)["booster"])
+    assert farthest(record, oxgb.threshold_record(oxgb.train(PARAMS, xgboost.DMatrix(X, y), 5))) < 1e-6

@@ -1,0 +1,94 @@
+"""The same objective in threads and processes: equal thresholds, and no more threads than were asked for."""
+
+from __future__ import annotations
+
+import pickle
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import cloudpickle
+import joblib
+import lightgbm
+import numpy as np
+import pytest
+import xgboost
+from joblib.externals import cloudpickle as by_value
+
+from ordinal_objectives.adapters import lgbm as olgbm
+from ordinal_objectives.adapters import xgb as oxgb
+
+PARAMS = {"max_depth": 3, "base_score": 0.0, "disable_default_eval_metric": 1, "nthread": 1}
+
+
+def data(seed, n=400):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    return X, np.digitize(2 * X[:, 0] + rng.logistic(size=n), [-2.0, 0.0, 2.0])
+
+
+def xgboost_thresholds(seed, objective):
+    booster = xgboost.train(PARAMS, xgboost.DMatrix(*data(seed)), 6, obj=objective, callbacks=[objective.callback])
+    return np.array(oxgb.threshold_record(booster).thresholds)
+
+
+def lightgbm_thresholds(seed, objective):
+    params = {"objective": objective, "verbosity": -1, "num_threads": 1}
+    booster = lightgbm.train(params, lightgbm.Dataset(*data(seed)), 6, callbacks=[objective.callback])
+    return np.array(olgbm.threshold_record(booster).thresholds)
+
+
+KINDS = {"xgboost": (xgboost_thresholds, oxgb), "lightgbm": (lightgbm_thresholds, olgbm)}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("update", ["newton", "schur"])
+def test_one_objective_in_several_threads(kind, update):
+    train, module = KINDS[kind]
+    expected = [train(seed, module.OrdinalObjective(4, threshold_update=update)) for seed in range(4)]
+    objective = module.OrdinalObjective(4, threshold_update=update)
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda seed: train(seed, objective), range(4)))
+    np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("backend", ["loky", "threading"])
+def test_one_objective_under_joblib(kind, backend):
+    train, module = KINDS[kind]
+    expected = [train(seed, module.OrdinalObjective(4)) for seed in range(3)]
+    objective = module.OrdinalObjective(4)
+    here = sys.modules[__name__]
+    by_value.register_pickle_by_value(here)  # loky's processes cannot import the tests
+    found = joblib.Parallel(n_jobs=2, backend=backend)(joblib.delayed(train)(seed, objective) for seed in range(3))
+    by_value.unregister_pickle_by_value(here)
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_callbacks_travel_with_their_objective():
+    """A framework that ships both to a worker pickles them together."""
+    objective = oxgb.OrdinalObjective(4, threshold_update="schur")
+    objective.runs.driven = True
+    for tool in (pickle, cloudpickle):
+        callback, again = tool.loads(tool.dumps((objective.callback, objective)))
+        assert callback is again.callback
+        assert again.runs.driven
+        expected = xgboost_thresholds(0, oxgb.OrdinalObjective(4, threshold_update="schur"))
+        np.testing.assert_array_equal(xgboost_thresholds(0, again), expected)
+
+
+@pytest.mark.parametrize("own", [None, 3])
+def test_passes_take_the_frameworks_threads(own):
+    """A framework told to use one thread, as joblib and Dask tell it, is not joined by passes with all of them."""
+    X, y = data(0)
+    objective = oxgb.OrdinalObjective(4, n_threads=own)
+    for asked in (1, 2):
+        xgboost.train(
+            PARAMS | {"nthread": asked}, xgboost.DMatrix(X, y), 2, obj=objective, callbacks=[objective.callback]
+        )
+        assert objective.runs.latest.n_threads == (own or asked)
+    objective = olgbm.OrdinalObjective(4, n_threads=own)
+    for name in ("num_threads", "n_jobs"):
+        params = {"objective": objective, "verbosity": -1, name: 2}
+        lightgbm.train(params, lightgbm.Dataset(X, y), 2)
+        assert objective.runs.latest.n_threads == (own or 2)

@@ -1,0 +1,94 @@
+"""The XGBoost classifier on a Dask cluster is the one in memory."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+
+pytest.importorskip("distributed")
+
+import dask.array as da
+import dask.dataframe as dd
+import pandas as pd
+from distributed import Client, LocalCluster
+
+from ordinal_objectives import DaskXGBOrdinalClassifier, XGBOrdinalClassifier
+
+pytestmark = pytest.mark.slow
+
+NAMES = np.array(["bad", "fair", "good", "best"])
+OPTIONS = {"n_estimators": 8, "max_depth": 3, "n_jobs": 1, "classes": NAMES}
+
+
+@pytest.fixture(scope="module")
+def client():
+    options = {"n_workers": 2, "threads_per_worker": 1, "host": "127.0.0.1", "dashboard_address": None}
+    with LocalCluster(**options, silence_logs=50) as cluster, Client(cluster) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 20, size=(800, 3)) / 10.0
+    y = NAMES[np.digitize(2 * X[:, 0] + rng.logistic(size=800), [0.5, 2.0, 3.5])]
+    return X, y, rng.uniform(0.5, 2.0, size=800)
+
+
+def parted(*arrays, rows=250):
+    return [da.from_array(array, chunks=(rows, *array.shape[1:])) for array in arrays]
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"threshold_update": "joint", "proportional": True, "class_weight": "balanced"}], ids=str
+)
+def test_arrays(client, data, options):
+    X, y, w = data
+    X_, y_, w_ = parted(X, y, w)
+    model = DaskXGBOrdinalClassifier(**OPTIONS | options).fit(X_, y_, sample_weight=w_, eval_set=[(X_, y_)])
+    alone = XGBOrdinalClassifier(**OPTIONS | options).fit(X, y, sample_weight=w, eval_set=[(X, y)])
+    np.testing.assert_allclose(model.thresholds_, alone.thresholds_, atol=1e-6)
+    assert model.proportional_ is alone.proportional_
+    (one,), (other,) = (tuple(m.evals_result_["validation_0"].values()) for m in (model, alone))
+    np.testing.assert_allclose(one, other, rtol=1e-5)
+    proba = model.predict_proba(X_)
+    assert isinstance(proba, da.Array)
+    assert proba.shape == (800, 4)
+    np.testing.assert_allclose(proba.compute(), alone.predict_proba(X), atol=1e-5)
+    np.testing.assert_allclose(model.predict_raw(X_).compute(), alone.predict_raw(X), atol=1e-5)
+    np.testing.assert_array_equal(model.predict(X_).compute(), model.predict(X))
+    assert np.mean(model.predict(X) == alone.predict(X)) > 0.999
+    loaded = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
+    with pytest.raises(TypeError, match="Dask collection"):
+        list(model.staged_predict(X_))
+
+
+def test_frames_and_ordered_categoricals(client, data):
+    X, y, _ = data
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    frame["y"] = pd.Categorical(y, categories=NAMES, ordered=True)
+    parts = dd.from_pandas(frame, npartitions=3)
+    options = OPTIONS | {"classes": None}
+    model = DaskXGBOrdinalClassifier(**options).fit(parts[["a", "b", "c"]], parts["y"])
+    alone = XGBOrdinalClassifier(**options).fit(frame[["a", "b", "c"]], frame["y"])
+    assert model.ordered_classes_.tolist() == NAMES.tolist()
+    assert model.feature_names_in_.tolist() == ["a", "b", "c"]
+    np.testing.assert_allclose(model.thresholds_, alone.thresholds_, atol=1e-6)
+    proba = model.predict_proba(parts[["a", "b", "c"]]).compute()
+    np.testing.assert_allclose(proba, alone.predict_proba(frame[["a", "b", "c"]]), atol=1e-5)
+
+
+def test_refusals(client, data):
+    X, y, _ = data
+    X_, y_ = parted(X, y)
+    with pytest.raises(TypeError, match="X must be a Dask array or data frame; got ndarray"):
+        DaskXGBOrdinalClassifier(**OPTIONS).fit(X, y)
+    with pytest.raises(ValueError, match=r"eval_metric must be None on a cluster; got 'mae'"):
+        DaskXGBOrdinalClassifier(**OPTIONS, eval_metric="mae").fit(X_, y_)
+    model = DaskXGBOrdinalClassifier(**OPTIONS | {"classes": NAMES[:3]})
+    with pytest.raises(ValueError, match="outside the classes"):
+        model.fit(X_, y_)
+    assert not hasattr(model, "booster_")
