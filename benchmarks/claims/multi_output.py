@@ -28,9 +28,9 @@ from typing import Any
 
 import numpy as np
 
-from claims import multi_output_report
+from claims import multi_output_report, multi_output_tables
 from claims.multi_output_data import KINDS, Part, Problem, made_classes, problem
-from claims.multi_output_methods import METHODS, Fitted, Setting, loss, ours, top_1
+from claims.multi_output_methods import EACH, METHODS, VECTOR, Fitted, Setting, loss, ours, top_1
 from lib import report
 from lib.runner import CsvFile, Row, resume
 
@@ -56,7 +56,6 @@ STEPS = {
     "curves": ("data", "method", "rounds", "training_loss", "loss"),
     "rounds": ("data", "threads", "rows", "features", "outputs", "method", "ms"),
 }
-VECTOR = "vector leaves"
 
 
 def variants(name: str) -> dict[str, dict[str, Any]]:
@@ -72,7 +71,7 @@ def variants(name: str) -> dict[str, dict[str, Any]]:
 
 def methods(name: str) -> list[str]:
     """Return who runs on a set: one engine a class would have no softmax."""
-    return [label for label in METHODS if not (label == "an engine an output" and _task(name) == "classes")]
+    return [label for label in METHODS if not (label == EACH and _task(name) == "classes")]
 
 
 def _task(name: str) -> str:
@@ -135,7 +134,7 @@ def curve(case: Row) -> list[Row]:
     setting = Setting(rate, depth, KINDS[case["data"]].min_rows, CURVE_ROUNDS)
     fitted = METHODS[case["method"]](rows, setting, stop=False)
     points = []
-    for after in sorted({*np.geomspace(1, CURVE_ROUNDS, 40).astype(int).tolist(), *multi_output_report.AFTER}):
+    for after in sorted({*np.geomspace(1, CURVE_ROUNDS, 40).astype(int).tolist(), *multi_output_tables.AFTER}):
         training, test = (loss(rows.task, part.Y, fitted.predict(part.X, after)) for part in (rows.fit, rows.test))
         points.append({"rounds": after, "training_loss": training, "loss": test})
     return points

@@ -180,9 +180,10 @@ def _ours(
     return Fitted(model.n_iter_, model.n_iter_, predict)
 
 
+VECTOR, EACH = "vector leaves", "an engine an output"
 METHODS: dict[str, Callable[..., Fitted]] = {
-    "vector leaves": ours,
-    "an engine an output": ours_each,
+    VECTOR: ours,
+    EACH: ours_each,
     "LightGBM": lightgbm_each,
     "XGBoost": xgboost_any,
     "XGBoost multi_output_tree": xgboost_vector,

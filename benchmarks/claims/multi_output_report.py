@@ -13,8 +13,9 @@ import pandas as pd
 
 from claims import multi_output_tables as tables_of
 from claims.multi_output_data import KINDS
-from claims.multi_output_tables import LOSSES, METHODS, Row, frame, names_of, round_ms
+from claims.multi_output_tables import LOSSES, METHODS, frame, names_of, round_ms
 from lib import report
+from lib.runner import Row
 
 
 def draw_curves(curves: pd.DataFrame, path: Path) -> None:
