@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.rows import MarginStatistics, row_pass
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.threshold_solver import ThresholdRecord
-from ordinal_objectives.trees import TreeEnsemble
+from ordinal_objectives.trees import Tree, TreeEnsemble
 
 # Features, class codes and weights.
 Rows = tuple[NDArray[np.floating], NDArray[np.int32], NDArray[np.float64] | None]
@@ -160,10 +160,40 @@ class EarlyStopping:
         return iteration - self.last_gain >= self.n_iter_no_change
 
 
+class Run(Protocol):
+    """What the loop advances."""
+
+    parameters: Any
+    cuts: list[NDArray[np.float64]]
+
+    @property
+    def thresholds(self) -> NDArray[np.float64]:
+        """Those of the newest iteration."""
+
+    @property
+    def training_loss(self) -> float:
+        """Weighted mean loss of the newest iteration."""
+
+    def advance(self) -> Tree:
+        """Grow one tree, take the step and return the tree."""
+
+
+class Watched(Protocol):
+    """Rows whose loss the loop records."""
+
+    name: str
+
+    def add(self, trees: TreeEnsemble) -> None:
+        """Add trees to the score."""
+
+    def loss(self, thresholds: NDArray[np.float64]) -> float:
+        """Return the weighted mean loss."""
+
+
 def fit_loop(
-    run: EngineRun,
+    run: Run,
     earlier: GrownModel,
-    watched: list[WatchedRows],
+    watched: Sequence[Watched],
     stopping: EarlyStopping | None,
     callback: Callback | None,
 ) -> GrownModel:
@@ -171,11 +201,11 @@ def fit_loop(
 
     Parameters
     ----------
-    run : EngineRun
+    run : Run
         Stands where `earlier` ended.
     earlier : GrownModel
         Its trees are continued; it is left as it is.
-    watched : list of WatchedRows
+    watched : sequence of Watched
         Rows whose loss is recorded; `stopping` looks at the last.
     stopping : EarlyStopping or None
     callback : callable or None

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from ordinal_objectives.adapters.xgb.estimator import XGBOrdinalClassifier
     from ordinal_objectives.decision import decide
     from ordinal_objectives.histogram_engine.estimator import HistGradientBoostingOrdinalClassifier
+    from ordinal_objectives.histogram_engine.multi_output.estimator import (
+        HistGradientBoostingMultiOutputClassifier,
+        HistGradientBoostingMultiOutputRegressor,
+    )
     from ordinal_objectives.losses import AllThreshold, CumulativeLink, ImmediateThreshold
     from ordinal_objectives.versions import show_versions
 
@@ -24,6 +28,8 @@ __version__ = "0.3.0"
 _HOMES = {
     "AllThreshold": "losses",
     "CumulativeLink": "losses",
+    "HistGradientBoostingMultiOutputClassifier": "histogram_engine.multi_output.estimator",
+    "HistGradientBoostingMultiOutputRegressor": "histogram_engine.multi_output.estimator",
     "HistGradientBoostingOrdinalClassifier": "histogram_engine.estimator",
     "ImmediateThreshold": "losses",
     "LGBMOrdinalClassifier": "adapters.lgbm.estimator",
@@ -35,6 +41,8 @@ _HOMES = {
 __all__ = [
     "AllThreshold",
     "CumulativeLink",
+    "HistGradientBoostingMultiOutputClassifier",
+    "HistGradientBoostingMultiOutputRegressor",
     "HistGradientBoostingOrdinalClassifier",
     "ImmediateThreshold",
     "LGBMOrdinalClassifier",

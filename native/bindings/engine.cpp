@@ -3,12 +3,14 @@
 
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
 #include <cstring>
 #include <optional>
 #include <stdexcept>
+#include <string>
 
 #include "criteria/criteria.hpp"
 #include "trees/engine.hpp"
@@ -135,6 +137,35 @@ ordinal::JointCriterion::Input joint_input(const ordinal::Engine& engine, const 
     input.first_carried = first_carried;
     input.n_carried = static_cast<int>(weights.shape(0));
     input.weights = weights.data();
+    return input;
+}
+
+ordinal::MultiOutputCriterion::Input multi_output_input(const ordinal::Engine& engine, const Growth& growth,
+                                                        int n_outputs, const std::string& hessian,
+                                                        int first_hessian, int max_outputs, bool restricted) {
+    using ordinal::OutputHessian;
+    require(hessian == "shared" || hessian == "diagonal" || hessian == "exact",
+            "hessian must be 'shared', 'diagonal' or 'exact'");
+    const auto kind = hessian == "shared"     ? OutputHessian::shared
+                      : hessian == "diagonal" ? OutputHessian::diagonal
+                                              : OutputHessian::exact;
+    const bool exact = kind == OutputHessian::exact;
+    const int most = exact ? ordinal::kMostExactOutputs : ordinal::kMostOutputs;
+    require(n_outputs >= 1 && n_outputs <= most, "too many outputs");
+    const int n_hessians = exact                             ? n_outputs * (n_outputs + 1) / 2
+                           : kind == OutputHessian::diagonal ? n_outputs
+                                                             : 1;
+    require(first_hessian >= n_outputs && first_hessian + n_hessians <= engine.width(),
+            "the rows do not carry so many derivatives");
+    require(max_outputs >= 1 && max_outputs <= n_outputs, "max_outputs must be between 1 and n_outputs");
+    require(!exact || (max_outputs == n_outputs && growth.limits.l2 > 0.0),
+            "an exact Hessian needs all outputs and a positive l2");
+    ordinal::MultiOutputLeaf input;
+    input.n_outputs = n_outputs;
+    input.hessian = kind;
+    input.first_hessian = first_hessian;
+    input.most = max_outputs;
+    input.restricted = restricted;
     return input;
 }
 
@@ -272,6 +303,17 @@ void register_engine(nb::module_& m) {
             },
             "growth"_a, "sizes"_a.noconvert(), "active"_a.noconvert(), "shift_l2"_a, "smooth"_a)
         .def(
+            "grow_multi_output",
+            [](ordinal::Engine& self, const Growth& growth, int n_outputs, const std::string& hessian,
+               int first_hessian, int max_outputs, bool restricted) {
+                return grow<ordinal::MultiOutputCriterion>(
+                    self,
+                    multi_output_input(self, growth, n_outputs, hessian, first_hessian, max_outputs,
+                                       restricted),
+                    growth);
+            },
+            "growth"_a, "n_outputs"_a, "hessian"_a, "first_hessian"_a, "max_outputs"_a, "restricted"_a)
+        .def(
             "grow_high_order",
             [](ordinal::Engine& self, const Growth& growth, int order, int third, Vector<double> gradient,
                Matrix<double> hessian, Vector<std::int32_t> group, int first_carried,
@@ -303,6 +345,8 @@ void register_engine(nb::module_& m) {
             "leaf_of_row"_a.noconvert(), "n_leaves"_a, "rows"_a.noconvert().none());
     m.attr("max_joint_classes") = ordinal::kMostCross + 1;
     m.attr("max_vector_classes") = ordinal::kMostGroups + 1;
+    m.attr("max_outputs") = ordinal::kMostOutputs;
+    m.attr("max_exact_outputs") = ordinal::kMostExactOutputs;
     m.def("predict", &predict, "X"_a.noconvert(), "first_node"_a.noconvert(), "feature"_a.noconvert(),
           "threshold"_a.noconvert(), "left"_a.noconvert(), "missing_left"_a.noconvert(),
           "value"_a.noconvert(), "scores"_a.noconvert(), "leaves"_a.noconvert().none(), "n_threads"_a);

@@ -20,6 +20,7 @@
 
 #include "criteria/high_order/leaf.hpp"
 #include "criteria/joint/leaf.hpp"
+#include "criteria/multi_output/leaf.hpp"
 #include "criteria/scalar/leaf.hpp"
 #include "criteria/vector/leaf.hpp"
 
@@ -28,6 +29,7 @@
 #define ORDINAL_CRITERIA(use) \
     use(scalar, Scalar) \
     use(vector, Vector) \
+    use(multi_output, MultiOutput) \
     use(high_order, HighOrder) \
     use(joint, Joint)
 // clang-format on

@@ -1,0 +1,1 @@
+"""Trees whose leaves have several outputs, for losses that are not ordinal."""

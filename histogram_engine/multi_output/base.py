@@ -1,0 +1,254 @@
+"""What the multi-output estimators share: parameters, training, raw predictions."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from ordinal_objectives.evaluation_sets import either_spelling, evaluation_pairs, one_for_each
+from ordinal_objectives.held_out import hold_out
+from ordinal_objectives.histogram_engine.columns import check_features
+from ordinal_objectives.histogram_engine.fit_loop import Callback, EarlyStopping, GrownModel
+from ordinal_objectives.histogram_engine.multi_output.fit import TargetRows, fit_targets
+from ordinal_objectives.histogram_engine.multi_output.losses import MultiOutputLoss
+from ordinal_objectives.histogram_engine.multi_output.parameters import MultiOutputParameters
+from ordinal_objectives.histogram_engine.parameters import check_flag
+from ordinal_objectives.threads import effective_n_threads
+from ordinal_objectives.trees import TreeEnsemble
+from ordinal_objectives.validation import check_choice, check_sample_weight, check_total_weight
+
+Model = TypeVar("Model", bound="MultiOutputModel")
+FloatArray = NDArray[np.float64]
+
+
+class MultiOutputModel(BaseEstimator):  # type: ignore[misc]
+    """Base of the multi-output estimators; a subclass knows its targets.
+
+    Parameters are those of :class:`HistGradientBoostingMultiOutputRegressor`.
+    """
+
+    _ensemble: TreeEnsemble
+    _fitted_loss: MultiOutputLoss
+    _start: FloatArray
+    _cuts: list[FloatArray]
+    n_features_in_: int
+    n_iter_: int
+    evals_result_: dict[str, list[float]]
+
+    def __init__(
+        self,
+        loss: Any = "auto",
+        *,
+        learning_rate: float = 0.1,
+        max_iter: int = 100,
+        max_leaf_nodes: int | None = 31,
+        max_depth: int | None = None,
+        min_samples_leaf: int = 20,
+        min_child_weight: float = 1e-3,
+        l2_regularization: float = 1.0,
+        gamma: float = 0.0,
+        max_bins: int = 255,
+        max_outputs: int | None = None,
+        search: str = "restricted",
+        hessian: str = "diagonal",
+        early_stopping: str | bool = "auto",
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 10,
+        tol: float = 1e-7,
+        warm_start: bool = False,
+        random_state: Any = None,
+        importance_type: str = "gain",
+        n_jobs: int | None = None,
+    ) -> None:
+        self.loss = loss
+        self.learning_rate = learning_rate
+        self.max_iter = max_iter
+        self.max_leaf_nodes = max_leaf_nodes
+        self.max_depth = max_depth
+        self.min_samples_leaf = min_samples_leaf
+        self.min_child_weight = min_child_weight
+        self.l2_regularization = l2_regularization
+        self.gamma = gamma
+        self.max_bins = max_bins
+        self.max_outputs = max_outputs
+        self.search = search
+        self.hessian = hessian
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.tol = tol
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.importance_type = importance_type
+        self.n_jobs = n_jobs
+
+    @abstractmethod
+    def _learn_targets(self, y: Any) -> MultiOutputLoss:
+        """Set what is known of the targets from those of a training, and return the loss."""
+
+    @abstractmethod
+    def _encode(self, y: Any, name: str) -> tuple[NDArray[np.int32], NDArray[Any]]:
+        """Return class codes by which rows are held out, and what the loss takes."""
+
+    def fit(
+        self: Model,
+        X: Any,
+        y: Any,
+        *,
+        sample_weight: ArrayLike | None = None,
+        eval_set: Any = None,
+        eval_sample_weight: list[Any] | None = None,
+        X_val: Any = None,
+        y_val: Any = None,
+        sample_weight_val: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+        callback: Callback | None = None,
+    ) -> Model:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array-like of float, shape (n_samples, n_features)
+            NaN is missing. In frames and tables, columns of numbers and booleans.
+        y : array-like, shape (n_samples,) or (n_samples, n_targets)
+            Numbers, or of a classifier labels, or columns of 0 and 1.
+        sample_weight : array-like of float, shape (n_samples,), or None
+            Non-negative.
+        eval_set : (X, y) pair, list of such pairs, or None
+            Evaluated after each tree; early stopping looks at the last one.
+        eval_sample_weight : list of array-like or None
+            Weights of each evaluation set.
+        X_val, y_val, sample_weight_val : array-like or None
+            Another spelling of one evaluation set.
+        groups : array-like, shape (n_samples,), or None
+            Rows of one group stay together where ``validation_fraction`` holds rows out.
+        callback : callable or None
+            ``callback(iteration, evals_result)`` after each tree; training ends if it returns True.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If features, targets, weights or parameters are not what the docs allow; the message names the argument.
+            The model stays as it was.
+        """
+        before = self.__dict__.copy()
+        try:
+            self._fit(
+                (X, y, sample_weight),
+                (eval_set, eval_sample_weight, "eval_sample_weight", X_val, y_val, sample_weight_val),
+                groups,
+                callback,
+            )
+        except BaseException:
+            self.__dict__ = before
+            raise
+        return self
+
+    def _fit(self, training: tuple[Any, ...], sets: tuple[Any, ...], groups: Any, callback: Callback | None) -> None:
+        parameters = MultiOutputParameters.of(self)
+        asked = (self.early_stopping, self.validation_fraction, self.n_iter_no_change, self.tol)
+        stopping = EarlyStopping.asked(*asked)
+        check_choice(self.importance_type, ("gain", "split"), name="importance_type")
+        X, y, weight = training
+        if y is None:
+            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
+        earlier = self._continued(X, y, parameters) if check_flag("warm_start", self.warm_start) else None
+        X = check_features(self, X, reset=True)
+        if earlier is None:
+            self._fitted_loss = self._learn_targets(y)
+            self._seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        rows = self._rows(X, y, weight, "y", "sample_weight")
+        eval_set, weights = either_spelling(*sets)
+        pairs = evaluation_pairs(eval_set)
+        watched = []
+        for (X_eval, y_eval), w in zip(pairs, one_for_each(weights, pairs, sets[2]), strict=True):
+            X_eval = check_features(self, X_eval, reset=False)
+            watched.append(self._rows(X_eval, y_eval, w, "y of an evaluation set", sets[2]))
+        stops = stopping.wanted(self.early_stopping, len(rows[1]), [one[:3] for one in watched])
+        if stops and not watched:
+            rows, *watched = hold_out(rows, self.validation_fraction, self._seed, groups)
+        start, grown = fit_targets(
+            parameters,
+            self._fitted_loss,
+            rows,
+            watched,
+            earlier,
+            stopping if stops else None,
+            callback,
+            seed=self._seed,
+            n_threads=self.n_jobs,
+        )
+        self._max_bins = parameters.max_bins
+        self._remember(start, grown)
+
+    def _rows(self, X: Any, y: Any, weight: Any, name: str, weight_name: str) -> TargetRows:
+        """Return checked rows: features come checked."""
+        codes, targets = self._encode(y, name)
+        if X.shape[0] != len(targets):
+            raise ValueError(f"X and {name} must have the same number of rows; got {X.shape[0]} and {len(targets)}")
+        checked = check_sample_weight(weight, len(targets), name=weight_name)
+        return X, codes, check_total_weight(checked, name=weight_name), targets
+
+    def _continued(self, X: Any, y: Any, parameters: MultiOutputParameters) -> tuple[FloatArray, GrownModel] | None:
+        """Return what warm_start continues, if there is anything; the loss and the targets are its own."""
+        if not hasattr(self, "_ensemble"):
+            return None
+        check_features(self, X, reset=False)
+        if parameters.max_bins != self._max_bins:
+            raise ValueError(
+                f"warm_start continues a model of max_bins={self._max_bins}; got max_bins={parameters.max_bins}"
+            )
+        if parameters.max_iter < self.n_iter_:
+            raise ValueError(
+                f"max_iter must be at least {self.n_iter_}, the trees of the model that warm_start continues; "
+                f"got {parameters.max_iter}"
+            )
+        return self._start, GrownModel(self._ensemble, np.zeros((self.n_iter_ + 1, 0)), self.evals_result_, self._cuts)
+
+    def _remember(self, start: FloatArray, grown: GrownModel) -> None:
+        """Store what training, or a file, leaves behind."""
+        self._start, self._ensemble, self._cuts = start, grown.ensemble, grown.cuts
+        self.evals_result_, self.n_outputs_ = grown.evals, len(start)
+        self.n_iter_ = self.best_iteration_ = len(grown.ensemble)
+
+    def predict_raw(self, X: Any) -> FloatArray:
+        """Return the raw prediction, float64 (n_samples, n_outputs_): what the loss is a function of."""
+        check_is_fitted(self)
+        X = check_features(self, X, reset=False)
+        raw = np.tile(self._start, (X.shape[0], 1))
+        self._ensemble.add_to(raw, X, 0, self.n_iter_, effective_n_threads(self.n_jobs))
+        return raw
+
+    def _staged_raw(self, X: Any) -> Iterator[FloatArray]:
+        """Yield what :meth:`predict_raw` returns after 1, 2, ... iterations; always the same array."""
+        check_is_fitted(self)
+        X = check_features(self, X, reset=False)
+        raw = np.tile(self._start, (X.shape[0], 1))
+        for iteration in range(self.n_iter_):
+            self._ensemble.add_to(raw, X, iteration, iteration + 1, effective_n_threads(self.n_jobs))
+            yield raw
+
+    def apply(self, X: Any) -> NDArray[np.int32]:
+        """Return the node that each row ends in, int32 (n_samples, n_iter_)."""
+        check_is_fitted(self)
+        return self._ensemble.apply(check_features(self, X, reset=False), effective_n_threads(self.n_jobs))
+
+    @property
+    def feature_importances_(self) -> FloatArray:
+        """Importance of each feature by ``importance_type``, (n_features,)."""
+        check_is_fitted(self)
+        return self._ensemble.importances(self.importance_type)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.target_tags.required = True
+        tags.target_tags.multi_output = True
+        return tags

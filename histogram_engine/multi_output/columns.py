@@ -1,0 +1,96 @@
+"""What the rows of a multi-output training carry through the histograms: gradients, then Hessians."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ordinal_objectives import _core
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class OutputColumns:
+    """The columns of a row.
+
+    Attributes
+    ----------
+    n_outputs : int
+    kind : {"shared", "diagonal", "exact"}
+        One Hessian for all outputs, one for each, or the lower triangle of a matrix.
+    is_count : bool
+        The one Hessian is 1 for every row: the count that the engine carries anyway.
+    """
+
+    n_outputs: int
+    kind: str
+    is_count: bool = False
+
+    @classmethod
+    def of(cls, gradient: FloatArray, hessian: FloatArray | None, n_outputs: int, *, weighted: bool) -> OutputColumns:
+        """Return the columns that derivatives of this shape need.
+
+        Raises
+        ------
+        ValueError
+            If a loss has returned other shapes than it may, or there are more outputs than the engine takes.
+        """
+        n = gradient.shape[0]
+        allowed = {(n, 1): "shared", (n, n_outputs): "diagonal", (n, n_outputs, n_outputs): "exact"}
+        shape = (n, 1) if hessian is None else hessian.shape
+        if gradient.shape != (n, n_outputs) or shape not in allowed:
+            raise ValueError(
+                f"the loss must return gradients ({n}, {n_outputs}) and Hessians of one of the shapes "
+                f"{', '.join(map(str, allowed))}, or None, for {n} rows; got {gradient.shape} and {shape}"
+            )
+        kind = "shared" if shape == (n, 1) else allowed[shape]
+        most = _core.max_exact_outputs if kind == "exact" else _core.max_outputs
+        if n_outputs > most:
+            hint = "; hessian='diagonal' takes more" if kind == "exact" else ""
+            raise ValueError(f"a leaf has at most {most} outputs here; got {n_outputs}{hint}")
+        return cls(n_outputs, kind, hessian is None and not weighted)
+
+    @property
+    def first_hessian(self) -> int:
+        """Column of the first Hessian; the count follows the columns."""
+        return self.n_outputs
+
+    @property
+    def n_columns(self) -> int:
+        """Columns in front of the count."""
+        d = self.n_outputs
+        n_hessians = {"shared": 0 if self.is_count else 1, "diagonal": d, "exact": d * (d + 1) // 2}
+        return d + n_hessians[self.kind]
+
+    def fill(
+        self,
+        statistics: NDArray[np.float32],
+        gradient: FloatArray,
+        hessian: FloatArray | None,
+        weight: FloatArray | None,
+    ) -> None:
+        """Write the derivatives of some rows, times their weights, into the rows' columns (n_rows, width)."""
+        d, w = self.n_outputs, 1.0 if weight is None else weight[:, np.newaxis]
+        np.multiply(gradient, w, out=statistics[:, :d], casting="same_kind")
+        if self.is_count:
+            return
+        if hessian is not None and hessian.ndim == 3:
+            lower = np.tril_indices(d)
+            hessian = hessian[:, lower[0], lower[1]]
+        of_rows: Any = 1.0 if hessian is None else hessian
+        np.multiply(of_rows, w, out=statistics[:, d : self.n_columns], casting="same_kind")
+
+    def split(self, sums: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return gradients and Hessians of sums over rows (n_nodes, width), in the shapes of a loss."""
+        d = self.n_outputs
+        if self.kind != "exact":
+            return sums[:, :d], sums[:, d : 2 * d if self.kind == "diagonal" else d + 1]
+        H = np.zeros((len(sums), d, d))
+        lower = np.tril_indices(d)
+        H[:, lower[0], lower[1]] = sums[:, d : self.n_columns]
+        H[:, lower[1], lower[0]] = sums[:, d : self.n_columns]
+        return sums[:, :d], H

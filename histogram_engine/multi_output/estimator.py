@@ -1,0 +1,254 @@
+"""Boosting of several outputs with one tree a round, behind scikit-learn's interface."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import check_array, column_or_1d
+
+from ordinal_objectives.histogram_engine.multi_output.base import MultiOutputModel
+from ordinal_objectives.histogram_engine.multi_output.losses import (
+    BinaryCrossEntropy,
+    MultiOutputLoss,
+    SoftmaxCrossEntropy,
+    SquaredError,
+)
+from ordinal_objectives.validation import check_choice, check_two_classes, refuse_masked
+
+FloatArray = NDArray[np.float64]
+
+
+class HistGradientBoostingMultiOutputRegressor(RegressorMixin, MultiOutputModel):  # type: ignore[misc]
+    r"""Regressor of one or several targets: one tree a round, whose leaves hold a value for each target.
+
+    A tree is grown best split first. The gain of a split is :math:`\tfrac12 \sum_j G_j^2 / (H_j + \lambda)` over the
+    outputs j, both sides less the leaf that is split [1]_.
+
+    Parameters
+    ----------
+    loss : "auto", "squared_error", or an object
+        "auto" is the squared error. An object has the methods of
+        :class:`~ordinal_objectives.histogram_engine.multi_output.losses.MultiOutputLoss`; it is given y as
+        float64 (n_samples, n_targets).
+    learning_rate : float, default=0.1
+        Shrinkage of the leaves.
+    max_iter : int, default=100
+        Number of trees.
+    max_leaf_nodes, max_depth : int or None, default=31 and None
+    min_samples_leaf : int, default=20
+        Rows of a leaf, whatever their weight.
+    min_child_weight : float, default=1e-3
+        Smallest sum of weighted Hessians in a leaf, over its rows and the outputs.
+    l2_regularization : float, default=1.0
+        Penalty lambda of each output's leaf value.
+    gamma : float, default=0.0
+        Gain, summed over outputs, that a split must exceed.
+    max_bins : int, default=255
+        Bins of a feature, 2 to 255; missing values have one more.
+    max_outputs : int or None, default=None
+        The most outputs that a leaf moves: those worth most. None, or as many as there are, for all.
+    search : {"restricted", "unrestricted"}, default="restricted"
+        With ``max_outputs``: whether the two sides of a split move the same outputs, or each its own.
+    hessian : {"diagonal", "exact", "bound"}, default="diagonal"
+        The diagonal of a row's second derivatives; all of them, for at most 32 outputs, with a positive
+        ``l2_regularization`` and without ``max_outputs``; or a diagonal that is nowhere below them. The squared
+        error's are the same by all three.
+    early_stopping : "auto" or bool, default="auto"
+        Stop when the validation loss no longer falls: on ``eval_set``, or else on rows held out.
+        "auto" does so for more than 10,000 rows, or where ``eval_set`` is given.
+    validation_fraction : float, default=0.1
+        Share of the rows of positive weight held out.
+    n_iter_no_change : int, default=10
+    tol : float, default=1e-7
+        Smallest decrease of the validation loss that counts.
+    warm_start : bool, default=False
+        Continue the fitted model, or a loaded one, up to ``max_iter`` trees, with its loss and ``max_bins``. Features
+        and targets must be the model's; the rows may be others.
+    random_state : int, RandomState instance or None, default=None
+    importance_type : {"gain", "split"}, default="gain"
+    n_jobs : int or None, default=None
+        Threads; results do not depend on it.
+
+    Attributes
+    ----------
+    n_outputs_ : int
+    n_iter_, best_iteration_ : int
+        Trees that predictions use: with early stopping those up to the best validation loss.
+    evals_result_ : dict of str to list of float
+        Weighted mean loss after 0, 1, ... trees: "training", and "validation" or "validation_<i>". The squared error
+        is halved and summed over targets.
+    feature_importances_ : ndarray of float64, shape (n_features,)
+
+    References
+    ----------
+    .. [1] Z. Zhang and C. Jung. GBDT-MO: Gradient-boosted decision trees for multiple outputs. IEEE Transactions on
+       Neural Networks and Learning Systems, 32(7), 2021.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ordinal_objectives import HistGradientBoostingMultiOutputRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 3))
+    >>> Y = np.column_stack([X[:, 0] > 0, X[:, 0] + X[:, 1]])
+    >>> model = HistGradientBoostingMultiOutputRegressor(max_iter=20).fit(X, Y)
+    >>> model.predict(X).shape
+    (300, 2)
+    """
+
+    def _learn_targets(self, y: Any) -> MultiOutputLoss:
+        self._target_shape = _numbers(y, "y").shape[1:]
+        if isinstance(self.loss, str):
+            check_choice(self.loss, ("auto", "squared_error"), name="loss", hint=", or pass an object")
+            return SquaredError()
+        loss: MultiOutputLoss = self.loss
+        return loss
+
+    def _encode(self, y: Any, name: str) -> tuple[NDArray[np.int32], NDArray[Any]]:
+        targets = _numbers(y, name)
+        if targets.shape[1:] != self._target_shape:
+            raise ValueError(f"{name} must have the shape (n_samples, *{self._target_shape}); got {targets.shape}")
+        return np.zeros(len(targets), np.int32), targets.reshape(len(targets), -1)
+
+    def predict(self, X: Any) -> FloatArray:
+        """Return the targets, float64 in the shape of the training's: (n_samples,) or (n_samples, n_targets)."""
+        return self._shaped(self.predict_raw(X))
+
+    def staged_predict(self, X: Any) -> Iterator[FloatArray]:
+        """Yield what :meth:`predict` returns after 1, 2, ... iterations."""
+        for raw in self._staged_raw(X):
+            yield self._shaped(raw.copy())
+
+    def _shaped(self, raw: FloatArray) -> FloatArray:
+        return self._fitted_loss.predict(raw).reshape(len(raw), *self._target_shape)
+
+
+class HistGradientBoostingMultiOutputClassifier(ClassifierMixin, MultiOutputModel):  # type: ignore[misc]
+    """Classifier of unordered classes or of several labels: one tree a round, with a value for each class or label.
+
+    Classes without an order have the cross-entropy of the softmax, two of them the logistic loss of one output. Columns
+    of 0 and 1 are labels, each with the logistic loss of its own output. Classes with an order are what
+    :class:`~ordinal_objectives.HistGradientBoostingOrdinalClassifier` is for.
+
+    Parameters
+    ----------
+    loss : "auto", "squared_error", or an object
+        "auto" is the loss above; "squared_error" that of the columns of 0 and 1, or of the classes written so, which
+        has no probabilities. An object has the methods of
+        :class:`~ordinal_objectives.histogram_engine.multi_output.losses.MultiOutputLoss`; it is given class codes
+        (n_samples,), or the columns, and its ``predict`` returns probabilities.
+    hessian : {"diagonal", "exact", "bound"}, default="diagonal"
+        For the softmax: p (1 - p) of each class; the matrix diag(p) - pp', for at most 32 classes; or 2 p (1 - p),
+        which is nowhere below it.
+    **others
+        Those of :class:`HistGradientBoostingMultiOutputRegressor`.
+
+    Attributes
+    ----------
+    classes_ : ndarray, shape (n_classes,)
+        Sorted; with columns of labels their numbers.
+    n_outputs_ : int
+        Classes, labels, or 1 where there are two classes.
+    n_iter_, best_iteration_, evals_result_, feature_importances_
+        As the regressor's.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ordinal_objectives import HistGradientBoostingMultiOutputClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 3))
+    >>> y = np.array(["red", "green", "blue"])[np.argmax(X, axis=1)]
+    >>> model = HistGradientBoostingMultiOutputClassifier(max_iter=20).fit(X, y)
+    >>> model.predict_proba(X).shape
+    (300, 3)
+    """
+
+    classes_: NDArray[Any]
+    _has_labels: bool
+
+    def _learn_targets(self, y: Any) -> MultiOutputLoss:
+        refuse_masked(y, name="y")
+        self._has_labels = type_of_target(y, input_name="y") == "multilabel-indicator"
+        if isinstance(self.loss, str):
+            check_choice(self.loss, ("auto", "squared_error"), name="loss", hint=", or pass an object")
+        if self._has_labels:
+            self.classes_ = np.arange(check_array(y, accept_sparse=True).shape[1])
+        else:
+            check_classification_targets(y)
+            self.classes_, codes = np.unique(column_or_1d(y, warn=True), return_inverse=True)
+            check_two_classes(np.bincount(codes).astype(float))
+        if not isinstance(self.loss, str):
+            loss: MultiOutputLoss = self.loss
+            return loss
+        if self.loss == "squared_error":
+            return SquaredError()
+        one_each = self._has_labels or len(self.classes_) == 2
+        return BinaryCrossEntropy() if one_each else SoftmaxCrossEntropy(len(self.classes_))
+
+    def _encode(self, y: Any, name: str) -> tuple[NDArray[np.int32], NDArray[Any]]:
+        n = len(self.classes_)
+        if self._has_labels:
+            labels = check_array(y, accept_sparse=True, input_name=name)
+            labels = labels.toarray() if hasattr(labels, "toarray") else labels
+            if labels.shape[1] != n or not np.isin(labels, (0, 1)).all():
+                raise ValueError(f"{name} must have {n} columns of 0 and 1; got the shape {labels.shape}")
+            return np.zeros(len(labels), np.int32), labels.astype(np.float64)
+        values = column_or_1d(y)
+        codes = np.minimum(np.searchsorted(self.classes_, values), n - 1).astype(np.int32)
+        strange = self.classes_[codes] != values
+        if strange.any():
+            raise ValueError(f"{name} holds the label {values[strange][0]!r}, which is not among {self.classes_}")
+        if isinstance(self._fitted_loss, BinaryCrossEntropy):
+            return codes, codes[:, np.newaxis].astype(np.float64)
+        return codes, np.eye(n)[codes] if isinstance(self._fitted_loss, SquaredError) else codes
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the most probable class, (n_samples,), or int (n_samples, n_labels): 1 where that is more probable."""
+        return self._decide(self.predict_raw(X))
+
+    def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
+        """Yield what :meth:`predict` returns after 1, 2, ... iterations."""
+        yield from map(self._decide, self._staged_raw(X))
+
+    def _has_proba(self) -> bool:
+        return not isinstance(self.loss, str) or self.loss == "auto"
+
+    @available_if(_has_proba)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return probabilities, float64 (n_samples, n_classes) in the order of ``classes_``, or those of each label."""
+        return self._proba(self.predict_raw(X))
+
+    @available_if(_has_proba)  # type: ignore[untyped-decorator]
+    def staged_predict_proba(self, X: Any) -> Iterator[FloatArray]:
+        """Yield what :meth:`predict_proba` returns after 1, 2, ... iterations."""
+        yield from map(self._proba, self._staged_raw(X))
+
+    def _proba(self, raw: FloatArray) -> FloatArray:
+        p = self._fitted_loss.predict(raw)
+        p = p.copy() if p is raw else p
+        return p if self._has_labels or p.shape[1] > 1 else np.column_stack([1.0 - p, p])
+
+    def _decide(self, raw: FloatArray) -> NDArray[Any]:
+        p = self._proba(raw)
+        return (p > 0.5).astype(int) if self._has_labels else self.classes_[np.argmax(p, axis=1)]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        return tags
+
+
+def _numbers(y: Any, name: str) -> FloatArray:
+    """Return targets as finite float64, (n_samples,) or (n_samples, n_targets)."""
+    refuse_masked(y, name=name)
+    targets: FloatArray = check_array(y, ensure_2d=False, dtype=np.float64, input_name=name)
+    if targets.ndim > 2 or targets.size == 0:
+        raise ValueError(f"{name} must have the shape (n_samples,) or (n_samples, n_targets); got {targets.shape}")
+    return targets

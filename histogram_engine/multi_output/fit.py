@@ -1,0 +1,86 @@
+"""A multi-output training on some rows, watched by others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ordinal_objectives.histogram_engine.fit_loop import Callback, EarlyStopping, GrownModel, fit_loop
+from ordinal_objectives.histogram_engine.multi_output.losses import MultiOutputLoss
+from ordinal_objectives.histogram_engine.multi_output.parameters import MultiOutputParameters
+from ordinal_objectives.histogram_engine.multi_output.run import MultiOutputRun
+from ordinal_objectives.threads import effective_n_threads
+from ordinal_objectives.trees import TreeEnsemble
+
+# Features, class codes (zeros where there are none), weights and targets.
+TargetRows = tuple[NDArray[np.floating], NDArray[np.int32], NDArray[np.float64] | None, NDArray[Any]]
+
+
+class WatchedTargets:
+    """Rows that no tree is grown on; their raw prediction follows the trees.
+
+    Parameters
+    ----------
+    name : str
+        What ``evals`` calls them.
+    rows : TargetRows
+    loss : MultiOutputLoss
+    hessian : str
+    start : ndarray of float64, shape (n_outputs,)
+    n_threads : int or None
+    """
+
+    def __init__(
+        self,
+        name: str,
+        rows: TargetRows,
+        loss: MultiOutputLoss,
+        hessian: str,
+        start: NDArray[np.float64],
+        n_threads: int | None,
+    ) -> None:
+        self.name, self._loss, self._hessian = name, loss, hessian
+        self._X, _, self._weight, self._y = rows
+        self._n_threads = effective_n_threads(n_threads)
+        self._raw = np.tile(start, (len(self._y), 1))
+
+    def add(self, trees: TreeEnsemble) -> None:
+        """Add trees to the raw prediction."""
+        trees.add_to(self._raw, self._X, 0, len(trees), self._n_threads)
+
+    def loss(self, thresholds: NDArray[np.float64]) -> float:
+        """Return the weighted mean loss; there are no thresholds."""
+        hessian = "diagonal" if self._hessian == "exact" else self._hessian  # a matrix a row for nothing
+        return float(np.average(self._loss.derivatives(self._y, self._raw, hessian)[0], weights=self._weight))
+
+
+def fit_targets(
+    parameters: MultiOutputParameters,
+    loss: MultiOutputLoss,
+    rows: TargetRows,
+    watched: list[TargetRows],
+    earlier: tuple[NDArray[np.float64], GrownModel] | None,
+    stopping: EarlyStopping | None,
+    callback: Callback | None,
+    *,
+    seed: int,
+    n_threads: int | None,
+) -> tuple[NDArray[np.float64], GrownModel]:
+    """Train on some rows, from nothing or from where `earlier` ended; return the start and what has grown from it."""
+    X, _, weight, y = rows
+    state = None
+    if earlier is not None:
+        start, grown = earlier
+        raw = np.tile(start, (len(y), 1))
+        grown.ensemble.add_to(raw, X, 0, len(grown.ensemble), effective_n_threads(n_threads))
+        state = start, raw, grown.cuts, len(grown.ensemble)
+    run = MultiOutputRun(parameters, loss, X, y, weight, seed=seed, n_threads=n_threads, earlier=state)
+    names = ["validation"] if len(watched) == 1 else [f"validation_{i}" for i in range(len(watched))]
+    sets = [
+        WatchedTargets(name, one, loss, parameters.hessian, run.start, n_threads)
+        for name, one in zip(names, watched, strict=True)
+    ]
+    before = GrownModel(TreeEnsemble([], X.shape[1]), np.zeros((0, 0)), {}, run.cuts) if earlier is None else grown
+    return run.start, fit_loop(run, before, sets, stopping, callback)

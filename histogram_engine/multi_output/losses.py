@@ -1,0 +1,151 @@
+"""Losses of several outputs: what a training asks of one, and three of them.
+
+A loss of your own is any object with the methods of :class:`MultiOutputLoss`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, softmax
+
+FloatArray = NDArray[np.float64]
+HESSIANS = ("diagonal", "exact", "bound")
+# A probability of 0 or 1 has no curvature, which a leaf would take for certainty.
+_LEAST_HESSIAN = 1e-16
+
+
+class MultiOutputLoss(Protocol):
+    """What a training asks of a loss. Methods are given blocks of rows and must not change them."""
+
+    def start(self, y: NDArray[Any], weight: FloatArray | None) -> FloatArray:
+        """Return the raw prediction before the first tree, (n_outputs,); it says how many outputs there are.
+
+        Parameters
+        ----------
+        y : ndarray
+            All training targets, (n_samples,) or (n_samples, n_targets).
+        weight : ndarray of float64, shape (n_samples,), or None
+        """
+
+    def derivatives(
+        self, y: NDArray[Any], raw_prediction: FloatArray, hessian: str
+    ) -> tuple[FloatArray, FloatArray, FloatArray | None]:
+        """Return the loss of each row, and its derivatives in the raw prediction, without weights.
+
+        Parameters
+        ----------
+        y : ndarray, shape (n_rows,) or (n_rows, n_targets)
+        raw_prediction : ndarray of float64, shape (n_rows, n_outputs)
+        hessian : {"diagonal", "exact", "bound"}
+            The diagonal of the second derivatives, all of them, or a diagonal that is nowhere below them.
+
+        Returns
+        -------
+        ndarray, shape (n_rows,)
+            The loss.
+        ndarray, shape (n_rows, n_outputs)
+            The gradient.
+        ndarray or None
+            The Hessian: (n_rows, n_outputs, n_outputs), (n_rows, n_outputs), (n_rows, 1) where all outputs have the
+            same, or None where it is the identity. The shape must be the same at every call; "exact" may be answered
+            with a diagonal where it is one.
+        """
+
+    def predict(self, raw_prediction: FloatArray) -> FloatArray:
+        """Return what the raw prediction (n_rows, n_outputs) says of the targets."""
+
+
+class SquaredError:
+    """Half the squared error, summed over outputs: 1/2 sum_j (f_j - y_j)^2."""
+
+    def start(self, y: NDArray[Any], weight: FloatArray | None) -> FloatArray:
+        """Return the mean of each target."""
+        mean: FloatArray = np.average(y, axis=0, weights=weight)
+        return mean
+
+    def derivatives(
+        self, y: NDArray[Any], raw_prediction: FloatArray, hessian: str
+    ) -> tuple[FloatArray, FloatArray, None]:
+        """See :class:`MultiOutputLoss`."""
+        gradient = raw_prediction - y
+        return 0.5 * np.einsum("ij,ij->i", gradient, gradient), gradient, None
+
+    def predict(self, raw_prediction: FloatArray) -> FloatArray:
+        """Return the raw prediction."""
+        return raw_prediction
+
+
+class SoftmaxCrossEntropy:
+    r"""Cross-entropy of the softmax of one output a class: -log p_y.
+
+    The Hessian diag(p) - pp' has rows whose other entries sum to the diagonal's p (1 - p): it is nowhere above
+    2 diag(p (1 - p)), the bound (Appendix A of the paper).
+
+    Parameters
+    ----------
+    n_classes : int
+    """
+
+    def __init__(self, n_classes: int) -> None:
+        self.n_classes = n_classes
+
+    def start(self, y: NDArray[Any], weight: FloatArray | None) -> FloatArray:
+        """Return the logarithms of the classes' shares; codes 0..n_classes - 1."""
+        share = np.bincount(y, weight, self.n_classes) / (len(y) if weight is None else weight.sum())
+        start: FloatArray = np.log(np.maximum(share, np.finfo(float).eps))
+        return start
+
+    def derivatives(
+        self, y: NDArray[Any], raw_prediction: FloatArray, hessian: str
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """See :class:`MultiOutputLoss`."""
+        highest = raw_prediction.max(axis=1)
+        p = raw_prediction - highest[:, np.newaxis]
+        rows = np.arange(len(y))
+        own = p[rows, y]
+        np.exp(p, out=p)
+        total = p.sum(axis=1)
+        p /= total[:, np.newaxis]
+        if hessian == "exact":
+            second = -p[:, :, np.newaxis] * p[:, np.newaxis, :]
+            np.einsum("ijj->ij", second)[:] += p
+        else:
+            second = p * p
+            np.subtract(p, second, out=second)
+            if hessian == "bound":
+                second *= 2.0
+            np.maximum(second, _LEAST_HESSIAN, out=second)
+        p[rows, y] -= 1.0
+        return np.log(total) - own, p, second
+
+    def predict(self, raw_prediction: FloatArray) -> FloatArray:
+        """Return class probabilities, (n_rows, n_classes)."""
+        p: FloatArray = softmax(raw_prediction, axis=1)
+        return p
+
+
+class BinaryCrossEntropy:
+    """Logistic loss of each label, summed over labels: log(1 + exp(f_j)) - y_j f_j. Its Hessian is diagonal."""
+
+    def start(self, y: NDArray[Any], weight: FloatArray | None) -> FloatArray:
+        """Return the log odds of each label."""
+        share = np.average(y, axis=0, weights=weight)
+        least = np.finfo(float).eps
+        start: FloatArray = np.log(np.maximum(share, least)) - np.log(np.maximum(1.0 - share, least))
+        return start
+
+    def derivatives(
+        self, y: NDArray[Any], raw_prediction: FloatArray, hessian: str
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """See :class:`MultiOutputLoss`."""
+        p = expit(raw_prediction)
+        loss = np.sum(np.logaddexp(0.0, raw_prediction) - y * raw_prediction, axis=1)
+        return loss, p - y, np.maximum(p * (1.0 - p), _LEAST_HESSIAN)
+
+    def predict(self, raw_prediction: FloatArray) -> FloatArray:
+        """Return the probability of each label, (n_rows, n_labels)."""
+        p: FloatArray = expit(raw_prediction)
+        return p

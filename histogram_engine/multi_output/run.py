@@ -1,0 +1,163 @@
+"""One training: every round grows one tree whose leaves move all outputs, or those worth most."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ordinal_objectives import _core
+from ordinal_objectives.histogram_engine.binning import find_cuts
+from ordinal_objectives.histogram_engine.engine_run import uneven
+from ordinal_objectives.histogram_engine.multi_output.columns import OutputColumns
+from ordinal_objectives.histogram_engine.multi_output.losses import MultiOutputLoss
+from ordinal_objectives.histogram_engine.multi_output.parameters import MultiOutputParameters
+from ordinal_objectives.leaves import multi_output
+from ordinal_objectives.threads import effective_n_threads
+from ordinal_objectives.trees import Tree
+
+FloatArray = NDArray[np.float64]
+_ALL = 2**31 - 1
+# Numbers of a block of rows: its scores, derivatives and columns stay in the cache.
+_BLOCK = 1 << 15
+
+
+class MultiOutputRun:
+    """One training run.
+
+    Parameters
+    ----------
+    parameters : MultiOutputParameters
+    loss : MultiOutputLoss
+    X : ndarray of float32 or float64, shape (n_samples, n_features)
+        NaN is missing. Read, never changed.
+    y : ndarray, shape (n_samples,) or (n_samples, n_targets)
+        What the loss takes.
+    sample_weight : ndarray of float64, shape (n_samples,), or None
+    seed : int
+        Draws the rows that the cuts of a large table are computed from.
+    n_threads : int or None
+    earlier : tuple of (ndarray, ndarray, list of ndarray, int) or None
+        Start, raw prediction of the rows, cuts and number of trees of a model that is continued.
+
+    Attributes
+    ----------
+    start : ndarray of float64, shape (n_outputs,)
+        The raw prediction before the first tree.
+    raw_prediction : ndarray of float64, shape (n_samples, n_outputs)
+        That of the newest iteration.
+    training_loss : float
+        Weighted mean loss of the newest iteration.
+    thresholds : ndarray of float64, shape (0,)
+        There are none.
+    """
+
+    thresholds = np.zeros(0)
+
+    def __init__(
+        self,
+        parameters: MultiOutputParameters,
+        loss: MultiOutputLoss,
+        X: NDArray[np.floating],
+        y: NDArray[Any],
+        sample_weight: FloatArray | None = None,
+        *,
+        seed: int = 0,
+        n_threads: int | None = None,
+        earlier: tuple[FloatArray, FloatArray, list[FloatArray], int] | None = None,
+    ) -> None:
+        self.parameters, self._loss, self._y, self._weight = parameters, loss, y, sample_weight
+        if earlier is None:
+            self.start = np.asarray(loss.start(y, sample_weight), dtype=np.float64)
+            self.raw_prediction = np.tile(self.start, (len(y), 1))
+            self.cuts, self.iteration = find_cuts(X, parameters.max_bins, sample_weight, seed), 0
+        else:
+            self.start, self.raw_prediction, self.cuts, self.iteration = earlier
+        _, gradient, hessian = loss.derivatives(y[:2], self.raw_prediction[:2], parameters.hessian)
+        self._columns = OutputColumns.of(gradient, hessian, len(self.start), weighted=sample_weight is not None)
+        d = self._columns.n_outputs
+        self._most = d if parameters.max_outputs is None else min(parameters.max_outputs, d)
+        if self._columns.kind == "exact":
+            if self._most < d:
+                raise ValueError(f"max_outputs={self._most} needs outputs that are separate: hessian='diagonal'")
+            if parameters.l2_regularization == 0.0:
+                raise ValueError("hessian='exact' inverts matrices: it needs l2_regularization > 0; got 0.0")
+        cuts = [c.tolist() for c in self.cuts]
+        self._engine = _core.Engine(X, cuts, effective_n_threads(n_threads), in_float64=uneven(sample_weight))
+        self._statistics = self._engine.statistics(self._columns.n_columns)
+        self._total_weight = float(len(y) if sample_weight is None else sample_weight.sum())
+        self._features = list(range(len(self.cuts)))
+        self._leaf_of_row = np.zeros(len(y), np.int32)
+        self._move(np.zeros((1, d)))
+
+    def advance(self) -> Tree:
+        """Grow one tree, take the step and return the tree."""
+        tree = Tree.from_bins(self._grow(), self.cuts)
+        tree.value = np.zeros((len(tree.left), self._columns.n_outputs))
+        tree.value[tree.leaves] = self.parameters.learning_rate * self._steps(tree)
+        self._move(tree.value)
+        self.iteration += 1
+        return tree
+
+    def _grow(self) -> dict[str, Any]:
+        parameters, columns = self.parameters, self._columns
+        growth = _core.Growth(
+            self._features,
+            None,
+            self._leaf_of_row,
+            parameters.max_leaf_nodes or _ALL,
+            parameters.max_depth or _ALL,
+            float(parameters.min_samples_leaf),
+            parameters.min_child_weight,
+            parameters.l2_regularization,
+            parameters.gamma,
+        )
+        grown: dict[str, Any] = self._engine.grow_multi_output(
+            growth,
+            columns.n_outputs,
+            columns.kind,
+            columns.first_hessian,
+            self._most,
+            parameters.search == "restricted",
+        )
+        return grown
+
+    def _steps(self, tree: Tree) -> FloatArray:
+        """Return the leaves' steps, (n_leaves, n_outputs)."""
+        sums = self._engine.leaf_sums(self._leaf_of_row, len(tree.left), None)
+        l2 = self.parameters.l2_regularization
+        outputs = None
+        if self._most < self._columns.n_outputs:
+            if self.parameters.search == "restricted":
+                _add_up(sums, tree.left)
+            worth = multi_output.output_values(*self._columns.split(sums), l2)
+            if self.parameters.search == "restricted":
+                _share(worth, tree.left)
+            outputs = multi_output.largest(worth[tree.leaves], self._most)
+        return multi_output.steps(*self._columns.split(sums[tree.leaves]), l2, outputs)
+
+    def _move(self, values: FloatArray) -> None:
+        """Add the values of the rows' leaves to the raw prediction, and evaluate the loss there."""
+        columns, loss = self._columns, 0.0
+        block = max(1, _BLOCK // columns.n_columns)
+        for begin in range(0, len(self._y), block):
+            rows = slice(begin, begin + block)
+            raw, weight = self.raw_prediction[rows], None if self._weight is None else self._weight[rows]
+            raw += values.take(self._leaf_of_row[rows], axis=0)
+            of_rows, gradient, hessian = self._loss.derivatives(self._y[rows], raw, self.parameters.hessian)
+            columns.fill(self._statistics[rows], gradient, hessian, weight)
+            loss += float(np.sum(of_rows) if weight is None else weight @ of_rows)
+        self.training_loss = loss / self._total_weight
+
+
+def _add_up(sums: FloatArray, left: NDArray[np.int32]) -> None:
+    """Add the leaves' sums up into their ancestors; children follow parents."""
+    for node in reversed(np.flatnonzero(left >= 0)):
+        sums[node] = sums[left[node]] + sums[left[node] + 1]
+
+
+def _share(worth: FloatArray, left: NDArray[np.int32]) -> None:
+    """Give the two children of a split the sum of what their outputs are worth: they move the same ones."""
+    for node in np.flatnonzero(left >= 0):
+        worth[left[node] : left[node] + 2] = worth[left[node]] + worth[left[node] + 1]
