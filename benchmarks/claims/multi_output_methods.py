@@ -137,13 +137,10 @@ def ours_each(problem: Problem, setting: Setting, stop: bool = True) -> Fitted:
     if problem.task == "classes":
         raise ValueError("task must be 'regression' or 'labels': the trees of classes share a softmax")
     sides = problem.fit.Y.T, problem.valid.Y.T
-    columns = [
-        _ours(problem.task, fit[:, None], valid[:, None], problem, setting, stop)
-        for fit, valid in zip(*sides, strict=True)
-    ]
+    columns = [_ours(problem.task, fit, valid, problem, setting, stop) for fit, valid in zip(*sides, strict=True)]
 
     def predict(X: Array, rounds: int | None) -> Array:
-        return np.hstack([one.predict(X, rounds) for one in columns])
+        return np.column_stack([one.predict(X, rounds)[:, -1] for one in columns])
 
     return Fitted(max(one.rounds for one in columns), sum(one.trees for one in columns), predict)
 
@@ -163,6 +160,7 @@ def _ours(
         max_bins=setting.bins,
         early_stopping=stop,
         n_iter_no_change=PATIENCE,
+        tol=0.0,
         n_jobs=setting.threads,
         **options,
     )

@@ -87,6 +87,20 @@ def simulated(runs: pd.DataFrame) -> list[Row]:
     return table
 
 
+def depths(tried: pd.DataFrame) -> list[Row]:
+    """Return validation losses of the first seed by depth, which need no choice."""
+    table = []
+    for name in (name for name in names_of(tried) if KINDS[name].simulated):
+        for depth in sorted(tried.loc[tried["data"] == name, "depth"].unique()):
+            line: Row = {"data": name, "depth": str(depth)}
+            for method in METHODS:
+                place = (tried["data"] == name) & (tried["method"] == method) & (tried["depth"] == depth)
+                found = tried[place]
+                line[method] = "-" if found.empty else f"{found['loss'].min():.4f} ({found['rounds'].max()})"
+            table.append(line)
+    return table
+
+
 def wide(runs: pd.DataFrame, cell: Any) -> list[Row]:
     """Return a line for every real set and metric, a column for every method."""
     table = []

@@ -124,10 +124,9 @@ def test_probability_of_being_better_is_that_of_a_paired_test():
 
 
 def test_steps_store_what_the_tables_show(monkeypatch, tmp_path, capsys):
-    monkeypatch.setattr(multi_output, "LEARNING_RATES", (0.3,))
-    monkeypatch.setattr(multi_output, "DEPTHS", (2, 3))
+    monkeypatch.setattr(multi_output, "GRID", ((0.3, 2), (0.3, 3)))
     monkeypatch.setattr(multi_output, "ROUNDS", 10)
-    monkeypatch.setattr(multi_output, "CURVE_ROUNDS", 600)
+    monkeypatch.setattr(multi_output, "SIMULATED_ROUNDS", 10)
     monkeypatch.setattr(multi_output, "COUNTED", 2)
     monkeypatch.setattr(multi_output_data, "SIMULATED_ROWS", 200)
     monkeypatch.setattr(multi_output_data, "VALIDATION_ROWS", 100)
