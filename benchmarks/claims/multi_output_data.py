@@ -17,7 +17,7 @@ from sklearn.datasets import load_digits, make_classification
 
 from lib.data import load, read
 
-MOST_ROWS = 20_000
+MOST_ROWS = 10_000
 SIMULATED_ROWS, VALIDATION_ROWS = 10_000, 5_000
 # Of diabetes012; its target, diabetes or what comes before it, is one more.
 CONDITIONS = ["HighBP", "HighChol", "Stroke", "HeartDiseaseorAttack", "DiffWalk"]
@@ -100,7 +100,7 @@ def conditions(_: int) -> Part:
 
 
 @lru_cache(maxsize=1)
-def made_classes(_: int, n_rows: int = 8_677, n_classes: int = 101, n_features: int = 64) -> Part:
+def made_classes(_: int, n_rows: int = 8_677, n_classes: int = 101, n_features: int = 32) -> Part:
     """Return as many rows and classes as Caltech101 has."""
     X, y = make_classification(
         n_rows,
@@ -133,10 +133,10 @@ KINDS = {
     "student_por": Kind(student_por, "regression", 10, 4, "Student-por"),
     "digits inpainting": Kind(digits_inpainting, "regression", 10, 4, "for MNIST-inpainting"),
     "digits": Kind(digits, "classes", 10, 16, "for MNIST"),
-    "covertype93k": Kind(stored("covertype93k"), "classes", 10, 16, "not in the paper"),
-    "poker25k": Kind(stored("poker25k"), "classes", 10, 16, "not in the paper"),
-    "connect4": Kind(stored("connect4"), "classes", 10, 16, "not in the paper"),
-    "101 classes": Kind(made_classes, "classes", 3, 16, "simulated, for Caltech101"),
+    "covertype93k": Kind(stored("covertype93k"), "classes", 5, 16, "not in the paper"),
+    "poker25k": Kind(stored("poker25k"), "classes", 5, 16, "not in the paper"),
+    "connect4": Kind(stored("connect4"), "classes", 5, 16, "not in the paper"),
+    "101 classes": Kind(made_classes, "classes", 2, 16, "simulated, for Caltech101"),
     "conditions": Kind(conditions, "labels", 10, 4, "for NUS-WIDE"),
 }
 

@@ -200,8 +200,8 @@ def rounds(rounds: pd.DataFrame) -> list[Row]:
         line = {"data": name, "outputs": f"{one['outputs']:.0f}", "rows": f"{one['rows']:.0f}"}
         line |= {"features": f"{one['features']:.0f}", "threads": str(threads)}
         line |= {method: f"{ms[method]:.3g}" if method in ms else "-" for method in METHODS}
-        line["to LightGBM's"] = f"{ms[VECTOR] / ms['LightGBM']:.2f}"
-        line["to multi_output_tree's"] = f"{ms[VECTOR] / ms['XGBoost multi_output_tree']:.2f}"
+        for rival, column in (("LightGBM", "to LightGBM's"), ("XGBoost multi_output_tree", "to multi_output_tree's")):
+            line[column] = f"{ms[VECTOR] / ms[rival]:.2f}" if rival in ms else "-"
         table.append(line)
     return sorted(table, key=lambda line: (int(line["outputs"]), line["data"], line["threads"]))
 
