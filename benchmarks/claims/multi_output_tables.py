@@ -218,7 +218,7 @@ def convergence(curves: pd.DataFrame) -> list[Row]:
                 continue
             line = {"data": name, "loss": LOSSES[KINDS[name].task], "method": method}
             line |= {f"after {after}": shown(found.loc[after, "loss"]) for after in AFTER}
-            line |= {f"training after {after}": shown(found.loc[after, "training_loss"]) for after in (100, 600)}
+            line |= {f"training after {after}": shown(found.loc[after, "training_loss"]) for after in AFTER[2::2]}
             reached = found.index[found["loss"] <= mark]
             line["rounds to LightGBM's 30th"] = str(reached[0]) if len(reached) else "not reached"
             line["best"] = shown(found["loss"].min())

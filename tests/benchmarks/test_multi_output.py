@@ -104,7 +104,7 @@ def test_settings_are_chosen_for_every_method_and_variants_take_those_of_vector_
     for label, expected in (("LightGBM", (0.5, 6)), ("vector leaves", (0.25, 8)), ("restricted, k = 2", (0.25, 8))):
         setting = multi_output.choose(tried, "digits", label)
         assert (setting.learning_rate, setting.depth) == expected
-    assert multi_output.choose([], "101 classes", "XGBoost").leaves == 48
+    assert multi_output.choose([], "101 classes", "XGBoost").leaves == 12
 
 
 def test_probability_of_being_better_is_that_of_a_paired_test():
@@ -127,6 +127,8 @@ def test_steps_store_what_the_tables_show(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(multi_output, "GRID", ((0.3, 2), (0.3, 3)))
     monkeypatch.setattr(multi_output, "ROUNDS", 10)
     monkeypatch.setattr(multi_output, "SIMULATED_ROUNDS", 10)
+    monkeypatch.setattr(multi_output, "CURVE_ROUNDS", 30)
+    monkeypatch.setattr(multi_output_tables, "AFTER", (2, 5, 10, 20, 30))
     monkeypatch.setattr(multi_output, "COUNTED", 2)
     monkeypatch.setattr(multi_output_data, "SIMULATED_ROWS", 200)
     monkeypatch.setattr(multi_output_data, "VALIDATION_ROWS", 100)
