@@ -15,6 +15,7 @@ struct InstructionSet {
     LeafBlock leaf_block;
     MarginBlock margin_block;
     BuildHistogram build_histogram;
+    SubtractBins subtract_bins;
 #define ORDINAL_SCAN(folder, Name) ScanFeature<Name##Leaf> scan_##folder;
     ORDINAL_CRITERIA(ORDINAL_SCAN)
 #undef ORDINAL_SCAN

@@ -85,12 +85,9 @@ void LeafHistograms::build(Histogram& histogram, const std::uint32_t* rows, std:
 }
 
 void LeafHistograms::subtract(Histogram& from, const Histogram& part, std::int32_t feature) const {
-    const std::int64_t width = layout_.width();
-    const std::int64_t first = offsets_[static_cast<std::size_t>(feature)] * width;
-    const std::int64_t last = first + (data_.n_bins[feature] + 1) * width;
-    double* to = from.data();
-    const double* value = part.data();
-    for (std::int64_t k = first; k < last; ++k) to[k] -= value[k];
+    const std::int64_t first = offsets_[static_cast<std::size_t>(feature)] * layout_.width();
+    active_instruction_set().subtract_bins({from.data() + first, part.data() + first,
+                                            data_.n_bins[feature] + 1, layout_.width(), layout_.count()});
 }
 
 const double* LeafHistograms::bins_of(const Histogram& histogram, std::int32_t feature) const {

@@ -1,6 +1,7 @@
 // Histograms of leaves: filled from rows, taken from one another, and their rows parted.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "simd/aligned.hpp"
 #include "threads/pool.hpp"
 #include "trees/row_layout.hpp"
+#include "trees/tasks.hpp"
 #include "trees/tree.hpp"
 
 namespace ordinal {
@@ -48,8 +50,12 @@ class LeafHistograms {
         const bool worth = n_rows * n_features >= kWorthRows || n_slots_ * layout_.width() >= kWorthSums;
         pool_.run(n_groups(), worth, [&](std::int64_t group, int thread) {
             // Such a product leaves an int from 262,144 features on.
-            work(static_cast<int>(group * n_features / n_groups()),
-                 static_cast<int>((group + 1) * n_features / n_groups()), thread);
+            const int end = static_cast<int>((group + 1) * n_features / n_groups());
+            for (int first = static_cast<int>(group * n_features / n_groups()), last; first < end;
+                 first = last) {
+                last = std::min(end - first, together(n_rows)) + first;
+                work(first, last, thread);
+            }
         });
     }
 
@@ -74,8 +80,18 @@ class LeafHistograms {
   private:
     static constexpr std::int64_t kWorthRows = 4096;  // below, waking threads costs more than it saves
     static constexpr std::int64_t kWorthSums = 1 << 14;
+    static constexpr std::int64_t kCache = 1 << 20;      // bytes
+    static constexpr std::int64_t kRowsOfFeature = 512;  // so many rows are as long as the bins of a feature
 
     int n_groups() const;
+
+    // Features that pass over n rows at once. The more there are, the less often the rows are read; the
+    // fewer, the longer what was added up stays in the cache, to be taken from the parent's and scanned.
+    int together(std::int64_t n) const {
+        const std::int64_t in_cache =
+            kCache / (2 * kSlots * layout_.width() * static_cast<int>(sizeof(double)));
+        return static_cast<int>(std::max({n / kRowsOfFeature, in_cache, std::int64_t{1}}));
+    }
 
     BinnedData data_;
     Pool& pool_;

@@ -32,15 +32,16 @@ inline void transpose(const __m512d* row, Doubles* column) {
 }
 #endif
 
-// Adds n <= kWide bins up one after the other, from `sums` on and into it; lane i of left[c] is column c of
-// the sum through bin i.
-inline void left_sums(const double* bins, int n, int width, double* sums, Doubles* left) {
+// Adds n <= kWide bins, those numbered `at`, up one after the other, from `sums` on and into it; lane i of
+// left[c] is column c of the sum through bin at[i].
+inline void left_sums(const double* bins, const std::uint8_t* at, int n, int width, double* sums,
+                      Doubles* left) {
 #if defined(__AVX512F__)
     for (int c = 0; c < width; c += 8) {
         const __mmask8 columns = c + 8 <= width ? 0xff : 0x0f;  // widths are multiples of four
         __m512d sum = _mm512_maskz_loadu_pd(columns, sums + c), running[8];
         for (int i = 0; i < 8; ++i) {
-            const double* bin = bins + static_cast<std::int64_t>(i) * width + c;
+            const double* bin = bins + static_cast<std::int64_t>(at[i]) * width + c;
             if (i < n) sum = _mm512_add_pd(sum, _mm512_maskz_loadu_pd(columns, bin));
             running[i] = sum;
         }
@@ -52,7 +53,7 @@ inline void left_sums(const double* bins, int n, int width, double* sums, Double
         double sum[4] = {sums[c], sums[c + 1], sums[c + 2], sums[c + 3]}, running[4 * kWide];
         for (int i = 0; i < kWide; ++i)
             for (int j = 0; j < 4; ++j) {
-                if (i < n) sum[j] += bins[static_cast<std::int64_t>(i) * width + c + j];
+                if (i < n) sum[j] += bins[static_cast<std::int64_t>(at[i]) * width + c + j];
                 running[4 * i + j] = sum[j];
             }
         for (int j = 0; j < 4; ++j) {
@@ -63,12 +64,12 @@ inline void left_sums(const double* bins, int n, int width, double* sums, Double
 #endif
 }
 
-// Takes the best of n candidates, the first of them at bin `first`, if it beats the best so far. Nearly
-// always none does, and one comparison of all says so.
-inline void take_best(Doubles gain, int n, int first, bool missing_left, Candidate& best) {
+// Takes the best of n candidates, at the bins `at`, if it beats the best so far. Nearly always none does, and
+// one comparison of all says so.
+inline void take_best(Doubles gain, int n, const std::uint8_t* at, bool missing_left, Candidate& best) {
     if (!any(gain > best.gain * (1.0 + kTie))) return;
     for (int i = 0; i < n; ++i)
-        if (lane(gain, i) > best.gain * (1.0 + kTie)) best = {lane(gain, i), first + i, missing_left};
+        if (lane(gain, i) > best.gain * (1.0 + kTie)) best = {lane(gain, i), at[i], missing_left};
 }
 
 // left: column c holds entry c of kWide candidates' left sums.
@@ -88,17 +89,24 @@ Candidate scan(const ScanTask& task, const Leaf& leaf) {
     for (int c = 0; c < width; ++c) sums[c] = 0.0;
     const double* missing = task.histogram + task.n_bins * width;
     const bool any_missing = missing[task.count] > 0.0;
-    // The last bin alone on the left side is a split only if the missing values are the right side.
-    const int n_candidates = any_missing ? task.n_bins : task.n_bins - 1;
+    // The last bin alone on the left side is a split only if the missing values are the right side. A bin
+    // without rows splits as the one before it does; the first stays, since missing values may go left alone.
+    const int last_bin = any_missing ? task.n_bins : task.n_bins - 1;
+    std::uint8_t at[kMissing + kWide] = {};
+    int n_candidates = 0;
+    for (int bin = 0; bin < last_bin; ++bin) {
+        at[n_candidates] = static_cast<std::uint8_t>(bin);
+        n_candidates += bin == 0 || task.histogram[bin * width + task.count] > 0.0;
+    }
     Candidate best{kRounding * leaf.parent_score, -1, false};
     for (int first = 0; first < n_candidates; first += kWide) {
         const int n = n_candidates - first < kWide ? n_candidates - first : kWide;
-        left_sums(task.histogram + first * width, n, task.width, sums, left);
-        take_best(allowed_gains(task, leaf, left), n, first, false, best);
+        left_sums(task.histogram, at + first, n, task.width, sums, left);
+        take_best(allowed_gains(task, leaf, left), n, at + first, false, best);
         if (!any_missing) continue;
         for (int c = 0; c < task.used; ++c) with_missing[c] = left[c] + missing[c];
-        const int n_both = n < task.n_bins - 1 - first ? n : task.n_bins - 1 - first;
-        take_best(allowed_gains(task, leaf, with_missing), n_both, first, true, best);
+        const int n_both = at[first + n - 1] < task.n_bins - 1 ? n : n - 1;
+        take_best(allowed_gains(task, leaf, with_missing), n_both, at + first, true, best);
     }
     return best.bin < 0 ? Candidate{0.0, -1, false} : best;
 }

@@ -52,6 +52,15 @@ struct Candidate {
     bool missing_left;
 };
 
+// Bins of one feature.
+struct SubtractTask {
+    double* from;        // (n_bins, width)
+    const double* part;  // (n_bins, width)
+    int n_bins;          // with the missing one
+    int width;
+    int count;  // the column of the count: bins without rows are passed over
+};
+
 struct BinTask {
     const void* values;  // one column
     bool is_float32;
@@ -86,6 +95,7 @@ constexpr std::int64_t kPadding = 4;
 using BuildHistogram = void (*)(const HistogramTask&);
 template <class Leaf>
 using ScanFeature = Candidate (*)(const ScanTask&, const Leaf&);
+using SubtractBins = void (*)(const SubtractTask&);
 using BinColumn = void (*)(const BinTask&);
 using SumByLeaf = void (*)(const SumTask&);
 using PartitionRows = std::int64_t (*)(const PartitionTask&);
@@ -99,6 +109,7 @@ ORDINAL_CRITERIA(ORDINAL_SCAN_ENTRIES)
 
 #define ORDINAL_ENGINE_ENTRIES(isa)                   \
     void build_histogram_##isa(const HistogramTask&); \
+    void subtract_bins_##isa(const SubtractTask&);    \
     void bin_column_##isa(const BinTask&);            \
     void sum_by_leaf_##isa(const SumTask&);           \
     std::int64_t partition_rows_##isa(const PartitionTask&);

@@ -20,19 +20,21 @@ inline Real smaller(Real a, Real b) {
     return a > b ? b : a;
 }
 
-// 1 / (H + l) of the sides; 0 where that has no curvature. Rounded differences of sums may fall below 0.
-template <class Real>
-inline void inverse_curvature(const Real (&H)[1], double l2, Real (&inverse)[1]) {
-    const Real D = H[0] + l2;
-    inverse[0] = D > 0.0 ? 1.0 / D : Real{};
-}
-
-template <class Real>
-inline void inverse_curvature(const Real (&H)[2], double l2, Real (&inverse)[2]) {
-    const Real a = H[0] + l2, b = H[1] + l2;
-    const Real both = 1.0 / ((a > 0.0 ? a : Real{} + 1.0) * (b > 0.0 ? b : Real{} + 1.0));
-    inverse[0] = a > 0.0 ? (b > 0.0 ? b : Real{} + 1.0) * both : Real{};
-    inverse[1] = b > 0.0 ? (a > 0.0 ? a : Real{} + 1.0) * both : Real{};
+// Turns several H + l into their inverses by one division; 0 where there is no curvature. Differences of
+// rounded sums may fall below 0.
+template <int n, class Real>
+inline void invert(Real (&D)[n]) {
+    Real safe[n], product[n];  // of the first ones
+    for (int i = 0; i < n; ++i) {
+        safe[i] = D[i] > 0.0 ? D[i] : Real{} + 1.0;
+        product[i] = i == 0 ? safe[0] : product[i - 1] * safe[i];
+    }
+    Real rest = 1.0 / product[n - 1];
+    for (int i = n - 1; i >= 0; --i) {
+        const Real inverse = i == 0 ? rest : rest * product[i - 1];
+        rest *= safe[i];
+        D[i] = D[i] > 0.0 ? inverse : Real{};
+    }
 }
 
 // Calls take(column, times) for the columns that the Hessians of all outputs add up from.
@@ -48,18 +50,26 @@ inline void each_curvature(const MultiOutputLeaf& leaf, const Take& take) {
 // Calls take(values of the sides) for each output.
 template <int kSides, class Real, class Sums, class Take>
 inline void each_output(const MultiOutputLeaf& leaf, const Sums& sums, const Take& take) {
-    Real H[kSides], inverse[kSides], value[kSides];
+    constexpr int kTogether = 2;  // outputs whose sides share a division
     const bool shared = leaf.hessian == OutputHessian::shared;
-    for (int j = 0; j < leaf.n_outputs; ++j) {
-        if (!shared || j == 0) {
-            for (int s = 0; s < kSides; ++s) H[s] = sums(s, leaf.first_hessian + j);
-            inverse_curvature(H, leaf.l2, inverse);
+    const int step = shared ? leaf.n_outputs : kTogether;
+    for (int j = 0; j < leaf.n_outputs; j += step) {
+        const int end = j + step < leaf.n_outputs ? j + step : leaf.n_outputs;
+        Real inverse[kSides * kTogether];
+        for (int i = 0; i < kTogether; ++i)
+            for (int s = 0; s < kSides; ++s)
+                inverse[kSides * i + s] = i == 0 || (!shared && j + i < end)
+                                              ? sums(s, leaf.first_hessian + j + i) + leaf.l2
+                                              : Real{};
+        invert(inverse);
+        for (int o = j; o < end; ++o) {
+            Real value[kSides];
+            for (int s = 0; s < kSides; ++s) {
+                const Real G = sums(s, o);
+                value[s] = G * G * inverse[shared ? s : kSides * (o - j) + s];
+            }
+            take(value);
         }
-        for (int s = 0; s < kSides; ++s) {
-            const Real G = sums(s, j);
-            value[s] = G * G * inverse[s];
-        }
-        take(value);
     }
 }
 
