@@ -89,6 +89,13 @@ ROUNDS = (
 CONVERGENCE = "Test losses by rounds; eta 0.1, depth 6 and 48 leaves for all, first partition, no early stopping."
 
 
+ORDINALS = (
+    "Multiclass through one vector tree a round, over the other model: geometric mean over the sets of a set's mean "
+    "log ratio over its partitions, and the sets below 1 of all. Partitions, settings to choose from and the others' "
+    "runs are those of accuracy.py; `ordinal` has one score. Zero-one error and MAE of multiclass are the mode's."
+)
+
+
 def write(results: dict[str, list[Row]], *, small: bool = False) -> None:
     """Write tables and figures of what there is; of a small try, print the tables alone."""
     found = {step: frame(rows) for step, rows in results.items() if rows}
@@ -111,6 +118,11 @@ def write(results: dict[str, list[Row]], *, small: bool = False) -> None:
     if "curves" in found:
         title = "Losses by rounds, one tree a round or one an output"
         tables["convergence"] = (title, tables_of.convergence(found["curves"]), CONVERGENCE)
+    one_tree = report.RESULTS / "multi_output_ordinal_runs.csv"
+    if not small and one_tree.exists():
+        others = pd.read_csv(report.RESULTS / "accuracy_runs.csv")
+        title = "Ordered classes as classes without an order"
+        tables["ordinal"] = (title, tables_of.ordinals(pd.read_csv(one_tree), others), ORDINALS)
     for name, (title, rows, note) in tables.items():
         if small and rows:
             print(report.table(rows), note, sep="\n\n", end="\n\n")

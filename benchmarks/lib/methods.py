@@ -147,7 +147,7 @@ def hgb(
 
     def predict(X: pd.DataFrame) -> tuple[NDArray[np.intp], NDArray[np.float64] | None]:
         if is_classifier:
-            return model.predict(X), _spread(model.predict_proba(X), model.classes_, n_classes)
+            return model.predict(X), spread(model.predict_proba(X), model.classes_, n_classes)
         return _rounded(model.predict(X), n_classes), None
 
     return Fitted(predict, loss, best)
@@ -178,7 +178,7 @@ def ogboost(train: Rows, valid: Rows | None, rounds: int, n_classes: int, depth:
             break
 
     def predict(X: pd.DataFrame) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-        proba = _spread(model.predict_proba(encode.transform(X)), classes, n_classes)
+        proba = spread(model.predict_proba(encode.transform(X)), classes, n_classes)
         return proba.argmax(axis=1), proba
 
     return Fitted(predict, loss, best)
@@ -217,7 +217,7 @@ def xgbordinal(train: Rows, valid: Rows | None, rounds: int, n_classes: int, dep
         best, loss = int(np.argmin(curve)) + 1, float(np.min(curve))
 
     def predict(X: pd.DataFrame) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-        return classes[model.predict(X)], _spread(model.predict_proba(X), classes, n_classes)
+        return classes[model.predict(X)], spread(model.predict_proba(X), classes, n_classes)
 
     return Fitted(predict, loss, best)
 
@@ -232,7 +232,7 @@ def mord_at(train: Rows, valid: Rows | None, rounds: int, n_classes: int, alpha:
 
     def predict(X: pd.DataFrame) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
         X = encode.transform(X)
-        return classes[model.predict(X)], _spread(model.predict_proba(X), classes, n_classes)
+        return classes[model.predict(X)], spread(model.predict_proba(X), classes, n_classes)
 
     return Fitted(predict, _validation_log_loss(predict, valid, classes))
 
@@ -248,7 +248,7 @@ def ordered_model(train: Rows, valid: Rows | None, rounds: int, n_classes: int) 
         raise RuntimeError("did not converge")
 
     def predict(X: pd.DataFrame) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-        proba = _spread(np.asarray(result.model.predict(result.params, encode.transform(X))), classes, n_classes)
+        proba = spread(np.asarray(result.model.predict(result.params, encode.transform(X))), classes, n_classes)
         return proba.argmax(axis=1), proba
 
     return Fitted(predict, _validation_log_loss(predict, valid, classes))
@@ -362,7 +362,7 @@ def _rounded(output: NDArray[Any], n_classes: int) -> NDArray[np.intp]:
     return np.clip(np.floor(output + 0.5), 0, n_classes - 1).astype(np.intp)
 
 
-def _spread(proba: NDArray[Any], classes: NDArray[Any], n_classes: int) -> NDArray[np.float64]:
+def spread(proba: NDArray[Any], classes: NDArray[Any], n_classes: int) -> NDArray[np.float64]:
     """Return the probabilities with a column for every class; one that was not trained on gets none."""
     full = np.zeros((len(proba), n_classes))
     full[:, classes] = proba

@@ -123,6 +123,7 @@ def test_probability_of_being_better_is_that_of_a_paired_test():
     assert np.isnan(multi_output_tables.better(one[:1], other, "loss"))
 
 
+@pytest.mark.slow
 def test_steps_store_what_the_tables_show(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(multi_output, "GRID", ((0.3, 2), (0.3, 3)))
     monkeypatch.setattr(multi_output, "ROUNDS", 10)
