@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 from sklearn import metrics
 
-from claims import multi_output, multi_output_data, multi_output_methods, multi_output_report, multi_output_tables
+from claims import (
+    accuracy,
+    multi_output,
+    multi_output_data,
+    multi_output_methods,
+    multi_output_report,
+    multi_output_tables,
+)
 from claims.multi_output_data import KINDS, Kind, Part, Problem, problem
 from claims.multi_output_methods import METHODS, Setting
+from lib import baselines
+from lib.data import Dataset
 from lib.runner import CsvFile
 
 SETTING = Setting(learning_rate=0.3, depth=3, min_rows=5, rounds=60)
@@ -105,6 +115,39 @@ def test_settings_are_chosen_for_every_method_and_variants_take_those_of_vector_
         setting = multi_output.choose(tried, "digits", label)
         assert (setting.learning_rate, setting.depth) == expected
     assert multi_output.choose([], "101 classes", "XGBoost").leaves == 12
+
+
+def test_rare_classes_are_left_out(monkeypatch):
+    y = np.repeat([0, 1, 2, 3], [40, 5, 30, 50]).astype(np.int32)
+    X = pd.DataFrame({"row": np.arange(len(y)), "kind": pd.Categorical(["a", "b"] * 62 + ["a"])})
+    monkeypatch.setattr(multi_output_data, "load", lambda name: Dataset(X, y, 4, None, None))
+    kept = multi_output_data.stored("made")(0)
+    assert np.bincount(kept.Y.astype(int)).tolist() == [40, 30, 50]
+    assert kept.X.shape == (120, 3)
+    np.testing.assert_array_equal(kept.X[40], [45, 0, 1])
+
+
+def test_baseline_of_ordered_classes_spreads_its_probabilities_over_all_of_them():
+    kept = rows("classes", n=300)
+    codes = np.array([1, 3, 4])[kept.Y.astype(int)].astype(np.int32)
+    train, valid = (pd.DataFrame(kept.X[:200]), codes[:200]), (pd.DataFrame(kept.X[200:]), codes[200:].copy())
+    valid[1][:3] = 0  # not among the training rows
+    fitted = baselines.vector_multiclass(train, valid, 40, 6, depth=3)
+    predicted, probability = fitted.predict(valid[0])
+    assert probability.shape == (100, 6)
+    assert (probability[:, [0, 2, 5]] == 0).all()
+    np.testing.assert_allclose(probability.sum(axis=1), 1.0)
+    np.testing.assert_array_equal(predicted, probability.argmax(axis=1))
+    assert np.mean(predicted[3:] == valid[1][3:]) > 0.6
+    assert fitted.loss == pytest.approx(metrics.log_loss(valid[1][3:], probability[3:][:, [1, 3, 4]]))
+    assert 0 < fitted.rounds <= 40
+
+
+def test_one_tree_is_measured_apart():
+    cells = accuracy.cells(["ordinal, one tree"])
+    assert {(cell.method, cell.rule) for cell in cells} == {("vector multiclass", "classes")}
+    others = [cell._replace(method="") for cell in accuracy.cells(["ordinal"])]
+    assert {cell._replace(method="", experiment="ordinal") for cell in cells} <= set(others)
 
 
 def test_probability_of_being_better_is_that_of_a_paired_test():
