@@ -141,7 +141,7 @@ KINDS = {
     "covertype93k": Kind(stored("covertype93k"), "classes", 5, 16, "not in the paper"),
     "poker25k": Kind(stored("poker25k"), "classes", 5, 16, "not in the paper"),
     "connect4": Kind(stored("connect4"), "classes", 5, 16, "not in the paper"),
-    "101 classes": Kind(made_classes, "classes", 2, 16, "simulated, for Caltech101"),
+    "101 classes": Kind(made_classes, "classes", 1, 16, "simulated, for Caltech101"),
     "conditions": Kind(conditions, "labels", 10, 4, "for NUS-WIDE"),
 }
 

@@ -75,6 +75,7 @@ def simulated(runs: pd.DataFrame) -> list[Row]:
                 {
                     "data": name,
                     "method": method,
+                    "seeds": str(len(found)),
                     "RMSE": f"{shown(found['loss'].mean())} ({shown(found['loss'].std())})",
                     "printed": "" if printed is None else f"{printed:.4f}",
                     "training RMSE": shown(found["training_loss"].mean()),

@@ -114,6 +114,9 @@ def test_settings_are_chosen_for_every_method_and_variants_take_those_of_vector_
     for label, expected in (("LightGBM", (0.5, 6)), ("vector leaves", (0.25, 8)), ("restricted, k = 2", (0.25, 8))):
         setting = multi_output.choose(tried, "digits", label)
         assert (setting.learning_rate, setting.depth) == expected
+    asked = [multi_output.partitions("random projection", label) for label in METHODS]
+    assert asked == [5, 5, 2, 2, 2]
+    assert multi_output.partitions("digits", "restricted, k = 2") == 10
     assert multi_output.choose([], "101 classes", "XGBoost").leaves == 12
 
 
