@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,15 +73,15 @@ class OutputColumns:
         weight: FloatArray | None,
     ) -> None:
         """Write the derivatives of some rows, times their weights, into the rows' columns (n_rows, width)."""
-        d, w = self.n_outputs, 1.0 if weight is None else weight[:, np.newaxis]
-        np.multiply(gradient, w, out=statistics[:, :d], casting="same_kind")
-        if self.is_count:
-            return
+        d = self.n_outputs
+        statistics[:, :d] = gradient
         if hessian is not None and hessian.ndim == 3:
             lower = np.tril_indices(d)
             hessian = hessian[:, lower[0], lower[1]]
-        of_rows: Any = 1.0 if hessian is None else hessian
-        np.multiply(of_rows, w, out=statistics[:, d : self.n_columns], casting="same_kind")
+        if not self.is_count:
+            statistics[:, d : self.n_columns] = 1.0 if hessian is None else hessian
+        if weight is not None:
+            statistics[:, : self.n_columns] *= weight[:, np.newaxis]
 
     def split(self, sums: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return gradients and Hessians of sums over rows (n_nodes, width), in the shapes of a loss."""

@@ -102,8 +102,9 @@ class SoftmaxCrossEntropy:
         self, y: NDArray[Any], raw_prediction: FloatArray, hessian: str
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """See :class:`MultiOutputLoss`."""
-        highest = raw_prediction.max(axis=1)
-        p = raw_prediction - highest[:, np.newaxis]
+        # In float32, as the engine's rows are, from the difference on: a third of the time.
+        p: NDArray[Any] = np.empty(raw_prediction.shape, np.float32)
+        np.subtract(raw_prediction, raw_prediction.max(axis=1, keepdims=True), out=p, casting="same_kind")
         rows = np.arange(len(y))
         own = p[rows, y]
         np.exp(p, out=p)

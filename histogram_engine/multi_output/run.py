@@ -20,7 +20,7 @@ from ordinal_objectives.trees import Tree
 FloatArray = NDArray[np.float64]
 _ALL = 2**31 - 1
 # Numbers of a block of rows: its scores, derivatives and columns stay in the cache.
-_BLOCK = 1 << 15
+_BLOCK = 1 << 16
 
 
 class MultiOutputRun:

@@ -29,7 +29,9 @@ class Grower {
     struct Leaf {
         int node = 0;
         std::vector<double> sums;
-        std::unique_ptr<Histogram> histogram;
+        std::unique_ptr<Histogram> histogram;  // null: its rows are few, and are read again when it is split
+        const std::uint32_t* rows = nullptr;
+        std::int64_t n = 0;
         Candidate best{0.0, -1, false};
         int feature = -1;
     };
@@ -40,11 +42,11 @@ class Grower {
                static_cast<double>(node.end - node.begin) >= 2.0 * limits_.min_samples_leaf &&
                node.end - node.begin > 1;
     }
-    Candidate scan(const Leaf& leaf, const typename Criterion::Prepared& prepared,
+    Candidate scan(const Leaf& leaf, Bins bins, const typename Criterion::Prepared& prepared,
                    std::int32_t feature) const;
     void take_best(Leaf& leaf, const Candidates& found) const;
     void judge_root(Leaf& root, const std::uint32_t* rows, std::int64_t n, bool wanted);
-    void judge(Leaf& small, const std::uint32_t* rows, std::int64_t n, bool small_wanted, Leaf* large);
+    void judge(Leaf& small, bool small_wanted, Leaf* large);
     void split(Leaf parent);
     void enqueue(Leaf leaf, bool wanted);
 
@@ -68,10 +70,10 @@ class Grower {
 };
 
 template <class Criterion>
-Candidate Grower<Criterion>::scan(const Leaf& leaf, const typename Criterion::Prepared& prepared,
+Candidate Grower<Criterion>::scan(const Leaf& leaf, Bins bins, const typename Criterion::Prepared& prepared,
                                   std::int32_t feature) const {
     const RowLayout layout = histograms_.layout();
-    const ScanTask task{histograms_.bins_of(*leaf.histogram, feature),
+    const ScanTask task{histograms_.bins_of(bins, feature),
                         histograms_.n_bins(feature),
                         layout.width(),
                         layout.used(),
@@ -97,37 +99,44 @@ void Grower<Criterion>::judge_root(Leaf& root, const std::uint32_t* rows, std::i
     const std::vector<std::int32_t>& features = histograms_.features();
     root.histogram = histograms_.take();
     histograms_.over_features(n, [&](int first, int last, int thread) {
-        histograms_.build(*root.histogram, rows, n, first, last, thread);
+        histograms_.build(root.histogram, rows, n, first, last, thread);
     });
-    root.sums = histograms_.sums(*root.histogram, features.front());
+    const Bins bins{root.histogram->data(), 0};
+    root.sums = histograms_.sums(bins, features.front());
     criterion_.emplace(input_, root.sums.data(), limits_);
     if (!wanted) return;
     const auto prepared = criterion_->prepare(root.sums.data());
     Candidates found(features.size());
     histograms_.over_features(0, [&](int first, int last, int) {
-        for (int f = first; f < last; ++f) found[f] = scan(root, prepared, features[f]);
+        for (int f = first; f < last; ++f) found[f] = scan(root, bins, prepared, features[f]);
     });
     take_best(root, found);
 }
 
-// Fills the histogram of the smaller child. The larger one's (null if it will not be split) comes holding
-// their parent's, from which the smaller one's is taken away. All of it feature by feature, so that their
-// bins are still in the cache when they are scanned.
+// Fills the histogram of the smaller child. The larger one (null if it will not be split) comes holding their
+// parent's, from which the smaller one's is taken away, or none: then it is filled as well. All of it few
+// features at a time, so that their bins are still in the cache when they are scanned.
 template <class Criterion>
-void Grower<Criterion>::judge(Leaf& small, const std::uint32_t* rows, std::int64_t n, bool small_wanted,
-                              Leaf* large) {
+void Grower<Criterion>::judge(Leaf& small, bool small_wanted, Leaf* large) {
     const std::vector<std::int32_t>& features = histograms_.features();
-    small.histogram = histograms_.take();
+    if (histograms_.keeps(small.n)) small.histogram = histograms_.take();
+    const bool taken_away = large && large->histogram;
     const auto of_small = criterion_->prepare(small.sums.data());
     const auto of_large = large ? criterion_->prepare(large->sums.data()) : typename Criterion::Prepared{};
     Candidates found_small(features.size()), found_large(features.size());
-    histograms_.over_features(n, [&](int first, int last, int thread) {
-        histograms_.build(*small.histogram, rows, n, first, last, thread);
+    histograms_.over_features(small.n, [&](int first, int last, int thread) {
+        Bins part, rest;
+        if (small_wanted || taken_away)
+            part = histograms_.build(small.histogram, small.rows, small.n, first, last, thread, 0);
+        if (taken_away)
+            rest.data = large->histogram->data();
+        else if (large)
+            rest = histograms_.build(large->histogram, large->rows, large->n, first, last, thread, 1);
         for (int f = first; f < last; ++f) {
             const std::int32_t feature = features[f];
-            if (large) histograms_.subtract(*large->histogram, *small.histogram, feature);
-            if (small_wanted) found_small[f] = scan(small, of_small, feature);
-            if (large) found_large[f] = scan(*large, of_large, feature);
+            if (taken_away) histograms_.subtract(rest, part, feature);
+            if (small_wanted) found_small[f] = scan(small, part, of_small, feature);
+            if (large) found_large[f] = scan(*large, rest, of_large, feature);
         }
     });
     if (small_wanted) take_best(small, found_small);
@@ -156,6 +165,7 @@ void Grower<Criterion>::split(Leaf parent) {
     node.left = left_node;
     const std::int64_t middle = node.begin + histograms_.partition(node);
     TreeNode child[2];
+    Leaf next[2];
     child[0].begin = node.begin;
     child[0].end = child[1].begin = middle;
     child[1].end = node.end;
@@ -163,15 +173,23 @@ void Grower<Criterion>::split(Leaf parent) {
         one.parent = parent.node;
         one.depth = node.depth + 1;
     }
+    for (int side = 0; side < 2; ++side) {
+        next[side].rows = histograms_.rows().data() + child[side].begin;
+        next[side].n = child[side].end - child[side].begin;
+    }
     // A node that met no missing value sends them where most rows go.
-    const int width = histograms_.layout().width();
-    const double* missing = histograms_.bins_of(*parent.histogram, parent.feature) +
-                            static_cast<std::int64_t>(histograms_.n_bins(parent.feature)) * width;
-    if (missing[count] == 0.0) node.missing_left = middle - node.begin >= node.end - middle;
+    bool any_missing;
+    if (parent.histogram) {
+        const Bins bins{parent.histogram->data(), 0};
+        const int end = histograms_.n_bins(parent.feature) * histograms_.layout().width();
+        any_missing = histograms_.bins_of(bins, parent.feature)[end + count] > 0.0;
+        next[0].sums = histograms_.left_sums(bins, parent.feature, parent.best.bin, parent.best.missing_left);
+    } else {
+        any_missing = histograms_.any_missing(next[0].rows, next[0].n + next[1].n, parent.feature);
+        next[0].sums = histograms_.sums(next[0].rows, next[0].n);
+    }
+    if (!any_missing) node.missing_left = next[0].n >= next[1].n;
 
-    Leaf next[2];
-    next[0].sums =
-        histograms_.left_sums(*parent.histogram, parent.feature, parent.best.bin, parent.best.missing_left);
     next[1].sums = parent.sums;
     for (std::size_t c = 0; c < parent.sums.size(); ++c) next[1].sums[c] -= next[0].sums[c];
     criterion_->split(parent.sums.data(), next[0].sums.data(), next[1].sums.data());
@@ -184,8 +202,7 @@ void Grower<Criterion>::split(Leaf parent) {
         const int small = child[0].end - child[0].begin <= child[1].end - child[1].begin ? 0 : 1;
         const int large = 1 - small;
         if (wanted[large]) next[large].histogram = std::move(parent.histogram);
-        judge(next[small], histograms_.rows().data() + child[small].begin,
-              child[small].end - child[small].begin, wanted[small], wanted[large] ? &next[large] : nullptr);
+        judge(next[small], wanted[small], wanted[large] ? &next[large] : nullptr);
         for (int side = 0; side < 2; ++side) {
             next[side].node = left_node + side;
             enqueue(std::move(next[side]), wanted[side]);

@@ -112,6 +112,10 @@ void add_row(const float* row, int width, double* to) {
     width % 8 == 0 ? add_lanes<8, kFirst>(row, width, to) : add_lanes<4, kFirst>(row, width, to);
 }
 
+inline double* bins_of(const HistogramTask& task, int feature) {
+    return task.histogram + (task.offsets[feature] - task.first_bin) * task.width;
+}
+
 // In float64 from the start. Of few rows there is nothing to win by vectors of float32, and ties stay ties.
 void add_in_float64(const HistogramTask& task) {
     constexpr std::int64_t kLine = 16;  // numbers
@@ -123,7 +127,7 @@ void add_in_float64(const HistogramTask& task) {
         for (int f = 0; f < task.n_features; ++f) {
             const int feature = task.features[f];
             const int n_bins = task.n_bins[feature];
-            double* histogram = task.histogram + task.offsets[feature] * width;
+            double* histogram = bins_of(task, feature);
             bool seen[kSlots] = {};
             for (std::int64_t i = begin; i < end; ++i) {
                 const std::int64_t r = task.rows ? task.rows[i] : i;
@@ -160,7 +164,7 @@ void flush_feature(const HistogramTask& task, int lane, int f) {
     const int feature = task.features[f];
     const int n_bins = task.n_bins[feature];
     float* from = task.scratch + static_cast<std::int64_t>(f) * kSlots * kWidth;
-    double* to = task.histogram + task.offsets[feature] * task.width + lane;
+    double* to = bins_of(task, feature) + lane;
     flush_bins<kWidth, kFirst>(from, n_bins, task.width, to);
     flush_bins<kWidth, kFirst>(from + kMissing * kWidth, 1, task.width, to + n_bins * task.width);
 }

@@ -15,10 +15,8 @@ constexpr std::int64_t kPartitionBlock = 1 << 15;
 
 LeafHistograms::LeafHistograms(const BinnedData& data, Pool& pool, bool in_float64)
     : data_(data), pool_(pool), in_float64_(in_float64) {
-    for (int f = 0; f < data_.n_features; ++f) {
-        offsets_.push_back(n_slots_);
-        n_slots_ += data_.n_bins[f] + 1;
-    }
+    for (int f = 0; f < data_.n_features; ++f) n_most_slots_ += data_.n_bins[f] + 1;
+    offsets_.resize(static_cast<std::size_t>(data_.n_features));
     buffer_.resize(static_cast<std::size_t>(data_.n_rows));
 }
 
@@ -34,6 +32,14 @@ void LeafHistograms::begin(const float* statistics, RowLayout layout,
     scratch_step_ =
         static_cast<std::int64_t>(features.size() / static_cast<std::size_t>(n_groups()) + 1) * kSlots;
     const std::size_t n_places = static_cast<std::size_t>(scratch_step_ * pool_.n_threads());
+    // Of the features that pass together; those that were drawn may lie far apart.
+    n_slots_ = 0;
+    for (const std::int32_t feature : features) {
+        offsets_[static_cast<std::size_t>(feature)] = n_slots_;
+        n_slots_ += data_.n_bins[feature] + 1;
+    }
+    own_step_ = keeps(0) ? 0 : together(kFewToRead) * std::int64_t{kSlots} * layout_.width();
+    own_.resize(static_cast<std::size_t>(2 * own_step_ * pool_.n_threads()));
     scratch_.reserve(kHugePage / sizeof(float));
     scratch_.resize(n_places * static_cast<std::size_t>(slice_width(layout_.width())), 0.0f);
 
@@ -51,7 +57,7 @@ std::unique_ptr<Histogram> LeafHistograms::take() {
         spare_.pop_back();
         return histogram;
     }
-    return std::make_unique<Histogram>(static_cast<std::size_t>(n_slots_ * layout_.width()));
+    return std::make_unique<Histogram>(static_cast<std::size_t>(n_most_slots_ * layout_.width()));
 }
 
 void LeafHistograms::give_back(std::unique_ptr<Histogram> histogram) {
@@ -64,8 +70,14 @@ int LeafHistograms::n_groups() const {
     return std::min(n_features, rounds * pool_.n_threads());
 }
 
-void LeafHistograms::build(Histogram& histogram, const std::uint32_t* rows, std::int64_t n, int first,
-                           int last, int thread) {
+Bins LeafHistograms::build(const std::unique_ptr<Histogram>& kept, const std::uint32_t* rows, std::int64_t n,
+                           int first, int last, int thread, int side) {
+    const std::int32_t* features = features_->data() + first;
+    Bins bins;
+    if (kept)
+        bins.data = kept->data();
+    else
+        bins = {own_.data() + (2 * thread + side) * own_step_, offsets_[static_cast<std::size_t>(*features)]};
     HistogramTask task;
     task.bins = data_.rows;
     task.stride = data_.stride;
@@ -73,42 +85,56 @@ void LeafHistograms::build(Histogram& histogram, const std::uint32_t* rows, std:
     task.width = layout_.width();
     task.rows = rows;
     task.n = n;
-    task.features = features_->data() + first;
+    task.features = features;
     task.n_features = last - first;
     task.consecutive = consecutive_;
     task.n_bins = data_.n_bins;
     task.offsets = offsets_.data();
+    task.first_bin = bins.first;
     task.scratch = scratch_.data() + thread * scratch_step_ * slice_width(layout_.width());
-    task.histogram = histogram.data();
+    task.histogram = bins.data;
     task.in_float64 = in_float64_;
     active_instruction_set().build_histogram(task);
+    return bins;
 }
 
-void LeafHistograms::subtract(Histogram& from, const Histogram& part, std::int32_t feature) const {
-    const std::int64_t first = offsets_[static_cast<std::size_t>(feature)] * layout_.width();
-    active_instruction_set().subtract_bins({from.data() + first, part.data() + first,
-                                            data_.n_bins[feature] + 1, layout_.width(), layout_.count()});
+void LeafHistograms::subtract(Bins from, Bins part, std::int32_t feature) const {
+    const std::int64_t at = offsets_[static_cast<std::size_t>(feature)], width = layout_.width();
+    active_instruction_set().subtract_bins({from.data + (at - from.first) * width,
+                                            part.data + (at - part.first) * width, data_.n_bins[feature] + 1,
+                                            layout_.width(), layout_.count()});
 }
 
-const double* LeafHistograms::bins_of(const Histogram& histogram, std::int32_t feature) const {
-    return histogram.data() + offsets_[static_cast<std::size_t>(feature)] * layout_.width();
+const double* LeafHistograms::bins_of(Bins bins, std::int32_t feature) const {
+    return bins.data + (offsets_[static_cast<std::size_t>(feature)] - bins.first) * layout_.width();
 }
 
-std::vector<double> LeafHistograms::sums(const Histogram& histogram, std::int32_t feature) const {
-    return left_sums(histogram, feature, data_.n_bins[feature] - 1, true);
+std::vector<double> LeafHistograms::sums(Bins bins, std::int32_t feature) const {
+    return left_sums(bins, feature, data_.n_bins[feature] - 1, true);
 }
 
-std::vector<double> LeafHistograms::left_sums(const Histogram& histogram, std::int32_t feature, int last_left,
+std::vector<double> LeafHistograms::left_sums(Bins bins, std::int32_t feature, int last_left,
                                               bool missing_left) const {
     const int width = layout_.width();
     std::vector<double> sums(static_cast<std::size_t>(width), 0.0);
-    const double* bins = bins_of(histogram, feature);
+    const double* bin = bins_of(bins, feature);
     for (int b = 0; b <= last_left; ++b)
-        for (int c = 0; c < width; ++c) sums[static_cast<std::size_t>(c)] += bins[b * width + c];
-    const double* missing = bins + data_.n_bins[feature] * width;
+        for (int c = 0; c < width; ++c) sums[static_cast<std::size_t>(c)] += bin[b * width + c];
+    const double* missing = bin + data_.n_bins[feature] * width;
     if (missing_left)
         for (int c = 0; c < width; ++c) sums[static_cast<std::size_t>(c)] += missing[c];
     return sums;
+}
+
+std::vector<double> LeafHistograms::sums(const std::uint32_t* rows, std::int64_t n) const {
+    std::vector<double> sums(static_cast<std::size_t>(layout_.width()), 0.0);
+    active_instruction_set().sum_by_leaf({statistics_, layout_.width(), nullptr, rows, 0, n, sums.data()});
+    return sums;
+}
+
+bool LeafHistograms::any_missing(const std::uint32_t* rows, std::int64_t n, std::int32_t feature) const {
+    const std::uint8_t* column = data_.columns + feature * data_.n_rows;
+    return std::any_of(rows, rows + n, [&](std::uint32_t row) { return column[row] == kMissing; });
 }
 
 std::int64_t LeafHistograms::partition(const TreeNode& node) {

@@ -25,6 +25,12 @@ struct BinnedData {
 
 using Histogram = AlignedVector<double>;
 
+// A histogram, or the part of one from a bin on.
+struct Bins {
+    double* data = nullptr;
+    std::int64_t first = 0;
+};
+
 class LeafHistograms {
   public:
     // in_float64: add up in float64 alone, where rows may be so unlike that a float32 sum forgets the small
@@ -62,16 +68,26 @@ class LeafHistograms {
     std::unique_ptr<Histogram> take();
     void give_back(std::unique_ptr<Histogram> histogram);
 
-    // Fills features first..last-1, in the order of features(), with n rows.
-    void build(Histogram& histogram, const std::uint32_t* rows, std::int64_t n, int first, int last,
-               int thread);
-    void subtract(Histogram& from, const Histogram& part, std::int32_t feature) const;
+    // Whether a leaf of n rows keeps its histogram until it is split. Reading rows again costs less than
+    // reading bins that no longer are in the cache, where the rows are few and the histograms large.
+    bool keeps(std::int64_t n) const {
+        return n > kFewToRead || n_slots_ * layout_.width() <= kSmallHistogram;
+    }
+
+    // Fills features first..last-1, in the order of features(), with n rows. Where no histogram is kept, into
+    // the thread's own memory, that of the side 0 or 1.
+    Bins build(const std::unique_ptr<Histogram>& kept, const std::uint32_t* rows, std::int64_t n, int first,
+               int last, int thread, int side = 0);
+    void subtract(Bins from, Bins part, std::int32_t feature) const;
 
     // Bins of a feature, (n_bins + 1, width); the missing one is the last.
-    const double* bins_of(const Histogram& histogram, std::int32_t feature) const;
-    std::vector<double> sums(const Histogram& histogram, std::int32_t feature) const;
-    std::vector<double> left_sums(const Histogram& histogram, std::int32_t feature, int last_left,
-                                  bool missing_left) const;
+    const double* bins_of(Bins bins, std::int32_t feature) const;
+    std::vector<double> sums(Bins bins, std::int32_t feature) const;
+    std::vector<double> left_sums(Bins bins, std::int32_t feature, int last_left, bool missing_left) const;
+
+    // The same of n rows that have no histogram.
+    std::vector<double> sums(const std::uint32_t* rows, std::int64_t n) const;
+    bool any_missing(const std::uint32_t* rows, std::int64_t n, std::int32_t feature) const;
 
     // Parts the rows of a node that was split; returns how many go left. Both children keep their rows in
     // increasing order, so that memory is read forwards.
@@ -80,7 +96,9 @@ class LeafHistograms {
   private:
     static constexpr std::int64_t kWorthRows = 4096;  // below, waking threads costs more than it saves
     static constexpr std::int64_t kWorthSums = 1 << 14;
-    static constexpr std::int64_t kCache = 1 << 20;      // bytes
+    static constexpr std::int64_t kFewToRead = 1024;
+    static constexpr std::int64_t kSmallHistogram = 1 << 19;  // numbers
+    static constexpr std::int64_t kCache = 1 << 20;           // bytes
     static constexpr std::int64_t kRowsOfFeature = 512;  // so many rows are as long as the bins of a feature
 
     int n_groups() const;
@@ -96,9 +114,11 @@ class LeafHistograms {
     BinnedData data_;
     Pool& pool_;
     bool in_float64_;
-    std::vector<std::int64_t> offsets_;
-    std::int64_t n_slots_ = 0;
+    std::vector<std::int64_t> offsets_;  // of the tree's features
+    std::int64_t n_slots_ = 0, n_most_slots_ = 0;
     std::vector<std::uint32_t> rows_, buffer_;
+    AlignedVector<double> own_;  // bins of each thread, for both sides of a split
+    std::int64_t own_step_ = 0;  // numbers of a thread and side
     AlignedVector<float> scratch_;
     std::int64_t scratch_step_ = 0;  // places of a thread
     std::vector<std::unique_ptr<Histogram>> spare_;

@@ -29,9 +29,10 @@ struct HistogramTask {
     int n_features;
     bool consecutive;             // features are features[0], features[0] + 1, ...
     const std::int32_t* n_bins;   // (all features,)
-    const std::int64_t* offsets;  // (all features,) first entry of a feature in `histogram`, in bins
+    const std::int64_t* offsets;  // (all features,) first bin of a feature
+    std::int64_t first_bin;       // that `histogram` starts with
     float* scratch;               // (n_features * kSlots * slice_width(width),)
-    double* histogram;            // (all bins, width); the missing bin is each feature's last
+    double* histogram;            // (bins, width); the missing bin is each feature's last
     bool in_float64;              // add every row up in float64, however many there are
 };
 
