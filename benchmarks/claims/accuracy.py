@@ -86,7 +86,7 @@ def cells(experiments: Iterable[str]) -> list[Cell]:
         elif experiment == "design, shifts, few rows":
             plans = [(FEW_ROWS, None, 5, DESIGN_SHIFTS)]
         elif experiment == "ordinal, one tree":
-            plans = [(ORDINAL, "classes", 5, BASELINES)]
+            plans = [(ORDINAL, "classes", 3, BASELINES)]
         elif experiment == "ablation":
             plans = [(ORDINAL, "classes", 5, VARIANTS), (SIXTEEN, "quantile", 5, VARIANTS)]
         elif experiment == "seconds":
