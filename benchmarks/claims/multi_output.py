@@ -42,7 +42,7 @@ SIMULATED_GRID, SIMULATED_ROUNDS = ((0.1, 4), (0.1, 6)), 8_000
 UNTUNED = {"101 classes": (0.25, 4)}
 SPARSE = {"digits": (2, 4, 8), "digits inpainting": (4, 8, 16), "101 classes": (8, 16, 32, 64)}
 HESSIANS = ("digits", "covertype93k", "poker25k", "connect4")
-CURVES = ("friedman1", "random projection", "digits", "covertype93k")
+CURVES = ("friedman1", "random projection", "digits")
 CURVE_SETTING, CURVE_ROUNDS = (0.1, 6), 600
 # A round's price does not depend on the learning rate.
 TIMED_SETTING, SKIPPED, COUNTED, REPEATS = (0.1, 6), 3, 10, 3

@@ -138,9 +138,9 @@ KINDS = {
     "student_por": Kind(student_por, "regression", 10, 4, "Student-por"),
     "digits inpainting": Kind(digits_inpainting, "regression", 10, 4, "for MNIST-inpainting"),
     "digits": Kind(digits, "classes", 10, 16, "for MNIST"),
-    "covertype93k": Kind(stored("covertype93k"), "classes", 5, 16, "not in the paper"),
-    "poker25k": Kind(stored("poker25k"), "classes", 5, 16, "not in the paper"),
-    "connect4": Kind(stored("connect4"), "classes", 5, 16, "not in the paper"),
+    "covertype93k": Kind(stored("covertype93k"), "classes", 3, 16, "not in the paper"),
+    "poker25k": Kind(stored("poker25k"), "classes", 3, 16, "not in the paper"),
+    "connect4": Kind(stored("connect4"), "classes", 3, 16, "not in the paper"),
     "101 classes": Kind(made_classes, "classes", 1, 16, "simulated, for Caltech101"),
     "conditions": Kind(conditions, "labels", 10, 4, "for NUS-WIDE"),
 }

@@ -163,14 +163,11 @@ def searches(runs: pd.DataFrame, rounds: pd.DataFrame) -> list[Row]:
             for search in ("restricted", "unrestricted"):
                 method = VECTOR if k is None else f"{search}, k = {k}"
                 found = of_method(runs, name, method)
-                for metric, column in metrics(name).items():
-                    line[f"{search}: {'RMSE or log loss' if column == 'loss' else metric}"] = shown(
-                        found[column].mean()
-                    )
+                line[f"{search}: top-1"] = shown(found["top_1"].mean())
+                line[f"{search}: RMSE or log loss"] = shown(found["loss"].mean())
                 line[f"{search}: ms"] = shown(round_ms(rounds, name, method), 2)
             table.append(line)
-    columns = list(dict.fromkeys(column for line in table for column in line))
-    return [{column: line.get(column, "-") for column in columns} for line in table]
+    return table
 
 
 def hessians(runs: pd.DataFrame, rounds: pd.DataFrame) -> list[Row]:
