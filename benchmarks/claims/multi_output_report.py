@@ -83,7 +83,8 @@ SEARCHES = (
 )
 HESSIANS = "Softmax cross-entropy; the settings of the diagonal Hessian. ms: a round on one thread, eta 0.1, depth 6."
 ROUNDS = (
-    "Milliseconds of a round: ten rounds after the first three, the median of three repeats taken in turns; depth 6, "
+    "Milliseconds of a round: ten rounds after the first three, the median of three repeats taken in turns; the "
+    "processor's of one thread, the clock's of two; depth 6, "
     "48 leaves, 64 bins (20,000 x 50: 255). `to`: vector leaves over the other; below 1 they are faster."
 )
 CONVERGENCE = "Test losses by rounds; eta 0.1, depth 6 and 48 leaves for all, first partition, no early stopping."
