@@ -12,7 +12,7 @@ The protocol of Zhang and Jung (GBDT-MO), smaller where a line says so; all of i
    searches and other Hessians take the settings of dense vector leaves.
 3. Curves: losses of training and test rows, one setting for all methods.
 4. Rounds: what a round costs, the mean of ten after the first three, taken in turns: the processor's
-   seconds of one thread, the clock's of two.
+   seconds of one thread.
 
 What was measured before is kept: run again to continue. Tables and figures: multi_output_report.py.
 """
@@ -62,7 +62,7 @@ STEPS = {
         *("eta", "depth", "rounds", "trees", "seconds", "loss", "training_loss", "top_1"),
     ),
     "curves": ("data", "method", "rounds", "training_loss", "loss"),
-    "rounds": ("data", "threads", "rows", "features", "outputs", "method", "ms"),
+    "rounds": ("data", "rows", "features", "outputs", "method", "ms"),
 }
 
 
@@ -172,8 +172,6 @@ def timed(name: str) -> tuple[Problem, Setting]:
 def clock(case: Row) -> list[Row]:
     """Return seconds of a round for every method and variant of a set."""
     rows, setting = timed(case["data"])
-    # The processor's seconds do not depend on other work; of two threads the clock's are asked.
-    now = time.process_time if case["threads"] == 1 else time.perf_counter
     labels = [*methods(case["data"]), *variants(case["data"])]
     seconds: dict[str, list[float]] = {label: [] for label in labels}
     for _ in range(REPEATS):
@@ -181,9 +179,9 @@ def clock(case: Row) -> list[Row]:
             train = trainer(case["data"], label)
             took = []
             for rounds in (SKIPPED, SKIPPED + COUNTED):
-                start = now()
-                train(rows, replace(setting, rounds=rounds, threads=case["threads"]), stop=False)
-                took.append(now() - start)
+                start = time.process_time()
+                train(rows, replace(setting, rounds=rounds), stop=False)
+                took.append(time.process_time() - start)
             seconds[label].append((took[1] - took[0]) / COUNTED)
     shape = {"rows": len(rows.fit.X), "features": rows.fit.X.shape[1], "outputs": rows.n_outputs}
     return [shape | {"method": label, "ms": 1e3 * median(found)} for label, found in seconds.items()]
@@ -215,8 +213,7 @@ def main() -> None:
         for seed in range(min(partitions(name, label), options.seeds))
         if name in UNTUNED or (name, label if label in METHODS else VECTOR) in known
     ]
-    timings = [{"data": name, "threads": 1} for name in [*options.data, *WIDE]]
-    timings += [{"data": name, "threads": 2} for name in WIDE]
+    timings = [{"data": name} for name in [*options.data, *WIDE]]
     results = {
         "settings": tried,
         "runs": measured("runs", runs, partial(run, tried=tried), options.jobs),

@@ -1,4 +1,4 @@
-"""What multi_output.py compares: the same growth and penalty everywhere, on one thread unless told otherwise.
+"""What multi_output.py compares: the same growth and penalty everywhere, on one thread.
 
 Trees grow best split first to 0.75 x 2^depth leaves, with a penalty of 1 and 64 bins, as Zhang and Jung have it.
 A method without validation rows trains all its rounds.
@@ -32,7 +32,6 @@ class Setting:
     depth: int
     min_rows: int
     rounds: int
-    threads: int = 1
     bins: int = 64
 
     @property
@@ -58,7 +57,7 @@ def lightgbm_each(problem: Problem, setting: Setting, stop: bool = True) -> Fitt
         "min_data_in_leaf": setting.min_rows,
         "lambda_l2": PENALTY,
         "max_bin": setting.bins,
-        "num_threads": setting.threads,
+        "num_threads": 1,
         "feature_pre_filter": False,
         "verbosity": -1,
     }
@@ -104,15 +103,15 @@ def xgboost_any(problem: Problem, setting: Setting, stop: bool = True, *, vector
         "min_child_weight": setting.min_rows if problem.task == "regression" else 1.0,
         "lambda": PENALTY,
         "max_bin": setting.bins,
-        "nthread": setting.threads,
+        "nthread": 1,
         "multi_strategy": "multi_output_tree" if vector else "one_output_per_tree",
     }
     if problem.task == "classes":
         parameters |= {"num_class": problem.n_outputs}
-    rows = xgboost.QuantileDMatrix(problem.fit.X, problem.fit.Y, max_bin=setting.bins, nthread=setting.threads)
+    rows = xgboost.QuantileDMatrix(problem.fit.X, problem.fit.Y, max_bin=setting.bins, nthread=1)
     watch: dict[str, Any] = {}
     if stop:
-        held_out = xgboost.DMatrix(problem.valid.X, problem.valid.Y, nthread=setting.threads)
+        held_out = xgboost.DMatrix(problem.valid.X, problem.valid.Y, nthread=1)
         watch = {"evals": [(held_out, "valid")], "early_stopping_rounds": PATIENCE, "verbose_eval": False}
     booster = xgboost.train(parameters, rows, setting.rounds, **watch)
     found = booster.best_iteration + 1 if stop else booster.num_boosted_rounds()
@@ -161,7 +160,7 @@ def _ours(
         early_stopping=stop,
         n_iter_no_change=PATIENCE,
         tol=0.0,
-        n_jobs=setting.threads,
+        n_jobs=1,
         **options,
     )
     watch = {"eval_set": (problem.valid.X, valid)} if stop else {}

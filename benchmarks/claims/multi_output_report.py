@@ -38,11 +38,10 @@ def draw_curves(curves: pd.DataFrame, path: Path) -> None:
 def draw_rounds(rounds: pd.DataFrame, path: Path) -> None:
     """Draw the seconds of a round on one thread, as Figure 5 does."""
     plt = _pyplot()
-    one = rounds[rounds["threads"] == 1]
-    names = list(one.groupby("data")["outputs"].first().sort_values(kind="stable").index)
+    names = list(rounds.groupby("data")["outputs"].first().sort_values(kind="stable").index)
     figure, axis = plt.subplots(figsize=(1.3 * len(names) + 2, 3.6), layout="constrained")
     for place, method in enumerate(METHODS):
-        heights = [round_ms(one, name, method) / 1e3 for name in names]
+        heights = [round_ms(rounds, name, method) / 1e3 for name in names]
         axis.bar(np.arange(len(names)) + 0.17 * (place - 2), heights, 0.17, label=method)
     ticks = [name.replace(", ", "\n").replace(" ", "\n", 1) for name in names]
     axis.set_xticks(np.arange(len(names)), ticks, fontsize="x-small")
@@ -84,7 +83,7 @@ SEARCHES = (
 HESSIANS = "Softmax cross-entropy; the settings of the diagonal Hessian. ms: a round on one thread, eta 0.1, depth 6."
 ROUNDS = (
     "Milliseconds of a round: ten rounds after the first three, the median of three repeats taken in turns; the "
-    "processor's of one thread, the clock's of two; depth 6, "
+    "processor's, one thread; depth 6, "
     "48 leaves, 64 bins (20,000 x 50: 255). `to`: vector leaves over the other; below 1 they are faster."
 )
 CONVERGENCE = "Test losses by rounds; eta 0.1, depth 6 and 48 leaves for all, first partition, no early stopping."
@@ -105,7 +104,7 @@ def write(results: dict[str, list[Row]], *, small: bool = False) -> None:
         tables["depths"] = ("Simulated outputs by depth", tables_of.depths(found["settings"]), DEPTHS)
     if "runs" in found:
         runs = found["runs"]
-        rounds = found.get("rounds", pd.DataFrame(columns=["data", "method", "threads", "ms"]))
+        rounds = found.get("rounds", pd.DataFrame(columns=["data", "method", "ms"]))
         tables |= {
             "simulated": ("Vector leaves on simulated outputs", tables_of.simulated(runs), SIMULATED),
             "scores": ("Vector leaves on real outputs", tables_of.scores(runs), SCORES),

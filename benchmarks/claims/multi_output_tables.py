@@ -70,6 +70,8 @@ def simulated(runs: pd.DataFrame) -> list[Row]:
         base = of_method(runs, name, VECTOR)
         for method in METHODS:
             found = of_method(runs, name, method)
+            if found.empty:
+                continue
             printed = PRINTED.get((name, method))
             table.append(
                 {
@@ -147,8 +149,8 @@ def trees(runs: pd.DataFrame) -> list[Row]:
     return table
 
 
-def round_ms(rounds: pd.DataFrame, name: str, method: str, threads: int = 1) -> float:
-    place = (rounds["data"] == name) & (rounds["method"] == method) & (rounds["threads"] == threads)
+def round_ms(rounds: pd.DataFrame, name: str, method: str) -> float:
+    place = (rounds["data"] == name) & (rounds["method"] == method)
     return float(rounds.loc[place, "ms"].mean())
 
 
@@ -193,16 +195,16 @@ def hessians(runs: pd.DataFrame, rounds: pd.DataFrame) -> list[Row]:
 
 def rounds(rounds: pd.DataFrame) -> list[Row]:
     table = []
-    for (name, threads), found in rounds.groupby(["data", "threads"], sort=False):
+    for name, found in rounds.groupby("data", sort=False):
         ms = found.set_index("method")["ms"]
         one = found.iloc[0]
         line = {"data": name, "outputs": f"{one['outputs']:.0f}", "rows": f"{one['rows']:.0f}"}
-        line |= {"features": f"{one['features']:.0f}", "threads": str(threads)}
+        line |= {"features": f"{one['features']:.0f}"}
         line |= {method: f"{ms[method]:.3g}" if method in ms else "-" for method in METHODS}
         for rival, column in (("LightGBM", "to LightGBM's"), ("XGBoost multi_output_tree", "to multi_output_tree's")):
             line[column] = f"{ms[VECTOR] / ms[rival]:.2f}" if rival in ms else "-"
         table.append(line)
-    return sorted(table, key=lambda line: (int(line["outputs"]), line["data"], line["threads"]))
+    return sorted(table, key=lambda line: (int(line["outputs"]), line["data"]))
 
 
 def convergence(curves: pd.DataFrame) -> list[Row]:

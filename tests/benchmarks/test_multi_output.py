@@ -215,6 +215,6 @@ def test_pictures_are_drawn(tmp_path):
         for i in at
     ]
     multi_output_report.draw_curves(multi_output_tables.frame(curves), tmp_path / "curves.png")
-    rounds = [{"data": "digits", "method": m, "threads": "1", "outputs": "10", "ms": "2.5"} for m in METHODS]
+    rounds = [{"data": "digits", "method": m, "outputs": "10", "ms": "2.5"} for m in METHODS]
     multi_output_report.draw_rounds(multi_output_tables.frame(rounds), tmp_path / "rounds.png")
     assert all((tmp_path / f"{name}.png").stat().st_size > 5_000 for name in ("curves", "rounds"))
