@@ -39,8 +39,8 @@ from lib.runner import CsvFile, Row, resume
 GRID, ROUNDS = tuple((rate, depth) for rate in (0.1, 0.25) for depth in (4, 6, 8)), 500
 # What has little noise or none is learned for thousands of rounds.
 SIMULATED_GRID, SIMULATED_ROUNDS = ((0.1, 4), (0.1, 6)), 8_000
-# One tree a class takes minutes there.
-UNTUNED = {"101 classes": (0.25, 4)}
+# A hundred trees a round take long: one setting, and fewer rounds.
+UNTUNED, HUNDRED_ROUNDS = {"101 classes": (0.25, 4)}, 150
 SPARSE = {"digits": (2, 4, 8), "digits inpainting": (4, 8, 16), "101 classes": (8, 16, 32, 64)}
 HESSIANS = ("digits", "covertype93k", "poker25k", "connect4")
 CURVES = ("friedman1", "random projection", "digits")
@@ -110,7 +110,8 @@ def tune(case: Row) -> list[Row]:
 
 def setting_of(name: str, rate: float, depth: int) -> Setting:
     kind = KINDS[name]
-    return Setting(rate, depth, kind.min_rows, SIMULATED_ROUNDS if kind.simulated else ROUNDS)
+    rounds = SIMULATED_ROUNDS if kind.simulated else HUNDRED_ROUNDS if name in HUNDRED else ROUNDS
+    return Setting(rate, depth, kind.min_rows, rounds)
 
 
 def choose(tried: list[Row], name: str, label: str) -> Setting:
@@ -152,7 +153,7 @@ def curve(case: Row) -> list[Row]:
     setting = Setting(rate, depth, KINDS[case["data"]].min_rows, CURVE_ROUNDS)
     fitted = METHODS[case["method"]](rows, setting, stop=False)
     points = []
-    for after in sorted({*np.geomspace(1, CURVE_ROUNDS, 40).astype(int).tolist(), *multi_output_tables.AFTER}):
+    for after in sorted({*np.geomspace(1, CURVE_ROUNDS, 12).astype(int).tolist(), *multi_output_tables.AFTER}):
         training, test = (loss(rows.task, part.Y, fitted.predict(part.X, after)) for part in (rows.fit, rows.test))
         points.append({"rounds": after, "training_loss": training, "loss": test})
     return points

@@ -68,8 +68,8 @@ SIMULATED = (
 DEPTHS = "RMSE of the first seed's validation rows at eta 0.1, rounds in brackets; 0.75 x 2^depth leaves."
 SCORES = (
     "Means over partitions of 56% training, 14% validation and 30% test rows, of 10,000 rows at most. Settings are "
-    "those of the first partition's validation rows, chosen for each method alike; 101 classes: eta 0.25, depth 4 for "
-    "all. top-1 of labels: the most probable one is right, of rows that have any."
+    "those of the first partition's validation rows, chosen for each method alike; 101 classes: eta 0.25, depth 4 and "
+    "150 rounds at most for all. top-1 of labels: the most probable one is right, of rows that have any."
 )
 TESTS = "P(vector leaves better), by the t-distribution over the partitions' differences (the paper's appendix C)."
 TREES = (
