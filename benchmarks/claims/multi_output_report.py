@@ -61,9 +61,10 @@ def _pyplot() -> Any:
 
 
 SIMULATED = (
-    "Means over five seeds, standard deviations in brackets; 10,000 rows to train on and 10,000 to test on, as in the "
+    "Means over the seeds, standard deviations in brackets; 10,000 rows to train on and 10,000 to test on, as in the "
     "paper, and 5,000 more that choose rounds and settings. `an engine an output` is the paper's GBDT-SO: the same "
-    "engine, one model for each output. At most 8,000 rounds. P: t-distribution over the seeds' differences."
+    "engine, one model for each output. At most 8,000 rounds. P: t-distribution over the "
+    "differences of the seeds that both have; means over other seeds do not compare."
 )
 DEPTHS = "RMSE of the first seed's validation rows at eta 0.1, rounds in brackets; 0.75 x 2^depth leaves."
 SCORES = (
