@@ -148,7 +148,13 @@ FEW_ROWS = {
     for n_train in (50, 100, 200)
 }
 
-SOURCES = SIXTEEN | ORDINAL | OTHER | BINARY | FEW_ROWS
+# Classes without an order, each predicted.
+NOMINAL = {
+    "connect4": Source("B_connect4", (67557, 42), classes=("loss", "draw", "win")),
+    "poker25k": Source("B_poker25k", (25010, 10), classes=tuple(range(10))),
+}
+
+SOURCES = SIXTEEN | ORDINAL | OTHER | BINARY | NOMINAL | FEW_ROWS
 
 
 @lru_cache(maxsize=4)
@@ -169,10 +175,8 @@ def load(name: str, rule: str | None = None) -> Dataset:
     FileNotFoundError
         If the set is neither in the folder nor on OpenML, or OpenML cannot be reached.
     """
-    if name not in SOURCES:
-        raise ValueError(f"name must be one of {', '.join(SOURCES)}; got {name!r}")
+    frame = read(name)
     source = SOURCES[name]
-    frame = _read(name, source)
     target = frame.pop("target")
     groups = None if source.groups is None else pd.factorize(frame.pop(source.groups))[0]
     for column in frame.columns[[not pd.api.types.is_numeric_dtype(kind) for kind in frame.dtypes]]:
@@ -186,6 +190,13 @@ def load(name: str, rule: str | None = None) -> Dataset:
     else:
         codes = discretise(target.to_numpy(dtype=float), rule)
     return Dataset(frame, codes, int(codes.max()) + 1, groups, source.sizes)
+
+
+def read(name: str) -> pd.DataFrame:
+    """Return a data set as it is stored, with its column ``target``; errors as of `load`."""
+    if name not in SOURCES:
+        raise ValueError(f"name must be one of {', '.join(SOURCES)}; got {name!r}")
+    return _read(name, SOURCES[name])
 
 
 def default_rule(name: str) -> str:
