@@ -11,7 +11,7 @@ from scipy import stats
 from claims import multi_output_methods
 from claims.multi_output_data import KINDS
 from claims.multi_output_methods import EACH, VECTOR
-from claims.shifts_table import ratios
+from claims.shifts_table import MEASURES, ratios
 from lib.runner import Row
 
 METHODS = list(multi_output_methods.METHODS)
@@ -232,6 +232,6 @@ def ordinals(one_tree: pd.DataFrame, others: pd.DataFrame) -> list[Row]:
     """Return what one vector tree a round gives on ordered classes, relative to other models of the same partitions."""
     runs = pd.concat([one_tree, others[others["experiment"] == "ordinal"]])
     return [
-        {"against": base} | ratios(runs, "vector multiclass", base)
+        {"against": base} | ratios(runs, "vector multiclass", base, MEASURES)
         for base in ("xgb multiclass", "hgb multiclass", "ordinal")
     ]

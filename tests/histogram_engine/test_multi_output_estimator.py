@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from typing import Any
 
 import numpy as np
 import pytest
@@ -65,11 +66,12 @@ def second(hessian, shape):
 def test_every_leaf_is_the_step_of_its_rows(data, task, options, weighted):
     """The rounds are gone through in float64, from derivatives at the score of the trees so far."""
     X, Y, names, labels = data
-    make, y, loss, targets = {
+    tasks: dict[str, tuple[Any, Any, Any, Any]] = {
         "numbers": (regressor, Y, SquaredError(), Y),
         "class": (classifier, names, SoftmaxCrossEntropy(6), np.searchsorted(LABELS, names)),
         "labels": (classifier, labels, BinaryCrossEntropy(), labels),
-    }[task]
+    }
+    make, y, loss, targets = tasks[task]
     weight = np.random.default_rng(1).gamma(2.0, size=len(X)) if weighted else None
     model = make(**options).fit(X, y, sample_weight=weight)
     w = np.ones(len(X)) if weight is None else weight
@@ -82,7 +84,7 @@ def test_every_leaf_is_the_step_of_its_rows(data, task, options, weighted):
         for node in reversed(np.flatnonzero(tree.left >= 0)):
             under[node] = under[tree.left[node]] + under[tree.left[node] + 1]
 
-        def sums(node, nodes=nodes, under=under, g=g, h=h):
+        def sums(node: int, nodes: Any = nodes, under: Any = under, g: Any = g, h: Any = h) -> tuple[Any, Any]:
             mine = np.isin(nodes, under[node])
             of_rows = w[mine].reshape(-1, *[1] * (h.ndim - 1))
             return (g[mine] * w[mine, None]).sum(axis=0)[None], (h[mine] * of_rows).sum(axis=0)[None]
