@@ -136,10 +136,15 @@ def ordinal_options(options: dict[str, Any], label: ArrayLike) -> dict[str, Any]
 
     The classes are those of all labels, since a fold may lack some; the update is that of ``train``.
     """
-    own = {"threshold_update": "joint"} | {name: options.pop(name) for name in _OPTIONS if name in options}
+    own = given_options(options)
     if own.get("n_classes") is None:
         own["n_classes"] = n_classes_of(label)
     return own
+
+
+def given_options(options: dict[str, Any]) -> dict[str, Any]:
+    """Take the objective's parameters out of the options of a ``train``, and return them with its default update."""
+    return {"threshold_update": "joint"} | {name: options.pop(name) for name in _OPTIONS if name in options}
 
 
 def refuse_parameters(params: Mapping[str, Any], refused: Mapping[str, str]) -> None:

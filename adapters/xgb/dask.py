@@ -13,11 +13,8 @@ try:
 except ImportError as error:
     raise ModuleNotFoundError(f"{error}: pip install 'ordinal-objectives[xgboost,dask]'", name="dask") from None
 
-from numpy.typing import ArrayLike
-
+from ordinal_objectives.adapters.parameters import given_options
 from ordinal_objectives.adapters.xgb.train import all_metrics, all_params, objective_of
-from ordinal_objectives.losses import OrdinalLoss
-from ordinal_objectives.threshold_solver.record import ThresholdRecord
 
 
 def train(
@@ -26,16 +23,6 @@ def train(
     dtrain: xgboost.dask.DaskDMatrix,
     num_boost_round: int = 10,
     *,
-    n_classes: int | None = None,
-    loss: str | OrdinalLoss = "all_threshold",
-    link: str = "logit",
-    hessian: str = "exact",
-    threshold_update: str = "joint",
-    thresholds: ArrayLike | ThresholdRecord | None = None,
-    proportional: bool | str = True,
-    shift_l2: float | None = None,
-    shift_penalty: str = "ridge",
-    shift_method: str = "renewal",
     evals: Sequence[tuple[xgboost.dask.DaskDMatrix, str]] | None = None,
     xgb_model: xgboost.Booster | None = None,
     callbacks: Sequence[xgboost.callback.TrainingCallback] | None = None,
@@ -56,9 +43,7 @@ def train(
         As for :func:`.train.train`.
     dtrain : xgboost.dask.DaskDMatrix or DaskQuantileDMatrix
         Labels are class codes 0..n_classes - 1; a worker may lack some, or have no rows.
-    num_boost_round, n_classes, loss, link, hessian, threshold_update, thresholds, proportional, shift_l2, \
-shift_penalty, shift_method
-        As for :func:`.train.train`, but ``shift_method="host"`` is refused: XGBoost does not add up such leaves.
+    num_boost_round : int, default=10
     evals : sequence of (DaskDMatrix, name) pairs or None
     xgb_model : Booster or None
         Model to continue, which must carry its thresholds.
@@ -68,7 +53,9 @@ shift_penalty, shift_method
         ``custom_metric(proba, dmatrix) -> (name, value)``, called on each worker with its own rows. XGBoost takes the
         mean of the workers' values, unweighted.
     **options
-        ``early_stopping_rounds``, ``verbose_eval`` and ``coll_cfg`` of :func:`xgboost.dask.train`.
+        The ordinal parameters of :func:`.train.train`, from ``n_classes`` to ``shift_method``, with its defaults;
+        ``shift_method="host"`` is refused, since XGBoost does not add up such leaves. And ``early_stopping_rounds``,
+        ``verbose_eval`` and ``coll_cfg`` of :func:`xgboost.dask.train`.
 
     Returns
     -------
@@ -97,21 +84,9 @@ shift_penalty, shift_method
     ...     model = oxgb_dask.train(client, {"max_depth": 2}, dtrain, 20)
     >>> proba = oxgb.predict_proba(model["booster"], xgboost.DMatrix(X))  # doctest: +SKIP
     """
-    objective = objective_of(
-        params,
-        options,
-        callbacks,
-        n_classes=n_classes,
-        loss=loss,
-        link=link,
-        hessian=hessian,
-        threshold_update=threshold_update,
-        thresholds=thresholds,
-        proportional=proportional,
-        shift_l2=shift_l2,
-        shift_penalty=shift_penalty,
-        shift_method=shift_method,
-    )
+    method = options.pop("shift_method", "renewal")
+    ordinal = given_options(options)
+    objective = objective_of(params, options, callbacks, **ordinal, shift_method=method)
     try:
         result: dict[str, Any] = xgboost.dask.train(
             client,

@@ -272,15 +272,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
                 self._native_params(),
                 dtrain,
                 check_n_estimators(self.n_estimators),
-                n_classes=self.n_classes_,
-                loss=self.loss,
-                link=self.link,
-                hessian=self.hessian,
-                threshold_update=self.threshold_update,
-                proportional=self.proportional,
-                shift_l2=self.shift_l2,
-                shift_penalty=self.shift_penalty,
-                shift_method=self.shift_method,
+                **self._ordinal_options(),
                 xgb_model=continued,
                 evals=evals,
                 callbacks=callbacks,
@@ -297,6 +289,20 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
     def best_iteration_(self) -> int:
         """Last of the iterations that predictions use, counted from 0, as XGBoost does."""
         return self.n_iter_ - 1
+
+    def _ordinal_options(self) -> dict[str, Any]:
+        """Return what ``train`` is told of the ordinal model."""
+        names = (
+            "loss",
+            "link",
+            "hessian",
+            "threshold_update",
+            "proportional",
+            "shift_l2",
+            "shift_penalty",
+            "shift_method",
+        )
+        return {"n_classes": self.n_classes_} | {name: getattr(self, name) for name in names}
 
     def _continued(self, model: Any) -> xgboost.Booster | None:
         """Return the booster of the model that ``fit`` goes on with."""

@@ -12,7 +12,6 @@ import lightgbm
 import numpy as np
 import pytest
 import xgboost
-from joblib.externals import cloudpickle as by_value
 
 from ordinal_objectives.adapters import lgbm as olgbm
 from ordinal_objectives.adapters import xgb as oxgb
@@ -59,9 +58,9 @@ def test_one_objective_under_joblib(kind, backend):
     expected = [train(seed, module.OrdinalObjective(4)) for seed in range(3)]
     objective = module.OrdinalObjective(4)
     here = sys.modules[__name__]
-    by_value.register_pickle_by_value(here)  # loky's processes cannot import the tests
+    cloudpickle.register_pickle_by_value(here)  # other processes cannot import the tests
     found = joblib.Parallel(n_jobs=2, backend=backend)(joblib.delayed(train)(seed, objective) for seed in range(3))
-    by_value.unregister_pickle_by_value(here)
+    cloudpickle.unregister_pickle_by_value(here)
     np.testing.assert_array_equal(found, expected)
 
 
