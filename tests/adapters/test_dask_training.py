@@ -140,7 +140,7 @@ def test_many_values_take_the_single_machines_step_on_the_same_trees(client):
 
 @pytest.mark.skipif(
     not xgboost.__version__.startswith("3.2."),
-    reason="XGBoost 3.4 gives no rows scores of shape (0, 0): not handled yet",
+    reason="XGBoost 3.4 gives no rows scores of (0, 0): not handled yet",
 )
 @pytest.mark.parametrize("update", [UPDATES[0], UPDATES[2], UPDATES[3]], ids=name_of)
 def test_a_worker_without_rows_and_early_stopping(client, update):
