@@ -36,6 +36,12 @@ def sample_of(score: ArrayLike) -> NDArray[Any]:
     return score[:: score.shape[0] // _SAMPLE + 1].copy()
 
 
+def score_of_rows(score: ArrayLike) -> NDArray[Any]:
+    """Return a framework's score; that of no rows, which XGBoost 3.4 gives the shape (0, 0), has the shape (0,)."""
+    score = np.asarray(score)
+    return score if score.size else score.reshape(0)
+
+
 class NewtonRun:
     """State of one training run.
 
@@ -119,6 +125,8 @@ class NewtonRun:
         self.start_sample: NDArray[Any] = np.empty(0)
         self.grown_on: NDArray[Any] = np.empty(0)
         self._learns = threshold_update != "fixed"
+        # Whether trees grow on the recorded scores, where workers must not find out one by one; None compares.
+        self.grows_on_recorded: bool | None = None
         self._sets: weakref.WeakKeyDictionary[Any, EvaluatedRows] = weakref.WeakKeyDictionary()
         self._recorded_loss: float | None = None  # the sum of the newest record of this run
 
@@ -144,7 +152,10 @@ class NewtonRun:
         self.grown_on = sample_of(raw_prediction)
         if self.n_grown == 1:
             self.start_sample = self.grown_on
-        if self._evaluated is None or not np.array_equal(self.grown_on, self._recorded_at):
+        recorded = self.grows_on_recorded
+        if recorded is None:
+            recorded = np.array_equal(self.grown_on, self._recorded_at)
+        if self._evaluated is None or not recorded:
             self._evaluated = self._evaluate(raw_prediction, self.thresholds)
         statistics, self._evaluated = self._evaluated, None
         return statistics.gradient, statistics.hessian

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ordinal_objectives.adapters.newton_run import score_of_rows
 from ordinal_objectives.adapters.parameters import OrdinalParameters
 from ordinal_objectives.adapters.runs import Runs
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
@@ -54,6 +55,7 @@ class OrdinalObjectiveBase(OrdinalParameters):
 
     def __call__(self, raw_prediction: NDArray[Any], matrix: Any) -> tuple[NDArray[Any], NDArray[Any]]:
         """Return gradient and Hessian, float32 (n_samples,) each, as the framework asks for them."""
+        raw_prediction = score_of_rows(raw_prediction)
         if raw_prediction.ndim != 1:
             raise ValueError(
                 "params['num_class'] is not allowed beside an ordinal objective: the score must have shape "
@@ -75,7 +77,7 @@ class OrdinalObjectiveBase(OrdinalParameters):
 
     def mean_loss(self, raw_prediction: ArrayLike, matrix: Any) -> float:
         """Return the weighted mean loss of a matrix at given scores, with the newest thresholds of its run."""
-        score = np.asarray(raw_prediction)
+        score = score_of_rows(raw_prediction)
         run = self.runs.evaluating(score, matrix)
         if self.runs.of(matrix) is run:
             return run.training_loss[-1]
@@ -97,7 +99,8 @@ class OrdinalObjectiveBase(OrdinalParameters):
         """
 
         def metric(preds: NDArray[Any], matrix: Any) -> Any:
-            return function(self.runs.evaluating(preds, matrix).proba_of(matrix, preds), matrix)
+            score = score_of_rows(preds)
+            return function(self.runs.evaluating(score, matrix).proba_of(matrix, score), matrix)
 
         metric.__name__ = getattr(function, "__name__", type(function).__name__)
         return metric

@@ -10,6 +10,7 @@ import xgboost
 from xgboost.callback import EarlyStopping, TrainingCallback
 
 from ordinal_objectives.adapters.joint_run import JointRun
+from ordinal_objectives.adapters.newton_run import score_of_rows
 from ordinal_objectives.adapters.xgb.leaf_vectors import shifts_before
 from ordinal_objectives.adapters.xgb.outputs import ask_for_outputs
 from ordinal_objectives.adapters.xgb.record import (
@@ -78,7 +79,7 @@ class ThresholdCallback(TrainingCallback):  # type: ignore[misc]
                 # Each tree is read from a slice of the booster, which copies its attributes.
                 model.set_attr(**{ATTRIBUTE: None})
                 for dmatrix in self.evaluated:
-                    runs.shown.starts[dmatrix] = model.predict(dmatrix, output_margin=True)
+                    runs.shown.starts[dmatrix] = score_of_rows(model.predict(dmatrix, output_margin=True))
             runs.shown.before = shifts_before(model, runs.shown.previous)
         return model
 

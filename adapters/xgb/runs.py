@@ -13,7 +13,7 @@ import xgboost
 from numpy.typing import NDArray
 
 from ordinal_objectives.adapters.leaf_matching import GrownTree
-from ordinal_objectives.adapters.newton_run import SAME_SCORE, NewtonRun, sample_of
+from ordinal_objectives.adapters.newton_run import SAME_SCORE, NewtonRun, sample_of, score_of_rows
 from ordinal_objectives.adapters.parameters import OrdinalParameters
 from ordinal_objectives.adapters.runs import Runs
 from ordinal_objectives.adapters.xgb.collective import Collective
@@ -152,6 +152,8 @@ class XGBoostRuns(Runs):
         if self._is_of_callback(predt, dtrain):
             if run is None:
                 run = self._begin(predt, dtrain, self.shown.previous)
+                if self.workers is not None:
+                    run.grows_on_recorded = not self.shown.last_only
                 run.advance(predt, run.first_iteration)
                 if self.shown.last_only and self.shown.previous is not None:
                     # dart leaves trees out of this score already: its loss is not that of the iteration.
@@ -237,7 +239,7 @@ class XGBoostRuns(Runs):
                 self.end()  # an exception has ended its training before this tree
                 return
             if booster is not None and len(run.history) <= iteration:
-                run.advance(booster.predict(dtrain, output_margin=True), iteration)
+                run.advance(score_of_rows(booster.predict(dtrain, output_margin=True)), iteration)
 
     @property
     def workers(self) -> Collective | None:
@@ -265,8 +267,7 @@ class XGBoostRuns(Runs):
         """Return the score by the model that is continued, or of none, where the callback was not shown the matrix."""
         rounds = 0 if self.shown.previous is None else self.shown.previous.n_iterations
         if rounds:
-            before: NDArray[Any] = self.shown.model.predict(matrix, output_margin=True, iteration_range=(0, rounds))
-            return before
+            return score_of_rows(self.shown.model.predict(matrix, output_margin=True, iteration_range=(0, rounds)))
         margin: NDArray[np.float32] = matrix.get_base_margin()
         return margin if margin.size else np.zeros(matrix.num_row(), np.float32)
 

@@ -138,10 +138,6 @@ def test_many_values_take_the_single_machines_step_on_the_same_trees(client):
     assert farthest(record, run.record()) < 1e-6
 
 
-@pytest.mark.skipif(
-    not xgboost.__version__.startswith("3.2."),
-    reason="XGBoost 3.4 gives no rows scores of (0, 0): not handled yet",
-)
 @pytest.mark.parametrize("update", [UPDATES[0], UPDATES[2], UPDATES[3]], ids=name_of)
 def test_a_worker_without_rows_and_early_stopping(client, update):
     """One worker has rows to evaluate alone; the loss that stops early is that of all rows."""
@@ -166,6 +162,19 @@ def test_a_worker_without_rows_and_early_stopping(client, update):
     assert farthest(oxgb.threshold_record(booster), oxgb.threshold_record(alone)) < 1e-6
     (one,), (other,) = found["history"]["valid"].values(), history["valid"].values()
     np.testing.assert_allclose(one, other, rtol=1e-5)
+
+
+def test_a_worker_without_rows_grows_on_the_scores_that_others_do(client):
+    """Where dart drops trees, workers with rows see it in their scores; all must pass over their rows alike."""
+    X, y, _ = data()
+    params = PARAMS | {"booster": "dart", "rate_drop": 0.5, "skip_drop": 0.0, "seed": 3}
+    workers = addresses(client)
+    matrix = dask_matrix(client, X, y, chunks=[700, 800], workers=workers[:2])
+    evals = [(dask_matrix(client, X, y, chunks=[1500], workers=workers[2:]), "all")]
+    options = {"threshold_update": "newton", "verbose_eval": False}
+    found = oxgb_dask.train(client, params, matrix, 12, evals=evals, **options)["booster"]
+    alone = oxgb.train(params, xgboost.DMatrix(X, y), 12, **options)
+    assert farthest(oxgb.threshold_record(found), oxgb.threshold_record(alone)) < 1e-5
 
 
 def test_quantile_matrices_start_scores_and_continuing(client):
