@@ -25,7 +25,10 @@ from lib.timing import Clock, interleave, make_data
 from ordinal_objectives.adapters import lgbm as olgbm
 from ordinal_objectives.adapters import xgb as oxgb
 
-UPDATES = ("newton", "schur", "joint")
+VARIANTS: dict[str, dict[str, Any]] = {
+    **{update: {"threshold_update": update} for update in ("newton", "schur", "joint")},
+    "shifts": {"proportional": False},
+}
 
 
 def xgboost_variants(X: np.ndarray, y: np.ndarray, n_classes: int, threads: int, n_rounds: int) -> dict[str, Any]:
@@ -49,7 +52,7 @@ def xgboost_variants(X: np.ndarray, y: np.ndarray, n_classes: int, threads: int,
         )
         return clock.rounds()
 
-    def ours(update: str) -> Callable[[], list[float]]:
+    def ours(options: dict[str, Any]) -> Callable[[], list[float]]:
         def run() -> list[float]:
             clock = Clock()
             oxgb.train(
@@ -57,7 +60,7 @@ def xgboost_variants(X: np.ndarray, y: np.ndarray, n_classes: int, threads: int,
                 ordinal[0],
                 n_rounds,
                 n_classes=n_classes,
-                threshold_update=update,
+                **options,
                 evals=[(ordinal[1], "valid")],
                 callbacks=[clock],
                 verbose_eval=False,
@@ -66,7 +69,7 @@ def xgboost_variants(X: np.ndarray, y: np.ndarray, n_classes: int, threads: int,
 
         return run
 
-    return {"built-in": built_in, **{update: ours(update) for update in UPDATES}}
+    return {"built-in": built_in, **{name: ours(options) for name, options in VARIANTS.items()}}
 
 
 def lightgbm_variants(X: np.ndarray, y: np.ndarray, n_classes: int, threads: int, n_rounds: int) -> dict[str, Any]:
@@ -90,7 +93,7 @@ def lightgbm_variants(X: np.ndarray, y: np.ndarray, n_classes: int, threads: int
         )
         return clock.rounds()
 
-    def ours(update: str) -> Callable[[], list[float]]:
+    def ours(options: dict[str, Any]) -> Callable[[], list[float]]:
         def run() -> list[float]:
             clock = Clock()
             olgbm.train(
@@ -99,41 +102,42 @@ def lightgbm_variants(X: np.ndarray, y: np.ndarray, n_classes: int, threads: int
                 n_rounds,
                 valid_sets=[ordinal[1]],
                 n_classes=n_classes,
-                threshold_update=update,
+                **options,
                 callbacks=[clock],
             )
             return clock.rounds()
 
         return run
 
-    return {"built-in": built_in, **{update: ours(update) for update in UPDATES}}
+    return {"built-in": built_in, **{name: ours(options) for name, options in VARIANTS.items()}}
 
 
-VARIANTS = {"XGBoost": xgboost_variants, "LightGBM": lightgbm_variants}
+FRAMEWORKS = {"XGBoost": xgboost_variants, "LightGBM": lightgbm_variants}
 
 
 def round_times(options: argparse.Namespace) -> None:
     def measure(case: dict[str, Any]) -> list[dict[str, Any]]:
         X, y = make_data(case["n"] * 6 // 5, options.features, case["K"])
-        variants = VARIANTS[case["framework"]](X, y, case["K"], case["threads"], options.rounds)
+        variants = FRAMEWORKS[case["framework"]](X, y, case["K"], case["threads"], options.rounds)
         ms = interleave(variants, options.repeats)
-        ratios = {f"{update} / binary": ms[update] / ms["built-in"] for update in UPDATES}
+        ratios = {f"{name} / binary": ms[name] / ms["built-in"] for name in VARIANTS}
         return [{"binary round ms": ms["built-in"], **ratios}]
 
     result = report.Result(
         "adapters",
         f"Whole rounds with learned thresholds, {options.features} features, one evaluation set of n / 5",
         "All-threshold logit, exact Hessian. XGBoost: hist, depth 6; LightGBM: 31 leaves; one evaluation with "
-        "the ordinal loss each round, against binary log loss.",
+        "the ordinal loss each round, against binary log loss. Shifts: thresholds that move with x, which each tree's "
+        "leaves shift.",
     )
-    sizes = itertools.product(options.rows, options.classes, options.threads, VARIANTS)
+    sizes = itertools.product(options.rows, options.classes, options.threads, FRAMEWORKS)
     cases = [{"framework": framework, "n": n, "K": K, "threads": threads} for n, K, threads, framework in sizes]
     resume(result, cases, measure)
 
 
 def long_run(options: argparse.Namespace) -> None:
     table = []
-    for framework, variants in VARIANTS.items():
+    for framework, variants in FRAMEWORKS.items():
         X, y = make_data(60_000, options.features, 5)
         runs = variants(X, y, 5, 1, options.long)
         for name in ("built-in", "joint"):

@@ -23,6 +23,7 @@ def binary_data():
     return X, y.astype(int)
 
 
+@pytest.mark.slow
 def test_xgboost_binary_logistic(binary_data):
     X, y = binary_data
     dtrain = xgboost.DMatrix(X, y)
@@ -45,6 +46,7 @@ def _xgboost_trees(booster):
     return trees
 
 
+@pytest.mark.slow
 def test_lightgbm_binary(binary_data):
     X, y = binary_data
     params = {"num_leaves": 8, "learning_rate": 0.1, "verbosity": -1, "num_threads": 1, "deterministic": True}

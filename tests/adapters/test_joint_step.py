@@ -146,6 +146,7 @@ def test_steps_are_halved_rather_than_uphill(ordinal_data, train, trees, record,
     assert record(booster).diagnostics["n_raised"] == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_rows", [400, 3000])
 def test_the_model_predicts_its_own_score(ordinal_data, n_rows):
     X, y = ordinal_data(n_rows)

@@ -57,6 +57,7 @@ def test_dart_gradients_are_those_at_the_score_given(rows, with_callback):
     assert spy.error < 1e-5
 
 
+@pytest.mark.slow
 def test_dart_with_the_callback_is_as_good_as_without(ordinal_data):
     (X, y), (Xv, yv) = ordinal_data(1000), ordinal_data(1000, seed=7)
     dtrain, dvalid = xgboost.DMatrix(X, y), xgboost.DMatrix(Xv, yv)

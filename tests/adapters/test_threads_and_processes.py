@@ -39,6 +39,7 @@ def lightgbm_thresholds(seed, objective):
 KINDS = {"xgboost": (xgboost_thresholds, oxgb), "lightgbm": (lightgbm_thresholds, olgbm)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("update", ["newton", "schur"])
 def test_one_objective_in_several_threads(kind, update):

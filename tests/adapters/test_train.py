@@ -360,6 +360,7 @@ def test_copies_start_afresh(update, make):
             _ = other.thresholds_
 
 
+@pytest.mark.slow
 @UPDATES
 def test_host_features_keep_working(rows, update):
     pandas = pytest.importorskip("pandas")

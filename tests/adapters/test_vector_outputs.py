@@ -167,6 +167,7 @@ def test_every_recorded_loss_is_that_of_its_round_and_falls():
     assert record.diagnostics["n_raised"] == 0
 
 
+@pytest.mark.slow
 def test_shifts_find_what_one_score_cannot():
     (X, y), (Xv, yv) = data(2000), data(1000, seed=5)
     losses = {}
@@ -198,6 +199,7 @@ def test_small_leaves_keep_their_shifts():
     assert (outputs_of(booster, X)[enough] != 0.0).mean() > 0.99
 
 
+@pytest.mark.slow
 def test_the_page_predicts_without_the_package(tmp_path):
     X, y = data()
     booster = train(X, y, 12)

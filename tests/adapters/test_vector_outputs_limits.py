@@ -218,6 +218,7 @@ def test_no_round_raises_the_loss_at_the_default_penalty(hessian):
     assert (np.diff(record.training_loss) <= 0).all()
 
 
+@pytest.mark.slow
 def test_a_file_replays_every_training_loss_in_a_fresh_process(tmp_path):
     X, y = data()
     booster = train(X, y, 8)

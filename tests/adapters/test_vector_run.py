@@ -64,6 +64,7 @@ def test_two_classes_are_the_scalar_model(host):
     np.testing.assert_allclose(host.proba(free, X), host.proba(plain, X), atol=1e-6)
 
 
+@pytest.mark.slow
 @HOSTS
 def test_effects_that_differ_by_threshold_are_found(host):
     X, y = data(4000)
@@ -74,6 +75,7 @@ def test_effects_that_differ_by_threshold_are_found(host):
     assert log_loss[0] < log_loss[1] - 0.05
 
 
+@pytest.mark.slow
 @HOSTS
 def test_the_training_loss_never_rises_and_shifts_do_not_drift_for_a_class_without_rows(host):
     X, y = data(800)

@@ -69,6 +69,7 @@ def test_variants_differ_where_they_say(n_classes):
     assert np.abs(moved["quadratic"] - moved["order 2"]).max() > 1e-4
 
 
+@pytest.mark.slow
 def test_a_race_gives_a_row_for_every_runner(monkeypatch):
     monkeypatch.setattr(high_order, "ROUNDS", 6)
     monkeypatch.setattr(high_order, "parts", lambda name, seed: [part(seed=seed + i) for i in range(3)])

@@ -192,6 +192,7 @@ def test_foreign_names_are_refused_with_the_right_one(make, name, right):
         make().set_params(**{name: 1})
 
 
+@pytest.mark.slow
 @BOTH
 def test_random_state_makes_it_reproducible(make, data):
     X, y = data

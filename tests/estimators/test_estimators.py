@@ -131,6 +131,7 @@ def test_lengths_are_compared(make, data):
 # Weights
 
 
+@pytest.mark.slow
 @BOTH
 def test_weights_scale_the_loss_and_the_thresholds(make, data):
     X, y = data

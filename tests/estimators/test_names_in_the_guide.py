@@ -73,6 +73,7 @@ def constant(y, proba):
     return 1.0
 
 
+@pytest.mark.slow
 def test_the_last_metric_on_the_last_set_stops_xgboost(halves):
     X, y, Xv, yv = halves
     options = {"early_stopping_rounds": 3, "max_depth": 2}

@@ -111,6 +111,7 @@ def test_sorted_classes_are_not_permuted(make, data, monkeypatch):
     assert next(model.staged_predict_proba(X)) is proba
 
 
+@pytest.mark.slow
 @ALL
 @SPELLED
 def test_every_probability_scorer(make, spell, told, data):
@@ -184,6 +185,7 @@ def test_inspection(make, spell, told, data):
         )
 
 
+@pytest.mark.slow
 def test_partial_dependence_of_a_named_class(data):
     import matplotlib as mpl
 
@@ -239,6 +241,7 @@ def test_tools_that_encode_labels_first_are_refused_where_classes_are_declared(m
             CalibratedClassifierCV(model, method="temperature", cv=2).fit(X, y)
 
 
+@pytest.mark.slow
 @ALL
 def test_tools_that_keep_labels_keep_the_order(make, data):
     X, codes = data

@@ -73,6 +73,7 @@ def quantile_cuts(x, weight):
     return np.array(sorted(cuts))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hessian", ["majorized", "exact"])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_cuts_are_the_quantiles_of_weight_times_hessian(data, hessian, weighted):
@@ -111,6 +112,7 @@ def test_constant_hessians_change_nothing(data, weighted):
     np.testing.assert_array_equal(often.threshold_history_, once.threshold_history_)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", [3, 4, 6, 7])
 @pytest.mark.parametrize("options", [{}, {"subsample": 0.6, "pruning": True, "adaptive_step": True}])
 def test_continued_training_cuts_at_the_same_iterations(data, first, options):

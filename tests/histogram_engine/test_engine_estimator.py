@@ -34,6 +34,7 @@ def data(ordinal_data):
     return X, y
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_saved_models_replay_their_training_loss(data, tmp_path, variant):
     X, y = data
@@ -202,6 +203,7 @@ def test_damaged_files_are_refused(data, tmp_path):
             HistGradientBoostingOrdinalClassifier().load_model(tmp_path / "damaged")
 
 
+@pytest.mark.slow
 def test_flipped_bits_crash_nothing(data, tmp_path):
     X, y = data
     make(max_iter=2).fit(X, y).save_model(tmp_path / "model")

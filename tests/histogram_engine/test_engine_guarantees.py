@@ -70,6 +70,7 @@ def test_rows_that_are_alike_are_not_parted(threshold_update):
     assert [len(tree.leaves) for tree in model._ensemble.trees] == [3] * 5
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(
     seed=st.integers(0, 10**6),
@@ -236,6 +237,7 @@ def test_binary_with_fixed_threshold_equals_lightgbm_and_scikit_learn(l2):
     np.testing.assert_allclose(score, sklearn.decision_function(X), rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n_copies", "n_classes", "options"),
     [

@@ -23,6 +23,7 @@ def lowest_class_heavy(K, n=6000, seed=0):
     return X, y, np.where(y == 0, 1e3, 1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("K", [12, 30])
 @pytest.mark.parametrize("threshold_update", ["joint", "newton"])
 def test_leaves_of_light_rows_have_the_weight_and_the_gain_of_their_rows(threshold_update, K):

@@ -186,6 +186,7 @@ def test_a_file_with_shifts_is_refused_by_readers_of_the_first_format(data, tmp_
     assert (loaded.proportional, loaded.proportional_) == (True, True)
 
 
+@pytest.mark.slow
 def test_flipped_bits_of_a_file_with_shifts_crash_nothing(data, tmp_path):
     X, y = data
     make(max_iter=2).fit(X, y).save_model(tmp_path / "model")

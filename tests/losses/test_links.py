@@ -177,6 +177,7 @@ def test_links_without_majoriser_refuse(name):
     assert side(np.array([-20.0, 20.0]))[2].max() > 1e8
 
 
+@pytest.mark.slow
 @each_bounded
 @given(d=st.floats(-50, 50), z=st.floats(-50, 50))
 def test_the_parabola_is_nowhere_below_the_loss(link, d, z):

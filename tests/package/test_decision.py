@@ -57,6 +57,7 @@ def test_cost_rows_are_the_true_classes():
     assert decide([[0.9, 0.1]], cost_matrix=[[0.0, 20.0], [1.0, 0.0]]).tolist() == [0]
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**32 - 1), st.integers(2, 9))
 def test_median_counts_the_thresholds_below_the_score(seed, n_classes):
     rng = np.random.default_rng(seed)

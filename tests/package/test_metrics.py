@@ -44,6 +44,7 @@ def forecasts(problem):
     return true, P, weight
 
 
+@pytest.mark.slow
 @given(problems)
 def test_decisions_against_scikit_learn(problem):
     true, predicted, weight = labels_and_weights(problem)
@@ -54,6 +55,7 @@ def test_decisions_against_scikit_learn(problem):
     assert quadratic_weighted_kappa(**arguments) == pytest.approx(kappa, abs=1e-12)
 
 
+@pytest.mark.slow
 @given(problems)
 def test_macro_mae_is_the_mean_over_classes(problem):
     true, predicted, weight = labels_and_weights(problem)
@@ -69,6 +71,7 @@ def test_macro_mae_leaves_out_classes_without_weight():
     assert macro_mean_absolute_error([0, 0, 3], [1, 0, 0], sample_weight=[1.0, 1.0, 0.0]) == 0.5
 
 
+@pytest.mark.slow
 @given(problems)
 def test_log_loss_against_scikit_learn(problem):
     true, P, weight = forecasts(problem)
@@ -91,6 +94,7 @@ def test_rps_is_the_sum_over_rows_and_thresholds(problem):
     assert ranked_probability_score(true, P, weight) == pytest.approx(np.average(rows, weights=weight))
 
 
+@pytest.mark.slow
 @given(problems)
 def test_rps_is_the_mae_of_certain_forecasts_and_the_brier_score_of_two_classes(problem):
     true, predicted, weight = labels_and_weights(problem)
@@ -104,6 +108,7 @@ def test_rps_is_the_mae_of_certain_forecasts_and_the_brier_score_of_two_classes(
     )
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**32 - 1), st.integers(2, 6), st.integers(2, 25), st.booleans())
 def test_concordance_is_the_share_of_pairs(seed, n_classes, n_samples, ties):
     rng = np.random.default_rng(seed)
@@ -120,6 +125,7 @@ def test_concordance_is_the_share_of_pairs(seed, n_classes, n_samples, ties):
         assert concordance(true, score) == pytest.approx(0.5 + 0.5 * somersd(true, score).statistic)
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**32 - 1))
 def test_concordance_of_two_classes_is_the_area_under_the_curve(seed):
     rng = np.random.default_rng(seed)
@@ -128,6 +134,7 @@ def test_concordance_of_two_classes_is_the_area_under_the_curve(seed):
     assert concordance(true, score, weight) == pytest.approx(sk.roc_auc_score(true, score, sample_weight=weight))
 
 
+@pytest.mark.slow
 def test_concordance_of_gapped_codes_and_of_many_rows():
     assert concordance([0, 5, 9], [1.0, 2.0, 3.0]) == 1.0
     true = np.random.default_rng(0).integers(0, 10, 200_000)

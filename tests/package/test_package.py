@@ -21,6 +21,7 @@ from ordinal_objectives.rows import RowStatistics
 from ordinal_objectives.threads import effective_n_threads
 
 
+@pytest.mark.slow
 def test_import_loads_no_framework(tmp_path):
     code = (
         "import sys, ordinal_objectives, ordinal_objectives.losses, ordinal_objectives.threshold_solver;"
@@ -30,6 +31,7 @@ def test_import_loads_no_framework(tmp_path):
     assert done.stdout.strip() == "[]"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("library", "statement"),
     [

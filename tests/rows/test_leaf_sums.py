@@ -102,6 +102,7 @@ def test_bad_leaves_are_refused():
             rows.leaf_sums(np.array([0, 1, wrong], np.int32), 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("n_leaves", [1, 2, 3, 64, 1000])
 def test_rows_find_the_nearest_leaf_value(dtype, n_leaves):

@@ -132,6 +132,7 @@ def test_thread_count_changes_nothing(loss, link):
         assert one.loss == other.loss
 
 
+@pytest.mark.slow
 def test_late_helpers_touch_nothing():
     """Helpers outlive a call that did not need them; the rows may be gone by then."""
     rng = np.random.default_rng(0)

@@ -49,6 +49,7 @@ def test_start_is_finite_and_in_the_order_that_the_loss_needs(class_weights, lin
         assert is_ordered(start.thresholds, strict=loss == "cumulative_link")
 
 
+@pytest.mark.slow
 @given(counts, st.sampled_from(LOSSES))
 def test_masks_say_where_the_rows_are(class_counts, loss):
     n = np.array(class_counts)
@@ -62,6 +63,7 @@ def test_masks_say_where_the_rows_are(class_counts, loss):
             assert tied[k] == (k > 0 and n[k] == 0 and active[k - 1] and active[k])
 
 
+@pytest.mark.slow
 @given(counts, st.sampled_from(LOSSES))
 def test_reversed_classes_give_mirrored_thresholds(class_counts, loss):
     start = initial_thresholds(class_counts, "logit", loss)
@@ -70,6 +72,7 @@ def test_reversed_classes_give_mirrored_thresholds(class_counts, loss):
     assert mirrored.active.tolist() == start.active[::-1].tolist()
 
 
+@pytest.mark.slow
 @given(counts)
 def test_active_all_thresholds_are_the_shares_whatever_is_empty(class_counts):
     n = np.array(class_counts)
@@ -125,6 +128,7 @@ def optimum(raw_prediction, y, n_classes, loss):
     return start, thresholds
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["all_threshold", "cumulative_link"])
 @pytest.mark.parametrize("link", ["logit", "probit"])
 def test_empty_inner_classes_change_nothing_for_the_others(name, link):

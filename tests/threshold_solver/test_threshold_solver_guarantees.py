@@ -66,6 +66,7 @@ def test_sorting_never_raises_the_loss(seed, n_classes, scale):
     assert problem.loss(problem.raw_prediction, ordered) <= before * (1 + ROUNDING)
 
 
+@pytest.mark.slow
 @given(seeds, n_classes, scales, losses, st.sampled_from([0.0, 1e-3, 1.0]), st.sampled_from([0.05, 0.3, 0.7, 1.0]))
 def test_majorized_joint_step_decreases_the_loss_as_promised(seed, n_classes, scale, loss, reg_lambda, shrinkage):
     """The full step never raises the loss; a step of nu decreases it by nu (1 - nu) d'Hd or more."""
@@ -78,6 +79,7 @@ def test_majorized_joint_step_decreases_the_loss_as_promised(seed, n_classes, sc
     assert problem.loss_after(w, delta, shrinkage) <= problem.start * (1 + ROUNDING) - promised
 
 
+@pytest.mark.slow
 @given(seeds, n_classes, scales)
 def test_safeguard_keeps_the_promise_of_the_exact_step(seed, n_classes, scale):
     problem = Problem(seed, n_classes, scale)

@@ -176,6 +176,7 @@ def test_newton_names_bad_input(arguments, message):
 # --- Schur ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @given(problems, st.sampled_from([0.0, 0.3, 5.0]))
 def test_schur_solves_the_dense_joint_system(problem, reg_lambda):
     G, H, L, u, v = random_sums(*problem)
@@ -186,6 +187,7 @@ def test_schur_solves_the_dense_joint_system(problem, reg_lambda):
     assert decrease == pytest.approx(-(gradient @ expected + 0.5 * expected @ matrix @ expected), rel=1e-9)
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**32 - 1), st.integers(3, 8))
 def test_schur_with_tridiagonal_inactive_and_tied_thresholds(seed, n_classes):
     G, H, L, u, v = random_sums(seed, 4, n_classes)
@@ -209,6 +211,7 @@ def test_schur_with_tridiagonal_inactive_and_tied_thresholds(seed, n_classes):
     assert decrease == pytest.approx(-0.5 * np.r_[G, u] @ expected, rel=1e-9)
 
 
+@pytest.mark.slow
 @given(problems)
 def test_schur_in_the_gauge_keeps_the_sum_and_solves_the_system(problem):
     """Exact curvature and lambda = 0: only differences of score and threshold count."""

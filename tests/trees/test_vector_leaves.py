@@ -35,6 +35,7 @@ def model_matrix(h, reg_lambda, shift_l2, penalty, active):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("penalty", ["ridge", "smooth"])
 @given(
     seed=st.integers(0, 1000),
@@ -98,6 +99,7 @@ def test_penalties_out_of_range_are_named(penalty, shift_l2, named):
         vector.steps(np.ones((1, 3)), np.ones((1, 3)), 1.0, shift_l2, penalty)
 
 
+@pytest.mark.slow
 @given(
     seed=st.integers(0, 1000),
     n_thresholds=st.integers(2, 11),
