@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
+
+from ordinal_objectives import _core
+from ordinal_objectives.row_blocks import RowBlocks, blocks_of
 
 # Rows that the cuts of a large table are computed from.
 SUBSAMPLE = 200_000
 
 
 def find_cuts(
-    X: NDArray[np.floating],
+    X: NDArray[np.floating] | RowBlocks,
     max_bins: int = 255,
     sample_weight: NDArray[np.float64] | None = None,
     seed: int = 0,
@@ -23,7 +28,7 @@ def find_cuts(
 
     Parameters
     ----------
-    X : ndarray of float32 or float64, shape (n_samples, n_features)
+    X : ndarray of float32 or float64, or RowBlocks, shape (n_samples, n_features)
     max_bins : int, default=255
         At least 2, at most 255.
     sample_weight : ndarray of float64, shape (n_samples,), or None
@@ -55,10 +60,27 @@ def find_cuts(
     if n_rows > SUBSAMPLE:
         drawn = np.sort(np.random.default_rng(seed).choice(n_rows, SUBSAMPLE, replace=False, shuffle=False))
         rows = drawn if rows is None else rows[drawn]
-    if rows is not None:
-        X = X[rows]
-        sample_weight = None if sample_weight is None else sample_weight[rows]
-    return [_cuts_of(X[:, f], max_bins, sample_weight) for f in range(X.shape[1])]
+    if rows is None and isinstance(X, RowBlocks):
+        rows = np.arange(n_rows)
+    sample: Any = X if rows is None else X[rows]
+    if rows is not None and sample_weight is not None:
+        sample_weight = sample_weight[rows]
+    return [_cuts_of(sample[:, f], max_bins, sample_weight) for f in range(X.shape[1])]
+
+
+def bin_rows(
+    X: NDArray[np.floating] | RowBlocks, cuts: list[NDArray[np.float64]], n_threads: int, *, in_float64: bool
+) -> Any:
+    """Return an engine that holds the rows as bins; ``in_float64`` as :class:`_core.Engine` takes it."""
+    engine = _core.Engine(X.shape[0], [c.tolist() for c in cuts], n_threads, in_float64=in_float64)
+    fill(engine, X)
+    return engine
+
+
+def fill(engine: Any, X: NDArray[np.floating] | RowBlocks) -> None:
+    """Bin all rows of an engine by its cuts."""
+    for first, block in blocks_of(X):
+        engine.bin(first, block)
 
 
 def _cuts_of(

@@ -12,14 +12,23 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import validate_data
 
+from ordinal_objectives.row_blocks import RowBlocks
 from ordinal_objectives.validation import refuse_masked
 
 _NUMBERS = (numbers.Real, Decimal, np.bool_)
 _ARROW_NUMBERS = re.compile(r"u?int\d+|halffloat|float|double|bool|null|decimal\d*\(.*\)")
 
 
-def check_features(estimator: Any, X: Any, *, reset: bool) -> NDArray[np.floating]:
-    """Return features as float32 or float64, (n_samples, n_features); `reset` is for those of ``fit``."""
+def check_features(estimator: Any, X: Any, *, reset: bool, blocks: bool = False) -> NDArray[np.floating] | RowBlocks:
+    """Return features as float32 or float64, (n_samples, n_features); `reset` is for those of ``fit``.
+
+    With ``blocks``, RowBlocks are returned as they are.
+    """
+    if blocks and isinstance(X, RowBlocks):
+        if X.shape[0] < 1 + reset:
+            raise ValueError(f"Found RowBlocks with {X.shape[0]} sample(s) while a minimum of {1 + reset} is required")
+        validate_data(estimator, X, reset=reset, skip_check_array=True)
+        return X
     check_columns(X)
     checked = validate_data(
         estimator,
@@ -29,7 +38,8 @@ def check_features(estimator: Any, X: Any, *, reset: bool) -> NDArray[np.floatin
         dtype=[np.float64, np.float32],
         ensure_min_samples=2 if reset else 1,
     )
-    return np.require(checked, requirements="A")  # any strides of whole entries: fields of records have others
+    features: NDArray[np.floating] = np.require(checked, requirements="A")
+    return features  # any strides of whole entries: fields of records have others
 
 
 def check_columns(X: Any) -> None:

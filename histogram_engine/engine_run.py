@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinal_objectives import _core
-from ordinal_objectives.histogram_engine.binning import find_cuts
+from ordinal_objectives.histogram_engine.binning import bin_rows, fill, find_cuts
 from ordinal_objectives.histogram_engine.cross_terms import (
     FEWEST_CLASSES,
     CrossTerms,
@@ -25,6 +25,7 @@ from ordinal_objectives.histogram_engine.high_order import HighOrderModel
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.histogram_engine.pruning import LeafQuadratic, best_step_size, merge_splits
 from ordinal_objectives.losses import RoundStatistics
+from ordinal_objectives.row_blocks import RowBlocks
 from ordinal_objectives.rows import RowStatistics
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.threshold_solver import Diagnostics, JointQuadratic, ThresholdLearner
@@ -44,7 +45,7 @@ class EngineRun:
     Parameters
     ----------
     parameters : BoostingParameters
-    X : ndarray of float32 or float64, shape (n_samples, n_features)
+    X : ndarray of float32 or float64, or RowBlocks, shape (n_samples, n_features)
         NaN is missing. Read, never changed.
     y : ndarray of int32, shape (n_samples,)
         Class codes.
@@ -69,7 +70,7 @@ class EngineRun:
     def __init__(
         self,
         parameters: BoostingParameters,
-        X: NDArray[np.floating],
+        X: NDArray[np.floating] | RowBlocks,
         y: NDArray[np.int32],
         n_classes: int,
         sample_weight: NDArray[np.float64] | None = None,
@@ -99,9 +100,7 @@ class EngineRun:
         # Needed again only to be cut anew.
         self._X = X if parameters.rebin_every is not None else None
         self.cuts = find_cuts(X, parameters.max_bins, sample_weight, seed) if cuts is None else cuts
-        self._engine = _core.Engine(
-            X, [c.tolist() for c in self.cuts], effective_n_threads(n_threads), in_float64=uneven(sample_weight)
-        )
+        self._engine = bin_rows(X, self.cuts, effective_n_threads(n_threads), in_float64=uneven(sample_weight))
         follows = parameters.hessian == "exact" and loss.link.curvature_floor == 0.0
         every = no_cross_terms()
         if self._joint:
@@ -167,7 +166,8 @@ class EngineRun:
             return
         assert self._X is not None
         self.cuts = find_cuts(self._X, self.parameters.max_bins, hessian.astype(np.float64), self._seed)
-        self._engine.rebin(self._X, [c.tolist() for c in self.cuts])
+        self._engine.recut([c.tolist() for c in self.cuts])
+        fill(self._engine, self._X)
 
     def _draw(self) -> tuple[NDArray[np.uint32] | None, list[int]]:
         """Draw rows and columns; they depend on seed and iteration alone."""

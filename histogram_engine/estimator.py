@@ -22,6 +22,7 @@ from ordinal_objectives.histogram_engine.parameters import (
 from ordinal_objectives.histogram_engine.saving import EngineModel
 from ordinal_objectives.histogram_engine.warm_start import check_continued
 from ordinal_objectives.losses import OrdinalLoss, get_loss
+from ordinal_objectives.row_blocks import RowBlocks
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.validation import check_choice
 
@@ -243,7 +244,7 @@ class HistGradientBoostingOrdinalClassifier(EngineModel):
         self._keep_host_params(other_params)
 
     def _check_features(self, X: Any, *, reset: bool) -> Any:
-        return check_features(self, X, reset=reset)
+        return check_features(self, X, reset=reset, blocks=True)
 
     def _parameters(self) -> BoostingParameters:
         names = [name for name in BoostingParameters.__dataclass_fields__ if name != "loss"]
@@ -267,7 +268,7 @@ class HistGradientBoostingOrdinalClassifier(EngineModel):
 
         Parameters
         ----------
-        X : array-like of float, shape (n_samples, n_features)
+        X : array-like of float, or RowBlocks, shape (n_samples, n_features)
             NaN is missing. In frames and tables, columns of numbers and booleans.
         y : array-like, shape (n_samples,)
             Labels: integers, strings, or an ordered categorical.
@@ -312,6 +313,11 @@ class HistGradientBoostingOrdinalClassifier(EngineModel):
             watched = self._check_evaluation(*sets)
             stops = stopping.wanted(self.early_stopping, len(rows[1]), watched)
             if stops and not watched:
+                if isinstance(rows[0], RowBlocks):
+                    raise ValueError(
+                        "early_stopping holds rows out of arrays alone; for RowBlocks pass X_val and y_val, or "
+                        f"early_stopping=False; got {self.early_stopping!r}"
+                    )
                 rows, *watched = hold_out(rows, self.validation_fraction, self._seed, groups)
             trained, diagnostics = fit_rows(
                 parameters,

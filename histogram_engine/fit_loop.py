@@ -14,13 +14,14 @@ from ordinal_objectives.histogram_engine.engine_run import EngineRun
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters, check_integer, check_number
 from ordinal_objectives.histogram_engine.vector_run import VectorRun
 from ordinal_objectives.losses import OrdinalLoss
+from ordinal_objectives.row_blocks import RowBlocks
 from ordinal_objectives.rows import MarginStatistics, row_pass
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.threshold_solver import ThresholdRecord
 from ordinal_objectives.trees import Tree, TreeEnsemble
 
 # Features, class codes and weights.
-Rows = tuple[NDArray[np.floating], NDArray[np.int32], NDArray[np.float64] | None]
+Rows = tuple[NDArray[np.floating] | RowBlocks, NDArray[np.int32], NDArray[np.float64] | None]
 # early_stopping="auto" holds rows out where there are more than this, as scikit-learn does.
 MANY_ROWS = 10_000
 Callback = Callable[[int, dict[str, list[float]]], object]
@@ -55,7 +56,7 @@ class GrownModel:
         return ThresholdRecord.of(loss, hessian, threshold_update, self.thresholds, losses, diagnostics)
 
     def state(
-        self, X: NDArray[np.floating], n_threads: int | None
+        self, X: NDArray[np.floating] | RowBlocks, n_threads: int | None
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], int]:
         """Return the score of the rows, the thresholds and the iteration that a run continues from.
 
@@ -73,7 +74,7 @@ class WatchedRows:
     ----------
     name : str
         What ``evals`` calls them.
-    X : ndarray of float32 or float64, shape (n_samples, n_features)
+    X : ndarray of float32 or float64, or RowBlocks, shape (n_samples, n_features)
     y : ndarray of int32, shape (n_samples,)
         Class codes.
     sample_weight : ndarray of float64, shape (n_samples,), or None
@@ -85,7 +86,7 @@ class WatchedRows:
     def __init__(
         self,
         name: str,
-        X: NDArray[np.floating],
+        X: NDArray[np.floating] | RowBlocks,
         y: NDArray[np.int32],
         sample_weight: NDArray[np.float64] | None,
         parameters: BoostingParameters,

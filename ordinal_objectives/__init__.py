@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         HistGradientBoostingMultiOutputRegressor,
     )
     from ordinal_objectives.losses import AllThreshold, CumulativeLink, ImmediateThreshold
+    from ordinal_objectives.row_blocks import RowBlocks
     from ordinal_objectives.versions import show_versions
 
 __version__ = "0.4.0"
@@ -35,6 +36,7 @@ _HOMES = {
     "HistGradientBoostingOrdinalClassifier": "histogram_engine.estimator",
     "ImmediateThreshold": "losses",
     "LGBMOrdinalClassifier": "adapters.lgbm.estimator",
+    "RowBlocks": "row_blocks",
     "XGBOrdinalClassifier": "adapters.xgb.estimator",
     "decide": "decision",
     "show_versions": "versions",
@@ -49,6 +51,7 @@ __all__ = [
     "HistGradientBoostingOrdinalClassifier",
     "ImmediateThreshold",
     "LGBMOrdinalClassifier",
+    "RowBlocks",
     "XGBOrdinalClassifier",
     "decide",
     "show_versions",

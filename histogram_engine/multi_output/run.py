@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinal_objectives import _core
-from ordinal_objectives.histogram_engine.binning import find_cuts
+from ordinal_objectives.histogram_engine.binning import bin_rows, find_cuts
 from ordinal_objectives.histogram_engine.engine_run import uneven
 from ordinal_objectives.histogram_engine.multi_output.columns import OutputColumns
 from ordinal_objectives.histogram_engine.multi_output.losses import MultiOutputLoss
@@ -83,8 +83,7 @@ class MultiOutputRun:
                 raise ValueError(f"max_outputs={self._most} needs outputs that are separate: hessian='diagonal'")
             if parameters.l2_regularization == 0.0:
                 raise ValueError("hessian='exact' inverts matrices: it needs l2_regularization > 0; got 0.0")
-        cuts = [c.tolist() for c in self.cuts]
-        self._engine = _core.Engine(X, cuts, effective_n_threads(n_threads), in_float64=uneven(sample_weight))
+        self._engine = bin_rows(X, self.cuts, effective_n_threads(n_threads), in_float64=uneven(sample_weight))
         self._statistics = self._engine.statistics(self._columns.n_columns)
         self._total_weight = float(len(y) if sample_weight is None else sample_weight.sum())
         self._features = list(range(len(self.cuts)))

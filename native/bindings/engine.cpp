@@ -35,10 +35,12 @@ void require(bool holds, const char* what) {
     if (!holds) throw std::invalid_argument(what);
 }
 
+constexpr std::int64_t kMostRows = std::int64_t{1} << 31;
+
 ordinal::FeatureMatrix feature_matrix(const Features& X) {
     require(X.dtype() == nb::dtype<float>() || X.dtype() == nb::dtype<double>(),
             "X must hold float32 or float64");
-    require(X.shape(0) < (std::size_t{1} << 31), "X must have less than 2147483648 rows");
+    require(X.shape(0) < static_cast<std::size_t>(kMostRows), "X must have less than 2147483648 rows");
     ordinal::FeatureMatrix matrix;
     matrix.data = X.data();
     matrix.is_float32 = X.dtype() == nb::dtype<float>();
@@ -50,9 +52,8 @@ ordinal::FeatureMatrix feature_matrix(const Features& X) {
 }
 
 // A bin is a byte, and the last one is that of missing values.
-void require_cuts(const std::vector<std::vector<double>>& cuts, const ordinal::FeatureMatrix& X) {
-    require(static_cast<std::int64_t>(cuts.size()) == X.n_features,
-            "cuts must have one list for each feature");
+void require_cuts(const std::vector<std::vector<double>>& cuts, int n_features) {
+    require(static_cast<std::int64_t>(cuts.size()) == n_features, "cuts must have one list for each feature");
     for (const std::vector<double>& feature : cuts) {
         require(feature.size() <= 254, "a feature has at most 254 cuts");
         for (std::size_t i = 0; i < feature.size(); ++i)
@@ -244,21 +245,40 @@ void register_engine(nb::module_& m) {
             [](ordinal::Engine* self, Features X, const std::vector<std::vector<double>>& cuts, int n_threads,
                bool in_float64) {
                 const ordinal::FeatureMatrix matrix = feature_matrix(X);
-                require_cuts(cuts, matrix);
+                require_cuts(cuts, matrix.n_features);
                 nb::gil_scoped_release release;
-                new (self) ordinal::Engine(matrix, cuts, n_threads, in_float64);
+                new (self) ordinal::Engine(matrix.n_rows, cuts, n_threads, in_float64);
+                self->bin(0, matrix);
             },
             "X"_a.noconvert(), "cuts"_a, "n_threads"_a, "in_float64"_a = false)
         .def(
-            "rebin",
-            [](ordinal::Engine& self, Features X, const std::vector<std::vector<double>>& cuts) {
-                const ordinal::FeatureMatrix matrix = feature_matrix(X);
-                require(matrix.n_rows == self.n_rows(), "X must have the rows that the engine was made for");
-                require_cuts(cuts, matrix);
+            "__init__",
+            [](ordinal::Engine* self, std::int64_t n_rows, const std::vector<std::vector<double>>& cuts,
+               int n_threads, bool in_float64) {
+                require(n_rows >= 0 && n_rows < kMostRows, "X must have less than 2147483648 rows");
+                require_cuts(cuts, static_cast<int>(cuts.size()));
                 nb::gil_scoped_release release;
-                self.rebin(matrix, cuts);
+                new (self) ordinal::Engine(n_rows, cuts, n_threads, in_float64);
             },
-            "X"_a.noconvert(), "cuts"_a)
+            "n_rows"_a.noconvert(), "cuts"_a, "n_threads"_a, "in_float64"_a = false)
+        .def(
+            "recut",
+            [](ordinal::Engine& self, const std::vector<std::vector<double>>& cuts) {
+                require_cuts(cuts, self.n_features());
+                self.recut(cuts);
+            },
+            "cuts"_a)
+        .def(
+            "bin",
+            [](ordinal::Engine& self, std::int64_t first_row, Features X) {
+                const ordinal::FeatureMatrix matrix = feature_matrix(X);
+                require(matrix.n_features == self.n_features() && first_row >= 0 &&
+                            first_row <= self.n_rows() - matrix.n_rows,
+                        "X must be rows that the engine was made for");
+                nb::gil_scoped_release release;
+                self.bin(first_row, matrix);
+            },
+            "first_row"_a, "X"_a.noconvert())
         .def_prop_ro("width", &ordinal::Engine::width)
         .def(
             "statistics",

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinal_objectives import _core
+from ordinal_objectives.row_blocks import RowBlocks, blocks_of
 from ordinal_objectives.trees.tree import Tree
 
 
@@ -64,24 +65,34 @@ class TreeEnsemble:
         return np.zeros((n_samples, *(self.trees[0].value.shape[1:] if self.trees else ())))
 
     def add_to(
-        self, scores: NDArray[np.float64], X: NDArray[np.floating], first: int, last: int, n_threads: int
+        self, scores: NDArray[np.float64], X: NDArray[np.floating] | RowBlocks, first: int, last: int, n_threads: int
     ) -> None:
         """Add the trees first..last-1, in that order, to ``scores``: (n_samples,) or (n_samples, n_outputs)."""
         self._run(X, scores, None, first, last, n_threads)
 
-    def apply(self, X: NDArray[np.floating], n_threads: int) -> NDArray[np.int32]:
+    def apply(self, X: NDArray[np.floating] | RowBlocks, n_threads: int) -> NDArray[np.int32]:
         """Return the node that each row reaches in each tree, (n_samples, n_trees)."""
         leaves = np.zeros((X.shape[0], len(self)), np.int32)
         self._run(X, self.zeros(X.shape[0]), leaves, 0, len(self), n_threads)
         return leaves
 
-    def _run(
-        self, X: NDArray[np.floating], scores: NDArray[np.float64], leaves: Any, first: int, last: int, n_threads: int
-    ) -> None:
+    def _run(self, X: Any, scores: NDArray[np.float64], leaves: Any, first: int, last: int, n_threads: int) -> None:
         first_node, feature, threshold, left, missing_left, value = self._packed
-        _core.predict(
-            X, first_node[first : last + 1], feature, threshold, left, missing_left, value, scores, leaves, n_threads
-        )
+        for start, block in blocks_of(X):
+            rows = slice(start, start + len(block))
+            reached = None if leaves is None else leaves[rows]
+            _core.predict(
+                block,
+                first_node[first : last + 1],
+                feature,
+                threshold,
+                left,
+                missing_left,
+                value,
+                scores[rows],
+                reached,
+                n_threads,
+            )
 
     def importances(self, kind: str) -> NDArray[np.float64]:
         """Return the sum of gains ("gain") or the number of splits ("split") of each feature."""

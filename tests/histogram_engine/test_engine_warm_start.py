@@ -158,6 +158,9 @@ def test_the_engine_refuses_cuts_that_no_byte_counts(data):
         _core.Engine(np.broadcast_to(X[:1, :1], (2**31, 1)), [[]], 1)
     engine = _core.Engine(X, [list(range(254))] + [[]] * 3, 1)
     with pytest.raises(ValueError, match="at most 254 cuts"):
-        engine.rebin(X, [list(range(255))] + [[]] * 3)
-    with pytest.raises(ValueError, match="the rows that the engine was made for"):
-        engine.rebin(np.tile(X, (2, 1)), [[]] * 4)
+        engine.recut([list(range(255))] + [[]] * 3)
+    for first, rows in ((0, np.tile(X, (2, 1))), (1, X), (-1, X[:1]), (0, X[:, :3])):
+        with pytest.raises(ValueError, match="rows that the engine was made for"):
+            engine.bin(first, rows)
+    with pytest.raises(ValueError, match="X must have less than 2147483648 rows"):
+        _core.Engine(2**31, [[]], 1)

@@ -30,32 +30,37 @@ std::vector<Value> padded_cuts(const std::vector<double>& cuts) {
 
 }  // namespace
 
-Engine::Engine(const FeatureMatrix& X, const std::vector<std::vector<double>>& cuts, int n_threads,
+Engine::Engine(std::int64_t n_rows, const std::vector<std::vector<double>>& cuts, int n_threads,
                bool in_float64)
     : pool_(n_threads), in_float64_(in_float64) {
-    data_.n_rows = X.n_rows;
-    data_.n_features = X.n_features;
-    data_.stride = (X.n_features + kStrideUnit - 1) / kStrideUnit * kStrideUnit;
-    row_bins_.resize(static_cast<std::size_t>(X.n_rows * data_.stride));
-    column_bins_.resize(static_cast<std::size_t>(X.n_rows * X.n_features + kPadding));
-    rebin(X, cuts);
+    data_.n_rows = n_rows;
+    data_.n_features = static_cast<int>(cuts.size());
+    data_.stride = (data_.n_features + kStrideUnit - 1) / kStrideUnit * kStrideUnit;
+    row_bins_.resize(static_cast<std::size_t>(n_rows * data_.stride));
+    column_bins_.resize(static_cast<std::size_t>(n_rows * data_.n_features + kPadding));
+    recut(cuts);
 }
 
-void Engine::rebin(const FeatureMatrix& X, const std::vector<std::vector<double>>& cuts) {
+void Engine::recut(const std::vector<std::vector<double>>& cuts) {
+    // Until rows are binned by these cuts, all are in the first bin, which exists.
+    if (!cuts_.empty()) {
+        std::fill(row_bins_.begin(), row_bins_.end(), std::uint8_t{0});
+        std::fill(column_bins_.begin(), column_bins_.end(), std::uint8_t{0});
+    }
+    cuts_ = cuts;
     n_bins_.clear();
     for (const std::vector<double>& feature : cuts)
         n_bins_.push_back(static_cast<std::int32_t>(feature.size()) + 1);
-    bin(X, cuts);
     data_.rows = row_bins_.data();
     data_.columns = column_bins_.data();
     data_.n_bins = n_bins_.data();
     histograms_ = std::make_unique<LeafHistograms>(data_, pool_, in_float64_);
 }
 
-void Engine::bin(const FeatureMatrix& X, const std::vector<std::vector<double>>& cuts) {
+void Engine::bin(std::int64_t first_row, const FeatureMatrix& X) {
     std::vector<std::vector<float>> narrow;
     std::vector<std::vector<double>> wide;
-    for (const std::vector<double>& feature : cuts) {
+    for (const std::vector<double>& feature : cuts_) {
         if (X.is_float32)
             narrow.push_back(padded_cuts<float>(feature));
         else
@@ -76,8 +81,8 @@ void Engine::bin(const FeatureMatrix& X, const std::vector<std::vector<double>>&
             task.end = std::min(X.n_rows, task.begin + block_rows);
             task.cuts = X.is_float32 ? static_cast<const void*>(narrow[static_cast<std::size_t>(f)].data())
                                      : static_cast<const void*>(wide[static_cast<std::size_t>(f)].data());
-            task.column = column_bins_.data() + f * X.n_rows;
-            task.rows = row_bins_.data() + f;
+            task.column = column_bins_.data() + f * data_.n_rows + first_row;
+            task.rows = row_bins_.data() + first_row * data_.stride + f;
             task.stride = data_.stride;
             bin_column(task);
         }

@@ -25,12 +25,15 @@ struct FeatureMatrix {
 
 class Engine {
   public:
-    // cuts[f]: increasing, at most 254. in_float64: see LeafHistograms.
-    Engine(const FeatureMatrix& X, const std::vector<std::vector<double>>& cuts, int n_threads,
+    // cuts[f]: increasing, at most 254. in_float64: see LeafHistograms. The rows wait for bin().
+    Engine(std::int64_t n_rows, const std::vector<std::vector<double>>& cuts, int n_threads,
            bool in_float64 = false);
 
-    // Bins the same rows by other cuts; their statistics stay.
-    void rebin(const FeatureMatrix& X, const std::vector<std::vector<double>>& cuts);
+    // Takes other cuts, by which the same rows are to be binned again; their statistics stay.
+    void recut(const std::vector<std::vector<double>>& cuts);
+
+    // Bins the rows from first_row on, as many as X has.
+    void bin(std::int64_t first_row, const FeatureMatrix& X);
 
     // The rows' statistics (n_rows, width()), for the caller to fill: the columns of a criterion, and those
     // that it has behind the count. The rest is set.
@@ -52,12 +55,12 @@ class Engine {
 
   private:
     void note_leaves(const Tree& tree, const std::uint32_t* rows, std::int32_t* leaf_of_row);
-    void bin(const FeatureMatrix& X, const std::vector<std::vector<double>>& cuts);
 
     Pool pool_;
     bool in_float64_;
     BinnedData data_;
     AlignedVector<std::uint8_t> row_bins_, column_bins_;
+    std::vector<std::vector<double>> cuts_;
     std::vector<std::int32_t> n_bins_;
     AlignedVector<float> statistics_;
     RowLayout layout_;

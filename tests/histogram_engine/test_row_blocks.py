@@ -1,0 +1,163 @@
+"""Features in blocks: the model is that of the whole array, bit for bit."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+
+from ordinal_objectives import (
+    HistGradientBoostingMultiOutputRegressor,
+    HistGradientBoostingOrdinalClassifier,
+    RowBlocks,
+)
+from ordinal_objectives.histogram_engine import binning
+
+
+def data(n=1000, dtype=np.float64, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 4)).astype(dtype)
+    y = np.digitize(X[:, 0] + X[:, 1] * X[:, 2] + rng.logistic(size=n), [-1.5, 0.0, 1.5])
+    X[rng.random(X.shape) < 0.05] = np.nan
+    return X, y
+
+
+def parted(X, sizes=(300, 1, 0, 450, 249)):
+    assert sum(sizes) == len(X)
+    return RowBlocks(np.split(X, np.cumsum(sizes)[:-1]))
+
+
+class Files:
+    """Reads its blocks from files, and counts how often."""
+
+    def __init__(self, paths):
+        self.paths, self.n_passes = paths, 0
+
+    def __iter__(self):
+        self.n_passes += 1
+        return (np.load(path) for path in self.paths)
+
+
+def model_of(**options):
+    return HistGradientBoostingOrdinalClassifier(
+        **{"max_iter": 8, "max_leaf_nodes": 6, "early_stopping": False, "random_state": 0} | options
+    )
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"proportional": True},
+        {"threshold_update": "newton", "proportional": True, "subsample": 0.5},
+        {"rebin_every": 3},
+    ],
+    ids=["shifts", "joint", "newton", "cut anew"],
+)
+def test_the_model_and_its_predictions_are_those_of_the_array(options, dtype):
+    X, y = data(dtype=dtype)
+    blocks, model, other = parted(X), model_of(**options), model_of(**options)
+    assert blocks.shape == X.shape
+    assert blocks.dtype == dtype
+    model.fit(blocks, y, sample_weight=np.where(y == 1, 2.0, 1.0))
+    other.fit(X, y, sample_weight=np.where(y == 1, 2.0, 1.0))
+    np.testing.assert_array_equal(model.predict_proba(X), other.predict_proba(X))
+    for method in ("predict", "predict_proba", "predict_raw", "apply"):
+        np.testing.assert_array_equal(getattr(model, method)(blocks), getattr(other, method)(X))
+    assert model.n_features_in_ == 4
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict(blocks), other.predict(X))
+
+
+def test_cuts_of_a_large_table_are_those_of_the_array(monkeypatch):
+    X, _ = data()
+    monkeypatch.setattr(binning, "SUBSAMPLE", 200)
+    weight = np.random.default_rng(1).integers(0, 3, len(X)).astype(float)
+    for given in (None, weight):
+        for one, other in zip(binning.find_cuts(parted(X), 16, given), binning.find_cuts(X, 16, given), strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+def test_early_stopping_watches_blocks_and_warm_start_continues(tmp_path):
+    X, y = data()
+    V, v = data(600, seed=5)
+    valid = parted(V, (400, 200))
+    model, other = (model_of(max_iter=60, learning_rate=0.5, early_stopping=True) for _ in range(2))
+    model.fit(parted(X), y, X_val=valid, y_val=v)
+    other.fit(X, y, X_val=V, y_val=v)
+    assert 0 < model.n_iter_ < 60
+    np.testing.assert_array_equal(model.evals_result_["validation"], other.evals_result_["validation"])
+    for one, rows in ((model, parted(X)), (other, X)):
+        one.set_params(warm_start=True, max_iter=one.n_iter_ + 3, early_stopping=False).fit(rows, y)
+    np.testing.assert_array_equal(model.predict_proba(X), other.predict_proba(X))
+
+
+def test_files_are_read_three_times_for_a_fit_and_once_for_a_prediction(tmp_path):
+    X, y = data()
+    paths = [tmp_path / f"{i}.npy" for i in range(4)]
+    for path, block in zip(paths, np.split(X, 4), strict=True):
+        np.save(path, block)
+    files = Files(paths)
+    blocks = RowBlocks(files)  # once
+    model = model_of().fit(blocks, y)
+    assert files.n_passes == 3
+    model.predict(blocks)
+    assert files.n_passes == 4
+
+
+def test_blocks_in_memory_maps(tmp_path):
+    X, y = data(dtype=np.float32)
+    path = tmp_path / "X.bin"
+    X.tofile(path)
+    table = np.memmap(path, np.float32, "r", shape=X.shape)
+    blocks = RowBlocks([table[:600], table[600:]])
+    np.testing.assert_array_equal(model_of().fit(blocks, y).predict_proba(X), model_of().fit(X, y).predict_proba(X))
+
+
+def test_integers_become_doubles():
+    X = np.arange(60).reshape(20, 3)
+    blocks = RowBlocks([X[:5], X[5:].astype(np.float32)])
+    assert blocks.dtype == np.float64
+    np.testing.assert_array_equal(blocks[np.array([0, 4, 5, 19])], X[[0, 4, 5, 19]])
+
+
+def test_mistakes_are_named(tmp_path):
+    X, y = data()
+    with pytest.raises(TypeError, match="can be gone through more than once, such as a list; got generator"):
+        RowBlocks(block for block in np.split(X, 2))
+    with pytest.raises(ValueError, match="at least one block; got none"):
+        RowBlocks([])
+    with pytest.raises(ValueError, match=r"block 1 must have the shape \(n_rows, 4\); got \(500, 3\)"):
+        RowBlocks([X[:500], X[500:, :3]])
+    with pytest.raises(ValueError, match=r"block 0 must have the shape \(n_rows, n_features\); got \(1000,\)"):
+        RowBlocks([y])
+    with pytest.raises(TypeError, match="a block must hold numbers; got one of type <U1"):
+        RowBlocks([np.array([["a"]])])
+    blocks = parted(X)
+    with pytest.raises(ValueError, match=r"early_stopping holds rows out of arrays alone.*got True"):
+        model_of(early_stopping=True).fit(blocks, y)
+    with pytest.raises(ValueError, match="same number of rows; got 1000 and 999"):
+        model_of().fit(blocks, y[1:])
+    with pytest.raises(TypeError, match="not read into memory as a whole"):
+        HistGradientBoostingMultiOutputRegressor().fit(blocks, X[:, :2])
+    model = model_of().fit(X, y)
+    with pytest.raises(ValueError, match="X has 3 features, but HistGradientBoostingOrdinalClassifier is expecting 4"):
+        model.predict(RowBlocks([X[:, :3]]))
+
+
+@pytest.mark.parametrize(
+    "later", [[(500, 4)], [(500, 4), (501, 4)], [(500, 3), (500, 3)]], ids=["less", "more", "other"]
+)
+def test_blocks_that_change_are_refused(later):
+    X, y = data()
+
+    class Changing:
+        n_passes = 0
+
+        def __iter__(self):
+            self.n_passes += 1
+            return iter(np.split(X, 2) if self.n_passes == 1 else [np.zeros(shape) for shape in later])
+
+    with pytest.raises(ValueError, match=r"the blocks (are not those that were|held 1000 rows when they were) counted"):
+        model_of().fit(RowBlocks(Changing()), y)
