@@ -168,7 +168,7 @@ def write(runs: list[Row], *, small: bool = False) -> None:
         else:
             report.write(name, title, rows, note)
     if not small:
-        draw(runs, names, report.RESULTS)
+        draw(runs, names, report.RESULTS.parents[1] / "docs" / "evidence")
 
 
 if __name__ == "__main__":
