@@ -33,7 +33,7 @@ class RowBlocks:
     Raises
     ------
     TypeError
-        If `blocks` can be gone through only once, as a generator, or a block does not hold numbers.
+        If `blocks` is no iterable, or can be gone through only once, as a generator, or a block does not hold numbers.
     ValueError
         If there is no block, or one is not two-dimensional or has other features than the first.
 
@@ -50,7 +50,7 @@ class RowBlocks:
     """
 
     def __init__(self, blocks: Iterable[Any]) -> None:
-        if isinstance(blocks, Iterator):
+        if isinstance(blocks, Iterator) or not isinstance(blocks, Iterable):
             raise TypeError(
                 f"blocks must be an iterable that can be gone through more than once, such as a list; got "
                 f"{type(blocks).__name__}"
@@ -67,6 +67,9 @@ class RowBlocks:
             raise ValueError("blocks must hold at least one block; got none")
         self.shape: tuple[int, int] = n_rows, n_features
         self.dtype = np.dtype(np.float32 if narrow else np.float64)
+
+    def __repr__(self) -> str:
+        return f"RowBlocks(shape={self.shape}, dtype={self.dtype})"
 
     def __array__(self, *args: Any, **options: Any) -> NoReturn:
         raise TypeError(

@@ -126,6 +126,8 @@ def test_mistakes_are_named(tmp_path):
     X, y = data()
     with pytest.raises(TypeError, match="can be gone through more than once, such as a list; got generator"):
         RowBlocks(block for block in np.split(X, 2))
+    with pytest.raises(TypeError, match="can be gone through more than once, such as a list; got NoneType"):
+        RowBlocks(None)
     with pytest.raises(ValueError, match="at least one block; got none"):
         RowBlocks([])
     with pytest.raises(ValueError, match=r"block 1 must have the shape \(n_rows, 4\); got \(500, 3\)"):
@@ -135,6 +137,7 @@ def test_mistakes_are_named(tmp_path):
     with pytest.raises(TypeError, match="a block must hold numbers; got one of type <U1"):
         RowBlocks([np.array([["a"]])])
     blocks = parted(X)
+    assert repr(blocks) == "RowBlocks(shape=(1000, 4), dtype=float64)"
     with pytest.raises(ValueError, match=r"early_stopping holds rows out of arrays alone.*got True"):
         model_of(early_stopping=True).fit(blocks, y)
     with pytest.raises(ValueError, match="same number of rows; got 1000 and 999"):
