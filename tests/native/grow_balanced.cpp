@@ -14,7 +14,8 @@ int main() {
     }
     const ordinal::FeatureMatrix matrix{X.data(), false, n, n_features, n_features, 1};
     const std::vector<std::vector<double>> cuts{{0.5, 1.5}, {0.5, 1.5, 2.5, 3.5, 4.5, 5.5, 6.5}};
-    ordinal::Engine engine(matrix, cuts, 2, false);
+    ordinal::Engine engine(n, cuts, 2, false);
+    engine.bin(0, matrix);
     engine.statistics(0);
     ordinal::GrowthLimits limits;
     limits.max_leaves = 8;
