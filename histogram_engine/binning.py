@@ -69,7 +69,7 @@ def find_cuts(
 
 
 def bin_rows(
-    X: NDArray[np.floating] | RowBlocks, cuts: list[NDArray[np.float64]], n_threads: int, *, in_float64: bool
+    X: NDArray[np.floating] | RowBlocks, cuts: list[NDArray[np.float64]], n_threads: int, *, in_float64: bool = False
 ) -> Any:
     """Return an engine that holds the rows as bins; ``in_float64`` as :class:`_core.Engine` takes it."""
     engine = _core.Engine(X.shape[0], [c.tolist() for c in cuts], n_threads, in_float64=in_float64)

@@ -29,8 +29,8 @@ import xgboost
 
 from lib import report
 from lib.runner import resume
-from ordinal_objectives import HistGradientBoostingOrdinalClassifier, _core
-from ordinal_objectives.histogram_engine.binning import find_cuts
+from ordinal_objectives import HistGradientBoostingOrdinalClassifier
+from ordinal_objectives.histogram_engine.binning import bin_rows, find_cuts
 from ordinal_objectives.histogram_engine.engine_run import EngineRun
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.losses import AllThreshold
@@ -153,7 +153,7 @@ def setup_table(options: argparse.Namespace) -> list[dict[str, Any]]:
     for threads in options.threads:
 
         def bin_ours(threads: int = threads) -> Any:
-            return _core.Engine(X, [c.tolist() for c in find_cuts(X)], threads)
+            return bin_rows(X, find_cuts(X), threads)
 
         def bin_lightgbm(threads: int = threads) -> Any:
             return lightgbm.Dataset(X, y, params={"num_threads": threads, "verbose": -1}).construct()

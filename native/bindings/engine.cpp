@@ -242,17 +242,6 @@ void register_engine(nb::module_& m) {
     nb::class_<ordinal::Engine>(m, "Engine")
         .def(
             "__init__",
-            [](ordinal::Engine* self, Features X, const std::vector<std::vector<double>>& cuts, int n_threads,
-               bool in_float64) {
-                const ordinal::FeatureMatrix matrix = feature_matrix(X);
-                require_cuts(cuts, matrix.n_features);
-                nb::gil_scoped_release release;
-                new (self) ordinal::Engine(matrix.n_rows, cuts, n_threads, in_float64);
-                self->bin(0, matrix);
-            },
-            "X"_a.noconvert(), "cuts"_a, "n_threads"_a, "in_float64"_a = false)
-        .def(
-            "__init__",
             [](ordinal::Engine* self, std::int64_t n_rows, const std::vector<std::vector<double>>& cuts,
                int n_threads, bool in_float64) {
                 require(n_rows >= 0 && n_rows < kMostRows, "X must have less than 2147483648 rows");

@@ -153,10 +153,17 @@ def test_the_engine_refuses_cuts_that_no_byte_counts(data):
         ([[np.nan]] + [[]] * 3, "cuts must increase"),
     ]:
         with pytest.raises(ValueError, match=message):
-            _core.Engine(X, cuts, 1)
+            _core.Engine(len(X), [[]] * 4, 1).recut(cuts)
+    for cuts, message in [
+        ([list(range(255))], "at most 254 cuts"),
+        ([[1.0, 1.0]], "cuts must increase"),
+        ([[np.nan]], "cuts must increase"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            _core.Engine(len(X), cuts, 1)
     with pytest.raises(ValueError, match="X must have less than 2147483648 rows"):
-        _core.Engine(np.broadcast_to(X[:1, :1], (2**31, 1)), [[]], 1)
-    engine = _core.Engine(X, [list(range(254))] + [[]] * 3, 1)
+        _core.Engine(1, [[]], 1).bin(0, np.broadcast_to(X[:1, :1], (2**31, 1)))
+    engine = _core.Engine(len(X), [list(range(254))] + [[]] * 3, 1)
     with pytest.raises(ValueError, match="at most 254 cuts"):
         engine.recut([list(range(255))] + [[]] * 3)
     for first, rows in ((0, np.tile(X, (2, 1))), (1, X), (-1, X[:1]), (0, X[:, :3])):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from ordinal_objectives import _core
+from ordinal_objectives.histogram_engine.binning import bin_rows
 from ordinal_objectives.histogram_engine.multi_output.columns import OutputColumns
 from ordinal_objectives.leaves import multi_output
 
@@ -21,7 +22,7 @@ class Rows:
         X = rng.integers(0, 12, (n_rows, 3)).astype(float)
         X[rng.random(X.shape) < missing] = np.nan
         self.X, self.cuts = X, [np.arange(11) + 0.5] * 3
-        self.engine = _core.Engine(X, [c.tolist() for c in self.cuts], 1)
+        self.engine = bin_rows(X, self.cuts, 1)
         self.G = rng.normal(size=(n_rows, n_outputs))
         self.G += np.nan_to_num(X[:, :1]) * rng.normal(size=n_outputs) / 5
         H = {
@@ -156,7 +157,7 @@ def test_leaves_that_keep_no_histogram_grow_the_same_tree(instruction_set, missi
     X[rng.random(X.shape) < missing] = np.nan
     G = rng.normal(size=(3000, 119)) + np.nan_to_num(X[:, :1]) / 30 + np.isnan(X[:, 1:2])
     H = rng.gamma(0.5, 0.3, G.shape)
-    engine = _core.Engine(np.tile(X, 20), [(np.arange(39) + 0.5).tolist()] * 60, n_threads)
+    engine = bin_rows(np.tile(X, 20), [np.arange(39) + 0.5] * 60, n_threads)
     columns = OutputColumns.of(G, H, 119, weighted=False)
     columns.fill(engine.statistics(columns.n_columns), G, H, None)
     grown = []

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from ordinal_objectives import _core
+from ordinal_objectives.histogram_engine.binning import bin_rows
 from ordinal_objectives.leaves import scalar, vector
 
 pytestmark = pytest.mark.slow
@@ -20,7 +21,7 @@ class Rows:
         X = rng.integers(0, 12, (n_rows, 3)).astype(float)
         X[rng.random(X.shape) < missing] = np.nan
         self.X, self.cuts = X, [np.arange(11) + 0.5] * 3
-        self.engine = _core.Engine(X, [c.tolist() for c in self.cuts], 1)
+        self.engine = bin_rows(X, self.cuts, 1)
         self.G = rng.normal(size=(n_rows, n_thresholds)).astype(np.float32)
         self.G += np.nan_to_num(X[:, :1]).astype(np.float32) * rng.normal(size=n_thresholds).astype(np.float32) / 5
         self.H = rng.gamma(0.5, 0.3, (n_rows, n_thresholds)).astype(np.float32)
