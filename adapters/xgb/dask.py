@@ -14,7 +14,7 @@ except ImportError as error:
     raise ModuleNotFoundError(f"{error}: pip install 'ordinal-objectives[xgboost,dask]'", name="dask") from None
 
 from ordinal_objectives.adapters.parameters import given_options
-from ordinal_objectives.adapters.xgb.train import all_metrics, all_params, objective_of
+from ordinal_objectives.adapters.xgb.train import arguments_of, objective_of
 
 
 def train(
@@ -87,18 +87,10 @@ def train(
     method = options.pop("shift_method", "renewal")
     ordinal = given_options(options)
     objective = objective_of(params, options, callbacks, **ordinal, shift_method=method)
+    given = arguments_of(objective, params, evals, xgb_model, callbacks, custom_metric)
     try:
         result: dict[str, Any] = xgboost.dask.train(
-            client,
-            all_params(params, xgb_model),
-            dtrain,
-            num_boost_round,
-            evals=evals,
-            obj=objective,
-            xgb_model=xgb_model,
-            callbacks=[objective.callback, *(callbacks or [])],
-            custom_metric=all_metrics(objective, custom_metric),
-            **options,
+            client=client, dtrain=dtrain, num_boost_round=num_boost_round, **options | given
         )
     except distributed.CancelledError as error:
         raise RuntimeError(f"a worker has left the training, or its rows are lost: {error}") from error

@@ -120,17 +120,8 @@ def train(
     if objective.runs.in_outputs and n_classes is None and xgb_model is None:
         objective.n_classes = n_classes_of(dtrain.get_label())
     objective.callback.evaluated = [dmatrix for dmatrix, _ in evals or []]
-    return xgboost.train(
-        all_params(params, xgb_model),
-        dtrain,
-        num_boost_round,
-        evals=evals,
-        obj=objective,
-        xgb_model=xgb_model,
-        callbacks=[objective.callback, *(callbacks or [])],
-        custom_metric=all_metrics(objective, custom_metric),
-        **options,
-    )
+    given = arguments_of(objective, params, evals, xgb_model, callbacks, custom_metric)
+    return xgboost.train(dtrain=dtrain, num_boost_round=num_boost_round, **options | given)
 
 
 def objective_of(
@@ -155,11 +146,25 @@ def objective_of(
     return objective
 
 
-def all_params(params: Mapping[str, Any], xgb_model: Any) -> dict[str, Any]:
-    """Return what XGBoost is told."""
+def arguments_of(
+    objective: OrdinalObjective,
+    params: Mapping[str, Any],
+    evals: Any,
+    xgb_model: Any,
+    callbacks: Sequence[xgboost.callback.TrainingCallback] | None,
+    custom_metric: Callable[..., Any] | None,
+) -> dict[str, Any]:
+    """Return what XGBoost's own ``train`` is given, here or on a cluster, beside the rows and the rounds."""
     # A model that is continued brings its own base_score, and XGBoost would overwrite it silently.
     start = {"base_score": 0.0} if xgb_model is None else {}
-    return {**checked_params(params), **start, "disable_default_eval_metric": 1}
+    return {
+        "params": {**checked_params(params), **start, "disable_default_eval_metric": 1},
+        "evals": evals,
+        "obj": objective,
+        "xgb_model": xgb_model,
+        "callbacks": [objective.callback, *(callbacks or [])],
+        "custom_metric": all_metrics(objective, custom_metric),
+    }
 
 
 def all_metrics(objective: OrdinalObjective, function: Callable[..., Any] | None) -> Callable[..., Any]:

@@ -384,3 +384,10 @@ def test_host_features_keep_working(rows, update):
         loss = mean_loss(booster.predict(frame, raw_score=True), y, record.at(20))
         assert loss == pytest.approx(record.training_loss[-1], rel=1e-5)
         assert loss < 0.8 * record.training_loss[0]
+
+
+def test_an_objective_of_ones_own_is_refused_and_none_is_none(rows):
+    X, y, _, _ = rows
+    with pytest.raises(ValueError, match="obj is not allowed: train brings the ordinal objective"):
+        oxgb.train({}, xgboost.DMatrix(X, y), 2, n_classes=5, obj=lambda score, data: (score, score))
+    assert oxgb.threshold_record(oxgb.train({}, xgboost.DMatrix(X, y), 2, n_classes=5, obj=None)).n_iterations == 2
