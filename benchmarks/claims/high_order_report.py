@@ -116,6 +116,7 @@ def draw(runs: list[Row], names: list[str], folder: Path) -> None:
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
+    names = [name for name in names if races(runs, name, ORDERS[0])[0]["curve"]]
     for column, unit in ((1, "seconds"), (0, "rounds")):
         figure, axes = plt.subplots(2, len(names), figsize=(3.2 * len(names), 5.5), layout="constrained", squeeze=False)
         for labels, line in zip((ORDERS, PLAIN), axes, strict=True):
