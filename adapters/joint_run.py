@@ -78,7 +78,7 @@ class JointRun(NewtonRun):
             return
         own = self._scores[self._matrix()]
         self._tree = tree = self._newest_tree(self._matrix())
-        leaves, merged = own.find_leaves(score, tree, self._matrix(), self.n_threads)
+        leaves, merged = own.find_leaves(score, tree, self._matrix())
         self.diagnostics.add(n_merged_leaves=int(np.count_nonzero(merged != np.arange(merged.shape[0]))))
         raw_after = self._take_step(own, score, leaves, merged, tree)
         own.move(score, raw_after)
@@ -102,7 +102,7 @@ class JointRun(NewtonRun):
 
     def _follow(self, matrix: Any, score: NDArray[Any], iteration: int) -> FollowedScore:
         """Begin to follow the score of a matrix."""
-        return FollowedScore(score, iteration)
+        return FollowedScore(score, iteration, self.device)
 
     def _added_by_newest(self) -> NDArray[Any]:
         """Return what each leaf of the newest tree adds to the model's score."""
@@ -123,8 +123,8 @@ class JointRun(NewtonRun):
                 f"a matrix was evaluated after {newest} iterations and before that after {own.iteration}; with "
                 f"threshold_update='joint' it must be evaluated after every iteration"
             )
-        leaves, _ = own.find_leaves(score, self._tree, matrix, self.n_threads)
-        own.move(score, own.plus(leaves, self._added_by_newest(), self.n_threads))
+        leaves, _ = own.find_leaves(score, self._tree, matrix)
+        own.move(score, own.plus(leaves, self._added_by_newest()))
         return own.raw_prediction
 
     def _now(self) -> RoundStatistics:
@@ -171,7 +171,7 @@ class JointRun(NewtonRun):
         def loss_at(share: float, thresholds: NDArray[np.float64]) -> float:
             nonlocal values, raw_after
             values = (share * tree.learning_rate * leaf_weights).astype(tree.value_type).astype(np.float64)
-            raw_after = own.plus(leaves, values, self.n_threads)
+            raw_after = own.plus(leaves, values)
             self._evaluated = self._evaluate(raw_after, thresholds)
             return self._evaluated.loss
 

@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinal_objectives import _core
-from ordinal_objectives.threads import effective_n_threads
+from ordinal_objectives.rows import Device
 
 
 class GrownTree(NamedTuple):
@@ -51,13 +50,14 @@ class FollowedScore:
         The model's own score, with renewed leaves.
     """
 
-    def __init__(self, score: NDArray[Any], iteration: int) -> None:
+    def __init__(self, score: NDArray[Any], iteration: int, device: Device) -> None:
         self.iteration = iteration
-        self.framework_score = np.array(score)
-        self.raw_prediction = self.framework_score.astype(np.float64)
+        self._device = device
+        self.framework_score: NDArray[Any] = device.copy(score)
+        self.raw_prediction: NDArray[Any] = device.copy(self.framework_score, np.float64)
 
     def find_leaves(
-        self, score: NDArray[Any], tree: GrownTree, matrix: Any, n_threads: int | None
+        self, score: NDArray[Any], tree: GrownTree, matrix: Any
     ) -> tuple[NDArray[np.int32], NDArray[np.intp]]:
         """Return the leaf of every row in the newest tree, and which leaves had to be taken as one.
 
@@ -71,7 +71,6 @@ class FollowedScore:
         tree : GrownTree
         matrix : object
             What ``tree.route`` takes.
-        n_threads : int or None
 
         Returns
         -------
@@ -82,15 +81,7 @@ class FollowedScore:
         values = tree.leaf_values
         order = np.argsort(values, kind="stable").astype(np.int32)
         ascending = values[order]
-        leaves = np.empty(score.shape[0], np.int32)
-        error, largest = _core.match_leaves(
-            self.framework_score,
-            np.ascontiguousarray(score, dtype=self.framework_score.dtype),
-            ascending,
-            order,
-            leaves,
-            effective_n_threads(n_threads),
-        )
+        leaves, error, largest = self._device.match_leaves(self.framework_score, score, ascending, order)
         # The framework rounds each sum once; twice that leaves room for its own order of adding.
         noise = float(np.finfo(self.framework_score.dtype).eps) * max(largest, float(np.abs(values).max()))
         close = np.diff(ascending) <= 2 * noise
@@ -108,16 +99,15 @@ class FollowedScore:
         first_of_run = np.maximum.accumulate(np.where(np.append(True, ~close), identity, 0))
         merged = np.empty_like(identity)
         merged[order] = order[first_of_run]
-        return merged[leaves].astype(np.int32), merged
+        return self._device.renumbered(leaves, merged), merged
 
     def move(self, score: NDArray[Any], raw_prediction: NDArray[np.float64]) -> None:
         """Take over both scores with the newest tree."""
         self.iteration += 1
-        self.framework_score = np.array(score, dtype=self.framework_score.dtype)
+        self.framework_score = self._device.copy(score, self.framework_score.dtype)
         self.raw_prediction = raw_prediction
 
-    def plus(self, leaves: NDArray[np.int32], leaf_values: NDArray[Any], n_threads: int | None) -> NDArray[np.float64]:
+    def plus(self, leaves: NDArray[np.int32], leaf_values: NDArray[Any]) -> NDArray[np.float64]:
         """Return the model's score with a tree more, float64 (n_samples,)."""
-        total = np.empty_like(self.raw_prediction)
-        _core.add_leaf_values(self.raw_prediction, leaves, leaf_values, total, effective_n_threads(n_threads))
+        total: NDArray[np.float64] = self._device.add_leaf_values(self.raw_prediction, leaves, leaf_values)
         return total

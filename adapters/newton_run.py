@@ -17,7 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives.adapters.evaluation import EvaluatedRows
 from ordinal_objectives.losses import OrdinalLoss, RoundStatistics
-from ordinal_objectives.rows import Workers, parted, row_pass
+from ordinal_objectives.rows import CPU, Device, Workers, parted
+from ordinal_objectives.rows.device import on_cpu
 from ordinal_objectives.threshold_solver import Diagnostics, ThresholdLearner, ThresholdRecord
 from ordinal_objectives.validation import check_thresholds, check_total_weight, check_two_classes
 
@@ -30,10 +31,9 @@ _SAMPLE = 1024
 SAME_SCORE = 1e-4
 
 
-def sample_of(score: ArrayLike) -> NDArray[Any]:
-    """Return a copy of some 1,000 entries of a score, evenly spread."""
-    score = np.asarray(score)
-    return score[:: score.shape[0] // _SAMPLE + 1].copy()
+def sample_of(score: Any) -> NDArray[Any]:
+    """Return a copy of some 1,000 entries of a score of any device, evenly spread."""
+    return np.array(on_cpu(score[:: score.shape[0] // _SAMPLE + 1]))
 
 
 def score_of_rows(score: ArrayLike) -> NDArray[Any]:
@@ -63,7 +63,8 @@ class NewtonRun:
     previous : ThresholdRecord or None
         Record of the model that is continued: its last thresholds are where this run starts, and its
         history comes first in this run's.
-    n_threads : int or None
+    device : Device, default=CPU()
+        Where the rows' arrays are kept.
     workers : Workers or None, default=None
         Those who train together, each on its own rows; None if all rows are here.
 
@@ -97,13 +98,13 @@ class NewtonRun:
         threshold_update: str = "newton",
         start_thresholds: ArrayLike | None = None,
         previous: ThresholdRecord | None = None,
-        n_threads: int | None = None,
+        device: Device | None = None,
         workers: Workers | None = None,
     ) -> None:
         self.loss = loss
         self.hessian = hessian
         self.threshold_update = threshold_update
-        self.n_threads = n_threads
+        self.device = CPU() if device is None else device
         self._workers = workers
         self._rows: Any = self._rows_of(y, n_classes, sample_weight)
         check_total_weight(self._rows.class_weights)
@@ -224,7 +225,7 @@ class NewtonRun:
 
     def proba_of(self, matrix: Any, raw_prediction: NDArray[Any]) -> NDArray[np.float64]:
         """Return class probabilities of any matrix, (n_samples, n_classes), at the framework's score."""
-        score = np.asarray(self.score_of(matrix, raw_prediction), dtype=np.float64)
+        score = on_cpu(self.score_of(matrix, raw_prediction)).astype(np.float64)
         return self.loss.predict_proba(score, self.thresholds)
 
     def record(self) -> ThresholdRecord:
@@ -240,7 +241,7 @@ class NewtonRun:
 
     def _rows_of(self, y: ArrayLike, n_classes: int, weight: Any) -> Any:
         """Return the pass over some rows that this run learns from and evaluates with."""
-        return parted(row_pass, self._workers, self.loss, y, n_classes, weight, n_threads=self.n_threads)
+        return parted(self.device.row_pass, self._workers, self.loss, y, n_classes, weight)
 
     def _loss_of(self, rows: Any, score: Any) -> float:
         loss: float = rows(score, self.thresholds, self.hessian).loss
@@ -261,7 +262,7 @@ class NewtonRun:
         """Fit the thresholds to scores that do not start at zero (an offset, a model continued)."""
         if self._given_start or not self._learns:
             return
-        middle = self._middle_of(np.asarray(raw_prediction))
+        middle = self._middle_of(on_cpu(raw_prediction))
         if middle is not None:
             # From a start far away, steps would not get there where the loss is flat or steep.
             self._learner.thresholds = self.thresholds + middle

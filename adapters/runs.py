@@ -16,7 +16,7 @@ from ordinal_objectives.adapters.newton_run import NewtonRun
 from ordinal_objectives.adapters.parameters import TREE_UPDATES, OrdinalParameters
 from ordinal_objectives.adapters.vector_run import VectorRun
 from ordinal_objectives.leaves.shifts import Shifts
-from ordinal_objectives.rows import Workers, agreed
+from ordinal_objectives.rows import CPU, Device, Workers, agreed
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.validation import check_codes
 
@@ -159,7 +159,7 @@ class Runs(ABC):
             "threshold_update": parameters.threshold_update,
             "start_thresholds": parameters.thresholds,
             "previous": previous,
-            "n_threads": self.n_threads(matrix),
+            "device": self.device(matrix),
             "workers": workers,
         }
         kind: type[NewtonRun] = NewtonRun
@@ -192,6 +192,10 @@ class Runs(ABC):
     def workers(self) -> Workers | None:
         """Those who train together, each on its own rows; None if all rows are here."""
         return None
+
+    def device(self, matrix: Any) -> Device:
+        """Return where the rows of a training matrix are passed over, and by how many threads."""
+        return CPU(self.n_threads(matrix))
 
     def n_threads(self, matrix: Any) -> int | None:
         """Return how many threads pass over a training matrix, as :func:`.threads.effective_n_threads` takes it."""

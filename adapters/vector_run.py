@@ -18,8 +18,9 @@ from ordinal_objectives.adapters.leaf_matching import FollowedScore, GrownTree
 from ordinal_objectives.leaves import vector
 from ordinal_objectives.leaves.shifts import Shifts
 from ordinal_objectives.losses import OrdinalLoss, RoundStatistics
-from ordinal_objectives.rows import MarginStatistics, parted
-from ordinal_objectives.rows.margins import add_leaf_vectors, is_far
+from ordinal_objectives.rows import Device, parted
+from ordinal_objectives.rows.device import on_cpu
+from ordinal_objectives.rows.margins import is_far
 from ordinal_objectives.threshold_solver import longest_step
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 
@@ -36,13 +37,14 @@ class FollowedMargins(FollowedScore):
         The model's own, f + v_k, one threshold after the other in memory.
     """
 
-    def __init__(self, score: NDArray[Any], iteration: int, scores: NDArray[Any]) -> None:
-        super().__init__(score, iteration)
-        self.raw_prediction = scores
+    def __init__(self, score: NDArray[Any], iteration: int, device: Device, scores: NDArray[Any]) -> None:
+        super().__init__(score, iteration, device)
+        self.raw_prediction = device.copy(scores)
 
-    def plus(self, leaves: NDArray[np.int32], leaf_values: NDArray[Any], n_threads: int | None) -> NDArray[Any]:
+    def plus(self, leaves: NDArray[np.int32], leaf_values: NDArray[Any]) -> NDArray[Any]:
         """Return the scores with a tree more, (n_samples, n_classes - 1)."""
-        return add_leaf_vectors(self.raw_prediction, leaves, leaf_values, n_threads)
+        scores: NDArray[Any] = self._device.add_leaf_vectors(self.raw_prediction, leaves, leaf_values)
+        return scores
 
 
 class VectorRun(JointRun):
@@ -94,11 +96,11 @@ class VectorRun(JointRun):
 
     def proba_of(self, matrix: Any, raw_prediction: NDArray[Any]) -> NDArray[np.float64]:
         """Return class probabilities of any matrix, (n_samples, n_classes), at the framework's score."""
-        return self.loss.margin_proba(self.thresholds - self.score_of(matrix, raw_prediction))
+        return self.loss.margin_proba(self.thresholds - on_cpu(self.score_of(matrix, raw_prediction)))
 
     def _rows_of(self, y: ArrayLike, n_classes: int, weight: Any) -> Any:
-        options = {"in_doubles": self._far, "n_threads": self.n_threads}
-        return parted(MarginStatistics, self._workers, self.loss, y, n_classes, weight, **options)
+        kind, options = self.device.margin_pass, {"in_doubles": self._far}
+        return parted(kind, self._workers, self.loss, y, n_classes, weight, **options)
 
     def _loss_of(self, rows: Any, score: NDArray[Any]) -> float:
         loss: float = rows.loss_of_prediction(score, self.thresholds)
@@ -112,7 +114,7 @@ class VectorRun(JointRun):
             self._far = True
             self._rows = self._rows_of(*self._labels)
         dtype = self._rows.scores_dtype
-        return FollowedMargins(score, iteration, np.asarray(scores, dtype=dtype, order="F"))
+        return FollowedMargins(score, iteration, self.device, np.asarray(scores, dtype=dtype, order="F"))
 
     def _any(self, of_these_rows: bool) -> bool:
         return of_these_rows if self._workers is None else bool(self._workers.max(np.array([float(of_these_rows)]))[0])
@@ -162,7 +164,7 @@ class VectorRun(JointRun):
         def loss_at(share: float, thresholds: NDArray[np.float64]) -> float:
             nonlocal vectors, scores, after
             vectors = (share * tree.learning_rate * centred).astype(np.float32)
-            scores = own.plus(leaves, vectors, self.n_threads)
+            scores = own.plus(leaves, vectors)
             after = self._rows(scores, thresholds, self._learner.step_hessian)
             return after.loss
 

@@ -15,7 +15,7 @@ from ordinal_objectives.histogram_engine.parameters import BoostingParameters, c
 from ordinal_objectives.histogram_engine.vector_run import VectorRun
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.row_blocks import RowBlocks
-from ordinal_objectives.rows import MarginStatistics, row_pass
+from ordinal_objectives.rows import CPU
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.threshold_solver import ThresholdRecord
 from ordinal_objectives.trees import Tree, TreeEnsemble
@@ -95,8 +95,9 @@ class WatchedRows:
     ) -> None:
         self.name, self._X, self._n_threads = name, X, effective_n_threads(n_threads)
         self._shifts, self._hessian = parameters.shifts is not None, parameters.hessian
-        kernel: Any = MarginStatistics if self._shifts else row_pass
-        self._rows: Any = kernel(parameters.loss, y, n_classes, sample_weight, n_threads=n_threads)
+        memory = CPU(n_threads)
+        kernel: Any = memory.margin_pass if self._shifts else memory.row_pass
+        self._rows: Any = kernel(parameters.loss, y, n_classes, sample_weight)
         self._score = np.zeros((len(y), n_classes - 1) if self._shifts else len(y))
 
     def add(self, trees: TreeEnsemble) -> None:

@@ -164,4 +164,4 @@ class OutputObjective(OrdinalObjective, TreeObjective):  # type: ignore[misc]
 
     def split_grad(self, iteration: int, grad: NDArray[Any], hess: NDArray[Any]) -> Any:
         """Return those of the score, (n_samples, 1) each."""
-        return np.ascontiguousarray(grad[:, :1]), np.ascontiguousarray(hess[:, :1])
+        return grad[:, :1].copy(), hess[:, :1].copy()  # of either device

@@ -21,23 +21,12 @@ from ordinal_objectives.adapters.newton_run import NewtonRun
 from ordinal_objectives.leaves.contrasts import contrasts
 from ordinal_objectives.leaves.shifts import Shifts
 from ordinal_objectives.losses import OrdinalLoss, RoundStatistics
-from ordinal_objectives.rows.margins import MarginStatistics
+from ordinal_objectives.rows.device import on_cpu
 from ordinal_objectives.threshold_solver.outputs import VectorOutputs
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 
-# Multiplications in one product: BLAS starts threads for larger ones, which go on spinning beside XGBoost's.
-_BLOCK = 1 << 17
 # Steps come back so much in a round that does not raise the loss.
 _RECOVERY = 0.9
-
-
-def rows_times(rows: NDArray[np.float32], matrix: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return ``rows @ matrix`` of many rows and a small matrix, (n_samples, n_columns), block by block."""
-    product = np.empty((len(rows), matrix.shape[1]), np.float32)
-    step = max(1, _BLOCK // matrix.size)
-    for first in range(0, len(rows), step):
-        np.matmul(rows[first : first + step], matrix, out=product[first : first + step])
-    return product
 
 
 class OutputRun(NewtonRun):
@@ -89,9 +78,9 @@ class OutputRun(NewtonRun):
         self._to_gradient, self._to_hessian = mixing.astype(np.float32), (mixing**2).astype(np.float32)
         weight = self._rows.sample_weight
         self._shares = np.ones(self._rows.y.shape[0]) if weight is None else weight.astype(np.float64)
-        self._shares = (self._shares / self._shares.sum()).astype(np.float32)
-        self._columns = np.empty((self._rows.y.shape[0], 2 * (n_classes - 1)), np.float32)
-        self._mixed: tuple[Any, NDArray[np.float32]] | None = None
+        self._shares = self.device.copy((self._shares / self._shares.sum()).astype(np.float32))
+        self._columns = self.device.columns(self._rows.y.shape[0], 2 * (n_classes - 1))
+        self._mixed: tuple[Any, Any] | None = None
         self._halves, self._damping = halves, 1.0
 
     def gradient(self, raw_prediction: ArrayLike, iteration: int) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -103,7 +92,8 @@ class OutputRun(NewtonRun):
         n_thresholds = len(self._mixing)
         self._mixed = None
         G, H = self._columns[:, :n_thresholds], self._columns[:, n_thresholds:]
-        return rows_times(G, self._to_gradient), rows_times(H, np.float32(self._damping) * self._to_hessian)
+        damped = np.float32(self._damping) * self._to_hessian
+        return self.device.times(G, self._to_gradient), self.device.times(H, damped)
 
     def advance(self, raw_prediction: ArrayLike, iteration: int) -> None:
         """Learn the thresholds of ``iteration`` from its outputs, unless that is done already."""
@@ -117,11 +107,12 @@ class OutputRun(NewtonRun):
 
     def score_of(self, matrix: Any, score: NDArray[Any]) -> NDArray[Any]:
         """Return the scores f + v_k of any matrix, (n_samples, n_classes - 1), given its outputs."""
-        return self._scores_of(score)
+        scores: NDArray[np.float32] = self._scores_of(score)
+        return scores
 
     def proba_of(self, matrix: Any, raw_prediction: NDArray[Any]) -> NDArray[np.float64]:
         """Return class probabilities of any matrix, (n_samples, n_classes), at its outputs."""
-        return self.loss.margin_proba(self.thresholds - self._scores_of(raw_prediction))
+        return self.loss.margin_proba(self.thresholds - on_cpu(self._scores_of(raw_prediction)))
 
     def record(self) -> ThresholdRecord:
         """Return a record of the run as it is now."""
@@ -136,26 +127,24 @@ class OutputRun(NewtonRun):
         means = self._outputs.means
         if iteration < len(means):
             return
-        rows = np.asarray(outputs).reshape(len(self._shares), -1)
-        means.append(np.einsum("i,ij->j", self._shares, rows[:, 1:]).astype(np.float64))
+        means.append(self.device.weighted_sum(self._shares, _rows_of(outputs))[1:])
         self._mixed = None
         if iteration:
             moved = self._outputs.offset(iteration) - self._outputs.offset(iteration - 1)
             self._learner.thresholds = self.thresholds - moved
 
-    def _rows_of(self, y: ArrayLike, n_classes: int, weight: Any) -> MarginStatistics:
-        return MarginStatistics(self.loss, y, n_classes, weight, n_threads=self.n_threads)
+    def _rows_of(self, y: ArrayLike, n_classes: int, weight: Any) -> Any:
+        return self.device.margin_pass(self.loss, y, n_classes, weight)
 
-    def _loss_of(self, rows: MarginStatistics, score: NDArray[Any]) -> float:
-        return rows.loss_of_prediction(score, self.thresholds)
+    def _loss_of(self, rows: Any, score: Any) -> float:
+        loss: float = rows.loss_of_prediction(score, self.thresholds)
+        return loss
 
-    def _scores_of(self, outputs: ArrayLike) -> NDArray[np.float32]:
-        rows = np.asarray(outputs, dtype=np.float32)
-        scores = rows_times(rows.reshape(len(rows), -1), self._mixing.T)
-        scores -= self._outputs.offset(-1).astype(np.float32)
-        return np.asfortranarray(scores)
+    def _scores_of(self, outputs: ArrayLike) -> Any:
+        offset = self._outputs.offset(-1).astype(np.float32)
+        return self.device.scores_of(_rows_of(outputs), self._mixing.T, offset)
 
-    def _of_training(self, outputs: ArrayLike) -> NDArray[np.float32]:
+    def _of_training(self, outputs: ArrayLike) -> Any:
         """Return the scores of the training rows; several passes of a round ask at the same outputs."""
         if self._mixed is None or self._mixed[0] is not outputs:
             self._mixed = (outputs, self._scores_of(outputs))
@@ -171,7 +160,7 @@ class OutputRun(NewtonRun):
 
     def _start(self, raw_prediction: ArrayLike) -> None:
         if not self._given_start and self._learns and np.any(raw_prediction):
-            self._learner.thresholds = self.thresholds + np.median(self._of_training(raw_prediction))
+            self._learner.thresholds = self.thresholds + np.median(on_cpu(self._of_training(raw_prediction)))
             self._fit(raw_prediction)
 
     def _step(self, raw_prediction: ArrayLike, now: RoundStatistics | None = None) -> None:
@@ -185,3 +174,9 @@ class OutputRun(NewtonRun):
         statistics: RoundStatistics = self._rows(scores, thresholds, self.hessian, columns=self._columns)
         self.diagnostics.add(n_clipped=statistics.n_clipped, n_floored=statistics.n_floored)
         return statistics
+
+
+def _rows_of(outputs: ArrayLike) -> NDArray[np.float32]:
+    """Return outputs as rows; those of two classes come as (n_samples,)."""
+    rows = np.asarray(outputs, dtype=np.float32)
+    return rows[:, np.newaxis] if rows.ndim == 1 else rows

@@ -16,7 +16,7 @@ from ordinal_objectives.losses import LeafSums, RoundStatistics
 
 
 class RowPass(Protocol):
-    """Labels and weights of some rows; :func:`.row_pass` returns one.
+    """Labels and weights of some rows; a :class:`.device.Device` returns one.
 
     Attributes
     ----------

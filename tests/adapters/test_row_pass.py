@@ -10,9 +10,8 @@ import pytest
 import xgboost
 
 from ordinal_objectives.adapters import lgbm as olgbm
-from ordinal_objectives.adapters import newton_run
 from ordinal_objectives.adapters import xgb as oxgb
-from ordinal_objectives.rows import RowStatistics
+from ordinal_objectives.rows import CPU, RowStatistics
 
 
 class TwoBlocks:
@@ -20,7 +19,7 @@ class TwoBlocks:
 
     made = 0
 
-    def __init__(self, loss, y, n_classes, sample_weight=None, *, n_threads=None):
+    def __init__(self, loss, y, n_classes, sample_weight=None):
         TwoBlocks.made += 1
         cut = len(y) // 3
         self._blocks = slice(0, cut), slice(cut, None)
@@ -71,7 +70,7 @@ def train_lgb(X, y, **options):
 def test_a_training_asks_its_rows_by_the_protocol_alone(ordinal_data, monkeypatch, train, update):
     X, y = ordinal_data(600, 4)
     record, curve = train(X, y, threshold_update=update)
-    monkeypatch.setattr(newton_run, "row_pass", TwoBlocks)
+    monkeypatch.setattr(CPU, "row_pass", lambda device, *args, **options: TwoBlocks(*args, **options))
     before = TwoBlocks.made
     in_blocks, curve_in_blocks = train(X, y, threshold_update=update)
     assert TwoBlocks.made == before + 2

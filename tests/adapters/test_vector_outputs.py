@@ -16,10 +16,11 @@ from sklearn.base import clone
 
 from ordinal_objectives import AllThreshold, XGBOrdinalClassifier
 from ordinal_objectives.adapters import xgb as oxgb
-from ordinal_objectives.adapters.xgb.output_run import OutputRun, rows_times
+from ordinal_objectives.adapters.xgb.output_run import OutputRun
 from ordinal_objectives.leaves.contrasts import contrasts
 from ordinal_objectives.leaves.shifts import Shifts
 from ordinal_objectives.losses import get_loss
+from ordinal_objectives.rows import CPU
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from shifting import N_CLASSES, data, mean_loss
 
@@ -94,7 +95,7 @@ def test_rows_are_multiplied_block_by_block(n_columns):
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(20_001 if n_columns < 400 else 7, 2 * n_columns)).astype(np.float32)[:, :n_columns]
     matrix = rng.normal(size=(n_columns, n_columns)).astype(np.float32)
-    np.testing.assert_allclose(rows_times(rows, matrix), rows @ matrix, rtol=1e-3, atol=1e-4)
+    np.testing.assert_allclose(CPU().times(rows, matrix), rows @ matrix, rtol=1e-3, atol=1e-4)
 
 
 def test_taking_the_mean_of_the_shifts_out_changes_no_margin(monkeypatch):
