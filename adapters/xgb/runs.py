@@ -17,11 +17,12 @@ from ordinal_objectives.adapters.newton_run import SAME_SCORE, NewtonRun, sample
 from ordinal_objectives.adapters.parameters import OrdinalParameters
 from ordinal_objectives.adapters.runs import Runs
 from ordinal_objectives.adapters.xgb.collective import Collective
+from ordinal_objectives.adapters.xgb.gpu import device_of
 from ordinal_objectives.adapters.xgb.output_run import OutputRun
 from ordinal_objectives.adapters.xgb.outputs import CATEGORICAL_SPLITS, refuse_before, reg_lambda_of
 from ordinal_objectives.adapters.xgb.trees import newest_tree
 from ordinal_objectives.leaves.shifts import Shifts
-from ordinal_objectives.rows import agreed
+from ordinal_objectives.rows import Device, agreed
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 
 
@@ -245,6 +246,10 @@ class XGBoostRuns(Runs):
     def workers(self) -> Collective | None:
         """Those who train together, each on its own rows; None if all rows are here."""
         return Collective() if xgboost.collective.is_distributed() else None
+
+    def device(self, matrix: xgboost.DMatrix) -> Device:
+        """Return where the rows of a training matrix are passed over: the GPU that the booster is on, if any."""
+        return device_of(self.booster_of(matrix), self.parameters.loss, self.n_threads(matrix))
 
     def n_threads(self, matrix: xgboost.DMatrix) -> int | None:
         """Return the threads of the passes over a training matrix: the booster's, unless the objective has its own."""

@@ -1,0 +1,63 @@
+"""Rows of a training that XGBoost keeps on a GPU."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import warnings
+from types import ModuleType
+
+import xgboost
+
+from ordinal_objectives.losses import OrdinalLoss
+from ordinal_objectives.rows import CPU, Device
+from ordinal_objectives.rows.gpu import GPU
+
+
+def device_of(booster: xgboost.Booster | None, loss: OrdinalLoss, n_threads: int | None) -> Device:
+    """Return the GPU that a booster is trained on, or the CPU.
+
+    Parameters
+    ----------
+    booster : xgboost.Booster or None
+    loss : OrdinalLoss
+    n_threads : int or None
+        Of the CPU.
+
+    Warns
+    -----
+    UserWarning
+        If the booster is on a GPU, and gradients are computed on the CPU nevertheless.
+    """
+    trained_on = "cpu" if booster is None else _configured(booster)
+    if not trained_on.startswith("cuda"):
+        return CPU(n_threads)
+    library, reason = cupy_of(int(trained_on.partition(":")[2] or 0))
+    refused = GPU.refusal(loss)
+    if library is not None and refused is None:
+        return GPU(library)
+    warnings.warn(
+        f"the trees grow on {trained_on!r}, and the gradients are computed on the CPU: {reason or refused}",
+        UserWarning,
+        stacklevel=2,
+    )
+    return CPU(n_threads)
+
+
+def cupy_of(ordinal: int) -> tuple[ModuleType | None, str]:
+    """Return CuPy if its arrays are on this GPU, or None and the reason."""
+    try:
+        cupy = importlib.import_module("cupy")
+    except ImportError:
+        return None, "CuPy is not installed (pip install 'ordinal-objectives[gpu]')"
+    if not cupy.is_available():
+        return None, "CuPy finds no GPU"
+    current = int(cupy.cuda.runtime.getDevice())
+    if current != ordinal:
+        return None, f"CuPy's arrays are on GPU {current}; choose one by CUDA_VISIBLE_DEVICES instead"
+    return cupy, ""
+
+
+def _configured(booster: xgboost.Booster) -> str:
+    """Return the device of a booster's configuration: XGBoost itself goes back to "cpu" where it finds no GPU."""
+    return str(json.loads(booster.save_config())["learner"]["generic_param"]["device"])

@@ -1,0 +1,158 @@
+"""Trainings of XGBoost whose rows are passed over on a GPU.
+
+Without one, arrays are those of a stand-in that NumPy may not touch, and XGBoost gets copies of the gradients. Then its
+own use of CuPy's arrays is not tested.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from types import SimpleNamespace
+
+import fake_cupy
+import numpy as np
+import pytest
+import xgboost
+
+from ordinal_objectives.adapters import xgb as oxgb
+from ordinal_objectives.adapters.objective import OrdinalObjectiveBase
+from ordinal_objectives.adapters.xgb import gpu as of_xgboost
+from ordinal_objectives.adapters.xgb import runs
+from ordinal_objectives.adapters.xgb.objective import OutputObjective
+from ordinal_objectives.losses import get_loss
+from ordinal_objectives.rows import CPU
+from ordinal_objectives.rows.device import on_cpu
+from ordinal_objectives.rows.gpu import GPU
+
+UPDATES = {
+    "fixed": {"threshold_update": "fixed"},
+    "newton": {"threshold_update": "newton"},
+    "schur": {"threshold_update": "schur"},
+    "joint": {},
+    "immediate": {"loss": "immediate_threshold"},
+    "shifts": {"proportional": False},
+    "host's shifts": {"proportional": False, "shift_method": "host", "threshold_update": "newton"},
+}
+
+
+@pytest.fixture
+def on_stand_in(monkeypatch):
+    """Put trainings on the stand-in; what XGBoost is given of it are copies."""
+    made = []
+
+    def device_of(booster, loss, n_threads):
+        made.append(loss)
+        return GPU(fake_cupy)
+
+    def copies_of(call):
+        def called(*args):
+            pair = call(*args)
+            assert all(isinstance(one, fake_cupy.Array) for one in pair)
+            return tuple(map(on_cpu, pair))
+
+        return called
+
+    def begin():
+        monkeypatch.setattr(runs, "device_of", device_of)
+        for kind in (OrdinalObjectiveBase, OutputObjective):
+            monkeypatch.setattr(kind, "__call__", copies_of(kind.__call__))
+        return made
+
+    return begin
+
+
+def train(X, y, weight, rounds=12, **options):
+    data, valid = (xgboost.DMatrix(X[rows], y[rows], weight=weight[rows]) for rows in (slice(400), slice(400, None)))
+    curves = {}
+    options |= {"evals": [(data, "t"), (valid, "v")], "evals_result": curves, "verbose_eval": False}
+    params = {"max_depth": 3, "nthread": 1, "min_child_weight": 0.01}
+    booster = oxgb.train(params, data, rounds, n_classes=4, **options)
+    return oxgb.threshold_record(booster), curves, oxgb.predict_proba(booster, valid)
+
+
+@pytest.mark.parametrize("name", UPDATES)
+def test_a_training_is_that_of_the_cpu(ordinal_data, on_stand_in, name):
+    X, y = ordinal_data(600, 4)
+    weight = np.random.default_rng(0).exponential(size=600)
+    record, curves, proba = train(X, y, weight, **UPDATES[name])
+    made = on_stand_in()
+    here, its_curves, its_proba = train(X, y, weight, **UPDATES[name])
+    assert made  # or the comparison is one of the CPU with itself
+    np.testing.assert_allclose(here.thresholds, record.thresholds, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(here.training_loss, record.training_loss, rtol=1e-5)
+    for part in ("t", "v"):
+        for one, other in zip(curves[part].values(), its_curves[part].values(), strict=True):
+            np.testing.assert_allclose(other, one, rtol=1e-4)
+    np.testing.assert_allclose(its_proba, proba, atol=1e-3)
+
+
+@pytest.mark.parametrize("name", ["joint", "shifts", "host's shifts"])
+def test_a_training_continues_on_it(ordinal_data, on_stand_in, name):
+    X, y = ordinal_data(600, 4)
+    data = xgboost.DMatrix(X, y)
+    params, options = {"max_depth": 3, "nthread": 1}, {"n_classes": 4, **UPDATES[name]}
+    whole = oxgb.threshold_record(oxgb.train(params, data, 8, **options))
+    on_stand_in()
+    first = oxgb.train(params, data, 5, **options)
+    found = oxgb.threshold_record(oxgb.train(params, data, 3, xgb_model=first, **options))
+    np.testing.assert_allclose(found.thresholds, whole.thresholds, rtol=1e-3, atol=1e-3)
+
+
+def test_gradients_for_splits_stay_on_their_device():
+    objective = OutputObjective(4)
+    rows = fake_cupy.Array(np.arange(12.0).reshape(4, 3))
+    for one in objective.split_grad(0, rows, rows):
+        assert isinstance(one, fake_cupy.Array)
+        np.testing.assert_array_equal(on_cpu(one), [[0.0], [3.0], [6.0], [9.0]])
+
+
+def fake_module(current=0, found=True):
+    runtime = SimpleNamespace(getDevice=lambda: current)
+    return SimpleNamespace(is_available=lambda: found, cuda=SimpleNamespace(runtime=runtime))
+
+
+@pytest.mark.parametrize(
+    ("device", "module", "loss", "reason"),
+    [
+        ("cuda", None, "all_threshold", "CuPy is not installed"),
+        ("cuda", fake_module(found=False), "all_threshold", "CuPy finds no GPU"),
+        ("cuda:1", fake_module(), "all_threshold", "CuPy's arrays are on GPU 0"),
+        ("cuda:0", fake_module(), "cumulative_link", "loss='cumulative_link' has no pass on a GPU"),
+    ],
+)
+def test_gradients_of_the_cpu_are_announced_with_the_reason(monkeypatch, device, module, loss, reason):
+    monkeypatch.setitem(sys.modules, "cupy", module)  # None: as if it were not installed
+    monkeypatch.setattr(of_xgboost, "_configured", lambda booster: device)
+    with pytest.warns(UserWarning, match=f"the trees grow on '{device}'.*computed on the CPU: {reason}"):
+        found = of_xgboost.device_of(object(), get_loss(loss), 3)
+    assert isinstance(found, CPU)
+    assert found.n_threads == 3
+
+
+def test_the_gpu_is_taken_where_xgboost_and_cupy_share_one(monkeypatch):
+    monkeypatch.setitem(sys.modules, "cupy", fake_module(current=1))
+    monkeypatch.setattr(of_xgboost, "_configured", lambda booster: "cuda:1")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert isinstance(of_xgboost.device_of(object(), get_loss("all_threshold"), None), GPU)
+
+
+def test_a_booster_on_the_cpu_says_so(ordinal_data):
+    X, y = ordinal_data(100, 3)
+    assert of_xgboost._configured(xgboost.train({"nthread": 1}, xgboost.DMatrix(X, y), 1)) == "cpu"
+    assert isinstance(of_xgboost.device_of(None, get_loss("all_threshold"), None), CPU)
+
+
+@pytest.mark.parametrize("name", ["newton", "joint", "shifts", "host's shifts"])
+def test_xgboost_takes_cupys_arrays(ordinal_data, name):
+    cupy = pytest.importorskip("cupy", reason="CuPy is not installed: XGBoost's use of its arrays is not tested")
+    if not cupy.is_available():
+        pytest.skip("no GPU: XGBoost's use of CuPy's arrays is not tested")
+    X, y = ordinal_data(600, 4)
+    data, options = xgboost.DMatrix(X, y), {"n_classes": 4, **UPDATES[name]}
+    cpu, cuda = (
+        oxgb.threshold_record(oxgb.train({"max_depth": 3, "device": device}, data, 12, **options))
+        for device in ("cpu", "cuda")
+    )
+    np.testing.assert_allclose(cuda.thresholds, cpu.thresholds, rtol=1e-2, atol=1e-2)

@@ -1,0 +1,108 @@
+"""Stands in for CuPy where there is no GPU: arrays that NumPy may not read, mix with its own, or convert unasked.
+
+It offers the functions that the package calls, and nothing else. CuPy takes NumPy's scalars, and no other array of it.
+"""
+
+from __future__ import annotations
+
+import operator
+
+import numpy as np
+
+FUNCTIONS = ("exp", "log1p", "tanh", "where", "take", "searchsorted", "stack", "sort")
+CREATE = ("asarray", "array", "arange", "zeros", "ones", "empty")
+METHODS = ("astype", "sum", "min", "max", "copy")
+
+
+def _inside(value):
+    if isinstance(value, Array):
+        return value.kept
+    if isinstance(value, (list, tuple)):
+        return type(value)(map(_inside, value))
+    if isinstance(value, np.ndarray) and value.ndim:
+        raise TypeError("Unsupported type <class 'numpy.ndarray'>")
+    return value
+
+
+def _outside(value):
+    return Array(value) if isinstance(value, (np.ndarray, np.generic)) else value
+
+
+class Array:
+    """An array of the device that is not there."""
+
+    __array_ufunc__ = None
+
+    def __init__(self, kept):
+        self.kept = np.asarray(kept)
+
+    def __array__(self, *args, **kwargs):
+        raise TypeError("Implicit conversion to a NumPy array is not allowed. Please use `.get()`")
+
+    def get(self):
+        return self.kept.copy()
+
+    def __getattr__(self, name):
+        if name in METHODS:
+            return lambda *args, **kwargs: _outside(getattr(self.kept, name)(*map(_inside, args), **kwargs))
+        if name in ("shape", "dtype", "size", "ndim", "flags"):
+            return getattr(self.kept, name)
+        if name == "T":
+            return Array(self.kept.T)
+        raise AttributeError(name)
+
+    def __len__(self):
+        return len(self.kept)
+
+    def __float__(self):
+        return float(self.kept)
+
+    def __int__(self):
+        return int(self.kept)
+
+    def __getitem__(self, key):
+        return Array(self.kept[_inside(key)])
+
+    def __setitem__(self, key, value):
+        self.kept[_inside(key)] = _inside(value)
+
+
+def _binary(name, swapped):
+    function = getattr(operator, name)
+    if swapped:
+        return lambda self, other: Array(function(_inside(other), self.kept))
+    return lambda self, other: Array(function(self.kept, _inside(other)))
+
+
+def _unary(name):
+    return lambda self: Array(getattr(operator, name)(self.kept))
+
+
+for name in ("add", "sub", "mul", "truediv", "matmul", "and_", "or_", "lt", "le", "gt", "ge", "eq", "ne"):
+    stem = name.rstrip("_")
+    setattr(Array, f"__{stem}__", _binary(name, swapped=False))
+    setattr(Array, f"__r{stem}__", _binary(name, swapped=True))
+for name in ("neg", "abs", "invert"):
+    setattr(Array, f"__{name}__", _unary(name))
+
+
+def _in_place(name):
+    def apply(self, other):
+        getattr(operator, name)(self.kept, _inside(other))
+        return self
+
+    return apply
+
+
+for name in ("iadd", "isub"):
+    setattr(Array, f"__{name}__", _in_place(name))
+
+
+def __getattr__(name):
+    if name in FUNCTIONS:
+        return lambda *args, **kwargs: _outside(getattr(np, name)(*map(_inside, args), **kwargs))
+    if name in CREATE:
+        return lambda value, *args, **kwargs: Array(
+            getattr(np, name)(value.kept if isinstance(value, Array) else value, *args, **kwargs)
+        )
+    raise AttributeError(f"the package is not known to call cupy.{name}")
