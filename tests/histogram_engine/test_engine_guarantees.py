@@ -14,10 +14,11 @@ from sklearn.utils.estimator_checks import check_sample_weight_equivalence_on_de
 
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier
 from ordinal_objectives.histogram_engine import engine_run
+from ordinal_objectives.histogram_engine.binning import find_cuts
 from ordinal_objectives.histogram_engine.engine_run import EngineRun
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.links import LINKS
-from ordinal_objectives.losses import LOSSES, get_loss
+from ordinal_objectives.losses import LOSSES, AllThreshold, get_loss
 from ordinal_objectives.rows import RowStatistics
 
 CASES = [
@@ -256,3 +257,26 @@ def test_number_of_threads_changes_nothing(ordinal_data, n_copies, n_classes, op
     )
     np.testing.assert_array_equal(one, two)
     np.testing.assert_array_equal(one, many)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_features", [1, 5, 40])
+@pytest.mark.parametrize("uneven", [False, True])  # then added up in float64 alone
+def test_number_of_threads_changes_nothing_for_rows_in_parts(n_features, uneven):
+    rng = np.random.default_rng(n_features)
+    n = 150_000
+    X = rng.normal(size=(n, n_features)).astype(np.float32)
+    y = np.digitize(X[:, 0] + rng.logistic(size=n), [-1.0, 0.5, 2.0]).astype(np.int32)
+    weight = np.where(np.arange(n) % 1000, 1.0, 1e4 if uneven else 2.0)
+    in_bag = np.flatnonzero(rng.random(n) < 0.95).astype(np.uint32)
+    cuts = find_cuts(X)
+    parameters = BoostingParameters(AllThreshold(), max_leaf_nodes=12)
+    trees = []
+    for n_threads in (1, 2, 3, 9):
+        run = EngineRun(parameters, X, y, 4, weight, n_threads=n_threads, cuts=cuts)
+        run.advance()
+        trees += [[run._grow(rows, list(range(n_features))) for rows in (None, in_bag)]]
+    for others in trees[1:]:
+        for one, other in zip(trees[0], others, strict=True):
+            for name in ("feature", "bin", "gain"):
+                np.testing.assert_array_equal(other[name], one[name])

@@ -247,6 +247,20 @@ def test_many_classes_agree_with_the_oracle_by_the_cross_terms_of_all(K):
         assert_tree_and_step_agree(*random_problem(seed, K=K, cross_terms="all"), of_step=of_step)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("n_rows", [32_768, 60_001, 131_072, 140_003])
+def test_trees_of_rows_in_parts_agree_with_the_oracle(n_rows):
+    # 32,768 rows of a leaf are added up in two parts, 131,072 in four.
+    rng = np.random.default_rng(n_rows)
+    X = rng.integers(0, 9, (n_rows, 2)).astype(float)
+    X[rng.random(X.shape) < 0.02] = np.nan
+    y = np.digitize(np.nansum(X, axis=1) + 2 * rng.logistic(size=n_rows), [6.0, 10.0]).astype(np.int32)
+    parameters = BoostingParameters(get_loss("all_threshold"), hessian="exact", max_leaf_nodes=4)
+    run = EngineRun(parameters, X, y, 3, rng.exponential(size=n_rows) + 0.1, n_threads=1 + n_rows % 2)
+    run.advance()
+    assert_tree_and_step_agree(run, X)
+
+
 @pytest.mark.parametrize("n_bins", [2, 16])
 def test_sums_of_many_equal_rows_stay_accurate(n_bins):
     # In the first round the rows of a class are alike: their float32 sums round the same way at every addition.

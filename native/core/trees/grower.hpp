@@ -98,6 +98,7 @@ template <class Criterion>
 void Grower<Criterion>::judge_root(Leaf& root, const std::uint32_t* rows, std::int64_t n, bool wanted) {
     const std::vector<std::int32_t>& features = histograms_.features();
     root.histogram = histograms_.take();
+    histograms_.build_parts(root.histogram, rows, n);
     histograms_.over_features(n, [&](int first, int last, int thread) {
         histograms_.build(root.histogram, rows, n, first, last, thread);
     });
@@ -124,6 +125,7 @@ void Grower<Criterion>::judge(Leaf& small, bool small_wanted, Leaf* large) {
     const auto of_small = criterion_->prepare(small.sums.data());
     const auto of_large = large ? criterion_->prepare(large->sums.data()) : typename Criterion::Prepared{};
     Candidates found_small(features.size()), found_large(features.size());
+    if (small_wanted || taken_away) histograms_.build_parts(small.histogram, small.rows, small.n);
     histograms_.over_features(small.n, [&](int first, int last, int thread) {
         Bins part, rest;
         if (small_wanted || taken_away)

@@ -62,7 +62,7 @@ void add_rows(const HistogramTask& task, int first_lane, std::int64_t begin, std
     const std::int64_t wanted = kAhead / n_features;
     const std::int64_t ahead =
         wanted < kFewestAhead ? kFewestAhead : (wanted > kMostAhead ? kMostAhead : wanted);
-    const std::int64_t last_fetch = task.n - 1;
+    const std::int64_t last_fetch = task.end - 1;
     for (std::int64_t i = begin; i < end; ++i) {
         const std::size_t r = kGathered ? rows[i] : static_cast<std::size_t>(i);
         if (kGathered) {
@@ -123,8 +123,8 @@ void add_in_float64(const HistogramTask& task) {
         for (std::int64_t k = 0; k < (task.n_bins[feature] + 1) * width; ++k) histogram[k] = 0.0;
     }
     // Blocks of rows stay in the cache while the features pass.
-    for (std::int64_t begin = 0; begin < task.n; begin += kFewRows) {
-        const std::int64_t end = begin + kFewRows < task.n ? begin + kFewRows : task.n;
+    for (std::int64_t begin = task.begin; begin < task.end; begin += kFewRows) {
+        const std::int64_t end = begin + kFewRows < task.end ? begin + kFewRows : task.end;
         for (int f = 0; f < task.n_features; ++f) {
             const int feature = task.features[f];
             const int n_bins = task.n_bins[feature];
@@ -170,9 +170,9 @@ inline std::int64_t blocks_in_float(int n_bins) {
 // One slice of all rows: blocks of them are added up in float32, and their sums in float64.
 template <int kWidth, bool kGathered, bool kConsecutive>
 void add_slice(const HistogramTask& task, int lane) {
-    for (std::int64_t begin = 0, block = 0; begin < task.n; begin += kBlockRows, ++block) {
-        const bool is_last = begin + kBlockRows >= task.n;
-        add_rows<kWidth, kGathered, kConsecutive>(task, lane, begin, is_last ? task.n : begin + kBlockRows);
+    for (std::int64_t begin = task.begin, block = 0; begin < task.end; begin += kBlockRows, ++block) {
+        const bool is_last = begin + kBlockRows >= task.end;
+        add_rows<kWidth, kGathered, kConsecutive>(task, lane, begin, is_last ? task.end : begin + kBlockRows);
         for (int f = 0; f < task.n_features; ++f) {
             const std::int64_t together = blocks_in_float(task.n_bins[task.features[f]]);
             if (!is_last && (block + 1) % together != 0) continue;
@@ -196,7 +196,7 @@ void add_slice(const HistogramTask& task, int lane) {
 
 // `scratch` comes zeroed and is left zeroed.
 void ORDINAL_PASTE(build_histogram_, ORDINAL_ISA)(const HistogramTask& task) {
-    if (task.in_float64 || task.n <= kFewRows) return add_in_float64(task);
+    if (task.in_float64 || task.end - task.begin <= kFewRows) return add_in_float64(task);
     if (task.width == 4) return add_slice<4>(task, 0);
     if (task.width == 8) return add_slice<8>(task, 0);
     for (int lane = 0; lane < task.width; lane += kSlice) add_slice<kSlice>(task, lane);

@@ -75,6 +75,11 @@ class LeafHistograms {
                n_slots_ * layout_.width() <= kSmallHistogram;
     }
 
+    // Adds up parts of the rows, where they are many, for `build` to join. Threads that share the rows read
+    // each of them once; those that share the features all read it. How many parts there are depends on the
+    // rows alone, so that sums do not depend on the threads.
+    void build_parts(const std::unique_ptr<Histogram>& kept, const std::uint32_t* rows, std::int64_t n);
+
     // Fills features first..last-1, in the order of features(), with n rows. Where no histogram is kept, into
     // the thread's own memory, that of the side 0 or 1.
     Bins build(const std::unique_ptr<Histogram>& kept, const std::uint32_t* rows, std::int64_t n, int first,
@@ -101,9 +106,23 @@ class LeafHistograms {
     static constexpr int kFewColumns = 64;
     static constexpr std::int64_t kSmallHistogram = 1 << 19;  // numbers
     static constexpr std::int64_t kCache = 1 << 20;           // bytes
+    static constexpr std::int64_t kRowsOfTwoParts = 1 << 15;  // fewer cost more to join than they save
+    static constexpr std::int64_t kRowsOfFourParts = 1 << 17;
+    static constexpr std::int64_t kLargestPart = 1 << 21;  // numbers
     static constexpr std::int64_t kRowsOfFeature = 512;  // so many rows are as long as the bins of a feature
 
     int n_groups() const;
+    int n_parts(std::int64_t n) const {
+        if (n_slots_ * layout_.width() > kLargestPart) return 1;
+        return n >= kRowsOfFourParts ? 4 : n >= kRowsOfTwoParts ? 2 : 1;
+    }
+    int groups_of_part(int parts) const;
+    float* scratch_of(int thread) {
+        return scratch_.data() + thread * scratch_step_ * slice_width(layout_.width());
+    }
+    HistogramTask task_of(const std::uint32_t* rows, std::int64_t begin, std::int64_t end, int first,
+                          int last, int thread);
+    void join(Bins bins, std::int32_t feature, int parts) const;
 
     // Features that pass over n rows at once. The more there are, the less often the rows are read; the
     // fewer, the longer what was added up stays in the cache, to be taken from the parent's and scanned.
@@ -125,6 +144,7 @@ class LeafHistograms {
     AlignedVector<float> scratch_;
     std::int64_t scratch_step_ = 0;  // places of a thread
     std::vector<std::unique_ptr<Histogram>> spare_;
+    std::vector<std::unique_ptr<Histogram>> parts_;  // of the leaf that is built, but the first one
 
     // Of the tree being grown.
     const float* statistics_ = nullptr;

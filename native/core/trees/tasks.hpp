@@ -23,8 +23,8 @@ struct HistogramTask {
     std::int64_t stride;
     const float* statistics;  // (n_rows, width)
     int width;
-    const std::uint32_t* rows;  // (n,) rows of the leaf, or null for rows 0..n-1
-    std::int64_t n;
+    const std::uint32_t* rows;     // rows of the leaf, or null for rows 0, 1, ...
+    std::int64_t begin, end;       // those of this task
     const std::int32_t* features;  // (n_features,) columns of this task
     int n_features;
     bool consecutive;             // features are features[0], features[0] + 1, ...
