@@ -109,11 +109,13 @@ class LeafHistograms {
     static constexpr std::int64_t kRowsOfTwoParts = 1 << 15;  // fewer cost more to join than they save
     static constexpr std::int64_t kRowsOfFourParts = 1 << 17;
     static constexpr std::int64_t kLargestPart = 1 << 21;  // numbers
+    static constexpr std::size_t kMostInParts = 64;        // features
     static constexpr std::int64_t kRowsOfFeature = 512;  // so many rows are as long as the bins of a feature
 
     int n_groups() const;
     int n_parts(std::int64_t n) const {
-        if (n_slots_ * layout_.width() > kLargestPart) return 1;
+        // Of more features a single thread makes several groups too, each of which reads the rows.
+        if (features_->size() > kMostInParts || n_slots_ * layout_.width() > kLargestPart) return 1;
         return n >= kRowsOfFourParts ? 4 : n >= kRowsOfTwoParts ? 2 : 1;
     }
     int groups_of_part(int parts) const;
