@@ -96,7 +96,7 @@ class JointRun(NewtonRun):
         step = self._solve(leaves, tree)
         if self.renews:
             return self._renew(own, leaves, step.leaf_weights[merged], step.threshold_step, tree)
-        raw_after: NDArray[np.float64] = score.astype(np.float64)
+        raw_after: NDArray[np.float64] = self.device.copy(score, np.float64)
         self._move_thresholds(raw_after, tree.learning_rate * step.threshold_step)
         return raw_after
 

@@ -9,7 +9,7 @@ import operator
 
 import numpy as np
 
-FUNCTIONS = ("exp", "log1p", "tanh", "where", "take", "searchsorted", "stack", "sort")
+FUNCTIONS = ("exp", "log1p", "tanh", "where", "clip", "take", "searchsorted", "stack", "sort")
 CREATE = ("asarray", "array", "arange", "zeros", "ones", "empty")
 METHODS = ("astype", "sum", "min", "max", "copy")
 
@@ -68,7 +68,7 @@ class Array:
 
 
 def _binary(name, swapped):
-    function = getattr(operator, name)
+    function = np.errstate(all="ignore")(getattr(operator, name))  # CuPy warns of nothing
     if swapped:
         return lambda self, other: Array(function(_inside(other), self.kept))
     return lambda self, other: Array(function(self.kept, _inside(other)))

@@ -7,6 +7,7 @@ import json
 import warnings
 from types import ModuleType
 
+import numpy as np
 import xgboost
 
 from ordinal_objectives.losses import OrdinalLoss
@@ -52,10 +53,22 @@ def cupy_of(ordinal: int) -> tuple[ModuleType | None, str]:
         return None, "CuPy is not installed (pip install 'ordinal-objectives[gpu]')"
     if not cupy.is_available():
         return None, "CuPy finds no GPU"
+    try:
+        _try(cupy)
+    except Exception as error:  # whatever CuPy and the libraries of CUDA raise
+        return None, f"CuPy does not work here: {error}"
     current = int(cupy.cuda.runtime.getDevice())
     if current != ordinal:
         return None, f"CuPy's arrays are on GPU {current}; choose one by CUDA_VISIBLE_DEVICES instead"
     return cupy, ""
+
+
+def _try(cupy: ModuleType) -> None:
+    """Run what a training asks of CuPy, which loads CUDA's compiler and its libraries when they are first needed."""
+    few = cupy.ones((2, 2), np.float32)
+    cupy.sort(cupy.exp(few), axis=0)
+    for rows in (few, few.astype(np.float64)):
+        float((rows @ rows).sum())
 
 
 def _configured(booster: xgboost.Booster) -> str:

@@ -76,9 +76,17 @@ class _GPUPass(CheckedRows):
     def _margin(self, scores: Any, theta: NDArray[np.float64], k: int, rows: slice) -> Any:
         """Return theta_k - f(x_i) - v_k(x_i) of some rows."""
         score = self._scores_of(scores, k)[rows]
-        if np.ptp(theta) > _WIDEST or np.abs(theta).max() > _FARTHEST:
+        if self._in_float64(theta):
             return float(theta[k]) - score.astype(np.float64)
         return (float(theta[k]) - score).astype(np.float32)
+
+    def _in_float64(self, theta: NDArray[np.float64]) -> bool:
+        """Tell whether margins are computed in float64, and then not held, as in the native kernels."""
+        raise NotImplementedError
+
+    def _reach(self, x: Any) -> float:
+        """Return how far from 0 derivatives hold margins."""
+        return self._limit if x.dtype == np.float32 else np.inf
 
     def _scores_of(self, scores: Any, k: int) -> Any:
         """Return the scores of all rows for a threshold."""
@@ -94,6 +102,7 @@ class _GPUPass(CheckedRows):
     def _derivatives(self, x: Any, k: int, rows: slice, majorized: bool) -> tuple[Any, Any]:
         """Return the weighted first and second derivatives of the loss in the margin of threshold k."""
         xp = self._xp
+        x = xp.clip(x, -self._reach(x), self._reach(x))
         small = xp.exp(-abs(x))
         large = 1.0 / (1.0 + small)  # G(|x|)
         small = small * large  # 1 - G(|x|)
@@ -127,9 +136,12 @@ class _GPUPass(CheckedRows):
         """Return the statistics of a round; see the native passes."""
         xp, n_thresholds, every = self._xp, len(theta), slice(None)
         gradient, hessian = xp.zeros(len(self.y), np.float32), xp.zeros(len(self.y), np.float32)
-        first, second, losses = [], [], []
+        first, second, finite, losses = [], [], [], []
+        beyond = xp.zeros(len(self.y), np.bool_)
         for k in range(n_thresholds):
             x = self._margin(scores, theta, k, every)
+            finite.append((x * 0.0).sum(dtype=np.float64))  # an infinite score leaves no trace in the derivatives
+            beyond = beyond | (abs(x) > self._reach(x))
             slope, curvature = self._derivatives(x, k, every, majorized)
             gradient -= slope
             hessian += curvature
@@ -139,7 +151,8 @@ class _GPUPass(CheckedRows):
             second.append(curvature.sum(dtype=np.float64))
             if want_loss:
                 losses.append(self._loss(x, k, every))
-        sums = on_cpu(xp.stack([*first, *second, *losses]))  # the one copy back
+        n_clipped = beyond.sum(dtype=np.float64)
+        sums = on_cpu(xp.stack([*first, *second, *losses, *finite, n_clipped]))  # the one copy back
         if not np.isfinite(sums).all():
             raise ValueError("raw_prediction holds NaN or infinite scores; they must be numbers")
         return RoundStatistics(
@@ -147,12 +160,12 @@ class _GPUPass(CheckedRows):
             hessian=hessian,
             cross=np.empty((0, n_thresholds)),
             sums=RoundSums(
-                loss=float(sums[2 * n_thresholds :].sum()),
+                loss=float(sums[2 * n_thresholds : 2 * n_thresholds + len(losses)].sum()),
                 threshold_gradient=sums[:n_thresholds],
                 threshold_hessian=sums[n_thresholds : 2 * n_thresholds],
                 threshold_hessian_off=np.zeros(n_thresholds - 1),
                 n_floored=0,
-                n_clipped=0,
+                n_clipped=int(sums[-1]),
             ),
         )
 
@@ -220,6 +233,9 @@ class GPURows(_GPUPass):
 
         sums = self._by_leaf(leaves, n_leaves, len(theta) + 2, columns)
         return LeafSums(sums[:, 0], sums[:, 1], -sums[:, 2:])
+
+    def _in_float64(self, theta: NDArray[np.float64]) -> bool:
+        return bool(np.ptp(theta) > _WIDEST or np.abs(theta).max() > _FARTHEST)
 
     def _scores_of(self, scores: Any, k: int) -> Any:
         return scores
@@ -301,6 +317,9 @@ class GPUMargins(_GPUPass):
         if here.shape != expected:
             raise ValueError(f"scores must have shape {expected}, one for every row and threshold; got {here.shape}")
         return here
+
+    def _in_float64(self, theta: NDArray[np.float64]) -> bool:
+        return self.scores_dtype is np.float64
 
     def _scores_of(self, scores: Any, k: int) -> Any:
         return scores[:, k]

@@ -107,9 +107,14 @@ def test_gradients_for_splits_stay_on_their_device():
         np.testing.assert_array_equal(on_cpu(one), [[0.0], [3.0], [6.0], [9.0]])
 
 
-def fake_module(current=0, found=True):
+def fake_module(current=0, found=True, **functions):
     runtime = SimpleNamespace(getDevice=lambda: current)
-    return SimpleNamespace(is_available=lambda: found, cuda=SimpleNamespace(runtime=runtime))
+    names = {name: getattr(fake_cupy, name) for name in ("ones", "exp", "sort")} | functions
+    return SimpleNamespace(is_available=lambda: found, cuda=SimpleNamespace(runtime=runtime), **names)
+
+
+def no_compiler(values):
+    raise RuntimeError("CuPy failed to load libnvrtc.so.12")
 
 
 @pytest.mark.parametrize(
@@ -117,6 +122,12 @@ def fake_module(current=0, found=True):
     [
         ("cuda", None, "all_threshold", "CuPy is not installed"),
         ("cuda", fake_module(found=False), "all_threshold", "CuPy finds no GPU"),
+        (
+            "cuda",
+            fake_module(exp=no_compiler),
+            "all_threshold",
+            "CuPy does not work here: CuPy failed to load libnvrtc",
+        ),
         ("cuda:1", fake_module(), "all_threshold", "CuPy's arrays are on GPU 0"),
         ("cuda:0", fake_module(), "cumulative_link", "loss='cumulative_link' has no pass on a GPU"),
     ],

@@ -93,16 +93,37 @@ def test_a_round_with_shifts_is_the_native_one(device, loss, hessian, in_doubles
     st.lists(st.floats(-300, 300, width=32), min_size=1, max_size=6),
     st.sampled_from(HESSIANS),
 )
-def test_far_scores_give_what_the_reference_gives(scores, thresholds, hessian):
+def test_far_scores_give_what_the_native_pass_gives(scores, thresholds, hessian):
     theta, score = np.sort(thresholds).astype(np.float64), np.asarray(scores, np.float32)
     K = len(theta) + 1
     y = np.arange(len(score)) % K
     loss = get_loss("all_threshold")
-    expected = loss.round_statistics(score, y, theta, hessian=hessian)
-    found = gpu.GPU(fake_cupy).row_pass(loss, y, K)(score, theta, hessian)
+    expected, found = (d.row_pass(loss, y, K)(score, theta, hessian) for d in (CPU(1), gpu.GPU(fake_cupy)))
     np.testing.assert_allclose(on_cpu(found.gradient), expected.gradient, rtol=3e-5, atol=1e-6)
     np.testing.assert_allclose(on_cpu(found.hessian), expected.hessian, rtol=3e-5, atol=1e-6)
     assert found.loss == pytest.approx(expected.loss, rel=3e-5, abs=1e-6)
+    assert found.n_clipped == expected.n_clipped
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.floats(-300, 300, width=32), min_size=6, max_size=6),
+    st.lists(st.floats(-30, 30, width=32), min_size=2, max_size=2),
+    st.sampled_from(HESSIANS),
+    st.booleans(),
+)
+def test_far_scores_with_shifts_give_what_the_native_pass_gives(scores, thresholds, hessian, in_doubles):
+    loss, y = get_loss("all_threshold"), [0, 1, 2]
+    native, here = (d.margin_pass(loss, y, 3, in_doubles=in_doubles) for d in (CPU(1), gpu.GPU(fake_cupy)))
+    score = np.asfortranarray(np.reshape(scores, (3, 2)), dtype=native.scores_dtype)
+    expected, found = (rows(score, thresholds, hessian) for rows in (native, here))
+    np.testing.assert_allclose(on_cpu(found.gradient), expected.gradient, rtol=3e-5, atol=1e-6)
+    np.testing.assert_allclose(on_cpu(found.hessian), expected.hessian, rtol=3e-5, atol=1e-6)
+    assert found.loss == pytest.approx(expected.loss, rel=3e-5, abs=1e-6)
+    assert found.n_clipped == expected.n_clipped
+    assert here.loss_of_prediction(score, thresholds) == pytest.approx(
+        native.loss_of_prediction(score, thresholds), rel=3e-5, abs=1e-6
+    )
 
 
 def test_sums_over_leaves_do_not_depend_on_the_blocks(device, monkeypatch):
@@ -164,8 +185,11 @@ def test_what_it_cannot_do_is_refused_by_name(device):
         here.leaf_sums(np.zeros(3, np.int32), 1)
     with pytest.raises(ValueError, match=r"shape \(3,\), one score a row; got \(2,\)"):
         here(np.zeros(2), [-1.0, 1.0])
-    with pytest.raises(ValueError, match="NaN"):
-        here(np.array([0.0, np.nan, 1.0]), [-1.0, 1.0])
+    for wrong in (np.nan, np.inf, -np.inf):
+        for row in range(3):
+            scores = np.where(np.arange(3) == row, wrong, 0.0)
+            with pytest.raises(ValueError, match="NaN or infinite"):
+                here(scores, [-1.0, 1.0], want_loss=False)
     here(np.zeros(3), [-1.0, 1.0])
     with pytest.raises(ValueError, match=r"leaves must be in 0..1; got 0..2"):
         here.leaf_sums(np.arange(3, dtype=np.int32), 2)
