@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib import colormaps
 from matplotlib.figure import Figure
 
 from claims import accuracy_tables, tuned
@@ -20,6 +21,7 @@ AFTER = (1, 2, 4, 8, 15)
 PICTURED = ("mae", "rps")
 # Ours come first; those after them are the rivals.
 OURS_TUNED = ("ordinal shifts", "LightGBM shifts", "native shifts")
+COLOURS = colormaps["tab20"]
 
 
 def read(path: Path = tuned.FILE) -> pd.DataFrame:
@@ -145,14 +147,15 @@ def draw(path: Path = tuned.FILE) -> Figure | None:
     if not relative or any(table.empty for table in relative.values()):
         return None
     drawn = Figure(figsize=(10, 4.5), layout="constrained")
-    for axis, (metric, table) in zip(drawn.subplots(1, len(relative)), relative.items(), strict=True):
-        for method in methods_of(runs):
+    axes = drawn.subplots(1, len(relative))
+    for axis, (metric, table) in zip(axes, relative.items(), strict=True):
+        for i, method in enumerate(methods_of(runs)):
             if method in table:
                 style = "-" if method in OURS_TUNED else "--"
-                axis.plot(table.index, table[method], style, linewidth=1.5, label=method)
+                axis.plot(table.index, table[method], style, color=COLOURS(i), linewidth=1.5, label=method)
         axis.axhline(1.0, color="grey", linewidth=0.5)
         axis.set(xlabel="settings tried", title=f"{METRICS[metric]} / that of {OURS} in the end")
-        axis.legend(fontsize="x-small")
+    drawn.legend(*axes[0].get_legend_handles_labels(), loc="outside right center", fontsize="small")
     return drawn
 
 
