@@ -13,6 +13,7 @@ import xgboost
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.rows import CPU, Device
 from ordinal_objectives.rows.gpu import GPU
+from ordinal_objectives.rows.gpu_pass import why_no_pass
 
 
 def device_of(booster: xgboost.Booster | None, loss: OrdinalLoss, n_threads: int | None) -> Device:
@@ -34,7 +35,7 @@ def device_of(booster: xgboost.Booster | None, loss: OrdinalLoss, n_threads: int
     if not trained_on.startswith("cuda"):
         return CPU(n_threads)
     library, reason = cupy_of(int(trained_on.partition(":")[2] or 0))
-    refused = GPU.refusal(loss)
+    refused = why_no_pass(loss)
     if library is not None and refused is None:
         return GPU(library)
     warnings.warn(

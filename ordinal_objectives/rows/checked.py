@@ -113,11 +113,18 @@ class CheckedRows:
             If `leaves` has the wrong shape or holds numbers outside of 0..n_leaves - 1.
         """
         leaves = np.ascontiguousarray(leaves, dtype=np.int32)
+        self._refuse_leaves(leaves, n_leaves)
+        return leaves
+
+    def _refuse_leaves(self, leaves: Any, n_leaves: int) -> None:
+        """Raise ValueError unless an array of any device holds one of so many leaves for each row."""
         if leaves.shape != self.y.shape:
             raise ValueError(f"leaves must have shape {self.y.shape}, one leaf a row; got {leaves.shape}")
-        if leaves.size and (leaves.min() < 0 or leaves.max() >= n_leaves):
-            raise ValueError(f"leaves must be in 0..{n_leaves - 1}; got {leaves.min()}..{leaves.max()}")
-        return leaves
+        if not leaves.size:
+            return
+        lowest, highest = int(leaves.min()), int(leaves.max())
+        if lowest < 0 or highest >= n_leaves:
+            raise ValueError(f"leaves must be in 0..{n_leaves - 1}; got {lowest}..{highest}")
 
     def leaf_weights(self, leaves: NDArray[np.int32], n_leaves: int) -> NDArray[np.float64]:
         """Return the sum of the weights of each leaf's rows, float64 (n_leaves,)."""

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.rows.device import LeafMatch, on_cpu
-from ordinal_objectives.rows.gpu_pass import GPUMargins, GPURows, why_no_pass
+from ordinal_objectives.rows.gpu_pass import GPUMargins, GPURows
 
 
 class GPU:
@@ -35,11 +34,6 @@ class GPU:
         if self._sent[0] is not array:
             self._sent = (array, self.arrays.asarray(array))
         return self._sent[1]
-
-    @staticmethod
-    def refusal(loss: OrdinalLoss) -> str | None:
-        """Return what of a loss there is no pass for on this device, or None."""
-        return why_no_pass(loss)
 
     def row_pass(self, *args: Any, **options: Any) -> GPURows:
         """Return the pass over rows with one score each."""

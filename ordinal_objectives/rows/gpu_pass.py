@@ -179,10 +179,7 @@ class _GPUPass(CheckedRows):
         """
         xp = self._xp
         leaves = xp.asarray(leaves)
-        if leaves.shape != self.y.shape:
-            raise ValueError(f"leaves must have shape {self.y.shape}, one leaf a row; got {leaves.shape}")
-        if leaves.size and not 0 <= int(leaves.min()) <= int(leaves.max()) < n_leaves:
-            raise ValueError(f"leaves must be in 0..{n_leaves - 1}; got {int(leaves.min())}..{int(leaves.max())}")
+        self._refuse_leaves(leaves, n_leaves)
         numbers, total = xp.arange(n_leaves, dtype=np.int32), xp.zeros((n_leaves, n_columns))
         step = max(1, _BLOCK // (n_leaves + n_columns))
         for start in range(0, len(self.y), step):
