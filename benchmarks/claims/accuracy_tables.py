@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -37,7 +38,7 @@ KEYS = ("experiment", "data", "rule", "method", "setting", "failure", "machine")
 
 
 def read(path: Path) -> pd.DataFrame:
-    """Return the runs, small data sets first, each with a sentence on its machine; without a file, none."""
+    """Return the runs, small data sets first, each with its machine; without a file, none."""
     columns = (*KEYS, "seed", "n_train", "n_test", "n_classes", "fit_seconds", *METRICS)
     if not path.exists():
         return pd.DataFrame(columns=list(columns))
@@ -49,13 +50,13 @@ def read(path: Path) -> pd.DataFrame:
     )
     if lacking := set(columns) - set(runs):
         raise ValueError(f"{path} must have the columns of accuracy.py; it lacks {', '.join(sorted(lacking))}")
-    runs["machine"] = sentences(runs["machine"], path)
+    runs["machine"] = machine_texts(runs["machine"], path)
     return runs.sort_values(["n_train", "data", "seed", "method"], kind="stable", ignore_index=True)
 
 
-def sentences(numbers: pd.Series, path: Path) -> pd.Series:
-    """Return what the numbers of machines stand for, from the file beside the runs."""
-    named = {str(i): report.measured_on(where, *VERSIONS) for i, where in enumerate(report.machines(path), 1)}
+def machine_texts(numbers: pd.Series, path: Path) -> pd.Series:
+    """Return the machines that numbers stand for, as JSON, from the file beside the runs."""
+    named = {str(i): json.dumps(where) for i, where in enumerate(report.machines(path), 1)}
     return numbers.map(lambda number: named.get(number, ""))
 
 
@@ -64,9 +65,10 @@ def noted(table: Table, runs: pd.DataFrame) -> Table:
     if not table.rows or runs.empty:
         return table
     seeds = pd.to_numeric(runs["seed"])
-    machines = sorted(set(runs["machine"]) - {""}, reverse=True)
-    parts = [table.note, f"Partitions by seeds {seeds.min()} to {seeds.max()}. {' '.join(machines)}".strip()]
-    return Table(table.rows, "\n\n".join(filter(None, parts)))
+    note = f"Partitions by seeds {seeds.min()} to {seeds.max()}."
+    if machines := sorted(set(runs["machine"]) - {""}):
+        note += " " + report.measured_on(*map(json.loads, machines), more=VERSIONS)
+    return Table(table.rows, "\n\n".join(filter(None, [table.note, note])))
 
 
 def tables(runs: pd.DataFrame) -> dict[str, Table]:

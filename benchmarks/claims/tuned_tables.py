@@ -29,7 +29,7 @@ def read(path: Path = tuned.FILE) -> pd.DataFrame:
     if not path.exists():
         return pd.DataFrame(columns=[*tuned.COLUMNS, "machine"])
     runs = pd.read_csv(path, dtype={"machine": str, "failure": str}, keep_default_na=False, na_values=[""])
-    runs["machine"] = accuracy_tables.sentences(runs["machine"], path)
+    runs["machine"] = accuracy_tables.machine_texts(runs["machine"], path)
     return runs.sort_values(["n_train", "data", "seed", "method", "setting"], kind="stable", ignore_index=True)
 
 

@@ -127,10 +127,11 @@ def table(rows: list[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
-def measured_on(where: dict[str, Any], *more: str) -> str:
-    """Return a machine in one sentence; ``more`` names versions that it says where they are known."""
+def measured_on(*machines: dict[str, Any], more: Sequence[str] = ()) -> str:
+    """Return machines in one sentence; ``more`` names versions that it says where they are known."""
     short = ("processor", "cores", "instruction set", "python", "numpy", "xgboost", "lightgbm", *more)
-    return "Measured on: " + "; ".join(f"{key} {where[key]}" for key in short if key in where) + "."
+    found = {key: dict.fromkeys(str(where[key]) for where in machines if key in where) for key in short}
+    return "Measured on: " + "; ".join(f"{key} {', '.join(values)}" for key, values in found.items() if values) + "."
 
 
 def cell(value: Any) -> str:

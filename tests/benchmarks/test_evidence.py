@@ -223,7 +223,7 @@ def test_tables_name_seeds_and_machines(tmp_path):
     path = tmp_path / "accuracy_runs.csv"
     path.with_suffix(".json").write_text('{"machines": [{"cores": 2}, {"cores": 4, "catboost": "1.2"}, {"cores": 8}]}')
     table = read(runs, tmp_path)["sixteen quantile MAE"]
-    assert "seeds 0 to 1. Measured on: cores 4; catboost 1.2. Measured on: cores 2." in table.note
+    assert "seeds 0 to 1. Measured on: cores 2, 4; catboost 1.2." in table.note
     assert report.machines(path)[2] == {"cores": 8}
     assert "cores 8" not in table.note
 
