@@ -24,6 +24,7 @@ from ordinal_objectives.histogram_engine.cross_terms import (
 from ordinal_objectives.histogram_engine.high_order import HighOrderModel
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.histogram_engine.pruning import LeafQuadratic, best_step_size, merge_splits
+from ordinal_objectives.histogram_engine.sampling import Sampler
 from ordinal_objectives.losses import RoundStatistics
 from ordinal_objectives.row_blocks import RowBlocks
 from ordinal_objectives.rows import RowStatistics
@@ -95,11 +96,18 @@ class EngineRun:
         check_two_classes(self._rows.class_weights, name="the training labels")
         self.raw_prediction = self._start_score(score)
         self._learner = ThresholdLearner(loss, self._rows.class_weights, thresholds, ordered=parameters.shifts is None)
-        # Rows of weight 0 tell nothing: samples are drawn from the others.
-        self._weighted = None if sample_weight is None or sample_weight.all() else np.flatnonzero(sample_weight)
         # Needed again only to be cut anew.
         self._X = X if parameters.rebin_every is not None else None
         self.cuts = find_cuts(X, parameters.max_bins, sample_weight, seed) if cuts is None else cuts
+        self._sampler = Sampler(
+            len(y),
+            len(self.cuts),
+            sample_weight,
+            parameters.subsample,
+            parameters.colsample_bytree,
+            seed,
+            leaves_rows_out=parameters.pruning or parameters.adaptive_step,
+        )
         self._engine = bin_rows(X, self.cuts, effective_n_threads(n_threads), in_float64=uneven(sample_weight))
         follows = parameters.hessian == "exact" and loss.link.curvature_floor == 0.0
         every = no_cross_terms()
@@ -145,7 +153,7 @@ class EngineRun:
     def advance(self) -> Tree:
         """Grow one tree, take the step and return the tree."""
         self._rebin()
-        in_bag, features = self._draw()
+        in_bag, features = self._sampler.draw(self.iteration)
         grown = self._grow(in_bag, features)
         tree = Tree.from_bins(grown, self.cuts)
         size = self.parameters.learning_rate
@@ -168,23 +176,6 @@ class EngineRun:
         self.cuts = find_cuts(self._X, self.parameters.max_bins, hessian.astype(np.float64), self._seed)
         self._engine.recut([c.tolist() for c in self.cuts])
         fill(self._engine, self._X)
-
-    def _draw(self) -> tuple[NDArray[np.uint32] | None, list[int]]:
-        """Draw rows and columns; they depend on seed and iteration alone."""
-        n = len(self._y) if self._weighted is None else len(self._weighted)
-        p = len(self.cuts)
-        rng = np.random.default_rng([self._seed, self.iteration])
-        in_bag = None
-        if self.parameters.subsample < 1.0:
-            size = max(1, round(self.parameters.subsample * n))
-            if self.parameters.pruning or self.parameters.adaptive_step:
-                size = min(size, n - 1)  # judged by the others
-            drawn = np.sort(rng.choice(n, size, replace=False, shuffle=False))
-            in_bag = (drawn if self._weighted is None else self._weighted[drawn]).astype(np.uint32)
-        if self.parameters.colsample_bytree == 1.0:
-            return in_bag, list(range(p))
-        size = max(1, round(self.parameters.colsample_bytree * p))
-        return in_bag, sorted(rng.choice(p, size, replace=False).tolist())
 
     def _grow(self, in_bag: NDArray[np.uint32] | None, features: list[int]) -> dict[str, Any]:
         parameters = self.parameters

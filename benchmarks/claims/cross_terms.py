@@ -99,7 +99,7 @@ def compare(name: str, rows: Rows, **options: Any) -> list[dict[str, Any]]:
         plain.advance()
         if t not in ROUNDS:
             continue
-        in_bag, columns = run._draw()
+        in_bag, columns = run._sampler.draw(run.iteration)
         few_tree = run._grow(in_bag, columns)
         state = (run.raw_prediction.copy(), run.thresholds, run.iteration)
         tree = EngineRun(every, X, y, K, weight, start=state, cuts=run.cuts)._grow(in_bag, columns)

@@ -58,6 +58,8 @@ class MultiOutputModel(BaseEstimator):  # type: ignore[misc]
         l2_regularization: float = 1.0,
         gamma: float = 0.0,
         max_bins: int = 255,
+        subsample: float = 1.0,
+        colsample_bytree: float = 1.0,
         max_outputs: int | None = None,
         search: str = "restricted",
         hessian: str = "diagonal",
@@ -80,6 +82,8 @@ class MultiOutputModel(BaseEstimator):  # type: ignore[misc]
         self.l2_regularization = l2_regularization
         self.gamma = gamma
         self.max_bins = max_bins
+        self.subsample = subsample
+        self.colsample_bytree = colsample_bytree
         self.max_outputs = max_outputs
         self.search = search
         self.hessian = hessian

@@ -52,6 +52,9 @@ class HistGradientBoostingMultiOutputRegressor(RegressorMixin, MultiOutputModel)
         Gain, summed over outputs, that a split must exceed.
     max_bins : int, default=255
         Bins of a feature, 2 to 255; missing values have one more.
+    subsample, colsample_bytree : float, default=1.0
+        Share of rows and of columns that each tree is grown on, drawn without replacement from the rows of
+        positive weight. The leaves' values use all rows.
     max_outputs : int or None, default=None
         The most outputs that a leaf moves: those worth most. None, or as many as there are, for all.
     search : {"restricted", "unrestricted"}, default="restricted"

@@ -17,6 +17,8 @@ _NUMBERS = {
     "min_child_weight": {"at_least": 0.0},
     "l2_regularization": {"at_least": 0.0},
     "gamma": {"at_least": 0.0},
+    "subsample": {"above": 0.0, "at_most": 1.0},
+    "colsample_bytree": {"above": 0.0, "at_most": 1.0},
 }
 
 
@@ -39,6 +41,8 @@ class MultiOutputParameters:
     l2_regularization: float = 1.0
     gamma: float = 0.0
     max_bins: int = 255
+    subsample: float = 1.0
+    colsample_bytree: float = 1.0
     max_outputs: int | None = None
     search: str = "restricted"
     hessian: str = "diagonal"

@@ -13,6 +13,7 @@ from ordinal_objectives.histogram_engine.engine_run import uneven
 from ordinal_objectives.histogram_engine.multi_output.columns import OutputColumns
 from ordinal_objectives.histogram_engine.multi_output.losses import MultiOutputLoss
 from ordinal_objectives.histogram_engine.multi_output.parameters import MultiOutputParameters
+from ordinal_objectives.histogram_engine.sampling import Sampler
 from ordinal_objectives.leaves import multi_output
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.trees import Tree
@@ -36,7 +37,7 @@ class MultiOutputRun:
         What the loss takes.
     sample_weight : ndarray of float64, shape (n_samples,), or None
     seed : int
-        Draws the rows that the cuts of a large table are computed from.
+        Draws the rows that the cuts of a large table are computed from, and with the iteration those of a tree.
     n_threads : int or None
     earlier : tuple of (ndarray, ndarray, list of ndarray, int) or None
         Start, raw prediction of the rows, cuts and number of trees of a model that is continued.
@@ -86,7 +87,8 @@ class MultiOutputRun:
         self._engine = bin_rows(X, self.cuts, effective_n_threads(n_threads), in_float64=uneven(sample_weight))
         self._statistics = self._engine.statistics(self._columns.n_columns)
         self._total_weight = float(len(y) if sample_weight is None else sample_weight.sum())
-        self._features = list(range(len(self.cuts)))
+        shares = parameters.subsample, parameters.colsample_bytree
+        self._sampler = Sampler(len(y), len(self.cuts), sample_weight, *shares, seed)
         self._leaf_of_row = np.zeros(len(y), np.int32)
         self._move(np.zeros((1, d)))
 
@@ -101,9 +103,10 @@ class MultiOutputRun:
 
     def _grow(self) -> dict[str, Any]:
         parameters, columns = self.parameters, self._columns
+        in_bag, features = self._sampler.draw(self.iteration)
         growth = _core.Growth(
-            self._features,
-            None,
+            features,
+            in_bag,
             self._leaf_of_row,
             parameters.max_leaf_nodes or _ALL,
             parameters.max_depth or _ALL,

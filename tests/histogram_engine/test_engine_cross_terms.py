@@ -227,7 +227,7 @@ def test_few_rows_and_heavy_rows_are_judged_as_by_all(rows, options):
             few = EngineRun(
                 auto, X, y, K, weight, start=(plain.raw_prediction.copy(), plain.thresholds, t), cuts=plain.cuts
             )
-            sample, features = plain._draw()
+            sample, features = plain._sampler.draw(plain.iteration)
             judged, right = few._grow(sample, features), plain._grow(sample, features)
             for node in sorted(np.flatnonzero(right["feature"] >= 0), key=lambda node: right["left"][node]):
                 (same,) = np.flatnonzero(judged["left"] == right["left"][node])

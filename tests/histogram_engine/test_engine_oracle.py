@@ -332,7 +332,7 @@ def test_pruned_trees_and_step_sizes_agree_with_the_oracle(block):
         options |= {"pruning": seed % 3 != 0, "adaptive_step": seed % 3 != 1}
         boosting, X = random_problem(seed, learning_rate=1.0, **options)
         p = boosting.parameters
-        in_bag, features = boosting._draw()
+        in_bag, features = boosting._sampler.draw(boosting.iteration)
         outside = np.setdiff1d(np.arange(len(X)), in_bag)
         grown = boosting._grow(in_bag, features)
         training, held_out = Oracle(boosting, X, in_bag), Oracle(boosting, X, outside)

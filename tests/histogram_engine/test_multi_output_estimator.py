@@ -19,6 +19,7 @@ from ordinal_objectives.histogram_engine.multi_output.losses import (
     SoftmaxCrossEntropy,
     SquaredError,
 )
+from ordinal_objectives.histogram_engine.sampling import Sampler
 from ordinal_objectives.leaves import multi_output
 
 OPTIONS = {"max_iter": 6, "max_leaf_nodes": 6, "early_stopping": False, "random_state": 0, "n_jobs": 1}
@@ -55,6 +56,8 @@ def second(hessian, shape):
         ("numbers", {"max_outputs": 2}),
         ("numbers", {"max_outputs": 4, "search": "unrestricted"}),
         ("numbers", {"hessian": "exact"}),
+        ("numbers", {"subsample": 0.5, "max_outputs": 3}),
+        ("class", {"subsample": 0.4, "colsample_bytree": 0.6}),
         ("class", {}),
         ("class", {"hessian": "bound"}),
         ("class", {"hessian": "exact"}),
@@ -104,6 +107,30 @@ def test_every_leaf_is_the_step_of_its_rows(data, task, options, weighted):
         raw += tree.value[nodes]
     np.testing.assert_allclose(model.predict_raw(X), raw, atol=1e-12)
     assert model.evals_result_["training"][-1] < model.evals_result_["training"][0]
+
+
+def test_trees_are_grown_on_the_drawn_rows_and_columns(data):
+    X, Y, _, _ = data
+    weight = np.random.default_rng(2).integers(0, 3, len(X)).astype(float)
+    model = regressor(subsample=0.5, colsample_bytree=0.4, max_iter=12).fit(X, Y, sample_weight=weight)
+    sampler = Sampler(len(X), X.shape[1], weight, 0.5, 0.4, model._seed)
+    drawn = [sampler.draw(iteration) for iteration in range(12)]
+    for tree, (rows, columns) in zip(model._ensemble.trees, drawn, strict=True):
+        assert len(rows) == round(0.5 * np.count_nonzero(weight)) == len(np.unique(rows))
+        assert weight[rows].all()
+        assert set(tree.feature[tree.left >= 0]) <= set(columns)
+        assert len(columns) == 2
+    assert len({tuple(columns) for _, columns in drawn}) > 1
+    assert not np.array_equal(drawn[0][0], drawn[1][0])
+    # The first split does not change with the targets of rows that were not drawn; the mean of the targets is kept.
+    other, outside = Y.copy(), np.setdiff1d(np.flatnonzero(weight == 1.0), drawn[0][0])
+    other[outside] = other[outside][::-1]
+    again = clone(model).set_params(max_iter=1).fit(X, other, sample_weight=weight)._ensemble.trees[0]
+    first = model._ensemble.trees[0]
+    np.testing.assert_array_equal(again.feature, first.feature)
+    np.testing.assert_array_equal(again.threshold, first.threshold)
+    np.testing.assert_allclose(again.gain, first.gain, rtol=1e-6)
+    assert not np.allclose(again.value, first.value)
 
 
 @pytest.mark.parametrize("loss", [SquaredError(), SoftmaxCrossEntropy(4), BinaryCrossEntropy()], ids=type)
@@ -199,7 +226,8 @@ def test_a_loss_with_wrong_shapes_is_refused(data):
 
 def kinds(data):
     _, Y, names, labels = data
-    return [(regressor(max_outputs=3), Y), (regressor(), Y[:, 0]), (classifier(), names), (classifier(), labels)]
+    sampled = regressor(subsample=0.6, colsample_bytree=0.6)
+    return [(regressor(max_outputs=3), Y), (sampled, Y[:, 0]), (classifier(), names), (classifier(), labels)]
 
 
 def test_files(data, tmp_path):
@@ -270,6 +298,8 @@ def test_threads_change_nothing(data):
         (classifier, {"hessian": "exact", "max_outputs": 2}, "max_outputs=2 needs outputs that are separate"),
         (classifier, {"hessian": "exact", "l2_regularization": 0.0}, "l2_regularization > 0"),
         (regressor, {"l2_regularization": -1.0}, "l2_regularization must be"),
+        (regressor, {"subsample": 0.0}, "subsample must be a finite number above 0 and at most 1; got 0.0"),
+        (classifier, {"colsample_bytree": 1.5}, "colsample_bytree must be a finite number above 0 and at most 1"),
     ],
 )
 def test_mistakes_are_named_and_leave_the_model_alone(data, make, options, message):
