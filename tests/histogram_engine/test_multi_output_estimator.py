@@ -123,7 +123,8 @@ def test_trees_are_grown_on_the_drawn_rows_and_columns(data):
     assert len({tuple(columns) for _, columns in drawn}) > 1
     assert not np.array_equal(drawn[0][0], drawn[1][0])
     # The first split does not change with the targets of rows that were not drawn; the mean of the targets is kept.
-    other, outside = Y.copy(), np.setdiff1d(np.flatnonzero(weight == 1.0), drawn[0][0])
+    other, outside = Y.copy(), weight == 1.0
+    outside[drawn[0][0]] = False
     other[outside] = other[outside][::-1]
     again = clone(model).set_params(max_iter=1).fit(X, other, sample_weight=weight)._ensemble.trees[0]
     first = model._ensemble.trees[0]

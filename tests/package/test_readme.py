@@ -26,10 +26,21 @@ def targets(document):
     return re.findall(r"\]\(([^)#]+)", document.read_text(encoding="utf-8"))
 
 
+def anchors(document):
+    """Return what a link may name behind #: the headings, as GitHub writes them in an address."""
+    headings = re.findall(r"^#+ (.+)$", document.read_text(encoding="utf-8"), re.MULTILINE)
+    names = [re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings]
+    before = [names[:i].count(name) for i, name in enumerate(names)]
+    return [f"{name}-{n}" if n else name for name, n in zip(names, before, strict=True)]
+
+
 def test_links_lead_somewhere():
-    for document in sorted((README.parent / "docs").glob("*.md")):
-        for target in targets(document):
-            assert target.startswith("http") or (document.parent / target).exists(), f"{document.name}: {target}"
+    for document in sorted((README.parent / "docs").rglob("*.md")):
+        for target, anchor in re.findall(r"\]\(([^)#]*)#?([^)]*)\)", document.read_text(encoding="utf-8")):
+            place = document.parent / target if target else document
+            assert target.startswith("http") or place.exists(), f"{document.name}: {target}"
+            if anchor and place.suffix == ".md":
+                assert anchor in anchors(place), f"{document.name}: {target}#{anchor}"
 
 
 def test_links_of_the_readme_work_on_a_package_index():
