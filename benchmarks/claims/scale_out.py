@@ -82,7 +82,12 @@ def main() -> None:
     latent = X[:, 0] + 0.5 * X[:, 1] ** 2 + rng.logistic(size=args.rows)
     params = {"max_depth": 6, "eta": 0.1, "tree_method": "hist"}
     rows = args.rows // args.workers
-    cluster = {"n_workers": args.workers, "threads_per_worker": 1, "host": "127.0.0.1", "dashboard_address": None}
+    cluster = {
+        "n_workers": args.workers,
+        "threads_per_worker": 1,
+        "host": "127.0.0.1",
+        "dashboard_address": "127.0.0.1:0",
+    }
     found = []
     cloudpickle.register_pickle_by_value(sys.modules[__name__])
     with distributed.LocalCluster(**cluster) as local, distributed.Client(local) as client:

@@ -65,7 +65,7 @@ def test_fixed_thresholds_on_dask():
     order = np.argsort(y, kind="stable")  # so that no worker has all classes
     X, y = X[order], y[order]
     objective = olgbm.FixedThresholds.of_classes(np.bincount(y))
-    cluster = {"n_workers": 2, "threads_per_worker": 1, "host": "127.0.0.1", "dashboard_address": None}
+    cluster = {"n_workers": 2, "threads_per_worker": 1, "host": "127.0.0.1", "dashboard_address": "127.0.0.1:0"}
     with LocalCluster(**cluster, silence_logs=50) as cluster, Client(cluster) as client:
         parts = da.from_array(X, chunks=(300, 3)), da.from_array(y, chunks=300)
         options = {"objective": objective, "n_estimators": 10, "tree_learner": "data"}

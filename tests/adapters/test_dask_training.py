@@ -44,7 +44,7 @@ def name_of(update):
 def client():
     """Three workers, each a process with one thread."""
     cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers cannot import the tests
-    options = {"n_workers": 3, "threads_per_worker": 1, "host": "127.0.0.1", "dashboard_address": None}
+    options = {"n_workers": 3, "threads_per_worker": 1, "host": "127.0.0.1", "dashboard_address": "127.0.0.1:0"}
     with LocalCluster(**options, silence_logs=50) as cluster, Client(cluster) as client:
         yield client
     cloudpickle.unregister_pickle_by_value(sys.modules[__name__])
