@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import numbers
-import re
 from collections.abc import Iterator
-from decimal import Decimal
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import validate_data
 
+from ordinal_objectives.column_types import NUMBERS, column_kinds
 from ordinal_objectives.row_blocks import RowBlocks
 from ordinal_objectives.validation import refuse_masked
-
-_NUMBERS = (numbers.Real, Decimal, np.bool_)
-_ARROW_NUMBERS = re.compile(r"u?int\d+|halffloat|float|double|bool|null|decimal\d*\(.*\)")
 
 
 def check_features(estimator: Any, X: Any, *, reset: bool, blocks: bool = False) -> NDArray[np.floating] | RowBlocks:
@@ -72,19 +67,12 @@ def check_columns(X: Any) -> None:
 
 
 def _strange_columns(X: Any) -> Iterator[str]:
-    schema: Any = getattr(X, "schema", None)
-    if hasattr(schema, "types"):  # Arrow
-        for name, dtype in zip(schema.names, schema.types, strict=True):
-            if not _ARROW_NUMBERS.fullmatch(str(dtype)):
-                yield f"column {name!r} of type {dtype}"
-    elif hasattr(X, "columns") and hasattr(X, "dtypes"):
-        for i, (name, dtype) in enumerate(zip(X.columns, X.dtypes, strict=True)):
-            if not _is_number(dtype) and not (_is_object(dtype) and _all_numbers(X.iloc[:, i])):
-                yield f"column {name!r} of type {dtype}"
+    if hasattr(X, "columns"):
+        yield from (f"column {name!r} of type {dtype}" for name, dtype, kind in column_kinds(X) if kind != "number")
     elif isinstance(X, np.ndarray) and X.dtype.kind in "USTMmV":
         yield f"an array of type {X.dtype}"
-    elif isinstance(X, np.ndarray) and _is_object(X.dtype):
-        strange = [value for value in X.ravel() if value is not None and not isinstance(value, _NUMBERS)]
+    elif isinstance(X, np.ndarray) and X.dtype.kind == "O":
+        strange = [value for value in X.ravel() if value is not None and not isinstance(value, NUMBERS)]
         if strange and not isinstance(strange[0], (str, bytes)):
             raise TypeError(
                 f"X must hold numbers, booleans and missing values; got the value {strange[0]!r}, and an argument must "
@@ -92,19 +80,3 @@ def _strange_columns(X: Any) -> Iterator[str]:
             )
         if strange:
             yield f"the value {strange[0]!r}"
-
-
-def _is_object(dtype: Any) -> bool:
-    return isinstance(dtype, np.dtype) and dtype.kind == "O"
-
-
-def _is_number(dtype: Any) -> bool:
-    if hasattr(dtype, "pyarrow_dtype"):  # pandas over Arrow
-        return _ARROW_NUMBERS.fullmatch(str(dtype.pyarrow_dtype)) is not None
-    if hasattr(dtype, "is_numeric"):  # polars
-        return bool(dtype.is_numeric()) or str(dtype) in ("Boolean", "Null")
-    return getattr(dtype, "kind", None) in tuple("biuf")
-
-
-def _all_numbers(column: Any) -> bool:
-    return all(isinstance(value, _NUMBERS) for value in column.dropna())

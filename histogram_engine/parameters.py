@@ -40,8 +40,12 @@ DIALECT = {
 }
 REFUSED = {
     "categorical_features": "categories are not supported; encode them as ordered numbers",
+    "categorical_feature": "categories are not supported; encode them as ordered numbers",
+    "enable_categorical": "categories are not supported; encode them as ordered numbers",
     "monotonic_cst": "renewed leaves would break monotone constraints",
+    "monotone_constraints": "renewed leaves would break monotone constraints",
     "interaction_cst": "interaction constraints are not supported",
+    "interaction_constraints": "interaction constraints are not supported",
     "max_features": "columns are drawn for each tree: use colsample_bytree",
     "scoring": "early stopping uses the ordinal loss",
     "verbose": "pass callback= to fit",

@@ -8,6 +8,7 @@ use, so that neither framework is needed to import the package.
 from __future__ import annotations
 
 import importlib
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -56,6 +57,16 @@ __all__ = [
     "decide",
     "show_versions",
 ]
+
+# `from ordinal_objectives import *` takes what can be imported here.
+_NEEDS = {
+    "DaskXGBOrdinalClassifier": ("xgboost", "distributed"),
+    "LGBMOrdinalClassifier": ("lightgbm",),
+    "XGBOrdinalClassifier": ("xgboost",),
+}
+for _name, _packages in _NEEDS.items():
+    if not all(map(find_spec, _packages)):
+        __all__.remove(_name)
 
 if not list(Path(__file__).parent.glob("_core*.so")) and not list(Path(__file__).parent.glob("_core*.pyd")):
     try:

@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ordinal_objectives import predictions
+from ordinal_objectives.column_types import refuse_text_and_dates
 from ordinal_objectives.decision import RULES, decide
 from ordinal_objectives.evaluation_sets import either_spelling, evaluation_pairs, one_for_each
 from ordinal_objectives.files import damage, labels_from_json, labels_to_json, names_from_json
@@ -111,6 +112,7 @@ class OrdinalClassifier(MarginPredictions, ClassifierMixin, BaseEstimator):  # t
                 dtype=[np.float64, np.float32],
                 ensure_min_samples=least,
             )
+        refuse_text_and_dates(X)
         validate_data(self, X, reset=reset, skip_check_array=True)
         if X.shape[0] < least or X.shape[1] == 0:
             raise ValueError(

@@ -98,7 +98,7 @@ class OrderedLabels:
         LabelOrderWarning
             If the order of strings had to be assumed.
         """
-        values = _as_labels("y", y)
+        values = _as_labels("y", y, warn=True)
         if self._declared:
             self.encode(y)
         observed = list(dict.fromkeys(values.tolist()))
@@ -209,11 +209,11 @@ class OrderedLabels:
         self.classes_ = classes if self.sorted_codes_ is None else classes[by_label]
 
 
-def _as_labels(name: str, y: ArrayLike) -> NDArray[Any]:
-    """Return labels as a one-dimensional array without missing values."""
+def _as_labels(name: str, y: ArrayLike, *, warn: bool = False) -> NDArray[Any]:
+    """Return labels as a one-dimensional array without missing values; ``warn`` of a column that is made flat."""
     if np.asarray(y).ndim == 0:
         raise ValueError(f"{name} must be one-dimensional; got {y!r}")
-    values: NDArray[Any] = column_or_1d(y, warn=True)
+    values: NDArray[Any] = column_or_1d(y, warn=warn)
     if np.ma.is_masked(y):
         raise ValueError(f"{name} contains missing labels (masked); every row needs a label")
     if len(values) == 0:

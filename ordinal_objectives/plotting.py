@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ordinal_objectives.extras import not_installed
 from ordinal_objectives.inspection import FeatureEffect, feature_effect
 from ordinal_objectives.validation import check_codes, check_thresholds
 
@@ -218,5 +219,5 @@ def _pyplot() -> Any:
     try:
         import matplotlib.pyplot as plt
     except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(f"{error}: pip install 'ordinal-objectives[plot]'", name=error.name) from None
+        raise not_installed(error, "plot") from None
     return plt

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from ordinal_objectives.extras import not_installed
+
 try:
     import lightgbm  # noqa: F401
 except ModuleNotFoundError as error:
-    raise ModuleNotFoundError(f"{error}: pip install 'ordinal-objectives[lightgbm]'", name=error.name) from None
+    raise not_installed(error, "lightgbm") from None
 
 from ordinal_objectives.adapters.lgbm.cv import cv
 from ordinal_objectives.adapters.lgbm.fixed import FixedThresholds

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from ordinal_objectives.extras import not_installed
+
 try:
     import xgboost  # noqa: F401
 except ModuleNotFoundError as error:
-    raise ModuleNotFoundError(f"{error}: pip install 'ordinal-objectives[xgboost]'", name=error.name) from None
+    raise not_installed(error, "xgboost") from None
 
 from ordinal_objectives.adapters.xgb.contributions import margin_contributions
 from ordinal_objectives.adapters.xgb.cv import cv

@@ -61,7 +61,7 @@ class ThresholdCallback(TrainingCallback):  # type: ignore[misc]
         if reason is not None and self.stops_early is not None:
             raise ValueError(
                 f"{self.stops_early} is not allowed here: {reason}, so that the model of the best round is lost; train "
-                f"a fixed number of rounds, or use booster='gbtree'"
+                f"a fixed number of rounds, or use booster='gbtree' without dropped trees"
             )
         runs.shown.last_only = reason is not None
         if not hasattr(model, "cvfolds"):

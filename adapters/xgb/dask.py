@@ -7,11 +7,13 @@ from typing import Any
 
 import xgboost
 
+from ordinal_objectives.extras import not_installed
+
 try:
     import distributed
     import xgboost.dask
 except ImportError as error:
-    raise ModuleNotFoundError(f"{error}: pip install 'ordinal-objectives[xgboost,dask]'", name="dask") from None
+    raise not_installed(error, "xgboost", "dask") from None
 
 from ordinal_objectives.adapters.parameters import given_options
 from ordinal_objectives.adapters.xgb.train import arguments_of, objective_of

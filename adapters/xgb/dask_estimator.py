@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-import dask
-import dask.array as da
-import distributed
 import numpy as np
-import xgboost.dask
 from sklearn.utils.validation import check_is_fitted
+
+from ordinal_objectives.extras import not_installed
+
+try:
+    import dask
+    import dask.array as da
+    import distributed
+    import xgboost.dask
+except ImportError as error:
+    raise not_installed(error, "xgboost", "dask") from None
 
 from ordinal_objectives.adapters.xgb import dask as on_dask
 from ordinal_objectives.adapters.xgb.estimator import XGBOrdinalClassifier

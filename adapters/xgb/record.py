@@ -110,7 +110,7 @@ def why_last_only(booster: xgboost.Booster, record: ThresholdRecord | None = Non
     known = None if record is None else record.last_only
     # A file holds no rates; those of the first version of this package do not say either what the training did.
     if known or (known is None and (_drops(settings) or (record is not None and settings["name"] == "dart"))):
-        return "booster='dart' scales earlier trees down whenever it drops them"
+        return "booster='dart', or a rate_drop or one_drop above 0, scales earlier trees down whenever it drops them"
     return None
 
 

@@ -136,6 +136,33 @@ def test_lazy_frames_are_collected(kind, ordinal_data):
     np.testing.assert_array_equal(lazy.predict_proba(frame.lazy()), expected)
 
 
+TEXT_AND_DATES = {
+    "str": lambda: pd.DataFrame({"a": range(100), "b": list("xy") * 50}),
+    "objects": lambda: pd.DataFrame({"a": range(100), "b": pd.Series([*"xy", None, 1.0] * 25, dtype=object)}),
+    "dates": lambda: pd.DataFrame({"a": range(100), "b": pd.date_range("2020", periods=100)}),
+    "dates of a zone": lambda: pd.DataFrame({"a": range(100), "b": pd.date_range("2020", periods=100, tz="UTC")}),
+    "Arrow in pandas": lambda: pd.DataFrame({"a": range(100), "b": pd.array(list("xy") * 50, "string[pyarrow]")}),
+    "polars": lambda: pl.DataFrame({"a": range(100), "b": list("xy") * 50}),
+    "Arrow": lambda: pa.table({"a": range(100), "b": list("xy") * 50}),
+}
+
+
+@pytest.mark.parametrize("container", TEXT_AND_DATES)
+@pytest.mark.parametrize("kind", [XGBOrdinalClassifier, LGBMOrdinalClassifier])
+def test_strings_and_dates_are_refused_by_the_name_of_their_column(kind, container):
+    X, y = TEXT_AND_DATES[container](), np.arange(100) % 3
+    message = r"categories; got column 'b' of type .*astype\('category'\)"
+    with pytest.raises(ValueError, match=message):
+        kind(n_estimators=2).fit(X, y)
+    category = pd.DataFrame({"a": np.arange(100), "b": pd.Categorical(list("xy") * 50)})
+    model = kind(n_estimators=2).fit(category, y)
+    for use in (model.predict, model.predict_raw):
+        with pytest.raises(ValueError, match=message):
+            use(X)
+    with pytest.raises(ValueError, match=message):
+        kind(n_estimators=2).fit(category, y, eval_set=[(X, y)])
+
+
 @pytest.mark.parametrize("container", ["polars", "arrow"])
 def test_categories_of_other_frames(container):
     """XGBoost reads the categories of a polars Enum and of an Arrow dictionary; LightGBM those of pandas alone."""

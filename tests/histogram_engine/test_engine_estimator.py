@@ -161,6 +161,8 @@ def test_bad_parameters_are_refused(data, options, error, message):
         ("n_estimators", "has no 'n_estimators': here it is 'max_iter'"),
         ("reg_lambda", "'l2_regularization'"),
         ("monotonic_cst", "takes no 'monotonic_cst'"),
+        ("monotone_constraints", "takes no 'monotone_constraints'"),
+        ("enable_categorical", "takes no 'enable_categorical'"),
         ("categorical_features", "takes no 'categorical_features'"),
     ],
 )

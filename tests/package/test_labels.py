@@ -116,8 +116,10 @@ def test_declared_classes_are_there_before_fit_and_are_the_callers_no_more():
 
 
 def test_a_column_is_flattened_with_scikit_learns_warning():
-    with pytest.warns(DataConversionWarning):
-        labels = OrderedLabels().fit(np.array([[1], [2]]))
+    with pytest.warns(DataConversionWarning) as warned:
+        labels = OrderedLabels([1, 2]).fit(np.array([[1], [2]]))
+    assert len(warned) == 1
+    assert labels.encode(np.array([[2]])).tolist() == [1]  # not once more
     assert labels.ordered_classes_.tolist() == [1, 2]
     frame = pd.DataFrame({"size": pd.Categorical(["large", "small"], categories=SIZES, ordered=True)})
     with pytest.warns(DataConversionWarning):

@@ -37,15 +37,32 @@ def test_import_loads_no_framework(tmp_path):
     [
         ("xgboost", "from ordinal_objectives import XGBOrdinalClassifier"),
         ("xgboost", "from ordinal_objectives.adapters import xgb"),
+        ("dask", "from ordinal_objectives import DaskXGBOrdinalClassifier"),
+        ("dask", "from ordinal_objectives.adapters.xgb import dask"),
         ("lightgbm", "from ordinal_objectives import LGBMOrdinalClassifier"),
         ("lightgbm", "from ordinal_objectives.adapters import lgbm"),
     ],
 )
 def test_a_missing_library_is_named_with_its_extra(library, statement, tmp_path):
     code = f"import sys; sys.modules[{library!r}] = None; {statement}"
+    extras = "xgboost,dask" if library == "dask" else library
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=tmp_path)
     assert done.stderr.splitlines()[-1].startswith("ModuleNotFoundError: ")
-    assert done.stderr.splitlines()[-1].endswith(f": pip install 'ordinal-objectives[{library}]'")
+    assert done.stderr.splitlines()[-1].endswith(f": pip install 'ordinal-objectives[{extras}]'")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("library", ["xgboost", "lightgbm", "distributed"])
+def test_a_missing_library_leaves_the_other_names(library, tmp_path):
+    code = (
+        f"import sys; sys.modules[{library!r}] = None\n"
+        "from ordinal_objectives import *\n"
+        "print(sorted(name for name in globals() if name.endswith('OrdinalClassifier')))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
+    lost = {"xgboost": {"XGB", "DaskXGB"}, "lightgbm": {"LGBM"}, "distributed": {"DaskXGB"}}[library]
+    expected = {"DaskXGB", "HistGradientBoosting", "LGBM", "XGB"} - lost
+    assert done.stdout.strip() == str(sorted(f"{name}OrdinalClassifier" for name in expected))
 
 
 def test_a_missing_matplotlib_is_named_with_its_extra(monkeypatch):
