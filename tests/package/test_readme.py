@@ -1,4 +1,4 @@
-"""The README's examples run, one after the other."""
+"""The examples of the README and of the guide run, one after the other, and links lead somewhere."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pytest
+
+from ordinal_objectives.adapters.xgb.outputs import is_at_least
 
 README = Path(__file__).resolve().parents[2] / "README.md"
 
@@ -20,6 +23,18 @@ def test_examples_run(tmp_path, monkeypatch):
     assert (tmp_path / "ordinal.json").exists()
     assert (tmp_path / "ordinal.txt").exists()
     assert np.isin(names["model"].predict(names["X"]), names["names"]).all()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not is_at_least((3, 3)), reason="the guide explains margins, which needs XGBoost 3.3")
+def test_examples_of_the_guide_run():
+    text = (README.parent / "docs" / "user_guide.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+    assert len(blocks) >= 5
+    names: dict = {}
+    for block in blocks:
+        exec(compile(block, "user_guide.md", "exec"), names)  # our own text
+    assert names["margins"].shape == (500, 4, 4)
 
 
 def targets(document):
