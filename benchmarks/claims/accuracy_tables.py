@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import gmean
 
+from claims.accuracy import SLOW
 from lib import report, statistics
 from lib.generated import Table
 from lib.methods import MULTICLASS, OURS, PROPORTIONAL, ROUNDED
@@ -64,11 +65,23 @@ def noted(table: Table, runs: pd.DataFrame) -> Table:
     """Return a table with the seeds and the machines of the runs that it was made from."""
     if not table.rows or runs.empty:
         return table
-    seeds = pd.to_numeric(runs["seed"])
-    note = f"Partitions by seeds {seeds.min()} to {seeds.max()}."
+    shared = shared_partitions(runs)
+    counts, seeds = shared.value_counts("set"), pd.to_numeric(shared["seed"])
+    few = f"{counts.min()} to " if counts.min() < counts.max() else ""
+    note = f"{few}{counts.max()} partitions a set, by seeds {seeds.min()} to {seeds.max()}."
     if machines := sorted(set(runs["machine"]) - {""}):
         note += " " + report.measured_on(*map(json.loads, machines), more=VERSIONS)
     return Table(table.rows, "\n\n".join(filter(None, [table.note, note])))
+
+
+def shared_partitions(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return set (of a size) and seed where all methods gave a result, but those that failed on the set."""
+    sets = runs["data"] + (" " + runs["rows"].astype(str) if "rows" in runs else "")
+    found = runs.assign(set=sets, found=runs["mae"].notna().astype(float))
+    wide = found.pivot(index=["set", "seed"], columns="method", values="found")
+    success = wide.groupby(level="set").mean()  # NaN where a method has not run
+    wanted = (success >= 0.5).loc[wide.index.get_level_values("set")].to_numpy()
+    return wide.index[((wide == 1.0) | ~wanted).all(axis=1) & wanted.any(axis=1)].to_frame(index=False)
 
 
 def tables(runs: pd.DataFrame) -> dict[str, Table]:
@@ -82,6 +95,8 @@ def tables(runs: pd.DataFrame) -> dict[str, Table]:
         found[f"{name} errors"] = noted(errors(rows), main)
         found[f"{name} tests"] = noted(tests(rows), main)
         found[f"{name} ranks"] = noted(rank_table(rows, name), rows)
+        quick = rows[~rows["method"].isin(SLOW)]
+        found[f"{name} ranks, quick methods"] = noted(rank_table(quick, ""), quick)
         found[f"{name} peers"] = noted(peers(rows), rows)
         found[f"{name} plain"] = noted(plain(rows), main)
         timed = select(runs, "seconds", case[1])

@@ -140,11 +140,12 @@ def tuned_goals(runs: pd.DataFrame) -> Iterator[Goal]:
     rivals = [method for method in tuned_tables.methods_of(best) if method not in tuned_tables.OURS_TUNED]
     for metric in ("rps", "mae"):
         goal = f"no tuned rival lower by {METRICS[metric]} on average"
-        average, ahead = {}, []
+        average, n_sets, ahead = {}, {}, []
         for rival in rivals:
             both = statistics.pair(best, metric, (OURS, rival)).means.dropna()
             if len(both):
                 average[rival] = statistics.relative(both, OURS).loc[rival, "ratio"]
+                n_sets[rival] = len(both)
                 ratios = both[rival] / both[OURS]
                 ahead += [(ratio, data, rival) for data, ratio in ratios.items() if ratio < 1]
         if not average:
@@ -152,7 +153,8 @@ def tuned_goals(runs: pd.DataFrame) -> Iterator[Goal]:
             continue
         closest = min(average, key=lambda rival: average[rival])
         per_set = {data: f"{data} ({rival} {ratio:.3f})" for ratio, data, rival in sorted(ahead, reverse=True)}
-        found = f"lowest: {closest} {average[closest]:.3f}; ahead on {', '.join(per_set.values()) or 'no set'}"
+        on = f"{average[closest]:.3f} on {n_sets[closest]} of {len(SETS)} sets"
+        found = f"lowest: {closest} {on}; ahead on {', '.join(per_set.values()) or 'no set'}"
         complete = all(
             is_measured(best, sets, SEEDS, methods) for sets, methods in ((SETS, QUICK), (SETS[:3], SLOW_RIVALS))
         )

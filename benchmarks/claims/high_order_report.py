@@ -149,7 +149,8 @@ EQUAL = (
 )
 RULE = (
     "Leaves of order 3 by other equations, with order 3's chosen setting and splits judged as Halley's; and Halley's "
-    "leaves on trees whose splits the quadratic model judges."
+    "leaves on trees whose splits the quadratic model judges. `gap to Halley`: of rounds, paired by partition, which "
+    "is not that of the medians."
 )
 
 

@@ -63,16 +63,20 @@ def _pyplot() -> Any:
 SIMULATED = (
     "Means over the seeds, standard deviations in brackets; 10,000 rows to train on and 10,000 to test on, as in the "
     "paper, and 5,000 more that choose rounds and settings. `an engine an output` is the paper's GBDT-SO: the same "
-    "engine, one model for each output. At most 8,000 rounds. P: t-distribution over the "
-    "differences of the seeds that both have; means over other seeds do not compare."
+    "engine, one model for each output. At most 8,000 rounds. P: one minus the p-value of a one-sided paired t-test "
+    "over the seeds that both have; means over other seeds do not compare."
 )
 DEPTHS = "RMSE of the first seed's validation rows at eta 0.1, rounds in brackets; 0.75 x 2^depth leaves."
 SCORES = (
     "Means over partitions of 56% training, 14% validation and 30% test rows, of 10,000 rows at most. Settings are "
-    "those of the first partition's validation rows, chosen for each method alike; 101 classes: eta 0.25, depth 4 and "
-    "150 rounds at most for all. top-1 of labels: the most probable one is right, of rows that have any."
+    "those of the first partition's validation rows, on which other partitions may test, chosen for each method "
+    "alike; 101 classes: eta 0.25, depth 4 and 150 rounds at most for all. top-1 of labels: the most probable one is "
+    "right, of rows that have any."
 )
-TESTS = "P(vector leaves better), by the t-distribution over the partitions' differences (the paper's appendix C)."
+TESTS = (
+    "What the paper's appendix C calls P(vector leaves better): one minus the p-value of a one-sided paired t-test "
+    "over the partitions. These overlap, three are few, and of fifty such values some are near 0 or 1 by chance."
+)
 TREES = (
     "Trees up to the best validation loss, summed over outputs, and processor seconds of the training on one thread "
     "beside other work: a hint, no timing."
@@ -93,7 +97,8 @@ CONVERGENCE = "Test losses by rounds; eta 0.1, depth 6 and 48 leaves for all, fi
 ORDINALS = (
     "Multiclass through one vector tree a round, over the other model: geometric mean over the sets of a set's mean "
     "log ratio over its partitions, and the sets below 1 of all. Partitions, settings to choose from and the others' "
-    "runs are those of accuracy.py; `ordinal` has one score. Zero-one error and MAE of multiclass are the mode's."
+    "runs are those of accuracy.py; `ordinal` has one score, `ordinal shifts` is the default. Zero-one error and MAE "
+    "of multiclass are the mode's."
 )
 
 

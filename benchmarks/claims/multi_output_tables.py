@@ -233,5 +233,5 @@ def ordinals(one_tree: pd.DataFrame, others: pd.DataFrame) -> list[Row]:
     runs = pd.concat([one_tree, others[others["experiment"] == "ordinal"]])
     return [
         {"against": base} | ratios(runs, "vector multiclass", base, MEASURES)
-        for base in ("xgb multiclass", "hgb multiclass", "ordinal")
+        for base in ("xgb multiclass", "hgb multiclass", "ordinal", "ordinal shifts")
     ]

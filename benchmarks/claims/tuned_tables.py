@@ -44,8 +44,10 @@ def after(runs: pd.DataFrame, n_settings: int) -> pd.DataFrame:
 def tables(path: Path = tuned.FILE) -> dict[str, Table]:
     runs = read(path)
     best = after(runs, tuned.SETTINGS)
+    small = best[best["data"].isin(best.loc[best["method"].isin(list(SLOW)), "data"])]
     return {
         "tuned": noted(ratios(best), best),
+        "tuned, small sets": noted(ratios(small), small),
         "tuned curve": noted(curve(runs), best),
         "tuned failures": failures(runs),
     } | {f"tuned {METRICS[metric]}": noted(means(best, metric), best) for metric in tuned.MEASURES}

@@ -176,7 +176,7 @@ def ogboost(
     loss, best = np.nan, rounds
     # It cannot watch given rows: more rounds until the best of them is not among the last.
     for bound in [rounds] if valid is None else [rounds // 4, rounds // 2, rounds]:
-        learner = DecisionTreeRegressor(max_depth=depth, min_samples_leaf=leaf_rows)
+        learner = DecisionTreeRegressor(max_depth=depth, min_samples_leaf=leaf_rows, random_state=0)
         model = GradientBoostingOrdinal(base_learner=learner, n_estimators=bound, **options)
         model.fit(X, codes)
         if valid is not None:

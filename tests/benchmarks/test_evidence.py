@@ -215,7 +215,7 @@ def test_published_figures_stand_beside_ours(tmp_path):
     assert (table.cell("published best", esl), table.cell("reached", esl)) == ("0.302", "yes")
     assert table.cell("published best", tae) == "0.517"
     assert table.cell("partitions", tae) == "2"
-    assert table.cell("lowest here", tae) == "peer 0.200"
+    assert table.cell("lowest here", tae) == "peer 0.200 (1)"
 
 
 def test_tables_name_seeds_and_machines(tmp_path):
@@ -223,9 +223,22 @@ def test_tables_name_seeds_and_machines(tmp_path):
     path = tmp_path / "accuracy_runs.csv"
     path.with_suffix(".json").write_text('{"machines": [{"cores": 2}, {"cores": 4, "catboost": "1.2"}, {"cores": 8}]}')
     table = read(runs, tmp_path)["sixteen quantile MAE"]
-    assert "seeds 0 to 1. Measured on: cores 2, 4; catboost 1.2." in table.note
+    assert "2 partitions a set, by seeds 0 to 1. Measured on: cores 2, 4; catboost 1.2." in table.note
     assert report.machines(path)[2] == {"cores": 8}
     assert "cores 8" not in table.note
+
+
+def test_tables_name_the_partitions_that_methods_share(tmp_path):
+    seen = {"abalone": {OURS: 4, "peer": 2}, "boston": {OURS: 3, "peer": 3}}
+    runs = [
+        row(name, 0.1, 0.1, data=data, seed=seed)
+        for data, methods in seen.items()
+        for name, n_seeds in methods.items()
+        for seed in range(n_seeds)
+    ]
+    tables = read(runs, tmp_path)
+    assert "2 to 3 partitions a set, by seeds 0 to 2." in tables["sixteen quantile MAE"].note
+    assert "3 to 4 partitions a set, by seeds 0 to 3." in tables["sixteen quantile errors"].note  # of ours alone
 
 
 def test_a_file_of_another_shape_is_refused(tmp_path):
