@@ -69,6 +69,7 @@ def noted(table: Table, runs: pd.DataFrame) -> Table:
     counts, seeds = shared.value_counts("set"), pd.to_numeric(shared["seed"])
     few = f"{counts.min()} to " if counts.min() < counts.max() else ""
     note = f"{few}{counts.max()} partitions a set, by seeds {seeds.min()} to {seeds.max()}."
+    note = "One partition a set." if counts.max() == 1 else note
     if machines := sorted(set(runs["machine"]) - {""}):
         note += " " + report.measured_on(*map(json.loads, machines), more=VERSIONS)
     return Table(table.rows, "\n\n".join(filter(None, [table.note, note])))
