@@ -161,7 +161,7 @@ def test(runs: pd.DataFrame, metric: str, ours: str, other: str) -> dict[str, st
 
 
 def signed_rank(mine: pd.Series, theirs: pd.Series, metric: str, ours: str, other: str) -> dict[str, str]:
-    found = statistics.signed_rank(mine, theirs)
+    found = statistics.Comparison(mine, theirs)
     return {
         "metric": METRICS[metric],
         "method": ours,
@@ -228,7 +228,7 @@ def peers(runs: pd.DataFrame) -> Table:
         row = {f"{OURS} against": other}
         for metric in ("zero_one", "mae", "rps"):
             both = statistics.pair(runs, metric, (OURS, other)).means.dropna()
-            found = statistics.signed_rank(both[OURS], both[other]) if len(both) else None
+            found = statistics.Comparison(both[OURS], both[other]) if len(both) else None
             row[METRICS[metric]] = found.counts if found else "-"
             row[f"p {METRICS[metric]}"] = _p(found.p) if found else "-"
         rows.append(row)

@@ -79,7 +79,7 @@ def against_proportional(runs: pd.DataFrame) -> Iterator[Goal]:
 
 
 def _is_worse(by_seed: pd.DataFrame, means: pd.Series) -> bool:
-    test = statistics.signed_rank(by_seed[PROPORTIONAL], by_seed[OURS])
+    test = statistics.Comparison(by_seed[PROPORTIONAL], by_seed[OURS])
     return bool(means[OURS] > WORSE * means[PROPORTIONAL] and test.p < LEVEL)
 
 

@@ -123,7 +123,7 @@ def few_rows(runs: pd.DataFrame) -> Table:
             row.setdefault("sets", str(len(both)))
             if len(both):
                 found = statistics.relative(both, OURS).loc[other]
-                wins = statistics.signed_rank(both[OURS], both[other]).counts
+                wins = statistics.Comparison(both[OURS], both[other]).counts
                 row[f"{METRICS[metric]} of {other}"] = f"{found['ratio']:.3f} ({wins})"
         rows.append(row)
     note = f"Loss / loss of `{OURS}`, geometric mean over the sets; in brackets the sets that ours won, tied and lost."

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -77,7 +78,8 @@ def pair(runs: pd.DataFrame, metric: str, methods: Sequence[str]) -> Paired:
     failed_rows = failed.loc[wide.index.get_level_values("data")].to_numpy()
     shared = wide[(wide.notna() | failed_rows).all(axis=1) & usable[wide.index.get_level_values("data")].to_numpy()]
     values = shared.mask(failed.loc[shared.index.get_level_values("data")].to_numpy())
-    return Paired(values, [data for data in usable.index if data not in values.index.unique("data")])
+    compared = set(values.index.unique("data"))
+    return Paired(values, [data for data in usable.index if data not in compared])
 
 
 def ranks(means: pd.DataFrame) -> pd.DataFrame:
@@ -88,31 +90,35 @@ def ranks(means: pd.DataFrame) -> pd.DataFrame:
     return means.round(DECIMALS).fillna(np.inf).rank(axis=1)
 
 
-@dataclass(frozen=True)
 class Comparison:
-    """Sets won, tied and lost, and the p-value of the one-sided signed-rank test."""
+    """Whose losses are lower, set by set.
 
-    wins: int
-    ties: int
-    losses: int
-    p: float
+    Attributes
+    ----------
+    wins, ties, losses : int
+        Sets on which ours are lower, equal and higher.
+    """
+
+    def __init__(self, ours: ArrayLike, theirs: ArrayLike):
+        difference = np.round(np.asarray(ours, dtype=float) - np.asarray(theirs, dtype=float), DECIMALS)
+        self._untied = difference[difference != 0]
+        self.wins = int((difference < 0).sum())
+        self.ties, self.losses = len(difference) - len(self._untied), len(self._untied) - self.wins
 
     @property
     def counts(self) -> str:
         return f"{self.wins} / {self.ties} / {self.losses}"
 
+    @cached_property
+    def p(self) -> float:
+        """The p-value of the signed-rank test that ours are lower (Wilcoxon, one-sided, zero differences dropped).
 
-def signed_rank(ours: ArrayLike, theirs: ArrayLike) -> Comparison:
-    """Test whether our losses are lower (Wilcoxon, one-sided, zero differences dropped).
-
-    The p-value is exact up to 25 differences, and of the normal approximation beyond.
-    """
-    difference = np.round(np.asarray(ours, dtype=float) - np.asarray(theirs, dtype=float), DECIMALS)
-    untied = difference[difference != 0]
-    method = "exact" if len(untied) <= 25 else "asymptotic"
-    p = float(wilcoxon(untied, alternative="less", method=method).pvalue) if len(untied) else 1.0
-    wins = int((difference < 0).sum())
-    return Comparison(wins, len(difference) - len(untied), len(untied) - wins, p)
+        It is exact up to 25 differences, and of the normal approximation beyond.
+        """
+        if not len(self._untied):
+            return 1.0
+        method = "exact" if len(self._untied) <= 25 else "asymptotic"
+        return float(wilcoxon(self._untied, alternative="less", method=method).pvalue)
 
 
 def critical_difference(n_methods: int, n_sets: int, level: float = 0.05) -> float:
@@ -144,5 +150,5 @@ def relative(means: pd.DataFrame, reference: str) -> pd.DataFrame:
         both = means[[method, reference]].dropna()
         positive = both[(both > 0).all(axis=1)]
         ratio = gmean(positive[method] / positive[reference]) if len(positive) else np.nan
-        rows[method] = {"ratio": float(ratio), "counts": signed_rank(both[method], both[reference]).counts}
+        rows[method] = {"ratio": float(ratio), "counts": Comparison(both[method], both[reference]).counts}
     return pd.DataFrame.from_dict(rows, orient="index", columns=["ratio", "counts"])

@@ -72,7 +72,7 @@ def test_signed_rank_drops_zeros_and_is_exact():
     rng = np.random.default_rng(0)
     ours, theirs = rng.normal(size=(2, 12))
     theirs[:2] = ours[:2]
-    found = statistics.signed_rank(ours, theirs)
+    found = statistics.Comparison(ours, theirs)
     difference = (ours - theirs)[2:]
     # Under the hypothesis every pattern of signs is equally likely.
     observed, magnitude = (rankdata(abs(difference)) * (difference > 0)).sum(), rankdata(abs(difference))
@@ -84,11 +84,12 @@ def test_signed_rank_drops_zeros_and_is_exact():
 
 def test_signed_rank_at_its_ends():
     ours = np.arange(1.0, 17.0)
-    assert statistics.signed_rank(ours, 1.1 * ours).p == pytest.approx(0.5**16)
-    assert statistics.signed_rank(1.1 * ours, ours).p == 1.0
-    assert statistics.signed_rank(ours, ours) == statistics.Comparison(0, 16, 0, 1.0)
+    assert statistics.Comparison(ours, 1.1 * ours).p == pytest.approx(0.5**16)
+    assert statistics.Comparison(1.1 * ours, ours).p == 1.0
+    level = statistics.Comparison(ours, ours)
+    assert (level.counts, level.p) == ("0 / 16 / 0", 1.0)
     many = np.arange(1.0, 31.0)
-    assert 0 < statistics.signed_rank(many, 1.1 * many).p < 1e-5
+    assert 0 < statistics.Comparison(many, 1.1 * many).p < 1e-5
 
 
 def test_dunn_sidak_level():

@@ -9,7 +9,7 @@ import pytest
 from claims import decision_tables, goals, published_tables, tuned, tuned_tables
 from lib.data import ORDINAL, SIXTEEN, THESIS_RANK, THESIS_WIDTH
 from lib.methods import MULTICLASS, OURS, PROPORTIONAL, ROUNDED
-from lib.statistics import signed_rank
+from lib.statistics import Comparison
 
 pytestmark = pytest.mark.slow
 
@@ -137,7 +137,7 @@ def test_printed_table_gives_the_printed_tests():
         values = published_tables.printed(metric)
         assert set(values.index) == set(SIXTEEN)
         for other in ("MC", "MSE"):
-            wins[metric, other] = signed_rank(values["AT"], values[other])
+            wins[metric, other] = Comparison(values["AT"], values[other])
     assert {key: test.counts for key, test in wins.items()} == {
         ("zero_one", "MC"): "10 / 1 / 5",
         ("zero_one", "MSE"): "14 / 1 / 1",
