@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import validate_data
 
-from ordinal_objectives.column_types import NUMBERS, column_kinds
+from ordinal_objectives.column_types import NUMBERS, columns_of
 from ordinal_objectives.row_blocks import RowBlocks
-from ordinal_objectives.validation import refuse_masked
+from ordinal_objectives.validation import first_few, refuse_masked
 
 
 def check_features(estimator: Any, X: Any, *, reset: bool, blocks: bool = False) -> NDArray[np.floating] | RowBlocks:
@@ -58,17 +58,16 @@ def check_columns(X: Any) -> None:
     X = np.asarray(X) if isinstance(X, (list, tuple)) else X
     strange = list(_strange_columns(X))
     if strange:
-        shown = ", ".join(strange[:5]) + (", ..." if len(strange) > 5 else "")
         raise ValueError(
-            f"X must hold numbers, booleans and missing values; got {shown}. The engine takes no categories, strings "
-            f"or dates: encode them as numbers whose order means something, or use XGBOrdinalClassifier or "
-            f"LGBMOrdinalClassifier with categories"
+            f"X must hold numbers, booleans and missing values; got {first_few(strange)}. The engine takes no "
+            f"categories, strings or dates: encode them as numbers whose order means something, or use "
+            f"XGBOrdinalClassifier or LGBMOrdinalClassifier with categories"
         )
 
 
 def _strange_columns(X: Any) -> Iterator[str]:
     if hasattr(X, "columns"):
-        yield from (f"column {name!r} of type {dtype}" for name, dtype, kind in column_kinds(X) if kind != "number")
+        yield from columns_of(X, "category", "text", "date", "other")
     elif isinstance(X, np.ndarray) and X.dtype.kind in "USTMmV":
         yield f"an array of type {X.dtype}"
     elif isinstance(X, np.ndarray) and X.dtype.kind == "O":

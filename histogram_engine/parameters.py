@@ -39,13 +39,12 @@ DIALECT = {
     "early_stopping_rounds": "n_iter_no_change (with early_stopping=True)",
 }
 REFUSED = {
-    "categorical_features": "categories are not supported; encode them as ordered numbers",
-    "categorical_feature": "categories are not supported; encode them as ordered numbers",
-    "enable_categorical": "categories are not supported; encode them as ordered numbers",
-    "monotonic_cst": "renewed leaves would break monotone constraints",
-    "monotone_constraints": "renewed leaves would break monotone constraints",
-    "interaction_cst": "interaction constraints are not supported",
-    "interaction_constraints": "interaction constraints are not supported",
+    **dict.fromkeys(
+        ("categorical_features", "categorical_feature", "enable_categorical"),
+        "categories are not supported; encode them as ordered numbers",
+    ),
+    **dict.fromkeys(("monotonic_cst", "monotone_constraints"), "renewed leaves would break monotone constraints"),
+    **dict.fromkeys(("interaction_cst", "interaction_constraints"), "interaction constraints are not supported"),
     "max_features": "columns are drawn for each tree: use colsample_bytree",
     "scoring": "early stopping uses the ordinal loss",
     "verbose": "pass callback= to fit",

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from ordinal_objectives.validation import first_few
+
 NUMBERS = (numbers.Real, Decimal, np.bool_)
 # Of Arrow's types, polars' and pandas' own.
 _NUMBER = re.compile(r"u?int\d+|halffloat|float|double|bool|null|decimal\d*\(.*\)|Boolean|Null")
@@ -49,6 +51,11 @@ def column_kinds(X: Any) -> Iterator[tuple[Any, Any, str]]:
         yield name, dtype, kind
 
 
+def columns_of(X: Any, *kinds: str) -> list[str]:
+    """Return name and type of the columns of some kinds, in the words of a message."""
+    return [f"column {name!r} of type {dtype}" for name, dtype, kind in column_kinds(X) if kind in kinds]
+
+
 def refuse_text_and_dates(X: Any) -> None:
     """Raise ValueError if a column holds what no host library takes, naming it.
 
@@ -56,12 +63,11 @@ def refuse_text_and_dates(X: Any) -> None:
     ----------
     X : pandas or polars frame, or Arrow table
     """
-    strange = [f"column {name!r} of type {dtype}" for name, dtype, kind in column_kinds(X) if kind in ("text", "date")]
+    strange = columns_of(X, "text", "date")
     if strange:
-        shown = ", ".join(strange[:5]) + (", ..." if len(strange) > 5 else "")
         raise ValueError(
-            f"X must hold numbers, booleans and categories; got {shown}. Make strings categories, in pandas "
-            f"by X[name].astype('category'), and dates numbers"
+            f"X must hold numbers, booleans and categories; got {first_few(strange)}. Make strings categories, in "
+            f"pandas by X[name].astype('category'), and dates numbers"
         )
 
 

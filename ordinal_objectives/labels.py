@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import column_or_1d
 
-from ordinal_objectives.validation import check_codes
+from ordinal_objectives.validation import check_codes, first_few
 
 _MOST_EXACT = 2.0**53
 
@@ -140,7 +140,7 @@ class OrderedLabels:
         codes = np.fromiter((self._code_of.get(value, -1) for value in values), dtype=np.int32, count=len(values))
         if codes.min() < 0:
             unknown = list(dict.fromkeys(value for value in values if value not in self._code_of))
-            shown = ", ".join(map(repr, unknown[:5])) + (", ..." if len(unknown) > 5 else "")
+            shown = first_few(unknown, repr)
             raise ValueError(
                 f"{name} holds labels outside the classes {self.ordered_classes_.tolist()}; got {shown}"
                 f"{self._advice(values)}"
@@ -196,7 +196,7 @@ class OrderedLabels:
         self._code_of = {label: code for code, label in enumerate(classes.tolist())}
         if len(self._code_of) < len(classes):
             twice = [label for label, count in Counter(classes.tolist()).items() if count > 1]
-            shown = ", ".join(map(repr, twice[:5])) + (", ..." if len(twice) > 5 else "")
+            shown = first_few(twice, repr)
             raise ValueError(f"{name} must be distinct; got more than once: {shown}")
         try:
             by_label = np.argsort(classes, kind="stable")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -257,6 +257,9 @@ def check_thresholds(
 
 def _some(values: NDArray[Any]) -> str:
     """Print a few distinct offenders."""
-    distinct = np.unique(values)
-    shown = ", ".join(str(v) for v in distinct[:5].tolist())
-    return shown + (", ..." if distinct.size > 5 else "")
+    return first_few(np.unique(values).tolist())
+
+
+def first_few(values: Sequence[Any], show: Callable[[Any], str] = str) -> str:
+    """Return the first five of what a message names, and a sign if there are more."""
+    return ", ".join(map(show, values[:5])) + (", ..." if len(values) > 5 else "")

@@ -55,6 +55,13 @@ def read(path: Path) -> pd.DataFrame:
     return runs.sort_values(["n_train", "data", "seed", "method"], kind="stable", ignore_index=True)
 
 
+def read_rows(path: Path) -> pd.DataFrame:
+    """Return the rows of another script, each with its machine."""
+    runs = pd.read_csv(path, dtype={"machine": str, "failure": str}, keep_default_na=False, na_values=[""])
+    runs["machine"] = machine_texts(runs["machine"], path)
+    return runs
+
+
 def machine_texts(numbers: pd.Series, path: Path) -> pd.Series:
     """Return the machines that numbers stand for, as JSON, from the file beside the runs."""
     named = {str(i): json.dumps(where) for i, where in enumerate(report.machines(path), 1)}
@@ -62,27 +69,26 @@ def machine_texts(numbers: pd.Series, path: Path) -> pd.Series:
 
 
 def noted(table: Table, runs: pd.DataFrame) -> Table:
-    """Return a table with the seeds and the machines of the runs that it was made from."""
+    """Return a table with the partitions and the machines of the runs that it was made from."""
     if not table.rows or runs.empty:
         return table
     shared = shared_partitions(runs)
-    counts, seeds = shared.value_counts("set"), pd.to_numeric(shared["seed"])
+    counts, seeds = shared.value_counts("data"), pd.to_numeric(shared["seed"])
     few = f"{counts.min()} to " if counts.min() < counts.max() else ""
-    note = f"{few}{counts.max()} partitions a set, by seeds {seeds.min()} to {seeds.max()}."
-    note = "One partition a set." if counts.max() == 1 else note
+    partitions = f"{few}{counts.max()} partitions a set, by seeds {seeds.min()} to {seeds.max()}."
+    note = "One partition a set." if counts.max() == 1 else partitions
     if machines := sorted(set(runs["machine"]) - {""}):
         note += " " + report.measured_on(*map(json.loads, machines), more=VERSIONS)
     return Table(table.rows, "\n\n".join(filter(None, [table.note, note])))
 
 
 def shared_partitions(runs: pd.DataFrame) -> pd.DataFrame:
-    """Return set (of a size) and seed where all methods gave a result, but those that failed on the set."""
-    sets = runs["data"] + (" " + runs["rows"].astype(str) if "rows" in runs else "")
-    found = runs.assign(set=sets, found=runs["mae"].notna().astype(float))
-    wide = found.pivot(index=["set", "seed"], columns="method", values="found")
-    success = wide.groupby(level="set").mean()  # NaN where a method has not run
-    wanted = (success >= 0.5).loc[wide.index.get_level_values("set")].to_numpy()
-    return wide.index[((wide == 1.0) | ~wanted).all(axis=1) & wanted.any(axis=1)].to_frame(index=False)
+    """Return data (of a size) and seed of the partitions on which the methods of each set are compared."""
+    if "rows" in runs:
+        runs = runs.assign(data=runs["data"] + " " + runs["rows"].astype(str))
+    methods = runs.groupby("data")["method"].transform(lambda names: ", ".join(sorted(set(names))))
+    pairs = [statistics.pair(alike, "mae", methods_of(alike, "mae")) for _, alike in runs.groupby(methods)]
+    return pd.concat([paired.values.index.to_frame(index=False) for paired in pairs])
 
 
 def tables(runs: pd.DataFrame) -> dict[str, Table]:

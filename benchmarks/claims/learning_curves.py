@@ -84,9 +84,7 @@ def measure(case: Row) -> list[Row]:
 
 
 def read(path: Path) -> pd.DataFrame:
-    runs = pd.read_csv(path, dtype={"machine": str, "failure": str}, keep_default_na=False, na_values=[""])
-    runs["machine"] = accuracy_tables.machine_texts(runs["machine"], path)
-    return runs.sort_values(["data", "rows", "seed"], kind="stable", ignore_index=True)
+    return accuracy_tables.read_rows(path).sort_values(["data", "rows", "seed"], kind="stable", ignore_index=True)
 
 
 def tables(path: Path = FILE) -> dict[str, Table]:

@@ -123,9 +123,7 @@ def tables(path: Path = FILE) -> dict[str, Table]:
     names = {"quantile": "thesis options", "width": "cross terms, unequal classes"}
     if not path.exists():
         return {name: Table([]) for name in names.values()}
-    runs = pd.read_csv(path, dtype={"machine": str, "failure": str}, keep_default_na=False, na_values=[""])
-    runs["machine"] = accuracy_tables.machine_texts(runs["machine"], path)
-    runs = runs.sort_values(["n_train", "data", "seed"], kind="stable", ignore_index=True)
+    runs = accuracy_tables.read_rows(path).sort_values(["n_train", "data", "seed"], kind="stable", ignore_index=True)
     return {name: ratios(runs[runs["rule"] == rule], rule) for rule, name in names.items()}
 
 

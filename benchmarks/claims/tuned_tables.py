@@ -28,9 +28,9 @@ def read(path: Path = tuned.FILE) -> pd.DataFrame:
     """Return the rows of the searches and of the settings that were the best so far; without a file, none."""
     if not path.exists():
         return pd.DataFrame(columns=[*tuned.COLUMNS, "machine"])
-    runs = pd.read_csv(path, dtype={"machine": str, "failure": str}, keep_default_na=False, na_values=[""])
-    runs["machine"] = accuracy_tables.machine_texts(runs["machine"], path)
-    return runs.sort_values(["n_train", "data", "seed", "method", "setting"], kind="stable", ignore_index=True)
+    return accuracy_tables.read_rows(path).sort_values(
+        ["n_train", "data", "seed", "method", "setting"], kind="stable", ignore_index=True
+    )
 
 
 def after(runs: pd.DataFrame, n_settings: int) -> pd.DataFrame:

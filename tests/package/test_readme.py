@@ -13,13 +13,19 @@ from ordinal_objectives.adapters.xgb.outputs import is_at_least
 README = Path(__file__).resolve().parents[2] / "README.md"
 
 
-def test_examples_run(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    blocks = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), flags=re.DOTALL)
-    assert len(blocks) >= 3
+def run_examples(document, *, at_least):
+    """Run a page's blocks of Python one after the other; return what they have named."""
+    blocks = re.findall(r"```python\n(.*?)```", document.read_text(encoding="utf-8"), flags=re.DOTALL)
+    assert len(blocks) >= at_least
     names: dict = {}
     for block in blocks:
-        exec(compile(block, str(README), "exec"), names)  # our own text
+        exec(compile(block, str(document), "exec"), names)  # our own text
+    return names
+
+
+def test_examples_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names = run_examples(README, at_least=3)
     assert (tmp_path / "ordinal.json").exists()
     assert (tmp_path / "ordinal.txt").exists()
     assert np.isin(names["model"].predict(names["X"]), names["names"]).all()
@@ -28,12 +34,7 @@ def test_examples_run(tmp_path, monkeypatch):
 @pytest.mark.slow
 @pytest.mark.skipif(not is_at_least((3, 3)), reason="the guide explains margins, which needs XGBoost 3.3")
 def test_examples_of_the_guide_run():
-    text = (README.parent / "docs" / "user_guide.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
-    assert len(blocks) >= 5
-    names: dict = {}
-    for block in blocks:
-        exec(compile(block, "user_guide.md", "exec"), names)  # our own text
+    names = run_examples(README.parent / "docs" / "user_guide.md", at_least=5)
     assert names["margins"].shape == (500, 4, 4)
 
 
