@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -38,6 +38,8 @@ class JointRun(NewtonRun):
     leaf_values : list of ndarray of float64, shape (n_leaves,)
         Renewed values of every tree of this run; empty unless leaves are renewed.
     """
+
+    _reads_sums: ClassVar[bool] = True
 
     def __init__(
         self,

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives.adapters.evaluation import EvaluatedRows
-from ordinal_objectives.losses import OrdinalLoss, RoundStatistics
+from ordinal_objectives.losses import OrdinalLoss, RoundStatistics, RoundSums
 from ordinal_objectives.rows import CPU, Device, Workers, parted
 from ordinal_objectives.rows.device import on_cpu
 from ordinal_objectives.threshold_solver import Diagnostics, ThresholdLearner, ThresholdRecord
@@ -75,7 +75,7 @@ class NewtonRun:
     history : list of ndarray
         Thresholds of every iteration so far.
     training_loss : list of float
-        Weighted mean loss of every iteration so far.
+        Weighted mean loss of every iteration so far; among several workers, NaN for the newest until it is asked for.
     n_grown : int
         Number of trees that :meth:`gradient` was asked for.
     grown_at : int
@@ -86,6 +86,8 @@ class NewtonRun:
 
     # Whether thresholds must stay in order.
     _keeps_order: ClassVar[bool] = True
+    # Whether the next step reads the sums of a record. Where it does not, workers send them with that step's.
+    _reads_sums: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -228,8 +230,14 @@ class NewtonRun:
         score = on_cpu(self.score_of(matrix, raw_prediction)).astype(np.float64)
         return self.loss.predict_proba(score, self.thresholds)
 
+    def newest_loss(self) -> float:
+        """Return the weighted mean loss of the training rows in the newest iteration; called by all workers."""
+        self._collect()
+        return self.training_loss[-1]
+
     def record(self) -> ThresholdRecord:
-        """Return a record of the run as it is now."""
+        """Return a record of the run as it is now; called by all workers."""
+        self._collect()
         return ThresholdRecord.of(
             self.loss,
             self.hessian,
@@ -248,15 +256,38 @@ class NewtonRun:
         return loss
 
     def _record(self, raw_prediction: ArrayLike) -> None:
-        if self._evaluated is None:
-            self._evaluated = self._evaluate(raw_prediction, self.thresholds)
         self._recorded_at = sample_of(raw_prediction)
+        self.training_loss.append(float("nan"))  # until the sums are known
+        if self._evaluated is not None:
+            self._note_loss(self._evaluated.loss)
+        elif self._workers is None or self._reads_sums or not self._learns or not self._is_under_way:
+            self._evaluated = self._evaluate(raw_prediction, self.thresholds)
+            self._note_loss(self._evaluated.loss)
+        else:
+            self._evaluated = self._rows.deferred(self._note_sums, raw_prediction, self.thresholds, self.hessian)
         self.history.append(self.thresholds)
-        self.training_loss.append(self._evaluated.loss / self._rows.total_weight)
+
+    @property
+    def _is_under_way(self) -> bool:
+        """Whether an iteration is recorded, after which every step looks at its scores before the record does."""
+        return len(self.history) > self.first_iteration
+
+    def _note_sums(self, sums: RoundSums) -> None:
+        """Take over what the pass of the newest record found."""
+        self.diagnostics.add(n_clipped=sums.n_clipped, n_floored=sums.n_floored)
+        self._note_loss(sums.loss)
+
+    def _note_loss(self, loss: float) -> None:
+        """Write the loss sum of the newest record."""
+        self.training_loss[-1] = loss / self._rows.total_weight
         if self._recorded_loss is not None:
-            risen = self._evaluated.loss > self._rows.highest_loss(self._recorded_loss)
-            self.diagnostics.add(n_raised=int(risen))
-        self._recorded_loss = self._evaluated.loss
+            self.diagnostics.add(n_raised=int(loss > self._rows.highest_loss(self._recorded_loss)))
+        self._recorded_loss = loss
+
+    def _collect(self) -> None:
+        """Bring the sums of the newest record, if they are still to be sent."""
+        if self._workers is not None:
+            self._rows.collect()
 
     def _start(self, raw_prediction: ArrayLike) -> None:
         """Fit the thresholds to scores that do not start at zero (an offset, a model continued)."""

@@ -80,7 +80,7 @@ class OrdinalObjectiveBase(OrdinalParameters):
         score = score_of_rows(raw_prediction)
         run = self.runs.evaluating(score, matrix)
         if self.runs.of(matrix) is run:
-            return run.training_loss[-1]
+            return run.newest_loss()
         return run.mean_loss_of(matrix, score, *self.runs.label_and_weight(matrix))
 
     def proba_metric(self, function: Callable[..., Any]) -> Callable[..., Any]:

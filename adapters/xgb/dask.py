@@ -69,7 +69,8 @@ def train(
     ValueError
         If a parameter is refused, or a worker refuses its rows; the message names it.
     RuntimeError, xgboost.core.XGBoostError
-        If a worker is lost. Make the matrices again to try once more: its rows went with it.
+        If a worker is lost. To try once more, restart the client, since the other workers may still wait in XGBoost's
+        allreduce, and make the matrices again: rows were lost with the worker.
 
     Examples
     --------

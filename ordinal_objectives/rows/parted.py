@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ordinal_objectives.losses import RoundStatistics
+from ordinal_objectives.losses import RoundStatistics, RoundSums
 
 Result = TypeVar("Result")
 
@@ -85,7 +85,7 @@ class PartedRows:
     Notes
     -----
     Other attributes are those of the worker's own pass. Every call is one sum over workers, of a vector whose length
-    does not depend on the number of rows.
+    does not depend on the number of rows. What :meth:`deferred` leaves to be summed travels with the next call.
     """
 
     def __init__(self, rows_of: Callable[[], Any], workers: Workers) -> None:
@@ -94,6 +94,7 @@ class PartedRows:
         self.class_weights = workers.sum(self._own.class_weights)
         self.total_weight = float(self.class_weights.sum())
         self._precision = float(workers.max(np.array([self._own.loss_precision]))[0])
+        self._waiting: tuple[RoundSums, Callable[[RoundSums], None]] | None = None
 
     def __getattr__(self, name: str) -> Any:
         if name == "_own":  # asked for while a copy is made
@@ -106,13 +107,38 @@ class PartedRows:
         try:
             statistics: RoundStatistics = self._own(raw_prediction, thresholds, *args, **options)
         except Exception as error:
-            self._workers.sum(np.full(length, np.nan))  # which tells the others
+            self._sum(np.full(length, np.nan))  # which tells the others
             raise_error(self._workers, error)
             raise
-        total = self._workers.sum(_as_vector(statistics.sums))
+        total = self._sum(_as_vector(statistics.sums))
         if np.isnan(total).any():
             raise_error(self._workers, None)
         return replace(statistics, sums=_from_vector(total, statistics.sums))
+
+    def deferred(
+        self, then: Callable[[RoundSums], None], raw_prediction: ArrayLike, thresholds: ArrayLike, *args: Any
+    ) -> RoundStatistics:
+        """Return arrays over the worker's rows, with its own sums; ``then(sums)`` takes those over all rows later.
+
+        They come with the next call, or with :meth:`collect`. The scores must be those of a call that met no error.
+        """
+        statistics: RoundStatistics = self._own(raw_prediction, thresholds, *args)
+        self._waiting = statistics.sums, then
+        return statistics
+
+    def collect(self) -> None:
+        """Bring the sums that wait now, if any do; called by all."""
+        if self._waiting is not None:
+            self._sum(np.empty(0))
+
+    def _sum(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return sums over all workers; those that wait travel with them, and go to whom they were left for."""
+        if self._waiting is None:
+            return self._workers.sum(values)
+        (own, then), self._waiting = self._waiting, None
+        total = self._workers.sum(np.concatenate([values, _as_vector(own)]))
+        then(_from_vector(total[values.size :], own))
+        return total[: values.size]
 
     def leaf_sums(self, leaves: NDArray[np.int32], n_leaves: int) -> Any:
         """Return the sums of the latest call over the leaves of a tree, which all workers have."""

@@ -22,6 +22,7 @@ from distributed import Client, LocalCluster
 
 from ordinal_objectives.adapters.newton_run import NewtonRun
 from ordinal_objectives.adapters.xgb import dask as oxgb_dask
+from ordinal_objectives.adapters.xgb.collective import Collective
 
 pytestmark = pytest.mark.slow
 
@@ -121,6 +122,48 @@ def test_thresholds_are_those_of_one_machine_and_the_same_on_all_workers(client,
     kept = client.run(lambda dask_worker: dask_worker.remembered, workers=workers)
     assert len(set(kept.values())) == 1
     assert len(kept) == n_workers
+
+
+class Count(xgboost.callback.TrainingCallback):
+    """Leaves on each worker how many vectors of which lengths it sent in the rounds after the first."""
+
+    def before_training(self, model):
+        self.sent, self.plain = [], Collective._reduce
+
+        def counted(values, how):
+            self.sent.append(np.size(values))
+            return self.plain(values, how)
+
+        Collective._reduce = staticmethod(counted)
+        return model
+
+    def after_iteration(self, model, epoch, evals_log):
+        if epoch == 0:
+            self.sent.clear()
+        return False
+
+    def after_training(self, model):
+        Collective._reduce = staticmethod(self.plain)
+        distributed.get_worker().counted = self.sent
+        return model
+
+
+def test_newton_sends_one_vector_a_round_and_a_watched_loss_one_more(client):
+    X, y, _ = data()
+    workers = addresses(client)[:2]
+    matrix = dask_matrix(client, X, y, chunks=[700, 800], workers=workers)
+
+    def sent(**options):
+        options |= {"threshold_update": "newton", "verbose_eval": False, "callbacks": [Count()]}
+        oxgb_dask.train(client, PARAMS, matrix, 6, **options)
+        counted = client.run(lambda dask_worker: dask_worker.counted, workers=workers)
+        (lengths,) = {tuple(found) for found in counted.values()}
+        return list(lengths)
+
+    own = 3 * N_CLASSES - 1
+    # Each step brings the loss of the round before; the record brings the last one.
+    assert sent() == [2 * own] * 5 + [own]
+    assert sent(evals=[(matrix, "train")]) == [own, own] * 5
 
 
 def test_many_values_take_the_single_machines_step_on_the_same_trees(client):
@@ -233,7 +276,9 @@ def test_a_killed_worker_is_an_error_and_a_second_run_succeeds(client):
     with pytest.raises(Exception, match=r"(?i)worker|connect|collective|rank|peer"):
         oxgb_dask.train(client, PARAMS, matrix, 2000, callbacks=[KillOne(workers[0])])
     assert time.monotonic() - begun < 60
-    client.wait_for_workers(3, timeout=30)
+    # The others may wait in XGBoost's allreduce for ever: it takes the end of a connection for a read of no bytes.
+    client.restart(timeout=60)
+    client.wait_for_workers(len(workers), timeout=30)
     again = dask_matrix(client, X, y, chunks=[500, 500, 500], workers=addresses(client))
     record = oxgb.threshold_record(oxgb_dask.train(client, PARAMS, again, 5)["booster"])
     assert farthest(record, oxgb.threshold_record(oxgb.train(PARAMS, xgboost.DMatrix(X, y), 5))) < 1e-6

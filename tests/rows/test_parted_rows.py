@@ -154,6 +154,54 @@ def test_an_error_in_one_workers_pass_reaches_all(rows):
         assert "raw_prediction holds NaN" in str(error)
 
 
+def test_deferred_sums_travel_with_the_next_call(rows):
+    y, score, weight, _, parts = rows
+    whole = RowStatistics(AllThreshold(), y, N_CLASSES, weight)
+    expected, gradient = whole(score[:, 0], THETA), whole(score[:, 0], THETA).gradient.copy()
+    later = whole(score[:, 1], THETA)
+
+    def of(workers, rank):
+        part = parts[rank]
+        one = parted(RowStatistics, workers, AllThreshold(), y[part], N_CLASSES, weight[part])
+        sent, arrived = [], []
+        plain = workers.sum
+        workers.sum = lambda values: sent.append(values.size) or plain(values)
+        now = one.deferred(arrived.append, score[part, 0], THETA, "majorized")
+        np.testing.assert_array_equal(now.gradient, gradient[part])
+        assert not sent
+        assert not arrived
+        sums = one(score[part, 1], THETA).sums
+        assert sent == [2 * (3 * N_CLASSES - 1)]
+        one.deferred(arrived.append, score[part, 0], THETA, "majorized")
+        one.collect()
+        one.collect()
+        assert sent == [2 * (3 * N_CLASSES - 1), 3 * N_CLASSES - 1]
+        return sums, arrived
+
+    for sums, arrived in on_workers(of, 4):
+        assert sums.loss == pytest.approx(later.loss, rel=1e-6)
+        assert len(arrived) == 2
+        for found in arrived:
+            assert found.loss == pytest.approx(expected.loss, rel=1e-6)
+            np.testing.assert_allclose(found.threshold_gradient, expected.threshold_gradient, rtol=1e-6, atol=1e-5)
+
+
+def test_an_error_in_the_call_that_brings_deferred_sums_reaches_all(rows):
+    y, score, *_ = rows
+
+    def of(workers, rank):
+        one, arrived = parted(RowStatistics, workers, AllThreshold(), y, N_CLASSES), []
+        one.deferred(arrived.append, score[:, 0], THETA, "majorized")
+        raw = score[:, 0].copy()
+        raw[0] = np.nan if rank == 2 else 0.0
+        with pytest.raises(ValueError, match="raw_prediction holds NaN"):
+            one(raw, THETA)
+        return arrived
+
+    for (sums,) in on_workers(of):
+        assert np.isfinite(sums.loss)
+
+
 def test_agreed_returns_where_nobody_fails():
     assert on_workers(lambda workers, rank: agreed(workers, lambda: rank)) == [0, 1, 2]
     assert agreed(None, lambda: 5) == 5
