@@ -54,7 +54,8 @@ test-fast: dev
 	$(DEV)/bin/python -m pytest -m 'not slow' $(PYTEST_ARGS)
 
 # The native tests on an extension module built with the compiler's sanitizers, whose runtime must be loaded before
-# Python. First a mistake made on purpose, which must be reported; then the tests, where nothing may be.
+# Python. First a mistake made on purpose, which must be reported; then the tests, where nothing may be. A report goes to
+# the standard error of a process that it ends, so nothing is captured.
 NATIVE_TESTS := $(addprefix tests/rows/test_,statistics.py link_kernel.py leaf_sums.py) tests/trees tests/histogram_engine
 
 .venv-%/instrumented: $(SOURCES)
@@ -71,7 +72,7 @@ sanitize: RUN = env LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $(STDLIB)
 	PYTHONMALLOC=malloc .venv-address/bin/python
 sanitize: .venv-address/instrumented
 	$(RUN) tests/native/native_mistakes.py overrun 2>&1 | grep heap-buffer-overflow
-	$(RUN) -m pytest --quiet $(NATIVE_TESTS)
+	$(RUN) -m pytest --quiet --capture=no $(PYTEST_ARGS) $(NATIVE_TESTS)
 
 # OpenBLAS's and LightGBM's threads are not instrumented; polars and Arrow, which the tests of inputs import, do not start
 # beside the runtime. Older runtimes need addresses that are not randomised.
@@ -80,7 +81,7 @@ sanitize-threads: RUN = $$(setarch -R true 2>/dev/null && echo setarch -R) \
 	.venv-thread/bin/python
 sanitize-threads: .venv-thread/instrumented
 	$(RUN) tests/native/native_mistakes.py race 2>&1 | grep 'data race'
-	$(RUN) -m pytest --quiet -k 'not lightgbm' --ignore=tests/histogram_engine/test_engine_inputs.py $(NATIVE_TESTS)
+	$(RUN) -m pytest --quiet --capture=no $(PYTEST_ARGS) -k 'not lightgbm' --ignore=tests/histogram_engine/test_engine_inputs.py $(NATIVE_TESTS)
 
 # mypy does not see folders that are mapped into the package; in $(TYPED) they are where they are installed.
 TYPED := build/typed/ordinal_objectives
