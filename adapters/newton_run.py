@@ -130,6 +130,8 @@ class NewtonRun:
         self._learns = threshold_update != "fixed"
         # Whether trees grow on the recorded scores, where workers must not find out one by one; None compares.
         self.grows_on_recorded: bool | None = None
+        # Whether the loss of a record may wait for the next step's sums: all workers ask for the record at the end.
+        self.defers_loss = False
         self._sets: weakref.WeakKeyDictionary[Any, EvaluatedRows] = weakref.WeakKeyDictionary()
         self._recorded_loss: float | None = None  # the sum of the newest record of this run
 
@@ -258,19 +260,15 @@ class NewtonRun:
     def _record(self, raw_prediction: ArrayLike) -> None:
         self._recorded_at = sample_of(raw_prediction)
         self.training_loss.append(float("nan"))  # until the sums are known
-        if self._evaluated is not None:
-            self._note_loss(self._evaluated.loss)
-        elif self._workers is None or self._reads_sums or not self._learns or not self._is_under_way:
-            self._evaluated = self._evaluate(raw_prediction, self.thresholds)
-            self._note_loss(self._evaluated.loss)
-        else:
+        # Once an iteration is recorded, a step looks at the scores before the record does: they are known to be sound.
+        under_way = len(self.history) > self.first_iteration
+        if self._evaluated is None and self.defers_loss and self._learns and under_way and not self._reads_sums:
             self._evaluated = self._rows.deferred(self._note_sums, raw_prediction, self.thresholds, self.hessian)
+        else:
+            if self._evaluated is None:
+                self._evaluated = self._evaluate(raw_prediction, self.thresholds)
+            self._note_loss(self._evaluated.loss)
         self.history.append(self.thresholds)
-
-    @property
-    def _is_under_way(self) -> bool:
-        """Whether an iteration is recorded, after which every step looks at its scores before the record does."""
-        return len(self.history) > self.first_iteration
 
     def _note_sums(self, sums: RoundSums) -> None:
         """Take over what the pass of the newest record found."""

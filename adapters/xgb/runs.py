@@ -155,6 +155,7 @@ class XGBoostRuns(Runs):
                 run = self._begin(predt, dtrain, self.shown.previous)
                 if self.workers is not None:
                     run.grows_on_recorded = not self.shown.last_only
+                    run.defers_loss = True
                 run.advance(predt, run.first_iteration)
                 if self.shown.last_only and self.shown.previous is not None:
                     # dart leaves trees out of this score already: its loss is not that of the iteration.
