@@ -11,7 +11,7 @@ from sklearn.utils.validation import validate_data
 
 from ordinal_objectives.column_types import NUMBERS, columns_of
 from ordinal_objectives.row_blocks import RowBlocks
-from ordinal_objectives.validation import first_few, refuse_masked
+from ordinal_objectives.validation import collected, first_few, refuse_masked
 
 
 def check_features(estimator: Any, X: Any, *, reset: bool, blocks: bool = False) -> NDArray[np.floating] | RowBlocks:
@@ -24,6 +24,7 @@ def check_features(estimator: Any, X: Any, *, reset: bool, blocks: bool = False)
             raise ValueError(f"Found RowBlocks with {X.shape[0]} sample(s) while a minimum of {1 + reset} is required")
         validate_data(estimator, X, reset=reset, skip_check_array=True)
         return X
+    X = collected(X)
     check_columns(X)
     checked = validate_data(
         estimator,

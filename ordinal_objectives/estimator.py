@@ -30,6 +30,7 @@ from ordinal_objectives.validation import (
     check_sample_weight,
     check_start_score,
     check_total_weight,
+    collected,
     refuse_masked,
 )
 
@@ -100,8 +101,7 @@ class OrdinalClassifier(MarginPredictions, ClassifierMixin, BaseEstimator):  # t
         """Check X; data frames and Arrow tables pass as they are: the host library sees categories and names."""
         refuse_masked(X, name="X")
         least = 2 if reset else 1
-        if hasattr(X, "collect") and not hasattr(X, "shape"):  # polars' lazy frame: rows are counted and read twice
-            X = X.collect()
+        X = collected(X)
         if not hasattr(X, "columns"):
             return validate_data(
                 self,

@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 from scipy.sparse import hstack, issparse
 from sklearn.utils import check_random_state
 
+from ordinal_objectives.validation import collected
+
 
 class ThresholdImportances(NamedTuple):
     """How far each feature moves each threshold; see :func:`threshold_importances`.
@@ -193,8 +195,7 @@ def _rows(estimator: Any, X: Any) -> Any:
     """Return X such that its columns can be replaced."""
     if not hasattr(estimator, "predict_margins"):
         raise TypeError(f"estimator must be a classifier of ordinal_objectives; got {type(estimator).__name__}")
-    if hasattr(X, "collect") and not hasattr(X, "shape"):  # polars' lazy frame
-        X = X.collect()
+    X = collected(X)
     return X.tocsr() if issparse(X) else X if hasattr(X, "columns") else np.asanyarray(X)
 
 

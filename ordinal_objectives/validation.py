@@ -260,6 +260,11 @@ def _some(values: NDArray[Any]) -> str:
     return first_few(np.unique(values).tolist())
 
 
+def collected(X: Any) -> Any:
+    """Return X; a lazy frame of polars as a frame, since rows are counted and read more than once."""
+    return X.collect() if hasattr(X, "collect") and not hasattr(X, "shape") else X
+
+
 def first_few(values: Sequence[Any], show: Callable[[Any], str] = str) -> str:
     """Return the first five of what a message names, and a sign if there are more."""
     return ", ".join(map(show, values[:5])) + (", ..." if len(values) > 5 else "")

@@ -69,9 +69,10 @@ class ThresholdCallback(TrainingCallback):  # type: ignore[misc]
         self._check_kind(runs.shown.previous)
         found = why_not_renewed(runs.boosters()[0])
         runs.choose_shifts(found and ": ".join(found))
+        self._afterwards: dict[str, Any] = {}
         if runs.in_outputs and runs.shifts is not None:
             for booster in runs.boosters():
-                ask_for_outputs(booster, self._n_classes(), runs.shifts)
+                self._afterwards = ask_for_outputs(booster, self._n_classes(), runs.shifts)
         for fold in getattr(model, "cvfolds", []):
             runs.shown.starts[fold.dtest] = fold.bst.predict(fold.dtest, output_margin=True)
         if not hasattr(model, "cvfolds"):
@@ -148,6 +149,8 @@ class ThresholdCallback(TrainingCallback):  # type: ignore[misc]
                 renew_leaves(booster, run.first_iteration, run.leaf_values)
             if booster is not None:
                 store_record(booster, record)
+        for booster in [model] if isinstance(model, xgboost.Booster) else runs.boosters():
+            booster.set_param(self._afterwards)
         runs.end()
         return model
 

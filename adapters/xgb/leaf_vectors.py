@@ -14,11 +14,12 @@ import xgboost
 from numpy.typing import NDArray
 
 from ordinal_objectives import _core
-from ordinal_objectives.adapters.xgb.trees import leaf_nodes, trees_of
+from ordinal_objectives.adapters.xgb.trees import leaf_nodes, rounds_of, trees_of
 from ordinal_objectives.predictions import without_mean
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.trees import Tree, TreeEnsemble
+from ordinal_objectives.validation import first_few
 
 # Numbers that a block of rows, or of leaf numbers, holds at a time.
 _BLOCK = 1 << 24
@@ -90,6 +91,17 @@ def leaf_scores(
     return scores
 
 
+def check_names(booster: xgboost.Booster, data: xgboost.DMatrix) -> None:
+    """Raise ValueError if a matrix's features are not named as the booster's, as XGBoost's own predictions do."""
+    names, given = booster.feature_names, data.feature_names
+    if names is None or names == given:
+        return
+    pairs = enumerate(zip(names, given or (), strict=False))
+    differing = [f"{other!r} for {own!r} in column {column}" for column, (own, other) in pairs if own != other]
+    got = first_few(differing) or ("none" if given is None else f"{len(given)}")
+    raise ValueError(f"data must have the model's {len(names)} feature names, in their order; got {got}")
+
+
 def start_scores(data: xgboost.DMatrix) -> NDArray[np.float64]:
     """Return the base_margin of a matrix, or zeros, (n_samples,)."""
     margin = data.get_base_margin()
@@ -104,7 +116,7 @@ def shifts_before(
         return None
     # The model grows on from here: its trees of today are kept.
     rounds = model.num_boosted_rounds()
-    before = model[:rounds]
+    before = rounds_of(model, 0, rounds)
 
     def shifts(data: xgboost.DMatrix) -> NDArray[np.float64]:
         return without_mean(leaf_scores(before, record, data, 0, rounds))
@@ -142,7 +154,7 @@ def _add_by_leaves(
     for first in range(start, stop, step):
         last = min(first + step, stop)
         # Leaves are found from the first tree on alone.
-        part = booster if (first, last) == (0, taken.n_rounds) else booster[first:last]
+        part = booster if (first, last) == (0, taken.n_rounds) else rounds_of(booster, first, last)
         nodes = part.predict(data, pred_leaf=True).reshape(len(scores), -1)
         tables = taken.of_node[first:last]
         offsets = np.cumsum([0, *map(len, tables)], dtype=np.int64)

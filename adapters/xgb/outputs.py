@@ -39,8 +39,8 @@ def refuse_before(version: tuple[int, int], what: str) -> None:
         )
 
 
-def ask_for_outputs(booster: xgboost.Booster, n_classes: int, shifts: Shifts) -> None:
-    """Set what vector leaves need in a booster that is about to be trained.
+def ask_for_outputs(booster: xgboost.Booster, n_classes: int, shifts: Shifts) -> dict[str, Any]:
+    """Set what vector leaves need in a booster that is about to be trained; return what to set when it is.
 
     Raises
     ------
@@ -59,11 +59,13 @@ def ask_for_outputs(booster: xgboost.Booster, n_classes: int, shifts: Shifts) ->
         )
     tree = before["gradient_booster"]["tree_train_param"]
     told = {"multi_strategy": "multi_output_tree", "num_target": n_classes - 1, "tree_method": "hist"}
+    afterwards = {}
     if not is_at_least(MIN_CHILD_WEIGHT):
-        told["min_child_weight"] = float(tree["min_child_weight"]) * smallest_share(
-            n_classes, float(tree["reg_lambda"]), shifts
-        )
+        afterwards["min_child_weight"] = float(tree["min_child_weight"])
+        share = smallest_share(n_classes, float(tree["reg_lambda"]), shifts)
+        told["min_child_weight"] = share * afterwards["min_child_weight"]
     booster.set_param(told)
+    return afterwards
 
 
 def reg_lambda_of(booster: xgboost.Booster) -> float:

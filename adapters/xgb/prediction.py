@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives.adapters.objective import predict_from_scores
 from ordinal_objectives.adapters.xgb.doors import check_matrix
-from ordinal_objectives.adapters.xgb.leaf_vectors import leaf_scores, start_scores
+from ordinal_objectives.adapters.xgb.leaf_vectors import check_names, leaf_scores, start_scores
 from ordinal_objectives.adapters.xgb.record import check_all_rounds, last_round, threshold_record
 from ordinal_objectives.decision import decide
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
@@ -28,6 +28,7 @@ def proba_of(
         outputs = booster.predict(data, output_margin=True, iteration_range=(0, end))
         scores = record.outputs.scores(outputs, 0, end)
     elif record.shifts is not None:
+        check_names(booster, data)
         scores = start_scores(data)[:, np.newaxis] + leaf_scores(booster, record, data, 0, end)
     else:
         scores = booster.predict(data, output_margin=True, iteration_range=(0, end))

@@ -84,7 +84,7 @@ def newest_tree(booster: xgboost.Booster) -> GrownTree:
     nodes = leaf_nodes(tree)
 
     def route(dmatrix: xgboost.DMatrix) -> NDArray[np.int32]:
-        reached = newest.predict(dmatrix, pred_leaf=True).ravel()
+        reached = rounds_of(booster, rounds - 1, rounds).predict(dmatrix, pred_leaf=True).ravel()
         leaves: NDArray[np.int32] = np.searchsorted(nodes, reached).astype(np.int32)
         return leaves
 
@@ -98,6 +98,23 @@ def newest_tree(booster: xgboost.Booster) -> GrownTree:
         route=route,
         renew=lambda leaf_values: None,  # renew_leaves writes them all at the end
     )
+
+
+def rounds_of(booster: xgboost.Booster, first: int, stop: int) -> xgboost.Booster:
+    """Return the rounds ``first`` to ``stop - 1`` of a booster, which read categories as the whole booster does.
+
+    XGBoost 3.2 leaves out of a slice by which codes the categories were known in training, so it takes those of the
+    matrix at hand.
+    """
+    part = booster[first:stop]
+    if "c" not in (booster.feature_types or ()):
+        return part
+    own, whole = (json.loads(bytes(each.save_raw("json"))) for each in (part, booster))
+    model, categories = (each["learner"]["gradient_booster"]["model"] for each in (own, whole))
+    if model.get("cats") != categories.get("cats"):
+        model["cats"] = categories["cats"]
+        _load(part, own)
+    return part
 
 
 def renew_leaves(booster: xgboost.Booster, first_tree: int, leaf_values: list[NDArray[np.float64]]) -> None:
@@ -116,6 +133,11 @@ def renew_leaves(booster: xgboost.Booster, first_tree: int, leaf_values: list[ND
     for tree, values in zip(trees[first_tree:], leaf_values, strict=False):
         for node, value in zip(leaf_nodes(tree).tolist(), values.tolist(), strict=True):
             tree["split_conditions"][node] = value
+    _load(booster, model)
+
+
+def _load(booster: xgboost.Booster, model: dict[str, Any]) -> None:
+    """Make a booster the model that a JSON file would hold; its configuration stays."""
     configuration = booster.save_config()
     # XGBoost's reader does not know the escapes of other letters, as in names of features.
     booster.load_model(bytearray(json.dumps(model, ensure_ascii=False).encode()))

@@ -39,6 +39,7 @@ class MultiOutputModel(BaseEstimator):  # type: ignore[misc]
 
     _ensemble: TreeEnsemble
     _fitted_loss: MultiOutputLoss
+    _loss_of_fit: Any  # the parameter, which may have been set anew since
     _start: FloatArray
     _cuts: list[FloatArray]
     n_features_in_: int
@@ -177,7 +178,7 @@ class MultiOutputModel(BaseEstimator):  # type: ignore[misc]
         earlier = self._continued(X, y, parameters) if check_flag("warm_start", self.warm_start) else None
         X = check_features(self, X, reset=True)
         if earlier is None:
-            self._fitted_loss = self._learn_targets(y)
+            self._fitted_loss, self._loss_of_fit = self._learn_targets(y), self.loss
             self._seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         rows = self._rows(X, y, weight, "y", "sample_weight")
         eval_set, weights = either_spelling(*sets)
@@ -220,6 +221,8 @@ class MultiOutputModel(BaseEstimator):  # type: ignore[misc]
             raise ValueError(
                 f"warm_start continues a model of max_bins={self._max_bins}; got max_bins={parameters.max_bins}"
             )
+        if self.loss is not self._loss_of_fit and self.loss != self._loss_of_fit:
+            raise ValueError(f"warm_start continues a model of loss={self._loss_of_fit!r}; got loss={self.loss!r}")
         if parameters.max_iter < self.n_iter_:
             raise ValueError(
                 f"max_iter must be at least {self.n_iter_}, the trees of the model that warm_start continues; "
@@ -261,11 +264,12 @@ class MultiOutputModel(BaseEstimator):  # type: ignore[misc]
             If the loss is an object of your own, which a file does not hold: pickle the model.
         """
         check_is_fitted(self)
-        if not isinstance(self.loss, str):
-            raise TypeError(f"a file holds no loss of your own; got loss={self.loss!r}. Pickle the model")
+        loss = self._loss_of_fit
+        if not isinstance(loss, str):
+            raise TypeError(f"a file holds no loss of your own; got loss={loss!r}. Pickle the model")
         classes, targets = self._describe_targets()
         stored = model_file.StoredModel(
-            params=self.get_params(deep=False),
+            params=self.get_params(deep=False) | {"loss": loss},
             classes=classes,
             n_features=self.n_features_in_,
             feature_names=getattr(self, "feature_names_in_", None),
@@ -295,6 +299,7 @@ class MultiOutputModel(BaseEstimator):  # type: ignore[misc]
             MultiOutputParameters.of(model)
             effective_n_threads(model.n_jobs)
             model._fitted_loss = model._recall_targets(stored.classes, targets, len(start))
+            model._loss_of_fit = model.loss
             model._seed, model.n_features_in_ = stored.seed, stored.n_features
             model._max_bins = check_integer("max_bins", stored.max_bins, 2, 255)
             if stored.feature_names is not None:

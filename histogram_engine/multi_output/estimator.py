@@ -23,6 +23,7 @@ from ordinal_objectives.histogram_engine.parameters import check_flag, check_int
 from ordinal_objectives.validation import check_choice, check_two_classes, refuse_masked
 
 FloatArray = NDArray[np.float64]
+_LARGEST_TARGET = 1e38
 
 
 class HistGradientBoostingMultiOutputRegressor(RegressorMixin, MultiOutputModel):  # type: ignore[misc]
@@ -248,7 +249,8 @@ class HistGradientBoostingMultiOutputClassifier(ClassifierMixin, MultiOutputMode
         yield from map(self._decide, self._staged_raw(X))
 
     def _has_proba(self) -> bool:
-        return not isinstance(self.loss, str) or self.loss == "auto"
+        loss = getattr(self, "_loss_of_fit", self.loss)
+        return not isinstance(loss, str) or loss == "auto"
 
     @available_if(_has_proba)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> FloatArray:
@@ -281,4 +283,8 @@ def _numbers(y: Any, name: str) -> FloatArray:
     targets: FloatArray = check_array(y, ensure_2d=False, dtype=np.float64, input_name=name)
     if targets.ndim > 2 or targets.size == 0:
         raise ValueError(f"{name} must have the shape (n_samples,) or (n_samples, n_targets); got {targets.shape}")
+    if (largest := np.abs(targets).max()) > _LARGEST_TARGET:
+        raise ValueError(
+            f"{name} must lie within {_LARGEST_TARGET:g} of 0, for gradients in float32; got {largest:.3g}"
+        )
     return targets

@@ -147,6 +147,21 @@ def test_arrays_and_matrices_predict_alike_in_xgboost(missing, dtype):
     np.testing.assert_allclose(model.predict_raw(X), model.booster_.predict(matrix, output_margin=True), atol=1e-5)
 
 
+@pytest.mark.parametrize("proportional", [True, False])
+def test_other_names_are_refused(proportional):
+    X, y = data()
+    names = [f"x{i}" for i in range(X.shape[1])]
+    booster = oxgb.train(
+        {}, xgboost.DMatrix(X, y, feature_names=names), 2, n_classes=N_CLASSES, proportional=proportional
+    )
+    for others in (names[::-1], names[:-1] + ["z"], None):
+        with pytest.raises(ValueError, match=r"feature.names|following fields"):
+            oxgb.predict_proba(booster, xgboost.DMatrix(X, feature_names=others))
+    if not proportional:
+        with pytest.raises(ValueError, match=r"4 feature names, in their order; got 'z' for 'x3' in column 3"):
+            oxgb.predict_proba(booster, xgboost.DMatrix(X, feature_names=names[:-1] + ["z"]))
+
+
 @pytest.mark.parametrize("options", [{"proportional": False}, {"proportional": True}], ids=["shifts", "joint"])
 def test_cross_validation_follows_every_fold(options):
     X, y = data()

@@ -224,6 +224,8 @@ def test_a_continued_training_is_one_in_a_single_piece(tmp_path):
     train(X, y, 6).save_model(tmp_path / "first.json")
     more = train(X, y, 4, previous=tmp_path / "first.json")
     np.testing.assert_allclose(outputs_of(more, X), outputs_of(whole, X), atol=1e-6)
+    twice = train(X, y, 2, previous=train(X, y, 2, previous=train(X, y, 6)))  # never written to a file
+    np.testing.assert_allclose(outputs_of(twice, X), outputs_of(whole, X), atol=1e-6)
     one, other = map(oxgb.threshold_record, (more, whole))
     np.testing.assert_allclose(one.thresholds, other.thresholds, atol=1e-6)
     np.testing.assert_allclose(one.outputs.means, other.outputs.means, atol=1e-6)

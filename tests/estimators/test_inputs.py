@@ -11,7 +11,12 @@ import pytest
 import xgboost
 from scipy import sparse
 
-from ordinal_objectives import LGBMOrdinalClassifier, XGBOrdinalClassifier
+from ordinal_objectives import (
+    HistGradientBoostingMultiOutputClassifier,
+    HistGradientBoostingOrdinalClassifier,
+    LGBMOrdinalClassifier,
+    XGBOrdinalClassifier,
+)
 from ordinal_objectives.adapters import lgbm as olgbm
 from ordinal_objectives.adapters import xgb as oxgb
 
@@ -133,6 +138,16 @@ def test_lazy_frames_are_collected(kind, ordinal_data):
     frame = pl.DataFrame(X, schema=NAMES)
     lazy = kind(n_estimators=3).fit(frame.lazy(), y, eval_set=[(frame.lazy(), y)])
     expected = kind(n_estimators=3).fit(frame, y).predict_proba(frame)
+    np.testing.assert_array_equal(lazy.predict_proba(frame.lazy()), expected)
+
+
+@pytest.mark.parametrize("kind", [HistGradientBoostingOrdinalClassifier, HistGradientBoostingMultiOutputClassifier])
+def test_the_engines_collect_lazy_frames(kind, ordinal_data):
+    X, y = ordinal_data(100)
+    frame = pl.DataFrame(X, schema=NAMES)
+    lazy = kind(max_iter=3).fit(frame.lazy(), y, eval_set=[(frame.lazy(), y)])
+    assert lazy.feature_names_in_.tolist() == NAMES
+    expected = kind(max_iter=3).fit(frame, y, eval_set=[(frame, y)]).predict_proba(frame)
     np.testing.assert_array_equal(lazy.predict_proba(frame.lazy()), expected)
 
 

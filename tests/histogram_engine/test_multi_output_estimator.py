@@ -248,6 +248,24 @@ def test_files(data, tmp_path):
         regressor().load_model(tmp_path / "ordinal")
 
 
+def test_what_is_set_after_the_fit_changes_neither_predictions_nor_files(data, tmp_path):
+    X, Y, classes, labels = data
+    for y, fitted, later in [(labels, "auto", "squared_error"), (classes, "squared_error", "auto")]:
+        model = classifier(loss=fitted).fit(X, y)
+        expected, has_proba = model.predict(X), hasattr(model, "predict_proba")
+        model.set_params(loss=later)
+        assert hasattr(model, "predict_proba") is has_proba
+        model.save_model(tmp_path / "model")
+        loaded = classifier().load_model(tmp_path / "model")
+        assert loaded.loss == fitted
+        np.testing.assert_array_equal(loaded.predict(X), expected)
+        with pytest.raises(ValueError, match=f"continues a model of loss='{fitted}'; got loss='{later}'"):
+            model.set_params(warm_start=True, max_iter=9).fit(X, y)
+    own = regressor(loss=SquaredError()).fit(X, Y).set_params(loss="auto")
+    with pytest.raises(TypeError, match="a file holds no loss of your own"):
+        own.save_model(tmp_path / "model")
+
+
 def test_a_damaged_file_is_refused(data, tmp_path):
     model = regressor(max_iter=2).fit(data[0], data[1])
     model.save_model(tmp_path / "model")
@@ -317,6 +335,8 @@ def test_targets_that_do_not_suit_are_refused(data):
     X, Y, names, labels = data
     with pytest.raises(ValueError, match="same number of rows"):
         regressor().fit(X, Y[:-1])
+    with pytest.raises(ValueError, match=r"y must lie within 1e\+38 of 0"):
+        regressor().fit(X, Y * 1e39)
     with pytest.raises(ValueError, match="evaluation set"):
         regressor().fit(X, Y, eval_set=(X, Y[:, :2]))
     with pytest.raises(ValueError, match="'gnu', which is not among"):

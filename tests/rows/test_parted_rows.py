@@ -163,9 +163,13 @@ def test_deferred_sums_travel_with_the_next_call(rows):
     def of(workers, rank):
         part = parts[rank]
         one = parted(RowStatistics, workers, AllThreshold(), y[part], N_CLASSES, weight[part])
-        sent, arrived = [], []
-        plain = workers.sum
-        workers.sum = lambda values: sent.append(values.size) or plain(values)
+        sent, arrived, plain = [], [], workers.sum
+
+        def counted(values):
+            sent.append(values.size)
+            return plain(values)
+
+        workers.sum = counted
         now = one.deferred(arrived.append, score[part, 0], THETA, "majorized")
         np.testing.assert_array_equal(now.gradient, gradient[part])
         assert not sent

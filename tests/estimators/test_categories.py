@@ -1,0 +1,79 @@
+"""Categories that a table lists otherwise than the training's: the same rows have the same predictions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+import xgboost
+
+from ordinal_objectives import LGBMOrdinalClassifier, XGBOrdinalClassifier
+from ordinal_objectives.adapters import xgb as oxgb
+from ordinal_objectives.adapters.xgb import leaf_vectors
+from ordinal_objectives.adapters.xgb.trees import newest_tree, rounds_of
+
+KINDS = [
+    pytest.param(XGBOrdinalClassifier, {"early_stopping_rounds": 3}, id="XGBoost"),
+    pytest.param(LGBMOrdinalClassifier, {"early_stopping_round": 3, "verbose": -1}, id="LightGBM"),
+]
+LETTERS = list("abcd")
+
+
+@pytest.fixture
+def table():
+    """Return rows with a letter that the class depends on, the same with the letters listed backwards, and labels."""
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 4, 600)
+    y = np.clip(codes + rng.integers(-1, 2, 600), 0, 3)
+    X = pd.DataFrame({"letter": pd.Categorical.from_codes(codes, LETTERS), "noise": rng.normal(size=600)})
+    return X, X.assign(letter=X["letter"].cat.set_categories(LETTERS[::-1])), y
+
+
+def matrix(X, y, **options):
+    return xgboost.DMatrix(X, y, enable_categorical=True, nthread=1, **options)
+
+
+@pytest.mark.parametrize("proportional", [True, False])
+@pytest.mark.parametrize(("kind", "stops"), KINDS)
+def test_models_cut_short_and_every_stage_read_them_alike(kind, stops, proportional, table):
+    X, other, y = table
+    model = kind(n_estimators=100, proportional=proportional, n_jobs=1, learning_rate=0.3, **stops)
+    model.fit(X[:300], y[:300], eval_set=[(other[300:], y[300:])])
+    assert model.n_iter_ < 97
+    np.testing.assert_array_equal(model.predict_proba(other), model.predict_proba(X))
+    for ours, theirs in zip(model.staged_predict_proba(other), model.staged_predict_proba(X), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    rest = X["letter"] != "a"
+    fewer = X[rest].assign(letter=X["letter"][rest].cat.remove_unused_categories())
+    np.testing.assert_array_equal(model.predict_proba(fewer), model.predict_proba(X[rest]))
+
+
+def test_rows_that_are_read_some_rounds_at_a_time(table, monkeypatch):
+    X, other, y = table
+    model = XGBOrdinalClassifier(n_estimators=8, proportional=False, n_jobs=1).fit(X, y)
+    expected = model.predict_proba(X)
+    monkeypatch.setattr(leaf_vectors, "_BLOCK", 3 * len(X))
+    np.testing.assert_allclose(model.predict_proba(other), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("proportional", [True, False])
+def test_a_continued_training_follows_them(table, proportional):
+    X, other, y = table
+    options = {"n_classes": 4, "proportional": proportional, "verbose_eval": False}
+    half = oxgb.train({"nthread": 1}, matrix(X, y), 5, **options)
+    found = {}
+    sets = [(matrix(X, y, feature_types=half.get_categories()), "same"), (matrix(other, y), "other")]
+    oxgb.train({"nthread": 1}, sets[0][0], 5, xgb_model=half, evals=sets, evals_result=found, **options)
+    same, reordered = (next(iter(found[name].values())) for name in ("same", "other"))
+    np.testing.assert_allclose(reordered, same, rtol=1e-6)
+
+
+def test_a_slice_reads_them_as_the_whole(table):
+    X, other, y = table
+    booster = oxgb.train({"nthread": 1}, matrix(X, y), 6, n_classes=4, proportional=True)
+    leaves = booster.predict(matrix(X, y), pred_leaf=True)
+    part = rounds_of(booster, 2, 5)
+    np.testing.assert_array_equal(part.predict(matrix(other, y), pred_leaf=True), leaves[:, 2:5])
+    assert 'nthread":"1"' in part.save_config()
+    routed = newest_tree(booster).route(matrix(other, y))
+    np.testing.assert_array_equal(routed, newest_tree(booster).route(matrix(X, y)))
