@@ -14,7 +14,7 @@ import xgboost
 from numpy.typing import NDArray
 
 from ordinal_objectives import _core
-from ordinal_objectives.adapters.xgb.trees import leaf_nodes, rounds_of, trees_of
+from ordinal_objectives.adapters.xgb.trees import leaf_nodes, model_of, rounds_of
 from ordinal_objectives.predictions import without_mean
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
@@ -31,6 +31,10 @@ class _TakenOver(NamedTuple):
     Attributes
     ----------
     n_rounds : int
+    checksums : list of int or None
+        Of the trees, as the record has them: a booster may have become another model since.
+    model : dict
+        Categories of the training, for slices; see :func:`.trees.rounds_of`.
     ensemble : TreeEnsemble or None
         None where a split is categorical: XGBoost then finds the leaves.
     of_node : list of ndarray of float64, shape (n_nodes, n_thresholds)
@@ -38,6 +42,8 @@ class _TakenOver(NamedTuple):
     """
 
     n_rounds: int
+    checksums: list[int] | None
+    model: dict[str, Any]
     ensemble: TreeEnsemble | None
     of_node: list[NDArray[np.float64]]
 
@@ -154,7 +160,7 @@ def _add_by_leaves(
     for first in range(start, stop, step):
         last = min(first + step, stop)
         # Leaves are found from the first tree on alone.
-        part = booster if (first, last) == (0, taken.n_rounds) else rounds_of(booster, first, last)
+        part = booster if (first, last) == (0, taken.n_rounds) else rounds_of(booster, first, last, taken.model)
         nodes = part.predict(data, pred_leaf=True).reshape(len(scores), -1)
         tables = taken.of_node[first:last]
         offsets = np.cumsum([0, *map(len, tables)], dtype=np.int64)
@@ -165,15 +171,17 @@ def _add_by_leaves(
 
 def _take_over(booster: xgboost.Booster, record: ThresholdRecord) -> _TakenOver:
     known = _taken.get(booster)
-    if known is None or known.n_rounds != booster.num_boosted_rounds():
-        trees = trees_of(booster)
+    rounds = booster.num_boosted_rounds()
+    if known is None or (known.n_rounds, known.checksums) != (rounds, record.trees):
+        model = model_of(booster)
+        trees = model.pop("trees")
         pairs = list(zip(trees, record.leaf_vectors[: len(trees)], strict=True))
         of_node = [_by_node(tree, vectors, record.n_classes - 1) for tree, vectors in pairs]
         ensemble = None
         if not any(tree["categories_nodes"] for tree in trees):
             ours = [_as_tree(*both) for both in zip(trees, of_node, strict=True)]
             ensemble = TreeEnsemble(ours, booster.num_features())
-        known = _taken[booster] = _TakenOver(len(trees), ensemble, of_node)
+        known = _taken[booster] = _TakenOver(rounds, record.trees, model, ensemble, of_node)
     return known
 
 

@@ -80,7 +80,7 @@ def newest_tree(booster: xgboost.Booster) -> GrownTree:
     """Return the tree of the last round."""
     rounds = booster.num_boosted_rounds()
     newest = booster[rounds - 1 : rounds]
-    tree = trees_of(newest)[0]
+    tree = model_of(newest)["trees"][0]
     nodes = leaf_nodes(tree)
 
     def route(dmatrix: xgboost.DMatrix) -> NDArray[np.int32]:
@@ -100,20 +100,20 @@ def newest_tree(booster: xgboost.Booster) -> GrownTree:
     )
 
 
-def rounds_of(booster: xgboost.Booster, first: int, stop: int) -> xgboost.Booster:
+def rounds_of(booster: xgboost.Booster, first: int, stop: int, model: dict[str, Any] | None = None) -> xgboost.Booster:
     """Return the rounds ``first`` to ``stop - 1`` of a booster, which read categories as the whole booster does.
 
     XGBoost 3.2 leaves out of a slice by which codes the categories were known in training, so it takes those of the
-    matrix at hand.
+    matrix at hand. ``model`` is what :func:`model_of` returns of the booster, where it is known.
     """
     part = booster[first:stop]
-    if "c" not in (booster.feature_types or ()):
-        return part
-    own, whole = (json.loads(bytes(each.save_raw("json"))) for each in (part, booster))
-    model, categories = (each["learner"]["gradient_booster"]["model"] for each in (own, whole))
-    if model.get("cats") != categories.get("cats"):
-        model["cats"] = categories["cats"]
-        _load(part, own)
+    if "c" in (booster.feature_types or ()):
+        categories = (model or model_of(booster)).get("cats")
+        content = json.loads(bytes(part.save_raw("json")))
+        own = content["learner"]["gradient_booster"]["model"]
+        if own.get("cats") != categories:
+            own["cats"] = categories
+            _load(part, content)
     return part
 
 
@@ -158,11 +158,11 @@ def checksums(booster: xgboost.Booster) -> list[int]:
     return [zlib.crc32(b"".join(trees[t * per_round : (t + 1) * per_round])) for t in range(rounds if trees else 0)]
 
 
-def trees_of(booster: xgboost.Booster) -> list[dict[str, Any]]:
-    """Return the trees of a booster as its JSON file has them."""
+def model_of(booster: xgboost.Booster) -> dict[str, Any]:
+    """Return a booster's ``trees`` and the categories (``cats``) they were grown on, as its JSON file has them."""
     content = json.loads(bytes(booster.save_raw("json")))
-    trees: list[dict[str, Any]] = content["learner"]["gradient_booster"]["model"]["trees"]
-    return trees
+    model: dict[str, Any] = content["learner"]["gradient_booster"]["model"]
+    return model
 
 
 def leaf_nodes(tree: dict[str, Any]) -> NDArray[np.intp]:

@@ -147,6 +147,16 @@ def test_arrays_and_matrices_predict_alike_in_xgboost(missing, dtype):
     np.testing.assert_allclose(model.predict_raw(X), model.booster_.predict(matrix, output_margin=True), atol=1e-5)
 
 
+def test_a_booster_that_becomes_another_model_predicts_as_that_one(tmp_path):
+    X, y = data()
+    one, other = (OnXGBoost.train(X, y, 3, {"eta": eta}, n_classes=N_CLASSES) for eta in (0.1, 0.9))
+    expected = oxgb.predict_proba(other, xgboost.DMatrix(X))
+    assert np.abs(oxgb.predict_proba(one, xgboost.DMatrix(X)) - expected).max() > 0.1
+    other.save_model(tmp_path / "other.ubj")
+    one.load_model(tmp_path / "other.ubj")
+    np.testing.assert_array_equal(oxgb.predict_proba(one, xgboost.DMatrix(X)), expected)
+
+
 @pytest.mark.parametrize("proportional", [True, False])
 def test_other_names_are_refused(proportional):
     X, y = data()
