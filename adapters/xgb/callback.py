@@ -69,10 +69,9 @@ class ThresholdCallback(TrainingCallback):  # type: ignore[misc]
         self._check_kind(runs.shown.previous)
         found = why_not_renewed(runs.boosters()[0])
         runs.choose_shifts(found and ": ".join(found))
-        self._afterwards: dict[str, Any] = {}
         if runs.in_outputs and runs.shifts is not None:
             for booster in runs.boosters():
-                self._afterwards = ask_for_outputs(booster, self._n_classes(), runs.shifts)
+                runs.shown.afterwards = ask_for_outputs(booster, self._n_classes(), runs.shifts)
         for fold in getattr(model, "cvfolds", []):
             runs.shown.starts[fold.dtest] = fold.bst.predict(fold.dtest, output_margin=True)
         if not hasattr(model, "cvfolds"):
@@ -150,7 +149,7 @@ class ThresholdCallback(TrainingCallback):  # type: ignore[misc]
             if booster is not None:
                 store_record(booster, record)
         for booster in [model] if isinstance(model, xgboost.Booster) else runs.boosters():
-            booster.set_param(self._afterwards)
+            booster.set_param(runs.shown.afterwards)
         runs.end()
         return model
 

@@ -45,6 +45,8 @@ class Shown(threading.local):
         Matrices that asked for gradients in this round, by their ids.
     before : callable or None
         Returns the shifts of a matrix by the model that is continued, if it has any.
+    afterwards : dict
+        Parameters of XGBoost's that the training changes, as they are set again at its end.
     """
 
     def __init__(self) -> None:
@@ -55,6 +57,7 @@ class Shown(threading.local):
         self.starts: weakref.WeakKeyDictionary[xgboost.DMatrix, NDArray[Any]] = weakref.WeakKeyDictionary()
         self.asked: set[int] = set()
         self.before: Callable[[xgboost.DMatrix], NDArray[np.float64]] | None = None
+        self.afterwards: dict[str, Any] = {}
 
 
 class XGBoostRuns(Runs):
@@ -113,6 +116,7 @@ class XGBoostRuns(Runs):
         self.shown.starts = weakref.WeakKeyDictionary()
         self.shown.previous = previous
         self.shown.before = None
+        self.shown.afterwards = {}
         self.start_round(model, 0)
 
     def start_round(self, model: Any, epoch: int) -> None:

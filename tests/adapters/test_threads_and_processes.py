@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import cloudpickle
@@ -49,6 +51,37 @@ def test_one_objective_in_several_threads(kind, update):
     with ThreadPoolExecutor(4) as pool:
         found = list(pool.map(lambda seed: train(seed, objective), range(4)))
     np.testing.assert_array_equal(found, expected)
+
+
+class Meet(xgboost.callback.TrainingCallback):
+    """Waits in every round until the other training has got as far."""
+
+    def __init__(self, barrier):
+        super().__init__()
+        self.barrier = barrier
+
+    def before_iteration(self, model, epoch, evals_log):
+        self.barrier.wait()
+        return False
+
+    def after_iteration(self, model, epoch, evals_log):
+        self.barrier.wait()
+        return False
+
+
+@pytest.mark.slow
+def test_each_thread_keeps_its_own_parameters_where_xgboost_fits_the_shifts():
+    objective = oxgb.OrdinalObjective(4, proportional=False)
+    barrier = threading.Barrier(2, timeout=30)
+
+    def kept(least):
+        params, callbacks = PARAMS | {"min_child_weight": least}, [objective.callback, Meet(barrier)]
+        booster = xgboost.train(params, xgboost.DMatrix(*data(0)), 2, obj=objective, callbacks=callbacks)
+        settings = json.loads(booster.save_config())["learner"]["gradient_booster"]["tree_train_param"]
+        return float(settings["min_child_weight"])
+
+    with ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(kept, [0.5, 2.0])) == [0.5, 2.0]
 
 
 @pytest.mark.slow
