@@ -11,6 +11,7 @@ import xgboost
 from numpy.typing import NDArray
 
 from ordinal_objectives.files import host_reason
+from ordinal_objectives.validation import first_few
 
 
 @contextmanager
@@ -39,3 +40,14 @@ def check_matrix(data: Any) -> None:
     """Raise TypeError unless this is an XGBoost matrix."""
     if not isinstance(data, xgboost.DMatrix):
         raise TypeError(f"data must be an xgboost.DMatrix; got {type(data).__name__}: pass xgboost.DMatrix(data)")
+
+
+def check_names(booster: xgboost.Booster, data: xgboost.DMatrix) -> None:
+    """Raise ValueError if a matrix's features are not named as the booster's, as XGBoost's own predictions do."""
+    names, given = booster.feature_names, data.feature_names
+    if names is None or names == given:
+        return
+    pairs = enumerate(zip(names, given or (), strict=False))
+    differing = [f"{other!r} for {own!r} in column {column}" for column, (own, other) in pairs if own != other]
+    got = first_few(differing) or ("none" if given is None else f"{len(given)}")
+    raise ValueError(f"data must have the model's {len(names)} feature names, in their order; got {got}")

@@ -19,7 +19,6 @@ from ordinal_objectives.predictions import without_mean
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.trees import Tree, TreeEnsemble
-from ordinal_objectives.validation import first_few
 
 # Numbers that a block of rows, or of leaf numbers, holds at a time.
 _BLOCK = 1 << 24
@@ -33,8 +32,8 @@ class _TakenOver(NamedTuple):
     n_rounds : int
     checksums : list of int or None
         Of the trees, as the record has them: a booster may have become another model since.
-    model : dict
-        Categories of the training, for slices; see :func:`.trees.rounds_of`.
+    categories : dict or None
+        Those of the training, for slices; see :func:`.trees.rounds_of`.
     ensemble : TreeEnsemble or None
         None where a split is categorical: XGBoost then finds the leaves.
     of_node : list of ndarray of float64, shape (n_nodes, n_thresholds)
@@ -43,7 +42,7 @@ class _TakenOver(NamedTuple):
 
     n_rounds: int
     checksums: list[int] | None
-    model: dict[str, Any]
+    categories: dict[str, Any] | None
     ensemble: TreeEnsemble | None
     of_node: list[NDArray[np.float64]]
 
@@ -95,17 +94,6 @@ def leaf_scores(
     for first in range(0, rows.shape[0], step):
         taken.ensemble.add_to(scores[first : first + step], _dense(rows, first, first + step), start, stop, n_threads)
     return scores
-
-
-def check_names(booster: xgboost.Booster, data: xgboost.DMatrix) -> None:
-    """Raise ValueError if a matrix's features are not named as the booster's, as XGBoost's own predictions do."""
-    names, given = booster.feature_names, data.feature_names
-    if names is None or names == given:
-        return
-    pairs = enumerate(zip(names, given or (), strict=False))
-    differing = [f"{other!r} for {own!r} in column {column}" for column, (own, other) in pairs if own != other]
-    got = first_few(differing) or ("none" if given is None else f"{len(given)}")
-    raise ValueError(f"data must have the model's {len(names)} feature names, in their order; got {got}")
 
 
 def start_scores(data: xgboost.DMatrix) -> NDArray[np.float64]:
@@ -160,7 +148,7 @@ def _add_by_leaves(
     for first in range(start, stop, step):
         last = min(first + step, stop)
         # Leaves are found from the first tree on alone.
-        part = booster if (first, last) == (0, taken.n_rounds) else rounds_of(booster, first, last, taken.model)
+        part = booster if (first, last) == (0, taken.n_rounds) else rounds_of(booster, first, last, taken.categories)
         nodes = part.predict(data, pred_leaf=True).reshape(len(scores), -1)
         tables = taken.of_node[first:last]
         offsets = np.cumsum([0, *map(len, tables)], dtype=np.int64)
@@ -174,14 +162,14 @@ def _take_over(booster: xgboost.Booster, record: ThresholdRecord) -> _TakenOver:
     rounds = booster.num_boosted_rounds()
     if known is None or (known.n_rounds, known.checksums) != (rounds, record.trees):
         model = model_of(booster)
-        trees = model.pop("trees")
+        trees = model["trees"]
         pairs = list(zip(trees, record.leaf_vectors[: len(trees)], strict=True))
         of_node = [_by_node(tree, vectors, record.n_classes - 1) for tree, vectors in pairs]
         ensemble = None
         if not any(tree["categories_nodes"] for tree in trees):
             ours = [_as_tree(*both) for both in zip(trees, of_node, strict=True)]
             ensemble = TreeEnsemble(ours, booster.num_features())
-        known = _taken[booster] = _TakenOver(rounds, record.trees, model, ensemble, of_node)
+        known = _taken[booster] = _TakenOver(rounds, record.trees, model.get("cats"), ensemble, of_node)
     return known
 
 

@@ -7,8 +7,8 @@ import xgboost
 from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives.adapters.objective import predict_from_scores
-from ordinal_objectives.adapters.xgb.doors import check_matrix
-from ordinal_objectives.adapters.xgb.leaf_vectors import check_names, leaf_scores, start_scores
+from ordinal_objectives.adapters.xgb.doors import check_matrix, check_names
+from ordinal_objectives.adapters.xgb.leaf_vectors import leaf_scores, start_scores
 from ordinal_objectives.adapters.xgb.record import check_all_rounds, last_round, threshold_record
 from ordinal_objectives.decision import decide
 from ordinal_objectives.threshold_solver.record import ThresholdRecord

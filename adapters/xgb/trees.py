@@ -100,15 +100,17 @@ def newest_tree(booster: xgboost.Booster) -> GrownTree:
     )
 
 
-def rounds_of(booster: xgboost.Booster, first: int, stop: int, model: dict[str, Any] | None = None) -> xgboost.Booster:
+def rounds_of(
+    booster: xgboost.Booster, first: int, stop: int, categories: dict[str, Any] | None = None
+) -> xgboost.Booster:
     """Return the rounds ``first`` to ``stop - 1`` of a booster, which read categories as the whole booster does.
 
     XGBoost 3.2 leaves out of a slice by which codes the categories were known in training, so it takes those of the
-    matrix at hand. ``model`` is what :func:`model_of` returns of the booster, where it is known.
+    matrix at hand. ``categories`` are those of the booster, read from it unless given.
     """
     part = booster[first:stop]
     if "c" in (booster.feature_types or ()):
-        categories = (model or model_of(booster)).get("cats")
+        categories = categories or model_of(booster).get("cats")
         content = json.loads(bytes(part.save_raw("json")))
         own = content["learner"]["gradient_booster"]["model"]
         if own.get("cats") != categories:
