@@ -41,7 +41,7 @@ dev: $(DEV)/files-$(FILES)
 
 $(DEV)/created: pyproject.toml
 	$(PYTHON) -m venv $(DEV)
-	$(DEV)/bin/python -m pip install --quiet --upgrade pip 'scikit-build-core>=1.0' 'nanobind>=2.7' cmake ninja
+	$(DEV)/bin/python -m pip install --quiet --upgrade pip 'setuptools>=70.1' 'scikit-build-core>=1.0' 'nanobind>=2.7' cmake ninja
 	touch $@
 
 $(DEV)/files-$(FILES): $(DEV)/created
