@@ -8,7 +8,7 @@ validation loss (the method's own), and trains once more on all training rows wi
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -45,6 +45,7 @@ class Fitted:
     loss: float = np.nan
     rounds: int = 0
     leaves: int = 0  # of all trees, where the native engine grew them
+    chosen: Mapping[str, Any] = field(default_factory=dict)  # what the library chose by itself and a refit must keep
 
 
 Method = Callable[..., Fitted]  # (train: Rows, valid: Rows | None, rounds: int, n_classes: int, **setting)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from claims import accuracy
@@ -36,6 +38,27 @@ def test_every_partition_of_the_sixteen_sets_is_measured_once():
     assert len(cut) == 2 * len(SIXTEEN)  # by decile, and as the thesis cut them
     with pytest.raises(ValueError, match=r"experiments must be among .*; got 'seventeen'"):
         cells(["seventeen"])
+
+
+def test_the_sets_of_the_confirmation_are_in_no_other_experiment():
+    confirmed = {cell.data for cell in cells(["confirmation"])}
+    others = cells([name for name in (*accuracy.EXPERIMENTS, *accuracy.APART) if name != "confirmation"])
+    assert len(confirmed) == 12
+    assert confirmed.isdisjoint(cell.data for cell in others)
+    seeds = Counter((cell.data, cell.method) for cell in cells(["confirmation"]))
+    assert {n for (_, method), n in seeds.items() if method != "ogboost"} == {10}
+
+
+def test_a_refit_keeps_what_the_library_chose_by_itself(monkeypatch):
+    asked = []
+
+    def method(train, valid, rounds, n_classes, **setting):
+        asked.append(setting)
+        return Fitted(None, loss=1.0, rounds=7, chosen={} if valid is None else {"learning_rate": 0.25})
+
+    family = {"one": (method, ({"depth": 3}, {"depth": 6}))}
+    tune("one", (pd.DataFrame({"x": range(10)}), np.arange(10) % 2), 2, family)
+    assert asked == [{"depth": 3}, {"depth": 6}, {"depth": 3, "learning_rate": 0.25}]
 
 
 def test_sets_with_published_errors_have_thirty_partitions():
