@@ -12,13 +12,11 @@ import pandas as pd
 from claims import accuracy_tables, decision_tables, published_tables, tuned_tables
 from claims.accuracy import FEW_SEEDS, SLOW
 from claims.accuracy_tables import METRICS
-from claims.tuned import SEEDS, SETS, SETTINGS
+from claims.tuned import PLANS, SEEDS, SETS, SETTINGS
 from lib import statistics
 from lib.data import ORDINAL, PUBLISHED_SETS, SIXTEEN
 from lib.generated import Table
 from lib.methods import METHODS, MULTICLASS, OURS, PROPORTIONAL, ROUNDED
-from lib.rivals import SLOW as SLOW_RIVALS
-from lib.rivals import TUNED as QUICK
 
 LEAST_BETTER, WORSE, LEVEL = 30, 1.02, 0.05
 NOT_YET = "not measured yet"
@@ -155,9 +153,7 @@ def tuned_goals(runs: pd.DataFrame) -> Iterator[Goal]:
         per_set = {data: f"{data} ({rival} {ratio:.3f})" for ratio, data, rival in sorted(ahead, reverse=True)}
         on = f"{average[closest]:.3f} on {n_sets[closest]} of {len(SETS)} sets"
         found = f"lowest: {closest} {on}; ahead on {', '.join(per_set.values()) or 'no set'}"
-        complete = all(
-            is_measured(best, sets, SEEDS, methods) for sets, methods in ((SETS, QUICK), (SETS[:3], SLOW_RIVALS))
-        )
+        complete = all(is_measured(best, sets, SEEDS, methods) for methods, sets in PLANS)
         yield goal, found, _yes(average[closest] >= 1) if complete else NOT_YET
 
 

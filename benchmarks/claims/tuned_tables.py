@@ -15,7 +15,7 @@ from claims.accuracy_tables import METRICS, noted
 from lib import statistics
 from lib.generated import Table
 from lib.methods import OURS
-from lib.rivals import SLOW, TUNED
+from lib.rivals import SLOW
 
 AFTER = (1, 2, 4, 8, 15)
 PICTURED = ("mae", "rps")
@@ -54,7 +54,7 @@ def tables(path: Path = tuned.FILE) -> dict[str, Table]:
 
 
 def methods_of(runs: pd.DataFrame) -> list[str]:
-    return [method for method in (*TUNED, *SLOW) if method in set(runs["method"])]
+    return [method for method in tuned.METHODS if method in set(runs["method"])]
 
 
 def ratios(best: pd.DataFrame) -> Table:

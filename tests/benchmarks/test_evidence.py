@@ -35,11 +35,11 @@ def test_page_equals_what_the_results_give(page, tables):
 
 
 def prose(text):
-    """Return a page without what is generated, code, links and references to the thesis."""
+    """Return a page without what is generated, code, links and references to the thesis, versions and the level of an interval."""
     text = generated.MARKED.sub("", text)
     text = re.sub(r"```.*?```|^    .*?$", "", text, flags=re.DOTALL | re.MULTILINE)
     text = re.sub(r"`[^`]*`|\]\([^)]*\)", "", text)
-    return re.sub(r"(Tables?|Figures?|sections?) \d\.\d( and \d\.\d)?", "", text)
+    return re.sub(r"(Tables?|Figures?|sections?) \d\.\d( and \d\.\d)?|version \d\.\d\.\d|95% interval", "", text)
 
 
 MEASURED = re.compile(r"\d[\d.,]* ?(%|percent\b|times\b|x\b|ms\b|(micro|milli)?seconds?\b|minutes?\b)")

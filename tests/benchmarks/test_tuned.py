@@ -10,7 +10,7 @@ from claims import goals, tuned, tuned_tables
 from claims.tuned import KEYS, SETTINGS, Measure, by_own_decisions, records, searches
 from lib import report
 from lib.methods import OURS, Fitted
-from lib.rivals import SLOW, TUNED, draw
+from lib.rivals import CATBOOST, SLOW, TUNED, draw
 
 pytestmark = pytest.mark.slow
 
@@ -27,7 +27,7 @@ def test_a_longer_search_begins_as_a_shorter_one():
 
 def test_a_setting_means_the_same_to_every_library():
     (setting,) = draw(0, 1)
-    for name, (_, spelled) in (TUNED | SLOW).items():
+    for name, (_, spelled) in tuned.METHODS.items():
         said = spelled(setting)
         assert said["learning_rate"] == setting["eta"], name
         assert said["depth"] == setting["depth"], name
@@ -37,8 +37,9 @@ def test_a_setting_means_the_same_to_every_library():
 
 def test_every_method_searches_alike():
     cases = searches()
-    assert len({tuple(case.values()) for case in cases}) == len(cases) == (9 * 6 + 3 * 3) * 3 * SETTINGS
-    assert {case["data"] for case in cases if case["method"] in SLOW} == set(tuned.SETS[:3])
+    assert len({tuple(case.values()) for case in cases}) == len(cases) == (9 * 6 + 2 * 6 + 3) * 3 * SETTINGS
+    for methods, sets in ((CATBOOST, tuned.SETS), (SLOW, tuned.SETS[:3])):
+        assert {case["data"] for case in cases if case["method"] in methods} == set(sets)
 
 
 def searched(losses, method=OURS, **changes):
@@ -93,14 +94,14 @@ def test_every_rival_runs(name):
     assert ("rps" in final) == ("rounded" not in name)
 
 
-@pytest.mark.parametrize("name", [name for name in SLOW if name != "ogboost"])
+@pytest.mark.parametrize("name", CATBOOST)
 def test_catboost_takes_categories_and_gaps(name):
     pytest.importorskip("catboost")
     rng = np.random.default_rng(0)
     X = pd.DataFrame({"a": rng.normal(size=300), "b": pd.Categorical(rng.choice(["x", "y", None], size=300))})
     X.loc[:20, "a"] = np.nan
     y = (X["a"].fillna(0) > 0).to_numpy(dtype=np.int32) + (X["b"] == "x").to_numpy(dtype=np.int32)
-    method, spelled = SLOW[name]
+    method, spelled = CATBOOST[name]
     rows = (X[:200], y[:200]), (X[200:], y[200:])
     fitted = method(*rows, 50, 3, **spelled(draw(0, 1)[0]))
     predicted, _ = fitted.predict(X[200:])
