@@ -10,6 +10,7 @@ from lightgbm.callback import CallbackEnv
 
 from ordinal_objectives.adapters.lgbm.record import note_round, store_record
 from ordinal_objectives.adapters.lgbm.runs import LightGBMRuns
+from ordinal_objectives.adapters.lgbm.trees import let_train_without_features
 
 
 class ThresholdCallback:
@@ -72,4 +73,6 @@ class Introduction:
 
     def __call__(self, env: CallbackEnv) -> None:
         """Introduce the booster."""
-        self._runs.meet(env.model)
+        if self._runs.meet(env.model):
+            for booster in self._runs.boosters():
+                let_train_without_features(booster)

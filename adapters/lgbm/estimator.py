@@ -61,8 +61,8 @@ importance_type
         Share of the rows held out and evaluated each round where ``fit`` is given no evaluation set, so that
         ``early_stopping_round`` works without one. Drawn by class with ``random_state``; class weights count there.
     **host_params
-        Any other parameter of :func:`lightgbm.train`. ``feature_pre_filter`` is False unless given, since
-        LightGBM stops with an error if it filters out every feature beside a custom objective.
+        Any other parameter of :func:`lightgbm.train`. ``feature_pre_filter`` is False unless given: LightGBM
+        drops no feature before the training for ``min_child_samples``.
 
     Attributes
     ----------

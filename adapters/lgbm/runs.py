@@ -34,7 +34,7 @@ class _Shown(threading.local):
 
 
 class LightGBMRuns(Runs):
-    """Runs inside LightGBM. It shows the objective no booster: iterations are counted by changes of the score.
+    """Runs inside LightGBM. It shows the objective no booster: the callback does, or changes of the score are counted.
 
     Parameters
     ----------
@@ -89,7 +89,19 @@ class LightGBMRuns(Runs):
             self._check_in_step(train_data, run)
         if self.booster_of(train_data) is None:
             self.note_turn(run)
-        return run, self._shown.scores[train_data].count(preds)
+        return run, self._iteration(preds, train_data, run)
+
+    def _iteration(self, preds: NDArray[Any], data: lightgbm.Dataset, run: NewtonRun) -> int:
+        """Return the iteration of a training score: the booster's, or as counted where the callback shows none."""
+        booster = self.booster_of(data)
+        unseen = None if booster is None else self._shown.unseen.get(booster)
+        if unseen is None:
+            return self._shown.scores[data].count(preds)
+        # A tree whose leaves are below the rounding of the score is one all the same.
+        rounds: int = booster.current_iteration()
+        if rounds - unseen < len(run.history) - 1:
+            raise _out_of_count(rounds, unseen + len(run.history) - 1)
+        return rounds - unseen
 
     def _begin(self, preds: NDArray[Any], train_data: lightgbm.Dataset) -> NewtonRun:
         """Begin a training: the first on this data set, or a new one, which starts at the scores of its rows."""
@@ -148,7 +160,7 @@ class LightGBMRuns(Runs):
         score = self._shown.scores[train_data]
         if not score.is_in(preds):
             raise _foreign_scores()
-        run.advance(preds, score.count(preds))
+        run.advance(preds, self._iteration(preds, train_data, run))
 
     def record_of(self, booster: Any) -> ThresholdRecord:
         """Return the record of a booster, which must not have lost or gained iterations beside its run."""
@@ -163,11 +175,11 @@ class LightGBMRuns(Runs):
             return 0
         rounds: int = booster.current_iteration()
         # Trees that the run has not seen stand first, and stay as many: those of a model continued without its
-        # record, and the constant that LightGBM puts where the first round finds no split.
+        # record, and that of a first round which leaves the score as it was, a constant if it finds no split.
         unseen = rounds - (len(run.history) - 1)
         expected = self._shown.unseen.setdefault(booster, unseen)
         if unseen != expected:
-            raise out_of_step(f"the booster has {rounds} iterations where {rounds - unseen + expected} are expected")
+            raise _out_of_count(rounds, rounds - unseen + expected)
         return unseen
 
     def n_threads(self, matrix: lightgbm.Dataset) -> int | None:
@@ -196,6 +208,10 @@ class LightGBMRuns(Runs):
     def initial_shifts(self, matrix: lightgbm.Dataset) -> NDArray[np.float64] | None:
         """Return the shifts of a data set by the model that is continued, (n_samples, n_classes - 1), or None."""
         return self.before.get(matrix)
+
+
+def _out_of_count(rounds: int, expected: int) -> ValueError:
+    return out_of_step(f"the booster has {rounds} iterations where {expected} are expected")
 
 
 def _foreign_scores() -> ValueError:

@@ -43,6 +43,17 @@ def why_not_renewed(booster: lightgbm.Booster) -> str | None:
     return found and ": ".join(found)
 
 
+def let_train_without_features(booster: lightgbm.Booster) -> None:
+    """Let a booster train with a custom objective where no feature has a split, as it does with LightGBM's own.
+
+    LightGBM's ``update`` sets the objective to "none" before the first tree, which ``train`` has done already. Without
+    features that ends in an error of its C++ code, which is not prepared for new parameters there.
+    """
+    data = booster.train_set
+    if not any(data.feature_num_bin(feature) for feature in range(data.num_feature())):
+        booster._Booster__set_objective_to_none = True
+
+
 def refuse_boosting(name: str, value: Any) -> None:
     """Raise ValueError for a kind of boosting, given by parameter ``name``, that no ordinal objective can live with."""
     reason = _REFUSED_BOOSTING.get(str(value).lower())
