@@ -47,11 +47,12 @@ def let_train_without_features(booster: lightgbm.Booster) -> None:
     """Let a booster train with a custom objective where no feature has a split, as it does with LightGBM's own.
 
     LightGBM's ``update`` sets the objective to "none" before the first tree, which ``train`` has done already. Without
-    features that ends in an error of its C++ code, which is not prepared for new parameters there.
+    features that ends in an error of its C++ code, which is not prepared for new parameters there. What ``update``
+    looks at has no public name.
     """
     data = booster.train_set
     if not any(data.feature_num_bin(feature) for feature in range(data.num_feature())):
-        booster._Booster__set_objective_to_none = True
+        vars(booster)["_Booster__set_objective_to_none"] = True
 
 
 def refuse_boosting(name: str, value: Any) -> None:
