@@ -9,6 +9,7 @@ from sklearn.utils.validation import validate_data
 from ordinal_objectives.histogram_engine.fit_loop import GrownModel
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.losses import OrdinalLoss
+from ordinal_objectives.row_blocks import header_of
 
 
 def check_continued(
@@ -35,6 +36,6 @@ def check_continued(
             f"got {parameters.max_iter}"
         )
     try:
-        validate_data(model, X, reset=False, skip_check_array=True)
+        validate_data(model, header_of(X), reset=False, skip_check_array=True)
     except ValueError as error:
         raise ValueError(f"warm_start continues a model of other features: {error}") from None

@@ -9,8 +9,10 @@ from decimal import Decimal
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_array
 
-from ordinal_objectives.validation import first_few
+from ordinal_objectives.validation import first_few, refuse_masked
 
 NUMBERS = (numbers.Real, Decimal, np.bool_)
 # Of Arrow's types, polars' and pandas' own.
@@ -33,9 +35,8 @@ def column_kinds(X: Any) -> Iterator[tuple[Any, Any, str]]:
         Booleans are numbers, durations are dates. A column of Python objects is read: it holds numbers if all of
         them are, and text if one of them is.
     """
-    schema: Any = getattr(X, "schema", None)
-    if hasattr(schema, "types"):  # Arrow
-        for name, dtype in zip(schema.names, schema.types, strict=True):
+    if _is_arrow(X):
+        for name, dtype in zip(X.schema.names, X.schema.types, strict=True):
             yield name, dtype, _kind(dtype)
         return
     if not hasattr(X, "dtypes"):
@@ -49,6 +50,19 @@ def column_kinds(X: Any) -> Iterator[tuple[Any, Any, str]]:
             elif any(isinstance(value, str) for value in values):
                 kind = "text"
         yield name, dtype, kind
+
+
+def column_names(X: Any) -> list[str] | None:
+    """Return the names of the columns of a frame or an Arrow table; None unless all are strings, as scikit-learn."""
+    names = X.schema.names if _is_arrow(X) else getattr(X, "columns", None)
+    return None if names is None or not all(isinstance(name, str) for name in names) else list(names)
+
+
+def without_rows(X: Any) -> Any:
+    """Return a table with the columns of X and no rows, which does not keep X in memory as a slice would."""
+    if _is_arrow(X):
+        return X.schema.empty_table()
+    return X.clear() if hasattr(X, "clear") else X[:0].copy()  # polars; pandas, NumPy
 
 
 def columns_of(X: Any, *kinds: str) -> list[str]:
@@ -69,6 +83,59 @@ def refuse_text_and_dates(X: Any) -> None:
             f"X must hold numbers, booleans and categories; got {first_few(strange)}. Make strings categories, in "
             f"pandas by X[name].astype('category'), and dates numbers"
         )
+
+
+def read_numbers(X: Any, **checks: Any) -> NDArray[np.floating]:
+    """Return features that are numbers as float32 or float64, (n_samples, n_features).
+
+    NumPy would read the codes or the labels of a category, the digits of a string and the ticks of a date as
+    numbers. Values are looked at in columns of Python objects alone.
+
+    Parameters
+    ----------
+    X : array-like, pandas or polars frame, or Arrow table, shape (n_samples, n_features)
+    **checks
+        As in scikit-learn's ``check_array``. NaN and infinity pass.
+
+    Raises
+    ------
+    ValueError
+        If the shape is wrong, entries are masked, or a column holds anything but numbers, booleans and missing values.
+    TypeError
+        If an array of objects holds what is neither a string nor a number.
+    """
+    refuse_masked(X, name="X")
+    X = np.asarray(X) if isinstance(X, (list, tuple)) else X
+    strange = list(_strange_columns(X))
+    if strange:
+        raise ValueError(
+            f"X must hold numbers, booleans and missing values; got {first_few(strange)}. The engine takes no "
+            f"categories, strings or dates: encode them as numbers whose order means something, or use "
+            f"XGBOrdinalClassifier or LGBMOrdinalClassifier with categories"
+        )
+    numbers_of = check_array(X, input_name="X", ensure_all_finite=False, dtype=[np.float64, np.float32], **checks)
+    features: NDArray[np.floating] = np.require(numbers_of, requirements="A")
+    return features  # any strides of whole entries: fields of records have others
+
+
+def _strange_columns(X: Any) -> Iterator[str]:
+    if hasattr(X, "columns"):
+        yield from columns_of(X, "category", "text", "date", "other")
+    elif isinstance(X, np.ndarray) and X.dtype.kind in "USTMmV":
+        yield f"an array of type {X.dtype}"
+    elif isinstance(X, np.ndarray) and X.dtype.kind == "O":
+        strange = [value for value in X.ravel() if value is not None and not isinstance(value, NUMBERS)]
+        if strange and not isinstance(strange[0], (str, bytes)):
+            raise TypeError(
+                f"X must hold numbers, booleans and missing values; got the value {strange[0]!r}, and an argument must "
+                f"be a string or a number to be read as one"
+            )
+        if strange:
+            yield f"the value {strange[0]!r}"
+
+
+def _is_arrow(X: Any) -> bool:
+    return hasattr(getattr(X, "schema", None), "types")
 
 
 def _kind(dtype: Any) -> str:

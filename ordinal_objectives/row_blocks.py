@@ -8,6 +8,9 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from ordinal_objectives.column_types import column_names, read_numbers, without_rows
+from ordinal_objectives.validation import collected
+
 Features = NDArray[np.floating]
 
 
@@ -21,7 +24,8 @@ class RowBlocks:
     ----------
     blocks : iterable of array-like of float, shape (n_rows, n_features)
         Gone through anew, in the same order, whenever the rows are read: a list, for instance of ``numpy.memmap``, or
-        an object whose ``__iter__`` reads files. NaN is missing. Blocks may differ in rows, not in features.
+        an object whose ``__iter__`` reads files. NaN is missing. Each is what the engine takes as a table: arrays, or
+        frames and Arrow tables of numbers and booleans. Blocks may differ in rows, not in features and their names.
 
     Attributes
     ----------
@@ -29,13 +33,15 @@ class RowBlocks:
         All rows, and features. The blocks are read once to count them.
     dtype : dtype
         float32 if all blocks are, else float64.
+    header : table, shape (0, n_features)
+        The first block without its rows: names and number of the features.
 
     Raises
     ------
     TypeError
-        If `blocks` is no iterable, or can be gone through only once, as a generator, or a block does not hold numbers.
+        If `blocks` is no iterable, or can be gone through only once, as a generator.
     ValueError
-        If there is no block, or one is not two-dimensional or has other features than the first.
+        If there is no block, one is not what the engine takes as a table, or it has other features than the first.
 
     Examples
     --------
@@ -49,6 +55,8 @@ class RowBlocks:
     (300, 3)
     """
 
+    header: Any = None  # until the first block is read
+
     def __init__(self, blocks: Iterable[Any]) -> None:
         if isinstance(blocks, Iterator) or not isinstance(blocks, Iterable):
             raise TypeError(
@@ -56,16 +64,12 @@ class RowBlocks:
                 f"{type(blocks).__name__}"
             )
         self._blocks = blocks
-        n_rows, n_features, narrow = 0, None, True
-        for i, block in enumerate(self._read()):
-            if block.ndim != 2 or n_features not in (None, block.shape[1]):
-                wanted = "(n_rows, n_features)" if n_features is None else f"(n_rows, {n_features})"
-                raise ValueError(f"block {i} must have the shape {wanted}; got {block.shape}")
-            n_rows, n_features = n_rows + block.shape[0], block.shape[1]
-            narrow = narrow and block.dtype == np.float32
-        if n_features is None:
+        n_rows, narrow = 0, True
+        for block in self._read():
+            n_rows, narrow = n_rows + block.shape[0], narrow and block.dtype == np.float32
+        if self.header is None:
             raise ValueError("blocks must hold at least one block; got none")
-        self.shape: tuple[int, int] = n_rows, n_features
+        self.shape: tuple[int, int] = n_rows, self.header.shape[1]
         self.dtype = np.dtype(np.float32 if narrow else np.float64)
 
     def __repr__(self) -> str:
@@ -81,8 +85,8 @@ class RowBlocks:
         """Read the blocks; with each comes the number of its first row."""
         first = 0
         for block in self._read():
-            if first + block.shape[0] > self.shape[0] or block.shape[1:] != self.shape[1:]:
-                raise ValueError("the blocks are not those that were counted: they hold more rows, or other features")
+            if first + block.shape[0] > self.shape[0]:
+                raise ValueError(f"the blocks held {self.shape[0]} rows when they were counted; now more")
             yield first, block
             first += block.shape[0]
         if first != self.shape[0]:
@@ -97,13 +101,41 @@ class RowBlocks:
         return found
 
     def _read(self) -> Iterator[Features]:
-        for block in self._blocks:
-            array = np.asarray(block)
-            if array.dtype.kind not in "biuf":
-                raise TypeError(f"a block must hold numbers; got one of type {array.dtype}")
-            yield array if array.dtype in (np.float32, np.float64) else array.astype(np.float64)
+        for i, given in enumerate(self._blocks):
+            try:
+                table = collected(given)
+                block = read_numbers(table, ensure_min_samples=0)
+            except (TypeError, ValueError) as error:
+                kind = TypeError if isinstance(error, TypeError) else ValueError
+                raise kind(f"block {i} of RowBlocks: {error}") from None
+            if self.header is None:
+                self.header = without_rows(table if hasattr(table, "columns") else block)
+            if block.shape[1] != self.header.shape[1]:
+                raise ValueError(f"block {i} must have the shape (n_rows, {self.header.shape[1]}); got {block.shape}")
+            _check_names(column_names(table), column_names(self.header), i)
+            yield block
 
 
 def blocks_of(X: Features | RowBlocks) -> Iterable[tuple[int, Features]]:
     """Return the blocks of some rows, each with the number of its first row; an array is one block."""
     return X if isinstance(X, RowBlocks) else [(0, X)]
+
+
+def header_of(X: Any) -> Any:
+    """Return what scikit-learn reads names and number of features from: the header of RowBlocks, or the table."""
+    return X.header if isinstance(X, RowBlocks) else X
+
+
+def _check_names(names: list[str] | None, first: list[str] | None, i: int) -> None:
+    if names == first:
+        return
+    if names is None or first is None:
+        with_names, without = (i, 0) if first is None else (0, i)
+        raise ValueError(
+            f"all blocks must name their columns, or none; block {with_names} does, block {without} does not"
+        )
+    j = next(j for j, name in enumerate(names) if name != first[j])
+    raise ValueError(
+        f"block {i} must have the columns of block 0, in their order; its column {j} is {names[j]!r}, that of block 0 "
+        f"is {first[j]!r}"
+    )

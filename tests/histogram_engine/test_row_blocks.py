@@ -132,10 +132,6 @@ def test_mistakes_are_named(tmp_path):
         RowBlocks([])
     with pytest.raises(ValueError, match=r"block 1 must have the shape \(n_rows, 4\); got \(500, 3\)"):
         RowBlocks([X[:500], X[500:, :3]])
-    with pytest.raises(ValueError, match=r"block 0 must have the shape \(n_rows, n_features\); got \(1000,\)"):
-        RowBlocks([y])
-    with pytest.raises(TypeError, match="a block must hold numbers; got one of type <U1"):
-        RowBlocks([np.array([["a"]])])
     blocks = parted(X)
     assert repr(blocks) == "RowBlocks(shape=(1000, 4), dtype=float64)"
     with pytest.raises(ValueError, match=r"early_stopping holds rows out of arrays alone.*got True"):
@@ -162,5 +158,85 @@ def test_blocks_that_change_are_refused(later):
             self.n_passes += 1
             return iter(np.split(X, 2) if self.n_passes == 1 else [np.zeros(shape) for shape in later])
 
-    with pytest.raises(ValueError, match=r"the blocks (are not those that were|held 1000 rows when they were) counted"):
+    with pytest.raises(
+        ValueError, match=r"^(the blocks held 1000 rows when they were counted|block 0 must have the shape)"
+    ):
         model_of().fit(RowBlocks(Changing()), y)
+
+
+def frame(x, **columns):
+    return pytest.importorskip("pandas").DataFrame(dict(zip("abc", x.T, strict=True)) | columns)
+
+
+def with_dictionary(x):
+    pa = pytest.importorskip("pyarrow")
+    return pa.table({"a": x[:, 0], "g": pa.array(np.where(x[:, 1] > 0, 7, 3)).dictionary_encode()})
+
+
+REFUSED = {
+    "no columns": lambda x: x[:, :0],
+    "one dimension": lambda x: x[:, 0],
+    "no dimension": lambda x: np.float64(1.0),
+    "strings": lambda x: x.astype(str),
+    "other objects": lambda x: np.full(x.shape, slice(None)),
+    "dates": lambda x: x.astype("datetime64[s]"),
+    "masked": lambda x: np.ma.masked_array(np.where(x > 1.0, 1e6, x), mask=x > 1.0),
+    "categories": lambda x: frame(x, g=np.where(x[:, 1] > 0, 7, 3)).astype({"g": "category"}),
+    "column of dates": lambda x: frame(x, g=np.arange(len(x)).astype("datetime64[s]")),
+    "Arrow dictionary": with_dictionary,
+}
+
+
+@pytest.mark.parametrize("as_table", REFUSED.values(), ids=REFUSED)
+def test_a_block_is_refused_as_the_table_would_be(as_table):
+    X, y = np.random.default_rng(0).normal(size=(60, 3)), np.arange(60) % 3
+    with pytest.raises((TypeError, ValueError)) as of_table:
+        model_of().fit(as_table(X), y)
+    words = str(of_table.value).replace(" by HistGradientBoostingOrdinalClassifier", "")
+    with pytest.raises(of_table.type) as of_block:
+        RowBlocks([X, as_table(X)])
+    assert str(of_block.value) == f"block 1 of RowBlocks: {words}"
+
+
+def test_blocks_of_other_columns_are_refused():
+    X, y = np.random.default_rng(0).normal(size=(60, 3)), np.arange(60) % 3
+    first, second = frame(X[:30]), frame(X[30:])
+    model = model_of().fit(RowBlocks([first, second]), y)
+    assert model.feature_names_in_.tolist() == ["a", "b", "c"]
+    np.testing.assert_array_equal(model.predict_proba(RowBlocks([first])), model.predict_proba(first))
+    turned = second[["c", "b", "a"]]
+    with pytest.raises(
+        ValueError, match=r"block 1 must have the columns of block 0.*its column 0 is 'c', that of block 0 is 'a'"
+    ):
+        RowBlocks([first, turned])
+    with pytest.raises(ValueError, match="block 0 does, block 1 does not"):
+        RowBlocks([first, X[30:]])
+    with pytest.raises(ValueError, match="block 1 does, block 0 does not"):
+        RowBlocks([X[:30], second])
+    for table in (turned, RowBlocks([turned])):
+        with pytest.raises(ValueError, match="Feature names must be in the same order as they were in fit"):
+            model.predict_proba(table)
+    with pytest.raises(ValueError, match="warm_start continues a model of other features: The feature names"):
+        model.set_params(warm_start=True, max_iter=9).fit(RowBlocks([turned, turned]), y)
+
+
+@pytest.mark.parametrize("package", ["polars", "pyarrow"])
+def test_blocks_of_other_tables(package):
+    X, y = np.random.default_rng(0).normal(size=(60, 3)), np.arange(60) % 3
+    library = pytest.importorskip(package)
+    make = library.table if package == "pyarrow" else library.DataFrame
+    tables = [make(dict(zip("abc", part.T, strict=True))) for part in (X[:30], X[30:])]
+    model = model_of().fit(RowBlocks(tables), y)
+    np.testing.assert_array_equal(
+        model.predict_proba(RowBlocks(tables)), model_of().fit(frame(X), y).predict_proba(frame(X))
+    )
+    with pytest.raises(ValueError, match="its column 0 is 'c'"):
+        RowBlocks([tables[0], tables[1].select(["c", "b", "a"])])
+
+
+def test_blocks_may_be_a_field_of_records():
+    X, y = data(200)
+    records = np.zeros(len(X), dtype=[("id", "i1"), ("x", "f8", (4,))])
+    records["x"] = X
+    model = model_of().fit(RowBlocks([records["x"][:150], records["x"][150:]]), y)
+    np.testing.assert_array_equal(model.predict_proba(X), model_of().fit(X, y).predict_proba(X))
