@@ -112,7 +112,7 @@ class EngineRun:
         follows = parameters.hessian == "exact" and loss.link.curvature_floor == 0.0
         every = no_cross_terms()
         if self._joint:
-            every = all_cross_terms(self._rows.class_weights, one_follows=follows, n_behind=parameters.order - 2)
+            every = all_cross_terms(self._rows.class_weights, one_follows=follows, n_behind=self._n_behind)
         self._all_cross_terms = self._cross_terms = every
         # Bumps that do not depend on the label.
         self._few_may_do = (
@@ -121,6 +121,9 @@ class EngineRun:
             and n_classes >= FEWEST_CLASSES
             and (loss.name, loss.link.name) == ("all_threshold", "logit")
         )
+        # Higher derivatives of leaves alone; those that judge splits too are in the engine's rows.
+        alone = parameters.order > 2 and not self._n_behind
+        self._higher = np.empty((len(y), parameters.order - 2), np.float32) if alone else None
         self._leaf_of_row = np.empty(len(y), np.int32)
         self._next_score = np.empty_like(self.raw_prediction)  # changes places with raw_prediction when a step is taken
         self._now = self._evaluate(self.raw_prediction, self.thresholds)
@@ -196,7 +199,7 @@ class EngineRun:
         """Grow a tree by the gain that judges this training's splits."""
         grown: dict[str, Any]
         thresholds = self._threshold_terms(in_bag) if self._joint else _NO_THRESHOLDS
-        if self.parameters.order > 2:
+        if self._n_behind:
             grown = self._engine.grow_high_order(growth, self.parameters.order, self._first_higher, *thresholds)
         elif self._joint:
             grown = self._engine.grow_joint(growth, *thresholds)
@@ -238,6 +241,11 @@ class EngineRun:
         self.diagnostics.add(n_all_cross_terms=int(self._few_may_do and self._cross_terms.exact))
 
     @property
+    def _n_behind(self) -> int:
+        """Higher derivatives that judge splits: columns of the rows behind their count."""
+        return 0 if self.parameters.split_gain == "quadratic" else self.parameters.order - 2
+
+    @property
     def _first_higher(self) -> int:
         """The rows' first column behind gradient, Hessian, cross terms and count."""
         return 3 + len(self._cross_terms.chosen)
@@ -257,7 +265,7 @@ class EngineRun:
             weighted=weight is not None,
             active=self._learner.active,
             chosen=chosen,
-            n_behind=self.parameters.order - 2,
+            n_behind=self._n_behind,
         )
 
     def _statistics_of(self, rows: NDArray[np.uint32]) -> tuple[Any, RoundStatistics]:
@@ -269,11 +277,11 @@ class EngineRun:
     def _sums(self, n_nodes: int, rows: NDArray[np.uint32] | None) -> LeafQuadratic:
         """Add up rows (None for all) by leaf and over thresholds."""
         u, V = np.zeros(0), np.zeros((0, 0))
-        few, n_higher = not self._cross_terms.exact, self.parameters.order - 2
+        few = not self._cross_terms.exact
         if self._joint:
             kernel, statistics = (self._rows, self._now) if rows is None else self._statistics_of(rows)
             u, V = statistics.threshold_gradient, full_hessian(statistics)
-        if not few or n_higher:
+        if not few or self._n_behind:
             of_nodes = self._engine.leaf_sums(self._leaf_of_row, n_nodes, rows)
         if few:
             leaves = self._leaf_of_row if rows is None else self._leaf_of_row[rows]
@@ -281,10 +289,9 @@ class EngineRun:
             model = JointQuadratic(sums.gradient, sums.hessian, sums.cross, u, V)
         else:
             model = JointQuadratic(of_nodes[:, 0], of_nodes[:, 1], self._cross_terms.of_all(of_nodes), u, V)
-        if not n_higher:
-            return model
-        higher = of_nodes[:, self._first_higher : self._first_higher + n_higher]
-        return HighOrderModel(**vars(model), higher=higher)
+        if self._n_behind:
+            return HighOrderModel(**vars(model), higher=of_nodes[:, self._first_higher :][:, : self._n_behind])
+        return model if self._higher is None else HighOrderModel.summed(model, self._higher, self._leaf_of_row)
 
     def _fit(self, sums: LeafQuadratic, leaves: NDArray[np.intp]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Leaf steps and threshold step (empty unless joint), without shrinkage."""
@@ -361,8 +368,8 @@ class EngineRun:
     ) -> RoundStatistics:
         found = self._few(raw_prediction, self._weight, thresholds) if few and self._few_may_do else None
         self._cross_terms = found or self._all_cross_terms
-        chosen, n_higher = self._cross_terms.chosen, self.parameters.order - 2
-        columns = self._engine.statistics(2 + len(chosen), n_higher)
+        chosen = self._cross_terms.chosen
+        columns = self._engine.statistics(2 + len(chosen), self._n_behind)
         now: RoundStatistics = self._rows(
             raw_prediction,
             thresholds,
@@ -370,7 +377,7 @@ class EngineRun:
             want_cross=self._joint,
             side_by_side=columns,
             cross_of=chosen if self._joint else None,
-            higher=columns[:, self._first_higher : self._first_higher + n_higher] if n_higher else None,
+            higher=columns[:, self._first_higher :][:, : self._n_behind] if self._n_behind else self._higher,
         )
         self.diagnostics.add(n_clipped=now.n_clipped, n_floored=now.n_floored)
         return now

@@ -113,9 +113,11 @@ class HistGradientBoostingOrdinalClassifier(EngineModel):
         a leaf shifts the ``max_shifts`` thresholds that this is worth most to, the others alike.
     max_shifts : int or None, default=None
         With "sparse"; None for 1.
-    split_gain : {"auto", "vector", "joint", "scalar"}, default="auto"
+    split_gain : {"auto", "vector", "joint", "scalar", "quadratic"}, default="auto"
         What splits are worth where leaves shift thresholds. "vector" ("auto"): what such leaves gain. Cheaper are
         "joint", what leaves of the score and thresholds gain together, and "scalar", what the score alone does.
+        "quadratic" goes with ``order`` 3 and 4: splits are judged by the model of order 2, which is cheaper, and leaves
+        take the longer steps; "auto" judges splits by the order of the leaves.
     classes : array-like or None, default=None
         The classes, lowest first; see :class:`ordinal_objectives.labels.OrderedLabels`.
     decision_rule : {"median", "mode", "mean"}, default="median"

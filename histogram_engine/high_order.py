@@ -27,6 +27,14 @@ class HighOrderModel(JointQuadratic):
 
     higher: NDArray[np.float64]
 
+    @classmethod
+    def summed(
+        cls, model: JointQuadratic, higher: NDArray[np.float32], leaf_of_row: NDArray[np.int32]
+    ) -> HighOrderModel:
+        """Return a quadratic model with the rows' higher derivatives, (n_samples, order - 2), added up by leaf."""
+        sums = [np.bincount(leaf_of_row, weights=column, minlength=len(model.G)) for column in higher.T]
+        return cls(**vars(model), higher=np.column_stack(sums))
+
     def solve(
         self,
         leaves: NDArray[np.intp],

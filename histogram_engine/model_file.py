@@ -127,7 +127,12 @@ def _stored_values(tree: Tree) -> NDArray[np.float64]:
 
 def _plain(params: dict[str, Any], labels: list[Any], *, proportional: bool) -> dict[str, Any]:
     if proportional:  # packages that know of nothing else do not know these
-        params = {name: value for name, value in params.items() if name not in _OF_SHIFTS}
+        quadratic = params.get("split_gain") == "quadratic"  # of high orders
+        params = {
+            name: value
+            for name, value in params.items()
+            if name not in _OF_SHIFTS or (name == "split_gain" and quadratic)
+        }
     # The classes of the fit, whatever has been set since: the thresholds belong to them.
     if params.get("classes") is not None:
         params = params | {"classes": labels}

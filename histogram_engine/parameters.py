@@ -14,7 +14,7 @@ from ordinal_objectives.losses import OrdinalLoss, check_order
 from ordinal_objectives.validation import check_choice
 
 THRESHOLD_UPDATES = ("joint", "newton", "fixed")
-SPLIT_GAINS = ("auto", "vector", "joint", "scalar")
+SPLIT_GAINS = ("auto", "vector", "joint", "scalar", "quadratic")
 # The largest integer of the core. No count of leaves, levels or trees reaches it.
 _MOST = 2**31 - 1
 # What other libraries call a parameter, and what cannot be had.
@@ -157,7 +157,12 @@ class BoostingParameters:
         hint = "; the engine renews its leaves with the step: use 'joint'" if schur else ""
         check_choice(self.threshold_update, THRESHOLD_UPDATES, name="threshold_update", hint=hint)
         check_choice(self.split_gain, SPLIT_GAINS, name="split_gain")
-        if self.shifts is None and self.split_gain != "auto" and not isinstance(self.proportional, str):
+        if self.split_gain == "quadratic":
+            if self.order == 2:
+                raise ValueError(
+                    "split_gain='quadratic' leaves the higher derivatives of order=3 and 4 to the leaves; got order=2"
+                )
+        elif self.shifts is None and self.split_gain != "auto" and not isinstance(self.proportional, str):
             raise ValueError(
                 f"split_gain={self.split_gain!r} belongs to thresholds that move with x: pass proportional=False with "
                 f"it; threshold_update says what splits are worth without"

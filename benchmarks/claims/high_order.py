@@ -25,7 +25,7 @@ import argparse
 import os
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
@@ -131,20 +131,8 @@ class ExpandedRule(OtherRule):
 class QuadraticSplits(EngineRun):
     """Leaves of the order, on trees whose splits the quadratic model judges."""
 
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        self._engine: Any = _GrowsQuadratic(self._engine)
-
-
-class _GrowsQuadratic:
-    def __init__(self, engine: Any) -> None:
-        self._engine = engine
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._engine, name)
-
-    def grow_high_order(self, growth: Any, order: int, third: int, *thresholds: Any) -> Any:
-        return self._engine.grow_joint(growth, *thresholds)  # without thresholds it is the scalar criterion
+    def __init__(self, parameters: BoostingParameters, *args: Any, **options: Any) -> None:
+        super().__init__(replace(parameters, split_gain="quadratic"), *args, **options)
 
 
 class Training:
