@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import joblib
@@ -68,6 +71,26 @@ def library_n_threads(n_jobs: int | None = None) -> int | None:
     """
     n_threads = None if _integer_or_none(n_jobs) is None else effective_n_threads(n_jobs)
     return 1 if _process["forked"] else n_threads
+
+
+@contextmanager
+def openmp_after_fork() -> Iterator[None]:
+    """Let OpenMP start no threads from this one while a forked process is in XGBoost; elsewhere this does nothing.
+
+    A booster that was there before the fork asks for the threads that it was trained with, even to be copied or
+    written. To set them is no way out: XGBoost configures the booster anew, while other threads may use it.
+    It takes no more threads than OpenMP allows the thread that calls it.
+    """
+    if not _process["forked"]:
+        yield
+        return
+    with _openmp().limit(limits=1):
+        yield
+
+
+@functools.cache
+def _openmp() -> Any:
+    return threadpoolctl.ThreadpoolController().select(user_api="openmp")
 
 
 def effective_n_threads(n_threads: int | None = None) -> int:

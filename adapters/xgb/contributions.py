@@ -9,8 +9,10 @@ from numpy.typing import NDArray
 from ordinal_objectives.adapters.xgb.doors import check_matrix
 from ordinal_objectives.adapters.xgb.outputs import CONTRIBUTIONS, refuse_before
 from ordinal_objectives.adapters.xgb.record import check_all_rounds, last_round, threshold_record
+from ordinal_objectives.threads import openmp_after_fork
 
 
+@openmp_after_fork()
 def margin_contributions(
     booster: xgboost.Booster, data: xgboost.DMatrix, iteration_range: tuple[int, int] | None = None
 ) -> NDArray[np.float64]:

@@ -25,7 +25,7 @@ from ordinal_objectives.files import check_kind, damage
 from ordinal_objectives.held_out import hold_out_unless_given
 from ordinal_objectives.host_parameters import HostParameters, check_n_estimators
 from ordinal_objectives.losses import OrdinalLoss, get_loss
-from ordinal_objectives.threads import effective_n_threads, library_n_threads
+from ordinal_objectives.threads import effective_n_threads, library_n_threads, openmp_after_fork
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.validation import check_start_score
 
@@ -192,6 +192,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         self.callbacks = callbacks
         self._keep_host_params(host_params)
 
+    @openmp_after_fork()
     def fit(
         self,
         X: Any,
@@ -349,14 +350,13 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
             )
 
     def _prediction_data(self, X: Any) -> Any:
-        if library_n_threads() is not None:  # the booster still asks for the threads it was trained with
-            self.booster_.set_param({"nthread": library_n_threads()})
         # XGBoost reads an array where it lies; making a matrix of one row costs more than its prediction.
         if isinstance(X, np.ndarray) and self._record.last_only is False:
             check_finite(X, self.missing)
             return X
         return self._matrix(X)
 
+    @openmp_after_fork()
     def _score(self, data: Any, start: int, stop: int) -> NDArray[np.float64]:
         if start or stop != self.booster_.num_boosted_rounds():
             check_all_rounds(self.booster_, self._record, stop)
@@ -372,10 +372,12 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
                 scores = self.booster_.predict(data, output_margin=True, iteration_range=(start, stop))
         return np.asarray(scores, dtype=np.float64) if outputs is None else outputs.scores(scores, start, stop)
 
+    @openmp_after_fork()
     def _write(self, path: str | PathLike[str], record: ThresholdRecord) -> None:
         store_record(self.booster_, record)
         self.booster_.save_model(path)
 
+    @openmp_after_fork()
     def _read(self, path: str | PathLike[str]) -> tuple[ThresholdRecord, int, int]:
         threads = library_n_threads(self.n_jobs)
         check_kind(path, "XGBoost")

@@ -10,6 +10,8 @@ import xgboost
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from ordinal_objectives.threads import openmp_after_fork
+
 
 class HostMethods:
     """Methods of :class:`xgboost.XGBClassifier` that its users look for."""
@@ -72,6 +74,7 @@ class HostMethods:
         check_is_fitted(self)
         return self.n_iter_ - 1
 
+    @openmp_after_fork()
     def apply(self, X: Any) -> NDArray[np.int32]:
         """Return the leaf that each row ends in, int32 (n_samples, n_iter_).
 

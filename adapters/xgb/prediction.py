@@ -11,6 +11,7 @@ from ordinal_objectives.adapters.xgb.doors import check_matrix, check_names
 from ordinal_objectives.adapters.xgb.leaf_vectors import leaf_scores, start_scores
 from ordinal_objectives.adapters.xgb.record import check_all_rounds, last_round, threshold_record
 from ordinal_objectives.decision import decide
+from ordinal_objectives.threads import openmp_after_fork
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 
 
@@ -35,6 +36,7 @@ def proba_of(
     return predict_from_scores(record, end, scores)
 
 
+@openmp_after_fork()
 def predict_proba(
     booster: xgboost.Booster, data: xgboost.DMatrix, iteration_range: tuple[int, int] | None = None
 ) -> NDArray[np.float64]:

@@ -14,6 +14,7 @@ from ordinal_objectives.adapters.parameters import refuse_parameters
 from ordinal_objectives.adapters.xgb.callback import asks_for_early_stop
 from ordinal_objectives.adapters.xgb.objective import OrdinalObjective
 from ordinal_objectives.losses import OrdinalLoss
+from ordinal_objectives.threads import openmp_after_fork
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.validation import n_classes_of
 
@@ -25,6 +26,7 @@ _REFUSED = {
 }
 
 
+@openmp_after_fork()
 def train(
     params: Mapping[str, Any],
     dtrain: xgboost.DMatrix,
