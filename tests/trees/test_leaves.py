@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mpmath
 import numpy as np
 import pytest
 from scipy.optimize import minimize
@@ -83,6 +84,55 @@ def test_high_order_steps_are_householders(order, seed):
     polynomial = np.polynomial.Polynomial([0.0, G1, h / 2, G3 / 6, G4 / 24][: order + 1])
     at_newton = -polynomial(newton) if abs(w) > abs(newton) else -np.inf
     assert step.decrease[0] == pytest.approx(max(-polynomial(w), at_newton), rel=1e-9)
+
+
+@pytest.mark.parametrize("order", [2, 3, 4])
+def test_the_general_step_is_the_closed_form_of_each_order(order):
+    rng = np.random.default_rng(order)
+    w, third, fourth = rng.normal(size=(3, 500)) * [[1.0], [2.0], [6.0]]
+    h = rng.uniform(-0.1, 2.0, 500)
+    w[h <= 0.0] = 0.0
+    found = high_order.householder(w, h, *[third, fourth][: order - 2])
+    if order == 2:
+        np.testing.assert_array_equal(found, w)
+        return
+    step = high_order.step(w, h, third, fourth, order=order)
+    assert 0.1 < step.fell_back.mean() < 0.9
+    np.testing.assert_allclose(found, step.weights, rtol=1e-12)
+
+
+def leaf_loss(w):
+    """Penalised all-threshold loss of a leaf's rows that step by w."""
+    scores, labels, thresholds = [-1.0, 0.3, 2.0, 0.7, -0.2], [1, 2, 2, 0, 1], [-0.5, 0.8]
+    terms = [
+        mpmath.log1p(mpmath.exp((1 if y <= k else -1) * (f + w - theta)))
+        for f, y in zip(scores, labels, strict=True)
+        for k, theta in enumerate(thresholds)
+    ]
+    return mpmath.fsum(terms) + mpmath.mpf("0.5") * w**2 / 2
+
+
+@pytest.mark.parametrize("p", range(1, 8))
+def test_steps_of_any_order_are_householders(p):
+    """Against the derivatives of 1 / F by their definition; the errors left show the order."""
+    with mpmath.workdps(60):
+        at = mpmath.findroot(lambda w: mpmath.diff(leaf_loss, w), 0) + mpmath.mpf("0.4")
+        series = mpmath.taylor(leaf_loss, at, p + 1)
+        derivatives = [float(c * mpmath.factorial(i)) for i, c in enumerate(series)][1:]
+
+        def reciprocal(x):
+            return 1 / mpmath.fsum(i * c * x ** (i - 1) for i, c in enumerate(series) if i)
+
+        above, below = mpmath.taylor(reciprocal, 0, p)[-2:]
+        expected = float(above / below)  # the factorials leave p (p - 1)! / p! = 1
+    found = high_order.householder([-derivatives[0] / derivatives[1]], [derivatives[1]], *derivatives[2:])
+    assert found[0] == pytest.approx(expected, rel=1e-10)
+    assert abs(found[0] + 0.4) <= 0.4 * 0.2**p
+
+
+def test_the_general_step_is_guarded():
+    w, h = np.array([0.0, 1e200, 1.0]), np.array([0.0, 1e-200, 1.0])
+    np.testing.assert_array_equal(high_order.householder(w, h, [3.0, 1.0, -2.0], [1.0, 1.0, 0.0]), w)
 
 
 def test_orders_of_rows_that_agree():
