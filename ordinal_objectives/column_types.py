@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_array
 
-from ordinal_objectives.validation import first_few, refuse_masked
+from ordinal_objectives.validation import first_few, is_no_number, refuse_masked
 
 NUMBERS = (numbers.Real, Decimal, np.bool_)
 # Of Arrow's types, polars' and pandas' own.
@@ -70,18 +70,26 @@ def columns_of(X: Any, *kinds: str) -> list[str]:
     return [f"column {name!r} of type {dtype}" for name, dtype, kind in column_kinds(X) if kind in kinds]
 
 
-def refuse_text_and_dates(X: Any) -> None:
-    """Raise ValueError if a column holds what no host library takes, naming it.
+def refuse_text_and_dates(X: Any, *, name: str = "X") -> None:
+    """Raise ValueError if features hold what no host library takes, naming columns and types.
 
     Parameters
     ----------
-    X : pandas or polars frame, or Arrow table
+    X : array, pandas or polars frame, or Arrow table
+    name : str
+        The argument's name in messages.
+
+    Raises
+    ------
+    TypeError
+        If an array of objects holds what is neither a string nor a number.
     """
-    strange = columns_of(X, "text", "date")
+    allowed = f"{name} must hold numbers, booleans and categories"
+    strange = _strange(X, ("text", "date"), allowed)
     if strange:
         raise ValueError(
-            f"X must hold numbers, booleans and categories; got {first_few(strange)}. Make strings categories, in "
-            f"pandas by X[name].astype('category'), and dates numbers"
+            f"{allowed}; got {first_few(strange)}. Make strings categories, in pandas by X[name].astype('category'), "
+            f"and dates numbers"
         )
 
 
@@ -106,32 +114,32 @@ def read_numbers(X: Any, **checks: Any) -> NDArray[np.floating]:
     """
     refuse_masked(X, name="X")
     X = np.asarray(X) if isinstance(X, (list, tuple)) else X
-    strange = list(_strange_columns(X))
+    allowed = "X must hold numbers, booleans and missing values"
+    strange = _strange(X, ("category", "text", "date", "other"), allowed)
     if strange:
         raise ValueError(
-            f"X must hold numbers, booleans and missing values; got {first_few(strange)}. The engine takes no "
-            f"categories, strings or dates: encode them as numbers whose order means something, or use "
-            f"XGBOrdinalClassifier or LGBMOrdinalClassifier with categories"
+            f"{allowed}; got {first_few(strange)}. The engine takes no categories, strings or dates: encode them as "
+            f"numbers whose order means something, or use XGBOrdinalClassifier or LGBMOrdinalClassifier with categories"
         )
     numbers_of = check_array(X, input_name="X", ensure_all_finite=False, dtype=[np.float64, np.float32], **checks)
     features: NDArray[np.floating] = np.require(numbers_of, requirements="A")
     return features  # any strides of whole entries: fields of records have others
 
 
-def _strange_columns(X: Any) -> Iterator[str]:
+def _strange(X: Any, kinds: tuple[str, ...], allowed: str) -> list[str]:
+    """Return the columns of some kinds, or what an array holds that is no number, in the words of a message."""
     if hasattr(X, "columns"):
-        yield from columns_of(X, "category", "text", "date", "other")
-    elif isinstance(X, np.ndarray) and X.dtype.kind in "USTMmV":
-        yield f"an array of type {X.dtype}"
-    elif isinstance(X, np.ndarray) and X.dtype.kind == "O":
-        strange = [value for value in X.ravel() if value is not None and not isinstance(value, NUMBERS)]
-        if strange and not isinstance(strange[0], (str, bytes)):
-            raise TypeError(
-                f"X must hold numbers, booleans and missing values; got the value {strange[0]!r}, and an argument must "
-                f"be a string or a number to be read as one"
-            )
-        if strange:
-            yield f"the value {strange[0]!r}"
+        return columns_of(X, *kinds)
+    if is_no_number(X):
+        return [f"an array of type {X.dtype}"]
+    if not isinstance(X, np.ndarray) or X.dtype.kind != "O":
+        return []
+    strange = [value for value in X.ravel() if value is not None and not isinstance(value, NUMBERS)][:1]
+    if strange and not isinstance(strange[0], (str, bytes)):
+        raise TypeError(
+            f"{allowed}; got the value {strange[0]!r}, and an argument must be a string or a number to be read as one"
+        )
+    return [f"the value {value!r}" for value in strange]
 
 
 def _is_arrow(X: Any) -> bool:

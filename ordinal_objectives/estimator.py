@@ -102,6 +102,8 @@ class OrdinalClassifier(MarginPredictions, ClassifierMixin, BaseEstimator):  # t
         refuse_masked(X, name="X")
         least = 2 if reset else 1
         X = collected(X)
+        X = np.asarray(X) if isinstance(X, (list, tuple)) else X
+        refuse_text_and_dates(X)
         if not hasattr(X, "columns"):
             return validate_data(
                 self,
@@ -112,7 +114,6 @@ class OrdinalClassifier(MarginPredictions, ClassifierMixin, BaseEstimator):  # t
                 dtype=[np.float64, np.float32],
                 ensure_min_samples=least,
             )
-        refuse_text_and_dates(X)
         validate_data(self, X, reset=reset, skip_check_array=True)
         if X.shape[0] < least or X.shape[1] == 0:
             raise ValueError(

@@ -22,6 +22,11 @@ def refuse_masked(values: Any, *, name: str) -> None:
         raise ValueError(f"{name} is a masked array; fill the masked entries, with NaN where they are missing features")
 
 
+def is_no_number(values: Any) -> bool:
+    """Tell whether an array is of text, dates, durations or records: NumPy would read digits and ticks as numbers."""
+    return getattr(getattr(values, "dtype", None), "kind", None) in set("USTMmV")
+
+
 def check_choice(value: Any, allowed: Collection[str], *, name: str, hint: str = "") -> None:
     """Raise ValueError unless a value is one of the allowed words; ``hint`` follows what is allowed."""
     if not isinstance(value, str) or value not in allowed:  # comparing an array would raise an error of NumPy's
@@ -34,11 +39,14 @@ def as_floats(values: ArrayLike, *, name: str) -> NDArray[np.float64]:
     Raises
     ------
     ValueError
-        If they are no numbers, or no array of any shape, or some are masked.
+        If they are no numbers, text, dates and durations among them, or no array of any shape, or some are masked.
     """
     refuse_masked(values, name=name)
     try:
-        return np.asarray(values, dtype=np.float64)
+        array: Any = np.asarray(values) if isinstance(values, (list, tuple)) else values
+        if is_no_number(array):
+            raise ValueError(f"got an array of type {array.dtype}")
+        return np.asarray(array, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} must be an array of numbers: {error}") from None
 

@@ -13,6 +13,7 @@ import lightgbm
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ordinal_objectives.adapters.lgbm.doors import check_rows
 from ordinal_objectives.adapters.lgbm.leaf_vectors import leaf_scores
 from ordinal_objectives.adapters.lgbm.record import best_iteration, threshold_record
 from ordinal_objectives.adapters.objective import predict_from_scores
@@ -106,6 +107,7 @@ def proba_of(
         num_iteration = best_iteration(booster)
     elif not isinstance(num_iteration, int | np.integer) or isinstance(num_iteration, bool):
         raise ValueError(f"num_iteration must be None or an integer, 0 and below for all; got {num_iteration!r}")
+    check_rows(data, "data")
     rounds = booster.current_iteration()
     end = rounds if num_iteration is None or num_iteration <= 0 else min(num_iteration, rounds)
     return predict_from_scores(record, end, predict_scores(booster, record, data, 0, end))

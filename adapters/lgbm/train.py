@@ -10,6 +10,7 @@ import lightgbm
 from numpy.typing import ArrayLike
 
 from ordinal_objectives.adapters.lgbm.callback import Introduction
+from ordinal_objectives.adapters.lgbm.doors import check_rows
 from ordinal_objectives.adapters.lgbm.objective import OrdinalObjective
 from ordinal_objectives.adapters.lgbm.prediction import shifts_of
 from ordinal_objectives.adapters.lgbm.record import (
@@ -106,6 +107,9 @@ def train(
     (300, 4)
     """
     check_params(params)
+    evaluated = [valid_sets] if isinstance(valid_sets, lightgbm.Dataset) else valid_sets or []
+    for name, data in (("train_set", train_set), *(("valid_sets", data) for data in evaluated)):
+        check_rows(data.data, name)
     if init_model is not None:
         init_model = previous = as_booster(init_model)
         check_same_categories(previous, train_set)
@@ -126,7 +130,7 @@ def train(
     objective.runs.driven = True
     known = objective.continues
     if known is not None and known.shifts is not None and init_model is not None:
-        for data in [train_set, *(valid_sets or [])]:
+        for data in [train_set, *evaluated]:
             objective.runs.before[data] = shifts_of(init_model, known, data.data)
     booster = lightgbm.train(
         {**params, "objective": objective, "metric": "None"},

@@ -20,6 +20,7 @@ except ImportError as error:
 from ordinal_objectives.adapters.xgb import dask as on_dask
 from ordinal_objectives.adapters.xgb.estimator import XGBOrdinalClassifier
 from ordinal_objectives.adapters.xgb.record import kept_rounds, threshold_record
+from ordinal_objectives.column_types import refuse_text_and_dates
 from ordinal_objectives.evaluation_sets import evaluation_pairs, one_for_each
 from ordinal_objectives.host_parameters import check_n_estimators
 from ordinal_objectives.labels import OrderedLabels
@@ -241,6 +242,8 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
         return weight if sample_weight is None else weight * sample_weight
 
     def _dask_matrix(self, X: Any, codes: Any, weight: Any, margin: Any, like: Any = None) -> Any:
+        if isinstance(X, da.Array):  # XGBoost reads the columns of frames itself
+            refuse_text_and_dates(X)
         options = {
             "weight": weight,
             "base_margin": margin,

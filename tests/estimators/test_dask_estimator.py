@@ -88,6 +88,12 @@ def test_refusals(client, data):
         DaskXGBOrdinalClassifier(**OPTIONS).fit(X, y)
     with pytest.raises(ValueError, match=r"eval_metric must be None on a cluster; got 'mae'"):
         DaskXGBOrdinalClassifier(**OPTIONS, eval_metric="mae").fit(X_, y_)
+    dates = X_.astype("M8[D]")
+    for rows, sets in ((dates, None), (X_, [(dates, y_)])):
+        with pytest.raises(
+            ValueError, match="X must hold numbers, booleans and categories; got an array of type datetime"
+        ):
+            DaskXGBOrdinalClassifier(**OPTIONS).fit(rows, y_, eval_set=sets)
     model = DaskXGBOrdinalClassifier(**OPTIONS | {"classes": NAMES[:3]})
     with pytest.raises(ValueError, match="outside the classes"):
         model.fit(X_, y_)

@@ -29,7 +29,7 @@ def data(ordinal_data):
 @pytest.mark.parametrize(
     ("params", "given", "message"),
     [
-        ({}, {"sample_weight": ["heavy"] * 200}, "sample_weight must be an array of numbers: could not convert"),
+        ({}, {"sample_weight": ["heavy"] * 200}, "sample_weight must be an array of numbers: got an array of type <U5"),
         ({}, {"sample_weight": np.ma.masked_less(np.arange(200.0), 5)}, "sample_weight is a masked array"),
         ({"class_weight": {0: "heavy"}}, {}, "class_weight must be an array of numbers"),
         ({"cost_matrix": "linear"}, {}, "cost_matrix must be an array of numbers"),

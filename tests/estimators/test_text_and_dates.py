@@ -1,0 +1,83 @@
+"""Arrays of text, dates and durations are no features: NumPy would read digits and ticks as numbers, NaT as one too."""
+
+from __future__ import annotations
+
+import lightgbm
+import numpy as np
+import pytest
+
+from makers import ALL
+from ordinal_objectives import HistGradientBoostingOrdinalClassifier, LGBMOrdinalClassifier, XGBOrdinalClassifier
+from ordinal_objectives.adapters import lgbm as olgbm
+
+KINDS = [XGBOrdinalClassifier, LGBMOrdinalClassifier, HistGradientBoostingOrdinalClassifier]
+
+DAYS = np.datetime64("2020-01-01") + np.arange(200).reshape(100, 2).astype("m8[D]")
+DIGITS = np.arange(200.0).reshape(100, 2).astype(str)
+NO_NUMBERS = {
+    "dates": lambda: DAYS,
+    "missing dates": lambda: np.where(DAYS[50, 0] > DAYS, DAYS, np.datetime64("NaT")),
+    "durations": lambda: DAYS - DAYS[10, 0],
+    "digits": lambda: DIGITS,
+    "bytes": lambda: DIGITS.astype("S"),
+    "digits among objects": lambda: np.array([range(100), DIGITS[:, 0].tolist()], dtype=object).T,
+    "lists of digits": DIGITS.tolist,
+    "records": lambda: np.zeros((100, 2), dtype=[("a", float)]),
+}
+
+
+@pytest.mark.parametrize("container", NO_NUMBERS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_arrays_of_text_and_dates_are_refused_as_frames_are(kind, container):
+    X, y = NO_NUMBERS[container](), np.arange(100) % 3
+    numbers = np.arange(200.0).reshape(100, 2)
+    message = r"X must hold numbers, booleans and .*; got (an array of type|the value)"
+    with pytest.raises(ValueError, match=message):
+        kind().fit(X, y)
+    model = kind().fit(numbers, y)
+    for use in (model.predict, model.predict_proba, model.predict_raw):
+        with pytest.raises(ValueError, match=message):
+            use(X)
+    with pytest.raises(ValueError, match=message):
+        kind().fit(numbers, y, eval_set=[(X, y)])
+
+
+@pytest.mark.parametrize("kind", [XGBOrdinalClassifier, LGBMOrdinalClassifier])
+def test_numbers_among_objects_are_taken(kind, ordinal_data):
+    X, y = ordinal_data(100)
+    objects = X.astype(object)
+    objects[3, 0] = None
+    X[3, 0] = np.nan
+    model = kind(n_estimators=3, n_jobs=1).fit(objects, y)
+    expected = kind(n_estimators=3, n_jobs=1).fit(X, y).predict_proba(X)
+    np.testing.assert_array_equal(model.predict_proba(objects), expected)
+    dates = np.array([[DAYS[0, 0].item()] * 4] * 100, dtype=object)
+    with pytest.raises(TypeError, match=r"X must hold numbers, booleans and .*; got the value datetime"):
+        kind(n_estimators=3).fit(dates, y)
+
+
+@ALL
+@pytest.mark.parametrize("weight", [DAYS[:, 0], DAYS[:, 0] - DAYS[0, 0], DIGITS[:, 1], DIGITS[:, 1].tolist()])
+def test_weights_are_numbers(make, weight, ordinal_data):
+    X, y = ordinal_data(100)
+    with pytest.raises(ValueError, match="sample_weight must be an array of numbers: got an array of "):
+        make().fit(X, y, sample_weight=weight)
+
+
+@pytest.mark.parametrize("container", [name for name in NO_NUMBERS if name not in ("lists of digits", "records")])
+def test_lightgbms_data_sets_and_predictions(container):
+    """XGBoost's matrices hold numbers by the time that they come here."""
+    X, y = NO_NUMBERS[container](), np.arange(100) % 3
+    numbers, params = np.arange(200.0).reshape(100, 2), {"verbosity": -1, "num_threads": 1}
+    booster = olgbm.train(params, lightgbm.Dataset(numbers, y), 2, n_classes=3)
+    rows = lightgbm.Dataset(numbers, y)
+    for use, name in (
+        (lambda: olgbm.train(params, lightgbm.Dataset(X, y), 2, n_classes=3), "train_set"),
+        (lambda: olgbm.train(params, rows, 2, [rows.create_valid(X, y)], n_classes=3), "valid_sets"),
+        (lambda: olgbm.cv(params, lightgbm.Dataset(X, y), 2, n_classes=3), "train_set"),
+        (lambda: olgbm.train(params, lightgbm.Dataset([numbers, X], np.tile(y, 2)), 2, n_classes=3), "train_set"),
+        (lambda: olgbm.predict_proba(booster, X), "data"),
+        (lambda: olgbm.predict(booster, X), "data"),
+    ):
+        with pytest.raises(ValueError, match=f"{name} must hold numbers, booleans and categories; got "):
+            use()
