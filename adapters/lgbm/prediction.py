@@ -110,6 +110,7 @@ def proba_of(
     check_rows(data, "data")
     rounds = booster.current_iteration()
     end = rounds if num_iteration is None or num_iteration <= 0 else min(num_iteration, rounds)
+    record.at(end)  # iterations that were added without the callback have none
     return predict_from_scores(record, end, predict_scores(booster, record, data, 0, end))
 
 

@@ -55,7 +55,7 @@ def margin_contributions(
     (300, 3, 4)
     """
     record = threshold_record(booster)
-    check_matrix(data)
+    check_matrix(booster, data)
     end = last_round(booster, iteration_range)
     check_all_rounds(booster, record, end)
     if record.outputs is None and record.shifts is not None:

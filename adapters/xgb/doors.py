@@ -36,10 +36,12 @@ def check_booster(booster: Any) -> None:
         raise TypeError(f"booster must be an xgboost.Booster; got {type(booster).__name__}{inside}")
 
 
-def check_matrix(data: Any) -> None:
-    """Raise TypeError unless this is an XGBoost matrix."""
+def check_matrix(booster: xgboost.Booster, data: Any) -> None:
+    """Raise TypeError unless this is an XGBoost matrix, and ValueError if it has columns that the booster lacks."""
     if not isinstance(data, xgboost.DMatrix):
         raise TypeError(f"data must be an xgboost.DMatrix; got {type(data).__name__}: pass xgboost.DMatrix(data)")
+    if data.num_col() > booster.num_features():
+        raise ValueError(f"data must have at most the model's {booster.num_features()} columns; got {data.num_col()}")
 
 
 def check_names(booster: xgboost.Booster, data: xgboost.DMatrix) -> None:

@@ -162,7 +162,7 @@ def _take_over(booster: xgboost.Booster, record: ThresholdRecord) -> _TakenOver:
     rounds = booster.num_boosted_rounds()
     if known is None or (known.n_rounds, known.checksums) != (rounds, record.trees):
         model = model_of(booster)
-        trees = model["trees"]
+        trees = model["trees"][: record.n_iterations]
         pairs = list(zip(trees, record.leaf_vectors[: len(trees)], strict=True))
         of_node = [_by_node(tree, vectors, record.n_classes - 1) for tree, vectors in pairs]
         ensemble = None

@@ -22,7 +22,7 @@ def proba_of(
     iteration_range: tuple[int, int] | None,
 ) -> NDArray[np.float64]:
     """Return class probabilities of a booster whose record is known; see :func:`predict_proba`."""
-    check_matrix(data)
+    check_matrix(booster, data)
     end = last_round(booster, iteration_range)
     check_all_rounds(booster, record, end)
     if record.outputs is not None:

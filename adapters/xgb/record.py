@@ -41,15 +41,16 @@ def stored_record(booster: xgboost.Booster) -> ThresholdRecord | None:
     rounds = booster.num_boosted_rounds()
     # A slice copies attributes. Where its last round is the one recorded there, so are those before it, unless
     # that round had no split and is like others.
-    if record.trees and 0 < rounds <= len(record.trees):
-        is_last_alone = record.trees.count(record.trees[rounds - 1]) == 1
-        first = rounds - 1 if is_last_alone else 0
-        checked = booster[first:rounds] if first else booster
-        if checksums(checked) != record.trees[first:rounds]:
+    known = min(rounds, len(record.trees or []))
+    if record.trees and known:
+        is_last_alone = record.trees.count(record.trees[known - 1]) == 1
+        first = known - 1 if is_last_alone else 0
+        checked = booster[first:known] if first or known < rounds else booster
+        if checksums(checked) != record.trees[first:known]:
             raise ValueError(
-                f"booster's {rounds} rounds are not the first {rounds} of the training that recorded its thresholds: "
+                f"booster's {known} rounds are not the first {known} of the training that recorded its thresholds: "
                 f"it is a slice that does not start at 0 or leaves rounds out, or its trees were changed. Thresholds "
-                f"belong to a score summed from the first tree: use booster[:{rounds}] or iteration_range=(0, {rounds})"
+                f"belong to a score summed from the first tree: use booster[:{known}] or iteration_range=(0, {known})"
             )
     return record
 
@@ -120,7 +121,13 @@ def _drops(settings: dict[str, Any]) -> bool:
 
 
 def check_all_rounds(booster: xgboost.Booster, record: ThresholdRecord, end: int) -> None:
-    """Refuse the score of the first ``end`` rounds where the booster does not hold it."""
+    """Refuse the score of the first ``end`` rounds where the booster does not hold it, or no thresholds for it."""
+    if end > record.n_iterations:
+        raise ValueError(
+            f"booster has {end} rounds, but thresholds of {record.n_iterations} alone: the others were added without "
+            f"the objective's callback; use booster[:{record.n_iterations}] or "
+            f"iteration_range=(0, {record.n_iterations})"
+        )
     if end == record.n_iterations == booster.num_boosted_rounds():
         return
     reason = why_last_only(booster, record)
