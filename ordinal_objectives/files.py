@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 _NUMBERS = re.compile(r"[<>|=]?[biuf][1248]")
 _TEXT = re.compile(r"[<>|=]?U\d+")
+# An array of text gives every label the width of the longest: a small file could ask for any amount of memory.
+_MOST_LABEL_BYTES = 2**26
 # What XGBoost writes before the reason: "[12:00:00] /source/file.cc:123: Check failed: condition (1 vs. 2) : ".
 _PLACE = re.compile(r"^\[[\d:]+\] \S+:\d+: ")
 _CHECK = re.compile(r"^Check failed: .*?: (?=[A-Z])")
@@ -92,6 +94,9 @@ def labels_from_json(labels: Any, dtype: Any) -> NDArray[Any]:
             raise ValueError(f"class labels must be strings; got {labels[:5]}")
         # NumPy 1 has no such strings.
         strings = getattr(getattr(np, "dtypes", None), "StringDType", None) if dtype == "T" else None
+        longest = max(map(len, labels), default=0)
+        if strings is None and 4 * len(labels) * longest > _MOST_LABEL_BYTES:
+            raise ValueError(f"{len(labels)} class labels of which one has {longest} characters make too big an array")
         return np.array(labels, dtype=str if strings is None else strings())
     if not isinstance(dtype, str) or not _NUMBERS.fullmatch(dtype):
         raise ValueError(f"class labels must be of a type of numbers or strings; got {dtype!r}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 import warnings
 from collections import Counter
 from typing import Any
@@ -10,11 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import NotFittedError
-from sklearn.utils.validation import column_or_1d
 
+from ordinal_objectives.label_values import DistinctLabels, as_labels, distinct_labels, ordered_categories
 from ordinal_objectives.validation import check_codes, first_few
-
-_MOST_EXACT = 2.0**53
 
 
 class LabelOrderWarning(UserWarning):
@@ -72,7 +69,7 @@ class OrderedLabels:
         self._declared = classes is not None
         self._name = name
         if classes is not None:
-            self._set_classes(_as_labels(name, classes).copy())
+            self._set_classes(as_labels(name, classes).copy())
 
     def fit(self, y: ArrayLike) -> OrderedLabels:
         """Find the order of the classes, and check the labels to be trained on.
@@ -98,16 +95,16 @@ class OrderedLabels:
         LabelOrderWarning
             If the order of strings had to be assumed.
         """
-        values = _as_labels("y", y, warn=True)
+        observed = distinct_labels("y", y, warn=True)
         if self._declared:
-            self.encode(y)
-        observed = list(dict.fromkeys(values.tolist()))
-        if len(observed) < 2:
-            raise ValueError(f"y must hold labels of at least two classes; got only the class {observed[0]!r}")
+            self._codes_of(observed, "y")
+        if len(observed.distinct) < 2:
+            only = observed.distinct.tolist()[0]
+            raise ValueError(f"y must hold labels of at least two classes; got only the class {only!r}")
         if not self._declared:
             classes = ordered_categories(y)
             if classes is None:
-                classes = _sorted_distinct(values)
+                classes = _sorted_distinct(observed.distinct)
                 _warn_if_assumed(classes)
             self._set_classes(classes)
         return self
@@ -136,15 +133,8 @@ class OrderedLabels:
         """
         if not hasattr(self, "ordered_classes_"):
             raise NotFittedError("OrderedLabels has no classes yet: pass classes= or call fit first")
-        values = _as_labels(name, y).tolist()
-        codes = np.fromiter((self._code_of.get(value, -1) for value in values), dtype=np.int32, count=len(values))
-        if codes.min() < 0:
-            unknown = list(dict.fromkeys(value for value in values if value not in self._code_of))
-            shown = first_few(unknown, repr)
-            raise ValueError(
-                f"{name} holds labels outside the classes {self.ordered_classes_.tolist()}; got {shown}"
-                f"{self._advice(values)}"
-            )
+        labels = distinct_labels(name, y)
+        codes: NDArray[np.int32] = self._codes_of(labels, name)[labels.inverse]
         return codes
 
     def decode(self, codes: ArrayLike) -> NDArray[Any]:
@@ -183,6 +173,18 @@ class OrderedLabels:
         """
         return proba if self.sorted_codes_ is None else np.take(proba, self.sorted_codes_, axis=1)
 
+    def _codes_of(self, labels: DistinctLabels, name: str) -> NDArray[np.int32]:
+        """Return the code of each distinct label; raise ValueError for those that are not among the classes."""
+        values = labels.distinct.tolist()
+        codes = np.array([self._code_of.get(value, -1) for value in values], dtype=np.int32)
+        if codes.min() < 0:
+            in_order = dict.fromkeys(labels.inverse[codes[labels.inverse] < 0].tolist())
+            raise ValueError(
+                f"{name} holds labels outside the classes {self.ordered_classes_.tolist()}; got "
+                f"{first_few([values[i] for i in in_order], repr)}{self._advice(values)}"
+            )
+        return codes
+
     def _advice(self, values: list[Any]) -> str:
         """Say what may have happened to labels outside the classes."""
         return _encoded_before(values, len(self.ordered_classes_)) or (
@@ -209,35 +211,6 @@ class OrderedLabels:
         self.classes_ = classes if self.sorted_codes_ is None else classes[by_label]
 
 
-def _as_labels(name: str, y: ArrayLike, *, warn: bool = False) -> NDArray[Any]:
-    """Return labels as a one-dimensional array without missing values; ``warn`` of a column that is made flat."""
-    if np.asarray(y).ndim == 0:
-        raise ValueError(f"{name} must be one-dimensional; got {y!r}")
-    values: NDArray[Any] = column_or_1d(y, warn=warn)
-    if np.ma.is_masked(y):
-        raise ValueError(f"{name} contains missing labels (masked); every row needs a label")
-    if len(values) == 0:
-        raise ValueError(f"{name} must hold labels; got none (0 samples)")
-    if values.dtype.kind in "OT" and any(map(_is_missing, values.tolist())):
-        raise ValueError(f"{name} contains missing labels (None, NaN or NA); every row needs a label")
-    if values.dtype.kind == "O" and all(isinstance(value, numbers.Real) for value in values.tolist()):
-        values = np.asarray(values.tolist())
-    if values.dtype.kind == "f" and not np.isfinite(values).all():
-        raise ValueError(f"{name} contains NaN or infinity; labels must be finite")
-    if values.dtype.kind == "f" and float(np.abs(values).max()) > _MOST_EXACT:
-        raise ValueError(f"{name} holds numbers beyond 2**53, where floats do not tell integers apart")
-    if values.dtype.kind not in "biufUSOT":
-        raise ValueError(f"Unknown label type: {values.dtype}; {name} must hold numbers, strings or a categorical")
-    return values
-
-
-def _is_missing(value: Any) -> bool:
-    try:
-        return value is None or bool(value != value)
-    except TypeError:
-        return True  # the truth of pandas.NA is undefined
-
-
 def _encoded_before(values: list[Any], n_classes: int) -> str:
     """Say what may have happened if labels outside the classes look like codes."""
     if not all(isinstance(value, int) and 0 <= value < n_classes for value in values):
@@ -248,40 +221,6 @@ def _encoded_before(values: list[Any], n_classes: int) -> str:
         f"BaggingClassifier) loses the order of the classes: give it codes 0..{n_classes - 1}, lowest class "
         f"first, and classes=range({n_classes})"
     )
-
-
-def ordered_categories(y: Any) -> NDArray[Any] | None:
-    """Return the categories of an ordered categorical, lowest first, without importing its library.
-
-    Raises
-    ------
-    ValueError
-        If the chunks of an Arrow dictionary have different categories.
-    """
-    y = _only_column(y)
-    dtype: Any = getattr(y, "dtype", None)
-    if hasattr(dtype, "pyarrow_dtype"):  # pandas over Arrow
-        y = getattr(y, "array", y).__arrow_array__()
-    if getattr(getattr(y, "type", None), "ordered", False):  # an Arrow dictionary
-        categories = [chunk.dictionary.to_pylist() for chunk in getattr(y, "chunks", [y])]
-        differing = [other for other in categories if other != categories[0]]
-        if differing:
-            raise ValueError(
-                f"labels in chunks must have the same categories; got {categories[0]} and {differing[0]}, which have "
-                f"no common order. Pass the order of the classes"
-            )
-        return np.array(categories[0]) if categories else None
-    is_ordered = getattr(dtype, "ordered", type(dtype).__name__ == "Enum")
-    return np.array(dtype.categories) if is_ordered and hasattr(dtype, "categories") else None
-
-
-def _only_column(y: Any) -> Any:
-    """Return the column of a pandas or polars frame or an Arrow table that has a single one, else `y` itself."""
-    if isinstance(y, np.ndarray) or len(getattr(y, "shape", ())) != 2 or y.shape[1] != 1:
-        return y
-    if hasattr(y, "iloc"):
-        return y.iloc[:, 0]
-    return y.to_series() if hasattr(y, "to_series") else y.column(0) if hasattr(y, "column") else y
 
 
 def _sorted_distinct(values: NDArray[Any]) -> NDArray[Any]:

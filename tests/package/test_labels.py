@@ -6,13 +6,14 @@ import copy
 import pickle
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import DataConversionWarning, NotFittedError
 
@@ -197,7 +198,7 @@ def test_labels_survive_copies():
         ([1.0, np.inf], "y contains NaN or infinity"),
         (np.array([1, None], dtype=object), "y contains missing labels"),
         (np.array(["a", np.nan], dtype=object), "y contains missing labels"),
-        (pd.Series([1, pd.NA], dtype="Int64"), "y contains NaN or infinity"),
+        (pd.Series([1, pd.NA], dtype="Int64"), "y contains missing labels"),
         (pd.Series(["a", None]), "y contains missing labels"),
         (pd.Series(["a", None], dtype="category"), "y contains missing labels"),
         (pd.Categorical(["large", None], categories=SIZES, ordered=True), "y contains missing labels"),
@@ -325,3 +326,56 @@ def test_floats_that_merge_integers_are_no_labels(y):
         OrderedLabels().fit(y)
     assert OrderedLabels().fit(np.array([2, 1], dtype=np.float16)).ordered_classes_.tolist() == [1.0, 2.0]
     assert OrderedLabels().fit([2**62 + 1, 2**62]).ordered_classes_.tolist() == [2**62, 2**62 + 1]
+
+
+_TEXTS = st.lists(st.sampled_from([f"label {i}" * (1 + i % 3) for i in range(12)]), min_size=1, max_size=60)
+_WHOLE = st.lists(st.sampled_from([-3, 0, 1, 2, 7, 2**40]), min_size=1, max_size=60)
+
+
+def _containers(labels):
+    """Every kind of array that may hold the labels."""
+    yield from (labels, np.array(labels), np.array(labels, dtype=object))
+    yield from (pd.Series(labels), pd.Series(labels, dtype="category"), pd.Categorical(labels), pd.Index(labels))
+    yield from (
+        pd.Series(labels, dtype=object),
+        pl.Series(labels),
+        pa.chunked_array([labels]),
+        pd.DataFrame({"y": labels}),
+    )
+    if isinstance(labels[0], str):
+        yield from (
+            pd.Series(labels, dtype="string"),
+            np.array(labels).astype("S"),
+            pl.Series(labels, dtype=pl.Categorical),
+        )
+        if hasattr(np.dtypes, "StringDType"):
+            yield np.array(labels, dtype=np.dtypes.StringDType())
+    else:
+        yield from (np.array(labels, dtype=float), np.array(labels, dtype=np.float32), pd.Series(labels, dtype="Int64"))
+
+
+@pytest.mark.slow
+@settings(max_examples=40)
+@given(labels=_TEXTS | _WHOLE, left_out=st.sets(st.integers(0, 11)))
+def test_codes_are_those_of_a_loop_over_the_rows(labels, left_out):
+    for y in _containers(labels):
+        values = np.asarray(y).ravel().tolist()
+        classes = sorted(set(values))
+        known = [label for i, label in enumerate(classes) if i not in left_out] + [values[0] * 2 + type(values[0])(1)]
+        known = list(dict.fromkeys(known))[::-1]
+        unknown = list(dict.fromkeys(label for label in values if label not in known))
+        if len(known) < 2:
+            continue
+        encoder = OrderedLabels(np.array(known))
+        if unknown:
+            with pytest.raises(ValueError, match="outside the classes") as refused:
+                encoder.encode(y)
+            assert f"; got {', '.join(map(repr, unknown[:5]))}" in str(refused.value)
+        else:
+            codes = encoder.encode(y)
+            assert codes.dtype == np.int32
+            assert codes.tolist() == [known.index(label) for label in values]
+        if len(classes) > 1:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # the order of strings is assumed, a frame is made flat
+                assert OrderedLabels().fit(y).ordered_classes_.tolist() == classes
