@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from ordinal_objectives.fit_keywords import explains_keywords
 from ordinal_objectives.held_out import hold_out
 from ordinal_objectives.histogram_engine.columns import check_features
 from ordinal_objectives.histogram_engine.fit_loop import Callback, EarlyStopping, fit_rows
@@ -252,6 +253,7 @@ class HistGradientBoostingOrdinalClassifier(EngineModel):
         names = [name for name in BoostingParameters.__dataclass_fields__ if name != "loss"]
         return BoostingParameters(get_loss(self.loss, self.link), **{name: getattr(self, name) for name in names})
 
+    @explains_keywords
     def fit(
         self,
         X: Any,

@@ -12,13 +12,14 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, csr_matrix
 from sklearn.utils.validation import check_is_fitted
 
-from ordinal_objectives.adapters.lgbm.names import DIALECT, KNOWN, NATIVE, REFUSED
+from ordinal_objectives.adapters.lgbm.names import DIALECT, FIT_HINTS, KNOWN, NATIVE, REFUSED
 from ordinal_objectives.adapters.lgbm.prediction import predict_scores
 from ordinal_objectives.adapters.lgbm.record import as_booster, load_model, save_model, threshold_record
 from ordinal_objectives.adapters.lgbm.train import train
 from ordinal_objectives.estimator import OrdinalClassifier
 from ordinal_objectives.eval_metric import EvalMetric, Result, eval_metrics
 from ordinal_objectives.evaluation_sets import check_rounds, either_library
+from ordinal_objectives.fit_keywords import explains_keywords
 from ordinal_objectives.held_out import hold_out_unless_given
 from ordinal_objectives.host_parameters import ORDINAL_PARAMETERS, HostParameters, check_n_estimators
 from ordinal_objectives.losses import OrdinalLoss, get_loss
@@ -108,6 +109,7 @@ importance_type
     _refused: ClassVar = REFUSED
     _dialect: ClassVar = DIALECT
     _known: ClassVar = KNOWN
+    _fit_hints: ClassVar = FIT_HINTS
 
     def __init__(
         self,
@@ -176,6 +178,7 @@ importance_type
         self.validation_fraction = validation_fraction
         self._keep_host_params(host_params)
 
+    @explains_keywords
     def fit(
         self,
         X: Any,

@@ -33,6 +33,12 @@ _WHY_REFUSED = {
 _MOVED = {
     "categorical_feature": "categorical_feature= in fit",
 }
+# What fit of LightGBM's own classifier takes, or took, and ours does not.
+FIT_HINTS = {
+    "verbose": "pass callbacks=[lightgbm.log_evaluation()] to fit",
+    "feature_name": "names are those of the columns of X",
+    "eval_class_weight": "pass eval_sample_weight",
+}
 
 
 def _aliases() -> Mapping[str, list[str]]:

@@ -22,6 +22,7 @@ from ordinal_objectives.adapters.xgb.estimator import XGBOrdinalClassifier
 from ordinal_objectives.adapters.xgb.record import kept_rounds, threshold_record
 from ordinal_objectives.column_types import refuse_text_and_dates
 from ordinal_objectives.evaluation_sets import evaluation_pairs, one_for_each
+from ordinal_objectives.fit_keywords import explains_keywords
 from ordinal_objectives.host_parameters import check_n_estimators
 from ordinal_objectives.labels import OrderedLabels
 from ordinal_objectives.losses import get_loss
@@ -80,6 +81,7 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
         state: dict[str, Any] = super().__getstate__()
         return {name: value for name, value in state.items() if name != "_client"}
 
+    @explains_keywords
     def fit(  # type: ignore[override]
         self,
         X: Any,
@@ -145,13 +147,13 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
                 check_n_estimators(self.n_estimators),
                 **self._ordinal_options(),
                 xgb_model=continued,
-                evals=evals,
+                evals=evals or ([(dtrain, "training")] if verbose else []),
                 callbacks=self.callbacks,
                 early_stopping_rounds=self.early_stopping_rounds,
                 verbose_eval=verbose,
                 coll_cfg=coll_cfg,
             )
-            self.booster_, self.evals_result_ = found["booster"], found["history"]
+            self.booster_, self.evals_result_ = found["booster"], found["history"] if evals else {}
             self.booster_.set_param({"nthread": library_n_threads(self.n_jobs) or 0})
             self._keep(threshold_record(self.booster_), get_loss(self.loss, self.link), kept_rounds(self.booster_))
         return self

@@ -22,6 +22,7 @@ from ordinal_objectives.estimator import OrdinalClassifier
 from ordinal_objectives.eval_metric import eval_metrics
 from ordinal_objectives.evaluation_sets import check_rounds
 from ordinal_objectives.files import check_kind, damage
+from ordinal_objectives.fit_keywords import explains_keywords
 from ordinal_objectives.held_out import hold_out_unless_given
 from ordinal_objectives.host_parameters import HostParameters, check_n_estimators
 from ordinal_objectives.losses import OrdinalLoss, get_loss
@@ -193,6 +194,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         self._keep_host_params(host_params)
 
     @openmp_after_fork()
+    @explains_keywords
     def fit(
         self,
         X: Any,
@@ -237,7 +239,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
             Model to go on with, which must carry its thresholds and have the same classes, loss and link. All of
             its rounds are kept, also those after the best one of an early stop.
         verbose : bool or int
-            As in :func:`xgboost.train`.
+            As in :func:`xgboost.train`; without an evaluation set the training loss is printed.
 
         Returns
         -------
@@ -275,10 +277,10 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
                 check_n_estimators(self.n_estimators),
                 **self._ordinal_options(),
                 xgb_model=continued,
-                evals=evals,
+                evals=evals or ([(dtrain, "training")] if verbose else []),  # what verbose prints
                 callbacks=callbacks,
                 custom_metric=measured if measured.metrics else None,
-                evals_result=self.evals_result_,
+                evals_result=self.evals_result_ if evals else {},
                 early_stopping_rounds=rounds,
                 verbose_eval=verbose,
             )
@@ -293,16 +295,8 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
 
     def _ordinal_options(self) -> dict[str, Any]:
         """Return what ``train`` is told of the ordinal model."""
-        names = (
-            "loss",
-            "link",
-            "hessian",
-            "threshold_update",
-            "proportional",
-            "shift_l2",
-            "shift_penalty",
-            "shift_method",
-        )
+        shifts = ("shift_l2", "shift_penalty", "shift_method")
+        names = ("loss", "link", "hessian", "threshold_update", "proportional", *shifts)
         return {"n_classes": self.n_classes_} | {name: getattr(self, name) for name in names}
 
     def _continued(self, model: Any) -> xgboost.Booster | None:

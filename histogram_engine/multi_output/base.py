@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from abc import abstractmethod
 from collections.abc import Iterator
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.evaluation_sets import either_spelling, evaluation_pairs, one_for_each
 from ordinal_objectives.files import damage
+from ordinal_objectives.fit_keywords import explains_keywords
 from ordinal_objectives.held_out import hold_out
 from ordinal_objectives.histogram_engine import model_file
 from ordinal_objectives.histogram_engine.columns import check_features
@@ -22,7 +23,7 @@ from ordinal_objectives.histogram_engine.fit_loop import Callback, EarlyStopping
 from ordinal_objectives.histogram_engine.multi_output.fit import TargetRows, fit_targets
 from ordinal_objectives.histogram_engine.multi_output.losses import MultiOutputLoss
 from ordinal_objectives.histogram_engine.multi_output.parameters import MultiOutputParameters
-from ordinal_objectives.histogram_engine.parameters import check_flag, check_integer
+from ordinal_objectives.histogram_engine.parameters import REFUSED, check_flag, check_integer
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.trees import TreeEnsemble
 from ordinal_objectives.validation import check_choice, check_sample_weight, check_total_weight
@@ -45,6 +46,7 @@ class MultiOutputModel(BaseEstimator):  # type: ignore[misc]
     n_features_in_: int
     n_iter_: int
     evals_result_: dict[str, list[float]]
+    _fit_hints: ClassVar = {"verbose": REFUSED["verbose"]}
 
     def __init__(
         self,
@@ -113,6 +115,7 @@ class MultiOutputModel(BaseEstimator):  # type: ignore[misc]
     def _recall_targets(self, classes: NDArray[Any], targets: dict[str, Any], n_outputs: int) -> MultiOutputLoss:
         """Set what :meth:`_describe_targets` returned, and return the loss; raise ValueError if it is damaged."""
 
+    @explains_keywords
     def fit(
         self: Model,
         X: Any,

@@ -72,7 +72,8 @@ def test_frames_and_ordered_categoricals(client, data):
     frame["y"] = pd.Categorical(y, categories=NAMES, ordered=True)
     parts = dd.from_pandas(frame, npartitions=3)
     options = OPTIONS | {"classes": None}
-    model = DaskXGBOrdinalClassifier(**options).fit(parts[["a", "b", "c"]], parts["y"])
+    model = DaskXGBOrdinalClassifier(**options).fit(parts[["a", "b", "c"]], parts["y"], verbose=True)
+    assert model.evals_result_ == {}
     alone = XGBOrdinalClassifier(**options).fit(frame[["a", "b", "c"]], frame["y"])
     assert model.ordered_classes_.tolist() == NAMES.tolist()
     assert model.feature_names_in_.tolist() == ["a", "b", "c"]
@@ -88,6 +89,10 @@ def test_refusals(client, data):
         DaskXGBOrdinalClassifier(**OPTIONS).fit(X, y)
     with pytest.raises(ValueError, match=r"eval_metric must be None on a cluster; got 'mae'"):
         DaskXGBOrdinalClassifier(**OPTIONS, eval_metric="mae").fit(X_, y_)
+    with pytest.raises(
+        TypeError, match=r"DaskXGBOrdinalClassifier\.fit takes no 'early_stopping_rounds': .*constructor"
+    ):
+        DaskXGBOrdinalClassifier(**OPTIONS).fit(X_, y_, early_stopping_rounds=3)
     dates = X_.astype("M8[D]")
     for rows, sets in ((dates, None), (X_, [(dates, y_)])):
         with pytest.raises(
