@@ -50,7 +50,8 @@ class HistGradientBoostingMultiOutputRegressor(RegressorMixin, MultiOutputModel)
     l2_regularization : float, default=1.0
         Penalty lambda of each output's leaf value.
     gamma : float, default=0.0
-        Gain, summed over outputs, that a split must exceed.
+        Gain, summed over outputs, that a split must exceed: for a threshold on the mean, as in [1]_, multiply it by
+        the number of outputs, or by ``max_outputs``.
     max_bins : int, default=255
         Bins of a feature, 2 to 255; missing values have one more.
     subsample, colsample_bytree : float, default=1.0

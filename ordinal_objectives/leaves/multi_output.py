@@ -102,7 +102,9 @@ def steps(
 def values(gradient: ArrayLike, leaf_steps: FloatArray) -> FloatArray:
     """Return the decrease of the quadratic model at the steps of :func:`steps`, -1/2 G.w, (n_leaves,).
 
-    A split gains the values of its two sides less that of the leaf it splits.
+    A split gains the values of its two sides less that of the leaf it splits, at the step that each has in the model.
+    With few outputs these are not always the leaf's own best: restricted, a leaf moves those that it shares with its
+    sibling.
     """
     value: FloatArray = -0.5 * np.sum(np.asarray(gradient, dtype=np.float64) * leaf_steps, axis=1)
     return value

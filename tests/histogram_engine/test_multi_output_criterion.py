@@ -54,36 +54,48 @@ class Rows:
             if np.isnan(x).any():
                 yield (f, len(self.cuts[f]), False), ~np.isnan(x)
 
-    def value(self, parts, l2, most, search):
-        """Return what leaves of these parts are worth together; with one search they move the same outputs."""
-        G, H = self.columns.split(np.array([self.statistics[part].sum(axis=0, dtype=float) for part in parts]))
-        chosen = None
-        if most < self.columns.n_outputs:
-            worth = multi_output.output_values(G, H, l2)
-            chosen = multi_output.largest(
-                np.tile(worth.sum(axis=0), (len(parts), 1)) if search == "restricted" else worth, most
-            )
-        return multi_output.values(G, multi_output.steps(G, H, l2, chosen)).sum()
+    def sums(self, parts):
+        return self.columns.split(np.array([self.statistics[part].sum(axis=0, dtype=float) for part in parts]))
+
+    def moved(self, parts, l2, most, search):
+        """Return the outputs that leaves of these parts move; with one search they move the same."""
+        if most == self.columns.n_outputs:
+            return None
+        worth = multi_output.output_values(*self.sums(parts), l2)
+        return multi_output.largest(
+            np.tile(worth.sum(axis=0), (len(parts), 1)) if search == "restricted" else worth, most
+        )
+
+    def value(self, parts, l2, moved):
+        """Return what leaves of these parts are worth together."""
+        G, H = self.sums(parts)
+        return multi_output.values(G, multi_output.steps(G, H, l2, moved)).sum()
 
 
-def follow_the_tree(rows, grown, *options):
+def follow_the_tree(rows, grown, l2, *options):
     """Compare every split with the best of all candidates, and the rows' leaves with the tree."""
     of_node = {0: np.arange(len(rows.X))}
+    moves = {0: rows.moved([of_node[0]], l2, *options)}  # outputs of each node as a leaf
     inner = np.flatnonzero(grown["feature"] >= 0)
     assert 3 <= len(inner) <= N_SPLITS
     for node in sorted(inner, key=lambda node: grown["left"][node]):
         mine = of_node[node]
+        before = rows.value([mine], l2, moves[node])
         gains = [
-            rows.value([mine[left], mine[~left]], *options) - rows.value([mine], *options)
+            rows.value(sides, l2, rows.moved(sides, l2, *options)) - before
             for _, left in rows.candidates(mine)
-            if min(left.sum(), (~left).sum()) >= FEWEST_ROWS
+            if len(min(sides := (mine[left], mine[~left]), key=len)) >= FEWEST_ROWS
         ]
         assert grown["gain"][node] == pytest.approx(max(gains), rel=ROUNDING)
         f, b = grown["feature"][node], grown["bin"][node]
         x = rows.X[mine, f]
         cut = rows.cuts[f][b] if b < len(rows.cuts[f]) else np.inf
         left = np.where(np.isnan(x), bool(grown["missing_left"][node]), x <= cut)
-        of_node[grown["left"][node]], of_node[grown["left"][node] + 1] = mine[left], mine[~left]
+        children = grown["left"][node] + np.arange(2)
+        sides = mine[left], mine[~left]
+        of_node |= zip(children, sides, strict=True)
+        moved = rows.moved(sides, l2, *options)
+        moves |= zip(children, [None, None] if moved is None else moved[:, np.newaxis], strict=True)
     for node, mine in of_node.items():
         if grown["feature"][node] < 0:
             assert (rows.leaf_of_row[mine] == node).all()
