@@ -12,6 +12,8 @@ from ordinal_objectives.row_blocks import RowBlocks, blocks_of
 
 # Rows that the cuts of a large table are computed from.
 SUBSAMPLE = 200_000
+# Where weights differ by more than this factor, a float32 sum forgets what light rows say beside heavy ones.
+_UNEVEN = 100.0
 
 
 def find_cuts(
@@ -81,6 +83,14 @@ def fill(engine: Any, X: NDArray[np.floating] | RowBlocks) -> None:
     """Bin all rows of an engine by its cuts."""
     for first, block in blocks_of(X):
         engine.bin(first, block)
+
+
+def uneven(sample_weight: NDArray[np.float64] | None) -> bool:
+    """Tell whether histograms must be added up in float64."""
+    if sample_weight is None:
+        return False
+    weight = sample_weight[sample_weight > 0.0]
+    return bool(weight.max() > _UNEVEN * weight.min())
 
 
 def _cuts_of(

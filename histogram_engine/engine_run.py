@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinal_objectives import _core
-from ordinal_objectives.histogram_engine.binning import bin_rows, fill, find_cuts
+from ordinal_objectives.histogram_engine.binning import bin_rows, fill, find_cuts, uneven
 from ordinal_objectives.histogram_engine.cross_terms import (
     FEWEST_CLASSES,
     CrossTerms,
@@ -23,7 +23,7 @@ from ordinal_objectives.histogram_engine.cross_terms import (
 )
 from ordinal_objectives.histogram_engine.high_order import HighOrderModel
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
-from ordinal_objectives.histogram_engine.pruning import LeafQuadratic, best_step_size, merge_splits
+from ordinal_objectives.histogram_engine.pruning import Judge, LeafQuadratic, best_step_size, merge_splits
 from ordinal_objectives.histogram_engine.sampling import Sampler
 from ordinal_objectives.losses import RoundStatistics
 from ordinal_objectives.row_blocks import RowBlocks
@@ -36,8 +36,6 @@ from ordinal_objectives.validation import check_two_classes
 
 _ALL = 2**31 - 1
 _NO_THRESHOLDS = (np.zeros(0), np.zeros((0, 0)), np.zeros(0, np.int32), 2, np.zeros((0, 0)))
-# Where weights differ by more than this factor, a float32 sum forgets what light rows say beside heavy ones.
-_UNEVEN = 100.0
 
 
 class EngineRun:
@@ -59,6 +57,8 @@ class EngineRun:
         Score, thresholds and iteration of a model that is continued.
     cuts : list of ndarray or None
         Those of the model that is continued.
+    judge : WatchedRows or None
+        Validation rows that judge pruning and step size; None for the rows outside each sample.
 
     Attributes
     ----------
@@ -80,10 +80,11 @@ class EngineRun:
         n_threads: int | None = None,
         start: tuple[NDArray[np.float64], NDArray[np.float64], int] | None = None,
         cuts: list[NDArray[np.float64]] | None = None,
+        judge: Judge | None = None,
     ) -> None:
         self.parameters = parameters
         self._y, self._weight, self._n_classes, self._seed = y, sample_weight, n_classes, seed
-        self._n_threads = n_threads
+        self._n_threads, self._judge = n_threads, judge
         self._joint = self._judges_jointly()
         if self._joint and n_classes > _core.max_joint_classes:
             raise ValueError(
@@ -106,7 +107,7 @@ class EngineRun:
             parameters.subsample,
             parameters.colsample_bytree,
             seed,
-            leaves_rows_out=parameters.pruning or parameters.adaptive_step,
+            leaves_rows_out=parameters.judges and judge is None,
         )
         self._engine = bin_rows(X, self.cuts, effective_n_threads(n_threads), in_float64=uneven(sample_weight))
         follows = parameters.hessian == "exact" and loss.link.curvature_floor == 0.0
@@ -160,8 +161,7 @@ class EngineRun:
         grown = self._grow(in_bag, features)
         tree = Tree.from_bins(grown, self.cuts)
         size = self.parameters.learning_rate
-        if self.parameters.pruning or self.parameters.adaptive_step:
-            assert in_bag is not None
+        if self.parameters.judges:
             tree, leaves, weights, delta, size = self._judge_held_out(tree, in_bag)
         else:
             leaves = tree.leaves
@@ -301,12 +301,16 @@ class EngineRun:
         )
 
     def _judge_held_out(
-        self, tree: Tree, in_bag: NDArray[np.uint32]
+        self, tree: Tree, in_bag: NDArray[np.uint32] | None
     ) -> tuple[Tree, NDArray[np.intp], NDArray[np.float64], NDArray[np.float64], float]:
-        """Prune and choose the step size; the step itself is fitted on the rows of the sample."""
-        outside = np.setdiff1d(np.arange(len(self._y), dtype=np.uint32), in_bag, assume_unique=True)
-        training = self._sums(len(tree.left), in_bag).of_all_nodes(tree.left)
-        held_out = self._sums(len(tree.left), outside).of_all_nodes(tree.left)
+        """Prune and choose the step size; the step itself is fitted on all rows that do not judge."""
+        if self._judge is not None:
+            training, held_out = self._sums(len(tree.left), None), self._judge.leaf_quadratic(tree, self.thresholds)
+        else:
+            assert in_bag is not None
+            outside = np.setdiff1d(np.arange(len(self._y), dtype=np.uint32), in_bag, assume_unique=True)
+            training, held_out = (self._sums(len(tree.left), rows) for rows in (in_bag, outside))
+        training, held_out = training.of_all_nodes(tree.left), held_out.of_all_nodes(tree.left)
         left = merge_splits(tree.left, training, held_out, self._fit) if self.parameters.pruning else tree.left
         leaves = np.flatnonzero((left < 0) & reached(left))
         weights, delta = self._fit(training, leaves)
@@ -381,14 +385,6 @@ class EngineRun:
         )
         self.diagnostics.add(n_clipped=now.n_clipped, n_floored=now.n_floored)
         return now
-
-
-def uneven(sample_weight: NDArray[np.float64] | None) -> bool:
-    """Tell whether histograms must be added up in float64."""
-    if sample_weight is None:
-        return False
-    weight = sample_weight[sample_weight > 0.0]
-    return bool(weight.max() > _UNEVEN * weight.min())
 
 
 def full_hessian(statistics: RoundStatistics) -> NDArray[np.float64]:

@@ -58,7 +58,7 @@ class HistGradientBoostingOrdinalClassifier(EngineModel):
         where the score has settled, the bins get wider. None cuts them once.
     early_stopping : "auto" or bool, default="auto"
         Stop when the validation loss no longer falls: on ``eval_set``, or else on rows held out.
-        "auto" does so for more than 10,000 rows, or where ``eval_set`` is given.
+        "auto" does so for more than 10,000 rows, or where ``eval_set`` is given or validation rows judge the trees.
     validation_fraction : float, default=0.1
         Share of the rows of positive weight held out, drawn by class.
     n_iter_no_change : int, default=10
@@ -91,11 +91,16 @@ class HistGradientBoostingOrdinalClassifier(EngineModel):
         Share of rows and of columns that each tree is grown on, drawn without replacement from the rows of
         positive weight. The step uses all rows.
     pruning : bool, default=False
-        Merge leaves whose split does not lower the loss of the rows outside the sample; needs
-        ``subsample < 1``. The sample leaves out one row at least, and the step is fitted on it alone, as with
-        ``adaptive_step``, and halved where it would raise the loss of all rows.
+        Merge leaves whose split does not lower the loss of the rows that judge. A step that would raise the loss of all
+        training rows is halved afterwards.
     adaptive_step : bool, default=False
-        Choose each step size, at most ``learning_rate``, by the rows outside the sample.
+        Choose each step size, at most ``learning_rate``, by the rows that judge.
+    judged_by : {"out_of_bag", "validation"}, default="out_of_bag"
+        Rows that judge pruning and step sizes. "out_of_bag": those outside each tree's sample, which needs ``subsample
+        < 1``; the sample leaves out one row at least, and the step is fitted on it alone. "validation": the last
+        evaluation set, or the rows held out by ``validation_fraction``, for all trees, as in the thesis that the engine
+        follows; the step is fitted on all training rows. Early stopping by these rows ends a training that they want no
+        more steps of; their loss is no estimate of other rows' then.
     cross_terms : {"auto", "all"}, default="auto"
         Thresholds whose cross terms judge splits. "auto": of eight classes and more a few, where these say the others
         (gains within about 0.5%, as far as float32 rows know them); ``diagnostics_["n_all_cross_terms"]`` counts the
@@ -194,6 +199,7 @@ class HistGradientBoostingOrdinalClassifier(EngineModel):
         colsample_bytree: float = 1.0,
         pruning: bool = False,
         adaptive_step: bool = False,
+        judged_by: str = "out_of_bag",
         cross_terms: str = "auto",
         proportional: bool | str = "auto",
         shift_l2: float | None = None,
@@ -233,6 +239,7 @@ class HistGradientBoostingOrdinalClassifier(EngineModel):
         self.colsample_bytree = colsample_bytree
         self.pruning = pruning
         self.adaptive_step = adaptive_step
+        self.judged_by = judged_by
         self.cross_terms = cross_terms
         self.proportional: bool | str = proportional
         self.shift_l2 = shift_l2
@@ -315,14 +322,16 @@ class HistGradientBoostingOrdinalClassifier(EngineModel):
                 self._seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
             sets = (eval_set, eval_sample_weight, "eval_sample_weight", X_val, y_val, sample_weight_val)
             watched = self._check_evaluation(*sets)
-            stops = stopping.wanted(self.early_stopping, len(rows[1]), watched)
-            if stops and not watched:
+            judged = parameters.judged_by == "validation"
+            if not watched and (judged or stopping.wanted(self.early_stopping, len(rows[1]), watched)):
                 if isinstance(rows[0], RowBlocks):
+                    name, other = ("judged_by", "'out_of_bag'") if judged else ("early_stopping", "False")
                     raise ValueError(
-                        "early_stopping holds rows out of arrays alone; for RowBlocks pass X_val and y_val, or "
-                        f"early_stopping=False; got {self.early_stopping!r}"
+                        f"{name} holds rows out of arrays alone; for RowBlocks pass X_val and y_val, or "
+                        f"{name}={other}; got {getattr(self, name)!r}"
                     )
                 rows, *watched = hold_out(rows, self.validation_fraction, self._seed, groups)
+            stops = stopping.wanted(self.early_stopping, len(rows[1]), watched)
             trained, diagnostics = fit_rows(
                 parameters,
                 earlier,

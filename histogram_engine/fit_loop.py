@@ -10,14 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinal_objectives.held_out import check_fraction
-from ordinal_objectives.histogram_engine.engine_run import EngineRun
+from ordinal_objectives.histogram_engine.engine_run import EngineRun, full_hessian
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters, check_integer, check_number
-from ordinal_objectives.histogram_engine.vector_run import VectorRun
+from ordinal_objectives.histogram_engine.pruning import LeafQuadratic
+from ordinal_objectives.histogram_engine.vector_run import VectorQuadratic, VectorRun
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.row_blocks import RowBlocks
 from ordinal_objectives.rows import CPU
 from ordinal_objectives.threads import effective_n_threads
-from ordinal_objectives.threshold_solver import ThresholdRecord
+from ordinal_objectives.threshold_solver import JointQuadratic, ThresholdRecord
 from ordinal_objectives.trees import Tree, TreeEnsemble
 
 # Features, class codes and weights.
@@ -94,11 +95,11 @@ class WatchedRows:
         n_threads: int | None,
     ) -> None:
         self.name, self._X, self._n_threads = name, X, effective_n_threads(n_threads)
-        self._shifts, self._hessian = parameters.shifts is not None, parameters.hessian
+        self._parameters, self._shifts = parameters, parameters.shifts
         memory = CPU(n_threads)
-        kernel: Any = memory.margin_pass if self._shifts else memory.row_pass
+        kernel: Any = memory.row_pass if self._shifts is None else memory.margin_pass
         self._rows: Any = kernel(parameters.loss, y, n_classes, sample_weight)
-        self._score = np.zeros((len(y), n_classes - 1) if self._shifts else len(y))
+        self._score = np.zeros(len(y) if self._shifts is None else (len(y), n_classes - 1))
 
     def add(self, trees: TreeEnsemble) -> None:
         """Add trees to the score."""
@@ -106,9 +107,21 @@ class WatchedRows:
 
     def loss(self, thresholds: NDArray[np.float64]) -> float:
         """Return the weighted mean loss of what is predicted for these rows."""
-        if self._shifts:
+        if self._shifts is not None:
             return float(self._rows.loss_of_prediction(self._score, thresholds) / self._rows.total_weight)
-        return float(self._rows(self._score, thresholds, self._hessian).loss / self._rows.total_weight)
+        return float(self._rows(self._score, thresholds, self._parameters.hessian).loss / self._rows.total_weight)
+
+    def leaf_quadratic(self, tree: Tree, thresholds: NDArray[np.float64]) -> LeafQuadratic:
+        """Return the quadratic model of the rows over the nodes of a new tree, at the score before it."""
+        leaves = TreeEnsemble([tree], self._X.shape[1]).apply(self._X, self._n_threads)[:, 0]
+        now = self._rows(self._score, thresholds, self._parameters.hessian)
+        sums = self._rows.leaf_sums(leaves, len(tree.left))
+        if self._shifts is not None:
+            G, H = sums
+            return VectorQuadratic(G, H, self._shifts)
+        n = len(thresholds) if self._parameters.threshold_update == "joint" else 0
+        u, V = now.threshold_gradient[:n], full_hessian(now)[:n, :n]
+        return JointQuadratic(sums.gradient, sums.hessian, sums.cross[:, :n], u, V)
 
 
 def watch(sets: list[Rows], parameters: BoostingParameters, n_classes: int, n_threads: int | None) -> list[WatchedRows]:
@@ -266,6 +279,7 @@ def fit_rows(
 ) -> tuple[GrownModel, dict[str, int]]:
     """Train on some rows, from nothing or from where `earlier` ended; return the training and its counters."""
     X, codes, weight = rows
+    sets = watch(watched, parameters, n_classes, n_threads)
     kind = EngineRun if parameters.shifts is None else VectorRun
     run = kind(
         parameters,
@@ -277,7 +291,8 @@ def fit_rows(
         n_threads=n_threads,
         start=None if earlier is None else earlier.state(X, n_threads),
         cuts=None if earlier is None else earlier.cuts,
+        judge=sets[-1] if parameters.judged_by == "validation" else None,
     )
     earlier = earlier or GrownModel(TreeEnsemble([], X.shape[1]), np.zeros((0, 0)), {}, run.cuts)
-    trained = fit_loop(run, earlier, watch(watched, parameters, n_classes, n_threads), stopping, callback)
+    trained = fit_loop(run, earlier, sets, stopping, callback)
     return trained, run.diagnostics.as_dict()

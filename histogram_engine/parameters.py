@@ -14,6 +14,7 @@ from ordinal_objectives.losses import OrdinalLoss, check_order
 from ordinal_objectives.validation import check_choice
 
 THRESHOLD_UPDATES = ("joint", "newton", "fixed")
+JUDGES = ("out_of_bag", "validation")
 SPLIT_GAINS = ("auto", "vector", "joint", "scalar", "quadratic")
 # The largest integer of the core. No count of leaves, levels or trees reaches it.
 _MOST = 2**31 - 1
@@ -140,6 +141,7 @@ class BoostingParameters:
     colsample_bytree: float = 1.0
     pruning: bool = False
     adaptive_step: bool = False
+    judged_by: str = "out_of_bag"
     cross_terms: str = "auto"
     proportional: bool | str = True
     shift_l2: float | None = None
@@ -180,11 +182,24 @@ class BoostingParameters:
         self._integer("rebin_every", 1, optional=True)
         self._number("subsample", above=0.0, at_most=1.0)
         self._number("colsample_bytree", above=0.0, at_most=1.0)
+        check_choice(self.judged_by, JUDGES, name="judged_by")
+        out_of_bag = self.judged_by == "out_of_bag"
         for name in ("pruning", "adaptive_step"):
-            if check_flag(name, getattr(self, name)) and self.subsample == 1.0:
-                raise ValueError(f"{name}=True judges by rows left out of the sample: it needs subsample < 1; got 1.0")
+            if check_flag(name, getattr(self, name)) and out_of_bag and self.subsample == 1.0:
+                raise ValueError(
+                    f"{name}=True judges by rows left out of the sample: it needs subsample < 1; got 1.0. Or pass "
+                    "judged_by='validation'"
+                )
             if getattr(self, name) and self.order > 2:
                 raise ValueError(f"{name}=True judges steps by the quadratic model: it needs order=2; got {self.order}")
+
+        if not out_of_bag and not self.judges:
+            raise ValueError("judged_by='validation' belongs to pruning=True or adaptive_step=True; both are False")
+
+    @property
+    def judges(self) -> bool:
+        """Whether rows that the step is not fitted on judge it."""
+        return self.pruning or self.adaptive_step
 
     @property
     def shifts(self) -> Shifts | None:

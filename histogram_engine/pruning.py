@@ -1,4 +1,4 @@
-"""Pruning and step size, judged on the rows that the tree was not grown on.
+"""Pruning and step size, judged on rows that the tree was not grown on: those outside its sample, or validation rows.
 
 A step beta = (leaf weights, threshold step) changes the held-out loss, to second order, by
 Q(beta) = g'beta + 1/2 beta'H beta, with g and H the held-out sums and no penalty.
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinal_objectives.threshold_solver import Diagnostics
-from ordinal_objectives.trees import reached
+from ordinal_objectives.trees import Tree, reached
 
 FloatArray = NDArray[np.float64]
 Leaves = NDArray[np.intp]
@@ -47,6 +47,14 @@ class LeafQuadratic(Protocol):
 
     def change(self, leaves: Leaves, weights: FloatArray, delta: FloatArray) -> float:
         """Return Q(beta)."""
+        ...
+
+
+class Judge(Protocol):
+    """Validation rows, whose score follows the trees."""
+
+    def leaf_quadratic(self, tree: Tree, thresholds: FloatArray) -> LeafQuadratic:
+        """Return their quadratic model over the nodes of a new tree, at the score before it."""
         ...
 
 

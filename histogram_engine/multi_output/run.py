@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinal_objectives import _core
-from ordinal_objectives.histogram_engine.binning import bin_rows, find_cuts
-from ordinal_objectives.histogram_engine.engine_run import uneven
+from ordinal_objectives.histogram_engine.binning import bin_rows, find_cuts, uneven
 from ordinal_objectives.histogram_engine.multi_output.columns import OutputColumns
 from ordinal_objectives.histogram_engine.multi_output.losses import MultiOutputLoss
 from ordinal_objectives.histogram_engine.multi_output.parameters import MultiOutputParameters

@@ -3,8 +3,7 @@
 Order of work: the leaf with the largest gain comes next (of equal ones the older). A leaf's gain is computed
 when the leaf is made, after the split that made it, and kept although later splits elsewhere would change it. A
 leaf whose best gain is not above 0, rounding aside, is final. Features, bins and sides are tried in order (missing
-values right, then left), and a later candidate must be better to win. Pruning merges, of all pairs of sibling leaves,
-the one whose merger leaves the held-out quadratic lowest, as long as that is not higher than before.
+values right, then left), and a later candidate must be better to win.
 """
 
 from __future__ import annotations
@@ -169,7 +168,7 @@ def replay(oracle, grown, tolerance=TOLERANCE):
     return leaves
 
 
-def random_problem(seed, learning_rate=0.3, K=None, **options):
+def random_problem(seed, learning_rate=0.3, K=None, run=EngineRun, **options):
     rng = np.random.default_rng(seed)
     n, p, few = int(rng.integers(30, 120)), int(rng.integers(1, 4)), int(rng.integers(2, 8))
     n, K, n_rounds = (n, few, seed % 3) if K is None else (4 * n, K, 10 * (seed % 3))
@@ -197,7 +196,7 @@ def random_problem(seed, learning_rate=0.3, K=None, **options):
         max_bins=int(rng.integers(2, 10)),
         **options,
     )
-    boosting = EngineRun(parameters, X, y, K, weight, n_threads=1 + seed % 2)
+    boosting = run(parameters, X, y, K, weight, n_threads=1 + seed % 2)
     for _ in range(n_rounds):
         boosting.advance()
     return boosting, X
@@ -273,90 +272,3 @@ def test_sums_of_many_equal_rows_stay_accurate(n_bins):
     oracle = Oracle(boosting, X)
     best, _ = oracle.best(0, {0: oracle.rows})
     assert boosting._grow(None, [0])["gain"][0] == pytest.approx(best, rel=2e-5)
-
-
-def nodes_rows(oracle, grown):
-    """Return the rows of the oracle in each node of a grown tree."""
-    rows = {0: oracle.rows}
-    for node in sorted(np.flatnonzero(grown["feature"] >= 0), key=lambda node: grown["left"][node]):
-        bins = oracle.bins[grown["feature"][node]][rows[node]]
-        goes_left = np.where(bins < 0, bool(grown["missing_left"][node]), bins <= grown["bin"][node])
-        left = int(grown["left"][node])
-        rows[left], rows[left + 1] = rows[node][goes_left], rows[node][~goes_left]
-    return rows
-
-
-def prune_and_step(training, held_out, grown, largest):
-    """Return the leaves that pruning leaves (None: no pruning), their weights, the threshold step and its size."""
-    p = training.parameters
-    fitted_on, judged_on = nodes_rows(training, grown), nodes_rows(held_out, grown)
-    left = {node: int(child) for node, child in enumerate(grown["left"]) if child >= 0}
-
-    def fit(leaves):
-        weights, delta = training.step([training.sums(fitted_on[leaf]) for leaf in leaves])
-        return weights, delta, *held_out.held_out_change([judged_on[leaf] for leaf in leaves], weights, delta)
-
-    def quadratic(leaves):
-        *_, slope, curvature = fit(leaves)
-        return slope + curvature / 2
-
-    leaves = [node for node in fitted_on if node not in left]
-    while p.pruning:
-        twigs = [node for node in left if left[node] in leaves and left[node] + 1 in leaves]
-        merged = {t: sorted({*leaves, t} - {left[t], left[t] + 1}) for t in twigs}
-        best = min(twigs, key=lambda t: quadratic(merged[t]), default=None)
-        if best is None or quadratic(merged[best]) > quadratic(leaves):
-            break
-        leaves = merged[best]
-    weights, delta, slope, curvature = fit(leaves)
-    size = largest
-    if p.adaptive_step:
-        size = 0.0 if slope >= 0 else largest if curvature <= 0 else min(largest, -slope / curvature)
-    return leaves, weights, delta, size
-
-
-def leaves_beside_nodes(tree, left, leaf=0, node=0):
-    """Yield the leaves of a pruned tree, each beside its node of the grown one."""
-    if tree.left[leaf] < 0:
-        yield leaf, node
-        return
-    for side in (0, 1):
-        yield from leaves_beside_nodes(tree, left, tree.left[leaf] + side, left[node] + side)
-
-
-@pytest.mark.parametrize("block", range(8))
-def test_pruned_trees_and_step_sizes_agree_with_the_oracle(block):
-    n_merged = n_shortened = 0
-    for seed in range(30 * block, 30 * block + 30):
-        options = {"subsample": 0.6, "colsample_bytree": 0.7}
-        options |= {"pruning": seed % 3 != 0, "adaptive_step": seed % 3 != 1}
-        boosting, X = random_problem(seed, learning_rate=1.0, **options)
-        p = boosting.parameters
-        in_bag, features = boosting._sampler.draw(boosting.iteration)
-        outside = np.setdiff1d(np.arange(len(X)), in_bag)
-        grown = boosting._grow(in_bag, features)
-        training, held_out = Oracle(boosting, X, in_bag), Oracle(boosting, X, outside)
-        training.features = features
-        replay(training, grown)
-        leaves, weights, delta, size = prune_and_step(training, held_out, grown, p.learning_rate)
-        rows = nodes_rows(training, grown)
-        thresholds, before = boosting.thresholds, boosting.diagnostics.as_dict()
-        tree = boosting.advance()
-        after = boosting.diagnostics.as_dict()
-        pairs = list(leaves_beside_nodes(tree, grown["left"]))
-        assert sorted(node for _, node in pairs) == leaves
-        n_merged += (grown["left"] < 0).sum() > len(leaves)
-        n_shortened += size < p.learning_rate
-        taken = size * 0.5 ** (after["n_halved"] - before["n_halved"])
-        taken = 0.0 if after["n_rejected"] > before["n_rejected"] else taken
-        for leaf, node in pairs:
-            h = training.h[rows[node]].sum() + p.l2_regularization
-            want = taken * weights[leaves.index(node)]
-            assert abs(tree.value[leaf] - want) <= 1e-6 * np.abs(training.g[rows[node]]).sum() / h
-        if training.joint:
-            free = training.E.any(axis=1)
-            want = np.sort(thresholds + taken * (training.E @ delta))
-            scale = np.abs(training.g[in_bag]).sum() / (training.h[in_bag].sum() + p.l2_regularization)
-            np.testing.assert_allclose(boosting.thresholds[free], want[free], atol=1e-6 * scale, rtol=0)
-    assert n_merged >= 5
-    assert n_shortened >= 5

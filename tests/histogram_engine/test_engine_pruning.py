@@ -1,11 +1,18 @@
-"""Pruning and step size against a transcription of Algorithm 4 that computes everything anew at each question."""
+"""Pruning and step size against a transcription of Algorithm 4 that computes everything anew at each question.
+
+Beside them, the validation rows that may judge instead of those outside each sample.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
+from ordinal_objectives import HistGradientBoostingOrdinalClassifier, RowBlocks
+from ordinal_objectives.histogram_engine.fit_loop import WatchedRows
+from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.histogram_engine.pruning import best_step_size, merge_splits
+from ordinal_objectives.losses import get_loss
 from ordinal_objectives.threshold_solver import JointQuadratic
 
 #        0
@@ -76,3 +83,111 @@ def test_pruned_trees_and_step_sizes_equal_the_transcription(n_cross):
         size = best_step_size(held_out, leaves, weights, delta, LARGEST_STEP)
         assert size == pytest.approx(judge(left, training, held_out)[1], abs=1e-12)
     assert n_merged > 50
+
+
+def judged(**options):
+    options = {"learning_rate": 1.0, "max_iter": 30, "max_leaf_nodes": 8, "min_samples_leaf": 3} | options
+    return HistGradientBoostingOrdinalClassifier(judged_by="validation", **options)
+
+
+@pytest.mark.parametrize("hessian", ["exact", "majorized"])
+@pytest.mark.parametrize(
+    ("loss", "n_classes", "options"),
+    [
+        (("all_threshold", "logit"), 4, {}),
+        (("all_threshold", "logit"), 12, {}),
+        (("all_threshold", "probit"), 4, {"threshold_update": "newton"}),
+        (("cumulative_link", "logit"), 4, {}),
+        (("immediate_threshold", "logit"), 4, {"threshold_update": "fixed"}),
+        (("all_threshold", "logit"), 4, {"proportional": False, "shift_l2": 3.0}),
+    ],
+)
+def test_validation_rows_add_up_what_the_reference_says(ordinal_data, loss, n_classes, options, hessian):
+    X, y = ordinal_data(300, n_classes)
+    y, weight = y.astype(np.int32), np.random.default_rng(0).uniform(0.5, 2.0, 300)
+    parameters = BoostingParameters(get_loss(*loss), hessian=hessian, **options)
+    rows = WatchedRows("validation", X, y, weight, parameters, n_classes, 1)
+    trained = HistGradientBoostingOrdinalClassifier(
+        loss=loss[0], link=loss[1], max_iter=3, max_leaf_nodes=5, proportional=options.get("proportional", True)
+    ).fit(X[::-1], y)
+    first, second, tree = trained._ensemble.trees
+    rows.add(type(trained._ensemble)([first, second], X.shape[1]))
+    thresholds = trained.thresholds_
+    model = rows.leaf_quadratic(tree, thresholds)
+    leaf = trained.apply(X)[:, 2]
+    score = trained._ensemble.zeros(300)
+    trained._ensemble.add_to(score, X, 0, 2, 1)
+    one_hot = np.eye(len(tree.left))[leaf]
+    close = {"rtol": 1e-5, "atol": 1e-4}
+    if "shift_l2" in options:
+        now = parameters.loss.margin_derivatives(thresholds - score, y, hessian)
+        np.testing.assert_allclose(model.G, one_hot.T @ (weight[:, None] * now.gradient), **close)
+        np.testing.assert_allclose(model.H, one_hot.T @ (weight[:, None] * now.hessian), **close)
+        assert model.shifts.l2 == 3.0
+        return
+    now = parameters.loss.round_statistics(score, y, thresholds, weight, hessian)
+    np.testing.assert_allclose(model.G, one_hot.T @ now.gradient, **close)
+    np.testing.assert_allclose(model.H, one_hot.T @ now.hessian, **close)
+    n = n_classes - 1 if "threshold_update" not in options else 0
+    off = now.threshold_hessian_off
+    V = np.diag(now.threshold_hessian) + np.diag(off, 1) + np.diag(off, -1)
+    np.testing.assert_allclose(model.L, (one_hot.T @ now.cross)[:, :n], **close)
+    np.testing.assert_allclose(model.u, now.threshold_gradient[:n], **close)
+    np.testing.assert_allclose(model.V, V[:n, :n], **close)
+
+
+@pytest.mark.parametrize("proportional", [True, False])
+def test_validation_rows_are_those_given_or_held_out(halves, proportional):
+    """Either way early stopping looks at them; others judge other trees."""
+    X, y, X_val, y_val = halves
+    options = {"pruning": True, "adaptive_step": True, "proportional": proportional, "random_state": 0}
+    model = judged(**options).fit(X, y, X_val=X_val, y_val=y_val)
+    loss = model.evals_result_["validation"]
+    assert loss[model.n_iter_] == min(loss) < 0.9 * loss[0]
+    assert len(loss) < 31
+    other = judged(**options).fit(X, y, X_val=X_val[::2], y_val=y_val[::2])
+    assert np.abs(other.predict_proba(X) - model.predict_proba(X)).max() > 0.01
+    held = judged(**options, validation_fraction=0.3).fit(X, y)
+    assert len(held.evals_result_["validation"]) < 31
+    assert {tree.count[0] for tree in held._ensemble.trees} == {210}
+    plain = judged(**options, early_stopping=False).fit(X, y)
+    assert len(plain.evals_result_["validation"]) == 31
+
+
+def test_a_training_that_validation_rows_judge_is_continued_and_stored(halves, tmp_path):
+    X, y, X_val, y_val = halves
+    given = {"X_val": X_val, "y_val": y_val}
+    options = {"pruning": True, "adaptive_step": True, "early_stopping": False, "random_state": 0}
+    whole = judged(max_iter=8, **options).fit(X, y, **given)
+    judged(max_iter=4, warm_start=True, **options).fit(X, y, **given).save_model(tmp_path / "model")
+    loaded = HistGradientBoostingOrdinalClassifier().load_model(tmp_path / "model")
+    assert loaded.judged_by == "validation"
+    loaded.set_params(max_iter=8).fit(X, y, **given)
+    np.testing.assert_allclose(loaded.predict_proba(X), whole.predict_proba(X), atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"judged_by": "validation"}, "judged_by='validation' belongs to pruning=True or adaptive_step=True"),
+        ({"judged_by": "sample", "pruning": True}, "judged_by must be one of 'out_of_bag', 'validation'; got 'sample'"),
+        ({"pruning": True}, "pruning=True judges by rows left out .* subsample < 1; got 1.0. .*judged_by='validation'"),
+        ({"judged_by": "validation", "adaptive_step": True, "order": 3}, "adaptive_step=True .* order=2; got 3"),
+    ],
+)
+def test_what_cannot_judge_is_refused(halves, options, message):
+    with pytest.raises(ValueError, match=message):
+        HistGradientBoostingOrdinalClassifier(**options).fit(*halves[:2])
+
+
+def test_blocks_of_rows_need_validation_rows_beside_them(halves):
+    X, y, X_val, y_val = halves
+    blocks = RowBlocks([X[:100], X[100:]])
+    model = judged(pruning=True)
+    with pytest.raises(
+        ValueError, match="judged_by holds rows out of arrays alone; for RowBlocks pass X_val and y_val"
+    ):
+        model.fit(blocks, y)
+    plain = judged(pruning=True).fit(X, y, X_val=X_val, y_val=y_val)
+    model.fit(blocks, y, X_val=X_val, y_val=y_val)
+    np.testing.assert_allclose(model.predict_proba(X), plain.predict_proba(X), atol=1e-6)

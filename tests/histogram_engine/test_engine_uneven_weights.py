@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ordinal_objectives.histogram_engine.engine_run import EngineRun, uneven
+from ordinal_objectives.histogram_engine.binning import uneven
+from ordinal_objectives.histogram_engine.engine_run import EngineRun
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.losses import get_loss
 
