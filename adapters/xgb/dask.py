@@ -16,6 +16,7 @@ except ImportError as error:
     raise not_installed(error, "xgboost", "dask") from None
 
 from ordinal_objectives.adapters.parameters import given_options
+from ordinal_objectives.adapters.xgb.dask_doors import check_parts
 from ordinal_objectives.adapters.xgb.train import arguments_of, objective_of
 
 
@@ -67,7 +68,7 @@ def train(
     Raises
     ------
     ValueError
-        If a parameter is refused, or a worker refuses its rows; the message names it.
+        If a parameter is refused, or labels, weights or start scores that one worker has; the message names it.
     RuntimeError, xgboost.core.XGBoostError
         If a worker is lost. To try once more, restart the client, since the other workers may still wait in XGBoost's
         allreduce, and make the matrices again: rows were lost with the worker.
@@ -91,6 +92,7 @@ def train(
     ordinal = given_options(options)
     objective = objective_of(params, options, callbacks, **ordinal, shift_method=method)
     given = arguments_of(objective, params, evals, xgb_model, callbacks, custom_metric)
+    check_parts(client, [(dtrain, "the training set"), *(evals or [])])
     try:
         result: dict[str, Any] = xgboost.dask.train(
             client=client, dtrain=dtrain, num_boost_round=num_boost_round, **options | given

@@ -18,6 +18,7 @@ except ImportError as error:
     raise not_installed(error, "xgboost", "dask") from None
 
 from ordinal_objectives.adapters.xgb import dask as on_dask
+from ordinal_objectives.adapters.xgb.dask_doors import check_collection, flat_labels
 from ordinal_objectives.adapters.xgb.estimator import XGBOrdinalClassifier
 from ordinal_objectives.adapters.xgb.record import kept_rounds, threshold_record
 from ordinal_objectives.column_types import refuse_text_and_dates
@@ -118,13 +119,12 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
         Raises
         ------
         TypeError
-            If X or y is no Dask collection.
+            If X, y, weights or start scores are no Dask collections.
         ValueError
             If labels, weights or parameters are not what the docs allow; the message names the argument.
         """
-        for name, value in (("X", X), ("y", y)):
-            if not dask.is_dask_collection(value):
-                raise TypeError(f"{name} must be a Dask array or data frame; got {type(value).__name__}")
+        check_collection("X", X)
+        y = flat_labels(y, "y")
         for name, instead in _REFUSED.items():
             if getattr(self, name) is not None:
                 raise ValueError(f"{name} must be None on a cluster; got {getattr(self, name)!r}; {instead}")
@@ -134,6 +134,17 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
             pairs = evaluation_pairs(eval_set)
             weights = one_for_each(sample_weight_eval_set, pairs, "sample_weight_eval_set")
             margins = one_for_each(base_margin_eval_set, pairs, "base_margin_eval_set")
+            for name, of_rows in (
+                ("sample_weight", [sample_weight]),
+                ("base_margin", [base_margin]),
+                ("X of an evaluation set", [one for one, _ in pairs]),
+                ("sample_weight_eval_set", weights),
+                ("base_margin_eval_set", margins),
+            ):
+                for value in of_rows:
+                    if value is not None:
+                        check_collection(name, value)
+            pairs = [(one, self._known_labels(labels)) for one, labels in pairs]
             codes = self._codes(y)
             dtrain = self._dask_matrix(X, codes, self._weights(codes, sample_weight), base_margin)
             evals = [
@@ -206,13 +217,26 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
 
     def _fit_labels(self, X: Any, y: Any) -> None:
         """Find the classes of all workers' labels, and the features."""
-        distinct = da.unique(y) if isinstance(y, da.Array) else y.drop_duplicates()
-        self._keep_labels(OrderedLabels(self.classes).fit(self.client.compute(distinct).result()))
+        self._keep_labels(OrderedLabels(self.classes).fit(self._distinct(y)))
         self._check_decision()
         self.n_features_in_ = X.shape[1]
         self.__dict__.pop("feature_names_in_", None)
         if hasattr(X, "columns"):
             self.feature_names_in_ = np.asarray(X.columns, dtype=object)
+
+    def _known_labels(self, y: Any) -> Any:
+        """Return the labels of an evaluation set, in one dimension, if they are among the classes."""
+        name = "y of an evaluation set"
+        y = flat_labels(y, name)
+        self._labels.encode(self._distinct(y, name), name=name)
+        return y
+
+    def _distinct(self, y: Any, name: str = "y") -> Any:
+        """Return the labels that the workers have, each once."""
+        try:
+            return self.client.compute(da.unique(y) if isinstance(y, da.Array) else y.drop_duplicates()).result()
+        except TypeError as error:  # the array was to be sorted
+            raise ValueError(f"{name} must hold labels of one type, and no missing ones; {error}") from error
 
     def _codes(self, y: Any) -> Any:
         """Return class codes, parted as the labels are."""

@@ -218,6 +218,8 @@ class XGBoostRuns(Runs):
     def _check_first_score(
         self, predt: NDArray[Any], dtrain: xgboost.DMatrix, previous: ThresholdRecord | None
     ) -> None:
+        if not np.isfinite(predt).all():
+            raise ValueError("the training set starts at scores that are NaN or infinite; base_margin must be finite")
         starts_bare = previous is None and not dtrain.get_base_margin().size
         if starts_bare and predt.any() and predt.size > 1 and np.ptp(predt) == 0:
             raise ValueError(

@@ -255,6 +255,46 @@ def test_an_error_of_one_worker_is_that_of_the_training(client):
         oxgb_dask.train(client, PARAMS | {"base_score": 0.5}, matrix, 3)
 
 
+@pytest.mark.parametrize(
+    ("spoiled", "value", "message"),
+    [
+        ("y", np.nan, "labels of the training set must be finite; got nan"),
+        ("y", np.inf, "labels of the training set must be finite; got inf"),
+        ("w", np.nan, "weights of the training set must be finite and non-negative; got nan"),
+        ("w", -1.0, "weights of the training set must be finite and non-negative; got -1.0"),
+        ("margin", np.nan, "base_margin of the training set must be finite; got nan"),
+    ],
+)
+def test_what_one_worker_may_not_hold_is_named(client, spoiled, value, message):
+    """XGBoost refuses it on that worker alone, and the others say that an allreduce failed."""
+    X, y, w = data(300)
+    arrays = {"y": y.astype(float), "w": w, "margin": np.zeros(300)}
+    arrays[spoiled][150] = value
+    X_, y_, w_, margin_ = on_workers(client, [X, *arrays.values()], [100, 100, 100], addresses(client))
+    matrix = xgboost.dask.DaskDMatrix(client, X_, y_, weight=w_, base_margin=margin_)
+    with pytest.raises(ValueError, match=f"^{message}$"):
+        oxgb_dask.train(client, PARAMS, matrix, 1, n_classes=N_CLASSES)
+    good = dask_matrix(client, X, y, chunks=[100, 200], workers=addresses(client)[:2])
+    with pytest.raises(ValueError, match=f"^{message.replace('the training set', 'valid')}$"):
+        oxgb_dask.train(client, PARAMS, good, 1, n_classes=N_CLASSES, evals=[(matrix, "valid")])
+
+
+def test_weights_of_nothing_and_rows_without_a_label_are_named(client):
+    X, y, w = data(300)
+    workers = addresses(client)
+    zeros = dask_matrix(client, X, y, 0 * w, chunks=[100, 200], workers=workers[:2])
+    with pytest.raises(ValueError, match="weights of the training set are zero for every row"):
+        oxgb_dask.train(client, PARAMS, zeros, 1)
+    X_, y_ = on_workers(client, [X], [100, 200], workers[:2]) + on_workers(client, [y], [150, 150], workers[:2])
+    with pytest.raises(ValueError, match=r"labels of the training set must be parted as X is; got 150 for .00 rows"):
+        oxgb_dask.train(client, PARAMS, xgboost.dask.DaskDMatrix(client, X_, y_), 1)
+    some = w * (np.arange(300) >= 100)  # one worker may have nothing that counts
+    dtrain = dask_matrix(client, X, y, some, chunks=[100, 200], workers=workers[:2])
+    found = oxgb.threshold_record(oxgb_dask.train(client, PARAMS, dtrain, 2)["booster"])
+    alone = oxgb.train(PARAMS, xgboost.DMatrix(X, y, weight=some), 2)
+    assert farthest(found, oxgb.threshold_record(alone)) < 1e-6
+
+
 class KillOne(xgboost.callback.TrainingCallback):
     """Kills the process of one worker in the third round."""
 

@@ -228,3 +228,11 @@ def test_wrong_starts_are_refused_by_name(host, halves):
         for name, value in (("init_score", np.zeros(300)), ("eval_init_score", [np.zeros(300)])):
             with pytest.raises(ValueError, match=f"{name} is not allowed beside init_model"):
                 host.make().fit(X, y, eval_set=[(Xv, yv)], init_model=model, **{name: value})
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_a_start_that_is_no_number_is_refused_by_name(value, halves):
+    X, y, *_ = halves
+    dtrain = xgboost.DMatrix(X, y, base_margin=np.where(np.arange(len(y)) == 3, value, 0.0))
+    with pytest.raises(ValueError, match="base_margin must be finite"):
+        oxgb.train({"max_depth": 2}, dtrain, 1)

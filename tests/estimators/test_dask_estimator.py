@@ -13,6 +13,7 @@ import dask.array as da
 import dask.dataframe as dd
 import pandas as pd
 from distributed import Client, LocalCluster
+from sklearn.exceptions import DataConversionWarning
 
 from ordinal_objectives import DaskXGBOrdinalClassifier, XGBOrdinalClassifier
 
@@ -103,3 +104,59 @@ def test_refusals(client, data):
     with pytest.raises(ValueError, match="outside the classes"):
         model.fit(X_, y_)
     assert not hasattr(model, "booster_")
+
+
+def test_one_column_of_labels_is_taken_as_one_machine_takes_it(client, data):
+    X, y, _ = data
+    frame = dd.from_pandas(pd.DataFrame(X, columns=list("abc")), npartitions=2)
+    column = pd.DataFrame({"grade": y})
+    expected = DaskXGBOrdinalClassifier(**OPTIONS).fit(frame, dd.from_pandas(column["grade"], npartitions=2))
+    model = DaskXGBOrdinalClassifier(**OPTIONS)
+    with pytest.warns(DataConversionWarning, match="column-vector y"):
+        model.fit(frame, dd.from_pandas(column, npartitions=2))
+    np.testing.assert_array_equal(model.predict_proba(frame).compute(), expected.predict_proba(frame).compute())
+    X_, y_ = parted(X, y[:, np.newaxis])
+    with pytest.warns(DataConversionWarning, match="column-vector y"):
+        model.fit(X_, y_)
+    with pytest.raises(ValueError, match=r"y must be one-dimensional; got 2 columns"):
+        model.fit(frame, dd.from_pandas(column.assign(other=y), npartitions=2))
+
+
+@pytest.mark.parametrize(
+    ("name", "argument"),
+    [
+        ("sample_weight", lambda X, y, w: {"sample_weight": w}),
+        ("base_margin", lambda X, y, w: {"base_margin": w}),
+        ("y of an evaluation set", lambda X, y, w: {"eval_set": [(X, NAMES[:1])]}),
+        ("X of an evaluation set", lambda X, y, w: {"eval_set": [(w, y)]}),
+        ("sample_weight_eval_set", lambda X, y, w: {"eval_set": [(X, y)], "sample_weight_eval_set": [w]}),
+        ("base_margin_eval_set", lambda X, y, w: {"eval_set": [(X, y)], "base_margin_eval_set": [w]}),
+    ],
+)
+def test_what_is_no_collection_is_named(client, data, name, argument):
+    X, y, w = data
+    X_, y_ = parted(X, y)
+    with pytest.raises(TypeError, match=f"^{name} must be a Dask array or data frame; got ndarray$"):
+        DaskXGBOrdinalClassifier(**OPTIONS).fit(X_, y_, **argument(X_, y_, w))
+
+
+def test_a_label_that_training_lacks_is_named(client, data):
+    X, y, _ = data
+    X_, y_, other = parted(X, y, np.where(np.arange(800) == 700, "excellent", y))
+    message = "y of an evaluation set holds labels outside the classes .*; got 'excellent'"
+    with pytest.raises(ValueError, match=message):
+        DaskXGBOrdinalClassifier(**OPTIONS).fit(X_, y_, eval_set=[(X_, other)])
+    with pytest.raises(ValueError, match=r"y holds labels outside the classes .*; got 'excellent'"):
+        DaskXGBOrdinalClassifier(**OPTIONS).fit(X_, other)
+    (missing,) = parted(np.where(np.arange(800) == 700, None, y))
+    with pytest.raises(ValueError, match="y must hold labels of one type, and no missing ones"):
+        DaskXGBOrdinalClassifier(**OPTIONS).fit(X_, missing)
+
+
+def test_weights_that_one_worker_may_not_hold_are_named(client, data):
+    X, y, w = data
+    X_, y_, w_ = parted(X, y, np.where(np.arange(800) == 700, np.nan, w))
+    message = "weights of the training set must be finite and non-negative; got nan"
+    for options in ({}, {"class_weight": "balanced"}):
+        with pytest.raises(ValueError, match=message):
+            DaskXGBOrdinalClassifier(**OPTIONS | options).fit(X_, y_, sample_weight=w_)
