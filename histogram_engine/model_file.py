@@ -30,7 +30,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinal_objectives.files import check_kind, damage, labels_from_json, labels_to_json, names_from_json
+from ordinal_objectives.files import (
+    check_kind,
+    counts_from_json,
+    damage,
+    labels_from_json,
+    labels_to_json,
+    losses_from_json,
+    losses_to_json,
+    names_from_json,
+    numbers_from_json,
+)
 from ordinal_objectives.histogram_engine.fit_loop import GrownModel
 from ordinal_objectives.histogram_engine.parameters import check_integer
 from ordinal_objectives.trees import NODE_ARRAYS, Tree, TreeEnsemble
@@ -106,7 +116,7 @@ def save(model: StoredModel, path: str | os.PathLike[str]) -> None:
         "feature_names": None if model.feature_names is None else [str(name) for name in model.feature_names],
         "seed": model.seed,
         "max_bins": model.max_bins,
-        "evals": model.grown.evals,
+        "evals": {name: losses_to_json(values) for name, values in model.grown.evals.items()},
         "diagnostics": model.diagnostics,
         "arrays": [[name, _ARRAYS[name], len(array)] for name, array in stored.items()],
     }
@@ -203,9 +213,9 @@ def _model(
         raise ValueError(f"it has cuts of {len(arrays['n_cuts'])} features, and {n_features} features")
     classes = labels_from_json(header["classes"], header["classes_dtype"])
     n_thresholds = 0 if multi_output else len(classes) - 1
-    start = np.array(header["start"], dtype=np.float64) if multi_output else None
-    if start is not None and (start.ndim != 1 or start.size == 0 or not np.isfinite(start).all()):
-        raise ValueError("the start of its outputs must be a list of finite numbers")
+    start = numbers_from_json(header["start"], "the start of its outputs") if multi_output else None
+    if start is not None and start.size == 0:
+        raise ValueError("the start of its outputs must not be empty")
     n_outputs = len(start) if start is not None else None if proportional else n_thresholds
     ensemble = TreeEnsemble(_trees(arrays, n_outputs), n_features)
     ensemble.check()
@@ -217,8 +227,8 @@ def _model(
     for of_feature in cuts:
         if len(of_feature) > _MOST_CUTS or np.isnan(of_feature).any() or not (np.diff(of_feature) > 0).all():
             raise ValueError(f"the cuts of a feature must increase, and be at most {_MOST_CUTS}; got {len(of_feature)}")
-    evals = {str(name): [float(x) for x in values] for name, values in header["evals"].items()}
-    json.dumps([evals, params], allow_nan=False)  # as save writes them; the reader takes NaN and infinite numbers
+    evals = {str(name): losses_from_json(values, "evals") for name, values in header["evals"].items()}
+    json.dumps(params, allow_nan=False)  # as save writes them; the reader takes NaN and infinite numbers
     max_bins = header.get("max_bins")
     return StoredModel(
         params=params,
@@ -228,7 +238,7 @@ def _model(
         seed=check_integer("seed", header["seed"], 0, 2**31 - 1),
         max_bins=None if max_bins is None else check_integer("max_bins", max_bins, 2, 255),
         grown=GrownModel(ensemble, thresholds, evals, cuts),
-        diagnostics={str(name): int(count) for name, count in header["diagnostics"].items()},
+        diagnostics=counts_from_json(header["diagnostics"], "diagnostics"),
         proportional=proportional,
         targets=dict(header["targets"]) if multi_output else None,
         start=start,

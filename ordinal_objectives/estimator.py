@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext
-from os import PathLike
+from contextlib import contextmanager
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,9 +16,7 @@ from ordinal_objectives import predictions
 from ordinal_objectives.column_types import refuse_text_and_dates
 from ordinal_objectives.decision import RULES, decide
 from ordinal_objectives.evaluation_sets import either_spelling, evaluation_pairs, one_for_each
-from ordinal_objectives.files import damage, labels_from_json, labels_to_json, names_from_json
 from ordinal_objectives.labels import OrderedLabels
-from ordinal_objectives.leaves.shifts import DEFAULT_SHIFT_PENALTY
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.margin_predictions import MarginPredictions
 from ordinal_objectives.start_scores import start_scores
@@ -69,14 +66,6 @@ class OrdinalClassifier(MarginPredictions, ClassifierMixin, BaseEstimator):  # t
 
         (n_samples,), or (n_samples, n_classes - 1) of a model whose trees shift single thresholds.
         """
-
-    @abstractmethod
-    def _write(self, path: str | PathLike[str], record: Any) -> None:
-        """Write the model with a record of its thresholds."""
-
-    @abstractmethod
-    def _read(self, path: str | PathLike[str]) -> tuple[Any, int, int]:
-        """Read the model: return the record, the number of iterations kept and of features."""
 
     @contextmanager
     def _all_or_nothing(self) -> Iterator[None]:
@@ -305,89 +294,6 @@ class OrdinalClassifier(MarginPredictions, ClassifierMixin, BaseEstimator):  # t
         """
         check_is_fitted(self)
         return self._labels.encode(y)
-
-    def save_model(self, path: str | PathLike[str]) -> None:
-        """Save the model, with its thresholds, labels and decision rule, in the host library's own format.
-
-        Parameters
-        ----------
-        path : path-like
-            Where to write. The host library's loader reads the file too.
-
-        Raises
-        ------
-        NotFittedError
-            Before ``fit``.
-        TypeError
-            If class labels are neither strings nor numbers.
-        ValueError
-            If ``decision_rule`` or ``cost_matrix`` have been set to what no prediction can use.
-        """
-        check_is_fitted(self)
-        self._check_decision()
-        self._record.classifier = self._description()
-        self._write(path, self._record)
-
-    def load_model(self, path: str | PathLike[str]) -> OrdinalClassifier:
-        """Load what :meth:`save_model` wrote; a model trained without the classifier will do as well.
-
-        Sets ``loss``, ``link``, ``hessian``, ``threshold_update``, ``proportional`` and its penalty, ``classes``,
-        ``decision_rule`` and ``cost_matrix``. Other parameters are left as they are. Classes that the file does not
-        name are those of the parameter ``classes``, or 0, 1, ...
-
-        Parameters
-        ----------
-        path : path-like
-            Where to read.
-
-        Returns
-        -------
-        OrdinalClassifier
-            Itself.
-
-        Raises
-        ------
-        ValueError
-            If the file is damaged, or carries no thresholds. The model stays as it was.
-        """
-        with self._all_or_nothing():
-            record, n_iter, n_features = self._read(path)
-            described = record.classifier or {}
-            for name in ("loss", "link", "hessian", "threshold_update"):
-                setattr(self, name, getattr(record, name))
-            self.proportional: bool | str = record.shifts is None
-            self.shift_l2 = None if record.shifts is None else record.shifts.l2
-            self.shift_penalty = DEFAULT_SHIFT_PENALTY if record.shifts is None else record.shifts.penalty
-            with damage(path) if described else nullcontext():
-                if described:
-                    self.classes = labels_from_json(described["classes"], described["dtype"])
-                    self.decision_rule, self.cost_matrix = described["decision_rule"], described["cost_matrix"]
-                labels = OrderedLabels(np.arange(record.n_classes) if self.classes is None else self.classes)
-                n_classes = len(labels.classes_)
-                if n_classes != record.n_classes:
-                    raise ValueError(f"classes must hold the model's {record.n_classes} labels; got {n_classes}")
-                self._keep_labels(labels)
-                self._check_decision()
-                self.n_features_in_ = n_features
-                for name in ("feature_names_in_", "evals_result_"):  # of an earlier fit
-                    self.__dict__.pop(name, None)
-                names = names_from_json(described.get("feature_names"), n_features)
-                if names is not None:
-                    self.feature_names_in_ = names
-                self._keep(record, record.ordinal_loss(), n_iter)
-        return self
-
-    def _description(self) -> dict[str, Any]:
-        """Return what the file says about the classifier, in JSON's types."""
-        classes, dtype = labels_to_json(self.ordered_classes_)
-        names = getattr(self, "feature_names_in_", None)
-        return {
-            "classes": classes,
-            "dtype": dtype,
-            "feature_names": None if names is None else names.tolist(),
-            "decision_rule": self.decision_rule,
-            "cost_matrix": None if self.cost_matrix is None else np.asarray(self.cost_matrix, float).tolist(),
-        }
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

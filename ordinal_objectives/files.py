@@ -1,9 +1,9 @@
-"""What model files of all formats share: class labels, feature names, and the words for damage."""
+"""What model files of all formats share: labels, names and numbers as JSON has them, and the words for damage."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
@@ -122,3 +122,99 @@ def names_from_json(names: Any, n_features: int) -> NDArray[np.object_] | None:
     if len(names) != n_features:
         raise ValueError(f"it has {len(names)} feature names and {n_features} features")
     return np.array(names, dtype=object)
+
+
+def numbers_from_json(values: Any, name: str) -> NDArray[np.float64]:
+    """Return a list of JSON's numbers as an array; NumPy would read text and booleans as numbers too.
+
+    Raises
+    ------
+    ValueError
+        If it is no list of finite numbers.
+    """
+    if not isinstance(values, list) or not all(type(value) in (int, float) for value in values):
+        raise ValueError(f"{name} must be a list of numbers")
+    numbers = np.array(values, dtype=np.float64)
+    if not np.isfinite(numbers).all():
+        raise ValueError(f"{name} must hold finite numbers")
+    return numbers
+
+
+def counts_from_json(counts: Any, name: str) -> dict[str, int]:
+    """Return counters by name.
+
+    Raises
+    ------
+    ValueError
+        If they are no integers of at least 0.
+    """
+    if not isinstance(counts, dict) or any(type(count) is not int or count < 0 for count in counts.values()):
+        raise ValueError(f"{name} must be integers of at least 0, by name")
+    return dict(counts)
+
+
+def losses_to_json(losses: Iterable[float]) -> list[float | str | None]:
+    """Return losses in JSON's types: null where none is known, and the text of an infinite one."""
+    return [None if np.isnan(loss) else str(loss) if np.isinf(loss) else loss for loss in map(float, losses)]
+
+
+def losses_from_json(losses: Any, name: str) -> list[float]:
+    """Return what :func:`losses_to_json` was given.
+
+    Raises
+    ------
+    ValueError
+        If a loss is neither a finite number, nor null, nor the text of an infinite number.
+    """
+    words = {None: np.nan, "inf": np.inf, "-inf": -np.inf}
+    found: list[float] = []
+    if not isinstance(losses, list):
+        raise ValueError(f"{name} must be a list; got {losses!r}")
+    for loss in losses:
+        is_number = type(loss) in (int, float) and np.isfinite(loss)
+        if not (is_number or loss is None or (isinstance(loss, str) and loss in words)):
+            raise ValueError(f"{name} must be a list of numbers, null, 'inf' and '-inf'; got {loss!r}")
+        found.append(float(loss) if is_number else words[loss])
+    return found
+
+
+def value_to_json(value: Any) -> Any:
+    """Return the value of a parameter in JSON's types.
+
+    Raises
+    ------
+    TypeError
+        If it holds anything but None, booleans, finite numbers, strings, and arrays, lists, tuples and dictionaries of
+        them.
+    """
+    if isinstance(value, (np.generic, np.ndarray)):
+        value = value.tolist()
+    if value is None or isinstance(value, (bool, int, str)) or (isinstance(value, float) and np.isfinite(value)):
+        return value
+    if isinstance(value, list):
+        return [value_to_json(entry) for entry in value]
+    if isinstance(value, tuple):
+        return {"tuple": [value_to_json(entry) for entry in value]}
+    if isinstance(value, dict):
+        return {"dict": [[value_to_json(key), value_to_json(entry)] for key, entry in value.items()]}
+    raise TypeError(f"a model file holds no {type(value).__name__}")
+
+
+def value_from_json(value: Any) -> Any:
+    """Return what :func:`value_to_json` was given; arrays are lists.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If it is nothing of the kind.
+    """
+    if isinstance(value, list):
+        return [value_from_json(entry) for entry in value]
+    if not isinstance(value, dict):
+        return value
+    ((kind, entries),) = value.items()
+    if kind == "tuple":
+        return tuple(value_from_json(entry) for entry in entries)
+    if kind == "dict":
+        return {value_from_json(key): value_from_json(entry) for key, entry in entries}
+    raise ValueError(f"a parameter must be a tuple or a dict; got {kind!r}")

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ordinal_objectives.files import counts_from_json, losses_from_json, losses_to_json, numbers_from_json
 from ordinal_objectives.leaves.shifts import Shifts
 from ordinal_objectives.losses import OrdinalLoss, get_loss
 from ordinal_objectives.threshold_solver.leaf_vectors import vectors_from_json, vectors_to_json
@@ -39,7 +40,7 @@ class ThresholdRecord:
         Entry t belongs to the score after t trees (rounds); entry 0 is the start.
     training_loss : list of float
         Weighted mean of the loss over the training rows at (score, thresholds) of iteration t; NaN where
-        the iteration was not evaluated.
+        the iteration was not evaluated, infinite where it is beyond float64.
     diagnostics : dict of str to int
         Counters of everything that was repaired, halved, clipped or floored.
     classifier : dict or None
@@ -142,9 +143,17 @@ class ThresholdRecord:
             training_loss=[unknown] * offset + self.training_loss + [unknown] * missing,
         )
 
+    def check_leaves(self, n_leaves: Iterable[int]) -> None:
+        """Raise ValueError unless the vectors of leaves are those of trees of so many leaves."""
+        for tree, (expected, vectors) in enumerate(zip(n_leaves, self.leaf_vectors, strict=False)):
+            if len(vectors) not in (0, expected):
+                raise ValueError(
+                    f"the model's threshold record holds vectors of {len(vectors)} leaves of tree {tree}, which has "
+                    f"{expected}"
+                )
+
     def to_json(self) -> str:
         """Write the record as one line of JSON; numbers round-trip exactly."""
-        losses = [None if np.isnan(value) else value for value in self.training_loss]
         version = VERSION if self.shifts is None else VERSION_WITH_SHIFTS
         content = {
             "format": FORMAT,
@@ -155,7 +164,7 @@ class ThresholdRecord:
             "threshold_update": self.threshold_update,
             "n_classes": self.n_classes,
             "thresholds": [theta.tolist() for theta in self.thresholds],
-            "training_loss": losses,
+            "training_loss": losses_to_json(self.training_loss),
             "diagnostics": self.diagnostics,
         }
         if self.classifier is not None:
@@ -184,7 +193,7 @@ class ThresholdRecord:
             version = content["version"] if content["format"] == FORMAT else None
         except Exception as error:  # whatever a damaged text makes the reader raise
             raise ValueError(f"the model's threshold record is damaged: {error}") from error
-        if version not in (VERSION, VERSION_WITH_SHIFTS, VERSION_WITH_OUTPUTS):
+        if type(version) is not int or version not in (VERSION, VERSION_WITH_SHIFTS, VERSION_WITH_OUTPUTS):
             raise ValueError(
                 f"the model's threshold record has format version {version!r}; this version of "
                 f"ordinal_objectives reads versions {VERSION} to {VERSION_WITH_OUTPUTS}"
@@ -204,15 +213,14 @@ class ThresholdRecord:
             if version == VERSION_WITH_OUTPUTS:
                 outputs = VectorOutputs.from_json(content["outputs"], n_classes, n_iterations)
             ordered = loss.ordered and shifts is None
-            thresholds = [check_thresholds(row, n_classes, ordered=ordered) for row in content["thresholds"]]
-            losses = [float("nan") if value is None else float(value) for value in content["training_loss"]]
+            rows = [numbers_from_json(row, "thresholds") for row in content["thresholds"]]
+            thresholds = [check_thresholds(row, n_classes, ordered=ordered) for row in rows]
+            losses = losses_from_json(content["training_loss"], "training_loss")
             classifier = content.get("classifier")  # files of a bare booster have none
             if not isinstance(classifier, dict | None):
                 raise ValueError(f"classifier must be a JSON object; got {classifier!r}")
             if not thresholds:
                 raise ValueError("it holds no thresholds")
-            if np.isinf(losses).any():
-                raise ValueError("training_loss must hold finite numbers, or null where it is not known")
             if len(losses) != len(thresholds):
                 raise ValueError(f"training_loss must have {len(thresholds)} entries; got {len(losses)}")
             trees, last_only = content.get("trees"), content.get("last_only")
@@ -228,7 +236,7 @@ class ThresholdRecord:
                 n_classes=n_classes,
                 thresholds=thresholds,
                 training_loss=losses,
-                diagnostics={str(name): int(count) for name, count in content["diagnostics"].items()},
+                diagnostics=counts_from_json(content["diagnostics"], "diagnostics"),
                 classifier=classifier,
                 trees=trees,
                 last_only=last_only,

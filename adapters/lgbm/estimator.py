@@ -16,19 +16,19 @@ from ordinal_objectives.adapters.lgbm.names import DIALECT, FIT_HINTS, KNOWN, NA
 from ordinal_objectives.adapters.lgbm.prediction import predict_scores
 from ordinal_objectives.adapters.lgbm.record import as_booster, load_model, save_model, threshold_record
 from ordinal_objectives.adapters.lgbm.train import train
-from ordinal_objectives.estimator import OrdinalClassifier
 from ordinal_objectives.eval_metric import EvalMetric, Result, eval_metrics
 from ordinal_objectives.evaluation_sets import check_rounds, either_library
 from ordinal_objectives.fit_keywords import explains_keywords
 from ordinal_objectives.held_out import hold_out_unless_given
-from ordinal_objectives.host_parameters import ORDINAL_PARAMETERS, HostParameters, check_n_estimators
+from ordinal_objectives.host_classifier import HostClassifier
+from ordinal_objectives.host_parameters import ORDINAL_PARAMETERS, check_n_estimators
 from ordinal_objectives.losses import OrdinalLoss, get_loss
 from ordinal_objectives.threads import library_n_threads
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.validation import check_start_score
 
 
-class LGBMOrdinalClassifier(HostParameters, OrdinalClassifier):
+class LGBMOrdinalClassifier(HostClassifier):
     """Ordinal classifier grown by LightGBM, its thresholds learned with the trees.
 
     Parameters

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 import zlib
 from dataclasses import replace
@@ -64,10 +65,11 @@ def stored_record(booster: lightgbm.Booster) -> ThresholdRecord | None:
     """
     record = getattr(booster, "ordinal_thresholds", None)
     if record is None:
-        text = booster.model_to_string(num_iteration=1)
-        if _LINE_START not in text:
+        if _LINE_START not in booster.model_to_string(num_iteration=1):
             return None
-        record = ThresholdRecord.from_json(_split(text)[1])
+        plain, text = _split(booster.model_to_string())
+        record = ThresholdRecord.from_json(text)
+        record.check_leaves(_leaves_of_trees(plain))
     check_trees(booster, record)
     return record
 
@@ -93,6 +95,11 @@ def _split(text: str) -> tuple[str, str]:
     return text[:start] + text[end + 1 :], text[start + len(_LINE_START) : end].rstrip().removesuffix("]")
 
 
+def _leaves_of_trees(text: str) -> list[int]:
+    """Return the number of leaves of each tree of a model text."""
+    return [int(n) for n in re.findall(r"^num_leaves=(\d+)$", text, re.MULTILINE)]
+
+
 def threshold_record(booster: lightgbm.Booster) -> ThresholdRecord:
     """Return what a booster carries about its thresholds: those of every iteration, losses, settings.
 
@@ -105,7 +112,8 @@ def threshold_record(booster: lightgbm.Booster) -> ThresholdRecord:
     if record is None:
         raise ValueError(
             "booster carries no ordinal thresholds; train with callbacks=[objective.callback], or call "
-            "objective.attach(booster, X) after training, and save with olgbm.save_model"
+            "objective.attach(booster, X) after training, and save with olgbm.save_model. LightGBM's own copy.deepcopy "
+            "and save_model leave them out: copy with pickle.loads(pickle.dumps(booster))"
         )
     return record
 
@@ -172,6 +180,7 @@ def load_model(filename: str | PathLike[str]) -> lightgbm.Booster:
     with damage(filename):
         booster = lightgbm.Booster(model_str=plain)
         check_trees(booster, thresholds)
+        thresholds.check_leaves(_leaves_of_trees(plain))
     booster.ordinal_thresholds = thresholds
     return booster
 

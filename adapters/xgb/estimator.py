@@ -12,26 +12,26 @@ from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.adapters.xgb.doors import check_finite, refused_by_host
 from ordinal_objectives.adapters.xgb.host_methods import HostMethods
-from ordinal_objectives.adapters.xgb.leaf_vectors import leaf_scores
+from ordinal_objectives.adapters.xgb.leaf_vectors import check_leaves, leaf_scores
 from ordinal_objectives.adapters.xgb.measured import Measured
 from ordinal_objectives.adapters.xgb.names import DIALECT, KNOWN, NATIVE, OWN, REFUSED
 from ordinal_objectives.adapters.xgb.outputs import start_outputs
 from ordinal_objectives.adapters.xgb.record import check_all_rounds, kept_rounds, store_record, threshold_record
 from ordinal_objectives.adapters.xgb.train import train
-from ordinal_objectives.estimator import OrdinalClassifier
 from ordinal_objectives.eval_metric import eval_metrics
 from ordinal_objectives.evaluation_sets import check_rounds
 from ordinal_objectives.files import check_kind, damage
 from ordinal_objectives.fit_keywords import explains_keywords
 from ordinal_objectives.held_out import hold_out_unless_given
-from ordinal_objectives.host_parameters import HostParameters, check_n_estimators
+from ordinal_objectives.host_classifier import HostClassifier
+from ordinal_objectives.host_parameters import check_n_estimators
 from ordinal_objectives.losses import OrdinalLoss, get_loss
 from ordinal_objectives.threads import effective_n_threads, library_n_threads, openmp_after_fork
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.validation import check_start_score
 
 
-class XGBOrdinalClassifier(HostParameters, OrdinalClassifier, HostMethods):
+class XGBOrdinalClassifier(HostClassifier, HostMethods):
     """Ordinal classifier grown by XGBoost, its thresholds learned with the trees.
 
     Parameters
@@ -380,6 +380,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         record = threshold_record(self.booster_)
         self.shift_method = "renewal" if record.outputs is None else "host"
         with damage(path):
+            check_leaves(self.booster_, record)
             return record, kept_rounds(self.booster_), self.booster_.num_features()
 
     @property

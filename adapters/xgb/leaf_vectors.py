@@ -157,6 +157,12 @@ def _add_by_leaves(
         )
 
 
+def check_leaves(booster: xgboost.Booster, record: ThresholdRecord) -> None:
+    """Raise ValueError unless a record has vectors for the leaves of the booster's trees."""
+    if record.shifts is not None and record.outputs is None:
+        _take_over(booster, record)
+
+
 def _take_over(booster: xgboost.Booster, record: ThresholdRecord) -> _TakenOver:
     known = _taken.get(booster)
     rounds = booster.num_boosted_rounds()
@@ -164,6 +170,7 @@ def _take_over(booster: xgboost.Booster, record: ThresholdRecord) -> _TakenOver:
         model = model_of(booster)
         trees = model["trees"][: record.n_iterations]
         pairs = list(zip(trees, record.leaf_vectors[: len(trees)], strict=True))
+        record.check_leaves(len(leaf_nodes(tree)) for tree in trees)
         of_node = [_by_node(tree, vectors, record.n_classes - 1) for tree, vectors in pairs]
         ensemble = None
         if not any(tree["categories_nodes"] for tree in trees):

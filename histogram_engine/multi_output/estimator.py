@@ -129,6 +129,7 @@ class HistGradientBoostingMultiOutputRegressor(RegressorMixin, MultiOutputModel)
         self._target_shape = tuple(check_integer("shape", size, 1) for size in targets["shape"])
         if self._target_shape not in ((n_outputs,), ()) or (n_outputs > 1 and self._target_shape == ()):
             raise ValueError(f"targets of the shape {self._target_shape} do not have {n_outputs} outputs")
+        check_choice(self.loss, ("auto", "squared_error"), name="loss")
         return SquaredError()
 
     def predict(self, X: Any) -> FloatArray:
@@ -218,6 +219,8 @@ class HistGradientBoostingMultiOutputClassifier(ClassifierMixin, MultiOutputMode
         self.classes_, self._has_labels = classes, check_flag("labels", targets["labels"])
         check_choice(self.loss, ("auto", "squared_error"), name="loss")
         loss = self._named_loss()
+        if self._has_labels and classes.tolist() != list(range(len(classes))):
+            raise ValueError(f"labels are numbered from 0; got {classes.tolist()}")
         expected = 1 if isinstance(loss, BinaryCrossEntropy) and not self._has_labels else len(classes)
         if n_outputs != expected or len(classes) < 2 - self._has_labels:
             raise ValueError(f"{len(classes)} classes or labels do not have {n_outputs} outputs")

@@ -1,0 +1,168 @@
+"""Saving and loading a classifier in its host library's own format."""
+
+from __future__ import annotations
+
+import warnings
+from abc import abstractmethod
+from contextlib import nullcontext
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from ordinal_objectives.estimator import OrdinalClassifier
+from ordinal_objectives.files import (
+    damage,
+    labels_from_json,
+    labels_to_json,
+    names_from_json,
+    value_from_json,
+    value_to_json,
+)
+from ordinal_objectives.host_parameters import HostParameters
+from ordinal_objectives.labels import OrderedLabels
+from ordinal_objectives.leaves.shifts import DEFAULT_SHIFT_PENALTY
+
+# Said elsewhere in a model file, or of the machine that loads it.
+_NOT_IN_FILES = frozenset(
+    {"classes", "cost_matrix", "decision_rule", "hessian", "link", "loss", "threshold_update"}
+) | {
+    *("proportional", "shift_l2", "shift_method", "shift_penalty"),
+    *("device", "n_jobs", "verbose", "verbosity"),
+}
+
+
+class HostClassifier(HostParameters, OrdinalClassifier):
+    """An ordinal classifier whose trees a host library grows, predicts and keeps in its files."""
+
+    @abstractmethod
+    def _write(self, path: str | PathLike[str], record: Any) -> None:
+        """Write the model with a record of its thresholds."""
+
+    @abstractmethod
+    def _read(self, path: str | PathLike[str]) -> tuple[Any, int, int]:
+        """Read the model: return the record, the number of iterations kept and of features."""
+
+    def save_model(self, path: str | PathLike[str]) -> None:
+        """Save the model, with its thresholds, labels and decision rule, in the host library's own format.
+
+        Parameters
+        ----------
+        path : path-like
+            Where to write. The host library's loader reads the file too.
+
+        Raises
+        ------
+        NotFittedError
+            Before ``fit``.
+        TypeError
+            If class labels are neither strings nor numbers.
+        ValueError
+            If ``decision_rule`` or ``cost_matrix`` have been set to what no prediction can use.
+        """
+        check_is_fitted(self)
+        self._check_decision()
+        self._record.classifier = self._description()
+        self._write(path, self._record)
+
+    def load_model(self, path: str | PathLike[str]) -> HostClassifier:
+        """Load what :meth:`save_model` wrote; a model trained without the classifier will do as well.
+
+        Sets the parameters of the training, so that a clone trains the same model on the same rows. Left as they are:
+        ``n_jobs``, ``verbosity`` and ``device``, which belong to the machine; ``missing`` where it was NaN; what JSON
+        cannot hold, such as callbacks, of which a warning tells; and, where the model was trained without the
+        classifier or saved before version 0.5, all but ``loss``, ``link``, ``hessian``, ``threshold_update`` and
+        ``proportional`` with its penalty. Classes that the file does not name are those of the parameter ``classes``,
+        or 0, 1, ...
+
+        Parameters
+        ----------
+        path : path-like
+            Where to read.
+
+        Returns
+        -------
+        HostClassifier
+            Itself.
+
+        Raises
+        ------
+        ValueError
+            If the file is damaged, or carries no thresholds. The model stays as it was.
+
+        Warns
+        -----
+        UserWarning
+            If the model was trained with parameters that the file cannot hold.
+        """
+        with self._all_or_nothing():
+            record, n_iter, n_features = self._read(path)
+            described = record.classifier or {}
+            for name in ("loss", "link", "hessian", "threshold_update"):
+                setattr(self, name, getattr(record, name))
+            self.proportional: bool | str = record.shifts is None
+            self.shift_l2 = None if record.shifts is None else record.shifts.l2
+            self.shift_penalty = DEFAULT_SHIFT_PENALTY if record.shifts is None else record.shifts.penalty
+            with damage(path) if described else nullcontext():
+                if described:
+                    self.classes = labels_from_json(described["classes"], described["dtype"])
+                    self.decision_rule, self.cost_matrix = described["decision_rule"], described["cost_matrix"]
+                    self._parameters_from_json(described.get("params", {}), described.get("left_out", []))
+                labels = OrderedLabels(np.arange(record.n_classes) if self.classes is None else self.classes)
+                n_classes = len(labels.classes_)
+                if n_classes != record.n_classes:
+                    raise ValueError(f"classes must hold the model's {record.n_classes} labels; got {n_classes}")
+                self._keep_labels(labels)
+                self._check_decision()
+                self.n_features_in_ = n_features
+                for name in ("feature_names_in_", "evals_result_"):  # of an earlier fit
+                    self.__dict__.pop(name, None)
+                names = names_from_json(described.get("feature_names"), n_features)
+                if names is not None:
+                    self.feature_names_in_ = names
+                self._keep(record, record.ordinal_loss(), n_iter)
+        return self
+
+    def _description(self) -> dict[str, Any]:
+        """Return what the file says about the classifier, in JSON's types."""
+        classes, dtype = labels_to_json(self.ordered_classes_)
+        names = getattr(self, "feature_names_in_", None)
+        params, left_out = self._parameters_to_json()
+        return {
+            "classes": classes,
+            "dtype": dtype,
+            "feature_names": None if names is None else names.tolist(),
+            "decision_rule": self.decision_rule,
+            "cost_matrix": None if self.cost_matrix is None else np.asarray(self.cost_matrix, float).tolist(),
+            "params": params,
+            "left_out": left_out,
+        }
+
+    def _parameters_to_json(self) -> tuple[dict[str, Any], list[str]]:
+        """Return the parameters of the training that a model file holds, and the names of those that it cannot hold."""
+        held, left_out = {}, []
+        for name, value in self.get_params(deep=False).items():
+            if name in _NOT_IN_FILES or (isinstance(value, float) and np.isnan(value)):  # missing=nan, the default
+                continue
+            try:
+                held[name] = value_to_json(value)
+            except TypeError:
+                left_out.append(name)
+        return held, left_out
+
+    def _parameters_from_json(self, held: Any, left_out: Any) -> None:
+        """Set the parameters of the training that a model file holds."""
+        if not isinstance(held, dict) or not isinstance(left_out, list):
+            raise ValueError("parameters must be a JSON object")
+        if set(held) & _NOT_IN_FILES:
+            raise ValueError(f"{', '.join(sorted(set(held) & _NOT_IN_FILES))} do not stand among the parameters")
+        self.set_params(**{name: value_from_json(value) for name, value in held.items()})
+        self._refuse_unknown()
+        if left_out:
+            warnings.warn(
+                f"the file holds no {', '.join(map(str, left_out))}, which JSON cannot: predictions do not need them; "
+                f"set them before another fit",
+                UserWarning,
+                stacklevel=5,
+            )

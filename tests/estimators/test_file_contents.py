@@ -1,0 +1,229 @@
+"""What model files hold is read as strictly as it is written: parameters, losses, leaves, types of JSON."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+import warnings
+
+import lightgbm
+import numpy as np
+import pytest
+import xgboost
+from sklearn.base import clone
+
+from ordinal_objectives import (
+    HistGradientBoostingMultiOutputClassifier,
+    HistGradientBoostingMultiOutputRegressor,
+    HistGradientBoostingOrdinalClassifier,
+    LGBMOrdinalClassifier,
+    XGBOrdinalClassifier,
+)
+from ordinal_objectives.adapters import lgbm as olgbm
+from ordinal_objectives.adapters import xgb as oxgb
+from ordinal_objectives.files import losses_from_json, losses_to_json, value_from_json, value_to_json
+
+HOSTS = {
+    "model.json": lambda **o: XGBOrdinalClassifier(**{"n_estimators": 6, "max_depth": 3, "n_jobs": 1} | o),
+    "model.ubj": lambda **o: XGBOrdinalClassifier(**{"n_estimators": 6, "max_depth": 3, "n_jobs": 1} | o),
+    "model.txt": lambda **o: LGBMOrdinalClassifier(
+        **{"n_estimators": 6, "num_leaves": 6, "n_jobs": 1, "verbose": -1} | o
+    ),
+}
+EACH = pytest.mark.parametrize("name", HOSTS)
+
+
+@pytest.fixture
+def data(ordinal_data):
+    return ordinal_data(200, 4)
+
+
+def edited(path, edit):
+    """Change the record in a host's file."""
+    if path.suffix == ".txt":
+        text = path.read_text()
+        start = text.index("[ordinal_thresholds: ") + len("[ordinal_thresholds: ")
+        end = text.index("\n", start)
+        record = json.loads(text[start:end].rstrip().removesuffix("]"))
+        edit(record)
+        path.write_text(text[:start] + json.dumps(record) + "]" + text[end:])
+        return
+    booster = xgboost.Booster(model_file=path)
+    record = json.loads(booster.attr(oxgb.ATTRIBUTE))
+    edit(record)
+    booster.set_attr(**{oxgb.ATTRIBUTE: json.dumps(record)})
+    booster.save_model(path)
+
+
+def move_a_leaf(record):
+    record["shifts"]["n_leaves"][0] += 1
+    record["shifts"]["n_leaves"][-1] -= 1
+
+
+def put(key, value):
+    return lambda record: record.__setitem__(key, value)
+
+
+@EACH
+@pytest.mark.parametrize(
+    ("edit", "message"),
+    [
+        (move_a_leaf, r"record holds vectors of \d leaves of tree 0, which has \d"),
+        (put("version", True), "format version True"),
+        (put("version", 2.0), "format version 2.0"),
+        (put("diagnostics", {"n_raised": "1"}), "diagnostics must be integers"),
+        (put("diagnostics", {"n_raised": True}), "diagnostics must be integers"),
+        (put("training_loss", ["1.5"] * 7), "training_loss must be a list of numbers"),
+        (put("training_loss", [True] * 7), "training_loss must be a list of numbers"),
+        (put("thresholds", [["0", "1", "2"]] * 7), "thresholds must be a list of numbers"),
+        (put("thresholds", [[False, True, 2]] * 7), "thresholds must be a list of numbers"),
+        (
+            lambda record: record["classifier"].update(params={"n_estimators": {"set": []}}),
+            "damaged: a parameter must be",
+        ),
+        (lambda record: record["classifier"].update(params={"loss": "cumulative_link"}), "loss do not stand among"),
+        (lambda record: record["classifier"].update(params=[1]), "parameters must be a JSON object"),
+    ],
+)
+def test_a_record_of_other_types_or_leaves_is_refused(data, tmp_path, name, edit, message):
+    X, y = data
+    HOSTS[name]().fit(X, y).save_model(tmp_path / name)
+    edited(tmp_path / name, edit)
+    model = HOSTS[name](learning_rate=0.7)
+    before = model.get_params()
+    with pytest.raises(ValueError, match=message):
+        model.load_model(tmp_path / name)
+    assert model.get_params() == before
+    assert not hasattr(model, "booster_")
+
+
+def test_boosters_whose_record_has_other_leaves_predict_nothing(data, tmp_path):
+    X, y = data
+    for name in ("model.json", "model.txt"):
+        HOSTS[name]().fit(X, y).save_model(tmp_path / name)
+        edited(tmp_path / name, move_a_leaf)
+    with pytest.raises(ValueError, match="leaves of tree 0"):
+        oxgb.predict_proba(xgboost.Booster(model_file=tmp_path / "model.json"), xgboost.DMatrix(X))
+    with pytest.raises(ValueError, match="leaves of tree 0"):
+        olgbm.predict_proba(lightgbm.Booster(model_file=tmp_path / "model.txt"), X)
+
+
+@EACH
+def test_an_infinite_loss_is_kept(data, tmp_path, name):
+    X, y = data
+    rng = np.random.default_rng(0)
+    start = {"base_margin" if name != "model.txt" else "init_score": rng.normal(size=len(y)) * 1000}
+    model = HOSTS[name](link="cloglog", proportional=True, n_estimators=2)
+    model.fit(X, y, sample_weight=np.full(len(y), 1e6), **start)
+    losses = model._record.training_loss
+    assert np.isinf(losses).any()
+    model.save_model(tmp_path / name)
+    for again in (HOSTS[name]().load_model(tmp_path / name), pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
+        assert again._record.training_loss == losses
+        np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+
+
+def test_the_engines_file_keeps_losses_that_are_not_finite(data, tmp_path):
+    X, y = data
+    model = HistGradientBoostingOrdinalClassifier(max_iter=2, n_jobs=1).fit(X, y)
+    model.evals_result_["validation"] = [np.inf, 0.5, np.inf]
+    model.save_model(tmp_path / "model")
+    again = HistGradientBoostingOrdinalClassifier().load_model(tmp_path / "model")
+    assert again.evals_result_ == model.evals_result_
+
+
+def test_losses_in_json():
+    losses = [0.1, np.nan, np.inf, -np.inf, 3]
+    text = json.dumps(losses_to_json(losses), allow_nan=False)
+    np.testing.assert_array_equal(losses_from_json(json.loads(text), "losses"), losses)
+    for wrong in (["nan"], [True], ["1"], 3, [float("inf")], [[1.0]], [{}]):
+        with pytest.raises(ValueError, match="losses must be a list"):
+            losses_from_json(wrong, "losses")
+
+
+@EACH
+def test_a_loaded_model_trains_as_the_saved_one(data, tmp_path, name):
+    X, y = data
+    grades = np.array(["d", "c", "b", "a"])
+    weights = {"a": 2.0, "b": 1.0, "c": 0.5, "d": 3.0}
+    options = {"class_weight": weights, "learning_rate": 0.05, "random_state": np.int64(3), "subsample": 0.8}
+    options |= {"reg_alpha": 0.1, "classes": grades}
+    options |= {"subsample_freq": 1} if name == "model.txt" else {"monotone_constraints": None, "max_bin": 32}
+    model = HOSTS[name](**options).fit(X, grades[y])
+    model.save_model(tmp_path / name)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        loaded = type(model)(n_jobs=1, **({"verbose": -1} if name == "model.txt" else {})).load_model(tmp_path / name)
+    expected, found = model.get_params(), loaded.get_params()
+    written_out = {"classes", "proportional", "shift_l2"}  # as the training had them
+    assert found.keys() == expected.keys()
+    for key in expected.keys() - written_out - {"missing"}:
+        assert found[key] == expected[key], key
+    again = clone(loaded).fit(X, grades[y])
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+
+
+def test_what_json_cannot_hold_is_named(data, tmp_path):
+    X, y = data
+    model = XGBOrdinalClassifier(n_estimators=3, n_jobs=1, eval_metric=lambda y, proba: 0.0, random_state=3)
+    model.fit(X, y).save_model(tmp_path / "model.ubj")
+    kept = XGBOrdinalClassifier(eval_metric="rps")
+    with pytest.warns(UserWarning, match="the file holds no eval_metric, which JSON cannot"):
+        kept.load_model(tmp_path / "model.ubj")
+    assert kept.eval_metric == "rps"
+    assert kept.random_state == 3
+
+
+@pytest.mark.parametrize(
+    "value",
+    [None, True, 3, 0.5, "text", [1, [2, "a"]], (1, -1, 0), {1: 2.0, "a": (1,)}, {}, (), [{"x": None}], [(0, 1), (2,)]],
+)
+def test_values_of_parameters_in_json(value):
+    again = value_from_json(json.loads(json.dumps(value_to_json(value), allow_nan=False)))
+    assert again == value
+    assert type(again) is type(value)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, len, object(), {1, 2}, [len], {"a": np.nan}])
+def test_values_that_json_cannot_hold_are_refused(value):
+    with pytest.raises(TypeError, match="a model file holds no"):
+        value_to_json(value)
+
+
+@pytest.mark.parametrize("loss", [None, {}, [1.0], 2, "log_loss"])
+def test_a_multi_output_file_of_no_loss_is_refused(data, tmp_path, loss):
+    X, _ = data
+    model = HistGradientBoostingMultiOutputRegressor(max_iter=2, n_jobs=1).fit(X, X[:, :2])
+    model.save_model(tmp_path / "model")
+    edit_header(tmp_path / "model", lambda header: header["params"].update(loss=loss))
+    with pytest.raises(ValueError, match="is damaged: loss must be one of"):
+        HistGradientBoostingMultiOutputRegressor().load_model(tmp_path / "model")
+
+
+def test_a_multi_output_file_of_classes_that_are_called_labels_is_refused(data, tmp_path):
+    X, y = data
+    model = HistGradientBoostingMultiOutputClassifier(max_iter=2, n_jobs=1).fit(X, np.array(list("abcd"))[y])
+    model.save_model(tmp_path / "model")
+    edit_header(tmp_path / "model", lambda header: header["targets"].update(labels=True))
+    with pytest.raises(ValueError, match="labels are numbered from 0; got"):
+        HistGradientBoostingMultiOutputClassifier().load_model(tmp_path / "model")
+
+
+def edit_header(path, edit):
+    content = path.read_bytes()
+    at = content.index(b"\n") + 1
+    length = int.from_bytes(content[at : at + 8], "little")
+    header = json.loads(content[at + 8 : at + 8 + length])
+    edit(header)
+    text = json.dumps(header).encode()
+    path.write_bytes(content[:at] + len(text).to_bytes(8, "little") + text + content[at + 8 + length :])
+
+
+def test_a_deep_copy_of_a_lightgbm_booster_says_what_it_lost(data):
+    X, y = data
+    booster = olgbm.train({"verbosity": -1, "num_threads": 1}, lightgbm.Dataset(X, y), 3)
+    proba = olgbm.predict_proba(booster, X)
+    with pytest.raises(ValueError, match=r"copy\.deepcopy and save_model leave them out: copy with pickle"):
+        olgbm.predict_proba(copy.deepcopy(booster), X)
+    np.testing.assert_array_equal(olgbm.predict_proba(pickle.loads(pickle.dumps(booster)), X), proba)
