@@ -86,12 +86,16 @@ class HostParameters:
                 hint = f"; did you mean {self._dialect.get(near[0], near[0])!r}?" if near else ""
                 raise TypeError(f"{type(self).__name__} has no parameter {name!r}{hint}")
 
+    def _resolved_params(self) -> dict[str, Any]:
+        """Return the parameters, by one name each."""
+        return self.get_params(deep=False)
+
     def _native_params(self) -> dict[str, Any]:
         """Return the parameters of the host's ``train``; those left at None are left to the host."""
         self._refuse_unknown()
         given = {
             name: value
-            for name, value in self.get_params(deep=False).items()
+            for name, value in self._resolved_params().items()
             if value is not None and name not in self._own
         }
         seed = given.get("random_state")

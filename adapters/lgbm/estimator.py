@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import warnings
 from collections.abc import Callable
 from os import PathLike
 from typing import Any, ClassVar
@@ -12,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, csr_matrix
 from sklearn.utils.validation import check_is_fitted
 
-from ordinal_objectives.adapters.lgbm.names import DIALECT, FIT_HINTS, KNOWN, NATIVE, REFUSED
+from ordinal_objectives.adapters.lgbm.names import DIALECT, FIT_HINTS, KNOWN, NATIVE, REFUSED, resolved
 from ordinal_objectives.adapters.lgbm.prediction import predict_scores
 from ordinal_objectives.adapters.lgbm.record import as_booster, load_model, save_model, threshold_record
 from ordinal_objectives.adapters.lgbm.train import train
@@ -62,8 +64,10 @@ importance_type
         Share of the rows held out and evaluated each round where ``fit`` is given no evaluation set, so that
         ``early_stopping_round`` works without one. Drawn by class with ``random_state``; class weights count there.
     **host_params
-        Any other parameter of :func:`lightgbm.train`. ``feature_pre_filter`` is False unless given: LightGBM
-        drops no feature before the training for ``min_child_samples``.
+        Any other parameter of :func:`lightgbm.train`, and those above by LightGBM's own names, as ``min_data_in_leaf``
+        or ``num_iterations``. Of several names for one parameter LightGBM's rule takes one, with a warning.
+        ``feature_pre_filter`` is False unless given: LightGBM drops no feature before the training for
+        ``min_child_samples``.
 
     Attributes
     ----------
@@ -249,6 +253,9 @@ importance_type
             If labels, weights or parameters are not what the docs allow; the message names the argument.
         """
         with self._all_or_nothing():
+            given = self._resolved_params()
+            for words in self._by_other_names()[1]:
+                warnings.warn(words, stacklevel=3)
             X, codes, weight = self._check_training(X, y, sample_weight)
             start = check_start_score(init_score, codes.shape[0], name="init_score")
             booster = self._continued(init_model, init_score=start, eval_init_score=eval_init_score)
@@ -261,10 +268,10 @@ importance_type
                 (X, codes, weight, start),
                 [(*one, start) for one, start in zip(checked, starts, strict=True)],
                 self.validation_fraction,
-                self.random_state,
+                given["random_state"],
                 groups,
             )
-            check_rounds("early_stopping_round", self.early_stopping_round, len(held_out))
+            check_rounds("early_stopping_round", given["early_stopping_round"], len(held_out))
             train_set = lightgbm.Dataset(
                 X, codes, weight=weight, init_score=start, categorical_feature=categorical_feature
             )
@@ -279,7 +286,7 @@ importance_type
             self.booster_ = train(
                 self._native_params(),
                 train_set,
-                check_n_estimators(self.n_estimators),
+                check_n_estimators(given["n_estimators"]),
                 valid_sets=valid_sets or None,
                 valid_names=eval_names,
                 feval=[_as_feval(one) for one in eval_metrics(eval_metric, self.n_classes_, self._decide)],
@@ -327,10 +334,19 @@ importance_type
         if "booster_" in state:  # LightGBM's deep copy of a booster leaves the record behind
             self.booster_.ordinal_thresholds = self._record
 
+    def _by_other_names(self) -> tuple[dict[str, Any], list[str]]:
+        """Return what other names of LightGBM say, and in words what is not used; see :func:`.names.resolved`."""
+        if not self._host_params:
+            return {}, []
+        defaults = {name: p.default for name, p in inspect.signature(type(self)).parameters.items() if name in KNOWN}
+        own = {name: getattr(self, name) for name, default in defaults.items() if getattr(self, name) != default}
+        return resolved(own, self._host_params)
+
+    def _resolved_params(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self._get_param_names()} | self._by_other_names()[0]
+
     def _native_params(self) -> dict[str, Any]:
-        params = {"feature_pre_filter": False, **super()._native_params()}
-        params.setdefault("verbosity", params.pop("verbose", -1))
-        return params
+        return {"feature_pre_filter": False, "verbosity": -1, **super()._native_params()}
 
     def _check_features(self, X: Any, *, reset: bool) -> Any:
         # LightGBM knows SciPy's sparse matrices, not yet its sparse arrays.
@@ -341,7 +357,7 @@ importance_type
         return X
 
     def _score(self, data: Any, start: int, stop: int) -> NDArray[np.float64]:
-        n_threads = library_n_threads(self.n_jobs)
+        n_threads = library_n_threads(self._by_other_names()[0].get("n_jobs", self.n_jobs))
         threads = {} if n_threads is None else {"num_threads": n_threads}
         return predict_scores(self.booster_, self._record, data, start, stop, **threads)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from lightgbm.basic import _ConfigAliases
 
@@ -42,22 +43,53 @@ FIT_HINTS = {
 
 
 def _aliases() -> Mapping[str, list[str]]:
-    """Return every parameter of LightGBM with all its names; LightGBM itself ignores an unknown one silently."""
+    """Return every parameter of LightGBM with all its names, the primary one first; it ignores an unknown one."""
     _ConfigAliases.get("objective")
     aliases: Mapping[str, list[str]] = _ConfigAliases.aliases
     return aliases
 
 
-def _dialect() -> dict[str, str]:
-    """Map every name that LightGBM knows, and its scikit-learn classes do not use, to the one they use."""
-    spelled = {native: own for own, native in NATIVE.items()}
-    dialect = {"gamma": "min_split_gain", "callbacks": "callbacks= in fit", "eval_metric": "eval_metric= in fit"}
-    for name, aliases in _aliases().items():
-        own = spelled.get(name) or _MOVED.get(name) or name
-        dialect |= {alias: own for alias in aliases if alias not in (own, "verbose") and name not in _WHY_REFUSED}
-    return dialect
-
-
 REFUSED = {alias: why for name, why in _WHY_REFUSED.items() for alias in _aliases()[name]}
-DIALECT = _dialect()
-KNOWN = frozenset(_aliases()) | {"verbose"}
+DIALECT = {
+    "gamma": "min_split_gain",
+    "callbacks": "callbacks= in fit",
+    "eval_metric": "eval_metric= in fit",
+    **{alias: where for name, where in _MOVED.items() for alias in _aliases()[name]},
+}
+KNOWN = frozenset(alias for aliases in _aliases().values() for alias in aliases) - set(REFUSED) - set(DIALECT)
+
+
+def resolved(own: Mapping[str, Any], others: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """Return one value for each parameter that is given by any of LightGBM's names for it.
+
+    LightGBM's rule chooses among several: the parameter's primary name, or else the shortest.
+
+    Parameters
+    ----------
+    own : mapping
+        Parameters of the constructor that were given.
+    others : mapping
+        Those that the constructor does not name.
+
+    Returns
+    -------
+    dict of str to object
+        By the constructor's names, or LightGBM's primary ones where it has none; nothing that ``own`` says alone.
+    list of str
+        What was given besides and is not used, in words.
+    """
+    values, unused = {}, []
+    spelled = {native: name for name, native in NATIVE.items()}
+    given = {name: value for name, value in {**own, **others}.items() if value is not None}
+    for primary, aliases in _aliases().items():
+        names = [alias for alias in aliases if alias in given]
+        if not any(name in others for name in names):
+            continue
+        first, *rest = names
+        values[spelled.get(primary, primary)] = given[first]
+        unused += [
+            f"{first}={given[first]!r} is used and {name}={given[name]!r} is not: both are LightGBM's {primary}"
+            for name in rest
+            if given[name] != given[first]
+        ]
+    return values, unused
