@@ -3,6 +3,9 @@
 
 namespace ordinal {
 
+// Values that a criterion may put aside while it judges candidates.
+constexpr int kMostScratch = 1088;
+
 struct GrowthLimits {
     int max_leaves = 31;
     int max_depth = 1 << 20;

@@ -4,9 +4,10 @@
 // pointers,
 //                since the scan is compiled for several instruction sets. `parent_score` is the leaf's own
 //                value.
-// gain.hpp       Doubles gains(const <Name>Leaf&, const GrowthLimits&, const double* parent, const Doubles*
-// left):
-//                what several candidates gain, given the sums of the columns that go left.
+// gain.hpp       Doubles gains(const <Name>Leaf&, const GrowthLimits&, const double* parent,
+//                              const Doubles* left, Doubles* scratch):
+//                what several candidates gain, given the sums of the columns that go left. `scratch` has room
+//                for kMostScratch values: stacks of threads may be small.
 // criterion.hpp  class <Name>Criterion
 //                    struct Input      what the round knows of the tree to be grown
 //                    struct Prepared   owns what a leaf was prepared to; leaf() points into it

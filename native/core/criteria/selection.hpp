@@ -5,8 +5,6 @@
 namespace ordinal {
 namespace {
 
-constexpr int kMostSelected = 511;  // of so many values
-
 template <class Real>
 inline Real larger(Real a, Real b) {
     return a > b ? a : b;
@@ -21,8 +19,9 @@ inline Real smaller(Real a, Real b) {
 template <class Real>
 class Selection {
   public:
-    // The sum of the `most` largest of n is asked for.
-    Selection(int n, int most) : of_largest_(most <= n - most), size_(of_largest_ ? most : n - most) {
+    // The sum of the `most` largest of n is asked for. kept: room for half of them.
+    Selection(int n, int most, Real* kept)
+        : of_largest_(most <= n - most), size_(of_largest_ ? most : n - most), kept_(kept) {
         for (int i = 0; i < size_; ++i) kept_[i] = Real{} + (of_largest_ ? -1.0 : kEnd);
     }
 
@@ -59,7 +58,7 @@ class Selection {
     const bool of_largest_;
     const int size_;
     Real total_{};
-    Real kept_[kMostSelected / 2 + 1];
+    Real* const kept_;
 };
 
 }  // namespace

@@ -8,21 +8,10 @@
 namespace ordinal {
 namespace {
 
-constexpr int kBlock = kLaneBlock;
-constexpr int kTile = 16;
-// One more vector a row, so that a column of `bend` does not fall onto one set of the cache.
-constexpr int kStride = kBlock + 16;
-
-struct Rows {
-    alignas(64) float score[kBlock];
-    alignas(64) float t[kBlock];
-    alignas(64) float weight[kBlock];
-    alignas(64) std::int32_t y[kBlock];
-    alignas(64) float bend[kTile * kStride];  // sigma (1 - sigma), threshold by threshold
-};
+constexpr int kTile = LeafRows::kTile, kStride = LeafRows::kStride;
 
 template <bool kMasked, bool kWeighted>
-void bends_of(Rows& rows, float scale, std::int32_t k, int n_padded, float* to) {
+void bends_of(LeafRows& rows, float scale, std::int32_t k, int n_padded, float* to) {
     for (int i = 0; i < n_padded; i += kLanes) {
         const Floats z = scale * load(rows.t + i);
         const Floats sigma = reciprocal(1.0f + z);
@@ -38,8 +27,7 @@ void bends_of(Rows& rows, float scale, std::int32_t k, int n_padded, float* to) 
 
 template <bool kMasked, bool kWeighted>
 void block(const LogitRound& round, const LogitConstants& constants, const std::int32_t* leaves,
-           std::int64_t begin, int n, double* sums) {
-    Rows rows;
+           std::int64_t begin, int n, LeafRows& rows, double* sums) {
     const int n_padded = (n + kLanes - 1) / kLanes * kLanes;
     const int width = round.n_thresholds + 2;
     if (round.raw32)
@@ -77,11 +65,11 @@ void block(const LogitRound& round, const LogitConstants& constants, const std::
 
 void ORDINAL_PASTE(leaf_block_, ORDINAL_ISA)(const LogitRound& round, const LogitConstants& constants,
                                              const std::int32_t* leaves, std::int64_t begin, int n,
-                                             double* sums) {
+                                             LeafRows& rows, double* sums) {
     const bool masked = round.loss != Loss::all_threshold;
     const LeafBlock run = round.weight ? (masked ? block<true, true> : block<false, true>)
                                        : (masked ? block<true, false> : block<false, false>);
-    run(round, constants, leaves, begin, n, sums);
+    run(round, constants, leaves, begin, n, rows, sums);
 }
 
 }  // namespace ordinal

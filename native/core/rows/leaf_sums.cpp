@@ -5,6 +5,7 @@
 #include "rows/leaf_chunks.hpp"
 #include "rows/logit_tables.hpp"
 #include "rows/round_statistics.hpp"
+#include "simd/aligned.hpp"
 #include "simd/dispatch.hpp"
 
 namespace ordinal {
@@ -21,9 +22,10 @@ LeafSums logit_leaf_sums(const LogitRound& round, const std::int32_t* leaves, in
     return sum_leaf_chunks(
         n_rows, n_leaves, round.n_thresholds + 2, n_threads,
         [&](std::int64_t begin, std::int64_t n, double* sums) {
+            AlignedVector<LeafRows> rows(1);
             for (std::int64_t at = 0; at < n; at += kLaneBlock)
                 block(round, tables.constants, leaves, begin + at,
-                      static_cast<int>(std::min<std::int64_t>(kLaneBlock, n - at)), sums);
+                      static_cast<int>(std::min<std::int64_t>(kLaneBlock, n - at)), rows.front(), sums);
         },
         kLeast);
 }

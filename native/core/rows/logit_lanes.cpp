@@ -88,10 +88,9 @@ inline void store_higher(const LogitRound& round, std::int64_t at, int n, Floats
 
 template <bool kMajorized, bool kMasked, bool kWeighted, bool kKeep, bool kHigher>
 void block(const LogitRound& round, const LogitConstants& constants, std::int64_t begin, int n,
-           BlockSums& sums) {
+           BlockSums& sums, float* lanes) {
     const int width = round.n_thresholds;
-    Floats u[kMaxThresholds];
-    Floats v[kMaxThresholds];
+    Floats *const u = reinterpret_cast<Floats*>(lanes), *const v = u + width;
     for (int k = 0; k < width; ++k) u[k] = v[k] = Floats{};
     Floats loss = Floats{};
     Ints clipped = Ints{};
@@ -150,10 +149,8 @@ void block(const LogitRound& round, const LogitConstants& constants, std::int64_
     sums.n_clipped += static_cast<std::int64_t>(sum(to_floats(clipped)));
 }
 
-using Block = void (*)(const LogitRound&, const LogitConstants&, std::int64_t, int, BlockSums&);
-
 template <bool kMajorized, bool kMasked, bool kHigher = false>
-Block pick(bool weighted, bool keep) {
+LogitBlock pick(bool weighted, bool keep) {
     if (weighted)
         return keep ? block<kMajorized, kMasked, true, true, kHigher>
                     : block<kMajorized, kMasked, true, false, kHigher>;
@@ -162,23 +159,23 @@ Block pick(bool weighted, bool keep) {
 }
 
 template <bool kMasked>
-Block pick_exact(bool weighted, bool keep, bool higher) {
+LogitBlock pick_exact(bool weighted, bool keep, bool higher) {
     return higher ? pick<false, kMasked, true>(weighted, keep) : pick<false, kMasked>(weighted, keep);
 }
 
 }  // namespace
 
 void ORDINAL_PASTE(logit_block_, ORDINAL_ISA)(const LogitRound& round, const LogitConstants& constants,
-                                              std::int64_t begin, int n, BlockSums& sums) {
+                                              std::int64_t begin, int n, BlockSums& sums, float* lanes) {
     // Padding needs weights.
     const bool weighted = round.weight || n % kLanes != 0;
     const bool keep = round.want_loss || round.cross;
     const bool masked = round.loss != Loss::all_threshold;
-    const Block run = round.majorized
-                          ? (masked ? pick<true, true>(weighted, keep) : pick<true, false>(weighted, keep))
-                          : (masked ? pick_exact<true>(weighted, keep, round.higher != nullptr)
-                                    : pick_exact<false>(weighted, keep, round.higher != nullptr));
-    run(round, constants, begin, n, sums);
+    const LogitBlock run =
+        round.majorized ? (masked ? pick<true, true>(weighted, keep) : pick<true, false>(weighted, keep))
+                        : (masked ? pick_exact<true>(weighted, keep, round.higher != nullptr)
+                                  : pick_exact<false>(weighted, keep, round.higher != nullptr));
+    run(round, constants, begin, n, sums, lanes);
 }
 
 }  // namespace ordinal

@@ -1,6 +1,8 @@
 // The float32 kernel of the logit link, one entry for each instruction set it is compiled for.
 #pragma once
 
+#include <cstddef>
+
 #include "rows/round.hpp"
 
 namespace ordinal {
@@ -24,15 +26,33 @@ struct LogitConstants {
     const float* scale;  // (n_thresholds,) exp(theta_k - center)
 };
 
-using LogitBlock = void (*)(const LogitRound&, const LogitConstants&, std::int64_t begin, int n, BlockSums&);
+// What the sums of `width` columns in lanes take, in the widest vectors there are.
+constexpr std::size_t lane_memory(int width) { return 16 * static_cast<std::size_t>(width); }
+
+// lanes: lane_memory(2 * n_thresholds) numbers on a cache line, for the sums over these rows.
+using LogitBlock = void (*)(const LogitRound&, const LogitConstants&, std::int64_t begin, int n, BlockSums&,
+                            float* lanes);
+
+// What a LeafBlock puts aside.
+struct LeafRows {
+    static constexpr int kTile = 16;
+    // One more vector a row, so that a column of `bend` does not fall onto one set of the cache.
+    static constexpr int kStride = kLaneBlock + 16;
+    alignas(64) float score[kLaneBlock];
+    alignas(64) float t[kLaneBlock];
+    alignas(64) float weight[kLaneBlock];
+    alignas(64) std::int32_t y[kLaneBlock];
+    alignas(64) float bend[kTile * kStride];  // sigma (1 - sigma), threshold by threshold
+};
 // Adds the sums of n <= kLaneBlock rows to those of their leaves; `sums` as in leaf_sums.hpp.
 using LeafBlock = void (*)(const LogitRound&, const LogitConstants&, const std::int32_t* leaves,
-                           std::int64_t begin, int n, double* sums);
+                           std::int64_t begin, int n, LeafRows&, double* sums);
 
-#define ORDINAL_DECLARE_LANES(isa)                                                                           \
-    void logit_block_##isa(const LogitRound&, const LogitConstants&, std::int64_t begin, int n, BlockSums&); \
-    void leaf_block_##isa(const LogitRound&, const LogitConstants&, const std::int32_t* leaves,              \
-                          std::int64_t begin, int n, double* sums);
+#define ORDINAL_DECLARE_LANES(isa)                                                                          \
+    void logit_block_##isa(const LogitRound&, const LogitConstants&, std::int64_t begin, int n, BlockSums&, \
+                           float* lanes);                                                                   \
+    void leaf_block_##isa(const LogitRound&, const LogitConstants&, const std::int32_t* leaves,             \
+                          std::int64_t begin, int n, LeafRows&, double* sums);
 ORDINAL_DECLARE_LANES(baseline)
 ORDINAL_DECLARE_LANES(avx2)
 ORDINAL_DECLARE_LANES(avx512)

@@ -40,9 +40,9 @@ inline void sort_margins(Floats* margins, int n_thresholds) {
 
 template <bool kMajorized, bool kMasked, bool kLoss>
 void block(const MarginRound<float>& round, std::int64_t begin, int n, BlockSums& sums, float* slopes,
-           float* bends) {
+           float* bends, float* lanes) {
     const int width = round.n_thresholds;
-    Floats u[kMaxThresholds], v[kMaxThresholds], margins[kMaxThresholds];
+    Floats *const u = reinterpret_cast<Floats*>(lanes), *const v = u + width, *const margins = v + width;
     for (int k = 0; k < width; ++k) u[k] = v[k] = Floats{};
     Floats loss = Floats{};
     Ints clipped = Ints{};
@@ -121,11 +121,11 @@ MarginBlock pick(bool masked, bool want_loss) {
 }  // namespace
 
 void ORDINAL_PASTE(margin_block_, ORDINAL_ISA)(const MarginRound<float>& round, std::int64_t begin, int n,
-                                               BlockSums& sums, float* slopes, float* bends) {
+                                               BlockSums& sums, float* slopes, float* bends, float* lanes) {
     const bool masked = round.loss != Loss::all_threshold;
     const MarginBlock run =
         round.majorized ? pick<true>(masked, round.want_loss) : pick<false>(masked, round.want_loss);
-    run(round, begin, n, sums, slopes, bends);
+    run(round, begin, n, sums, slopes, bends, lanes);
 }
 
 }  // namespace ordinal

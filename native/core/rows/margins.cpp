@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <type_traits>
 
 #include "rows/leaf_chunks.hpp"
 #include "rows/logit_lanes.hpp"
 #include "rows/sum_chunks.hpp"
 #include "rows/threshold_term.hpp"
+#include "simd/aligned.hpp"
 #include "simd/dispatch.hpp"
 
 namespace ordinal {
@@ -54,9 +56,26 @@ void add_loss_out_of_reach(const MarginRound<float>& round, std::int64_t begin, 
     }
 }
 
-void run_block(const MarginRound<float>& round, std::int64_t begin, int n, BlockSums& sums, float* slopes,
-               float* bends) {
-    active_instruction_set().margin_block(round, begin, n, sums, slopes, bends);
+// The buffers of one block.
+template <class Real>
+struct Derivatives {
+    std::vector<Real> slopes, bends;
+    AlignedVector<float> lanes;  // of the float32 kernel
+
+    Derivatives(int n_thresholds, bool wanted)
+        : lanes(std::is_same_v<Real, float> ? lane_memory(3 * n_thresholds) : 0) {
+        if (!wanted) return;
+        slopes.resize(static_cast<std::size_t>(n_thresholds) * kMarginStride);
+        bends.resize(slopes.size());
+    }
+    Real* slope() { return slopes.empty() ? nullptr : slopes.data(); }
+    Real* bend() { return bends.empty() ? nullptr : bends.data(); }
+};
+
+void run_block(const MarginRound<float>& round, std::int64_t begin, int n, BlockSums& sums,
+               Derivatives<float>& rows) {
+    active_instruction_set().margin_block(round, begin, n, sums, rows.slope(), rows.bend(),
+                                          rows.lanes.data());
 }
 
 template <class L, bool kMajorized>
@@ -111,26 +130,12 @@ struct LinkBlock {
     }
 };
 
-void run_block(const MarginRound<double>& round, std::int64_t begin, int n, BlockSums& sums, double* slopes,
-               double* bends) {
-    with_link<LinkBlock>(round.link, round, begin, n, sums, slopes, bends);
+void run_block(const MarginRound<double>& round, std::int64_t begin, int n, BlockSums& sums,
+               Derivatives<double>& rows) {
+    with_link<LinkBlock>(round.link, round, begin, n, sums, rows.slope(), rows.bend());
 }
 
 void add_loss_out_of_reach(const MarginRound<double>&, std::int64_t, std::int64_t, BlockSums&) {}
-
-// The buffers of one block.
-template <class Real>
-struct Derivatives {
-    std::vector<Real> slopes, bends;
-
-    Derivatives(int n_thresholds, bool wanted) {
-        if (!wanted) return;
-        slopes.resize(static_cast<std::size_t>(n_thresholds) * kMarginStride);
-        bends.resize(slopes.size());
-    }
-    Real* slope() { return slopes.empty() ? nullptr : slopes.data(); }
-    Real* bend() { return bends.empty() ? nullptr : bends.data(); }
-};
 
 // Where the sums of each group are found among the buffers of the thresholds: in its first one.
 template <class Real>
@@ -188,7 +193,7 @@ RoundSums margin_statistics(const MarginRound<Real>& round, int n_threads) {
             Derivatives<Real> rows(round.n_thresholds, round.columns != nullptr);
             for (std::int64_t at = begin; at < begin + n; at += kMarginBlock) {
                 const int here = block_size(begin + n - at);
-                run_block(round, at, here, sums, rows.slope(), rows.bend());
+                run_block(round, at, here, sums, rows);
                 if (round.columns) write_columns(round, at, here, rows.slope(), rows.bend());
             }
             if (sums.n_clipped > 0) add_loss_out_of_reach(round, begin, n, sums);
@@ -213,7 +218,7 @@ std::vector<double> margin_leaf_sums(const MarginRound<Real>& round, const std::
                             0};
             for (std::int64_t at = begin; at < begin + n; at += kMarginBlock) {
                 const int here = block_size(begin + n - at);
-                run_block(round, at, here, whole, rows.slope(), rows.bend());
+                run_block(round, at, here, whole, rows);
                 const Real *slopes = rows.slope(), *bends = rows.bend();
                 for (int i = 0; i < here; ++i) {
                     double* leaf = sums + static_cast<std::int64_t>(leaves[at + i]) * width;

@@ -45,13 +45,14 @@ constexpr int kMarginBlock = 256;
 constexpr int kMarginStride = kMarginBlock + 16;
 
 // Adds up n <= kMarginBlock rows, and writes their derivatives in f + v_k to `slopes` and `bends` unless
-// null, threshold by threshold, kMarginStride apart.
+// null, threshold by threshold, kMarginStride apart. lanes: lane_memory(3 * n_thresholds) numbers on a cache
+// line.
 using MarginBlock = void (*)(const MarginRound<float>&, std::int64_t begin, int n, BlockSums&, float* slopes,
-                             float* bends);
+                             float* bends, float* lanes);
 
 #define ORDINAL_DECLARE_LANES(isa)                                                                           \
     void margin_block_##isa(const MarginRound<float>&, std::int64_t begin, int n, BlockSums&, float* slopes, \
-                            float* bends);
+                            float* bends, float* lanes);
 ORDINAL_DECLARE_LANES(baseline)
 ORDINAL_DECLARE_LANES(avx2)
 ORDINAL_DECLARE_LANES(avx512)

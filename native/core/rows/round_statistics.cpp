@@ -7,6 +7,7 @@
 
 #include "rows/logit_tables.hpp"
 #include "rows/sum_chunks.hpp"
+#include "simd/aligned.hpp"
 #include "simd/dispatch.hpp"
 
 namespace ordinal {
@@ -66,9 +67,10 @@ RoundSums logit_statistics(const LogitRound& round, std::int64_t n_rows, int n_t
     RoundSums total = sum_chunks(
         n_rows, kChunk, width, n_threads,
         [&](std::int64_t begin, std::int64_t n, BlockSums& sums) {
+            AlignedVector<float> lanes(lane_memory(2 * width));
             for (std::int64_t at = 0; at < n; at += kLaneBlock)
                 block(round, tables.constants, begin + at,
-                      static_cast<int>(std::min<std::int64_t>(kLaneBlock, n - at)), sums);
+                      static_cast<int>(std::min<std::int64_t>(kLaneBlock, n - at)), sums, lanes.data());
             if (sums.n_clipped > 0) add_loss_out_of_reach(round, tables.constants, begin, n, sums);
         },
         kLeast);

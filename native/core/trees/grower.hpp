@@ -43,7 +43,7 @@ class Grower {
                node.end - node.begin > 1;
     }
     Candidate scan(const Leaf& leaf, Bins bins, const typename Criterion::Prepared& prepared,
-                   std::int32_t feature) const;
+                   std::int32_t feature, int thread) const;
     void take_best(Leaf& leaf, const Candidates& found) const;
     void judge_root(Leaf& root, const std::uint32_t* rows, std::int64_t n, bool wanted);
     void judge(Leaf& small, bool small_wanted, Leaf* large);
@@ -71,7 +71,7 @@ class Grower {
 
 template <class Criterion>
 Candidate Grower<Criterion>::scan(const Leaf& leaf, Bins bins, const typename Criterion::Prepared& prepared,
-                                  std::int32_t feature) const {
+                                  std::int32_t feature, int thread) const {
     const RowLayout layout = histograms_.layout();
     const ScanTask task{histograms_.bins_of(bins, feature),
                         histograms_.n_bins(feature),
@@ -79,7 +79,8 @@ Candidate Grower<Criterion>::scan(const Leaf& leaf, Bins bins, const typename Cr
                         layout.used(),
                         layout.count(),
                         leaf.sums.data(),
-                        &limits_};
+                        &limits_,
+                        histograms_.scan_memory(thread)};
     return scan_feature(active_instruction_set(), task, prepared.leaf());
 }
 
@@ -108,8 +109,8 @@ void Grower<Criterion>::judge_root(Leaf& root, const std::uint32_t* rows, std::i
     if (!wanted) return;
     const auto prepared = criterion_->prepare(root.sums.data());
     Candidates found(features.size());
-    histograms_.over_features(0, [&](int first, int last, int) {
-        for (int f = first; f < last; ++f) found[f] = scan(root, bins, prepared, features[f]);
+    histograms_.over_features(0, [&](int first, int last, int thread) {
+        for (int f = first; f < last; ++f) found[f] = scan(root, bins, prepared, features[f], thread);
     });
     take_best(root, found);
 }
@@ -137,8 +138,8 @@ void Grower<Criterion>::judge(Leaf& small, bool small_wanted, Leaf* large) {
         for (int f = first; f < last; ++f) {
             const std::int32_t feature = features[f];
             if (taken_away) histograms_.subtract(rest, part, feature);
-            if (small_wanted) found_small[f] = scan(small, part, of_small, feature);
-            if (large) found_large[f] = scan(*large, rest, of_large, feature);
+            if (small_wanted) found_small[f] = scan(small, part, of_small, feature, thread);
+            if (large) found_large[f] = scan(*large, rest, of_large, feature, thread);
         }
     });
     if (small_wanted) take_best(small, found_small);

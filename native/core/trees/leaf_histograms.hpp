@@ -65,6 +65,9 @@ class LeafHistograms {
         });
     }
 
+    // What a thread's scans put aside.
+    void* scan_memory(int thread) { return scan_.data() + thread * scan_step_; }
+
     std::unique_ptr<Histogram> take();
     void give_back(std::unique_ptr<Histogram> histogram);
 
@@ -145,6 +148,8 @@ class LeafHistograms {
     std::int64_t own_step_ = 0;  // numbers of a thread and side
     AlignedVector<float> scratch_;
     std::int64_t scratch_step_ = 0;  // places of a thread
+    AlignedVector<double> scan_;
+    std::int64_t scan_step_ = 0;  // numbers of a thread
     std::vector<std::unique_ptr<Histogram>> spare_;
     std::vector<std::unique_ptr<Histogram>> parts_;  // of the leaf that is built, but the first one
 

@@ -74,18 +74,21 @@ inline void take_best(Doubles gain, int n, const std::uint8_t* at, bool missing_
 
 // left: column c holds entry c of kWide candidates' left sums.
 template <class Leaf>
-inline Doubles allowed_gains(const ScanTask& task, const Leaf& leaf, const Doubles* left) {
+inline Doubles allowed_gains(const ScanTask& task, const Leaf& leaf, const Doubles* left, Doubles* scratch) {
     const Doubles n_a = left[task.count];
     const Doubles n_b = task.parent[task.count] - n_a;
     const Flags enough = (n_a >= task.limits->min_samples_leaf) & (n_b >= task.limits->min_samples_leaf);
-    return select(enough, gains(leaf, *task.limits, task.parent, left), Doubles{});
+    return select(enough, gains(leaf, *task.limits, task.parent, left, scratch), Doubles{});
 }
+
+static_assert(kWide <= kMostWide, "the memory of a scan has room");
 
 template <class Leaf>
 Candidate scan(const ScanTask& task, const Leaf& leaf) {
     const std::int64_t width = task.width;
-    Doubles left[kMostColumns + 4], with_missing[kMostColumns];  // columns are filled eight by eight
-    double sums[kMostColumns];
+    Doubles* const scratch = static_cast<Doubles*>(task.scratch);
+    Doubles *const left = scratch + kMostScratch, *const with_missing = left + width + kColumnsBeyond;
+    double* const sums = reinterpret_cast<double*>(with_missing + width);
     for (int c = 0; c < width; ++c) sums[c] = 0.0;
     const double* missing = task.histogram + task.n_bins * width;
     const bool any_missing = missing[task.count] > 0.0;
@@ -107,11 +110,11 @@ Candidate scan(const ScanTask& task, const Leaf& leaf) {
     for (int first = 0; first < n_candidates; first += kWide) {
         const int n = n_candidates - first < kWide ? n_candidates - first : kWide;
         left_sums(task.histogram, at + first, n, task.width, sums, left);
-        take_best(allowed_gains(task, leaf, left), n, at + first, false, best);
+        take_best(allowed_gains(task, leaf, left, scratch), n, at + first, false, best);
         if (!any_missing) continue;
         for (int c = 0; c < task.used; ++c) with_missing[c] = left[c] + missing[c];
         const int n_both = at[first + n - 1] < task.n_bins - 1 ? n : n - 1;
-        take_best(allowed_gains(task, leaf, with_missing), n_both, at + first, true, best);
+        take_best(allowed_gains(task, leaf, with_missing, scratch), n_both, at + first, true, best);
     }
     return best.bin < 0 ? Candidate{0.0, -1, false} : best;
 }

@@ -45,7 +45,13 @@ struct ScanTask {
     int count;             // the column of the count
     const double* parent;  // sums of the leaf (width,)
     const GrowthLimits* limits;
+    // The thread's own, on a cache line: kMostScratch + kColumnsBeyond + 2 * width vectors of candidates, and
+    // width numbers.
+    void* scratch;
 };
+
+constexpr int kColumnsBeyond = 4;  // the last one: columns are filled eight by eight
+constexpr int kMostWide = 8;       // candidates of a vector
 
 struct Candidate {
     double gain;  // above 0, or nothing was found

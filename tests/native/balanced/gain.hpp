@@ -8,8 +8,8 @@
 namespace ordinal {
 namespace {
 
-inline Doubles gains(const BalancedLeaf& leaf, const GrowthLimits& limits, const double*,
-                     const Doubles* left) {
+inline Doubles gains(const BalancedLeaf& leaf, const GrowthLimits& limits, const double*, const Doubles* left,
+                     Doubles*) {
     return left[0] * (leaf.n - left[0]) / leaf.n - limits.min_gain;
 }
 

@@ -25,7 +25,7 @@ inline Doubles raised_sides(const HighOrderLeaf& leaf, const Sides& two, Doubles
 }
 
 inline Doubles gains(const HighOrderLeaf& leaf, const GrowthLimits& limits, const double* parent,
-                     const Doubles* left) {
+                     const Doubles* left, Doubles*) {
     Sides two = sides(limits, parent, left);
     // What is not allowed may be no number.
     const Doubles inverse = 1.0 / (two.h_a * two.h_b);

@@ -96,7 +96,7 @@ inline JointStep joint_step(const JointLeaf& leaf, const Sides& two, const Doubl
 }
 
 inline Doubles gains(const JointLeaf& leaf, const GrowthLimits& limits, const double* parent,
-                     const Doubles* left) {
+                     const Doubles* left, Doubles*) {
     const Sides two = sides(limits, parent, left);
     const Doubles score = joint_step<false>(leaf, two, left).score;
     return select(two.allowed, 0.5 * (score - leaf.parent_score) - limits.min_gain, Doubles{});

@@ -24,11 +24,11 @@ class MultiOutputCriterion {
     }
 
     // A leaf of the newest split, or the root.
-    Prepared prepare(const double* sums) const {
+    Prepared prepare(const double* sums) {
         Prepared prepared{common_};
         const auto of_leaf = [&](int, int c) { return sums[c]; };
         if (moves_.empty()) {
-            prepared.own.parent_score = multi_output_score<1, double>(common_, of_leaf);
+            prepared.own.parent_score = multi_output_score<1, double>(common_, of_leaf, scratch_.data());
             return prepared;
         }
         int j = 0;
@@ -56,6 +56,7 @@ class MultiOutputCriterion {
   private:
     MultiOutputLeaf common_;
     std::vector<bool> moves_;  // outputs of the newest split's leaves; empty: each leaf moves its own
+    std::vector<double> scratch_ = std::vector<double>(kMostScratch);
 };
 
 }  // namespace ordinal

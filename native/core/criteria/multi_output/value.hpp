@@ -5,6 +5,7 @@
 // `sums(side, c)` is the sum of column c. Values are doubled throughout: G^2 / (H + l) of an output.
 #pragma once
 
+#include "criteria/limits.hpp"
 #include "criteria/multi_output/leaf.hpp"
 #include "criteria/selection.hpp"
 
@@ -67,9 +68,12 @@ inline void each_output(const MultiOutputLeaf& leaf, const Sums& sums, const Tak
 // G' (H + l I)^-1 G by elimination, row by row of the lower triangle: M = L D. In exact numbers no pivot is
 // below l.
 template <class Real, class Sums>
-inline Real exact_score(const MultiOutputLeaf& leaf, const Sums& sums, int side) {
+inline Real exact_score(const MultiOutputLeaf& leaf, const Sums& sums, int side, Real* scratch) {
     constexpr int kSize = kMostExactOutputs;
-    Real M[kSize][kSize], inverse[kSize], x[kSize], score{};
+    static_assert(kSize * (kSize + 2) <= kMostScratch, "what is put aside has room");
+    Real(*const M)[kSize] = reinterpret_cast<Real(*)[kSize]>(scratch);
+    Real *const inverse = scratch + kSize * kSize, *const x = inverse + kSize;
+    Real score{};
     int column = leaf.first_hessian;
     for (int i = 0; i < leaf.n_outputs; ++i) {
         Real g = sums(side, i);
@@ -89,10 +93,10 @@ inline Real exact_score(const MultiOutputLeaf& leaf, const Sums& sums, int side)
 }
 
 template <int kSides, class Real, class Sums>
-inline Real multi_output_score(const MultiOutputLeaf& leaf, const Sums& sums) {
+inline Real multi_output_score(const MultiOutputLeaf& leaf, const Sums& sums, Real* scratch) {
     Real score{};
     if (leaf.hessian == OutputHessian::exact) {
-        for (int s = 0; s < kSides; ++s) score += exact_score<Real>(leaf, sums, s);
+        for (int s = 0; s < kSides; ++s) score += exact_score<Real>(leaf, sums, s, scratch);
         return score;
     }
     if (leaf.most == leaf.n_outputs) {
@@ -102,7 +106,7 @@ inline Real multi_output_score(const MultiOutputLeaf& leaf, const Sums& sums) {
         return score;
     }
     if (leaf.restricted) {
-        Selection<Real> chosen(leaf.n_outputs, leaf.most);
+        Selection<Real> chosen(leaf.n_outputs, leaf.most, scratch);
         each_output<kSides, Real>(leaf, sums, [&](const Real(&value)[kSides]) {
             Real both = value[0];
             for (int s = 1; s < kSides; ++s) both += value[s];
@@ -110,7 +114,8 @@ inline Real multi_output_score(const MultiOutputLeaf& leaf, const Sums& sums) {
         });
         return chosen.sum();
     }
-    Selection<Real> first(leaf.n_outputs, leaf.most), second(first);
+    Selection<Real> first(leaf.n_outputs, leaf.most, scratch);
+    Selection<Real> second(leaf.n_outputs, leaf.most, scratch + leaf.n_outputs);
     each_output<kSides, Real>(leaf, sums, [&](const Real(&value)[kSides]) {
         first.take(value[0]);
         if (kSides == 2) second.take(value[kSides - 1]);

@@ -31,7 +31,7 @@ inline Sides sides(const GrowthLimits& limits, const double* parent, const Doubl
 }
 
 inline Doubles gains(const ScalarLeaf& leaf, const GrowthLimits& limits, const double* parent,
-                     const Doubles* left) {
+                     const Doubles* left, Doubles*) {
     const Sides two = sides(limits, parent, left);
     const Doubles score = two.G_a * two.alpha + two.G_b * two.beta;
     return select(two.allowed, 0.5 * (score - leaf.parent_score) - limits.min_gain, Doubles{});

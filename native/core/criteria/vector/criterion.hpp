@@ -45,12 +45,13 @@ class VectorCriterion {
         common_.most_shifted = input.most_shifted;
     }
 
-    Prepared prepare(const double* sums) const {
+    Prepared prepare(const double* sums) {
         Prepared prepared{common_};
         VectorLeaf& leaf = prepared.own;
         for (int c = leaf.n_groups; c < 2 * leaf.n_groups; ++c) leaf.hessian += sums[c];
         if (leaf.hessian + leaf.l2 > 0.0)
-            leaf.parent_score = vector_score<1, double>(leaf, [&](int, int c) { return sums[c]; });
+            leaf.parent_score =
+                vector_score<1, double>(leaf, [&](int, int c) { return sums[c]; }, scratch_.data());
         return prepared;
     }
 
@@ -60,6 +61,7 @@ class VectorCriterion {
     std::vector<std::int32_t> columns_;
     std::vector<double> sizes_;
     VectorLeaf common_;
+    std::vector<double> scratch_ = std::vector<double>(kMostScratch);
 };
 
 }  // namespace ordinal

@@ -10,6 +10,7 @@
 // `sums(side, c)` is the sum of column c.
 #pragma once
 
+#include "criteria/limits.hpp"
 #include "criteria/selection.hpp"
 #include "criteria/vector/leaf.hpp"
 
@@ -68,15 +69,17 @@ inline Real ridge_score(const VectorLeaf& leaf, const Sums& sums, const Real (&o
 // The ridge where all but the `most_shifted` groups are shifted alike, as one group. Those that a shift of
 // their own is worth most to, at the step of the score alone, (G + H w)^2 / (H + v s), have one.
 template <class Real, class Sums>
-inline Real sparse_score(const VectorLeaf& leaf, const Sums& sums, int side, Real of_mean, Real rest) {
+inline Real sparse_score(const VectorLeaf& leaf, const Sums& sums, int side, Real of_mean, Real rest,
+                         Real* scratch) {
     Real G{}, H = of_mean;
     for (int i = 0; i < leaf.n_shifted; ++i) {
         G += sums(side, leaf.columns[i]) + leaf.sizes[i] * rest;
         H += not_negative(sums(side, leaf.n_groups + leaf.columns[i]));
     }
     const Real w = H > 0.0 ? -G / H : Real{};
-    Selection<Real> largest(leaf.n_shifted, leaf.most_shifted);
-    Real worth[kMostGroups];
+    Selection<Real> largest(leaf.n_shifted, leaf.most_shifted, scratch);
+    static_assert(2 * kMostGroups <= kMostScratch, "what is put aside has room");
+    Real* const worth = scratch + leaf.n_shifted;
     for (int i = 0; i < leaf.n_shifted; ++i) {
         const double size = leaf.sizes[i];
         const Real h = not_negative(sums(side, leaf.n_groups + leaf.columns[i]));
@@ -142,7 +145,7 @@ inline Real smooth_score(const VectorLeaf& leaf, const Sums& sums, const Real (&
 
 // Twice the values.
 template <int kSides, class Real, class Sums>
-inline Real vector_score(const VectorLeaf& leaf, const Sums& sums) {
+inline Real vector_score(const VectorLeaf& leaf, const Sums& sums, Real* scratch) {
     Real of_mean[kSides], rest[kSides];
     for (int s = 0; s < kSides; ++s) {
         of_mean[s] = Real{} + leaf.l2;
@@ -156,7 +159,8 @@ inline Real vector_score(const VectorLeaf& leaf, const Sums& sums) {
     }
     if (leaf.most_shifted + 1 < leaf.n_shifted) {
         Real score{};
-        for (int s = 0; s < kSides; ++s) score += sparse_score<Real>(leaf, sums, s, of_mean[s], rest[s]);
+        for (int s = 0; s < kSides; ++s)
+            score += sparse_score<Real>(leaf, sums, s, of_mean[s], rest[s], scratch);
         return score;
     }
     return leaf.smooth ? smooth_score<kSides, Real>(leaf, sums, of_mean, rest)
