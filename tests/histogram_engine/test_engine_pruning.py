@@ -5,6 +5,8 @@ Beside them, the validation rows that may judge instead of those outside each sa
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -113,7 +115,8 @@ def test_validation_rows_add_up_what_the_reference_says(ordinal_data, loss, n_cl
     first, second, tree = trained._ensemble.trees
     rows.add(type(trained._ensemble)([first, second], X.shape[1]))
     thresholds = trained.thresholds_
-    model = rows.leaf_quadratic(tree, thresholds)
+    model: Any = rows.leaf_quadratic(tree, thresholds)
+    now: Any
     leaf = trained.apply(X)[:, 2]
     score = trained._ensemble.zeros(300)
     trained._ensemble.add_to(score, X, 0, 2, 1)

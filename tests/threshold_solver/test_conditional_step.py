@@ -5,6 +5,8 @@ With the exact one no loss would rise either, since such a step is tried and hal
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -44,6 +46,7 @@ def test_trainings_with_the_exact_hessian_move_thresholds_by_the_majorised_one(o
     X, y = ordinal_data(300, K)
     y, loss = y.astype(np.int32), get_loss(loss, link)
     score = 4.0 * X[:, 0]
+    run: Any
     if trainer == "adapters":
         run = NewtonRun(loss, y, K, hessian="exact", threshold_update="newton")
         run.advance(np.zeros(len(y)), 0)

@@ -158,7 +158,8 @@ def test_contrasts_by_their_diagonal_end_where_renewed_leaves_do(shift_penalty):
         return one_hot.T @ rows.gradient, one_hot.T @ rows.hessian
 
     def renewed(u):
-        return u + eta * vector.steps(*sums(u), reg_lambda, shift_l2, shift_penalty)
+        G, H = sums(u)
+        return u + eta * vector.steps(G, H, reg_lambda, shift_l2, shift_penalty)
 
     def by_the_diagonal(u):
         G, H = sums(u)
