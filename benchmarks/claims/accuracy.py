@@ -42,6 +42,7 @@ from lib.data import (
     PUBLISHED_SETS,
     SIXTEEN,
     THESIS_RANK,
+    THESIS_SMALL,
     THESIS_WIDTH,
     Source,
     default_rule,
@@ -55,6 +56,7 @@ from lib.methods import (
     METHODS,
     MOST_ROUNDS,
     MULTICLASS,
+    ONE_ROW,
     OURS,
     PROPORTIONAL,
     ROUNDED,
@@ -86,8 +88,10 @@ SHIFTS = ("design, shifts", "design, shifts, few rows")
 ONE_TREE = ("ordinal, one tree",)
 # Likewise: results/confirmation_runs.csv.
 CONFIRMATION_RUN = ("confirmation",)
-APART = SHIFTS + ONE_TREE + CONFIRMATION_RUN
-ALL_METHODS = METHODS | VARIANTS | DESIGN | DESIGN_FEW_ROWS | DESIGN_SHIFTS | BASELINES | CONFIRMED
+# Likewise: results/one_row_runs.csv.
+ONE_ROW_RUN = ("sixteen, one row to a leaf",)
+APART = SHIFTS + ONE_TREE + CONFIRMATION_RUN + ONE_ROW_RUN
+ALL_METHODS = METHODS | VARIANTS | DESIGN | DESIGN_FEW_ROWS | DESIGN_SHIFTS | BASELINES | CONFIRMED | ONE_ROW
 # One-hot columns of 900 lists of genres: hours for one partition.
 TOO_SLOW = {("movielens100k", "ogboost")}
 QUICK = "sklearn_diabetes"
@@ -128,6 +132,8 @@ def cells(experiments: Iterable[str]) -> list[Cell]:
             plans = [(FEW_ROWS, None, 5, DESIGN_SHIFTS)]
         elif experiment == "ordinal, one tree":
             plans = [(ORDINAL, "classes", 3, BASELINES)]
+        elif experiment == "sixteen, one row to a leaf":
+            plans = [(THESIS_SMALL, "width", 20, ONE_ROW)]
         elif experiment == "confirmation":
             plans = [(CONFIRMATION, None, 10, CONFIRMED)]
         elif experiment == "ablation":
@@ -157,7 +163,7 @@ def is_decided(cell: Cell) -> bool:
     """Tell whether a cell also has rows of each decision rule."""
     if cell.method.endswith("rounded"):  # no probabilities
         return False
-    if cell.experiment in (*DECIDED_EXPERIMENTS, *SHIFTS, *CONFIRMATION_RUN):
+    if cell.experiment in (*DECIDED_EXPERIMENTS, *SHIFTS, *CONFIRMATION_RUN, *ONE_ROW_RUN):
         return True
     return cell.experiment.startswith("design") and cell.method in DECIDED
 

@@ -36,6 +36,7 @@ NO_CASE = (*VARIANTS, "seconds")
 # With these rules the main methods have run on all sets, and others on those that the thesis cut so.
 MAIN_ONLY = (("sixteen", "rank"), ("sixteen", "width"))
 KEYS = ("experiment", "data", "rule", "method", "setting", "failure", "machine")
+BETWEEN = "with its 95% interval over the sets"
 
 
 def read(path: Path) -> pd.DataFrame:
@@ -174,7 +175,7 @@ def signed_rank(mine: pd.Series, theirs: pd.Series, metric: str, ours: str, othe
         "against": other,
         "sets": str(len(mine)),
         "wins / ties / losses": found.counts,
-        "p": _p(found.p),
+        "p": p_text(found.p),
         "Dunn-Sidak level": f"{statistics.DUNN_SIDAK:.3f}",
         "significant": "yes" if found.p < statistics.DUNN_SIDAK else "no",
     }
@@ -190,21 +191,27 @@ def rank_table(runs: pd.DataFrame, name: str, metrics: Sequence[str] = tuple(MET
     """Return the mean rank of each method by each metric, with the pictures of a case that has a name."""
     if runs.empty:
         return Table([])
-    columns, notes = {}, {}
+    columns, between, notes = {}, {}, {}
     for metric in metrics:
         title = METRICS[metric]
         found, paired = ranked(runs, metric)
         columns[title] = found.mean()
+        again = pd.DataFrame(statistics.sets_again(found), columns=found.columns) if len(found) > 1 else pd.DataFrame()
+        between[title] = {method: interval(statistics.interval(again[method]), 2) for method in again}
         notes[_left_out(paired)] = True
         if found.shape[0] > 1 and found.shape[1] > 2:
             notes[
                 f"{title}: {found.shape[1]} methods on {found.shape[0]} sets, Friedman p = "
-                f"{_p(statistics.friedman(found))}, critical difference {critical(found):.2f}."
+                f"{p_text(statistics.friedman(found))}, critical difference {critical(found):.2f}."
             ] = True
     table = pd.DataFrame(columns, index=methods_of(runs)).sort_values("MAE", kind="stable")
     best = table.round(2).min()
     rows = [
-        {"method": method} | {title: _mark(value, best[title], 2) for title, value in table.loc[method].items()}
+        {"method": method}
+        | {
+            title: _mark(value, best[title], 2) + between[title].get(method, "")
+            for title, value in table.loc[method].items()
+        }
         for method in table.index
     ]
     shown = [metric for metric in PICTURED if name and drawable(runs, metric)]
@@ -236,7 +243,7 @@ def peers(runs: pd.DataFrame) -> Table:
             both = statistics.pair(runs, metric, (OURS, other)).means.dropna()
             found = statistics.Comparison(both[OURS], both[other]) if len(both) else None
             row[METRICS[metric]] = found.counts if found else "-"
-            row[f"p {METRICS[metric]}"] = _p(found.p) if found else "-"
+            row[f"p {METRICS[metric]}"] = p_text(found.p) if found else "-"
         rows.append(row)
     return Table(rows)
 
@@ -312,11 +319,11 @@ def variants(runs: pd.DataFrame, reference: str, metrics: Sequence[str]) -> Tabl
             both = statistics.pair(runs, metric, (reference, other)).means.dropna()
             found = statistics.relative(both, reference).loc[other]
             row.setdefault("sets", str(len(both)))
-            row[METRICS[metric]] = f"{_number(found['ratio'], 3)} ({found['counts']})" if len(both) else "-"
+            row[METRICS[metric]] = ratio(found) if len(both) else "-"
         rows.append(row)
     return Table(
         rows,
-        f"Geometric mean over at most {n_sets} sets of loss / loss of `{reference}`; in brackets the sets "
+        f"Geometric mean over at most {n_sets} sets of loss / loss of `{reference}`, {BETWEEN}; in brackets the sets "
         f"won, tied and lost against it.",
     )
 
@@ -336,6 +343,17 @@ def _left_out(paired: statistics.Paired) -> str:
     return " ".join(parts)
 
 
+def ratio(found: pd.Series, counts: str = "") -> str:
+    """Return a line of :func:`statistics.relative` as text."""
+    return f"{_number(found['ratio'], 3)}{interval(found['interval'])} ({counts or found['counts']})"
+
+
+def interval(between: statistics.Interval, decimals: int = 3) -> str:
+    """Return an interval as it stands behind a number; nothing where there is none."""
+    low, high = between
+    return f" [{low:.{decimals}f}, {high:.{decimals}f}]" if np.isfinite(low) else ""
+
+
 def _number(value: float, decimals: int) -> str:
     return f"{value:.{decimals}f}" if np.isfinite(value) else "-"
 
@@ -345,5 +363,5 @@ def _mark(value: float, best: float, decimals: int = 3) -> str:
     return f"**{text}**" if np.round(value, decimals) <= best else text
 
 
-def _p(value: float) -> str:
+def p_text(value: float) -> str:
     return f"{value:.3f}" if value >= 0.001 else f"{value:.1e}"

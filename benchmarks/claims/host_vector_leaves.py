@@ -20,6 +20,7 @@ import numpy as np
 import pandas as pd
 import xgboost
 
+from claims.shifts_table import log_ratios
 from lib import report
 from lib.data import OTHER, load, partition
 from lib.runner import resume
@@ -43,8 +44,6 @@ METHODS: dict[str, dict[str, Any]] = {
 # What min_child_weight=1 would do to contrasts in versions that compare it with every output's Hessian.
 UNSCALED = {"host, min_child_weight not scaled": METHODS["host"]}
 MEASURES = ("rps", "mae", "zero_one", "log_loss")
-# Errors of zero on sets that are nearly solved.
-LEAST = 1e-4
 
 
 def measure(case: dict[str, Any]) -> list[dict[str, Any]]:
@@ -128,7 +127,7 @@ def against(runs: pd.DataFrame, method: str) -> dict[str, str]:
     both = ours.index.intersection(theirs.index)
     cells = {"sets": str(len(both.unique("data"))), "fits": str(len(both))}
     for name in MEASURES:
-        logs = np.log((ours.loc[both, name] + LEAST) / (theirs.loc[both, name] + LEAST)).groupby("data").mean()
+        logs = log_ratios(ours[name], theirs[name])
         cells[name] = f"{np.exp(logs.mean()):.3f} ({(logs < 0).sum()})"
     cells["rounds"] = f"{np.exp(np.log(ours.loc[both, 'n_iter'] / theirs.loc[both, 'n_iter']).mean()):.2f}"
     cells["raised"] = f"{ours.loc[both, 'n_raised'].sum() / ours.loc[both, 'n_rounds'].sum():.3f}"

@@ -106,9 +106,15 @@ def curve(runs: pd.DataFrame, metric: str) -> Table:
         if len(paired.means):
             values = paired.means.iloc[0].reindex(METHODS)
             row = {"data": data, "rows": f"{size:,}", "partitions": str(len(paired.values))}
+            further = paired.values.sub(paired.values[OURS], axis=0).drop(columns=OURS)
+            between = {name: accuracy_tables.interval(statistics.mean_interval(further[name]), 4) for name in further}
             best = values.round(4).min()
-            rows.append(row | {name: _shown(value, best) for name, value in values.items()})
-    return Table(rows, "Each metric by its own decision; the best in bold." if rows else "")
+            rows.append(row | {name: _shown(value, best) + between.get(name, "") for name, value in values.items()})
+    note = (
+        f"Each metric by its own decision; the best in bold. In brackets the 95% interval of the distance to `{OURS}` "
+        "over the partitions, which share rows: it is too narrow rather than too wide."
+    )
+    return Table(rows, note if rows else "")
 
 
 def few_rows(runs: pd.DataFrame) -> Table:
@@ -122,9 +128,10 @@ def few_rows(runs: pd.DataFrame) -> Table:
             if len(both):
                 found = statistics.relative(both, OURS).loc[other]
                 wins = statistics.Comparison(both[OURS], both[other]).counts
-                row[f"{METRICS[metric]} of {other}"] = f"{found['ratio']:.3f} ({wins})"
+                row[f"{METRICS[metric]} of {other}"] = accuracy_tables.ratio(found, wins)
         rows.append(row)
-    note = f"Loss / loss of `{OURS}`, geometric mean over the sets; in brackets the sets that ours won, tied and lost."
+    note = f"Loss / loss of `{OURS}`, geometric mean {accuracy_tables.BETWEEN}, which few sets make wide; "
+    note += "in brackets the sets that ours won, tied and lost."
     note += "\n\n![Errors by rows](evidence/learning_curves.svg)"
     return Table(rows, note if rows else "")
 

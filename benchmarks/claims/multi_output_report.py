@@ -70,8 +70,8 @@ DEPTHS = "RMSE of the first seed's validation rows at eta 0.1, rounds in bracket
 SCORES = (
     "Means over partitions of 56% training, 14% validation and 30% test rows, of 10,000 rows at most. Settings are "
     "those of the first partition's validation rows, on which other partitions may test, chosen for each method "
-    "alike; 101 classes: eta 0.25, depth 4 and 150 rounds at most for all. top-1 of labels: the most probable one is "
-    "right, of rows that have any."
+    "alike; 101 classes are simulated, with eta 0.25, depth 4 and 150 rounds at most for all. top-1 of labels: the "
+    "most probable one is right, of rows that have any."
 )
 TESTS = (
     "What the paper's appendix C calls P(vector leaves better): one minus the p-value of a one-sided paired t-test "
@@ -113,7 +113,7 @@ def write(results: dict[str, list[Row]], *, small: bool = False) -> None:
         rounds = found.get("rounds", pd.DataFrame(columns=["data", "method", "ms"]))
         tables |= {
             "simulated": ("Vector leaves on simulated outputs", tables_of.simulated(runs), SIMULATED),
-            "scores": ("Vector leaves on real outputs", tables_of.scores(runs), SCORES),
+            "scores": ("Vector leaves on data sets, and on 101 simulated classes", tables_of.scores(runs), SCORES),
             "tests": ("Are vector leaves better?", tables_of.tests(runs), TESTS),
             "trees": ("Trees of the best model", tables_of.trees(runs), TREES),
             "searches": ("Leaves with k outputs", tables_of.searches(runs, rounds), SEARCHES),

@@ -106,7 +106,7 @@ def depths(tried: pd.DataFrame) -> list[Row]:
 
 
 def wide(runs: pd.DataFrame, cell: Any) -> list[Row]:
-    """Return a line for every real set and metric, a column for every method."""
+    """Return a line for every set but the paper's simulated ones and metric, a column for every method."""
     table = []
     for name in (name for name in names_of(runs) if not KINDS[name].simulated):
         for metric, column in metrics(name).items():

@@ -138,13 +138,13 @@ def ratios(runs: pd.DataFrame, rule: str) -> Table:
             row.setdefault("sets", str(len(both)))
             if len(both):
                 found = statistics.relative(both, base).loc[variant]
-                row[title] = f"{found['ratio']:.3f} ({found['counts']})"
+                row[title] = accuracy_tables.ratio(found)
         if row["sets"] != "0":
             rows.append(row)
     note = (
-        "Geometric mean over the sets of loss / loss of the method it is compared with; in brackets the sets won, tied "
-        "and lost. Leaves are those of all trees of the model, rounds those that the validation rows chose, seconds "
-        "the processor's of search and training."
+        f"Geometric mean over the sets of loss / loss of the method it is compared with, {accuracy_tables.BETWEEN}; in "
+        "brackets the sets won, tied and lost. Leaves are those of all trees of the model, rounds those that the "
+        "validation rows chose, seconds the processor's of search and training."
     )
     return noted(Table(rows, note if rows else ""), runs)
 

@@ -70,11 +70,12 @@ def ratios(best: pd.DataFrame) -> Table:
             row[METRICS[metric]] = "-"
             if len(both):
                 found = statistics.relative(both, OURS).loc[method]
-                row[METRICS[metric]] = f"{found['ratio']:.3f} ({found['counts']})"
+                row[METRICS[metric]] = accuracy_tables.ratio(found)
         rows.append(row)
     note = (
-        f"Geometric mean of loss / loss of `{OURS}`; in brackets the sets that the method won, tied and lost. The best "
-        f"of {tuned.SETTINGS} settings by validation rows, each metric by its own decision."
+        f"Geometric mean of loss / loss of `{OURS}`, {accuracy_tables.BETWEEN}; in brackets the sets that the "
+        f"method won, tied and lost. The best of {tuned.SETTINGS} settings by validation rows, each metric by its own "
+        "decision."
     )
     return Table(rows, note if rows else "")
 

@@ -83,7 +83,8 @@ SIXTEEN = {
 
 # How the thesis cut them, as its printed errors say: its first nine sets and california into classes of equal width,
 # the others into classes of equal size.
-THESIS_WIDTH = {name: SIXTEEN[name] for name in (*list(SIXTEEN)[:9], "california")}
+THESIS_SMALL = {name: SIXTEEN[name] for name in list(SIXTEEN)[:9]}
+THESIS_WIDTH = THESIS_SMALL | {"california": SIXTEEN["california"]}
 THESIS_RANK = {name: source for name, source in SIXTEEN.items() if name not in THESIS_WIDTH}
 
 # Classes that were ordered before anybody thought of a regression.
@@ -115,10 +116,27 @@ ORDINAL = {
     "wine_red": Source("B_wine_red", (1599, 11), 40691),
 }
 
+# Of the two groups, the sets whose errors with thresholds that move with x were known before that became the default's
+# form: the design note that the work followed printed them. Five of them came back when `shift_method="host"` was made.
+DESIGN_NOTE = (
+    "bank32nh",
+    "census16H",
+    "abalone",
+    "cpu_act",
+    "student_por",
+    "boston",
+    "eucalyptus",
+    "wine_red",
+    "skillcraft",
+    "car",
+    "california",
+    "auto_mpg",
+)
+
 # Those of them whose best published errors are known.
 PUBLISHED_SETS = ("era", "esl", "lev", "swd", "wine_red", "car", "balance_scale", "tae", "new_thyroid")
 
-# Neither of the above: on these the design is chosen. The first needs no folder and no network.
+# Neither of the above: on these the settings are chosen. The first needs no folder and no network.
 OTHER = {
     "sklearn_diabetes": Source("", (442, 10)),
     "kin40k": Source("A2_kin40k", (40000, 8)),

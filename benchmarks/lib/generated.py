@@ -70,4 +70,4 @@ def fill(text: str, tables: Mapping[str, Table]) -> str:
 
 
 def _plain(value: Any) -> str:
-    return report.cell(value).strip("*")
+    return report.cell(value).replace("**", "")

@@ -1,4 +1,4 @@
-"""Methods compared over data sets: paired means, ranks, signed-rank tests, the critical difference.
+"""Methods compared over data sets: paired means, ranks, signed-rank tests, the critical difference, intervals.
 
 Takes runs as a data frame with one row for each (data, seed, method), NaN where a method gave no result.
 Every metric is a loss here: lower is better (see :func:`losses`).
@@ -6,20 +6,26 @@ Every metric is a loss here: lower is better (see :func:`losses`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
-from scipy.stats import friedmanchisquare, gmean, studentized_range, wilcoxon
+from numpy.typing import ArrayLike, NDArray
+from scipy.stats import friedmanchisquare, gmean, sem, studentized_range, wilcoxon
+from scipy.stats import t as student
 
 # Two comparisons (multiclass, rounded) share a family-wise level of 5%.
 DUNN_SIDAK = 1 - (1 - 0.05) ** (1 / 2)
 # Means that differ by less are equal: they are sums of the same numbers in another order.
 DECIMALS = 12
+# Of every interval; and how often sets or partitions are drawn again for one.
+CONFIDENCE, DRAWS = 0.95, 4000
+UNDECIDED = "undecided"
+
+Interval = tuple[float, float]
 
 
 @dataclass(frozen=True)
@@ -113,11 +119,11 @@ class Comparison:
     def p(self) -> float:
         """The p-value of the signed-rank test that ours are lower (Wilcoxon, one-sided, zero differences dropped).
 
-        It is exact up to 25 differences, and of the normal approximation beyond.
+        It is exact up to 50 differences, and of the normal approximation beyond.
         """
         if not len(self._untied):
             return 1.0
-        method = "exact" if len(self._untied) <= 25 else "asymptotic"
+        method = "exact" if len(self._untied) <= 50 else "asymptotic"
         return float(wilcoxon(self._untied, alternative="less", method=method).pvalue)
 
 
@@ -141,7 +147,7 @@ def cliques(mean_ranks: Sequence[float], difference: float) -> list[tuple[float,
 
 
 def relative(means: pd.DataFrame, reference: str) -> pd.DataFrame:
-    """Return each method's geometric mean of loss / reference's loss, and sets won, tied and lost against it.
+    """Return each method's geometric mean of loss / reference's loss, its interval, and sets won, tied and lost.
 
     Sets where either is 0 or missing do not enter the mean.
     """
@@ -149,6 +155,54 @@ def relative(means: pd.DataFrame, reference: str) -> pd.DataFrame:
     for method in means.columns.drop(reference):
         both = means[[method, reference]].dropna()
         positive = both[(both > 0).all(axis=1)]
-        ratio = gmean(positive[method] / positive[reference]) if len(positive) else np.nan
-        rows[method] = {"ratio": float(ratio), "counts": Comparison(both[method], both[reference]).counts}
-    return pd.DataFrame.from_dict(rows, orient="index", columns=["ratio", "counts"])
+        ratios = positive[method] / positive[reference]
+        rows[method] = {
+            "ratio": float(gmean(ratios)) if len(ratios) else np.nan,
+            "interval": ratio_interval(ratios),
+            "counts": Comparison(both[method], both[reference]).counts,
+        }
+    return pd.DataFrame.from_dict(rows, orient="index", columns=["ratio", "interval", "counts"])
+
+
+def mean_interval(values: ArrayLike) -> Interval:
+    """Return the interval of a mean by Student's t; few values make it wide, and one has none."""
+    values = np.asarray(values, dtype=float)
+    if len(values) < 2:
+        return np.nan, np.nan
+    half = student.ppf((1 + CONFIDENCE) / 2, len(values) - 1) * sem(values)
+    return float(values.mean() - half), float(values.mean() + half)
+
+
+def ratio_interval(ratios: ArrayLike) -> Interval:
+    """Return the interval of a geometric mean."""
+    low, high = mean_interval(np.log(np.asarray(ratios, dtype=float)))
+    return float(np.exp(low)), float(np.exp(high))
+
+
+def sets_again(by_set: pd.DataFrame | pd.Series, statistic: Callable[..., NDArray] = np.mean) -> NDArray[np.float64]:
+    """Return a statistic over the sets (lines) in many draws of as many sets, with replacement: draws x columns."""
+    values = by_set.to_numpy(dtype=float)
+    drawn = np.random.default_rng(0).integers(len(values), size=(DRAWS, len(values)))
+    return np.asarray(statistic(values[drawn], axis=1))
+
+
+def partitions_again(values: pd.DataFrame) -> NDArray[np.float64]:
+    """Return the means of each set in many draws of its partitions, with replacement: draws x sets x methods.
+
+    Takes the values of :class:`Paired`. The sets stay as they are.
+    """
+    rng = np.random.default_rng(0)
+    of_sets = [part.to_numpy(dtype=float) for _, part in values.groupby(level="data", sort=False)]
+    return np.stack([part[rng.integers(len(part), size=(DRAWS, len(part)))].mean(axis=1) for part in of_sets], axis=1)
+
+
+def interval(draws: ArrayLike) -> Interval:
+    """Return the middle 95% of draws."""
+    low, high = np.quantile(draws, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
+    return float(low), float(high)
+
+
+def verdict(between: Interval, reached: Callable[[float], bool]) -> str:
+    """Return whether a goal is reached: yes or no where both ends of the quantity's interval say so, else undecided."""
+    ends = {bool(reached(end)) for end in between}
+    return UNDECIDED if len(ends) > 1 or np.isnan(between).any() else "yes" if ends.pop() else "no"

@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import rankdata, wilcoxon
+from scipy.stats import rankdata, ttest_1samp, wilcoxon
 
 from lib import statistics
 
@@ -88,8 +88,11 @@ def test_signed_rank_at_its_ends():
     assert statistics.Comparison(1.1 * ours, ours).p == 1.0
     level = statistics.Comparison(ours, ours)
     assert (level.counts, level.p) == ("0 / 16 / 0", 1.0)
-    many = np.arange(1.0, 31.0)
-    assert 0 < statistics.Comparison(many, 1.1 * many).p < 1e-5
+    many = np.arange(1.0, 41.0)
+    assert statistics.Comparison(many, 1.1 * many).p == pytest.approx(0.5**40)
+    more = np.arange(1.0, 61.0)
+    assert 0 < statistics.Comparison(more, 1.1 * more).p < 1e-5  # of the normal approximation: 0.5^60 is far below
+    assert statistics.Comparison(more, 1.1 * more).p > 1e-15
 
 
 def test_dunn_sidak_level():
@@ -124,4 +127,44 @@ def test_relative_losses():
     found = statistics.relative(means, "ours")
     assert found.loc["x", "ratio"] == pytest.approx(1.0)
     assert found.loc["y", "ratio"] == pytest.approx(np.sqrt(8))
+    # Over the logarithms of two sets, log 2 and -log 2: t is 12.706 at one degree of freedom.
+    assert found.loc["x", "interval"] == pytest.approx((2**-12.7062, 2**12.7062), rel=1e-4)
     assert found["counts"].to_dict() == {"x": "1 / 1 / 1", "y": "0 / 0 / 3"}
+
+
+def test_intervals_of_means_are_scipys():
+    values = np.random.default_rng(0).normal(size=7)
+    expected = ttest_1samp(values, 0.0).confidence_interval(0.95)
+    assert statistics.mean_interval(values) == pytest.approx(tuple(expected))
+    assert statistics.ratio_interval(np.exp(values)) == pytest.approx(tuple(np.exp(expected)))
+    assert np.isnan(statistics.mean_interval([1.0])).all()
+
+
+def test_sets_drawn_again_spread_as_the_mean_does():
+    by_set = pd.DataFrame({"x": np.arange(50.0), "y": 2 * np.arange(50.0)})
+    again = statistics.sets_again(by_set)
+    assert again.shape == (statistics.DRAWS, 2)
+    assert again[:, 1] == pytest.approx(2 * again[:, 0])  # the same sets for all methods
+    assert again[:, 0].std() == pytest.approx(by_set["x"].std(ddof=0) / np.sqrt(50), rel=0.05)
+    low, high = statistics.interval(again[:, 0])
+    assert np.mean((again[:, 0] >= low) & (again[:, 0] <= high)) == pytest.approx(0.95, abs=0.003)
+    middles = statistics.sets_again(by_set["x"], np.median)
+    assert set(np.unique(2 * middles)) <= set(range(100))
+
+
+def test_partitions_drawn_again_leave_the_sets_as_they_are():
+    losses = {"a": {"x": [1.0, 3.0], "y": [2.0, 2.0]}, "b": {"x": [7.0], "y": [8.0]}}
+    values = statistics.pair(runs(losses), "mae", ["x", "y"])
+    again = statistics.partitions_again(values.values)
+    assert again.shape == (statistics.DRAWS, 2, 2)
+    assert (again[:, 1] == [7.0, 8.0]).all()
+    assert (again[:, 0, 1] == 2.0).all()
+    shares = [np.mean(again[:, 0, 0] == mean) for mean in (1.0, 2.0, 3.0)]
+    assert shares == pytest.approx([0.25, 0.5, 0.25], abs=0.03)
+
+
+def test_verdicts():
+    assert statistics.verdict((30, 33), lambda count: count >= 30) == "yes"
+    assert statistics.verdict((27, 29), lambda count: count >= 30) == "no"
+    assert statistics.verdict((27, 32), lambda count: count >= 30) == statistics.UNDECIDED
+    assert statistics.verdict((np.nan, np.nan), lambda count: count >= 30) == statistics.UNDECIDED

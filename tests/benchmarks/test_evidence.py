@@ -35,7 +35,7 @@ def test_page_equals_what_the_results_give(page, tables):
 
 
 def prose(text):
-    """Return a page without what is generated, code, links and references to the thesis, versions and the level of an interval."""
+    """Return a page without what is generated, code, links, references to the thesis, versions, levels of intervals."""
     text = generated.MARKED.sub("", text)
     text = re.sub(r"```.*?```|^    .*?$", "", text, flags=re.DOTALL | re.MULTILINE)
     text = re.sub(r"`[^`]*`|\]\([^)]*\)", "", text)
@@ -148,8 +148,8 @@ def test_signed_rank_tests(small):
 
 def test_ranks(small):
     table = small["sixteen quantile ranks"]
-    assert table.cell("MAE", {"method": OURS}) == "1.33"
-    assert table.cell("MAE", {"method": "peer"}) == "4.00"
+    assert table.cell("MAE", {"method": OURS}) == "1.33 [1.00, 2.00]"
+    assert table.cell("MAE", {"method": "peer"}) == "4.00 [4.00, 4.00]"
     assert table.cell("RPS", {"method": ROUNDED}) == "-"
     assert "peer gave no result on b and ranks last there" in table.note
     assert "RPS: 3 methods on 3 sets" in table.note
@@ -196,11 +196,15 @@ def test_variants_and_decisions(tmp_path):
             base["experiment"] = "sixteen decisions"
             rows += [row(f"{OURS}, median", 0.2, 0.2, **base), row(f"{OURS}, mode", 0.1, 0.4, **base)]
     found = read(rows, tmp_path)
-    assert found["ablation"].cell("MAE", {"variant": "joint"}) == "1.000 (1 / 0 / 1)"
+    # Log ratios of log 2 and -log 2: their 95% interval reaches to 12.706 of them, by Student's t of two sets.
+    assert found["ablation"].cell("MAE", {"variant": "joint"}) == "1.000 [0.000, 6682.651] (1 / 0 / 1)"
     assert found["ablation"].cell("RPS", {"variant": ROUNDED}) == "-"
     assert found["ablation"].cell("sets", {"variant": ROUNDED}) == "2"
-    assert found["ablation"].cell("zero-one", {"variant": "joint"}) == "1.000 (0 / 2 / 0)"
-    assert found["sixteen quantile decisions"].cell("MAE", {"variant": f"{OURS}, mode"}) == "2.000 (0 / 0 / 2)"
+    assert found["ablation"].cell("zero-one", {"variant": "joint"}) == "1.000 [1.000, 1.000] (0 / 2 / 0)"
+    assert (
+        found["sixteen quantile decisions"].cell("MAE", {"variant": f"{OURS}, mode"})
+        == "2.000 [2.000, 2.000] (0 / 0 / 2)"
+    )
 
 
 def test_published_figures_stand_beside_ours(tmp_path):

@@ -131,7 +131,9 @@ def test_tables_of_the_search(results):
     tables = tuned_tables.tables(results)
     assert tables["tuned MAE"].cell(OURS, {"data": "abalone"}) == "0.2000"
     assert tables["tuned RPS"].cell("lgbm multiclass", {"data": "wine_red"}) == "0.1800"
-    assert tables["tuned"].cell("MAE", {"method": "lgbm multiclass"}) == "1.061 (1 / 0 / 1)"  # sqrt(1.25 * 0.9)
+    assert (
+        tables["tuned"].cell("MAE", {"method": "lgbm multiclass"}) == "1.061 [0.132, 8.550] (1 / 0 / 1)"
+    )  # sqrt(1.25 * 0.9)
     assert tables["tuned"].cell("RPS", {"method": "lgbm rounded"}) == "-"
     curve = tables["tuned curve"]
     assert curve.cell("after 1", {"metric": "MAE", "method": OURS}) == "1.500"
@@ -147,5 +149,8 @@ def test_tables_of_the_search(results):
 
 def test_the_goal_names_the_closest_rival_and_where_it_is_ahead(results):
     (rps, mae) = goals.tuned_goals(tuned_tables.read(results))
-    assert rps[1] == "lowest: lgbm multiclass 1.061 on 2 of 6 sets; ahead on wine_red (lgbm multiclass 0.900)"
+    assert (
+        rps[1]
+        == "lowest: lgbm multiclass 1.061 [0.132, 8.550] on 2 of 6 sets; ahead on wine_red (lgbm multiclass 0.900)"
+    )
     assert mae[2] == goals.NOT_YET  # four sets are missing
