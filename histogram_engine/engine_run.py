@@ -55,7 +55,7 @@ class EngineRun:
     n_threads : int or None
     start : tuple of (ndarray, ndarray, int) or None
         Score, thresholds and iteration of a model that is continued.
-    cuts : list of ndarray or None
+    cuts, curvature : list of ndarray or None, ndarray or None
         Those of the model that is continued.
     judge : WatchedRows or None
         Validation rows that judge pruning and step size; None for the rows outside each sample.
@@ -66,6 +66,8 @@ class EngineRun:
         The score of the newest iteration.
     cuts : list of ndarray
         Cuts of the features that the newest tree was grown on.
+    curvature : ndarray of float64, shape (n_classes - 1,), or None
+        What thresholds are grouped by, where they are: see :class:`.vector_run.VectorRun`.
     """
 
     def __init__(
@@ -80,11 +82,12 @@ class EngineRun:
         n_threads: int | None = None,
         start: tuple[NDArray[np.float64], NDArray[np.float64], int] | None = None,
         cuts: list[NDArray[np.float64]] | None = None,
+        curvature: NDArray[np.float64] | None = None,
         judge: Judge | None = None,
     ) -> None:
         self.parameters = parameters
         self._y, self._weight, self._n_classes, self._seed = y, sample_weight, n_classes, seed
-        self._n_threads, self._judge = n_threads, judge
+        self._n_threads, self._judge, self.curvature = n_threads, judge, curvature
         self._joint = self._judges_jointly()
         if self._joint and n_classes > _core.max_joint_classes:
             raise ValueError(

@@ -42,12 +42,15 @@ class GrownModel:
         Weighted mean loss after 0, 1, ... trees, also of trees that were not kept.
     cuts : list of ndarray
         Cuts of the features that the last tree was grown on.
+    curvature : ndarray of float64, shape (n_classes - 1,), or None
+        What the thresholds are grouped by for the next tree, where they are.
     """
 
     ensemble: TreeEnsemble
     thresholds: NDArray[np.float64]
     evals: dict[str, list[float]]
     cuts: list[NDArray[np.float64]]
+    curvature: NDArray[np.float64] | None = None
 
     def record(
         self, loss: OrdinalLoss, hessian: str, threshold_update: str, diagnostics: dict[str, int]
@@ -180,6 +183,7 @@ class Run(Protocol):
 
     parameters: Any
     cuts: list[NDArray[np.float64]]
+    curvature: NDArray[np.float64] | None
 
     @property
     def thresholds(self) -> NDArray[np.float64]:
@@ -240,17 +244,17 @@ def fit_loop(
             evals[rows.name].append(rows.loss(thresholds))
             rows.add(TreeEnsemble([tree], n_features))
 
-    cuts = run.cuts
+    of_kept = run.cuts, run.curvature
 
     def record() -> bool:
-        nonlocal cuts
+        nonlocal of_kept
         history.append(run.thresholds.copy())
         evals["training"].append(run.training_loss)
         for rows in watched:
             evals[rows.name].append(rows.loss(run.thresholds))
         ends = stopping is not None and stopping.see(evals[watched[-1].name][-1], len(trees))
         if stopping is None or stopping.best_iteration == len(trees):
-            cuts = run.cuts
+            of_kept = run.cuts, run.curvature
         return ends
 
     record()
@@ -262,7 +266,7 @@ def fit_loop(
         ends = record()
         ends = (callback is not None and callback(len(trees), evals) is True) or ends
     kept = len(trees) if stopping is None else stopping.best_iteration
-    return GrownModel(TreeEnsemble(trees[:kept], n_features), np.array(history[: kept + 1]), evals, cuts)
+    return GrownModel(TreeEnsemble(trees[:kept], n_features), np.array(history[: kept + 1]), evals, *of_kept)
 
 
 def fit_rows(
@@ -291,6 +295,7 @@ def fit_rows(
         n_threads=n_threads,
         start=None if earlier is None else earlier.state(X, n_threads),
         cuts=None if earlier is None else earlier.cuts,
+        curvature=None if earlier is None else earlier.curvature,
         judge=sets[-1] if parameters.judged_by == "validation" else None,
     )
     earlier = earlier or GrownModel(TreeEnsemble([], X.shape[1]), np.zeros((0, 0)), {}, run.cuts)

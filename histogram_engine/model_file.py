@@ -7,7 +7,8 @@ Layout, all numbers little-endian:
 2. the header's length in bytes, uint64;
 3. the header, UTF-8 JSON: ``params``, ``classes`` (lowest first), ``classes_dtype``, ``n_features``,
    ``feature_names``, ``seed``, ``max_bins`` (of the cuts; absent from the first files, where it is the parameter),
-   ``evals``, ``diagnostics``, and ``arrays``, the list of [name, dtype, length] in the order they follow;
+   ``curvature`` (n_classes - 1 numbers, in version 2; absent from the first files), ``evals``, ``diagnostics``, and
+   ``arrays``, the list of [name, dtype, length] in the order they follow;
 4. the arrays, one after the other without padding.
 
 The arrays are ``thresholds`` (n_trees + 1 times n_classes - 1), ``n_cuts`` of each feature and all ``cuts``,
@@ -120,6 +121,8 @@ def save(model: StoredModel, path: str | os.PathLike[str]) -> None:
         "diagnostics": model.diagnostics,
         "arrays": [[name, _ARRAYS[name], len(array)] for name, array in stored.items()],
     }
+    if model.grown.curvature is not None:
+        header["curvature"] = model.grown.curvature.tolist()
     if model.start is not None:
         header |= {"start": model.start.tolist(), "targets": model.targets}
     text = json.dumps(header, allow_nan=False).encode()
@@ -230,6 +233,9 @@ def _model(
     evals = {str(name): losses_from_json(values, "evals") for name, values in header["evals"].items()}
     json.dumps(params, allow_nan=False)  # as save writes them; the reader takes NaN and infinite numbers
     max_bins = header.get("max_bins")
+    curvature = numbers_from_json(header["curvature"], "curvature") if "curvature" in header else None
+    if curvature is not None and (proportional or curvature.shape != (n_thresholds,) or (curvature < 0.0).any()):
+        raise ValueError(f"the curvature must hold {n_thresholds} numbers of at least 0, where thresholds move with x")
     return StoredModel(
         params=params,
         classes=classes,
@@ -237,7 +243,7 @@ def _model(
         feature_names=names_from_json(header["feature_names"], n_features),
         seed=check_integer("seed", header["seed"], 0, 2**31 - 1),
         max_bins=None if max_bins is None else check_integer("max_bins", max_bins, 2, 255),
-        grown=GrownModel(ensemble, thresholds, evals, cuts),
+        grown=GrownModel(ensemble, thresholds, evals, cuts, curvature),
         diagnostics=counts_from_json(header["diagnostics"], "diagnostics"),
         proportional=proportional,
         targets=dict(header["targets"]) if multi_output else None,

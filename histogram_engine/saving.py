@@ -30,6 +30,7 @@ class EngineModel(HostParameters, OrdinalClassifier):
 
     _ensemble: TreeEnsemble
     _cuts: list[NDArray[np.float64]]
+    _curvature: NDArray[np.float64] | None = None  # pickles of earlier versions have none
     _seed: int
     _max_bins: int
     max_bins: int
@@ -39,12 +40,12 @@ class EngineModel(HostParameters, OrdinalClassifier):
     best_iteration_: int
 
     def _grown(self) -> GrownModel:
-        return GrownModel(self._ensemble, self.threshold_history_, self.evals_result_, self._cuts)
+        return GrownModel(self._ensemble, self.threshold_history_, self.evals_result_, self._cuts, self._curvature)
 
     def _remember(self, grown: GrownModel, loss: OrdinalLoss, diagnostics: dict[str, int]) -> None:
         """Store what training, or a file, leaves behind."""
         n_iter = self.best_iteration_ = len(grown.ensemble)
-        self._ensemble, self._cuts = grown.ensemble, grown.cuts
+        self._ensemble, self._cuts, self._curvature = grown.ensemble, grown.cuts, grown.curvature
         self.threshold_history_, self.evals_result_ = grown.thresholds, grown.evals
         record = grown.record(loss, self.hessian, self.threshold_update, diagnostics)
         if not self.proportional_:

@@ -38,9 +38,10 @@ class VectorRun(EngineRun):
     ----------
     raw_prediction : ndarray, shape (n_samples, n_classes - 1)
         The scores R of the newest iteration, threshold by threshold in memory.
+    curvature : ndarray of float64, shape (n_classes - 1,)
+        Of the thresholds, by the pass at the newest score, before they took their own step.
     """
 
-    _curvature: FloatArray | None = None  # of the thresholds, by the newest pass
     _groups: NDArray[np.int32]
 
     def _judges_jointly(self) -> bool:
@@ -122,7 +123,7 @@ class VectorRun(EngineRun):
             tree.value[leaves] = share * scale * (weights - shift)
             self._rows.moved(self.raw_prediction, self._leaf_of_row, tree.value, out=score)
             now = self._rows(score, thresholds, self._learner.step_hessian, want_rows=False)
-            self._curvature = now.threshold_hessian
+            self.curvature = now.threshold_hessian
             return float(now.loss)
 
         highest = self._rows.highest_loss(self._now.loss)
@@ -140,10 +141,10 @@ class VectorRun(EngineRun):
     def _evaluate(
         self, raw_prediction: NDArray[np.floating], thresholds: FloatArray, *, few: bool = True
     ) -> RoundStatistics:
-        if self._curvature is None:
+        if self.curvature is None:
             of_start = self._rows(raw_prediction, thresholds, self.parameters.hessian, want_loss=False, want_rows=False)
-            self._curvature = of_start.threshold_hessian
-        self._groups = self._group(self._curvature) if self._gain != "scalar" else np.full(1, -1, np.int32)
+            self.curvature = of_start.threshold_hessian
+        self._groups = self._group(self.curvature) if self._gain != "scalar" else np.full(1, -1, np.int32)
         n = int(self._groups.max()) + 1
         n_columns = {"vector": 2 * n, "joint": 2 + n, "scalar": 2}[self._gain]
         now: RoundStatistics = self._rows(

@@ -50,10 +50,12 @@ class MultiOutputRun:
     training_loss : float
         Weighted mean loss of the newest iteration.
     thresholds : ndarray of float64, shape (0,)
-        There are none.
+    curvature : None
+        There are no thresholds.
     """
 
     thresholds = np.zeros(0)
+    curvature: FloatArray | None = None
 
     def __init__(
         self,

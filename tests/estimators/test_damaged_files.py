@@ -329,6 +329,8 @@ def test_records_of_boosters_are_not_trusted(change, data, saved):
         ({"params": {"no_parameter": 1}}, "no_parameter"),
         ({"params": {"self": 1}}, "self"),
         ({"max_bins": 256}, "max_bins must be an integer between 2 and 255"),
+        ({"curvature": [1.0]}, "the curvature must hold 3 numbers"),
+        ({"curvature": [1.0, -1.0, 1.0]}, "the curvature must hold 3 numbers of at least 0"),
     ],
 )
 def test_headers_of_the_engine_are_not_trusted(change, message, data, saved):

@@ -171,3 +171,33 @@ def test_the_engine_refuses_cuts_that_no_byte_counts(data):
             engine.bin(first, rows)
     with pytest.raises(ValueError, match="X must have less than 2147483648 rows"):
         _core.Engine(2**31, [[]], 1)
+
+
+@pytest.mark.parametrize("loaded", [False, True], ids=["fitted", "loaded"])
+@pytest.mark.parametrize("split_gain", ["vector", "joint"])
+def test_a_continued_training_groups_thresholds_as_one_in_a_single_piece(tmp_path, split_gain, loaded):
+    """By the curvature of the pass that grouped them last, which the thresholds' own step has left behind."""
+    differences = []
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(600, 4))
+        z = 2 * X[:, 0] + X[:, 1] ** 2 + rng.logistic(size=len(X))
+        y = np.searchsorted(np.quantile(z, np.sort(rng.random(8))), z)
+        options = {"proportional": "auto", "split_gain": split_gain, "classes": range(9), "max_leaf_nodes": 15}
+        whole = make(max_iter=14, **options).fit(X, y)
+        model = make(max_iter=7, **options).fit(X, y)
+        if loaded:
+            model.save_model(tmp_path / "model")
+            model = HistGradientBoostingOrdinalClassifier().load_model(tmp_path / "model")
+        model.set_params(max_iter=14).fit(X, y)
+        differences.append(np.abs(model.predict_proba(X) - whole.predict_proba(X)).max())
+    assert max(differences) < 1e-5
+
+
+def test_early_stopping_keeps_what_groups_the_thresholds_of_the_kept_iteration(data):
+    X, y = data
+    options = {"proportional": "auto", "max_iter": 60, "learning_rate": 0.5, "early_stopping": True}
+    stopped = make(**options, n_iter_no_change=4).fit(X[:250], y[:250], X_val=X[250:], y_val=y[250:])
+    assert 0 < stopped.n_iter_ < len(stopped.evals_result_["training"]) - 1
+    whole = make(**options | {"max_iter": stopped.n_iter_, "early_stopping": False}).fit(X[:250], y[:250])
+    np.testing.assert_array_equal(stopped._grown().curvature, whole._grown().curvature)
