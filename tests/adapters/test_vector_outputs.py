@@ -17,6 +17,7 @@ from sklearn.base import clone
 from ordinal_objectives import AllThreshold, XGBOrdinalClassifier
 from ordinal_objectives.adapters import xgb as oxgb
 from ordinal_objectives.adapters.xgb.output_run import OutputRun
+from ordinal_objectives.adapters.xgb.outputs import CONTRIBUTIONS, is_at_least
 from ordinal_objectives.leaves.contrasts import contrasts
 from ordinal_objectives.leaves.shifts import Shifts
 from ordinal_objectives.losses import get_loss
@@ -201,20 +202,26 @@ def test_small_leaves_keep_their_shifts():
 
 
 @pytest.mark.slow
-def test_the_page_predicts_without_the_package(tmp_path):
+@pytest.mark.parametrize("n_classes", [2, N_CLASSES])
+def test_the_page_predicts_without_the_package(n_classes, tmp_path):
     X, y = data()
-    booster = train(X, y, 12)
+    y = np.minimum(y, n_classes - 1)
+    booster, whole = train(X, y, 12, n_classes=n_classes), xgboost.DMatrix(X)
     booster.save_model(tmp_path / "model.ubj")
     np.save(tmp_path / "X.npy", X)
-    lines = re.search(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), flags=re.DOTALL).group(1)
+    lines, of_margins = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), flags=re.DOTALL)
+    explains = is_at_least(CONTRIBUTIONS)
     code = (
         "import sys\nsys.modules['ordinal_objectives'] = None\nimport numpy as np\nX = np.load('X.npy')\n"
         + lines
         + "np.save('proba.npy', proba)\n"
+        + (of_margins + "np.save('of_margins.npy', of_margins)\n" if explains else "")
     )
     subprocess.run([sys.executable, "-P", "-c", code], cwd=tmp_path, check=True)
-    expected = oxgb.predict_proba(booster, xgboost.DMatrix(X))
-    np.testing.assert_allclose(np.load(tmp_path / "proba.npy"), expected, atol=1e-6)
+    np.testing.assert_allclose(np.load(tmp_path / "proba.npy"), oxgb.predict_proba(booster, whole), atol=1e-6)
+    if explains:
+        expected = oxgb.margin_contributions(booster, whole)
+        np.testing.assert_allclose(np.load(tmp_path / "of_margins.npy"), expected, atol=1e-6)
     assert len(lines.strip().splitlines()) <= 11
 
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import re
+from pathlib import Path
+
 import lightgbm
 import matplotlib as mpl
 import numpy as np
@@ -120,3 +124,26 @@ def test_plots_of_the_hosts(data, stopped):
     )
     assert lightgbm.plot_split_value_histogram(model.booster_, "age").patches
     mpl.pyplot.close("all")
+
+
+def test_shap_values_of_shifts_that_xgboost_fits_by_the_score(data):
+    """What the guide offers in place of TreeExplainer, which ends the process on such a booster."""
+    X, y = data
+    model = XGBOrdinalClassifier(n_estimators=5, shift_method="host", n_jobs=1).fit(X, y)
+    explained = shap.Explainer(model.predict_raw, X[:30])(X[:3], silent=True)
+    np.testing.assert_allclose(explained.values.sum(axis=1) + explained.base_values, model.predict_raw(X[:3]))
+
+
+def test_the_report_about_tree_explainer_says_what_such_trees_are():
+    page = Path(__file__).resolve().parents[2] / "docs" / "upstream" / "shap_reduced_gradient.md"
+    proposed, example = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    before, after = example.split("import shap")
+    assert "TreeExplainer" in after  # which would end this process
+    names: dict = {}
+    exec(compile(before, str(page), "exec"), names)  # our own text
+    tree = json.loads(bytes(names["booster"].save_raw("json")))["learner"]["gradient_booster"]["model"]["trees"][0]
+    left, right = np.array(tree["left_children"]), np.array(tree["right_children"])
+    assert len(tree["base_weights"]) == len(left)
+    assert (right[left == -1] >= 0).all()
+    with pytest.raises(ValueError, match="vector-leaf"):
+        exec(compile(proposed, str(page), "exec"), {"tree": tree})
