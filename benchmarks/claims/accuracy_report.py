@@ -15,6 +15,7 @@ import pandas as pd
 from claims import (
     accuracy,
     accuracy_tables,
+    confirmation,
     decision_tables,
     goals,
     known_sets,
@@ -53,6 +54,7 @@ def run_tables(runs_file: Path) -> dict[str, generated.Table]:
         **published_tables.tables(runs, accuracy_tables.read(runs_file.with_name(published_tables.ONE_ROW_FILE.name))),
         **known_sets.tables(runs, runs_file.parent),
         **tuned_tables.tables(beside(runs_file, tuned)),
+        **confirmation.tables(beside(runs_file, confirmation)),
         **thesis_options.tables(beside(runs_file, thesis_options)),
         **learning_curves.tables(beside(runs_file, learning_curves)),
     }
@@ -61,7 +63,7 @@ def run_tables(runs_file: Path) -> dict[str, generated.Table]:
 def hours(runs_file: Path) -> generated.Table:
     """Return the processor hours of the fits of every claim: search, validation and training."""
     rows = []
-    for claim in (accuracy, tuned, thesis_options, learning_curves):
+    for claim in (accuracy, confirmation, tuned, thesis_options, learning_curves):
         path = beside(runs_file, claim)
         if not path.exists():
             continue
