@@ -58,6 +58,8 @@ class VectorRun(EngineRun):
 
     @property
     def _gain(self) -> str:
+        if not self._learner.active.any():
+            return "scalar"  # no threshold takes a shift
         return "vector" if self.parameters.split_gain == "auto" else self.parameters.split_gain
 
     @property

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -309,3 +311,24 @@ def test_links_without_lanes_and_rows_left_out_agree_with_the_oracle(loss, link)
     p.loss = get_loss(loss, link)
     run = VectorRun(p, X, y, K, weight)
     assert_round_agrees(run, X)
+
+
+@pytest.mark.parametrize("split_gain", ["auto", "vector", "joint", "scalar"])
+@pytest.mark.parametrize("n_classes", [3, 5])
+def test_no_two_neighbouring_classes_have_rows(n_classes, split_gain):
+    """The immediate-threshold loss then knows of no threshold with rows on both sides: leaves move the score alone."""
+    X = np.random.default_rng(0).normal(size=(200, 3))
+    y = np.where(X[:, 0] > 0, 2, 0).astype(np.int32)
+    loss = get_loss("immediate_threshold")
+    parameters = BoostingParameters(loss, max_iter=5, proportional=False, split_gain=split_gain)
+    run = VectorRun(parameters, X, y, n_classes)
+    losses = [run.training_loss]
+    for _ in range(5):
+        tree = run.advance()
+        np.testing.assert_allclose(np.ptp(tree.value, axis=1), 0.0, atol=1e-12)
+        losses.append(run.training_loss)
+    assert (np.diff(losses) < 0).all()
+    of_one_score = EngineRun(replace(parameters, proportional=True, split_gain="auto"), X, y, n_classes)
+    for _ in range(5):
+        of_one_score.advance()
+    np.testing.assert_allclose(run.raw_prediction[:, 0], of_one_score.raw_prediction, atol=1e-4)
