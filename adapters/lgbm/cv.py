@@ -8,7 +8,7 @@ from typing import Any
 import lightgbm
 
 from ordinal_objectives.adapters.lgbm.callback import Introduction
-from ordinal_objectives.adapters.lgbm.doors import check_rows
+from ordinal_objectives.adapters.lgbm.doors import check_set
 from ordinal_objectives.adapters.lgbm.objective import OrdinalObjective
 from ordinal_objectives.adapters.lgbm.train import all_metrics, check_params, n_threads_of
 from ordinal_objectives.adapters.parameters import ordinal_options
@@ -62,7 +62,7 @@ def cv(
     5
     """
     check_params(params)
-    check_rows(train_set.data, "train_set")
+    check_set(train_set, "train_set")
     own = ordinal_options(options, train_set.get_label())
     objective = OrdinalObjective(**own, n_threads=n_threads_of(params))
     objective.runs.driven = True

@@ -1,16 +1,36 @@
-"""What LightGBM would take in silence, and read otherwise than it was meant."""
+"""What LightGBM would take in silence and read otherwise than it was meant, or would end the process over."""
 
 from __future__ import annotations
 
+import re
+from os import PathLike
 from typing import Any
 
+import lightgbm
 import numpy as np
 
-from ordinal_objectives.column_types import refuse_text_and_dates
+from ordinal_objectives.column_types import column_kinds, refuse_text_and_dates
+from ordinal_objectives.validation import first_few
+
+# Types of polars and Arrow that LightGBM reads.
+_READ = re.compile(r"u?int(8|16|32|64)|float|double|bool|U?Int(8|16|32|64)|Float(32|64)|Boolean")
+
+
+def check_columns(X: Any, name: str = "X") -> None:
+    """Raise ValueError if a polars frame or an Arrow table has a column over which LightGBM ends the process."""
+    if not hasattr(X, "columns") or hasattr(X, "iloc"):
+        return
+    columns = ((column, str(dtype)) for column, dtype, _ in column_kinds(X))
+    strange = [f"column {column!r} of type {dtype}" for column, dtype in columns if not _READ.fullmatch(dtype)]
+    if strange:
+        raise ValueError(
+            f"{name} must hold numbers and booleans of types that LightGBM reads; got {first_few(strange)}. Pass a "
+            f"pandas frame, where categories are read too, or numbers with categorical_feature="
+        )
 
 
 def check_rows(data: Any, name: str) -> None:
-    """Raise ValueError if rows hold text, dates or durations.
+    """Raise ValueError if rows hold text, dates, durations or types that LightGBM does not read.
 
     Parameters
     ----------
@@ -23,3 +43,63 @@ def check_rows(data: Any, name: str) -> None:
     rows = np.asarray(data) if isinstance(data, list) and data and isinstance(data[0], (list, tuple)) else data
     for part in rows if isinstance(rows, list) else [rows]:
         refuse_text_and_dates(part, name=name)
+        check_columns(part, name)
+
+
+def check_set(data: lightgbm.Dataset, name: str) -> None:
+    """Raise ValueError for rows, labels, weights or start scores of a data set that LightGBM would read otherwise.
+
+    It takes NaN for 0, and labels that are missing too.
+    """
+    check_rows(data.data, name)
+    if data.label is None and data.data is not None and not isinstance(data.data, (str, PathLike)):
+        raise ValueError(f"{name} has no labels; pass label= to lightgbm.Dataset")
+    for field in ("label", "weight", "init_score"):
+        try:
+            values = np.asarray(getattr(data, field), dtype=np.float64)
+        except (TypeError, ValueError):
+            continue  # left to LightGBM
+        if getattr(data, field) is not None and not np.isfinite(values).all():
+            raise ValueError(f"{field} of {name} holds NaN or infinite values")
+
+
+def check_booster(booster: Any) -> None:
+    """Raise TypeError unless this is a LightGBM booster."""
+    if not isinstance(booster, lightgbm.Booster):
+        inside = "; pass its booster_, or call its own methods" if hasattr(booster, "booster_") else ""
+        raise TypeError(f"booster must be a lightgbm.Booster; got {type(booster).__name__}{inside}")
+
+
+def categorical_columns(columns: Any, X: Any) -> Any:
+    """Return ``categorical_feature`` as LightGBM reads it, which is a list of Python's own types alone.
+
+    Raises
+    ------
+    ValueError
+        If it holds what is neither the name nor the number of a column.
+    """
+    if columns is None or (isinstance(columns, str) and columns == "auto"):
+        return columns
+    names = list(getattr(X, "columns", ())) if not hasattr(X, "column_names") else X.column_names
+    given = np.asarray(columns, dtype=object).tolist()
+    for column in given if isinstance(given, list) else [given]:
+        is_place = isinstance(column, (int, np.integer)) and not isinstance(column, bool)
+        known = isinstance(given, list) and (0 <= column < X.shape[1] if is_place else column in names)
+        if not known:
+            raise ValueError(
+                f"categorical_feature must be 'auto' or a list of columns' names, or of their places below "
+                f"{X.shape[1]}; got {columns!r}"
+            )
+    return [int(column) if isinstance(column, np.integer) else column for column in given]
+
+
+def names_of_sets(names: Any, n_sets: int) -> list[str] | None:
+    """Return ``eval_names``, one for each evaluation set; LightGBM puts the losses of two sets of one name together."""
+    if names is None:
+        return None
+    each = [names] if isinstance(names, str) else list(names)
+    if len(each) != n_sets:
+        raise ValueError(f"eval_names must have {n_sets} entries; got {len(each)}")
+    if len(set(each)) < n_sets:
+        raise ValueError(f"eval_names must have a name of its own for each set; got {each}")
+    return each

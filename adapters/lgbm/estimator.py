@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, csr_matrix
 from sklearn.utils.validation import check_is_fitted
 
+from ordinal_objectives.adapters.lgbm.doors import categorical_columns, check_columns, names_of_sets
 from ordinal_objectives.adapters.lgbm.names import DIALECT, FIT_HINTS, KNOWN, NATIVE, REFUSED, resolved
 from ordinal_objectives.adapters.lgbm.prediction import predict_scores
 from ordinal_objectives.adapters.lgbm.record import as_booster, load_model, save_model, threshold_record
@@ -193,7 +194,7 @@ importance_type
         eval_set: list[tuple[Any, Any]] | None = None,
         eval_X: Any = None,
         eval_y: Any = None,
-        eval_names: list[str] | None = None,
+        eval_names: list[str] | str | None = None,
         eval_sample_weight: list[Any] | None = None,
         eval_init_score: list[Any] | None = None,
         X_val: Any = None,
@@ -222,7 +223,7 @@ importance_type
             Evaluated each round.
         eval_X, eval_y : array-like, tuple of array-like, or None
             The same in LightGBM's newer spelling: features and labels of one set, or tuples of several.
-        eval_names : list of str or None
+        eval_names : list of str, str or None
             Names of the evaluation sets; None calls them valid_0, valid_1, ...
         eval_sample_weight : list of array-like or None
             Weights of each evaluation set.
@@ -273,14 +274,16 @@ importance_type
             )
             check_rounds("early_stopping_round", given["early_stopping_round"], len(held_out))
             train_set = lightgbm.Dataset(
-                X, codes, weight=weight, init_score=start, categorical_feature=categorical_feature
+                X,
+                codes,
+                weight=weight,
+                init_score=start,
+                categorical_feature=categorical_columns(categorical_feature, X),
             )
             valid_sets = [
                 lightgbm.Dataset(one, labels, weight=weights, init_score=scores, reference=train_set)
                 for one, labels, weights, scores in held_out
             ]
-            if eval_names is not None and len(eval_names) != len(valid_sets):
-                raise ValueError(f"eval_names must have {len(valid_sets)} entries; got {len(eval_names)}")
             self.evals_result_: dict[str, Any] = {}
             watching = [lightgbm.record_evaluation(self.evals_result_)] if valid_sets else []
             self.booster_ = train(
@@ -288,7 +291,7 @@ importance_type
                 train_set,
                 check_n_estimators(given["n_estimators"]),
                 valid_sets=valid_sets or None,
-                valid_names=eval_names,
+                valid_names=names_of_sets(eval_names, len(valid_sets)),
                 feval=[_as_feval(one) for one in eval_metrics(eval_metric, self.n_classes_, self._decide)],
                 init_model=booster,
                 callbacks=[*watching, *(callbacks or [])],
@@ -351,6 +354,7 @@ importance_type
     def _check_features(self, X: Any, *, reset: bool) -> Any:
         # LightGBM knows SciPy's sparse matrices, not yet its sparse arrays.
         checked = super()._check_features(X, reset=reset)
+        check_columns(checked)
         return csr_matrix(checked) if isinstance(checked, csr_array) else checked
 
     def _prediction_data(self, X: Any) -> Any:

@@ -80,6 +80,8 @@ def predict_scores(
         return np.asarray(leaves).reshape(-1, last - first)
 
     n_samples = data.shape[0] if hasattr(data, "shape") else len(find_leaves(start, start + 1))
+    if n_samples == 0:  # LightGBM divides by it
+        return np.zeros((0, record.n_classes - 1))
     return leaf_scores(booster, record, find_leaves, n_samples, start, stop)
 
 

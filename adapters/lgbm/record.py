@@ -12,6 +12,7 @@ from typing import Any
 
 import lightgbm
 
+from ordinal_objectives.adapters.lgbm.doors import check_booster
 from ordinal_objectives.adapters.lgbm.trees import DART
 from ordinal_objectives.files import check_kind, damage
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
@@ -108,6 +109,7 @@ def threshold_record(booster: lightgbm.Booster) -> ThresholdRecord:
     ValueError
         If the booster carries no thresholds.
     """
+    check_booster(booster)
     record = stored_record(booster)
     if record is None:
         raise ValueError(

@@ -10,7 +10,7 @@ import lightgbm
 from numpy.typing import ArrayLike
 
 from ordinal_objectives.adapters.lgbm.callback import Introduction
-from ordinal_objectives.adapters.lgbm.doors import check_rows
+from ordinal_objectives.adapters.lgbm.doors import check_set
 from ordinal_objectives.adapters.lgbm.objective import OrdinalObjective
 from ordinal_objectives.adapters.lgbm.prediction import shifts_of
 from ordinal_objectives.adapters.lgbm.record import (
@@ -108,8 +108,11 @@ def train(
     """
     check_params(params)
     evaluated = [valid_sets] if isinstance(valid_sets, lightgbm.Dataset) else valid_sets or []
-    for name, data in (("train_set", train_set), *(("valid_sets", data) for data in evaluated)):
-        check_rows(data.data, name)
+    for name, data in (
+        ("train_set", train_set),
+        *(("valid_sets", data) for data in evaluated if data is not train_set),
+    ):
+        check_set(data, name)
     if init_model is not None:
         init_model = previous = as_booster(init_model)
         check_same_categories(previous, train_set)
@@ -151,6 +154,8 @@ def train(
 def all_metrics(objective: OrdinalObjective, feval: Any) -> list[Callable[..., Any]]:
     """Return the ordinal loss, and metrics of class probabilities, as LightGBM asks for them."""
     metrics = [] if feval is None else feval if isinstance(feval, list) else [feval]
+    if not all(map(callable, metrics)):
+        raise TypeError(f"feval must be a function, or a list of functions; got {feval!r}")
     return [objective.metric, *map(objective.proba_metric, metrics)]
 
 
