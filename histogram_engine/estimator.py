@@ -148,7 +148,9 @@ class HistGradientBoostingOrdinalClassifier(EngineModel):
     threshold_history_ : ndarray of float64, shape (n_iter_ + 1, n_classes - 1)
         Thresholds that belong to the score after 0, 1, ... trees.
     evals_result_ : dict of str to list of float
-        Weighted mean loss after 0, 1, ... trees: "training", and "validation" or "validation_<i>".
+        Weighted mean loss after 0, 1, ... trees: "training", and "validation" or "validation_<i>". Evaluation sets are
+        measured as predictions are, by margins sorted in each row; training margins are not sorted, so where some
+        cross, the same rows can have a lower loss as an evaluation set.
     feature_importances_ : ndarray of float64, shape (n_features,)
     diagnostics_ : dict of str to int
         Steps that were halved, thresholds that were repaired, and whatever else was not plain; see

@@ -40,7 +40,8 @@ class ThresholdRecord:
         Entry t belongs to the score after t trees (rounds); entry 0 is the start.
     training_loss : list of float
         Weighted mean of the loss over the training rows at (score, thresholds) of iteration t; NaN where
-        the iteration was not evaluated, infinite where it is beyond float64.
+        the iteration was not evaluated, infinite where it is beyond float64. Of margins that are not
+        sorted, as the training steps see them: where those of a row cross, predictions can have a lower loss.
     diagnostics : dict of str to int
         Counters of everything that was repaired, halved, clipped or floored.
     classifier : dict or None
