@@ -46,6 +46,7 @@ class MultiOutputModel(BaseEstimator):  # type: ignore[misc]
     n_features_in_: int
     n_iter_: int
     evals_result_: dict[str, list[float]]
+    diagnostics_: dict[str, int]
     _fit_hints: ClassVar = {"verbose": REFUSED["verbose"]}
 
     def __init__(
@@ -193,7 +194,7 @@ class MultiOutputModel(BaseEstimator):  # type: ignore[misc]
         stops = stopping.wanted(self.early_stopping, len(rows[1]), [one[:3] for one in watched])
         if stops and not watched:
             rows, *watched = hold_out(rows, self.validation_fraction, self._seed, groups)
-        start, grown = fit_targets(
+        trained = fit_targets(
             parameters,
             self._fitted_loss,
             rows,
@@ -205,7 +206,7 @@ class MultiOutputModel(BaseEstimator):  # type: ignore[misc]
             n_threads=self.n_jobs,
         )
         self._max_bins = parameters.max_bins
-        self._remember(start, grown)
+        self._remember(*trained)
 
     def _rows(self, X: Any, y: Any, weight: Any, name: str, weight_name: str) -> TargetRows:
         """Return checked rows: features come checked."""
@@ -233,8 +234,9 @@ class MultiOutputModel(BaseEstimator):  # type: ignore[misc]
             )
         return self._start, GrownModel(self._ensemble, np.zeros((self.n_iter_ + 1, 0)), self.evals_result_, self._cuts)
 
-    def _remember(self, start: FloatArray, grown: GrownModel) -> None:
+    def _remember(self, start: FloatArray, grown: GrownModel, diagnostics: dict[str, int]) -> None:
         """Store what training, or a file, leaves behind."""
+        self.diagnostics_ = diagnostics
         self._start, self._ensemble, self._cuts = start, grown.ensemble, grown.cuts
         self.evals_result_, self.n_outputs_ = grown.evals, len(start)
         self.n_iter_ = self.best_iteration_ = len(grown.ensemble)
@@ -279,7 +281,7 @@ class MultiOutputModel(BaseEstimator):  # type: ignore[misc]
             seed=self._seed,
             max_bins=self._max_bins,
             grown=GrownModel(self._ensemble, np.zeros((self.n_iter_ + 1, 0)), self.evals_result_, self._cuts),
-            diagnostics={},
+            diagnostics=self.diagnostics_,
             proportional=False,
             targets={"estimator": type(self).__name__, **targets},
             start=self._start,
@@ -307,7 +309,7 @@ class MultiOutputModel(BaseEstimator):  # type: ignore[misc]
             model._max_bins = check_integer("max_bins", stored.max_bins, 2, 255)
             if stored.feature_names is not None:
                 model.feature_names_in_ = stored.feature_names
-            model._remember(start, stored.grown)
+            model._remember(start, stored.grown, stored.diagnostics)
         self.__dict__ = model.__dict__
         return self
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,17 +37,10 @@ class OutputColumns:
         Raises
         ------
         ValueError
-            If a loss has returned other shapes than it may, or there are more outputs than the engine takes.
+            If there are more outputs than the engine takes.
         """
-        n = gradient.shape[0]
-        allowed = {(n, 1): "shared", (n, n_outputs): "diagonal", (n, n_outputs, n_outputs): "exact"}
-        shape = (n, 1) if hessian is None else hessian.shape
-        if gradient.shape != (n, n_outputs) or shape not in allowed:
-            raise ValueError(
-                f"the loss must return gradients ({n}, {n_outputs}) and Hessians of one of the shapes "
-                f"{', '.join(map(str, allowed))}, or None, for {n} rows; got {gradient.shape} and {shape}"
-            )
-        kind = "shared" if shape == (n, 1) else allowed[shape]
+        shared = hessian is None or hessian.shape[1:] == (1,)
+        kind = "shared" if shared else "diagonal" if hessian is not None and hessian.ndim == 2 else "exact"
         most = _core.max_exact_outputs if kind == "exact" else _core.max_outputs
         if n_outputs > most:
             hint = "; hessian='diagonal' takes more" if kind == "exact" else ""
@@ -64,6 +58,30 @@ class OutputColumns:
         d = self.n_outputs
         n_hessians = {"shared": 0 if self.is_count else 1, "diagonal": d, "exact": d * (d + 1) // 2}
         return d + n_hessians[self.kind]
+
+    def hold(self, statistics: NDArray[np.float32]) -> bool:
+        """Tell whether rows' columns are finite, and no Hessian on a diagonal is negative."""
+        used = statistics[:, : self.n_columns]
+        return bool(np.isfinite(used).all()) and bool(np.min(used[:, self._diagonal()], initial=0.0) >= 0.0)
+
+    def refuse(self, statistics: NDArray[np.float32], name: str) -> NoReturn:
+        """Raise ValueError: a loss of this name has returned what columns do not :meth:`hold`."""
+        used = statistics[:, : self.n_columns]
+        wrong = ~np.isfinite(used)
+        wrong[:, self._diagonal()] |= used[:, self._diagonal()] < 0.0
+        row, column = np.argwhere(wrong)[0]
+        what = "gradient" if column < self.n_outputs else "Hessian"
+        raise ValueError(
+            f"{name}.derivatives must return finite gradients, and Hessians that are finite and not negative, which "
+            f"float32 holds times the rows' weights; got the {what} {used[row, column]:g} in row {row}"
+        )
+
+    def _diagonal(self) -> slice | NDArray[np.intp]:
+        d = self.n_outputs
+        if self.kind != "exact":
+            return slice(d, self.n_columns)
+        j = np.arange(d)
+        return d + j * (j + 3) // 2
 
     def fill(
         self,

@@ -39,7 +39,8 @@ class HistGradientBoostingMultiOutputRegressor(RegressorMixin, MultiOutputModel)
         :class:`~ordinal_objectives.histogram_engine.multi_output.losses.MultiOutputLoss`; it is given y as
         float64 (n_samples, n_targets).
     learning_rate : float, default=0.1
-        Shrinkage of the leaves.
+        Shrinkage of the leaves. A step that would raise the loss of the training rows is halved until it does not,
+        and counted in ``diagnostics_``.
     max_iter : int, default=100
         Number of trees.
     max_leaf_nodes, max_depth : int or None, default=31 and None
@@ -56,7 +57,7 @@ class HistGradientBoostingMultiOutputRegressor(RegressorMixin, MultiOutputModel)
         Bins of a feature, 2 to 255; missing values have one more.
     subsample, colsample_bytree : float, default=1.0
         Share of rows and of columns that each tree is grown on, drawn without replacement from the rows of
-        positive weight. The leaves' values use all rows.
+        positive weight. The leaves' values use all rows, and so does the loss that no step raises.
     max_outputs : int or None, default=None
         The most outputs that a leaf moves: those worth most. None, or as many as there are, for all.
     search : {"restricted", "unrestricted"}, default="restricted"
@@ -90,6 +91,10 @@ class HistGradientBoostingMultiOutputRegressor(RegressorMixin, MultiOutputModel)
         Weighted mean loss after 0, 1, ... trees: "training", and "validation" or "validation_<i>". The squared error
         is halved and summed over targets.
     feature_importances_ : ndarray of float64, shape (n_features,)
+    diagnostics_ : dict of str to int
+        Steps that were halved or given up, leaves without curvature, under the names of
+        :class:`ordinal_objectives.threshold_solver.Diagnostics`. Of a warm start, those of the last ``fit``. Empty
+        after loading a file that was written before they were counted.
 
     References
     ----------
@@ -171,7 +176,7 @@ class HistGradientBoostingMultiOutputClassifier(ClassifierMixin, MultiOutputMode
         Sorted; with columns of labels their numbers.
     n_outputs_ : int
         Classes, labels, or 1 where there are two classes.
-    n_iter_, best_iteration_, evals_result_, feature_importances_
+    n_iter_, best_iteration_, evals_result_, feature_importances_, diagnostics_
         As the regressor's.
 
     Examples

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinal_objectives.histogram_engine.fit_loop import Callback, EarlyStopping, GrownModel, fit_loop
+from ordinal_objectives.histogram_engine.multi_output.checked_loss import CheckedLoss
 from ordinal_objectives.histogram_engine.multi_output.losses import MultiOutputLoss
 from ordinal_objectives.histogram_engine.multi_output.parameters import MultiOutputParameters
 from ordinal_objectives.histogram_engine.multi_output.run import MultiOutputRun
@@ -26,7 +27,7 @@ class WatchedTargets:
     name : str
         What ``evals`` calls them.
     rows : TargetRows
-    loss : MultiOutputLoss
+    loss : CheckedLoss
     hessian : str
     start : ndarray of float64, shape (n_outputs,)
     n_threads : int or None
@@ -36,7 +37,7 @@ class WatchedTargets:
         self,
         name: str,
         rows: TargetRows,
-        loss: MultiOutputLoss,
+        loss: CheckedLoss,
         hessian: str,
         start: NDArray[np.float64],
         n_threads: int | None,
@@ -67,8 +68,8 @@ def fit_targets(
     *,
     seed: int,
     n_threads: int | None,
-) -> tuple[NDArray[np.float64], GrownModel]:
-    """Train on some rows, from nothing or from where `earlier` ended; return the start and what has grown from it."""
+) -> tuple[NDArray[np.float64], GrownModel, dict[str, int]]:
+    """Train on some rows, from nothing or from where `earlier` ended; return start, what has grown, and counters."""
     X, _, weight, y = rows
     state = None
     if earlier is not None:
@@ -76,11 +77,12 @@ def fit_targets(
         raw = np.tile(start, (len(y), 1))
         grown.ensemble.add_to(raw, X, 0, len(grown.ensemble), effective_n_threads(n_threads))
         state = start, raw, grown.cuts, len(grown.ensemble)
-    run = MultiOutputRun(parameters, loss, X, y, weight, seed=seed, n_threads=n_threads, earlier=state)
+    checked = CheckedLoss(loss)
+    run = MultiOutputRun(parameters, checked, X, y, weight, seed=seed, n_threads=n_threads, earlier=state)
     names = ["validation"] if len(watched) == 1 else [f"validation_{i}" for i in range(len(watched))]
     sets = [
-        WatchedTargets(name, one, loss, parameters.hessian, run.start, n_threads)
+        WatchedTargets(name, one, checked, parameters.hessian, run.start, n_threads)
         for name, one in zip(names, watched, strict=True)
     ]
     before = GrownModel(TreeEnsemble([], X.shape[1]), np.zeros((0, 0)), {}, run.cuts) if earlier is None else grown
-    return run.start, fit_loop(run, before, sets, stopping, callback)
+    return run.start, fit_loop(run, before, sets, stopping, callback), run.diagnostics.as_dict()

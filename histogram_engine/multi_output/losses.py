@@ -18,7 +18,10 @@ _LEAST_HESSIAN = 1e-16
 
 
 class MultiOutputLoss(Protocol):
-    """What a training asks of a loss. Methods are given blocks of rows and must not change them."""
+    """What a training asks of a loss. Methods are given blocks of rows and must not change them.
+
+    Answers that are not what is said here are refused with a ValueError, at the first call and at every later one.
+    """
 
     def start(self, y: NDArray[Any], weight: FloatArray | None) -> FloatArray:
         """Return the raw prediction before the first tree, (n_outputs,); it says how many outputs there are.
@@ -45,12 +48,14 @@ class MultiOutputLoss(Protocol):
         Returns
         -------
         ndarray, shape (n_rows,)
-            The loss.
+            The loss, whose derivatives the others are: a step that raises it is halved. It may be infinite where a
+            step is too long, and never NaN.
         ndarray, shape (n_rows, n_outputs)
-            The gradient.
+            The gradient, finite wherever the loss does not rise; with the weights float32 must hold it.
         ndarray or None
             The Hessian: (n_rows, n_outputs, n_outputs), (n_rows, n_outputs), (n_rows, 1) where all outputs have the
-            same, or None where it is the identity. The shape must be the same at every call; "exact" may be answered
+            same, or None where it is the identity. Finite like the gradient, with a diagonal that is not negative; of
+            matrices the lower triangle is read. The shape must be the same at every call; "exact" may be answered
             with a diagonal where it is one.
         """
 

@@ -9,18 +9,22 @@ from numpy.typing import NDArray
 
 from ordinal_objectives import _core
 from ordinal_objectives.histogram_engine.binning import bin_rows, find_cuts, uneven
+from ordinal_objectives.histogram_engine.multi_output.checked_loss import CheckedLoss
 from ordinal_objectives.histogram_engine.multi_output.columns import OutputColumns
-from ordinal_objectives.histogram_engine.multi_output.losses import MultiOutputLoss
 from ordinal_objectives.histogram_engine.multi_output.parameters import MultiOutputParameters
 from ordinal_objectives.histogram_engine.sampling import Sampler
 from ordinal_objectives.leaves import multi_output
+from ordinal_objectives.rows.checked import highest_loss
 from ordinal_objectives.threads import effective_n_threads
+from ordinal_objectives.threshold_solver import Diagnostics, longest_step
 from ordinal_objectives.trees import Tree
 
 FloatArray = NDArray[np.float64]
 _ALL = 2**31 - 1
 # Numbers of a block of rows: its scores, derivatives and columns stay in the cache.
 _BLOCK = 1 << 16
+_NO_THRESHOLDS = np.zeros(0)
+_IN_FLOAT32 = 1e-7  # rounding of losses
 
 
 class MultiOutputRun:
@@ -29,7 +33,7 @@ class MultiOutputRun:
     Parameters
     ----------
     parameters : MultiOutputParameters
-    loss : MultiOutputLoss
+    loss : CheckedLoss
     X : ndarray of float32 or float64, shape (n_samples, n_features)
         NaN is missing. Read, never changed.
     y : ndarray, shape (n_samples,) or (n_samples, n_targets)
@@ -47,20 +51,20 @@ class MultiOutputRun:
         The raw prediction before the first tree.
     raw_prediction : ndarray of float64, shape (n_samples, n_outputs)
         That of the newest iteration.
-    training_loss : float
-        Weighted mean loss of the newest iteration.
     thresholds : ndarray of float64, shape (0,)
     curvature : None
         There are no thresholds.
+    diagnostics : Diagnostics
+        Counters.
     """
 
-    thresholds = np.zeros(0)
+    thresholds = _NO_THRESHOLDS
     curvature: FloatArray | None = None
 
     def __init__(
         self,
         parameters: MultiOutputParameters,
-        loss: MultiOutputLoss,
+        loss: CheckedLoss,
         X: NDArray[np.floating],
         y: NDArray[Any],
         sample_weight: FloatArray | None = None,
@@ -71,7 +75,7 @@ class MultiOutputRun:
     ) -> None:
         self.parameters, self._loss, self._y, self._weight = parameters, loss, y, sample_weight
         if earlier is None:
-            self.start = np.asarray(loss.start(y, sample_weight), dtype=np.float64)
+            self.start = loss.start(y, sample_weight)
             self.raw_prediction = np.tile(self.start, (len(y), 1))
             self.cuts, self.iteration = find_cuts(X, parameters.max_bins, sample_weight, seed), 0
         else:
@@ -91,14 +95,42 @@ class MultiOutputRun:
         shares = parameters.subsample, parameters.colsample_bytree
         self._sampler = Sampler(len(y), len(self.cuts), sample_weight, *shares, seed)
         self._leaf_of_row = np.zeros(len(y), np.int32)
-        self._move(np.zeros((1, d)))
+        self._next_raw = np.empty_like(self.raw_prediction)  # changes places with raw_prediction after a step
+        self.diagnostics = Diagnostics()
+        self._rounding = 1e-12  # of the loss sum, relative
+        self._loss_sum = self._evaluate(np.zeros((1, d)))
+        if not np.isfinite(self._loss_sum):
+            raise ValueError(
+                f"{loss.name} must be finite before the first tree; got a mean loss of {self.training_loss}"
+            )
+        # Losses near 0 are as inexact as those that the training began with; in float32 they are of numbers near 1.
+        self._least = max(abs(self._loss_sum), self._total_weight if self._rounding == _IN_FLOAT32 else 0.0)
+        self._settle()
+
+    @property
+    def training_loss(self) -> float:
+        """Weighted mean loss of all training rows at the newest iteration."""
+        return self._loss_sum / self._total_weight
 
     def advance(self) -> Tree:
-        """Grow one tree, take the step and return the tree."""
+        """Grow one tree and return it, after the longest of the steps eta, eta/2, ... that does not raise the loss.
+
+        The loss is that of all training rows, whichever of them the tree was grown on.
+        """
         tree = Tree.from_bins(self._grow(), self.cuts)
+        leaves, steps = tree.leaves, self.parameters.learning_rate * self._steps(tree)
         tree.value = np.zeros((len(tree.left), self._columns.n_outputs))
-        tree.value[tree.leaves] = self.parameters.learning_rate * self._steps(tree)
-        self._move(tree.value)
+
+        def loss_at(share: float, _: FloatArray) -> float:
+            tree.value[leaves] = share * steps if share > 0.0 else 0.0
+            return self._evaluate(tree.value)
+
+        highest = highest_loss(self._loss_sum, self._rounding, self._least)
+        nothing = _NO_THRESHOLDS, _NO_THRESHOLDS
+        _, share = longest_step(*nothing, loss_at, highest, ordered=False, diagnostics=self.diagnostics)
+        if share == 0.0:
+            loss_at(0.0, _NO_THRESHOLDS)
+        self._settle()
         self.iteration += 1
         return tree
 
@@ -138,20 +170,35 @@ class MultiOutputRun:
             if self.parameters.search == "restricted":
                 _share(worth, tree.left)
             outputs = multi_output.largest(worth[tree.leaves], self._most)
-        return multi_output.steps(*self._columns.split(sums[tree.leaves]), l2, outputs)
+        G, H = self._columns.split(sums[tree.leaves])
+        if self._columns.kind != "exact":
+            flat = ((G != 0.0) & (H + l2 <= 0.0)).any(axis=1)
+            self.diagnostics.add(n_flat_leaves=int(np.count_nonzero(flat)))
+        return multi_output.steps(G, H, l2, outputs)
 
-    def _move(self, values: FloatArray) -> None:
-        """Add the values of the rows' leaves to the raw prediction, and evaluate the loss there."""
-        columns, loss = self._columns, 0.0
+    def _evaluate(self, values: FloatArray) -> float:
+        """Return the loss sum after a step by the values of the rows' leaves; leave the derivatives in the columns."""
+        columns, self._tried, self._hold = self._columns, 0.0, True
         block = max(1, _BLOCK // columns.n_columns)
         for begin in range(0, len(self._y), block):
             rows = slice(begin, begin + block)
-            raw, weight = self.raw_prediction[rows], None if self._weight is None else self._weight[rows]
-            raw += values.take(self._leaf_of_row[rows], axis=0)
-            of_rows, gradient, hessian = self._loss.derivatives(self._y[rows], raw, self.parameters.hessian)
-            columns.fill(self._statistics[rows], gradient, hessian, weight)
-            loss += float(np.sum(of_rows) if weight is None else weight @ of_rows)
-        self.training_loss = loss / self._total_weight
+            raw, weight = self._next_raw[rows], None if self._weight is None else self._weight[rows]
+            np.add(self.raw_prediction[rows], values.take(self._leaf_of_row[rows], axis=0), out=raw)
+            with np.errstate(over="ignore"):  # a step that is too long is halved
+                of_rows, gradient, hessian = self._loss.derivatives(self._y[rows], raw, self.parameters.hessian)
+                columns.fill(self._statistics[rows], gradient, hessian, weight)
+            self._hold = self._hold and columns.hold(self._statistics[rows])
+            self._tried += float(np.sum(of_rows) if weight is None else weight @ of_rows)
+            if of_rows.dtype == np.float32:
+                self._rounding = _IN_FLOAT32
+        return self._tried
+
+    def _settle(self) -> None:
+        """Stand where the loss was evaluated last."""
+        if not self._hold:
+            self._columns.refuse(self._statistics, self._loss.name)
+        self._loss_sum = self._tried
+        self.raw_prediction, self._next_raw = self._next_raw, self.raw_prediction
 
 
 def _add_up(sums: FloatArray, left: NDArray[np.int32]) -> None:

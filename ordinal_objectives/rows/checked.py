@@ -102,7 +102,7 @@ class CheckedRows:
 
         A row's loss is the logarithm of a number that may be close to 1: its rounding does not shrink with it.
         """
-        return loss + self.loss_precision * max(loss, self.total_weight)
+        return highest_loss(loss, self.loss_precision, self.total_weight)
 
     def check_leaves(self, leaves: NDArray[np.int32], n_leaves: int) -> NDArray[np.int32]:
         """Return the leaf of each row, int32 and contiguous.
@@ -139,6 +139,11 @@ class CheckedRows:
                 "raw_prediction is too far from the thresholds for float32 derivatives of link "
                 f"{self.loss.link.name!r} and these weights; the largest gradient is {np.abs(gradient).max():g}"
             )
+
+
+def highest_loss(loss: float, precision: float, least: float) -> float:
+    """Return the largest loss sum that may still be `loss`, rounded: relative to it, but not to less than `least`."""
+    return loss + precision * max(abs(loss), least)
 
 
 def as_round_sums(sums: dict[str, Any]) -> RoundSums:

@@ -61,7 +61,8 @@ class Rows:
         """Return the outputs that leaves of these parts move; with one search they move the same."""
         if most == self.columns.n_outputs:
             return None
-        worth = multi_output.output_values(*self.sums(parts), l2)
+        G, H = self.sums(parts)
+        worth = multi_output.output_values(G, H, l2)
         return multi_output.largest(
             np.tile(worth.sum(axis=0), (len(parts), 1)) if search == "restricted" else worth, most
         )

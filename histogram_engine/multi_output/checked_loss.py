@@ -1,0 +1,98 @@
+"""What a loss answers, checked as it comes: it may be a user's own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ordinal_objectives.histogram_engine.multi_output.losses import MultiOutputLoss
+
+FloatArray = NDArray[np.float64]
+_METHODS = ("start", "derivatives", "predict")
+
+
+class CheckedLoss:
+    """A loss whose answers have the shapes and types that a training needs; see :class:`.losses.MultiOutputLoss`.
+
+    Whether derivatives are finite is a matter of where the model stands, and is asked there: a step that is too long
+    may end where they are not, and is halved.
+
+    Parameters
+    ----------
+    loss : MultiOutputLoss
+
+    Raises
+    ------
+    TypeError
+        If it lacks a method.
+    """
+
+    def __init__(self, loss: MultiOutputLoss) -> None:
+        if missing := [name for name in _METHODS if not callable(getattr(loss, name, None))]:
+            raise TypeError(
+                f"a loss of your own must have the methods {', '.join(_METHODS)}; got {loss!r} without "
+                f"{', '.join(missing)}"
+            )
+        self._loss = loss
+        self.name = type(loss).__name__
+        self._first: dict[str, Any] = {}  # the Hessian's shape, without rows, by what was asked for
+
+    def start(self, y: NDArray[Any], weight: FloatArray | None) -> FloatArray:
+        """Return the raw prediction before the first tree."""
+        start: FloatArray = self._numbers(self._loss.start(y, weight), "start", "answer").astype(np.float64)
+        if start.ndim != 1 or not start.size or not np.isfinite(start).all():
+            raise ValueError(f"{self.name}.start must return one finite number for each output; got {start}")
+        return start
+
+    def derivatives(
+        self, y: NDArray[Any], raw_prediction: FloatArray, hessian: str
+    ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any] | None]:
+        """Return the loss of each row, which may be infinite, the gradient and the Hessian.
+
+        Raises
+        ------
+        ValueError
+            If one of them has another shape or type than it may, the Hessian another than at the first call, or a
+            row's loss is NaN or minus infinity.
+        """
+        answer = self._loss.derivatives(y, raw_prediction, hessian)
+        if not isinstance(answer, (tuple, list)) or len(answer) != 3:
+            raise ValueError(
+                f"{self.name}.derivatives must return a tuple of three, the loss, gradient and Hessian; "
+                f"got {type(answer).__name__}"
+            )
+        n, d = raw_prediction.shape
+        loss, gradient = (
+            self._numbers(one, "derivatives", what) for one, what in zip(answer, ("loss", "gradient"), strict=False)
+        )
+        second = None if answer[2] is None else self._numbers(answer[2], "derivatives", "Hessian")
+        if loss.shape != (n,):
+            raise ValueError(
+                f"{self.name}.derivatives must return one loss for each row, ({n},) for {n} rows; got {loss.shape}"
+            )
+        if not loss.min() > -np.inf:
+            row = int(np.argmin(loss))
+            raise ValueError(f"{self.name}.derivatives must return losses that are numbers; got {loss[row]}")
+        allowed = [(n, 1), (n, d), (n, d, d)]
+        if gradient.shape != (n, d) or (second is not None and second.shape not in allowed):
+            raise ValueError(
+                f"{self.name}.derivatives must return gradients ({n}, {d}) and Hessians of one of the shapes "
+                f"{', '.join(map(str, allowed))}, or None, for {n} rows; "
+                f"got {gradient.shape} and {None if second is None else second.shape}"
+            )
+        shape = None if second is None else second.shape[1:]
+        if (first := self._first.setdefault(hessian, shape)) != shape:
+            was, came = ("None" if one is None else f"(n_rows, {', '.join(map(str, one))})" for one in (first, shape))
+            raise ValueError(
+                f"{self.name}.derivatives must return a Hessian of the same shape at every call, or None at every "
+                f"call; at the first it was {was}; got {came}"
+            )
+        return loss, gradient, second
+
+    def _numbers(self, answer: Any, method: str, what: str) -> NDArray[Any]:
+        array = np.asarray(answer)
+        if array.dtype.kind not in "fiub":
+            raise ValueError(f"{self.name}.{method} must return real numbers; its {what} has the type {array.dtype}")
+        return array
