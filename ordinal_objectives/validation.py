@@ -252,7 +252,7 @@ def check_thresholds(
     ValueError
         If the length is wrong, a value is not finite, or the order is broken.
     """
-    theta = np.ascontiguousarray(thresholds, dtype=np.float64)
+    theta = np.ascontiguousarray(as_floats(thresholds, name="thresholds"))
     expected = "(n_classes - 1,)" if n_classes is None else f"({n_classes - 1},)"
     if theta.ndim != 1 or theta.shape[0] == 0 or (n_classes is not None and theta.shape[0] != n_classes - 1):
         raise ValueError(f"thresholds must have shape {expected}; got {theta.shape}")

@@ -81,3 +81,10 @@ def test_lightgbms_data_sets_and_predictions(container):
     ):
         with pytest.raises(ValueError, match=f"{name} must hold numbers, booleans and categories; got "):
             use()
+
+
+@pytest.mark.parametrize("wrong", [np.array(["-1", "1"]), ["a", "b"], np.array([1, 2], "M8[D]")])
+def test_thresholds_are_numbers(wrong):
+    data = lightgbm.Dataset(np.arange(200.0).reshape(100, 2), np.arange(100) % 3)
+    with pytest.raises(ValueError, match="thresholds must be an array of numbers: got an array of type "):
+        olgbm.train({"verbosity": -1}, data, 2, thresholds=wrong)
