@@ -254,7 +254,8 @@ def _save(results: list[Result], split: Split, folder: Path) -> list[Path]:
         axes = figure.subplots(len(ordinal), 1, squeeze=False)[:, 0]
         for ax, result in zip(axes, ordinal, strict=True):
             scores = result.model.predict_raw(split.X[2])
-            ScoreDistributionDisplay(scores, split.y[2], result.model.thresholds_, names).plot(ax)
+            thresholds = result.model.thresholds_
+            ScoreDistributionDisplay(scores, split.y[2], thresholds, names, result.predicted).plot(ax)
             ax.set_title(f"{result.name}, test rows of {split.name}")
         figure.savefig(folder / "scores.png", dpi=120)
     written.append(folder / "scores.png")

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import hstack, issparse
+from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state
 
+from ordinal_objectives.column_types import column_kinds
 from ordinal_objectives.validation import collected
 
 
@@ -33,8 +36,8 @@ class FeatureEffect(NamedTuple):
 
     Attributes
     ----------
-    values : ndarray of float64, shape (n_values,)
-        Of the feature, increasing.
+    values : ndarray of float64 or object, shape (n_values,)
+        Of the feature, increasing; of categories in their own order, else sorted.
     score : ndarray of float64, shape (n_values,)
         Partial dependence of f.
     shifts : ndarray of float64, shape (n_values, n_classes - 1)
@@ -71,7 +74,8 @@ def threshold_importances(
 
     Parameters
     ----------
-    estimator : fitted classifier of this package
+    estimator : fitted classifier of this package, or a pipeline or search that ends in one
+        The features are those that the pipeline is given.
     X : array-like, sparse matrix, data frame or Arrow table, shape (n_samples, n_features)
         At least two rows. The cost is ``n_features * n_repeats + 1`` predictions of them.
     n_repeats : int, default=5
@@ -108,10 +112,11 @@ def threshold_importances(
     >>> found.importances.argmax(axis=0).tolist(), (found.shift_share > 0.2).tolist()
     ([0, 0], [False, True])
     """
-    X = _rows(estimator, X)
+    model, prepared = unwrapped(estimator)
+    X = _rows(X)
     if not isinstance(n_repeats, int | np.integer) or isinstance(n_repeats, bool) or n_repeats < 1:
         raise ValueError(f"n_repeats must be a positive integer; got {n_repeats!r}")
-    random, before = check_random_state(random_state), estimator.predict_margins(X)
+    random, before = check_random_state(random_state), model.predict_margins(prepared(X))
     n_samples, n_thresholds = before.shape
     if n_samples < 2:
         raise ValueError(f"X must have at least 2 rows; got {n_samples}")
@@ -120,7 +125,7 @@ def threshold_importances(
         order, others = random.permutation(n_samples), np.empty(n_samples, np.intp)
         others[order] = np.roll(order, 1)  # one cycle through all rows: none is its own
         for feature in range(X.shape[1]):
-            moved = estimator.predict_margins(_with_column_of(X, feature, others)) - before
+            moved = model.predict_margins(prepared(_with_column_of(X, feature, others))) - before
             total[feature] += np.mean(moved**2, axis=0)
             of_score[feature] += np.mean(moved.mean(axis=1) ** 2)
     mean = total.mean(axis=1)
@@ -129,18 +134,19 @@ def threshold_importances(
 
 
 def feature_effect(estimator: Any, X: Any, feature: int | str, *, grid_resolution: int = 50) -> FeatureEffect:
-    """Return the partial dependence of the score and of every shift on a feature of numbers.
+    """Return the partial dependence of the score and of every shift on a feature of numbers or categories.
 
     Parameters
     ----------
-    estimator : fitted classifier of this package
+    estimator : fitted classifier of this package, or a pipeline or search that ends in one
+        The features are those that the pipeline is given.
     X : array-like, sparse matrix, data frame or Arrow table, shape (n_samples, n_features)
         Rows to average over. The cost is one prediction of them for each value.
     feature : int or str
         Column, or its name.
     grid_resolution : int, default=50
         At most so many values: those that occur in X nearest to equally spaced ones between the 5th and the 95th
-        percentile.
+        percentile. Of a feature of categories, or of text, all that occur in X.
 
     Returns
     -------
@@ -151,7 +157,8 @@ def feature_effect(estimator: Any, X: Any, feature: int | str, *, grid_resolutio
     TypeError
         If the estimator has no margins.
     ValueError
-        If there is no such feature, it has no numbers, or ``grid_resolution`` is not an integer of at least 2.
+        If there is no such feature, it holds neither numbers nor categories, or more categories than
+        ``grid_resolution``, or that is not an integer of at least 2.
 
     Examples
     --------
@@ -165,36 +172,70 @@ def feature_effect(estimator: Any, X: Any, feature: int | str, *, grid_resolutio
     >>> bool(effect.score[-1] > effect.score[0]), effect.shifts.shape
     (True, (50, 3))
     """
-    X = _rows(estimator, X)
+    model, prepared = unwrapped(estimator)
+    X = _rows(X)
     if not isinstance(grid_resolution, int | np.integer) or isinstance(grid_resolution, bool) or grid_resolution < 2:
         raise ValueError(f"grid_resolution must be an integer of at least 2; got {grid_resolution!r}")
     column = column_of(estimator, X, feature)
-    values, rows = _grid(_numbers(X, column, feature), grid_resolution)
+    kind = next((kind for i, (_, _, kind) in enumerate(column_kinds(X)) if i == column), "number")
+    if kind in ("category", "text"):
+        values, rows = _categories(X, column, feature, grid_resolution)
+    else:
+        values, rows = _grid(_numbers(X, column, feature), grid_resolution)
     score = np.empty(len(values))
-    shifts = np.empty((len(values), len(estimator.thresholds_)))
+    shifts = np.empty((len(values), len(model.thresholds_)))
     for i, row in enumerate(rows):
-        margins = estimator.predict_margins(_with_column_of(X, column, np.full(X.shape[0], row)))
-        scores = (estimator.thresholds_ - margins).mean(axis=0)
+        margins = model.predict_margins(prepared(_with_column_of(X, column, np.full(X.shape[0], row))))
+        scores = (model.thresholds_ - margins).mean(axis=0)
         score[i] = scores.mean()
         shifts[i] = scores - scores.mean()
     return FeatureEffect(values, score, shifts)
+
+
+def unwrapped(estimator: Any) -> tuple[Any, Callable[[Any], Any]]:
+    """Return the classifier in which a pipeline or a search ends, and what makes its features of theirs.
+
+    Raises
+    ------
+    TypeError
+        If it is none of this package.
+    """
+    if hasattr(estimator, "best_estimator_"):
+        return unwrapped(estimator.best_estimator_)
+    if isinstance(estimator, Pipeline) and len(estimator) > 1:
+        model, prepared = unwrapped(estimator[-1])
+        return model, lambda X: prepared(estimator[:-1].transform(X))
+    if isinstance(estimator, Pipeline):
+        return unwrapped(estimator[-1])
+    if not hasattr(estimator, "predict_margins"):
+        raise TypeError(
+            f"estimator must be a classifier of ordinal_objectives, or a pipeline or search that ends in one and is "
+            f"fitted; got {type(estimator).__name__}"
+        )
+    return estimator, lambda X: X
+
+
+def feature_names(estimator: Any, X: Any) -> list[str]:
+    """Return the names of the features: of the training, or else of X; an empty list where there are none."""
+    names = getattr(estimator, "feature_names_in_", None)
+    if names is None and hasattr(X, "columns"):
+        names = getattr(X, "column_names", None) or X.columns
+    return [] if names is None else [str(name) for name in names]
 
 
 def column_of(estimator: Any, X: Any, feature: int | str) -> int:
     """Return the number of a column given by its number or name; raise ValueError if there is none."""
     if isinstance(feature, int | np.integer) and not isinstance(feature, bool) and 0 <= feature < X.shape[1]:
         return int(feature)
-    names = list(getattr(estimator, "feature_names_in_", []))
+    names = feature_names(estimator, X)
     if isinstance(feature, str) and feature in names:
         return names.index(feature)
     named = f" or one of {', '.join(map(repr, names))}" if names else ""
     raise ValueError(f"feature must be a column from 0 to {X.shape[1] - 1}{named}; got {feature!r}")
 
 
-def _rows(estimator: Any, X: Any) -> Any:
+def _rows(X: Any) -> Any:
     """Return X such that its columns can be replaced."""
-    if not hasattr(estimator, "predict_margins"):
-        raise TypeError(f"estimator must be a classifier of ordinal_objectives; got {type(estimator).__name__}")
     X = collected(X)
     return X.tocsr() if issparse(X) else X if hasattr(X, "columns") else np.asanyarray(X)
 
@@ -216,18 +257,40 @@ def _with_column_of(X: Any, column: int, rows: NDArray[np.intp]) -> Any:
     return changed
 
 
+def _column(X: Any, column: int) -> Any:
+    if hasattr(X, "iloc"):
+        return X.iloc[:, column]
+    if hasattr(X, "columns"):
+        return X.to_series(column) if hasattr(X, "to_series") else X.column(column)
+    return X[:, [column]].toarray().ravel() if issparse(X) else X[:, column]
+
+
 def _numbers(X: Any, column: int, feature: int | str) -> NDArray[np.float64]:
     """Return one column, (n_samples,)."""
-    if hasattr(X, "iloc"):
-        values = X.iloc[:, column]
-    elif hasattr(X, "columns"):
-        values = X[:, column] if hasattr(X, "with_columns") else X.column(column)
-    else:
-        values = X[:, [column]].toarray().ravel() if issparse(X) else X[:, column]
+    values = _column(X, column)
     try:
+        if getattr(getattr(values, "dtype", None), "kind", "f") in "mM":
+            raise TypeError
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ValueError(f"feature {feature!r} must hold numbers; it is of type {values.dtype}") from None
+        kind = getattr(values, "dtype", None) or getattr(values, "type", None)
+        raise ValueError(f"feature {feature!r} must hold numbers or categories; it is of type {kind}") from None
+
+
+def _categories(X: Any, column: int, feature: int | str, most: int) -> tuple[NDArray[np.object_], NDArray[np.intp]]:
+    """Return the categories that occur in a column, in their own order or sorted, and a row that has each."""
+    values = _column(X, column)
+    order = getattr(getattr(values, "dtype", None), "categories", None)
+    first: dict[Any, int] = {}
+    for row, value in enumerate(np.asarray(values, dtype=object).tolist()):
+        if value is not None and value == value:  # NaN is missing
+            first.setdefault(value, row)
+    known = sorted(first) if order is None else [label for label in order if label in first]
+    if not 0 < len(known) <= most:
+        raise ValueError(
+            f"feature {feature!r} must have between 1 and grid_resolution={most} categories in X; it has {len(known)}"
+        )
+    return np.array([*known, None], dtype=object)[:-1], np.array([first[label] for label in known])
 
 
 def _grid(column: NDArray[np.float64], resolution: int) -> tuple[NDArray[np.float64], NDArray[np.intp]]:

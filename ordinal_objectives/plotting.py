@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives.extras import not_installed
-from ordinal_objectives.inspection import FeatureEffect, feature_effect
+from ordinal_objectives.inspection import FeatureEffect, feature_effect, feature_names, unwrapped
 from ordinal_objectives.validation import check_codes, check_thresholds
 
 # More thresholds than this are named at even distances alone.
@@ -18,6 +18,11 @@ _MOST_NAMES = 10
 
 class ScoreDistributionDisplay:
     """Distribution of the score in each true class, cut by the thresholds.
+
+    Where every row is predicted to be of the class between whose thresholds its score lies, as by the median of one
+    score, these regions are tinted. Where that does not hold for all rows, since thresholds move with x or another
+    rule decides, points have the colour of the class that is predicted, and the axis says for how many rows the two
+    differ: the dashed lines are then the thresholds of a row without shifts.
 
     Parameters
     ----------
@@ -29,9 +34,13 @@ class ScoreDistributionDisplay:
         On the scale of the scores.
     class_names : sequence of str or None, default=None
         Names of the classes, lowest first; None prints the codes.
+    predicted : array-like of int, shape (n_samples,), or None, default=None
+        Class codes that the model predicts; None takes those of the regions.
 
     Attributes
     ----------
+    n_outside_ : int
+        Rows whose predicted class is not that of the region their score lies in.
     ax_ : matplotlib.axes.Axes
     figure_ : matplotlib.figure.Figure
 
@@ -51,6 +60,7 @@ class ScoreDistributionDisplay:
         y: ArrayLike,
         thresholds: ArrayLike,
         class_names: list[str] | None = None,
+        predicted: ArrayLike | None = None,
     ) -> None:
         self.thresholds = check_thresholds(thresholds, ordered=False)
         n_classes = self.thresholds.shape[0] + 1
@@ -63,20 +73,38 @@ class ScoreDistributionDisplay:
         self.class_names = [str(k) for k in range(n_classes)] if class_names is None else list(map(str, class_names))
         if len(self.class_names) != n_classes:
             raise ValueError(f"class_names must hold {n_classes} names; got {len(self.class_names)}")
+        # A score at a threshold belongs to the lower class.
+        regions = np.searchsorted(np.sort(self.thresholds), self.raw_prediction)
+        self.predicted = regions if predicted is None else check_codes(predicted, n_classes, name="predicted")
+        if self.predicted.shape != self.y.shape:
+            raise ValueError(f"predicted must have shape {self.y.shape}, one class a label; got {self.predicted.shape}")
+        self.n_outside_ = int(np.count_nonzero(self.predicted != regions))
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: Any, y: ArrayLike, *, ax: Any = None) -> ScoreDistributionDisplay:
-        """Plot the scores that a fitted ordinal classifier gives to (X, y)."""
+        """Plot the scores that a fitted ordinal classifier gives to (X, y).
+
+        Parameters
+        ----------
+        estimator : fitted classifier of this package, or a pipeline or search that ends in one
+        X : array-like, sparse matrix, data frame or Arrow table, shape (n_samples, n_features)
+        y : array-like, shape (n_samples,)
+            Labels.
+        ax : matplotlib.axes.Axes or None, default=None
+        """
+        model, prepared = unwrapped(estimator)
+        X = prepared(X)
         display = cls(
-            estimator.predict_raw(X),
-            estimator.encode_labels(y),
-            estimator.thresholds_,
-            [str(label) for label in estimator.ordered_classes_],
+            model.predict_raw(X),
+            model.encode_labels(y),
+            model.thresholds_,
+            [str(label) for label in model.ordered_classes_],
+            model.encode_labels(model.predict(X)),
         )
         return display.plot(ax=ax)
 
     def plot(self, ax: Any = None) -> ScoreDistributionDisplay:
-        """Draw one row of points and a box for each class, and a line for each threshold.
+        """Draw one row of points and a bar of quartiles for each class, and a line for each threshold.
 
         Raises
         ------
@@ -88,13 +116,18 @@ class ScoreDistributionDisplay:
             _, ax = plt.subplots(figsize=(8.0, 1.2 + 0.6 * len(self.class_names)), layout="constrained")
         shift = np.random.default_rng(0)
         colors = plt.get_cmap("viridis")(np.linspace(0.1, 0.85, len(self.class_names)))
-        self._shade_regions(ax, colors)
-        for k, color in enumerate(colors):
-            scores = self.raw_prediction[self.y == k]
+        self._set_limits(ax, colors)
+        for k in range(len(colors)):
+            of_class = self.y == k
+            scores = self.raw_prediction[of_class]
             if scores.size == 0:
                 continue
             height = k + shift.uniform(-0.28, 0.28, scores.size)
-            ax.plot(scores, height, ".", color=color, alpha=min(1.0, max(0.08, 60 / scores.size)), markersize=5)
+            shown = self.predicted[of_class] if self.n_outside_ else np.full(scores.size, k)
+            alpha = min(1.0, max(0.08, 60 / scores.size))
+            for label in np.unique(shown):
+                points = shown == label
+                ax.plot(scores[points], height[points], ".", color=colors[label], alpha=alpha, markersize=5)
             low, middle, high = np.quantile(scores, [0.25, 0.5, 0.75])
             ax.plot([low, high], [k, k], color="black", linewidth=3, solid_capstyle="butt")
             ax.plot([middle], [k], "o", color="white", markeredgecolor="black", markersize=6)
@@ -103,18 +136,30 @@ class ScoreDistributionDisplay:
         ax.set_yticks(range(len(self.class_names)), self.class_names)
         ax.set_ylim(-0.6, len(self.class_names) - 0.4)
         ax.set_ylabel("true class")
-        ax.set_xlabel("score f(x); dashed: thresholds; bar and dot: quartiles and median of each class")
+        ax.set_xlabel(self._caption(), fontsize="small")
+        if self.n_outside_:
+            _colour_bar(ax, colors, self.class_names, "predicted class")
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
-    def _shade_regions(self, ax: Any, colors: NDArray[Any]) -> None:
-        """Tint the part of the score axis between two thresholds in the colour of the class between them."""
+    def _caption(self) -> str:
+        quartiles = "bar and dot: quartiles and median of each class"
+        if not self.n_outside_:
+            return f"score f(x); dashed: thresholds; {quartiles}"
+        return (
+            f"score f(x); dashed: thresholds of a row without shifts; {quartiles}\n"
+            f"colour: predicted class; for {self.n_outside_} of {self.y.size} rows not the one between the dashed lines"
+        )
+
+    def _set_limits(self, ax: Any, colors: NDArray[Any]) -> None:
+        """Set the score axis; tint its part between two thresholds if that is where the class between is predicted."""
         low, high = self.raw_prediction.min(), self.raw_prediction.max()
         low, high = min(low, self.thresholds.min()), max(high, self.thresholds.max())
         margin = 0.05 * (high - low) or 1.0
         edges = np.concatenate([[low - margin], np.sort(self.thresholds), [high + margin]])
         for k, color in enumerate(colors):
-            ax.axvspan(edges[k], edges[k + 1], color=color, alpha=0.08, linewidth=0)
+            if not self.n_outside_:
+                ax.axvspan(edges[k], edges[k + 1], color=color, alpha=0.08, linewidth=0)
         ax.set_xlim(edges[0], edges[-1])
 
 
@@ -126,7 +171,7 @@ class FeatureEffectDisplay:
     Parameters
     ----------
     effect : FeatureEffect
-        What :func:`ordinal_objectives.inspection.feature_effect` returns.
+        What :func:`ordinal_objectives.inspection.feature_effect` returns. Categories are drawn as bars and points.
     feature_name : str
     class_names : sequence of str or None, default=None
         Names of the classes, lowest first; None prints the codes. A threshold is named by the classes on its sides.
@@ -166,7 +211,7 @@ class FeatureEffectDisplay:
 
         Parameters
         ----------
-        estimator : fitted classifier of this package
+        estimator : fitted classifier of this package, or a pipeline or search that ends in one
         X : array-like, sparse matrix, data frame or Arrow table, shape (n_samples, n_features)
             Rows to average over.
         feature : int or str
@@ -175,12 +220,14 @@ class FeatureEffectDisplay:
         axes : pair of matplotlib.axes.Axes or None, default=None
         """
         effect = feature_effect(estimator, X, feature, grid_resolution=grid_resolution)
-        names = getattr(estimator, "feature_names_in_", None)
-        name = feature if isinstance(feature, str) else f"feature {feature}" if names is None else str(names[feature])
-        return cls(effect, name, [str(label) for label in estimator.ordered_classes_]).plot(axes)
+        names = feature_names(estimator, X)
+        name = feature if isinstance(feature, str) else names[feature] if names else f"feature {feature}"
+        return cls(effect, name, [str(label) for label in unwrapped(estimator)[0].ordered_classes_]).plot(axes)
 
     def plot(self, axes: Any = None) -> FeatureEffectDisplay:
         """Draw the score beside the shifts, a line for each threshold, coloured from the lowest to the highest.
+
+        Of categories the score is drawn as bars and the shifts as points.
 
         Raises
         ------
@@ -188,31 +235,45 @@ class FeatureEffectDisplay:
             If matplotlib is not installed.
         """
         plt = _pyplot()
-        from matplotlib.cm import ScalarMappable
-        from matplotlib.colors import BoundaryNorm, ListedColormap
-
         if axes is None:
             _, axes = plt.subplots(1, 2, figsize=(9.0, 4.0), sharex=True, sharey=True, layout="constrained")
         left, right = axes
         n = len(self.threshold_names)
         colors = plt.get_cmap("viridis")(np.linspace(0.0, 0.9, n))
-        marker = "o" if len(self.effect.values) < 10 else None
-        left.plot(self.effect.values, self.effect.score, color="black", linewidth=2, marker=marker)
+        values, style = self.effect.values, {"linewidth": 2.0}
+        if values.dtype.kind == "O":
+            positions = np.arange(len(values))
+            left.bar(positions, self.effect.score, color="0.35")
+            style = {"linestyle": "", "marker": "o"}
+            for ax in (left, right):
+                ax.set_xticks(positions, [str(value) for value in values], rotation=45 if len(values) > 6 else 0)
+            values = positions
+        else:
+            style |= {"marker": "o"} if len(values) < 10 else {}
+            left.plot(values, self.effect.score, color="black", **style)
         for shift, color in zip(self.effect.shifts.T, colors, strict=True):
-            right.plot(self.effect.values, shift, color=color, linewidth=2, marker=marker)
+            right.plot(values, shift, color=color, **style)
         right.axhline(0.0, color="black", linewidth=0.8, linestyle="--", zorder=1)
         for ax, title in ((left, "score f: moves all thresholds"), (right, "shifts $v_k$: move single thresholds")):
             ax.set_title(title, fontsize="medium")
             ax.set_xlabel(self.feature_name)
             ax.grid(alpha=0.25)
         left.set_ylabel("partial dependence, scale of the thresholds")
-        named = range(0, n, -(-n // _MOST_NAMES))
-        scale = ScalarMappable(BoundaryNorm(np.arange(-0.5, n), n), ListedColormap(colors))
-        bar = right.figure.colorbar(scale, ax=right, ticks=list(named), label="threshold between classes")
-        bar.ax.set_yticklabels([self.threshold_names[k] for k in named])
-        bar.ax.minorticks_off()
+        _colour_bar(right, colors, self.threshold_names, "threshold between classes")
         self.axes_, self.figure_ = np.array([left, right]), left.figure
         return self
+
+
+def _colour_bar(ax: Any, colors: NDArray[Any], names: list[str], label: str) -> None:
+    """Add a bar that names each colour; of many, those at even distances."""
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import BoundaryNorm, ListedColormap
+
+    named = range(0, len(names), -(-len(names) // _MOST_NAMES))
+    scale = ScalarMappable(BoundaryNorm(np.arange(-0.5, len(names)), len(names)), ListedColormap(colors))
+    bar = ax.figure.colorbar(scale, ax=ax, ticks=list(named), label=label)
+    bar.ax.set_yticklabels([names[k] for k in named])
+    bar.ax.minorticks_off()
 
 
 def _pyplot() -> Any:

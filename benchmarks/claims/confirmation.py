@@ -68,10 +68,10 @@ def overall(found: dict[str, dict[str, pd.Series]]) -> Table:
             row[METRICS[metric]] = "-" if ratios is None else _summary(np.log(ratios))
         rows.append(row)
     note = (
-        f"Geometric mean over the sets of loss / loss of `{OURS}`; in square brackets the middle 95% of "
-        f"{statistics.DRAWS} draws of as many sets, with replacement; then the sets that the method won and lost. Above 1: "
-        f"`{OURS}` is better. MAE by the median, zero-one error by the mode and QWK by the mean on both sides; `xgb "
-        f"rounded` has one answer. ogboost rests on three partitions of each set."
+        f"Geometric mean over the sets of loss / loss of `{OURS}`, above 1 where `{OURS}` is better; in brackets "
+        f"the middle 95% of {statistics.DRAWS} draws of as many sets, with replacement; then the sets that the method "
+        f"won and lost. MAE by the median, zero-one error by the mode and QWK by the mean on both sides; `xgb rounded` "
+        f"has one answer. ogboost rests on three partitions of each set."
     )
     return Table(rows, note) if any(found.values()) else Table([])
 

@@ -158,8 +158,7 @@ def test_categories_keep_their_type(data):
     model = XGBOrdinalClassifier(n_estimators=10, proportional=False, n_jobs=1).fit(frame, y)
     importances, _ = threshold_importances(model, frame, n_repeats=1, random_state=0)
     assert importances[1].argmax() == 0
-    with pytest.raises(ValueError, match=r"feature 'b' must hold numbers; it is of type category"):
-        feature_effect(model, frame, "b")
+    assert feature_effect(model, frame, "b").values.tolist() == ["no", "yes"]
 
 
 def test_importances_refuse_what_they_cannot_use(data):
@@ -168,7 +167,7 @@ def test_importances_refuse_what_they_cannot_use(data):
         threshold_importances(Additive(), X, n_repeats=0)
     with pytest.raises(ValueError, match=r"X must have at least 2 rows; got 1"):
         threshold_importances(Additive(), X[:1])
-    with pytest.raises(TypeError, match=r"estimator must be a classifier of ordinal_objectives; got object"):
+    with pytest.raises(TypeError, match=r"estimator must be a classifier of ordinal_objectives, .* got object"):
         threshold_importances(object(), X)
 
 
