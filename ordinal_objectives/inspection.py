@@ -44,7 +44,7 @@ class FeatureEffect(NamedTuple):
         Partial dependence of each v_k.
     """
 
-    values: NDArray[np.float64]
+    values: NDArray[Any]
     score: NDArray[np.float64]
     shifts: NDArray[np.float64]
 
@@ -178,10 +178,12 @@ def feature_effect(estimator: Any, X: Any, feature: int | str, *, grid_resolutio
         raise ValueError(f"grid_resolution must be an integer of at least 2; got {grid_resolution!r}")
     column = column_of(estimator, X, feature)
     kind = next((kind for i, (_, _, kind) in enumerate(column_kinds(X)) if i == column), "number")
-    if kind in ("category", "text"):
-        values, rows = _categories(X, column, feature, grid_resolution)
-    else:
-        values, rows = _grid(_numbers(X, column, feature), grid_resolution)
+    is_category = kind in ("category", "text")
+    values, rows = (
+        _categories(X, column, feature, grid_resolution)
+        if is_category
+        else _grid(_numbers(X, column, feature), grid_resolution)
+    )
     score = np.empty(len(values))
     shifts = np.empty((len(values), len(model.thresholds_)))
     for i, row in enumerate(rows):
@@ -277,7 +279,7 @@ def _numbers(X: Any, column: int, feature: int | str) -> NDArray[np.float64]:
         raise ValueError(f"feature {feature!r} must hold numbers or categories; it is of type {kind}") from None
 
 
-def _categories(X: Any, column: int, feature: int | str, most: int) -> tuple[NDArray[np.object_], NDArray[np.intp]]:
+def _categories(X: Any, column: int, feature: int | str, most: int) -> tuple[NDArray[Any], NDArray[np.intp]]:
     """Return the categories that occur in a column, in their own order or sorted, and a row that has each."""
     values = _column(X, column)
     order = getattr(getattr(values, "dtype", None), "categories", None)
@@ -293,7 +295,7 @@ def _categories(X: Any, column: int, feature: int | str, most: int) -> tuple[NDA
     return np.array([*known, None], dtype=object)[:-1], np.array([first[label] for label in known])
 
 
-def _grid(column: NDArray[np.float64], resolution: int) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+def _grid(column: NDArray[np.float64], resolution: int) -> tuple[NDArray[Any], NDArray[np.intp]]:
     """Return values of a column, increasing, and a row that has each."""
     values, rows = np.unique(column, return_index=True)
     values, rows = values[np.isfinite(values)], rows[np.isfinite(values)]

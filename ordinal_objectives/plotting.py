@@ -240,7 +240,8 @@ class FeatureEffectDisplay:
         left, right = axes
         n = len(self.threshold_names)
         colors = plt.get_cmap("viridis")(np.linspace(0.0, 0.9, n))
-        values, style = self.effect.values, {"linewidth": 2.0}
+        values: NDArray[Any] = self.effect.values
+        style: dict[str, Any] = {"linewidth": 2.0}
         if values.dtype.kind == "O":
             positions = np.arange(len(values))
             left.bar(positions, self.effect.score, color="0.35")
