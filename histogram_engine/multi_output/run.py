@@ -103,8 +103,7 @@ class MultiOutputRun:
             raise ValueError(
                 f"{loss.name} must be finite before the first tree; got a mean loss of {self.training_loss}"
             )
-        # Losses near 0 are as inexact as those that the training began with; in float32 they are of numbers near 1.
-        self._least = max(abs(self._loss_sum), self._total_weight if self._rounding == _IN_FLOAT32 else 0.0)
+        self._least = abs(self._loss_sum)  # losses near 0 are as inexact as those that the training began with
         self._settle()
 
     @property
