@@ -13,6 +13,18 @@ FloatArray = NDArray[np.float64]
 _METHODS = ("start", "derivatives", "predict")
 
 
+def predictions(loss: MultiOutputLoss, raw_prediction: FloatArray, *n_columns: int) -> NDArray[Any]:
+    """Return what a loss predicts, (n_rows, one of n_columns); raise ValueError if it is no such array of numbers."""
+    said, n = np.asarray(loss.predict(raw_prediction)), len(raw_prediction)
+    said = said[:, np.newaxis] if 1 in n_columns and said.shape == (n,) else said
+    if said.dtype.kind not in "fiub" or said.shape not in [(n, k) for k in n_columns]:
+        raise ValueError(
+            f"{type(loss).__name__}.predict must return real numbers, {' or '.join(f'({n}, {k})' for k in n_columns)} "
+            f"for {n} rows; got {said.shape} of the type {said.dtype}"
+        )
+    return said
+
+
 class CheckedLoss:
     """A loss whose answers have the shapes and types that a training needs; see :class:`.losses.MultiOutputLoss`.
 

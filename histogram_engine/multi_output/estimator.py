@@ -13,6 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import check_array, column_or_1d
 
 from ordinal_objectives.histogram_engine.multi_output.base import MultiOutputModel
+from ordinal_objectives.histogram_engine.multi_output.checked_loss import predictions
 from ordinal_objectives.histogram_engine.multi_output.losses import (
     BinaryCrossEntropy,
     MultiOutputLoss,
@@ -147,7 +148,8 @@ class HistGradientBoostingMultiOutputRegressor(RegressorMixin, MultiOutputModel)
             yield self._shaped(raw.copy())
 
     def _shaped(self, raw: FloatArray) -> FloatArray:
-        return self._fitted_loss.predict(raw).reshape(len(raw), *self._target_shape)
+        said: FloatArray = predictions(self._fitted_loss, raw, int(np.prod(self._target_shape)))
+        return said.reshape(len(raw), *self._target_shape)
 
 
 class HistGradientBoostingMultiOutputClassifier(ClassifierMixin, MultiOutputModel):  # type: ignore[misc]
@@ -272,7 +274,8 @@ class HistGradientBoostingMultiOutputClassifier(ClassifierMixin, MultiOutputMode
         yield from map(self._proba, self._staged_raw(X))
 
     def _proba(self, raw: FloatArray) -> FloatArray:
-        p = self._fitted_loss.predict(raw)
+        n = len(self.classes_)
+        p = predictions(self._fitted_loss, raw, *((n,) if self._has_labels or n > 2 else (n, 1)))
         p = p.copy() if p is raw else p
         return p if self._has_labels or p.shape[1] > 1 else np.column_stack([1.0 - p, p])
 

@@ -60,7 +60,10 @@ class MultiOutputLoss(Protocol):
         """
 
     def predict(self, raw_prediction: FloatArray) -> FloatArray:
-        """Return what the raw prediction (n_rows, n_outputs) says of the targets."""
+        """Return what the raw prediction (n_rows, n_outputs) says of the targets.
+
+        Numbers, a column for each target, label or class; of two classes the second's column alone will do.
+        """
 
 
 class SquaredError:

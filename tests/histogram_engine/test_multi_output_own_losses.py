@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from itertools import count
 
 import numpy as np
 import pytest
 
 from ordinal_objectives import HistGradientBoostingMultiOutputClassifier, HistGradientBoostingMultiOutputRegressor
+from ordinal_objectives.histogram_engine.multi_output.losses import SoftmaxCrossEntropy
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(200, 3))
@@ -132,11 +134,44 @@ def test_wrong_starts_are_refused(start, message):
         fit(Own(start=start))
 
 
+PREDICTIONS = {
+    "one column": (lambda raw: raw[:, :1], r"\(200, 1\) of the type float64"),
+    "one row": (lambda raw: raw[0], r"\(2,\) of the type float64"),
+    "the other way round": (lambda raw: raw.T, r"\(2, 200\) of the type float64"),
+    "text": (lambda raw: raw.astype(str), r"\(200, 2\) of the type <U"),
+    "complex": (lambda raw: raw * 1j, r"\(200, 2\) of the type complex128"),
+    "nothing": (lambda raw: None, r"\(\) of the type object"),
+}
+
+
+@pytest.mark.parametrize("kind", PREDICTIONS)
+def test_wrong_predictions_are_refused(kind):
+    loss = Own()
+    loss.predict, message = PREDICTIONS[kind]
+    model = fit(loss)
+    with pytest.raises(
+        ValueError, match=rf"^Own\.predict must return real numbers, \(200, 2\) for 200 rows; got {message}"
+    ):
+        model.predict(X)
+
+
 @pytest.mark.parametrize("make", [HistGradientBoostingMultiOutputRegressor, HistGradientBoostingMultiOutputClassifier])
 @pytest.mark.parametrize("loss", [None, 2])
 def test_an_object_without_the_methods_is_refused(make, loss):
     with pytest.raises(TypeError, match=f"must have the methods start, derivatives, predict; got {loss} without start"):
         make(loss=loss).fit(X, np.arange(200) % 3)
+
+
+def test_probabilities_of_the_wrong_shape_are_refused():
+    for y, loss, shapes in [
+        (np.arange(200) % 3, SoftmaxCrossEntropy(3), "(200, 3)"),
+        (np.arange(200) % 2, SoftmaxCrossEntropy(2), "(200, 2) or (200, 1)"),
+    ]:
+        model = HistGradientBoostingMultiOutputClassifier(loss=loss, max_iter=2, n_jobs=1).fit(X, y)
+        assert model.predict_proba(X).shape == (200, y.max() + 1)
+        loss.predict = lambda raw: np.zeros((len(raw), 4))
+        with pytest.raises(ValueError, match=re.escape(f"real numbers, {shapes} for 200 rows; got (200, 4)")):
+            model.predict(X)
 
 
 def test_answers_may_be_lists_or_integers():
