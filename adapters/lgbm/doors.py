@@ -47,13 +47,16 @@ def check_rows(data: Any, name: str) -> None:
 
 
 def check_set(data: lightgbm.Dataset, name: str) -> None:
-    """Raise ValueError for rows, labels, weights or start scores of a data set that LightGBM would read otherwise.
+    """Raise ValueError for what LightGBM would read otherwise of a data set.
 
-    It takes NaN for 0, and labels that are missing too.
+    It takes NaN for 0, and labels that are missing too, and reads nothing of categorical features in a tuple.
     """
     check_rows(data.data, name)
     if data.label is None and data.data is not None and not isinstance(data.data, (str, PathLike)):
         raise ValueError(f"{name} has no labels; pass label= to lightgbm.Dataset")
+    columns = data.categorical_feature
+    if columns is not None and not _is_auto(columns) and not _is_plain_list(columns):
+        raise ValueError(f"categorical_feature of {name} must be 'auto' or a list of str and int; got {columns!r}")
     for field in ("label", "weight", "init_score"):
         try:
             values = np.asarray(getattr(data, field), dtype=np.float64)
@@ -61,6 +64,14 @@ def check_set(data: lightgbm.Dataset, name: str) -> None:
             continue  # left to LightGBM
         if getattr(data, field) is not None and not np.isfinite(values).all():
             raise ValueError(f"{field} of {name} holds NaN or infinite values")
+
+
+def _is_auto(columns: Any) -> bool:
+    return isinstance(columns, str) and columns == "auto"
+
+
+def _is_plain_list(columns: Any) -> bool:
+    return isinstance(columns, list) and all(type(column) in (str, int) for column in columns)
 
 
 def check_booster(booster: Any) -> None:
@@ -78,7 +89,7 @@ def categorical_columns(columns: Any, X: Any) -> Any:
     ValueError
         If it holds what is neither the name nor the number of a column.
     """
-    if columns is None or (isinstance(columns, str) and columns == "auto"):
+    if columns is None or _is_auto(columns):
         return columns
     names = list(getattr(X, "columns", ())) if not hasattr(X, "column_names") else X.column_names
     given = np.asarray(columns, dtype=object).tolist()

@@ -99,6 +99,17 @@ def test_labels_in_any_column():
         np.testing.assert_array_equal(olgbm.predict_proba(train(lightgbm.Dataset(X, column)), X), expected)
 
 
+@pytest.mark.parametrize("columns", [(0,), np.array([0]), [np.int64(0)], True, "a", [0.0]])
+def test_data_sets_whose_categorical_features_lightgbm_would_not_read(columns):
+    data = lightgbm.Dataset(np.round(X), Y, categorical_feature=columns)
+    with pytest.raises(
+        ValueError, match="categorical_feature of train_set must be 'auto' or a list of str and int; got "
+    ):
+        train(data)
+    for right in ("auto", None, [0], [], ["Column_0"]):
+        train(lightgbm.Dataset(np.round(X), Y, categorical_feature=right, feature_name=["Column_0", "b", "c"]))
+
+
 # Arguments
 
 
