@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from typing import Any
 
 import numpy as np
 import pytest
@@ -90,10 +91,11 @@ def test_refusals(client, data):
         DaskXGBOrdinalClassifier(**OPTIONS).fit(X, y)
     with pytest.raises(ValueError, match=r"eval_metric must be None on a cluster; got 'mae'"):
         DaskXGBOrdinalClassifier(**OPTIONS, eval_metric="mae").fit(X_, y_)
+    wrong: Any = {"early_stopping_rounds": 3}
     with pytest.raises(
         TypeError, match=r"DaskXGBOrdinalClassifier\.fit takes no 'early_stopping_rounds': .*constructor"
     ):
-        DaskXGBOrdinalClassifier(**OPTIONS).fit(X_, y_, early_stopping_rounds=3)
+        DaskXGBOrdinalClassifier(**OPTIONS).fit(X_, y_, **wrong)
     dates = X_.astype("M8[D]")
     for rows, sets in ((dates, None), (X_, [(dates, y_)])):
         with pytest.raises(
