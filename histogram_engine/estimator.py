@@ -154,7 +154,7 @@ class HistGradientBoostingOrdinalClassifier(EngineModel):
     feature_importances_ : ndarray of float64, shape (n_features,)
     diagnostics_ : dict of str to int
         Steps that were halved, thresholds that were repaired, and whatever else was not plain; see
-        :class:`ordinal_objectives.threshold_solver.Diagnostics`.
+        :class:`ordinal_objectives.threshold_solver.Diagnostics`. ``n_without_split``: the trees that have no split.
 
     Examples
     --------
@@ -347,6 +347,7 @@ class HistGradientBoostingOrdinalClassifier(EngineModel):
             )
             self._max_bins, self.proportional_ = parameters.max_bins, parameters.shifts is None
             self._remember(trained, parameters.loss, diagnostics)
+        self._warn_if_constant(len(rows[1]), "min_samples_leaf", self.min_samples_leaf)
         return self
 
     def _check_decision(self) -> None:

@@ -39,6 +39,9 @@ class EngineModel(HostParameters, OrdinalClassifier):
     evals_result_: dict[str, list[float]]
     best_iteration_: int
 
+    def _splits(self) -> list[bool]:
+        return [len(tree.left) > 1 for tree in self._ensemble.trees]
+
     def _grown(self) -> GrownModel:
         return GrownModel(self._ensemble, self.threshold_history_, self.evals_result_, self._cuts, self._curvature)
 

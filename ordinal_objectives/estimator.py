@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -67,6 +68,10 @@ class OrdinalClassifier(MarginPredictions, ClassifierMixin, BaseEstimator):  # t
         (n_samples,), or (n_samples, n_classes - 1) of a model whose trees shift single thresholds.
         """
 
+    @abstractmethod
+    def _splits(self) -> list[bool]:
+        """Tell of each tree whether it has a split; empty if there are no trees."""
+
     @contextmanager
     def _all_or_nothing(self) -> Iterator[None]:
         """Put every attribute back if the body raises: a failed fit leaves the model as it was."""
@@ -84,7 +89,21 @@ class OrdinalClassifier(MarginPredictions, ClassifierMixin, BaseEstimator):  # t
         self.n_iter_ = n_iter
         self.thresholds_ = record.at(n_iter)
         self.proportional_ = record.shifts is None
-        self.diagnostics_ = dict(record.diagnostics)
+        self.diagnostics_ = dict(record.diagnostics) | {"n_without_split": self._splits().count(False)}
+
+    def _warn_if_constant(self, n_samples: int, leaf: str, least: int = 0) -> None:
+        """Warn if no tree has a split; ``leaf`` names what bounds the size of leaves, ``least`` its number of rows."""
+        if any(splits := self._splits()) or not splits:
+            return
+        reason = f"a split needs two leaves of {leaf}={least} rows, and the training has {n_samples} rows"
+        if n_samples >= 2 * least:
+            reason = f"none gained anything in leaves as large as {leaf} asks"
+        warnings.warn(
+            f"no tree has a split, so all rows get the same probabilities: {reason}. With few rows or small weights a "
+            f"lower {leaf} allows splits",
+            UserWarning,
+            stacklevel=4,
+        )
 
     def _check_features(self, X: Any, *, reset: bool) -> Any:
         """Check X; data frames and Arrow tables pass as they are: the host library sees categories and names."""

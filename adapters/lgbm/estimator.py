@@ -19,6 +19,7 @@ from ordinal_objectives.adapters.lgbm.names import DIALECT, FIT_HINTS, KNOWN, NA
 from ordinal_objectives.adapters.lgbm.prediction import predict_scores
 from ordinal_objectives.adapters.lgbm.record import as_booster, load_model, save_model, threshold_record
 from ordinal_objectives.adapters.lgbm.train import train
+from ordinal_objectives.adapters.lgbm.trees import leaf_values_in
 from ordinal_objectives.eval_metric import EvalMetric, Result, eval_metrics
 from ordinal_objectives.evaluation_sets import check_rounds, either_library
 from ordinal_objectives.fit_keywords import explains_keywords
@@ -88,7 +89,7 @@ importance_type
     feature_importances_ : ndarray, shape (n_features,)
     evals_result_ : dict
     diagnostics_ : dict of str to int
-        What was repaired, halved, clipped or floored.
+        What was repaired, halved, clipped or floored, and ``n_without_split``, the trees that have no split.
 
     Notes
     -----
@@ -308,7 +309,15 @@ importance_type
             n_iter = best if best > 0 else self.booster_.current_iteration()
             record = threshold_record(self.booster_)
             self._keep(record, get_loss(self.loss, self.link), n_iter)
+        least = given["min_child_samples"]
+        self._warn_if_constant(len(codes), "min_child_samples", 20 if least is None else least)  # LightGBM's default
         return self
+
+    def _splits(self) -> list[bool]:
+        n_trees = self.booster_.current_iteration()
+        # LightGBM keeps a tree without a split as the first one alone.
+        first = leaf_values_in(self.booster_.model_to_string(num_iteration=1)) if n_trees else ()
+        return [len(first) > 1, *[True] * (n_trees - 1)][:n_trees]
 
     @property
     def best_iteration_(self) -> int:

@@ -167,6 +167,7 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
             self.booster_, self.evals_result_ = found["booster"], found["history"] if evals else {}
             self.booster_.set_param({"nthread": library_n_threads(self.n_jobs) or 0})
             self._keep(threshold_record(self.booster_), get_loss(self.loss, self.link), kept_rounds(self.booster_))
+        self._warn_if_constant(0, "min_child_weight")
         return self
 
     def predict(self, X: Any, **start: Any) -> Any:

@@ -18,6 +18,7 @@ from ordinal_objectives.adapters.xgb.names import DIALECT, KNOWN, NATIVE, OWN, R
 from ordinal_objectives.adapters.xgb.outputs import start_outputs
 from ordinal_objectives.adapters.xgb.record import check_all_rounds, kept_rounds, store_record, threshold_record
 from ordinal_objectives.adapters.xgb.train import train
+from ordinal_objectives.adapters.xgb.trees import nodes_of_trees
 from ordinal_objectives.eval_metric import eval_metrics
 from ordinal_objectives.evaluation_sets import check_rounds
 from ordinal_objectives.files import check_kind, damage
@@ -86,7 +87,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
     feature_importances_ : ndarray of float32, shape (n_features,)
     evals_result_ : dict
     diagnostics_ : dict of str to int
-        What was repaired, halved, clipped or floored.
+        What was repaired, halved, clipped or floored, and ``n_without_split``, the trees that have no split.
 
     Notes
     -----
@@ -286,7 +287,12 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
             )
             record, n_iter = threshold_record(self.booster_), kept_rounds(self.booster_)
             self._keep(record, get_loss(self.loss, self.link), n_iter)
+        self._warn_if_constant(dtrain.num_row(), "min_child_weight")
         return self
+
+    @openmp_after_fork()
+    def _splits(self) -> list[bool]:
+        return [n_nodes > 1 for n_nodes in nodes_of_trees(self.booster_)]
 
     @property
     def best_iteration_(self) -> int:

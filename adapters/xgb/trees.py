@@ -160,6 +160,13 @@ def checksums(booster: xgboost.Booster) -> list[int]:
     return [zlib.crc32(b"".join(trees[t * per_round : (t + 1) * per_round])) for t in range(rounds if trees else 0)]
 
 
+def nodes_of_trees(booster: xgboost.Booster) -> list[int]:
+    """Return the number of nodes of each tree, read as in :func:`checksums`."""
+    raw = bytes(booster.save_raw("ubj"))
+    ends = [found.end() for found in re.finditer(rb"split_conditions\[\$d#L", raw)]
+    return [int.from_bytes(raw[end : end + 8]) for end in ends]
+
+
 def model_of(booster: xgboost.Booster) -> dict[str, Any]:
     """Return a booster's ``trees`` and the categories (``cats``) they were grown on, as its JSON file has them."""
     content = json.loads(bytes(booster.save_raw("json")))

@@ -239,10 +239,12 @@ def test_feature_weights_of_xgboost(data):
 def test_features_without_a_split_give_the_class_shares(make, data):
     X, y = data
     shares = np.bincount(y) / 300
-    constant = make().fit(np.ones((300, 2)), y)
+    with pytest.warns(UserWarning, match="no tree has a split"):
+        constant = make().fit(np.ones((300, 2)), y)
     np.testing.assert_allclose(constant.predict_proba(X[:, :2]), np.tile(shares, (300, 1)), atol=1e-6)
     nothing = {"gamma": 1e6} if make is make_xgb else {"min_child_samples": 200}
-    unsplit = make(**nothing).fit(X, y)
+    with pytest.warns(UserWarning, match="no tree has a split"):
+        unsplit = make(**nothing).fit(X, y)
     np.testing.assert_allclose(unsplit.predict_proba(X)[0], shares, atol=1e-6)
     assert len(list(unsplit.staged_predict_proba(X))) == unsplit.n_iter_
 

@@ -110,6 +110,7 @@ def test_boosters_whose_record_has_other_leaves_predict_nothing(data, tmp_path):
 
 
 @EACH
+@pytest.mark.filterwarnings("ignore:no tree has a split")
 def test_an_infinite_loss_is_kept(data, tmp_path, name):
     X, y = data
     rng = np.random.default_rng(0)
