@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives.losses import RoundStatistics, RoundSums
+from ordinal_objectives.rows.checked import highest_of_rows
 
 Result = TypeVar("Result")
 
@@ -155,7 +156,7 @@ class PartedRows:
 
     def highest_loss(self, loss: float) -> float:
         """Return the largest loss sum that may still be `loss`, rounded."""
-        return loss + self._precision * max(loss, self.total_weight)
+        return highest_of_rows(loss, self._precision, self.total_weight)
 
 
 def parted(kind: Callable[..., Any], workers: Workers | None, *args: Any, **options: Any) -> Any:
