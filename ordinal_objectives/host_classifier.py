@@ -72,7 +72,7 @@ class HostClassifier(HostParameters, OrdinalClassifier):
         Sets the parameters of the training, so that a clone trains the same model on the same rows. Left as they are:
         ``n_jobs``, ``verbosity`` and ``device``, which belong to the machine; ``missing`` where it was NaN; what JSON
         cannot hold, such as callbacks, of which a warning tells; and, where the model was trained without the
-        classifier or saved before version 0.5, all but ``loss``, ``link``, ``hessian``, ``threshold_update`` and
+        classifier or saved before version 0.4, all but ``loss``, ``link``, ``hessian``, ``threshold_update`` and
         ``proportional`` with its penalty. Classes that the file does not name are those of the parameter ``classes``,
         or 0, 1, ...
 
