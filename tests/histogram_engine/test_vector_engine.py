@@ -10,7 +10,7 @@ import pytest
 from ordinal_objectives.histogram_engine.engine_run import EngineRun
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.histogram_engine.vector_run import VectorRun
-from ordinal_objectives.leaves import scalar, vector
+from ordinal_objectives.leaves import vector
 from ordinal_objectives.losses import get_loss
 from ordinal_objectives.threshold_solver import newton_step
 
@@ -60,17 +60,21 @@ def parameters(seed, **options):
     return BoostingParameters(loss, **chosen | options)
 
 
-def grouped_value(G, H, p, active, groups):
-    """Decrease of the quadratic model where the thresholds of a group, or without a shift, move alike."""
-    n, own = int(active.sum()), groups[active]
+def best_step(G, H, p, active, groups):
+    """Minimise a leaf's quadratic model, where the thresholds of a group, or without a shift, move alike.
+
+    Return the step of each threshold and the decrease. Penalty and curvature are written out as matrices.
+    """
+    own = groups[active]
     to_u = np.zeros((len(active), own.max() + 1))
     to_u[np.flatnonzero(active), own] = 1.0
-    to_u[~active] = to_u[active].sum(axis=0) / n
-    mean = to_u[active].sum(axis=0) / n
+    mean = to_u[active].mean(axis=0)
+    to_u[~active] = mean
     shifts = to_u[active] - mean if p.shift_penalty == "ridge" else np.diff(to_u[active], axis=0)
     matrix = to_u.T @ np.diag(H) @ to_u + p.l2_regularization * np.outer(mean, mean) + p.shift_l2 * shifts.T @ shifts
     g = to_u.T @ G
-    return 0.5 * g @ np.linalg.lstsq(matrix, g, rcond=1e-13)[0]
+    step = -np.linalg.lstsq(matrix, g, rcond=1e-13)[0]
+    return to_u @ step, -0.5 * g @ step
 
 
 class Oracle:
@@ -93,8 +97,9 @@ class Oracle:
     def value(self, rows):
         G, H = self.sums(rows)
         if self.p.split_gain == "scalar":
-            return scalar.value([G.sum()], [H.sum()], self.p.l2_regularization)
-        return grouped_value(G, H, self.p, self.active, self.groups)
+            h = H.sum() + self.p.l2_regularization
+            return 0.5 * G.sum() ** 2 / h if h > 0.0 else 0.0
+        return best_step(G, H, self.p, self.active, self.groups)[1]
 
     def gains(self, rows, depth):
         p, gains = self.p, {}
@@ -145,9 +150,8 @@ class Oracle:
         return rows
 
     def steps(self, rows):
-        G, H = (np.array([self.sums(leaf)[i] for leaf in rows.values()]) for i in (0, 1))
-        penalty = self.p.shift_l2, self.p.shift_penalty
-        return vector.steps(G, H, self.p.l2_regularization, *penalty, self.active)
+        each = np.cumsum(self.active) - 1  # no threshold shares its shift
+        return np.array([best_step(*self.sums(leaf), self.p, self.active, each)[0] for leaf in rows.values()])
 
 
 def assert_round_agrees(run, X, *, follow=True):
