@@ -22,11 +22,6 @@ SCORES = ("zero_one", "mae", "macro_mae", "qwk", "rps", "log_loss", "fit_seconds
 COLUMNS = (*SHAPE, *SCORES, "setting", "failure", "machine")
 
 
-@pytest.fixture(scope="module")
-def tables():
-    return accuracy_report.tables()
-
-
 @pytest.mark.parametrize("page", PAGES, ids=IDS)
 def test_page_equals_what_the_results_give(page, tables):
     text = page.read_text(encoding="utf-8")
