@@ -1,4 +1,4 @@
-"""What was to be shown of the shipped default, and whether it was: the table at the top of docs/evidence.md.
+"""What was to be shown of the defaults with chosen depth and rounds, and whether it was: a table of docs/evidence.md.
 
 The goals were written down before the runs, but for those that say so. One that is not measured yet says so too, and
 one that the data cannot decide, whose number has its mark inside its interval (`statistics.verdict`). A goal of

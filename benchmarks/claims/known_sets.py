@@ -92,8 +92,8 @@ def added(runs: pd.DataFrame, folder: Path) -> Iterator[Row]:
 
 
 def _added(table: str, runs: pd.DataFrame, method: str, base: str) -> Row:
-    of_both = [runs[runs["method"] == name].set_index(["data", "seed"])["mae"] for name in (method, base)]
-    logs = {least: log_ratios(*of_both, least) for least in ADDED}
+    ours, theirs = (runs[runs["method"] == name].set_index(["data", "seed"])["mae"] for name in (method, base))
+    logs = {least: log_ratios(ours, theirs, least) for least in ADDED}
     both = statistics.pair(runs, "mae", (method, base)).means
     row = {"table": table, "method": method, "against": base, "sets": str(len(both))}
     row |= {f"MAE, {least:g} added": f"{np.exp(of_sets.mean()):.3f}" for least, of_sets in logs.items()}

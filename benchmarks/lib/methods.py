@@ -52,7 +52,7 @@ Method = Callable[..., Fitted]  # (train: Rows, valid: Rows | None, rounds: int,
 Settings = tuple[Mapping[str, Any], ...]
 Family = dict[str, tuple[Method, Settings]]
 
-# The shipped default of XGBOrdinalClassifier; the same with one score; the plain methods of its library.
+# XGBOrdinalClassifier's defaults but for depth and rounds; the same with one score; the plain methods of its library.
 OURS, PROPORTIONAL, MULTICLASS, ROUNDED = "ordinal shifts", "ordinal", "xgb multiclass", "xgb rounded"
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -179,7 +180,7 @@ def ratio_interval(ratios: ArrayLike) -> Interval:
     return float(np.exp(low)), float(np.exp(high))
 
 
-def sets_again(by_set: pd.DataFrame | pd.Series, statistic: Callable[..., NDArray] = np.mean) -> NDArray[np.float64]:
+def sets_again(by_set: pd.DataFrame | pd.Series, statistic: Callable[..., Any] = np.mean) -> NDArray[np.float64]:
     """Return a statistic over the sets (lines) in many draws of as many sets, with replacement: draws x columns."""
     values = by_set.to_numpy(dtype=float)
     drawn = np.random.default_rng(0).integers(len(values), size=(DRAWS, len(values)))
@@ -198,7 +199,7 @@ def partitions_again(values: pd.DataFrame) -> NDArray[np.float64]:
 
 def interval(draws: ArrayLike) -> Interval:
     """Return the middle 95% of draws."""
-    low, high = np.quantile(draws, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
+    low, high = np.quantile(np.asarray(draws, dtype=float), [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
     return float(low), float(high)
 
 

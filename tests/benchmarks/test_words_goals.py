@@ -380,7 +380,8 @@ def test_readme_3(t):
 
 
 def test_readme_4(t):
-    """Twelve of these were known when thresholds that move with x were designed; on the other 27 it is lower on 20."""
+    """Errors on twelve of these were known when thresholds that move with x were designed; on the other 27 it is lower
+    on 20."""
     assert t.counts("known sets", "won / tied / lost", metric="RPS", sets=OTHERS) == (20, 0, 7)
     assert len(DESIGN_NOTE) == 12
 

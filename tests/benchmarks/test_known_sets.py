@@ -1,0 +1,70 @@
+"""Sets whose errors were known before, what is added to losses, and the thesis's method with one row to a leaf."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+from claims import accuracy, host_vector_leaves, known_sets, published_tables
+from lib.data import DESIGN_NOTE, ORDINAL, SIXTEEN, THESIS_SMALL
+from lib.methods import MULTICLASS, OURS, PROPORTIONAL, ROUNDED
+
+
+def test_sets_that_were_known():
+    known = set(DESIGN_NOTE)
+    assert len(known) == len(DESIGN_NOTE) == 12
+    assert known <= set(SIXTEEN | ORDINAL)
+    again = set(host_vector_leaves.DATA) & set(SIXTEEN | ORDINAL)
+    assert again == {"bank32nh", "boston", "census16H", "skillcraft", "student_por"}  # five, says the page
+    assert again <= known
+
+
+def runs(losses, **columns):
+    """Return runs of {data: {method: losses by seed}}."""
+    scores = ("zero_one", "mae", "rps", "log_loss")
+    return pd.DataFrame(
+        [
+            {"data": data, "seed": seed, "method": method, **dict.fromkeys(scores, loss), **columns}
+            for data, methods in losses.items()
+            for method, values in methods.items()
+            for seed, loss in enumerate(values)
+        ]
+    )
+
+
+def test_known_sets_stand_apart():
+    even, lower, higher = [0.4, 0.4, 0.41], [0.19, 0.2, 0.21], [0.5, 0.61, 0.54]
+    losses = {
+        "car": {OURS: lower, PROPORTIONAL: even},
+        "esl": {OURS: even, PROPORTIONAL: even},
+        "era": {OURS: higher, PROPORTIONAL: even},
+    }
+    rows = {row["sets"]: row for row in known_sets.by_group(runs(losses)) if row["metric"] == "RPS"}
+    assert list(rows) == ["all, 3", "in the note, 1", "the others, 2"]
+    assert rows["in the note, 1"]["mean ratio"] == "0.496"  # one set has no interval
+    assert rows["all, 3"]["won / tied / lost"] == "1 / 1 / 1"
+    assert rows["all, 3"]["median ratio"].startswith("1.000 [0.496, 1.3")
+    assert rows["all, 3"]["lower / higher on a set"] == "1 / 1"
+    assert [row["level"] for row in rows.values()] == ["1", "0", "1"]
+
+
+def test_what_is_added_pulls_a_ratio_to_1():
+    row = known_sets._added("a", runs({"car": {"x": [0.001], "y": [0.003]}}), "x", "y")
+    assert row["MAE, 1e-05 added"] == f"{0.00101 / 0.00301:.3f}"
+    assert row["MAE, 0.001 added"] == "0.500"
+    assert row["ratio of means by set"] == "0.333"
+
+
+@pytest.mark.slow
+def test_one_row_to_a_leaf_replaces_the_smallest_sets():
+    cells = accuracy.cells(accuracy.ONE_ROW_RUN)
+    assert {cell.data for cell in cells} == set(THESIS_SMALL)
+    assert len(cells) == 9 * 20
+    assert all(accuracy.is_decided(cell) for cell in cells)
+    losses = {data: {published_tables.JOINT: [0.5], MULTICLASS: [0.4], ROUNDED: [0.4]} for data in SIXTEEN}
+    cut = runs(losses, experiment="sixteen", machine="")
+    small = runs({data: {published_tables.ONE_ROW: [0.3]} for data in THESIS_SMALL}, experiment=cells[0].experiment)
+    table = published_tables.one_row_tests(cut, small)
+    assert {row["wins / ties / losses"] for row in table.rows} == {"9 / 0 / 7"}
+    assert table.note.startswith("One row to a leaf on 9 of the sets")
+    assert published_tables.one_row_tests(cut, small[:0]).rows == []
