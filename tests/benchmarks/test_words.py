@@ -8,9 +8,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from words import VERDICTS, checked, sentences
 
 from claims.accuracy_report import PAGES, ROOT
+from claims.words import VERDICTS, checked, sentences
 
 NO_CLAIM = (
     (

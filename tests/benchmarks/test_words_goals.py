@@ -9,11 +9,11 @@ import re
 
 import numpy as np
 import pytest
-from words import Tables
 
 from claims.accuracy_tables import METRICS
 from claims.goals import LEAST_BETTER
 from claims.shifts_table import LEAST
+from claims.words import Tables
 from lib.data import DESIGN_NOTE
 from lib.methods import DEPTHS, MULTICLASS, OURS, PROPORTIONAL, ROUNDED
 from lib.statistics import DUNN_SIDAK, critical_difference

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from words import Tables
 
 from claims import accuracy_report, accuracy_tables, decision_tables
 from claims.learning_curves import SIZES as NUMBERS
 from claims.tuned_tables import OURS_TUNED
+from claims.words import Tables
 from lib.methods import MULTICLASS, OURS, PROPORTIONAL, ROUNDED
 from lib.statistics import pair
 

@@ -6,10 +6,10 @@ Each test is a sentence of a page and what it says of the tables; test_words.py 
 from __future__ import annotations
 
 import pytest
-from words import Tables
 
 from claims.accuracy_tables import METRICS
 from claims.learning_curves import SIZES as NUMBERS
+from claims.words import Tables
 from lib.methods import MULTICLASS, OURS, PROPORTIONAL, ROUNDED
 
 pytestmark = pytest.mark.slow

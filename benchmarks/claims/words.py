@@ -8,12 +8,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from claims.tuned_tables import OURS_TUNED
 from lib import generated
 from lib.generated import Table
-from lib.methods import OURS, PROPORTIONAL
+from lib.methods import OURS
 
 # Paragraphs and list items that say in words what tables show, by how they begin.
 VERDICTS = (
@@ -106,15 +104,11 @@ class Tables:
 
     def leads(self) -> dict[str, tuple[float, float, str]]:
         """Return our mean rank, that of the best other, and the verdict, by goal."""
-        found = {}
+        start, found = "lowest mean rank of all methods by ", {}
         for row in self.rows("goals"):
-            if row["goal"].startswith("lowest mean rank"):
-                ours, other = re.match(r"([\d.]+), best other: .*? ([\d.]+);", row["found"]).groups()
-                found[row["goal"].removeprefix("lowest mean rank of all methods by ")] = (
-                    float(ours),
-                    float(other),
-                    row["reached"],
-                )
+            if row["goal"].startswith(start):
+                ((ours, other),) = re.findall(r"^([\d.]+), best other: .*? ([\d.]+);", row["found"])
+                found[row["goal"].removeprefix(start)] = float(ours), float(other), row["reached"]
         return found
 
     def closest(self, metric: str) -> tuple[str, float, tuple[float, float]]:
@@ -131,8 +125,3 @@ class Tables:
         """Return a method's loss over ours, at a number of rows."""
         name = f"learning curves {metric}"
         return self.number(name, method, data=data, rows=rows) / self.number(name, OURS, data=data, rows=rows)
-
-    def without(self, case: str, metric: str, left_out: tuple[str, ...]) -> float:
-        """Return the mean log ratio to one score over the sets of a table of means, some left out."""
-        ours, theirs = (self.values(f"{case} {metric}", method, "data") for method in (OURS, PROPORTIONAL))
-        return float(np.mean([np.log(ours[data] / theirs[data]) for data in ours if data not in left_out]))
