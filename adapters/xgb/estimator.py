@@ -226,6 +226,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         base_margin : array-like of float, shape (n_samples,), or None
             Scores that the trees' are added to. The thresholds are fitted to them before the first tree, unless
             a model is continued. Predictions start at 0 unless they are given scores of their own.
+            XGBoost adds trees to them in float32: a warning tells of scores so far from 0 that this is too coarse.
         eval_set : list of (X, y) pairs or None
             Evaluated each round; the last one decides early stopping.
         sample_weight_eval_set : list of array-like or None

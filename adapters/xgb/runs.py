@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import warnings
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -12,6 +13,7 @@ import numpy as np
 import xgboost
 from numpy.typing import NDArray
 
+from ordinal_objectives.adapters.joint_run import JointRun
 from ordinal_objectives.adapters.leaf_matching import GrownTree
 from ordinal_objectives.adapters.newton_run import SAME_SCORE, NewtonRun, sample_of, score_of_rows
 from ordinal_objectives.adapters.parameters import OrdinalParameters
@@ -24,6 +26,9 @@ from ordinal_objectives.adapters.xgb.trees import newest_tree
 from ordinal_objectives.leaves.shifts import Shifts
 from ordinal_objectives.rows import Device, agreed
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
+
+# The largest step of float32 at the training scores: leaves at small learning rates are not far above it.
+_COARSE = 0.01
 
 
 class Shown(threading.local):
@@ -213,7 +218,10 @@ class XGBoostRuns(Runs):
 
     def _begin(self, predt: NDArray[Any], dtrain: xgboost.DMatrix, previous: ThresholdRecord | None) -> NewtonRun:
         agreed(self.workers, lambda: self._check_first_score(predt, dtrain, previous))
-        return self.begin(dtrain, previous)
+        run = self.begin(dtrain, previous)
+        if not (isinstance(run, JointRun) and run.renews):  # that follows its own scores, in doubles
+            _warn_of_coarse_scores(predt)
+        return run
 
     def _check_first_score(
         self, predt: NDArray[Any], dtrain: xgboost.DMatrix, previous: ThresholdRecord | None
@@ -293,3 +301,19 @@ class XGBoostRuns(Runs):
         if booster is None:
             raise RuntimeError("the newest tree belongs to a booster that the callback has not seen")
         return newest_tree(booster)
+
+
+def _warn_of_coarse_scores(predt: NDArray[Any]) -> None:
+    """Warn of training scores, (n_samples,) or the first of several outputs, that float32 rounds too much."""
+    sample = sample_of(predt)
+    if not sample.size:
+        return
+    middle = float(np.median(sample.reshape(sample.shape[0], -1)[:, 0]))
+    step = float(np.spacing(np.float32(abs(middle))))
+    if step > _COARSE:
+        warnings.warn(
+            f"the training starts at scores around {middle:g}, where XGBoost's float32 has steps of {step:.2g}: leaves "
+            f"below half a step are lost. Subtract a constant from all of base_margin; the thresholds take it",
+            UserWarning,
+            stacklevel=2,
+        )

@@ -197,6 +197,50 @@ def test_thresholds_find_a_start_far_away(host, link, halves):
         np.testing.assert_allclose(proba, plain.predict_proba(Xv), atol=0.02 if host is XGBoost else 1e-4)
 
 
+@pytest.mark.parametrize(
+    ("host", "params"),
+    [
+        (XGBoost, {"proportional": False}),
+        (XGBoost, {"threshold_update": "joint", "proportional": True}),
+        (LightGBM, {"proportional": True}),
+    ],
+    ids=["shifts", "joint", "LightGBM"],
+)
+@pytest.mark.parametrize("constant", [-1e4, 1e6])
+def test_a_common_start_has_no_effect_where_scores_are_doubles(host, params, constant, halves):
+    X, y, Xv, _ = halves
+    plain = host.make(**params).fit(X, y)
+    moved = host.make(**params).fit(X, y, **{host.start: np.full(300, constant)})
+    np.testing.assert_allclose(moved.thresholds_ - constant, plain.thresholds_, atol=1e-5)
+    proba = moved.predict_proba(Xv, **{host.start: np.full(len(Xv), constant)})
+    np.testing.assert_allclose(proba, plain.predict_proba(Xv), atol=1e-5)
+
+
+ONE_SCORE = {"proportional": True, "threshold_update": "newton"}
+IN_FLOATS = pytest.mark.parametrize("params", [ONE_SCORE, {"shift_method": "host"}], ids=["one score", "host"])
+
+
+@IN_FLOATS
+@pytest.mark.parametrize("constant", [2.0**7, 2.0**10])
+def test_xgboost_rounds_a_common_start(params, constant, halves):
+    """Half a step of float32 a round, where the rounding decides no split."""
+    X, y, Xv, _ = halves
+    plain = XGBoost.make(max_depth=1, **params).fit(X, y)
+    moved = XGBoost.make(max_depth=1, **params).fit(X, y, base_margin=np.full(300, constant))
+    off = np.abs(moved.predict_raw(Xv) - plain.predict_raw(Xv)).max()
+    assert 0.0 < off < plain.n_iter_ * np.spacing(np.float32(constant)) / 2
+
+
+@IN_FLOATS
+@pytest.mark.parametrize("constant", [-(2.0**17), 2.0**17])
+def test_a_common_start_that_xgboost_rounds_too_much_is_a_warning(params, constant, halves):
+    X, y, *_ = halves
+    with pytest.warns(UserWarning, match=r"float32 has steps of 0.016: .* Subtract a constant from .* base_margin"):
+        XGBoost.make(**params).fit(X, y, base_margin=np.full(300, constant))
+    XGBoost.make(**params).fit(X, y, base_margin=np.full(300, 0.49 * constant))
+    XGBoost.make(**params).fit(X, y, base_margin=np.where(np.arange(300) % 3, 0.0, constant))  # it is no constant
+
+
 def test_xgboost_goes_on_from_the_same_margin(halves):
     X, y, Xv, _ = halves
     start = {"base_margin": X[:, 0]}
