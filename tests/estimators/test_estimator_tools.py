@@ -21,7 +21,7 @@ from sklearn import config_context
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import AdaBoostClassifier, BaggingClassifier, StackingClassifier, VotingClassifier
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_validate
+from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -29,6 +29,7 @@ from makers import BOTH, make_engine, make_lgb, make_xgb
 from ordinal_objectives import XGBOrdinalClassifier
 from ordinal_objectives.adapters import lgbm as olgbm
 from ordinal_objectives.adapters import xgb as oxgb
+from ordinal_objectives.decision import decide
 from ordinal_objectives.plotting import ScoreDistributionDisplay
 from ordinal_objectives.threads import library_n_threads
 
@@ -87,6 +88,22 @@ def test_declared_strings_never_pass_for_alphabetical_codes(make, data):
         VotingClassifier([("m", model)]).fit(X, names[y])
     with pytest.raises(ValueError, match="outside the classes"):
         cross_val_predict(model, X, names[y], cv=2, method="predict_proba")
+
+
+@ALL
+def test_a_search_without_scoring_takes_the_accuracy_of_the_median(make, data):
+    X, y = data
+    folds = [(np.arange(200), np.arange(200, 400))]
+    search = GridSearchCV(make(), {"decision_rule": ["median", "mode"]}, cv=folds).fit(X, y)
+    proba = make().fit(X[:200], y[:200]).predict_proba(X[200:])
+    right = [np.mean(decide(proba, rule) == y[200:]) for rule in ("median", "mode")]
+    np.testing.assert_allclose(search.cv_results_["mean_test_score"], right)
+    assert right[0] != right[1]
+
+
+def test_scorers_of_this_package_are_given_as_objects(data):
+    with pytest.raises(ValueError, match="neg_rps"):
+        cross_val_score(make_engine(), *data, scoring="neg_rps")
 
 
 @BOTH

@@ -43,6 +43,10 @@ def test_examples_run(tmp_path, monkeypatch):
 @pytest.mark.slow
 def test_examples_of_the_guide_run():
     names = run_examples(README.parent / "docs" / "user_guide.md", at_least=5)
+    assert names["search"].best_score_ == max(names["search"].cv_results_["mean_test_score"]) < 0
+    assert names["proba"].shape == (500, 5)
+    mean_codes = names["proba"] @ np.arange(5)
+    assert np.corrcoef(mean_codes, names["y"])[0, 1] > 0.2  # 0 where codes are alphabetical
     if is_at_least((3, 3)):
         assert names["margins"].shape == (500, 4, 4)
 
