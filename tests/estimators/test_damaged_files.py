@@ -320,10 +320,10 @@ def test_records_of_boosters_are_not_trusted(change, data, saved):
     [
         ({"seed": -1}, "seed must be an integer between 0 and 2147483647; got -1"),
         ({"n_features": 1e400}, "n_features"),
-        ({"evals": {"training": [None]}}, "TypeError"),
-        ({"evals": {"training": [np.nan]}}, "not JSON compliant"),
+        ({"evals": {"training": ["x"]}}, "evals must be a list of numbers"),
+        ({"evals": {"training": [np.nan]}}, "evals must be a list of numbers"),
         ({"params": {"tol": np.nan}}, "not JSON compliant"),
-        ({"diagnostics": {"n_halved": float("inf")}}, "OverflowError"),
+        ({"diagnostics": {"n_halved": float("inf")}}, "diagnostics must be integers"),
         ({"params": {"n_jobs": "x"}}, "n_threads must be an integer or None"),
         ({"params": {"importance_type": "x"}}, "importance_type must be"),
         ({"params": {"no_parameter": 1}}, "no_parameter"),
