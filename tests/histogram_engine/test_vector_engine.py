@@ -151,7 +151,8 @@ class Oracle:
 
     def steps(self, rows):
         each = np.cumsum(self.active) - 1  # no threshold shares its shift
-        return np.array([best_step(*self.sums(leaf), self.p, self.active, each)[0] for leaf in rows.values()])
+        sums = [self.sums(leaf) for leaf in rows.values()]
+        return np.array([best_step(G, H, self.p, self.active, each)[0] for G, H in sums])
 
 
 def assert_round_agrees(run, X, *, follow=True):
