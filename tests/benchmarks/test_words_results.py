@@ -186,9 +186,9 @@ def test_tuned_1(t):
 
 
 def test_tuned_2(t):
-    """CatBoost's multiclass comes closest by RPS, and by either measure the closest rival's interval holds 1."""
-    assert t.closest("RPS")[0] == "CatBoost multiclass"
-    assert all(t.holds_1("tuned", metric, method=t.closest(metric)[0]) for metric in ("RPS", "MAE"))
+    """By either measure the interval of the closest rival holds 1."""
+    for metric in ("RPS", "MAE"):
+        assert t.holds_1("tuned", metric, method=t.closest(metric)[0])
 
 
 def test_tuned_3(t):
