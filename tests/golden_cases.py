@@ -101,8 +101,13 @@ def of_engine(model: Any, X: Any) -> Arrays:
 
 
 def of_xgboost(model: Any, X: Any) -> Arrays:
-    trees = _digest("".join(model.booster_.get_dump(dump_format="json", with_stats=True)))
+    trees = _xgboost_trees(model.booster_, model._record)
     return {"trees": trees, "thresholds": np.array(model._record.thresholds)} | answers(model, X)
+
+
+def _xgboost_trees(booster: Any, record: Any) -> NDArray[np.uint8]:
+    # XGBoost 3.2 dumps no statistics of leaves with several outputs.
+    return _digest("".join(booster.get_dump(dump_format="json", with_stats=record.outputs is None)))
 
 
 def of_lightgbm(model: Any, X: Any) -> Arrays:
@@ -174,7 +179,7 @@ def train_oxgb(case: Case) -> Arrays:
     )
     record = oxgb.threshold_record(booster)
     return {
-        "trees": _digest("".join(booster.get_dump(dump_format="json", with_stats=True))),
+        "trees": _xgboost_trees(booster, record),
         "thresholds": np.array(record.thresholds),
         "loss": np.array(record.training_loss, dtype=float),
         "raw": oxgb.predict_proba(booster, dtrain)[:64],
