@@ -389,13 +389,3 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         with damage(path):
             check_leaves(self.booster_, record)
             return record, kept_rounds(self.booster_), self.booster_.num_features()
-
-    @property
-    def feature_importances_(self) -> NDArray[np.float32]:
-        """Importance of each feature by ``importance_type``, summing to 1, float32 (n_features,)."""
-        check_is_fitted(self)
-        names = self.booster_.feature_names or [f"f{i}" for i in range(self.n_features_in_)]
-        scores = self.booster_.get_score(importance_type=self.importance_type)
-        values = np.array([scores.get(name, 0.0) for name in names], dtype=np.float32)
-        total = values.sum()
-        return values / total if total else values

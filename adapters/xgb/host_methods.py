@@ -19,6 +19,8 @@ class HostMethods:
     booster_: xgboost.Booster
     evals_result_: dict[str, Any]
     n_iter_: int
+    n_features_in_: int
+    importance_type: str
 
     @abstractmethod
     def _check_features(self, X: Any, *, reset: bool) -> Any: ...
@@ -73,6 +75,16 @@ class HostMethods:
         """
         check_is_fitted(self)
         return self.n_iter_ - 1
+
+    @property
+    def feature_importances_(self) -> NDArray[np.float32]:
+        """Importance of each feature by ``importance_type``, summing to 1, float32 (n_features,)."""
+        check_is_fitted(self)
+        names = self.booster_.feature_names or [f"f{i}" for i in range(self.n_features_in_)]
+        scores = self.booster_.get_score(importance_type=self.importance_type)
+        values = np.array([scores.get(name, 0.0) for name in names], dtype=np.float32)
+        total = values.sum()
+        return values / total if total else values
 
     @openmp_after_fork()
     def apply(self, X: Any) -> NDArray[np.int32]:
