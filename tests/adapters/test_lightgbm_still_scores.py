@@ -100,6 +100,7 @@ def test_constant_features_forecast_the_shares_of_the_classes(update, proportion
     np.testing.assert_allclose(olgbm.predict_proba(booster, X[:1]), [[1 / 2, 1 / 3, 1 / 6]], atol=1e-6)
 
 
+@pytest.mark.filterwarnings("ignore:no tree has a split")
 def test_the_classifier_takes_constant_features(tmp_path):
     X, y = np.zeros((300, 2)), np.arange(300) % 3
     model = LGBMOrdinalClassifier(n_jobs=1, n_estimators=3).fit(X, y, eval_set=[(X[:60], y[:60])])

@@ -146,6 +146,7 @@ def test_more_features_than_a_product_of_integers_holds():
 # Weights of zero and small samples
 
 
+@pytest.mark.filterwarnings("ignore:no tree has a split")
 @pytest.mark.parametrize("options", [{}, {"pruning": True}, {"adaptive_step": True}, {"threshold_update": "newton"}])
 def test_samples_are_drawn_from_rows_with_weight(data, options):
     """A row of weight 0 changes no sample: the model is that without it."""
@@ -174,6 +175,7 @@ def test_a_class_that_weighs_next_to_nothing_is_none(data):
         make().fit(X, y, sample_weight=np.where(y == 0, 1e-9, 1e4))
 
 
+@pytest.mark.filterwarnings("ignore:no tree has a split")
 def test_rows_of_weight_zero_are_not_held_out(data):
     X, y = data
     weight = np.zeros(200)
@@ -194,6 +196,7 @@ def test_more_classes_than_rows_held_out(data, n_classes):
 # Parameters
 
 
+@pytest.mark.filterwarnings("ignore:no tree has a split")
 @pytest.mark.parametrize("name", ["max_iter", "max_leaf_nodes", "max_depth", "min_samples_leaf", "rebin_every"])
 def test_counts_beyond_the_cores_integers(data, name):
     """They say that there is no limit."""

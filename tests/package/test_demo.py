@@ -103,6 +103,7 @@ def test_infinite_features_are_named(ordinal_data, tmp_path, capsys):
                                             "empty\n")  # fmt: skip
 
 
+@pytest.mark.filterwarnings("ignore:no tree has a split")
 @pytest.mark.parametrize("labels", [np.arange(30) / 2, np.arange(15)])
 def test_more_classes_than_training_rows_have(ordinal_data, tmp_path, capsys, labels):
     """The multiclass models of both libraries cannot be compared then; fractions are classes where they are few."""
