@@ -279,7 +279,7 @@ class NewtonRun:
         """Write the loss sum of the newest record."""
         self.training_loss[-1] = loss / self._rows.total_weight
         if self._recorded_loss is not None:
-            self.diagnostics.add(n_raised=int(loss > self._rows.highest_loss(self._recorded_loss)))
+            self.diagnostics.add(n_raised=int(self._rows.is_higher(loss, self._recorded_loss)))
         self._recorded_loss = loss
 
     def _collect(self) -> None:

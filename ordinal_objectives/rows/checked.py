@@ -18,6 +18,9 @@ LINK_CODES = {"logit": 0, "probit": 1, "cloglog": 2, "loglog": 3, "cauchit": 4}
 # where a row's sum of them, with its weight, would be larger than this.
 _LIMIT, LARGEST = 80.0, 1e38
 _ROUNDING_OF_ONE = 1e-15
+# Changes of a float32 loss were off by at most 1e-6 of it, with one row that outweighs the others, and by 6e-7 without
+# weights: ten times what is usual.
+MOST_ROUNDING = 10.0
 
 
 class CheckedRows:
@@ -77,7 +80,7 @@ class CheckedRows:
         self.n_threads = n_threads
         fits = loss.link.name == "logit" and n_classes <= _core.max_lane_classes
         self._lanes = lanes and fits and precision == "float32"
-        self.loss_precision = 1e-6 if self._lanes else 1e-12
+        self.loss_precision = 1e-7 if self._lanes else 1e-12
         self._dtype: type = np.float32 if precision == "float32" else np.float64
         # A part of a training may weigh little, but not less than float32 holds.
         weight = check_sample_weight(sample_weight, self.y.shape[0], part=part)
@@ -99,8 +102,12 @@ class CheckedRows:
         return self._weight
 
     def highest_loss(self, loss: float) -> float:
-        """Return the largest loss sum that may still be `loss`, rounded."""
+        """Return the loss sum above which a step from `loss` is shortened: the usual rounding is let pass."""
         return highest_of_rows(loss, self.loss_precision, self.total_weight)
+
+    def is_higher(self, loss: float, before: float) -> bool:
+        """Tell whether a loss sum is higher than that before by more than rounding ever made of one."""
+        return loss > highest_of_rows(before, MOST_ROUNDING * self.loss_precision, self.total_weight)
 
     def check_leaves(self, leaves: NDArray[np.int32], n_leaves: int) -> NDArray[np.int32]:
         """Return the leaf of each row, int32 and contiguous.
@@ -148,8 +155,7 @@ def highest_of_rows(loss: float, precision: float, total_weight: float) -> float
     """Return the largest sum of the rows' losses that may still be `loss`, rounded.
 
     These losses are not negative. Float32 rounds a row's loss, and the sum of some hundred rows, by a share of itself:
-    a heavy row does not hide what light ones lose. Changes of the loss were off by at most 1e-6 of it with one row that
-    outweighs the others, and by 6e-7 without weights. Losses are logarithms of numbers next to 1, which float64 rounds.
+    a heavy row does not hide what light ones lose. Losses are logarithms of numbers next to 1, which float64 rounds.
     """
     return highest_loss(loss, precision, _ROUNDING_OF_ONE / precision * total_weight)
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives.losses import RoundStatistics, RoundSums
-from ordinal_objectives.rows.checked import highest_of_rows
+from ordinal_objectives.rows.checked import MOST_ROUNDING, highest_of_rows
 
 Result = TypeVar("Result")
 
@@ -155,8 +155,12 @@ class PartedRows:
         return float(self._workers.sum(np.array([self._own.loss_of_prediction(scores, thresholds)]))[0])
 
     def highest_loss(self, loss: float) -> float:
-        """Return the largest loss sum that may still be `loss`, rounded."""
+        """Return the loss sum above which a step from `loss` is shortened."""
         return highest_of_rows(loss, self._precision, self.total_weight)
+
+    def is_higher(self, loss: float, before: float) -> bool:
+        """Tell whether a loss sum is higher than that before by more than rounding ever made of one."""
+        return loss > highest_of_rows(before, MOST_ROUNDING * self._precision, self.total_weight)
 
 
 def parted(kind: Callable[..., Any], workers: Workers | None, *args: Any, **options: Any) -> Any:

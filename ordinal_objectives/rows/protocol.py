@@ -42,5 +42,9 @@ class RowPass(Protocol):
         ...
 
     def highest_loss(self, loss: float) -> float:
-        """Return the largest loss sum that may still be `loss`, rounded."""
+        """Return the loss sum above which a step from `loss` is shortened."""
+        ...
+
+    def is_higher(self, loss: float, before: float) -> bool:
+        """Tell whether a loss sum is higher than that before by more than rounding ever made of one."""
         ...
