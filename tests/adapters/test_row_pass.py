@@ -47,7 +47,10 @@ class TwoBlocks:
         return [(one, of_rows[rows]) for one, rows in zip(self._passes, self._blocks, strict=True)]
 
     def highest_loss(self, loss):
-        return loss + 1e-7 * max(loss, self.total_weight)
+        return loss + 1e-7 * loss
+
+    def is_higher(self, loss, before):
+        return loss > before + 1e-6 * before
 
 
 def train_xgb(X, y, **options):
