@@ -30,7 +30,7 @@ def tables(path: Path = FILE) -> dict[str, Table]:
     own = runs[runs["experiment"] == CONFIRMATION_RUN[0]]
     found = {metric: by_set(runs, metric) for metric in JUDGED}
     return {
-        "confirmation": noted(overall(found), own),
+        "confirmation": noted(overall(found, own), own),
         "confirmation sets": noted(sets(found, own), own),
         "confirmation failures": accuracy_tables.failures(own),
     }
@@ -58,7 +58,7 @@ def by_set(runs: pd.DataFrame, metric: str) -> dict[str, pd.Series]:
     return found
 
 
-def overall(found: dict[str, dict[str, pd.Series]]) -> Table:
+def overall(found: dict[str, dict[str, pd.Series]], own: pd.DataFrame) -> Table:
     rows = []
     for method in RIVALS:
         n_sets = max((len(found[metric].get(method, ())) for metric in JUDGED), default=0)
@@ -70,15 +70,27 @@ def overall(found: dict[str, dict[str, pd.Series]]) -> Table:
     note = (
         f"Geometric mean over the sets of loss / loss of `{OURS}`, above 1 where `{OURS}` is better; in brackets "
         f"the middle 95% of {statistics.DRAWS} draws of as many sets, with replacement; then the sets that the method "
-        f"won and lost. MAE by the median, zero-one error by the mode and QWK by the mean on both sides; `xgb rounded` "
-        f"has one answer. ogboost rests on three partitions of each set."
+        f"won, tied and lost. MAE by the median, zero-one error by the mode and QWK by the mean on both sides; `xgb "
+        f"rounded` has one answer. Partitions fewer than ten: {_few(own)}."
     )
     return Table(rows, note) if any(found.values()) else Table([])
 
 
+def _few(own: pd.DataFrame) -> str:
+    """Return on how many partitions methods ran where these are fewer than ten."""
+    found = []
+    for method, rows in own.groupby("method", sort=False):
+        sizes = rows.groupby("data").size()
+        few = sizes[sizes < 10]
+        where = "each set" if len(few) == len(sizes) else ", ".join(few.index)
+        found += [f"{method} {', '.join(map(str, sorted(set(few))))} of {where}"] if len(few) else []
+    return "; ".join(found) or "none"
+
+
 def _summary(logs: pd.Series) -> str:
     low, high = np.exp(statistics.interval(statistics.sets_again(logs)))
-    return f"{np.exp(logs.mean()):.3f} [{low:.3f}, {high:.3f}] ({(logs < 0).sum()} / {(logs > 0).sum()})"
+    counts = f"{(logs < 0).sum()} / {(logs == 0).sum()} / {(logs > 0).sum()}"
+    return f"{np.exp(logs.mean()):.3f} [{low:.3f}, {high:.3f}] ({counts})"
 
 
 def sets(found: dict[str, dict[str, pd.Series]], own: pd.DataFrame) -> Table:

@@ -40,12 +40,13 @@ def test_each_metric_is_judged_by_its_own_answer_on_both_sides(runs_file):
     by_method = {row["method"]: row for row in found["confirmation"].rows}
     multiclass, rounded = by_method[MULTICLASS], by_method[ROUNDED]
     assert multiclass["sets"] == rounded["sets"] == "2"
-    assert multiclass["MAE"] == f"{np.sqrt(2):.3f} [1.000, 2.000] (0 / 1)"
-    assert multiclass["zero-one"].startswith("5.000 [5.000, 5.000] (0 / 2)")
+    assert multiclass["MAE"] == f"{np.sqrt(2):.3f} [1.000, 2.000] (0 / 1 / 1)"
+    assert multiclass["zero-one"].startswith("5.000 [5.000, 5.000] (0 / 0 / 2)")
     assert multiclass["RPS"].startswith("9.000")
     assert rounded["MAE"].startswith("3.000")
     assert rounded["RPS"] == "-"
     assert by_method["ogboost"]["sets"] == "0"
+    assert "fewer than ten: ordinal shifts 2 of each set; " in found["confirmation"].note
 
 
 def test_each_set_is_shown_once(runs_file):
