@@ -91,7 +91,7 @@ class OrdinalClassifier(MarginPredictions, ClassifierMixin, BaseEstimator):  # t
         self.proportional_ = record.shifts is None
         self.diagnostics_ = dict(record.diagnostics) | {"n_without_split": self._splits().count(False)}
 
-    def _warn_if_constant(self, n_samples: int, leaf: str, least: int = 0) -> None:
+    def _warn_if_constant(self, n_samples: int, leaf: str, least: int = 0, stacklevel: int = 4) -> None:
         """Warn if no tree has a split; ``leaf`` names what bounds the size of leaves, ``least`` its number of rows."""
         if any(splits := self._splits()) or not splits:
             return
@@ -102,7 +102,7 @@ class OrdinalClassifier(MarginPredictions, ClassifierMixin, BaseEstimator):  # t
             f"no tree has a split, so all rows get the same probabilities: {reason}. With few rows or small weights a "
             f"lower {leaf} allows splits",
             UserWarning,
-            stacklevel=4,
+            stacklevel=stacklevel,  # the caller of fit
         )
 
     def _check_features(self, X: Any, *, reset: bool) -> Any:

@@ -288,7 +288,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
             )
             record, n_iter = threshold_record(self.booster_), kept_rounds(self.booster_)
             self._keep(record, get_loss(self.loss, self.link), n_iter)
-        self._warn_if_constant(dtrain.num_row(), "min_child_weight")
+        self._warn_if_constant(dtrain.num_row(), "min_child_weight", stacklevel=5)
         return self
 
     @openmp_after_fork()

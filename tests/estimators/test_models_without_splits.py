@@ -41,8 +41,9 @@ def test_fewer_rows_than_two_leaves_hold_are_named(kind, limit, proportional):
 @EACH
 def test_weights_and_features_that_allow_no_split_are_told_of(kind):
     X, y = rows(200)
-    with pytest.warns(UserWarning, match="none gained anything in leaves as large as"):
+    with pytest.warns(UserWarning, match="none gained anything in leaves as large as") as told:
         model = MAKERS[kind]().fit(np.zeros_like(X), y)
+    assert told[0].filename == __file__
     assert model.diagnostics_["n_without_split"] == model.n_iter_ > 0
     if kind == "xgb":
         with pytest.warns(UserWarning, match="With few rows or small weights a lower min_child_weight allows splits"):
