@@ -7,8 +7,9 @@ Layout, all numbers little-endian:
 2. the header's length in bytes, uint64;
 3. the header, UTF-8 JSON: ``params``, ``classes`` (lowest first), ``classes_dtype``, ``n_features``,
    ``feature_names``, ``seed``, ``max_bins`` (of the cuts; absent from the first files, where it is the parameter),
-   ``curvature`` (n_classes - 1 numbers, in version 2; absent from the first files), ``evals``, ``diagnostics``, and
-   ``arrays``, the list of [name, dtype, length] in the order they follow;
+   ``curvature`` (n_classes - 1 numbers, in version 2; absent from the first files), ``evals``, ``diagnostics``,
+   ``left_out`` (names of parameters that JSON cannot hold, if there are any), and ``arrays``, the list of
+   [name, dtype, length] in the order they follow;
 4. the arrays, one after the other without padding.
 
 The arrays are ``thresholds`` (n_trees + 1 times n_classes - 1), ``n_cuts`` of each feature and all ``cuts``,
@@ -24,7 +25,7 @@ from __future__ import annotations
 import json
 import os
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,8 @@ from ordinal_objectives.files import (
     losses_to_json,
     names_from_json,
     numbers_from_json,
+    parameters_to_json,
+    value_from_json,
 )
 from ordinal_objectives.histogram_engine.fit_loop import GrownModel
 from ordinal_objectives.histogram_engine.parameters import check_integer
@@ -63,8 +66,8 @@ class StoredModel:
     Attributes
     ----------
     params : dict
-        Parameters of the classifier. Those that JSON cannot hold (a RandomState, a dict of class weights) are left
-        out of the file: they matter to training alone.
+        Parameters of the classifier. Those that JSON cannot hold (a RandomState) are left out of the file: they
+        matter to training alone.
     classes : ndarray, shape (n_classes,)
         Lowest first.
     n_features : int
@@ -80,6 +83,8 @@ class StoredModel:
         Of a multi-output model, in JSON's types; of an ordinal one None.
     start : ndarray of float64, shape (n_outputs,), or None
         The outputs of a multi-output model before the first tree.
+    left_out : list of str
+        Names of parameters that were left out of the file.
     """
 
     params: dict[str, Any]
@@ -93,6 +98,7 @@ class StoredModel:
     proportional: bool = True
     targets: dict[str, Any] | None = None
     start: NDArray[np.float64] | None = None
+    left_out: list[str] = field(default_factory=list)
 
 
 def save(model: StoredModel, path: str | os.PathLike[str]) -> None:
@@ -109,8 +115,9 @@ def save(model: StoredModel, path: str | os.PathLike[str]) -> None:
         arrays[name] = np.concatenate([np.zeros(0), *parts])
     stored = {name: np.asarray(arrays[name]).astype(dtype) for name, dtype in _ARRAYS.items()}
     labels, labels_dtype = labels_to_json(model.classes)
+    params, left_out = _plain(model.params, labels, proportional=model.proportional)
     header = {
-        "params": _plain(model.params, labels, proportional=model.proportional),
+        "params": params,
         "classes": labels,
         "classes_dtype": labels_dtype,
         "n_features": model.n_features,
@@ -121,6 +128,8 @@ def save(model: StoredModel, path: str | os.PathLike[str]) -> None:
         "diagnostics": model.diagnostics,
         "arrays": [[name, _ARRAYS[name], len(array)] for name, array in stored.items()],
     }
+    if left_out:
+        header["left_out"] = left_out
     if model.grown.curvature is not None:
         header["curvature"] = model.grown.curvature.tolist()
     if model.start is not None:
@@ -138,7 +147,8 @@ def _stored_values(tree: Tree) -> NDArray[np.float64]:
     return tree.value if tree.value.ndim == 1 else tree.value[tree.leaves].ravel()
 
 
-def _plain(params: dict[str, Any], labels: list[Any], *, proportional: bool) -> dict[str, Any]:
+def _plain(params: dict[str, Any], labels: list[Any], *, proportional: bool) -> tuple[dict[str, Any], list[str]]:
+    """Return the parameters that the file holds, and the names of those that it cannot hold."""
     if proportional:  # packages that know of nothing else do not know these
         quadratic = params.get("split_gain") == "quadratic"  # of high orders
         params = {
@@ -151,12 +161,7 @@ def _plain(params: dict[str, Any], labels: list[Any], *, proportional: bool) -> 
         params = params | {"classes": labels}
     if params.get("cost_matrix") is not None:
         params["cost_matrix"] = np.asarray(params["cost_matrix"], dtype=np.float64).tolist()
-    plain = {}
-    for name, value in params.items():
-        value = value.item() if isinstance(value, np.generic) else value
-        if value is None or isinstance(value, (bool, int, float, str, list)):
-            plain[name] = value
-    return plain
+    return parameters_to_json(params)
 
 
 def load(path: str | os.PathLike[str], *, multi_output: bool = False) -> StoredModel:
@@ -208,7 +213,7 @@ def _read(body: bytes) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
 def _model(
     header: dict[str, Any], arrays: dict[str, NDArray[Any]], *, proportional: bool, multi_output: bool
 ) -> StoredModel:
-    params = {str(name): value for name, value in header["params"].items()}
+    params = {str(name): value_from_json(value) for name, value in header["params"].items()}
     if proportional:
         params["proportional"] = True
     n_features = check_integer("n_features", header["n_features"], 0)
@@ -248,6 +253,7 @@ def _model(
         proportional=proportional,
         targets=dict(header["targets"]) if multi_output else None,
         start=start,
+        left_out=[str(name) for name in header.get("left_out", [])],
     )
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.estimator import OrdinalClassifier
-from ordinal_objectives.files import damage
+from ordinal_objectives.files import damage, warn_of
 from ordinal_objectives.histogram_engine import model_file
 from ordinal_objectives.histogram_engine.fit_loop import GrownModel
 from ordinal_objectives.histogram_engine.parameters import check_integer
@@ -77,7 +77,7 @@ class EngineModel(HostParameters, OrdinalClassifier):
     def load_model(self: Model, path: str | os.PathLike[str]) -> Model:
         """Become the model that :meth:`save_model` wrote, its parameters included.
 
-        Raises ValueError if the file is damaged, or of a newer format.
+        Raises ValueError if the file is damaged, or of a newer format; warns of parameters that it could not hold.
         """
         stored = model_file.load(path)
         with damage(path):
@@ -98,4 +98,5 @@ class EngineModel(HostParameters, OrdinalClassifier):
                 check_thresholds(row, model.n_classes_, ordered=loss.ordered and stored.proportional)
             model._remember(grown, loss, stored.diagnostics)
         self.__dict__ = model.__dict__
+        warn_of(stored.left_out, stacklevel=2)
         return self

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
@@ -200,6 +201,28 @@ def value_to_json(value: Any) -> Any:
     raise TypeError(f"a model file holds no {type(value).__name__}")
 
 
+def parameters_to_json(params: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """Return parameters in JSON's types, and the names of those that it cannot hold."""
+    held, left_out = {}, []
+    for name, value in params.items():
+        try:
+            held[name] = value_to_json(value)
+        except TypeError:
+            left_out.append(name)
+    return held, left_out
+
+
+def warn_of(left_out: Any, stacklevel: int) -> None:
+    """Warn of the parameters that a file could not hold."""
+    if left_out:
+        warnings.warn(
+            f"the file holds no {', '.join(map(str, left_out))}, which JSON cannot: predictions do not need them; set "
+            f"them before another fit",
+            UserWarning,
+            stacklevel=stacklevel + 1,
+        )
+
+
 def value_from_json(value: Any) -> Any:
     """Return what :func:`value_to_json` was given; arrays are lists.
 
@@ -212,9 +235,8 @@ def value_from_json(value: Any) -> Any:
         return [value_from_json(entry) for entry in value]
     if not isinstance(value, dict):
         return value
-    ((kind, entries),) = value.items()
-    if kind == "tuple":
-        return tuple(value_from_json(entry) for entry in entries)
-    if kind == "dict":
-        return {value_from_json(key): value_from_json(entry) for key, entry in entries}
-    raise ValueError(f"a parameter must be a tuple or a dict; got {kind!r}")
+    if list(value) == ["tuple"]:
+        return tuple(value_from_json(entry) for entry in value["tuple"])
+    if list(value) == ["dict"]:
+        return {value_from_json(key): value_from_json(entry) for key, entry in value["dict"]}
+    raise ValueError(f"a parameter must be a tuple or a dict; got {value!r}")

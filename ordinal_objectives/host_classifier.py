@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import abstractmethod
 from contextlib import nullcontext
 from os import PathLike
@@ -17,8 +16,9 @@ from ordinal_objectives.files import (
     labels_from_json,
     labels_to_json,
     names_from_json,
+    parameters_to_json,
     value_from_json,
-    value_to_json,
+    warn_of,
 )
 from ordinal_objectives.host_parameters import HostParameters
 from ordinal_objectives.labels import OrderedLabels
@@ -98,7 +98,7 @@ class HostClassifier(HostParameters, OrdinalClassifier):
         """
         with self._all_or_nothing():
             record, n_iter, n_features = self._read(path)
-            described = record.classifier or {}
+            described, left_out = record.classifier or {}, list[str]()
             for name in ("loss", "link", "hessian", "threshold_update"):
                 setattr(self, name, getattr(record, name))
             self.proportional: bool | str = record.shifts is None
@@ -108,7 +108,8 @@ class HostClassifier(HostParameters, OrdinalClassifier):
                 if described:
                     self.classes = labels_from_json(described["classes"], described["dtype"])
                     self.decision_rule, self.cost_matrix = described["decision_rule"], described["cost_matrix"]
-                    self._parameters_from_json(described.get("params", {}), described.get("left_out", []))
+                    self._parameters_from_json(described.get("params", {}))
+                    left_out = [str(name) for name in described.get("left_out", [])]
                 labels = OrderedLabels(np.arange(record.n_classes) if self.classes is None else self.classes)
                 n_classes = len(labels.classes_)
                 if n_classes != record.n_classes:
@@ -122,6 +123,7 @@ class HostClassifier(HostParameters, OrdinalClassifier):
                 if names is not None:
                     self.feature_names_in_ = names
                 self._keep(record, record.ordinal_loss(), n_iter)
+        warn_of(left_out, stacklevel=2)
         return self
 
     def _description(self) -> dict[str, Any]:
@@ -141,28 +143,18 @@ class HostClassifier(HostParameters, OrdinalClassifier):
 
     def _parameters_to_json(self) -> tuple[dict[str, Any], list[str]]:
         """Return the parameters of the training that a model file holds, and the names of those that it cannot hold."""
-        held, left_out = {}, []
-        for name, value in self.get_params(deep=False).items():
-            if name in _NOT_IN_FILES or (isinstance(value, float) and np.isnan(value)):  # missing=nan, the default
-                continue
-            try:
-                held[name] = value_to_json(value)
-            except TypeError:
-                left_out.append(name)
-        return held, left_out
+        given = self.get_params(deep=False)
+        if isinstance(given.get("missing"), float) and np.isnan(
+            given["missing"]
+        ):  # the default, which JSON cannot hold
+            del given["missing"]
+        return parameters_to_json({name: value for name, value in given.items() if name not in _NOT_IN_FILES})
 
-    def _parameters_from_json(self, held: Any, left_out: Any) -> None:
+    def _parameters_from_json(self, held: Any) -> None:
         """Set the parameters of the training that a model file holds."""
-        if not isinstance(held, dict) or not isinstance(left_out, list):
+        if not isinstance(held, dict):
             raise ValueError("parameters must be a JSON object")
         if set(held) & _NOT_IN_FILES:
             raise ValueError(f"{', '.join(sorted(set(held) & _NOT_IN_FILES))} do not stand among the parameters")
         self.set_params(**{name: value_from_json(value) for name, value in held.items()})
         self._refuse_unknown()
-        if left_out:
-            warnings.warn(
-                f"the file holds no {', '.join(map(str, left_out))}, which JSON cannot: predictions do not need them; "
-                f"set them before another fit",
-                UserWarning,
-                stacklevel=5,
-            )

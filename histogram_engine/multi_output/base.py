@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.evaluation_sets import either_spelling, evaluation_pairs, one_for_each
-from ordinal_objectives.files import damage
+from ordinal_objectives.files import damage, warn_of
 from ordinal_objectives.fit_keywords import explains_keywords
 from ordinal_objectives.held_out import hold_out
 from ordinal_objectives.histogram_engine import model_file
@@ -291,7 +291,8 @@ class MultiOutputModel(BaseEstimator):  # type: ignore[misc]
     def load_model(self: Model, path: str | os.PathLike[str]) -> Model:
         """Become the model that :meth:`save_model` wrote, its parameters included.
 
-        Raises ValueError if the file is damaged, of a newer format or another estimator's.
+        Raises ValueError if the file is damaged, of a newer format or another estimator's; warns of parameters that
+        it could not hold.
         """
         stored = model_file.load(path, multi_output=True)
         with damage(path):
@@ -311,6 +312,7 @@ class MultiOutputModel(BaseEstimator):  # type: ignore[misc]
                 model.feature_names_in_ = stored.feature_names
             model._remember(start, stored.grown, stored.diagnostics)
         self.__dict__ = model.__dict__
+        warn_of(stored.left_out, stacklevel=2)
         return self
 
     def apply(self, X: Any) -> NDArray[np.int32]:
