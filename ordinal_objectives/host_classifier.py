@@ -143,12 +143,10 @@ class HostClassifier(HostParameters, OrdinalClassifier):
 
     def _parameters_to_json(self) -> tuple[dict[str, Any], list[str]]:
         """Return the parameters of the training that a model file holds, and the names of those that it cannot hold."""
-        given = self.get_params(deep=False)
-        if isinstance(given.get("missing"), float) and np.isnan(
-            given["missing"]
-        ):  # the default, which JSON cannot hold
-            del given["missing"]
-        return parameters_to_json({name: value for name, value in given.items() if name not in _NOT_IN_FILES})
+        given = {name: value for name, value in self.get_params(deep=False).items() if name not in _NOT_IN_FILES}
+        if isinstance(given.get("missing"), float) and np.isnan(given["missing"]):
+            del given["missing"]  # the default
+        return parameters_to_json(given)
 
     def _parameters_from_json(self, held: Any) -> None:
         """Set the parameters of the training that a model file holds."""

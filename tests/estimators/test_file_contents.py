@@ -168,14 +168,15 @@ def test_a_loaded_model_trains_as_the_saved_one(data, tmp_path, name):
 @pytest.mark.parametrize("kind", [HistGradientBoostingOrdinalClassifier, XGBOrdinalClassifier, LGBMOrdinalClassifier])
 def test_a_warning_of_what_a_file_lacks_is_no_damage(kind, data, tmp_path):
     X, y = data
+    path = tmp_path / ("model.ubj" if kind is XGBOrdinalClassifier else "model")
     rounds = "max_iter" if kind is HistGradientBoostingOrdinalClassifier else "n_estimators"
     model = kind(**{rounds: 3}, n_jobs=1, random_state=np.random.RandomState(0), class_weight={0: 2.0, 3: 1.5})
-    model.fit(X, y).save_model(tmp_path / "model")
+    model.fit(X, y).save_model(path)
     loaded = kind()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with pytest.raises(UserWarning, match="the file holds no random_state, which JSON cannot"):
-            loaded.load_model(tmp_path / "model")
+            loaded.load_model(path)
     assert loaded.get_params()["class_weight"] == {0: 2.0, 3: 1.5}
     np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
 
@@ -213,9 +214,7 @@ def test_a_multi_output_file_of_no_loss_is_refused(data, tmp_path, loss):
     model = HistGradientBoostingMultiOutputRegressor(max_iter=2, n_jobs=1).fit(X, X[:, :2])
     model.save_model(tmp_path / "model")
     edit_header(tmp_path / "model", lambda header: header["params"].update(loss=loss))
-    with pytest.raises(
-        ValueError, match="is damaged: (loss must be one of|a parameter must be a tuple or a dict; got {})"
-    ):
+    with pytest.raises(ValueError, match=r"is damaged: (loss must be one of|a parameter must be a tuple or a dict)"):
         HistGradientBoostingMultiOutputRegressor().load_model(tmp_path / "model")
 
 
