@@ -72,5 +72,5 @@ def test_single_trees_without_a_split_are_counted(shift_method):
 
 def test_a_linear_booster_has_no_trees_to_split():
     X, y = rows(60)
-    model = XGBOrdinalClassifier(n_estimators=2, booster="gblinear", proportional=True, n_jobs=1).fit(X, y)
+    model = XGBOrdinalClassifier(n_estimators=2, booster="gblinear", proportional=True, n_jobs=1, verbosity=0).fit(X, y)
     assert model.diagnostics_["n_without_split"] == 0

@@ -16,7 +16,7 @@ DAYS = np.datetime64("2020-01-01") + np.arange(200).reshape(100, 2).astype("m8[D
 DIGITS = np.arange(200.0).reshape(100, 2).astype(str)
 NO_NUMBERS = {
     "dates": lambda: DAYS,
-    "missing dates": lambda: np.where(DAYS[50, 0] > DAYS, DAYS, np.datetime64("NaT")),
+    "missing dates": lambda: np.where(DAYS[50, 0] > DAYS, DAYS, np.datetime64("NaT", "D")),
     "durations": lambda: DAYS - DAYS[10, 0],
     "digits": lambda: DIGITS,
     "bytes": lambda: DIGITS.astype("S"),
