@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import TypeVar
 
 import numpy as np
@@ -53,7 +54,7 @@ class EngineModel(HostParameters, OrdinalClassifier):
         record = grown.record(loss, self.hessian, self.threshold_update, diagnostics)
         if not self.proportional_:
             l2 = DEFAULT_SHIFT_L2 if self.shift_l2 is None else self.shift_l2
-            record.shifts = Shifts(l2, self.shift_penalty, self.max_shifts or 1)
+            record = replace(record, shifts=Shifts(l2, self.shift_penalty, self.max_shifts or 1))
         self._keep(record, loss, n_iter)
 
     def save_model(self, path: str | os.PathLike[str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from contextlib import nullcontext
+from dataclasses import replace
 from os import PathLike
 from typing import Any
 
@@ -63,7 +64,7 @@ class HostClassifier(HostParameters, OrdinalClassifier):
         """
         check_is_fitted(self)
         self._check_decision()
-        self._record.classifier = self._description()
+        self._record = replace(self._record, classifier=self._description())
         self._write(path, self._record)
 
     def load_model(self, path: str | PathLike[str]) -> HostClassifier:

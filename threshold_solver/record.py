@@ -26,7 +26,7 @@ VERSION_WITH_OUTPUTS = 3
 THRESHOLD_UPDATES = ("newton", "fixed", "schur", "joint")
 
 
-@dataclass
+@dataclass(frozen=True)
 class ThresholdRecord:
     """Thresholds and training loss after t = 0, 1, ... boosting iterations.
 
@@ -189,61 +189,72 @@ class ThresholdRecord:
         ValueError
             If the text is not such a record, or was written by a newer version of the format.
         """
+        content, version = _content_of(text)
         try:
-            content: dict[str, Any] = json.loads(text)
-            version = content["version"] if content["format"] == FORMAT else None
-        except Exception as error:  # whatever a damaged text makes the reader raise
-            raise ValueError(f"the model's threshold record is damaged: {error}") from error
-        if type(version) is not int or version not in (VERSION, VERSION_WITH_SHIFTS, VERSION_WITH_OUTPUTS):
-            raise ValueError(
-                f"the model's threshold record has format version {version!r}; this version of "
-                f"ordinal_objectives reads versions {VERSION} to {VERSION_WITH_OUTPUTS}"
-            )
-        try:
-            n_classes = check_n_classes(content["n_classes"])
-            loss = get_loss(content["loss"], content["link"])
-            loss.check_hessian(content["hessian"])
-            if content["threshold_update"] not in THRESHOLD_UPDATES:
-                raise ValueError(f"threshold_update must be one of {', '.join(map(repr, THRESHOLD_UPDATES))}")
-            shifts, vectors, outputs = None, list[NDArray[np.float32]](), None
-            n_iterations = len(content["thresholds"]) - 1
-            if version != VERSION:
-                loss.check_shifts()
-                n_trees = n_iterations if version == VERSION_WITH_SHIFTS else 0
-                shifts, vectors = vectors_from_json(content["shifts"], n_classes, n_trees)
-            if version == VERSION_WITH_OUTPUTS:
-                outputs = VectorOutputs.from_json(content["outputs"], n_classes, n_iterations)
-            ordered = loss.ordered and shifts is None
-            rows = [numbers_from_json(row, "thresholds") for row in content["thresholds"]]
-            thresholds = [check_thresholds(row, n_classes, ordered=ordered) for row in rows]
-            losses = losses_from_json(content["training_loss"], "training_loss")
-            classifier = content.get("classifier")  # files of a bare booster have none
-            if not isinstance(classifier, dict | None):
-                raise ValueError(f"classifier must be a JSON object; got {classifier!r}")
-            if not thresholds:
-                raise ValueError("it holds no thresholds")
-            if len(losses) != len(thresholds):
-                raise ValueError(f"training_loss must have {len(thresholds)} entries; got {len(losses)}")
-            trees, last_only = content.get("trees"), content.get("last_only")
-            if not isinstance(trees, list | None) or any(type(checksum) is not int for checksum in trees or []):
-                raise ValueError("trees must be a list of integers")
-            if not isinstance(last_only, bool | None):
-                raise ValueError(f"last_only must be true or false; got {last_only!r}")
-            return cls(
-                loss=content["loss"],
-                link=content["link"],
-                hessian=content["hessian"],
-                threshold_update=content["threshold_update"],
-                n_classes=n_classes,
-                thresholds=thresholds,
-                training_loss=losses,
-                diagnostics=counts_from_json(content["diagnostics"], "diagnostics"),
-                classifier=classifier,
-                trees=trees,
-                last_only=last_only,
-                shifts=shifts,
-                leaf_vectors=vectors,
-                outputs=outputs,
-            )
+            return cls(**_model(content), **_shifts(content, version), **_history(content, version), **_notes(content))
         except Exception as error:
             raise ValueError(f"the model's threshold record is damaged: {error}") from error
+
+
+def _content_of(text: str) -> tuple[dict[str, Any], int]:
+    """Return what a text of JSON holds, and the version of the format that it is written in."""
+    try:
+        content: dict[str, Any] = json.loads(text)
+        version = content["version"] if content["format"] == FORMAT else None
+    except Exception as error:  # whatever a damaged text makes the reader raise
+        raise ValueError(f"the model's threshold record is damaged: {error}") from error
+    if type(version) is not int or version not in (VERSION, VERSION_WITH_SHIFTS, VERSION_WITH_OUTPUTS):
+        raise ValueError(
+            f"the model's threshold record has format version {version!r}; this version of "
+            f"ordinal_objectives reads versions {VERSION} to {VERSION_WITH_OUTPUTS}"
+        )
+    return content, version
+
+
+def _model(content: dict[str, Any]) -> dict[str, Any]:
+    """Return what the objective was given."""
+    n_classes = check_n_classes(content["n_classes"])
+    get_loss(content["loss"], content["link"]).check_hessian(content["hessian"])
+    if content["threshold_update"] not in THRESHOLD_UPDATES:
+        raise ValueError(f"threshold_update must be one of {', '.join(map(repr, THRESHOLD_UPDATES))}")
+    return {name: content[name] for name in ("loss", "link", "hessian", "threshold_update")} | {"n_classes": n_classes}
+
+
+def _shifts(content: dict[str, Any], version: int) -> dict[str, Any]:
+    """Return how thresholds move with x; nothing if they do not."""
+    if version == VERSION:
+        return {}
+    get_loss(content["loss"], content["link"]).check_shifts()
+    n_classes, n_iterations = content["n_classes"], len(content["thresholds"]) - 1
+    n_trees = n_iterations if version == VERSION_WITH_SHIFTS else 0
+    shifts, vectors = vectors_from_json(content["shifts"], n_classes, n_trees)
+    found = {"shifts": shifts, "leaf_vectors": vectors}
+    if version == VERSION_WITH_OUTPUTS:
+        found["outputs"] = VectorOutputs.from_json(content["outputs"], n_classes, n_iterations)
+    return found
+
+
+def _history(content: dict[str, Any], version: int) -> dict[str, Any]:
+    """Return thresholds and loss of every iteration."""
+    ordered = get_loss(content["loss"], content["link"]).ordered and version == VERSION
+    rows = [numbers_from_json(row, "thresholds") for row in content["thresholds"]]
+    thresholds = [check_thresholds(row, content["n_classes"], ordered=ordered) for row in rows]
+    losses = losses_from_json(content["training_loss"], "training_loss")
+    if not thresholds:
+        raise ValueError("it holds no thresholds")
+    if len(losses) != len(thresholds):
+        raise ValueError(f"training_loss must have {len(thresholds)} entries; got {len(losses)}")
+    return {"thresholds": thresholds, "training_loss": losses}
+
+
+def _notes(content: dict[str, Any]) -> dict[str, Any]:
+    """Return the counters, and what only some models have: files of a bare booster have no classifier."""
+    classifier, trees, last_only = (content.get(name) for name in ("classifier", "trees", "last_only"))
+    if not isinstance(classifier, dict | None):
+        raise ValueError(f"classifier must be a JSON object; got {classifier!r}")
+    if not isinstance(trees, list | None) or any(type(checksum) is not int for checksum in trees or []):
+        raise ValueError("trees must be a list of integers")
+    if not isinstance(last_only, bool | None):
+        raise ValueError(f"last_only must be true or false; got {last_only!r}")
+    diagnostics = counts_from_json(content["diagnostics"], "diagnostics")
+    return {"diagnostics": diagnostics, "classifier": classifier, "trees": trees, "last_only": last_only}

@@ -59,5 +59,5 @@ def finished_record(runs: XGBoostRuns, booster: xgboost.Booster, dtrain: xgboost
         step(booster.predict(dtrain, output_margin=True), run.first_iteration + run.n_grown)
     record = run.record().stretched(rounds, rounds - run.first_iteration - run.n_grown)
     if last_only:
-        record.training_loss = [float("nan")] * rounds + record.training_loss[-1:]
+        record = replace(record, training_loss=[float("nan")] * rounds + record.training_loss[-1:])
     return replace(record, last_only=last_only)
