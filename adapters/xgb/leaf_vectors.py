@@ -14,7 +14,8 @@ import xgboost
 from numpy.typing import NDArray
 
 from ordinal_objectives import _core
-from ordinal_objectives.adapters.xgb.trees import leaf_nodes, model_of, rounds_of
+from ordinal_objectives.adapters.xgb.raw_trees import leaf_nodes
+from ordinal_objectives.adapters.xgb.trees import model_of, rounds_of
 from ordinal_objectives.predictions import without_mean
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
@@ -170,7 +171,7 @@ def _take_over(booster: xgboost.Booster, record: ThresholdRecord) -> _TakenOver:
         model = model_of(booster)
         trees = model["trees"][: record.n_iterations]
         pairs = list(zip(trees, record.leaf_vectors[: len(trees)], strict=True))
-        record.check_leaves(len(leaf_nodes(tree)) for tree in trees)
+        record.check_leaves(len(leaf_nodes(tree["left_children"])) for tree in trees)
         of_node = [_by_node(tree, vectors, record.n_classes - 1) for tree, vectors in pairs]
         ensemble = None
         if not any(tree["categories_nodes"] for tree in trees):
@@ -182,7 +183,7 @@ def _take_over(booster: xgboost.Booster, record: ThresholdRecord) -> _TakenOver:
 
 def _by_node(tree: dict[str, Any], vectors: NDArray[np.float32], n_thresholds: int) -> NDArray[np.float64]:
     """Return what each node of a tree adds; a tree without vectors adds its leaf values to all thresholds alike."""
-    leaves = leaf_nodes(tree)
+    leaves = leaf_nodes(tree["left_children"])
     table = np.zeros((len(tree["left_children"]), n_thresholds))
     if len(vectors):
         table[leaves] = vectors

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import zlib
 from typing import Any
 
@@ -13,10 +12,7 @@ from numpy.typing import NDArray
 
 from ordinal_objectives.adapters.leaf_matching import GrownTree
 from ordinal_objectives.adapters.parameters import TREE_UPDATES
-
-# In UBJSON: an array of float32, the length of which follows in eight bytes, big-endian. Leaves with several outputs
-# have an array of their own.
-_NUMBERS = rb"(?:leaf_weights|split_conditions)\[\$d#L"
+from ordinal_objectives.adapters.xgb.raw_trees import arrays, leaf_nodes, spans
 
 
 def check_configuration(booster: xgboost.Booster, threshold_update: str) -> None:
@@ -79,25 +75,29 @@ def why_not_renewed(booster: xgboost.Booster) -> tuple[str, str] | None:
 def newest_tree(booster: xgboost.Booster) -> GrownTree:
     """Return the tree of the last round."""
     rounds = booster.num_boosted_rounds()
-    newest = booster[rounds - 1 : rounds]
-    tree = model_of(newest)["trees"][0]
-    nodes = leaf_nodes(tree)
+    raw = booster[rounds - 1 : rounds].save_raw("ubj")
+    nodes = leaf_nodes(arrays(raw, "left_children")[0])
 
     def route(dmatrix: xgboost.DMatrix) -> NDArray[np.int32]:
         reached = rounds_of(booster, rounds - 1, rounds).predict(dmatrix, pred_leaf=True).ravel()
         leaves: NDArray[np.int32] = np.searchsorted(nodes, reached).astype(np.int32)
         return leaves
 
-    settings = json.loads(booster.save_config())["learner"]["gradient_booster"]["tree_train_param"]
-    values = np.asarray(tree["split_conditions"], dtype=np.float32)[nodes]
+    settings = booster.save_config()  # callbacks can change parameters in every round
     return GrownTree(
-        leaf_values=values.astype(np.float64),
-        learning_rate=float(settings["learning_rate"]),
-        reg_lambda=float(settings["reg_lambda"]),
+        leaf_values=arrays(raw, "split_conditions")[0][nodes].astype(np.float64),
+        learning_rate=_tree_parameter(settings, "learning_rate"),
+        reg_lambda=_tree_parameter(settings, "reg_lambda"),
         value_type=np.float32,
         route=route,
         renew=lambda leaf_values: None,  # renew_leaves writes them all at the end
     )
+
+
+def _tree_parameter(configuration: str, name: str) -> float:
+    """Return a parameter of the trees; parsing all of the configuration takes longer than reading the tree."""
+    start = configuration.index(f'"{name}":"', configuration.index('"tree_train_param":')) + len(name) + 4
+    return float(configuration[start : configuration.index('"', start)])
 
 
 def rounds_of(
@@ -115,7 +115,8 @@ def rounds_of(
         own = content["learner"]["gradient_booster"]["model"]
         if own.get("cats") != categories:
             own["cats"] = categories
-            _load(part, content)
+            # XGBoost's reader does not know the escapes of other letters, as in names of features.
+            _load(part, bytearray(json.dumps(content, ensure_ascii=False).encode()))
     return part
 
 
@@ -130,41 +131,37 @@ def renew_leaves(booster: xgboost.Booster, first_tree: int, leaf_values: list[ND
     leaf_values : list of ndarray of float64, shape (n_leaves,)
         In the order of each tree's nodes.
     """
-    model = json.loads(bytes(booster.save_raw("json")))
-    trees = model["learner"]["gradient_booster"]["model"]["trees"]
-    for tree, values in zip(trees[first_tree:], leaf_values, strict=False):
-        for node, value in zip(leaf_nodes(tree).tolist(), values.tolist(), strict=True):
-            tree["split_conditions"][node] = value
-    _load(booster, model)
+    raw = booster.save_raw("ubj")
+    trees = zip(arrays(raw, "left_children"), arrays(raw, "split_conditions"), strict=True)
+    for (left_children, numbers), values in zip(list(trees)[first_tree:], leaf_values, strict=False):
+        nodes = leaf_nodes(left_children)
+        numbers[nodes] = values.reshape(nodes.shape)
+    _load(booster, raw)
 
 
-def _load(booster: xgboost.Booster, model: dict[str, Any]) -> None:
-    """Make a booster the model that a JSON file would hold; its configuration stays."""
+def _load(booster: xgboost.Booster, raw: bytearray) -> None:
+    """Make a booster the model that a file with these bytes would hold; its configuration stays."""
     configuration = booster.save_config()
-    # XGBoost's reader does not know the escapes of other letters, as in names of features.
-    booster.load_model(bytearray(json.dumps(model, ensure_ascii=False).encode()))
+    booster.load_model(raw)
     booster.load_config(configuration)
 
 
 def checksums(booster: xgboost.Booster) -> list[int]:
-    """Return a checksum of each round: thresholds of splits and values of leaves. Empty without trees.
-
-    They are read from the raw bytes of the model, a twentieth of the time that parsing it takes.
-    """
-    raw, rounds = bytes(booster.save_raw("ubj")), booster.num_boosted_rounds()
-    trees = []
-    for found in re.finditer(_NUMBERS, raw):
-        start = found.end() + 8
-        trees.append(raw[start : start + 4 * int.from_bytes(raw[found.end() : start])])
+    """Return a checksum of each round: thresholds of splits and values of leaves. Empty without trees."""
+    raw, rounds = booster.save_raw("ubj"), booster.num_boosted_rounds()
+    # Leaves with several outputs have an array of their own.
+    trees = sorted([*spans(raw, "leaf_weights"), *spans(raw, "split_conditions")])
     per_round = len(trees) // max(rounds, 1)
-    return [zlib.crc32(b"".join(trees[t * per_round : (t + 1) * per_round])) for t in range(rounds if trees else 0)]
+    sums = [0] * (rounds if trees else 0)
+    for t in range(len(sums)):
+        for start, stop in trees[t * per_round : (t + 1) * per_round]:
+            sums[t] = zlib.crc32(raw[start:stop], sums[t])
+    return sums
 
 
 def nodes_of_trees(booster: xgboost.Booster) -> list[int]:
-    """Return the number of nodes of each tree, read as in :func:`checksums`."""
-    raw = bytes(booster.save_raw("ubj"))
-    ends = [found.end() for found in re.finditer(rb"split_conditions\[\$d#L", raw)]
-    return [int.from_bytes(raw[end : end + 8]) for end in ends]
+    """Return the number of nodes of each tree."""
+    return [(stop - start) // 4 for start, stop in spans(booster.save_raw("ubj"), "split_conditions")]
 
 
 def model_of(booster: xgboost.Booster) -> dict[str, Any]:
@@ -172,8 +169,3 @@ def model_of(booster: xgboost.Booster) -> dict[str, Any]:
     content = json.loads(bytes(booster.save_raw("json")))
     model: dict[str, Any] = content["learner"]["gradient_booster"]["model"]
     return model
-
-
-def leaf_nodes(tree: dict[str, Any]) -> NDArray[np.intp]:
-    """Return the numbers of a tree's leaves among its nodes, ascending."""
-    return np.flatnonzero(np.asarray(tree["left_children"]) == -1)
