@@ -9,40 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinal_objectives import metrics
 from ordinal_objectives.metric_inputs import on_codes
+from ordinal_objectives.metrics import METRICS
 
 # (name, value, higher is better), as LightGBM has it.
 Result = tuple[str, float, bool]
 Decide = Callable[[NDArray[np.float64]], NDArray[Any]]
-
-NAMES: dict[str, Callable[..., float]] = {
-    "log_loss": metrics.ordinal_log_loss,
-    "macro_mae": metrics.macro_mean_absolute_error,
-    "mae": metrics.mean_absolute_error,
-    "qwk": metrics.quadratic_weighted_kappa,
-    "rps": metrics.ranked_probability_score,
-    "zero_one": metrics.zero_one_error,
-}
-_OF_DECISIONS = {
-    metrics.macro_mean_absolute_error,
-    metrics.mean_absolute_error,
-    metrics.quadratic_weighted_kappa,
-    metrics.zero_one_error,
-}
-_HIGHER_IS_BETTER = {metrics.quadratic_weighted_kappa}
-# The hosts' own metrics know no thresholds; what measures the same here.
-_SAME = {
-    "logloss": "log_loss",
-    "mlogloss": "log_loss",
-    "multi_logloss": "log_loss",
-    "binary_logloss": "log_loss",
-    "error": "zero_one",
-    "merror": "zero_one",
-    "multi_error": "zero_one",
-    "binary_error": "zero_one",
-    "l1": "mae",
-}
 
 
 class EvalMetric:
@@ -51,8 +23,8 @@ class EvalMetric:
     Parameters
     ----------
     metric : str or callable
-        One of `NAMES`, one of their functions, or a function of your own, ``metric(y, proba)``: class codes and
-        probabilities, lowest class first. Where it takes them, ``sample_weight=``, or a third parameter without a
+        A name or a function in :data:`.metrics.METRICS`, or a function of your own, ``metric(y, proba)``: class codes
+        and probabilities, lowest class first. Where it takes them, ``sample_weight=``, or a third parameter without a
         default, gets the weights of the set, and ``labels=`` gets ``range(n_classes)``. It returns a number, of which
         lower is better, or (name, value, is_higher_better), or a list of these.
     n_classes : int
@@ -68,20 +40,18 @@ class EvalMetric:
     """
 
     def __init__(self, metric: Any, n_classes: int, decide: Decide) -> None:
-        function = NAMES.get(metric) if isinstance(metric, str) else metric
-        allowed = f"a function of (y, proba), one of {', '.join(map(repr, NAMES))}, or a list of these"
-        if function is None:
-            hint = (
-                f". The host's metrics know no thresholds; did you mean {_SAME[metric]!r}?" if metric in _SAME else ""
-            )
+        known = METRICS.get(metric) if isinstance(metric, str) else METRICS.of(metric)
+        function = metric if known is None else known.function
+        allowed = f"a function of (y, proba), one of {', '.join(map(repr, sorted(METRICS)))}, or a list of these"
+        if isinstance(function, str):
+            same = METRICS.standing_for(function)
+            hint = "" if same is None else f". The host's metrics know no thresholds; did you mean {same.name!r}?"
             raise ValueError(f"eval_metric must be {allowed}; got {metric!r}{hint}")
         if not callable(function):
             raise TypeError(f"eval_metric must be {allowed}; got {metric!r}")
         self.__name__: str = metric if isinstance(metric, str) else getattr(metric, "__name__", type(metric).__name__)
-        # Not every callable can be looked up, or has a signature.
-        ours = any(function is known for known in NAMES.values())
-        self._higher = ours and function in _HIGHER_IS_BETTER
-        self._decide = decide if ours and function in _OF_DECISIONS else None
+        self._higher = known is not None and known.higher_is_better
+        self._decide = decide if known is not None and known.judges == "decisions" else None
         self._weight_name, self._takes_third = _takes_weight(function)
         self._function = on_codes(function, n_classes)
 

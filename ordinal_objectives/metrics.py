@@ -3,8 +3,10 @@
 All metrics average over rows with `sample_weight`. Those of `y_pred` judge decisions, those of `proba` judge
 class probabilities, and `concordance` judges a score of any scale. `labels` gives the classes from lowest to
 highest; without it an ordered categorical `y_true` brings its own order, and other labels must be class codes
-0, 1, 2, ... Strings have no order that could be guessed. :mod:`ordinal_objectives.scorers` makes scikit-learn
-scorers of the metrics, which find the order in the estimator.
+0, 1, 2, ... Strings have no order that could be guessed.
+
+`METRICS` is the table of those that judge decisions or probabilities. :mod:`ordinal_objectives.scorers` makes
+scikit-learn scorers of its entries, which find the order in the estimator, and `eval_metric` takes them by name.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import UndefinedMetricWarning
 
 from ordinal_objectives.metric_inputs import check_decisions, check_forecasts, check_scores
+from ordinal_objectives.metric_table import MetricTable
 
 __all__ = [
     "concordance",
@@ -28,7 +31,10 @@ __all__ = [
     "zero_one_error",
 ]
 
+METRICS = MetricTable()
 
+
+@METRICS.entry("mae", judges="decisions", stands_for=("l1",))
 def mean_absolute_error(
     y_true: ArrayLike, y_pred: ArrayLike, sample_weight: ArrayLike | None = None, *, labels: ArrayLike | None = None
 ) -> float:
@@ -67,6 +73,7 @@ def mean_absolute_error(
     return float(np.average(np.abs(true - predicted), weights=weight))
 
 
+@METRICS.entry("macro_mae", judges="decisions")
 def macro_mean_absolute_error(
     y_true: ArrayLike, y_pred: ArrayLike, sample_weight: ArrayLike | None = None, *, labels: ArrayLike | None = None
 ) -> float:
@@ -107,6 +114,7 @@ def macro_mean_absolute_error(
     return float(np.mean(error[observed] / class_weight[observed]))
 
 
+@METRICS.entry("zero_one", judges="decisions", stands_for=("error", "merror", "multi_error", "binary_error"))
 def zero_one_error(
     y_true: ArrayLike, y_pred: ArrayLike, sample_weight: ArrayLike | None = None, *, labels: ArrayLike | None = None
 ) -> float:
@@ -137,6 +145,7 @@ def zero_one_error(
     return float(np.average(true != predicted, weights=weight))
 
 
+@METRICS.entry("qwk", judges="decisions", higher_is_better=True)
 def quadratic_weighted_kappa(
     y_true: ArrayLike, y_pred: ArrayLike, sample_weight: ArrayLike | None = None, *, labels: ArrayLike | None = None
 ) -> float:
@@ -191,6 +200,7 @@ def quadratic_weighted_kappa(
     return 1.0 - mean((true - predicted) ** 2) / by_chance
 
 
+@METRICS.entry("rps", judges="probabilities")
 def ranked_probability_score(
     y_true: ArrayLike, proba: ArrayLike, sample_weight: ArrayLike | None = None, *, labels: ArrayLike | None = None
 ) -> float:
@@ -248,6 +258,9 @@ def ranked_probability_score(
     return float(np.average(((cumulative - happened) ** 2).sum(axis=1), weights=weight))
 
 
+@METRICS.entry(
+    "log_loss", judges="probabilities", stands_for=("logloss", "mlogloss", "multi_logloss", "binary_logloss")
+)
 def ordinal_log_loss(
     y_true: ArrayLike, proba: ArrayLike, sample_weight: ArrayLike | None = None, *, labels: ArrayLike | None = None
 ) -> float:

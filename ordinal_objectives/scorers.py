@@ -4,6 +4,8 @@ Scorers made by `sklearn.metrics.make_scorer` hand the labels as they are to the
 order. These find the order of the classes in the estimator, `ordered_classes_`, also inside a pipeline, a search or
 a calibration, and translate labels into codes first. The `classes_` of other estimators are sorted by label: that is
 an order of numbers, and none of strings.
+
+Each metric of :data:`ordinal_objectives.metrics.METRICS` has a scorer, `get_scorer("neg_mae")` or `neg_mae_scorer`.
 """
 
 from __future__ import annotations
@@ -16,22 +18,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.metadata_routing import MetadataRequest
 
-from ordinal_objectives import metrics
 from ordinal_objectives.labels import OrderedLabels
 from ordinal_objectives.metric_inputs import on_codes
+from ordinal_objectives.metrics import METRICS
 from ordinal_objectives.validation import check_choice
 
-__all__ = [
-    "OrdinalScorer",
-    "get_scorer",
-    "get_scorer_names",
-    "neg_log_loss_scorer",
-    "neg_macro_mae_scorer",
-    "neg_mae_scorer",
-    "neg_rps_scorer",
-    "neg_zero_one_scorer",
-    "qwk_scorer",
-]
+__all__ = ["OrdinalScorer", "get_scorer", "get_scorer_names"]
+__all__ += [f"{metric.scorer_name}_scorer" for metric in METRICS.values()]
 
 
 class OrdinalScorer:
@@ -214,21 +207,23 @@ def _columns(proba: ArrayLike, order: OrderedLabels, classes: ArrayLike) -> NDAr
     return of_codes
 
 
-neg_mae_scorer = OrdinalScorer(metrics.mean_absolute_error)
-neg_macro_mae_scorer = OrdinalScorer(metrics.macro_mean_absolute_error)
-neg_zero_one_scorer = OrdinalScorer(metrics.zero_one_error)
-qwk_scorer = OrdinalScorer(metrics.quadratic_weighted_kappa, greater_is_better=True)
-neg_rps_scorer = OrdinalScorer(metrics.ranked_probability_score, response_method="predict_proba")
-neg_log_loss_scorer = OrdinalScorer(metrics.ordinal_log_loss, response_method="predict_proba")
-
 _NAMED = {
-    "neg_log_loss": neg_log_loss_scorer,
-    "neg_macro_mae": neg_macro_mae_scorer,
-    "neg_mae": neg_mae_scorer,
-    "neg_rps": neg_rps_scorer,
-    "neg_zero_one": neg_zero_one_scorer,
-    "qwk": qwk_scorer,
+    metric.scorer_name: OrdinalScorer(
+        metric.function, response_method=metric.response_method, greater_is_better=metric.higher_is_better
+    )
+    for metric in METRICS.values()
 }
+
+
+def __getattr__(name: str) -> OrdinalScorer:
+    scorer = _NAMED.get(name.removesuffix("_scorer")) if name.endswith("_scorer") else None
+    if scorer is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return scorer
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
 
 
 def get_scorer(scoring: str) -> OrdinalScorer:
@@ -236,7 +231,8 @@ def get_scorer(scoring: str) -> OrdinalScorer:
 
     Parameters
     ----------
-    scoring : {"neg_log_loss", "neg_macro_mae", "neg_mae", "neg_rps", "neg_zero_one", "qwk"}
+    scoring : str
+        One of :func:`get_scorer_names`: the metric's short name, with "neg_" before it where lower is better.
 
     Returns
     -------
@@ -254,7 +250,7 @@ def get_scorer(scoring: str) -> OrdinalScorer:
     OrdinalScorer(ranked_probability_score, response_method='predict_proba', greater_is_better=False)
     """
     if scoring not in _NAMED:
-        raise ValueError(f"scoring must be one of {', '.join(map(repr, _NAMED))}; got {scoring!r}")
+        raise ValueError(f"scoring must be one of {', '.join(map(repr, get_scorer_names()))}; got {scoring!r}")
     return _NAMED[scoring]
 
 

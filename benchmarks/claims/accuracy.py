@@ -67,8 +67,8 @@ from lib.methods import (
 )
 from lib.rivals import CONFIRMED
 from lib.runner import Row, resume
-from ordinal_objectives import metrics
 from ordinal_objectives.decision import decide
+from ordinal_objectives.metrics import METRICS
 
 FILE = report.RESULTS / "accuracy_runs.csv"
 # On training sets of more rows than this, methods that take minutes there see three partitions only.
@@ -95,6 +95,30 @@ ALL_METHODS = METHODS | VARIANTS | DESIGN | DESIGN_FEW_ROWS | DESIGN_SHIFTS | BA
 # One-hot columns of 900 lists of genres: hours for one partition.
 TOO_SLOW = {("movielens100k", "ogboost")}
 QUICK = "sklearn_diabetes"
+# What each experiment measures: data sets, the rule of their classes (None: each its own), partitions, methods.
+PLANS: dict[str, list[tuple[Mapping[str, Source], str | None, int, Collection[str]]]] = {
+    "sixteen": [
+        (SIXTEEN, "quantile", 20, METHODS),
+        (SIXTEEN, "rank", 5, FEW),
+        (SIXTEEN, "width", 5, FEW),
+        (THESIS_RANK, "rank", 20, THESIS),
+        (THESIS_WIDTH, "width", 20, THESIS),
+    ],
+    "ordinal": [
+        (ORDINAL, "classes", 10, METHODS),
+        ({name: ORDINAL[name] for name in PUBLISHED_SETS}, "classes", 30, FEW),
+    ],
+    "design": [(OTHER, None, 3, DESIGN)],
+    "design, few rows": [(FEW_ROWS, None, 10, DESIGN_FEW_ROWS)],
+    "design, shifts": [(OTHER, None, 3, DESIGN_SHIFTS)],
+    "design, shifts, few rows": [(FEW_ROWS, None, 5, DESIGN_SHIFTS)],
+    "ordinal, one tree": [(ORDINAL, "classes", 3, BASELINES)],
+    "sixteen, one row to a leaf": [(THESIS_SMALL, "width", 20, ONE_ROW)],
+    "confirmation": [(CONFIRMATION, None, 10, CONFIRMED)],
+    "ablation": [(ORDINAL, "classes", 5, VARIANTS), (SIXTEEN, "quantile", 5, VARIANTS)],
+    "seconds": [(SIXTEEN, "quantile", 1, METHODS), (ORDINAL, "classes", 1, METHODS)],
+    "quick": [({QUICK: OTHER[QUICK]}, "quantile", 2, METHODS), ({QUICK: OTHER[QUICK]}, "width", 1, VARIANTS)],
+}
 
 
 class Cell(NamedTuple):
@@ -114,49 +138,29 @@ COLUMNS = (*Cell._fields, "n_train", "n_test", "n_classes", *MEASURES, "fit_seco
 def cells(experiments: Iterable[str]) -> list[Cell]:
     """Return what is to be measured, in an order that makes a run which is cut off a smaller one of its kind."""
     found = []
-    plans: list[tuple[Mapping[str, Source], str | None, int, Collection[str]]]
     for experiment in experiments:
-        if experiment == "sixteen":
-            plans = [(SIXTEEN, "quantile", 20, METHODS), (SIXTEEN, "rank", 5, FEW), (SIXTEEN, "width", 5, FEW)]
-            plans += [(THESIS_RANK, "rank", 20, THESIS), (THESIS_WIDTH, "width", 20, THESIS)]
-        elif experiment == "ordinal":
-            published = {name: ORDINAL[name] for name in PUBLISHED_SETS}
-            plans = [(ORDINAL, "classes", 10, METHODS), (published, "classes", 30, FEW)]
-        elif experiment == "design":
-            plans = [(OTHER, None, 3, DESIGN)]
-        elif experiment == "design, few rows":
-            plans = [(FEW_ROWS, None, 10, DESIGN_FEW_ROWS)]
-        elif experiment == "design, shifts":
-            plans = [(OTHER, None, 3, DESIGN_SHIFTS)]
-        elif experiment == "design, shifts, few rows":
-            plans = [(FEW_ROWS, None, 5, DESIGN_SHIFTS)]
-        elif experiment == "ordinal, one tree":
-            plans = [(ORDINAL, "classes", 3, BASELINES)]
-        elif experiment == "sixteen, one row to a leaf":
-            plans = [(THESIS_SMALL, "width", 20, ONE_ROW)]
-        elif experiment == "confirmation":
-            plans = [(CONFIRMATION, None, 10, CONFIRMED)]
-        elif experiment == "ablation":
-            plans = [(ORDINAL, "classes", 5, VARIANTS), (SIXTEEN, "quantile", 5, VARIANTS)]
-        elif experiment == "seconds":
-            plans = [(SIXTEEN, "quantile", 1, METHODS), (ORDINAL, "classes", 1, METHODS)]
-        elif experiment == "quick":
-            plans = [({QUICK: OTHER[QUICK]}, "quantile", 2, METHODS), ({QUICK: OTHER[QUICK]}, "width", 1, VARIANTS)]
-        else:
+        if experiment not in PLANS:
             raise ValueError(f"experiments must be among {', '.join(EXPERIMENTS)}; got {experiment!r}")
-        for sources, rule, n_seeds, methods in plans:
+        for sources, rule, n_seeds, methods in PLANS[experiment]:
             for name, source in sources.items():
-                n_train = source.sizes[0] if source.sizes else 7 * min(source.shape[0], 20_000) // 10
-                for seed in range(n_seeds):
-                    for method in methods:
-                        few = seed < FEW_SEEDS or n_train <= MANY_ROWS or method not in SLOW
-                        if few and (name, method) not in TOO_SLOW:
-                            found.append(Cell(experiment, name, rule or default_rule(name), seed, method))
+                found += [
+                    Cell(experiment, name, rule or default_rule(name), seed, method)
+                    for seed in range(n_seeds)
+                    for method in methods
+                    if _is_measured(name, source, seed, method)
+                ]
 
     def order(cell: Cell) -> tuple[bool, bool, int, int]:
         return cell.seed >= 10, cell.method in SLOW, (EXPERIMENTS + APART).index(cell.experiment), cell.seed
 
     return sorted(dict.fromkeys(found), key=order)
+
+
+def _is_measured(name: str, source: Source, seed: int, method: str) -> bool:
+    """Tell whether a method runs on this partition: one that takes long only on the first of many rows."""
+    n_train = source.sizes[0] if source.sizes else 7 * min(source.shape[0], 20_000) // 10
+    few = seed < FEW_SEEDS or n_train <= MANY_ROWS or method not in SLOW
+    return few and (name, method) not in TOO_SLOW
 
 
 def is_decided(cell: Cell) -> bool:
@@ -248,18 +252,14 @@ def split_for_validation(train: Rows) -> tuple[Rows, Rows]:
 
 
 def judge(y: NDArray[Any], predicted: NDArray[Any], proba: NDArray[Any] | None) -> dict[str, float]:
-    scores = {
-        "zero_one": metrics.zero_one_error(y, predicted),
-        "mae": metrics.mean_absolute_error(y, predicted),
-        "macro_mae": metrics.macro_mean_absolute_error(y, predicted),
-        "qwk": metrics.quadratic_weighted_kappa(y, predicted),
-    }
-    if proba is not None:
-        codes = range(proba.shape[1])
-        scores |= {
-            "rps": metrics.ranked_probability_score(y, proba, labels=codes),
-            "log_loss": metrics.ordinal_log_loss(y, proba, labels=codes),
-        }
+    """Return every measure, those of probabilities only where there are any."""
+    scores = {}
+    for name in MEASURES:
+        metric = METRICS[name]
+        if metric.judges == "decisions":
+            scores[name] = metric.function(y, predicted)
+        elif proba is not None:
+            scores[name] = metric.function(y, proba, labels=range(proba.shape[1]))
     return scores
 
 

@@ -1,6 +1,7 @@
 """Write what accuracy.py and the other benchmarks have measured into the pages of docs/.
 
 python benchmarks/claims/accuracy_report.py                                  fills docs/ from the committed results
+python benchmarks/claims/accuracy_report.py --no-pictures                    the same, and leaves the pictures alone
 python benchmarks/claims/accuracy_report.py --results FILE --into FOLDER     one page of all tables, for a look
 """
 
@@ -27,6 +28,7 @@ from claims import (
 )
 from lib import critical_difference, generated, report
 from lib.methods import OURS
+from ordinal_objectives.metrics import METRICS
 
 ROOT = Path(__file__).resolve().parents[2]
 RUNS = report.RESULTS / "accuracy_runs.csv"
@@ -35,7 +37,22 @@ PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
 
 def tables(runs_file: Path = RUNS) -> dict[str, generated.Table]:
     """Return every table that a page may show, by name."""
-    return generated.result_tables() | run_tables(runs_file) | machine(runs_file)
+    return generated.result_tables() | run_tables(runs_file) | machine(runs_file) | {"metrics": of_metrics()}
+
+
+def of_metrics() -> generated.Table:
+    """Return the package's own table of metrics."""
+    rows = [
+        {
+            "function": f"`{metric.function.__name__}`",
+            "`eval_metric`": f"`{metric.name}`",
+            "scorer": f"`{metric.scorer_name}`",
+            "judges": metric.judges,
+            "better": "higher" if metric.higher_is_better else "lower",
+        }
+        for metric in METRICS.values()
+    ]
+    return generated.Table(rows)
 
 
 def beside(runs_file: Path, claim: ModuleType) -> Path:
@@ -119,17 +136,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--results", type=Path, default=RUNS)
     parser.add_argument("--into", type=Path, help="needed with --results: docs/ shows the committed results only")
+    parser.add_argument("--no-pictures", action="store_true", help="draw nothing")
     options = parser.parse_args()
     if (options.results == RUNS) != (options.into is None):
         parser.error("--results and --into go together: docs/ shows the committed results only")
     found = tables(options.results)
-    draw(options.results, options.into or ROOT / "docs")
+    if not options.no_pictures:
+        draw(options.results, options.into or ROOT / "docs")
     if options.into is None:
         for page in PAGES:
             page.write_text(generated.fill(page.read_text(encoding="utf-8"), found), encoding="utf-8")
         return
     options.into.mkdir(parents=True, exist_ok=True)
-    shown = {name: table for name, table in found.items() if table.rows and name not in generated.result_tables()}
+    of_no_run = {"metrics", *generated.result_tables()}
+    shown = {name: table for name, table in found.items() if table.rows and name not in of_no_run}
     text = "\n\n".join(f"## {name}\n\n{table.markdown()}" for name, table in shown.items())
     (options.into / "accuracy.md").write_text(text + "\n", encoding="utf-8")
 

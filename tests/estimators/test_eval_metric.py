@@ -8,7 +8,8 @@ import sklearn.metrics
 import xgboost
 
 from ordinal_objectives import LGBMOrdinalClassifier, XGBOrdinalClassifier, metrics
-from ordinal_objectives.eval_metric import NAMES, EvalMetric
+from ordinal_objectives.eval_metric import EvalMetric
+from ordinal_objectives.metrics import METRICS
 
 NAMED = ["poor", "fair", "good", "top"]
 
@@ -39,23 +40,22 @@ def seen(model):
 
 @BOTH
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", METRICS)
 def test_every_name_measures_its_metric(fit, name, weighted, halves):
     X, y, Xv, yv = halves
     labels = np.array(NAMED)
     weight = np.linspace(0.5, 2.0, 200) if weighted else None
-    of_proba = name in ("rps", "log_loss")
+    metric = METRICS[name]
+    of_proba = metric.judges == "probabilities"
     told = {"classes": labels, "decision_rule": "mode"}
     model = fit(X, labels[y], (Xv, labels[yv]), name, weight, **told)
     expected = [
-        NAMES[name](yv, P if of_proba else P.argmax(axis=1), weight, labels=range(4))
+        metric.function(yv, P if of_proba else P.argmax(axis=1), weight, labels=range(4))
         for P in (proba[:, np.argsort(np.argsort(labels))] for proba in model.staged_predict_proba(Xv))
     ]
     np.testing.assert_allclose(seen(model)[name], expected, rtol=1e-5, atol=1e-7)
-    function = NAMES[name]
-    np.testing.assert_array_equal(
-        seen(fit(X, labels[y], (Xv, labels[yv]), function, weight, **told))[function.__name__], seen(model)[name]
-    )
+    by_function = fit(X, labels[y], (Xv, labels[yv]), metric.function, weight, **told)
+    np.testing.assert_array_equal(seen(by_function)[metric.function.__name__], seen(model)[name])
 
 
 @BOTH

@@ -15,7 +15,9 @@ from sklearn import metrics as sk
 from sklearn.exceptions import UndefinedMetricWarning
 
 from ordinal_objectives import metrics
+from ordinal_objectives.metric_table import MetricTable
 from ordinal_objectives.metrics import (
+    METRICS,
     concordance,
     macro_mean_absolute_error,
     mean_absolute_error,
@@ -25,8 +27,8 @@ from ordinal_objectives.metrics import (
     zero_one_error,
 )
 
-DECISION_METRICS = [mean_absolute_error, macro_mean_absolute_error, zero_one_error, quadratic_weighted_kappa]
-FORECAST_METRICS = [ranked_probability_score, ordinal_log_loss]
+DECISION_METRICS = [metric.function for metric in METRICS.values() if metric.judges == "decisions"]
+FORECAST_METRICS = [metric.function for metric in METRICS.values() if metric.judges == "probabilities"]
 problems = st.tuples(st.integers(0, 2**32 - 1), st.integers(2, 7), st.booleans())
 
 
@@ -147,11 +149,7 @@ def test_concordance_of_gapped_codes_and_of_many_rows():
 def test_weights_stand_for_repeated_rows_and_their_scale_does_not_count(metric):
     rng = np.random.default_rng(0)
     true, weight = rng.integers(0, 4, 50), rng.integers(0, 4, 50)
-    response = {
-        concordance: rng.normal(size=50),
-        ranked_probability_score: rng.dirichlet(np.ones(4), 50),
-        ordinal_log_loss: rng.dirichlet(np.ones(4), 50),
-    }.get(metric, rng.integers(0, 4, 50))
+    response = response_of(metric, rng, 50, n_classes=4)
     weighted = metric(true, response, weight)
     assert weighted == pytest.approx(metric(np.repeat(true, weight), np.repeat(response, weight, axis=0)))
     assert weighted == pytest.approx(metric(true, response, 1e-3 * weight))
@@ -162,10 +160,12 @@ GRADES = ["poor", "fair", "good", "very good", "excellent"]
 OTHER_LABELS = {"stars": range(1, 6), "likert": [-2, -1, 0, 1, 2], "strings": GRADES, "halves": [0.5, 1, 1.5, 2, 2.5]}
 
 
-def response_of(metric, rng, n_samples):
+def response_of(metric, rng, n_samples, n_classes=5):
     if metric is concordance:
         return rng.normal(size=n_samples)
-    return rng.dirichlet(np.ones(5), n_samples) if metric in FORECAST_METRICS else rng.integers(0, 4, n_samples)
+    if metric in FORECAST_METRICS:
+        return rng.dirichlet(np.ones(n_classes), n_samples)
+    return rng.integers(0, 4, n_samples)
 
 
 @pytest.mark.parametrize("labels", OTHER_LABELS.values(), ids=OTHER_LABELS)
@@ -282,10 +282,37 @@ def test_bad_scores_are_refused():
 
 
 def test_every_public_name_is_a_metric_that_returns_a_float():
-    results = [getattr(metrics, name)([0, 1], [[0.9, 0.1], [0.2, 0.8]]) for name in ("ordinal_log_loss",)]
+    proba = [[0.9, 0.1], [0.2, 0.8], [0.3, 0.7]]
+    results = [metric([0, 1, 1], proba) for metric in FORECAST_METRICS]
     results += [metric([0, 1, 1], [0, 1, 0]) for metric in (*DECISION_METRICS, concordance)]
     assert all(type(result) is float for result in results)
     assert set(metrics.__all__) == {m.__name__ for m in (*DECISION_METRICS, *FORECAST_METRICS, concordance)}
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_the_table_tells_what_is_so(name):
+    """What a metric judges is its second parameter, and the truth itself scores best."""
+    metric = METRICS[name]
+    judged = list(inspect.signature(metric.function).parameters)[1]
+    assert judged == {"decisions": "y_pred", "probabilities": "proba"}[metric.judges]
+    true = np.arange(40) % 4
+    wrong = np.where(np.arange(40) % 3 == 0, 3 - true, true)
+    best, worse = (answer if judged == "y_pred" else 0.7 * np.eye(4)[answer] + 0.075 for answer in (true, wrong))
+    gain = metric.function(true, best) - metric.function(true, worse)
+    assert gain > 0 if metric.higher_is_better else gain < 0
+    assert METRICS.of(metric.function) is metric
+
+
+def test_an_entry_is_checked():
+    table = MetricTable()
+    assert table.entry("ours", judges="decisions", stands_for=("theirs",))(zero_one_error) is zero_one_error
+    assert table.standing_for("theirs") is table["ours"] is table.of(zero_one_error)
+    assert table.standing_for("ours") is table.of(concordance) is table.of("ours") is None
+    with pytest.raises(ValueError, match="there is a metric called 'ours' already: zero_one_error"):
+        table.entry("ours", judges="decisions")
+    with pytest.raises(ValueError, match="judges must be one of 'decisions', 'probabilities'; got 'scores'"):
+        table.entry("other", judges="scores")(concordance)
+    assert list(table) == ["ours"]
 
 
 @pytest.mark.parametrize("weight", [0.1, 0.3, 0.7])

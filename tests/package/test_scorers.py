@@ -200,8 +200,12 @@ def test_scorers_are_pickled_and_shown():
 
 
 def test_scorers_have_names():
-    of_module = [value for value in vars(scorers).values() if isinstance(value, OrdinalScorer)]
-    assert {id(scorer) for scorer in ALL} == {id(scorer) for scorer in of_module}
+    names = {name for name in scorers.__all__ if name.startswith(("neg_", "qwk"))}
+    assert names == {f"{name}_scorer" for name in scorers.get_scorer_names()} < set(dir(scorers))
+    assert all(getattr(scorers, name) is scorers.get_scorer(name.removesuffix("_scorer")) for name in names)
     assert scorers.get_scorer("neg_rps") is neg_rps_scorer
     with pytest.raises(ValueError, match=r"scoring must be one of 'neg_log_loss', .*; got 'rps'"):
         scorers.get_scorer("rps")
+    for wrong in ("rps_scorer", "neg_rps", "missing"):
+        with pytest.raises(AttributeError, match=f"'ordinal_objectives.scorers' has no attribute '{wrong}'"):
+            getattr(scorers, wrong)

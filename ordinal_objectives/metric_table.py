@@ -1,0 +1,85 @@
+"""A table of metrics: what a scorer, ``eval_metric`` and their messages have to know of each, beside its function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from ordinal_objectives.validation import check_choice
+
+_Function = TypeVar("_Function", bound=Callable[..., float])
+# What a metric judges, and the method of an estimator that answers with it.
+_RESPONSE = {"decisions": "predict", "probabilities": "predict_proba"}
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric and what is known of it.
+
+    Parameters
+    ----------
+    name : str
+        Short name, by which `eval_metric` finds it.
+    function : callable
+        ``function(y_true, response, sample_weight=None, *, labels=None) -> float``.
+    judges : {"decisions", "probabilities"}
+        What `response` is.
+    higher_is_better : bool
+        Whether a high value is good.
+    stands_for : tuple of str
+        The hosts' names of metrics that measure the same without thresholds.
+
+    Raises
+    ------
+    ValueError
+        If `judges` is unknown.
+    """
+
+    name: str
+    function: Callable[..., float]
+    judges: str
+    higher_is_better: bool = False
+    stands_for: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        check_choice(self.judges, tuple(_RESPONSE), name="judges")
+
+    @property
+    def response_method(self) -> str:
+        """The method of an estimator that gives what the metric judges."""
+        return _RESPONSE[self.judges]
+
+    @property
+    def scorer_name(self) -> str:
+        """The name of its scorer, of which higher is better, as scikit-learn names its own."""
+        return self.name if self.higher_is_better else f"neg_{self.name}"
+
+
+class MetricTable(dict[str, Metric]):
+    """Metrics by their short names."""
+
+    def entry(self, name: str, **traits: Any) -> Callable[[_Function], _Function]:
+        """Return a decorator that enters a function, with the traits of :class:`Metric`, and leaves it as it is.
+
+        Raises
+        ------
+        ValueError
+            If the name is taken.
+        """
+        if name in self:
+            raise ValueError(f"there is a metric called {name!r} already: {self[name].function.__name__}")
+
+        def enter(function: _Function) -> _Function:
+            self[name] = Metric(name, function, **traits)
+            return function
+
+        return enter
+
+    def of(self, function: Any) -> Metric | None:
+        """Return the metric of a function; None for one that is not in the table, or anything else."""
+        return next((metric for metric in self.values() if metric.function is function), None)
+
+    def standing_for(self, host_name: str) -> Metric | None:
+        """Return the metric that measures what a host's metric of this name does, or None."""
+        return next((metric for metric in self.values() if host_name in metric.stands_for), None)
