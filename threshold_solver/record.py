@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -23,6 +24,8 @@ VERSION = 1
 VERSION_WITH_SHIFTS = 2
 # Of models whose framework predicts the shifts.
 VERSION_WITH_OUTPUTS = 3
+# What could be changed inside a record.
+_CONTAINERS = ("thresholds", "training_loss", "diagnostics", "classifier", "trees", "leaf_vectors", "outputs")
 THRESHOLD_UPDATES = ("newton", "fixed", "schur", "joint")
 
 
@@ -114,6 +117,10 @@ class ThresholdRecord:
                 f"got {iteration}"
             )
         return self.thresholds[iteration]
+
+    def copied(self) -> ThresholdRecord:
+        """Return a record that shares no list and no array with this one."""
+        return replace(self, **{name: copy.deepcopy(getattr(self, name)) for name in _CONTAINERS})
 
     def kept(self, n_iterations: int) -> ThresholdRecord:
         """Return the record of the same model cut to its first iterations."""

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives.adapters.lgbm.doors import check_rows
 from ordinal_objectives.adapters.lgbm.leaf_vectors import leaf_scores
-from ordinal_objectives.adapters.lgbm.record import best_iteration, threshold_record
+from ordinal_objectives.adapters.lgbm.record import best_iteration, carried_record
 from ordinal_objectives.adapters.objective import predict_from_scores
 from ordinal_objectives.decision import decide
 from ordinal_objectives.predictions import without_mean
@@ -138,7 +138,7 @@ def predict_proba(booster: lightgbm.Booster, data: Any, num_iteration: int | Non
     ValueError
         If the booster carries no thresholds, or none for that iteration.
     """
-    return proba_of(booster, threshold_record(booster), data, num_iteration)
+    return proba_of(booster, carried_record(booster), data, num_iteration)
 
 
 def predict(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import struct
+import weakref
 import zlib
 from dataclasses import replace
 from os import PathLike
@@ -20,6 +21,8 @@ from ordinal_objectives.threshold_solver.record import ThresholdRecord
 # LightGBM keeps unknown lines of the parameter section through loading, saving and truncating.
 _LINE_START = "[ordinal_thresholds: "
 _SECTION_END = "end of parameters"
+# What the text of a booster that LightGBM has loaded holds, and the model inside LightGBM that this was read from.
+_read: weakref.WeakKeyDictionary[lightgbm.Booster, tuple[Any, ThresholdRecord | None]] = weakref.WeakKeyDictionary()
 
 
 def store_record(booster: lightgbm.Booster, record: ThresholdRecord, known: list[int] | None = None) -> None:
@@ -57,7 +60,7 @@ def checksums(booster: lightgbm.Booster, start: int, stop: int) -> list[int]:
 
 
 def stored_record(booster: lightgbm.Booster) -> ThresholdRecord | None:
-    """Return what a booster carries about its thresholds, or None.
+    """Return what a booster carries about its thresholds, not to be changed, or None.
 
     Raises
     ------
@@ -66,12 +69,23 @@ def stored_record(booster: lightgbm.Booster) -> ThresholdRecord | None:
     """
     record = getattr(booster, "ordinal_thresholds", None)
     if record is None:
-        if _LINE_START not in booster.model_to_string(num_iteration=1):
-            return None
-        plain, text = _split(booster.model_to_string())
-        record = ThresholdRecord.from_json(text)
-        record.check_leaves(_leaves_of_trees(plain))
-    check_trees(booster, record)
+        record = _record_in_text(booster)
+    if record is not None:
+        check_trees(booster, record)
+    return record
+
+
+def _record_in_text(booster: lightgbm.Booster) -> ThresholdRecord | None:
+    """Return the record in the text of a booster, or None; the text is written once, unless another one is loaded."""
+    model = vars(booster)["_handle"]  # replaced when LightGBM loads another model; it has no public name
+    source, record = _read.get(booster, (None, None))
+    if source is not model:
+        record = None
+        if _LINE_START in booster.model_to_string(num_iteration=1):
+            plain, text = _split(booster.model_to_string())
+            record = ThresholdRecord.from_json(text)
+            record.check_leaves(_leaves_of_trees(plain))
+        _read[booster] = model, record
     return record
 
 
@@ -101,14 +115,8 @@ def _leaves_of_trees(text: str) -> list[int]:
     return [int(n) for n in re.findall(r"^num_leaves=(\d+)$", text, re.MULTILINE)]
 
 
-def threshold_record(booster: lightgbm.Booster) -> ThresholdRecord:
-    """Return what a booster carries about its thresholds: those of every iteration, losses, settings.
-
-    Raises
-    ------
-    ValueError
-        If the booster carries no thresholds.
-    """
+def carried_record(booster: lightgbm.Booster) -> ThresholdRecord:
+    """Return what :func:`threshold_record` does, not to be changed."""
     check_booster(booster)
     record = stored_record(booster)
     if record is None:
@@ -118,6 +126,17 @@ def threshold_record(booster: lightgbm.Booster) -> ThresholdRecord:
             "and save_model leave them out: copy with pickle.loads(pickle.dumps(booster))"
         )
     return record
+
+
+def threshold_record(booster: lightgbm.Booster) -> ThresholdRecord:
+    """Return what a booster carries about its thresholds: those of every iteration, losses, settings.
+
+    Raises
+    ------
+    ValueError
+        If the booster carries no thresholds.
+    """
+    return carried_record(booster).copied()
 
 
 def check_same_categories(booster: lightgbm.Booster, train_set: lightgbm.Dataset) -> None:
@@ -153,7 +172,7 @@ def save_model(booster: lightgbm.Booster, filename: str | PathLike[str], num_ite
     ValueError
         If the booster carries no thresholds.
     """
-    record = threshold_record(booster)
+    record = carried_record(booster)
     text = booster.model_to_string(num_iteration=best_iteration(booster) if num_iteration is None else num_iteration)
     if _LINE_START in text:
         text = _split(text)[0]

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from ordinal_objectives.adapters.xgb.doors import check_matrix
 from ordinal_objectives.adapters.xgb.outputs import CONTRIBUTIONS, refuse_before
-from ordinal_objectives.adapters.xgb.record import check_all_rounds, last_round, threshold_record
+from ordinal_objectives.adapters.xgb.record import carried_record, check_all_rounds, last_round
 from ordinal_objectives.threads import openmp_after_fork
 
 
@@ -54,7 +54,7 @@ def margin_contributions(
     >>> oxgb.margin_contributions(booster, dtrain).shape
     (300, 3, 4)
     """
-    record = threshold_record(booster)
+    record = carried_record(booster)
     check_matrix(booster, data)
     end = last_round(booster, iteration_range)
     check_all_rounds(booster, record, end)

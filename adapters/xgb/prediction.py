@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from ordinal_objectives.adapters.objective import predict_from_scores
 from ordinal_objectives.adapters.xgb.doors import check_matrix, check_names
 from ordinal_objectives.adapters.xgb.leaf_vectors import leaf_scores, start_scores
-from ordinal_objectives.adapters.xgb.record import check_all_rounds, last_round, threshold_record
+from ordinal_objectives.adapters.xgb.record import carried_record, check_all_rounds, last_round
 from ordinal_objectives.decision import decide
 from ordinal_objectives.threads import openmp_after_fork
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
@@ -63,7 +63,7 @@ def predict_proba(
     TypeError
         If ``booster`` is no booster, or ``data`` no DMatrix.
     """
-    return proba_of(booster, threshold_record(booster), data, iteration_range)
+    return proba_of(booster, carried_record(booster), data, iteration_range)
 
 
 def predict(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import weakref
 from dataclasses import replace
 from operator import index
 from typing import Any
@@ -16,14 +17,36 @@ from ordinal_objectives.threshold_solver.record import ThresholdRecord
 ATTRIBUTE = "ordinal_objectives"
 
 
+# Records that were written or read here, by their text: XGBoost copies it with a booster, and cannot change it alone.
+_by_text: weakref.WeakValueDictionary[str, ThresholdRecord] = weakref.WeakValueDictionary()
+# What each booster carries, which keeps its record among those. Two losses of a user's can have the same text.
+_carried: weakref.WeakKeyDictionary[xgboost.Booster, tuple[str, ThresholdRecord]] = weakref.WeakKeyDictionary()
+
+
 def store_record(booster: xgboost.Booster, record: ThresholdRecord) -> None:
     """Write a record into a booster, with the checksums of its trees."""
-    trees = checksums(booster) or None
-    booster.set_attr(**{ATTRIBUTE: replace(record, trees=trees).to_json()})
+    record = replace(record, trees=checksums(booster) or None).copied()
+    text = record.to_json()
+    booster.set_attr(**{ATTRIBUTE: text})
+    _remember(booster, text, record)
+
+
+def _remember(booster: xgboost.Booster, text: str, record: ThresholdRecord) -> None:
+    _by_text[text] = record
+    _carried[booster] = text, record
+
+
+def _record_of(booster: xgboost.Booster, text: str) -> ThresholdRecord:
+    """Return the record that a booster carries as text; it is parsed only if this process does not know it."""
+    known, record = _carried.get(booster, (None, None))
+    if record is None or known != text:
+        record = _by_text.get(text) or ThresholdRecord.from_json(text)
+        _remember(booster, text, record)
+    return record
 
 
 def stored_record(booster: xgboost.Booster) -> ThresholdRecord | None:
-    """Return what a booster carries about its thresholds, or None.
+    """Return what a booster carries about its thresholds, not to be changed, or None.
 
     Raises
     ------
@@ -37,7 +60,7 @@ def stored_record(booster: xgboost.Booster) -> ThresholdRecord | None:
         text = ""
     if text is None:
         return None
-    record = ThresholdRecord.from_json(text)
+    record = _record_of(booster, text)
     rounds = booster.num_boosted_rounds()
     # A slice copies attributes. Where its last round is the one recorded there, so are those before it, unless
     # that round had no split and is like others.
@@ -55,6 +78,17 @@ def stored_record(booster: xgboost.Booster) -> ThresholdRecord | None:
     return record
 
 
+def carried_record(booster: xgboost.Booster) -> ThresholdRecord:
+    """Return what :func:`threshold_record` does, not to be changed."""
+    record = stored_record(booster)
+    if record is None:
+        raise ValueError(
+            "booster carries no ordinal thresholds; train with callbacks=[objective.callback], or call "
+            "objective.attach(booster, dtrain) after training"
+        )
+    return record
+
+
 def threshold_record(booster: xgboost.Booster) -> ThresholdRecord:
     """Return what a booster carries about its thresholds: those of every iteration, losses, settings.
 
@@ -63,13 +97,7 @@ def threshold_record(booster: xgboost.Booster) -> ThresholdRecord:
     ValueError
         If the booster carries no thresholds, or those of other trees: a slice must start at the first round.
     """
-    record = stored_record(booster)
-    if record is None:
-        raise ValueError(
-            "booster carries no ordinal thresholds; train with callbacks=[objective.callback], or call "
-            "objective.attach(booster, dtrain) after training"
-        )
-    return record
+    return carried_record(booster).copied()
 
 
 def kept_rounds(booster: xgboost.Booster) -> int:

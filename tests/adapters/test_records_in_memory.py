@@ -1,0 +1,230 @@
+"""A record is handed on in memory: text is parsed once, in the process that reads a file, and never out of date."""
+
+from __future__ import annotations
+
+import copy
+import gc
+import json
+import pickle
+
+import lightgbm
+import numpy as np
+import pytest
+import xgboost
+
+from ordinal_objectives import LGBMOrdinalClassifier, XGBOrdinalClassifier
+from ordinal_objectives.adapters import lgbm as olgbm
+from ordinal_objectives.adapters import xgb as oxgb
+from ordinal_objectives.adapters.lgbm.record import stored_record as record_on_lightgbm
+from ordinal_objectives.adapters.xgb import record as of_xgboost
+from ordinal_objectives.adapters.xgb.record import stored_record
+from ordinal_objectives.threshold_solver import ThresholdRecord
+
+KINDS = {
+    "proportional": {"proportional": True},
+    "renewal": {"proportional": False},
+    "host": {"proportional": False, "shift_method": "host"},
+}
+each_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+X = np.random.default_rng(0).normal(size=(120, 4))
+Y = np.digitize(X[:, 0], [-1.0, 0.0, 1.0])
+PARAMS = {"max_depth": 2, "nthread": 1, "verbosity": 0}
+LGB_PARAMS = {"verbosity": -1, "num_threads": 1, "num_leaves": 4}
+
+
+@pytest.fixture
+def parsed(monkeypatch):
+    """Texts that are parsed in a test."""
+    texts, parse = [], ThresholdRecord.from_json
+
+    def from_json(text):
+        texts.append(text)
+        return parse(text)
+
+    monkeypatch.setattr(ThresholdRecord, "from_json", from_json)
+    return texts
+
+
+@pytest.fixture
+def written(monkeypatch):
+    """Model texts that LightGBM writes in a test."""
+    texts, write = [], lightgbm.Booster.model_to_string
+
+    def model_to_string(self, *args, **kwargs):
+        texts.append(write(self, *args, **kwargs))
+        return texts[-1]
+
+    monkeypatch.setattr(lightgbm.Booster, "model_to_string", model_to_string)
+    return texts
+
+
+def matrix():
+    return xgboost.DMatrix(X, Y, nthread=1)
+
+
+def trained(seed=0, **kind):
+    weight = np.random.default_rng(seed).uniform(0.5, 1.5, len(Y))
+    data = xgboost.DMatrix(X, Y, weight=weight, nthread=1)
+    return oxgb.train(PARAMS, data, 4, n_classes=4, **kind)
+
+
+def on_lightgbm(**options):
+    data = lightgbm.Dataset(X, Y, free_raw_data=False)
+    return olgbm.train(LGB_PARAMS, data, 4, n_classes=4, **options)
+
+
+@each_kind
+def test_one_process_parses_nothing(kind, parsed):
+    booster, data = trained(**kind), matrix()
+    for copied in (
+        booster,
+        booster[:3],
+        copy.copy(booster),
+        copy.deepcopy(booster),
+        pickle.loads(pickle.dumps(booster)),
+    ):
+        oxgb.predict_proba(copied, data, (0, 3))
+        oxgb.threshold_record(copied)
+    oxgb.train(PARAMS, data, 2, n_classes=4, xgb_model=booster, evals=[(data, "train")], verbose_eval=False, **kind)
+    assert not parsed
+
+
+@each_kind
+def test_a_classifier_parses_no_text_of_its_own(kind, parsed, tmp_path):
+    model = XGBOrdinalClassifier(n_estimators=3, n_jobs=1, **kind).fit(X, Y)
+    model.predict_proba(X)
+    model.save_model(tmp_path / "model.ubj")
+    assert model.fit(X, Y, xgb_model=model).n_iter_ == 6
+    oxgb.predict_proba(model.booster_, matrix())
+    assert not parsed
+
+
+@each_kind
+def test_a_file_is_parsed_once(kind, parsed, tmp_path):
+    booster, data = trained(**kind), matrix()
+    expected = oxgb.predict_proba(booster, data)
+    booster.save_model(tmp_path / "model.json")
+    del booster
+    gc.collect()
+    loaded = xgboost.Booster(model_file=tmp_path / "model.json")
+    for _ in range(3):
+        np.testing.assert_array_equal(oxgb.predict_proba(loaded, data), expected)
+    assert len(parsed) == 1
+
+
+def test_records_are_forgotten_with_their_boosters():
+    booster = trained()
+    text = booster.attr(oxgb.ATTRIBUTE)
+    part = booster[:2]
+    assert stored_record(part) is stored_record(booster)
+    del booster
+    gc.collect()
+    assert text in of_xgboost._by_text
+    del part
+    gc.collect()
+    assert text not in of_xgboost._by_text
+
+
+def test_boosters_with_the_same_text_keep_their_own_records():
+    """Losses of a user's can differ where text does not."""
+    one, other = trained(), trained()
+    assert one.attr(oxgb.ATTRIBUTE) == other.attr(oxgb.ATTRIBUTE)
+    assert stored_record(one) is not stored_record(other)
+
+
+def test_a_text_that_was_changed_is_read():
+    booster, data = trained(), matrix()
+    before = oxgb.predict_proba(booster, data)
+    content = json.loads(booster.attr(oxgb.ATTRIBUTE))
+    content["thresholds"] = [[cut + 1.0 for cut in row] for row in content["thresholds"]]
+    booster.set_attr(**{oxgb.ATTRIBUTE: json.dumps(content)})
+    after = oxgb.predict_proba(booster, data)
+    assert (after[:, 0] > before[:, 0]).all()
+    np.testing.assert_array_equal(oxgb.threshold_record(booster).thresholds, content["thresholds"])
+    booster.set_attr(**{oxgb.ATTRIBUTE: "{"})
+    with pytest.raises(ValueError, match="damaged"):
+        oxgb.predict_proba(booster, data)
+    booster.set_attr(**{oxgb.ATTRIBUTE: None})
+    with pytest.raises(ValueError, match="carries no ordinal thresholds"):
+        oxgb.predict_proba(booster, data)
+
+
+@each_kind
+def test_a_booster_that_loads_another_model_takes_over_its_record(kind):
+    booster, other, data = trained(**kind), trained(1, **kind), matrix()
+    expected = oxgb.predict_proba(other, data)
+    assert (oxgb.predict_proba(booster, data) != expected).any()
+    booster.load_model(other.save_raw())
+    np.testing.assert_array_equal(oxgb.predict_proba(booster, data), expected)
+
+
+def test_trees_that_were_refreshed_are_refused():
+    booster, data = trained(), matrix()
+    oxgb.predict_proba(booster, data)
+    booster.set_param({"process_type": "update", "updater": "refresh"})
+    for iteration in range(4):
+        booster.update(data, iteration, fobj=lambda predt, _: (predt - 1.0, np.ones_like(predt)))
+    with pytest.raises(ValueError, match="its trees were changed"):
+        oxgb.predict_proba(booster, data)
+
+
+@pytest.mark.parametrize("host", ["xgboost", "lightgbm"])
+@pytest.mark.parametrize("kind", [KINDS["proportional"], KINDS["renewal"]], ids=["proportional", "renewal"])
+def test_what_a_user_does_to_a_record_changes_no_model(host, kind):
+    module, booster, data = (oxgb, trained(**kind), matrix()) if host == "xgboost" else (olgbm, on_lightgbm(**kind), X)
+    expected = module.predict_proba(booster, data)
+    record = module.threshold_record(booster)
+    for array in (*record.thresholds, *record.leaf_vectors):
+        array[:] = 9.0
+    for container in (record.thresholds, record.training_loss, record.trees, record.leaf_vectors, record.diagnostics):
+        container.clear()
+    np.testing.assert_array_equal(module.predict_proba(booster, data), expected)
+    with pytest.raises(AttributeError, match="cannot assign"):
+        record.loss = "other"
+
+
+def test_lightgbm_writes_the_text_of_a_loaded_booster_once(parsed, written, tmp_path):
+    booster = on_lightgbm()
+    expected = olgbm.predict_proba(booster, X)
+    olgbm.save_model(booster, tmp_path / "model.txt")
+    parsed.clear()
+    written.clear()
+    loaded = lightgbm.Booster(model_file=tmp_path / "model.txt")
+    for _ in range(3):
+        np.testing.assert_array_equal(olgbm.predict_proba(loaded, X), expected)
+    assert (len(parsed), len(written)) == (1, 2)  # a tree, to see whether there is a record, and the whole model
+    again = pickle.loads(pickle.dumps(loaded))
+    np.testing.assert_array_equal(olgbm.predict_proba(again, X), expected)
+
+
+def test_lightgbm_writes_no_text_of_a_booster_that_it_has_trained(parsed, written):
+    model = LGBMOrdinalClassifier(n_estimators=3, num_leaves=4, n_jobs=1).fit(X, Y)
+    booster = on_lightgbm()
+    written.clear()
+    for one in (booster, model.booster_):
+        olgbm.predict_proba(one, X)
+        olgbm.threshold_record(one)
+    assert (parsed, written) == ([], [])
+
+
+def test_a_lightgbm_booster_that_loads_another_model_takes_over_its_record(tmp_path):
+    first, second = on_lightgbm(), on_lightgbm(threshold_update="newton")
+    olgbm.save_model(first, tmp_path / "first.txt")
+    olgbm.save_model(second, tmp_path / "second.txt")
+    booster = lightgbm.Booster(model_file=tmp_path / "first.txt")
+    assert record_on_lightgbm(booster).threshold_update == "joint"
+    booster.model_from_string((tmp_path / "second.txt").read_text())
+    assert record_on_lightgbm(booster).threshold_update == "newton"
+    np.testing.assert_array_equal(olgbm.predict_proba(booster, X), olgbm.predict_proba(second, X))
+    booster.model_from_string(second.model_to_string())
+    with pytest.raises(ValueError, match="carries no ordinal thresholds"):
+        olgbm.predict_proba(booster, X)
+
+
+def test_a_loaded_lightgbm_booster_whose_trees_were_changed_is_refused(tmp_path):
+    olgbm.save_model(on_lightgbm(), tmp_path / "model.txt")
+    booster = lightgbm.Booster(model_file=tmp_path / "model.txt")
+    olgbm.predict_proba(booster, X)
+    booster.set_leaf_output(2, 0, 5.0)
+    with pytest.raises(ValueError, match="or changed"):
+        olgbm.predict_proba(booster, X)
