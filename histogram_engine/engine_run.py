@@ -25,7 +25,8 @@ from ordinal_objectives.histogram_engine.high_order import HighOrderModel
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.histogram_engine.pruning import Judge, LeafQuadratic, best_step_size, merge_splits
 from ordinal_objectives.histogram_engine.sampling import Sampler
-from ordinal_objectives.losses import RoundStatistics
+from ordinal_objectives.links import Logit
+from ordinal_objectives.losses import AllThreshold, RoundStatistics
 from ordinal_objectives.row_blocks import RowBlocks
 from ordinal_objectives.rows import RowStatistics
 from ordinal_objectives.threads import effective_n_threads
@@ -123,7 +124,8 @@ class EngineRun:
             self._joint
             and parameters.cross_terms == "auto"
             and n_classes >= FEWEST_CLASSES
-            and (loss.name, loss.link.name) == ("all_threshold", "logit")
+            and type(loss) is AllThreshold
+            and type(loss.link) is Logit
         )
         # Higher derivatives of leaves alone; those that judge splits too are in the engine's rows.
         alone = parameters.order > 2 and not self._n_behind

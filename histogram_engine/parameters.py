@@ -151,6 +151,7 @@ class BoostingParameters:
     order: int = 2
 
     def __post_init__(self) -> None:
+        self.loss.check_native()
         self.loss.check_hessian(self.hessian)
         self._integer("order", 2, 4)
         self._integer("max_shifts", 1, optional=True)

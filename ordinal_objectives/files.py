@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ordinal_objectives.named import NotRegisteredError
+
 _NUMBERS = re.compile(r"[<>|=]?[biuf][1248]")
 _TEXT = re.compile(r"[<>|=]?U\d+")
 # An array of text gives every label the width of the longest: a small file could ask for any amount of memory.
@@ -32,11 +34,11 @@ _KINDS = {
 def damage(path: str | PathLike[str]) -> Iterator[None]:
     """Turn whatever a file's content makes its reader raise into a ValueError that names the file.
 
-    Errors of the file system pass: they say nothing of the content.
+    Errors of the file system pass, and that of a loss that is not registered: they say nothing of the content.
     """
     try:
         yield
-    except OSError:
+    except (OSError, NotRegisteredError):
         raise
     except Exception as error:
         kind = "" if type(error) is ValueError else f"{type(error).__name__}: "

@@ -48,7 +48,7 @@ class ThresholdLearner:
         *,
         ordered: bool = True,
     ) -> None:
-        start = initial_thresholds(class_weights, loss.link.name, loss.name)
+        start = initial_thresholds(class_weights, loss=loss)
         self.loss = loss
         self.ordered = loss.ordered and ordered
         self.active, self.tied = start.active, start.tied

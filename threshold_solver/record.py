@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from ordinal_objectives.files import counts_from_json, losses_from_json, losses_to_json, numbers_from_json
 from ordinal_objectives.leaves.shifts import Shifts
 from ordinal_objectives.losses import OrdinalLoss, get_loss
+from ordinal_objectives.named import NotRegisteredError
 from ordinal_objectives.threshold_solver.leaf_vectors import vectors_from_json, vectors_to_json
 from ordinal_objectives.threshold_solver.outputs import VectorOutputs
 from ordinal_objectives.validation import check_n_classes, check_thresholds
@@ -36,7 +37,7 @@ class ThresholdRecord:
     Parameters
     ----------
     loss, link, hessian, threshold_update : str
-        As given to the objective.
+        As given to the objective; a loss and a link by their identities, which are their names if they are built in.
     n_classes : int
         Number of classes K.
     thresholds : list of ndarray of float64, shape (n_classes - 1,)
@@ -61,6 +62,8 @@ class ThresholdRecord:
         array without rows stands for a tree that shifts nothing.
     outputs : VectorOutputs or None
         With shifts that the framework fits itself: how its outputs become scores. There are no ``leaf_vectors`` then.
+    of_loss : OrdinalLoss or None
+        What ``loss`` and ``link`` name; None looks them up. It is not written into files.
     """
 
     loss: str
@@ -77,6 +80,7 @@ class ThresholdRecord:
     shifts: Shifts | None = None
     leaf_vectors: list[NDArray[np.float32]] = field(default_factory=list)
     outputs: VectorOutputs | None = None
+    of_loss: OrdinalLoss | None = field(default=None, repr=False, compare=False)
 
     @classmethod
     def of(
@@ -91,8 +95,9 @@ class ThresholdRecord:
         """Return the record of a training, at least at its start."""
         history = list(thresholds)
         n_classes = history[0].shape[0] + 1
-        name, link = loss.name, loss.link.name
-        return cls(name, link, hessian, threshold_update, n_classes, history, list(training_loss), diagnostics)
+        name, link = loss.identity, loss.link.identity
+        record = cls(name, link, hessian, threshold_update, n_classes, history, list(training_loss), diagnostics)
+        return replace(record, of_loss=loss)
 
     @property
     def n_iterations(self) -> int:
@@ -101,7 +106,7 @@ class ThresholdRecord:
 
     def ordinal_loss(self) -> OrdinalLoss:
         """Return the loss object named by the record."""
-        return get_loss(self.loss, self.link)
+        return get_loss(self.loss, self.link) if self.of_loss is None else self.of_loss
 
     def at(self, iteration: int) -> NDArray[np.float64]:
         """Return the thresholds that belong to the score after ``iteration`` trees.
@@ -199,6 +204,8 @@ class ThresholdRecord:
         content, version = _content_of(text)
         try:
             return cls(**_model(content), **_shifts(content, version), **_history(content, version), **_notes(content))
+        except NotRegisteredError:
+            raise
         except Exception as error:
             raise ValueError(f"the model's threshold record is damaged: {error}") from error
 
@@ -221,10 +228,12 @@ def _content_of(text: str) -> tuple[dict[str, Any], int]:
 def _model(content: dict[str, Any]) -> dict[str, Any]:
     """Return what the objective was given."""
     n_classes = check_n_classes(content["n_classes"])
-    get_loss(content["loss"], content["link"]).check_hessian(content["hessian"])
+    loss = get_loss(content["loss"], content["link"])
+    loss.check_hessian(content["hessian"])
     if content["threshold_update"] not in THRESHOLD_UPDATES:
         raise ValueError(f"threshold_update must be one of {', '.join(map(repr, THRESHOLD_UPDATES))}")
-    return {name: content[name] for name in ("loss", "link", "hessian", "threshold_update")} | {"n_classes": n_classes}
+    given = {name: content[name] for name in ("loss", "link", "hessian", "threshold_update")}
+    return given | {"n_classes": n_classes, "of_loss": loss}
 
 
 def _shifts(content: dict[str, Any], version: int) -> dict[str, Any]:

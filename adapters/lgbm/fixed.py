@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives.adapters.lgbm.record import store_record
 from ordinal_objectives.losses import OrdinalLoss, get_loss
-from ordinal_objectives.rows import RowStatistics
+from ordinal_objectives.rows import CPU
 from ordinal_objectives.threshold_solver import initial_thresholds
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.validation import check_thresholds, check_total_weight, check_two_classes
@@ -80,12 +80,12 @@ class FixedThresholds:
         check_total_weight(weights, name="class_weights")
         check_two_classes(weights, name="class_weights")
         loss = get_loss(options.get("loss", "all_threshold"), options.get("link", "logit"))
-        return cls(initial_thresholds(weights, loss.link.name, loss.name).thresholds, **options)
+        return cls(initial_thresholds(weights, loss=loss).thresholds, **options)
 
     def __call__(self, y_true: NDArray[Any], y_pred: NDArray[Any], weight: Any = None) -> Any:
         """Return gradient and Hessian, float32 (n_samples,) each, as LightGBM asks for them."""
         n_classes = len(self.thresholds) + 1
-        rows = RowStatistics(self.loss, y_true, n_classes, weight, n_threads=self.n_threads, part=True)
+        rows = CPU(self.n_threads).row_pass(self.loss, y_true, n_classes, weight, part=True)
         statistics = rows(y_pred, self.thresholds, self.hessian, want_loss=False)
         return statistics.gradient, statistics.hessian
 

@@ -5,6 +5,7 @@
 
 #include "arrays.hpp"
 #include "engine.hpp"
+#include "rows/link_kernel.hpp"
 #include "rows/round_statistics.hpp"
 #include "simd/dispatch.hpp"
 #include "sums.hpp"
@@ -53,6 +54,21 @@ nb::dict statistics(Vector<Raw> raw, Vector<std::int32_t> y, Vector<double> thre
     return as_dict(sums);
 }
 
+template <class... L>
+nb::dict codes_of(ordinal::LinkList<L...>) {
+    nb::dict codes;
+    int code = 0;
+    ((codes[L::kName] = code++), ...);
+    return codes;
+}
+
+nb::dict loss_codes() {
+    nb::dict codes;
+    int code = 0;
+    for (const char* name : ordinal::kLosses) codes[name] = code++;
+    return codes;
+}
+
 std::vector<std::string> supported_instruction_sets() {
     int count = 0;
     const ordinal::InstructionSet* sets = ordinal::instruction_sets(count);
@@ -77,6 +93,10 @@ NB_MODULE(_core, m) {
     define("logit_statistics", &statistics<double, float>);
     define("link_statistics", &statistics<float, double>);
     define("link_statistics", &statistics<double, double>);
+    m.attr("loss_codes") = loss_codes();
+    m.attr("link_codes") = codes_of(ordinal::Links{});
+    // Of the lanes, and of higher derivatives.
+    m.attr("lane_link") = ordinal::LogitLink::kName;
     m.attr("max_lane_classes") = ordinal::kMaxThresholds + 1;
     define_leaves(m);
     define_margins(m);

@@ -16,7 +16,7 @@ from ordinal_objectives.links.cauchit import Cauchit
 from ordinal_objectives.links.gumbel import Cloglog, Loglog
 from ordinal_objectives.links.logit import Logit
 from ordinal_objectives.links.probit import Probit
-from ordinal_objectives.validation import check_choice
+from ordinal_objectives.named import Registry
 
 __all__ = [
     "LINKS",
@@ -29,9 +29,11 @@ __all__ = [
     "Loglog",
     "Probit",
     "get_link",
+    "register_link",
 ]
 
 LINKS.update({link.name: link for link in (Logit(), Probit(), Cloglog(), Loglog(), Cauchit())})
+_OWN: Registry[Link] = Registry("link", LINKS)
 
 
 def get_link(link: str | Link) -> Link:
@@ -39,12 +41,13 @@ def get_link(link: str | Link) -> Link:
 
     Parameters
     ----------
-    link : {"logit", "probit", "cloglog", "loglog", "cauchit"} or Link
+    link : str or Link
+        A key of `LINKS`, the identity of a link that is registered or in use, or a link.
 
     Raises
     ------
     ValueError
-        If the name is unknown.
+        If the name is unknown, or a link has no mirror.
     TypeError
         If `link` is neither a string nor a Link.
 
@@ -54,8 +57,25 @@ def get_link(link: str | Link) -> Link:
     'loglog'
     """
     if isinstance(link, Link):
-        return link
+        _ = link.mirror_link  # raises where there is none
+        return _OWN.add(link)
     if not isinstance(link, str):
         raise TypeError(f"link must be a string or a Link; got {link!r}")
-    check_choice(link, LINKS, name="link")
-    return LINKS[link]
+    return LINKS[link] if link in LINKS else _OWN.get(link)
+
+
+def register_link(link: Link) -> None:
+    """Let model files that name a link of one's own be read.
+
+    Parameters
+    ----------
+    link : Link
+
+    Raises
+    ------
+    TypeError
+        If it is no Link.
+    """
+    if not isinstance(link, Link):
+        raise TypeError(f"register_link takes a Link, an object of the class; got {link!r}")
+    get_link(link)

@@ -14,7 +14,12 @@ from typing import ClassVar, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from ordinal_objectives import _core
+from ordinal_objectives.named import Named
+
 FloatArray: TypeAlias = npt.NDArray[np.float64]
+
+LINKS: dict[str, Link] = {}
 
 
 @dataclass(frozen=True)
@@ -58,10 +63,10 @@ class IntervalTerms:
         return self.d_upper_shift - self.d_cross
 
 
-class Link(ABC):
+class Link(Named, ABC):
     """An inverse link G, an increasing map of the real line onto (0, 1), with its derivatives.
 
-    All methods work elementwise on float64 arrays. Links have no state: two of the same kind are equal.
+    All methods work elementwise on float64 arrays. Two of the same type with the same public attributes are equal.
 
     Attributes
     ----------
@@ -77,10 +82,18 @@ class Link(ABC):
         matrix of leaves and thresholds stays positive semidefinite.
     argument_limit : float
         Arguments beyond it are held there, because double precision ends (exp(700) is about 1e304).
+    highest_order : int
+        Of the derivatives of -log G: 2, or 4 with :meth:`higher`.
+
+    Notes
+    -----
+    See docs/how_to/add_a_link.md for a link of one's own.
     """
 
-    name: ClassVar[str]
+    _built_in = LINKS
+    _codes = _core.link_codes
     mirror: ClassVar[str]
+    highest_order: ClassVar[int] = 2
     curvature_bound: ClassVar[float | None] = None
     curvature_floor: ClassVar[float] = 0.0
     argument_limit: ClassVar[float] = float("inf")
@@ -90,14 +103,27 @@ class Link(ABC):
         """Whether G(-x) = 1 - G(x)."""
         return self.mirror == self.name
 
+    @property
+    def mirror_link(self) -> Link:
+        """The link m with G_m(x) = 1 - G(-x).
+
+        Raises
+        ------
+        ValueError
+            If the link is not symmetric, and is not the mirror of the built-in link that it names.
+        """
+        if self.symmetric:
+            return self
+        found = LINKS.get(self.mirror)
+        if found is None or type(LINKS[found.mirror]) is not type(self):
+            raise ValueError(
+                f"link {self.identity!r} is not symmetric, and mirror={self.mirror!r} is no built-in link whose mirror "
+                f"it is: give it the property mirror_link"
+            )
+        return found
+
     def __repr__(self) -> str:
-        return f"{type(self).__name__}()"
-
-    def __eq__(self, other: object) -> bool:
-        return type(self) is type(other)
-
-    def __hash__(self) -> int:
-        return hash(type(self))
+        return f"{type(self).__name__}({', '.join(f'{key}={value!r}' for key, value in self._parameters().items())})"
 
     @abstractmethod
     def inverse(self, x: FloatArray) -> FloatArray:
@@ -123,21 +149,37 @@ class Link(ABC):
     def _link(self, p: FloatArray) -> FloatArray:
         """G^-1(p) for p in [0, 1]."""
 
-    @abstractmethod
     def _interval(self, lower: FloatArray, upper: FloatArray) -> IntervalTerms:
-        """Interval terms between finite ends."""
+        """Interval terms between finite ends; this general form loses digits between close ones."""
+        # Subtracted in the tail where both terms are small.
+        left = self.inverse(upper) - self.inverse(lower)
+        mass = np.where(lower > 0, self.complement(lower) - self.complement(upper), left)
+        d_lower, d_upper = self.density(lower) / mass, -self.density(upper) / mass
+        d_shift = d_lower + d_upper
+        return IntervalTerms(
+            value=-np.log(mass),
+            d_lower=d_lower,
+            d_upper=d_upper,
+            d_shift=d_shift,
+            d_lower_shift=self.density_derivative(lower) / mass + d_lower * d_shift,
+            d_upper_shift=-self.density_derivative(upper) / mass + d_upper * d_shift,
+        )
+
+    def higher(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Third and fourth derivative of -log G(x), if `highest_order` is 4."""
+        raise NotImplementedError(f"link {self.identity!r} has highest_order={self.highest_order}")
 
     def complement(self, x: FloatArray) -> FloatArray:
         """1 - G(x), accurate where G(x) is close to 1."""
-        return LINKS[self.mirror].inverse(-x)
+        return self.mirror_link.inverse(-x)
 
     def log_complement(self, x: FloatArray) -> FloatArray:
         """Log(1 - G(x))."""
-        return LINKS[self.mirror].log_inverse(-x)
+        return self.mirror_link.log_inverse(-x)
 
     def upper(self, x: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """-log(1 - G(x)) and its first and second derivative: the loss of a label above the threshold."""
-        value, d1, d2 = LINKS[self.mirror].lower(-x)
+        value, d1, d2 = self.mirror_link.lower(-x)
         return value, -d1, d2
 
     def link(self, p: FloatArray) -> FloatArray:
@@ -219,7 +261,7 @@ class Link(ABC):
         Raises
         ------
         ValueError
-            For a link whose curvature is unbounded (cloglog, loglog).
+            For a link whose curvature is unbounded.
 
         Examples
         --------
@@ -232,6 +274,3 @@ class Link(ABC):
             allowed = ", ".join(repr(n) for n, link in LINKS.items() if link.curvature_bound is not None)
             raise ValueError(f"link {self.name!r} has no quadratic majoriser; links that have one: {allowed}")
         return np.full(np.shape(d), self.curvature_bound)
-
-
-LINKS: dict[str, Link] = {}

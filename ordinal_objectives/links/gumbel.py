@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import special
 
-from ordinal_objectives.links.base import LINKS, FloatArray, IntervalTerms, Link
+from ordinal_objectives.links.base import FloatArray, IntervalTerms, Link
 
 
 class Cloglog(Link):
@@ -91,11 +91,11 @@ class Loglog(Link):
 
     def density(self, x: FloatArray) -> FloatArray:
         """exp(-x - exp(-x))."""
-        return LINKS[self.mirror].density(-x)
+        return self.mirror_link.density(-x)
 
     def density_derivative(self, x: FloatArray) -> FloatArray:
         """exp(-x - exp(-x)) (exp(-x) - 1)."""
-        return -LINKS[self.mirror].density_derivative(-x)
+        return -self.mirror_link.density_derivative(-x)
 
     def lower(self, x: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """exp(-x), -exp(-x), exp(-x)."""
@@ -106,7 +106,7 @@ class Loglog(Link):
         return -np.log(-np.log(p))
 
     def _interval(self, lower: FloatArray, upper: FloatArray) -> IntervalTerms:
-        mirrored = LINKS[self.mirror].interval(-upper, -lower)
+        mirrored = self.mirror_link.interval(-upper, -lower)
         return IntervalTerms(
             value=mirrored.value,
             d_lower=-mirrored.d_upper,

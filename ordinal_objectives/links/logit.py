@@ -14,6 +14,7 @@ class Logit(Link):
     name = "logit"
     mirror = "logit"
     curvature_bound = 0.25
+    highest_order = 4
 
     def inverse(self, x: FloatArray) -> FloatArray:
         """G(x)."""
@@ -34,6 +35,11 @@ class Logit(Link):
     def lower(self, x: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """-log G, G - 1, G (1 - G)."""
         return -self.log_inverse(x), -self.inverse(-x), self.density(x)
+
+    def higher(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """E (1 - 2 G) and e (1 - 6 e), with e = G (1 - G)."""
+        e = self.density(x)
+        return self.density_derivative(x), e * (1.0 - 6.0 * e)
 
     def _link(self, p: FloatArray) -> FloatArray:
         return np.asarray(special.logit(p))

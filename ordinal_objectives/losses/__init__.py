@@ -6,13 +6,13 @@ in the thresholds.
 
 from __future__ import annotations
 
-from ordinal_objectives.links import Link
-from ordinal_objectives.losses.base import HESSIANS, OrdinalLoss
+from ordinal_objectives.links import Link, get_link
+from ordinal_objectives.losses.base import HESSIANS, LOSSES, OrdinalLoss
 from ordinal_objectives.losses.cumulative_link import CumulativeLink
 from ordinal_objectives.losses.higher import check_order, higher_derivatives
 from ordinal_objectives.losses.quantities import LeafSums, MarginDerivatives, RoundStatistics, RoundSums, RowDerivatives
 from ordinal_objectives.losses.threshold_sums import AllThreshold, ImmediateThreshold
-from ordinal_objectives.validation import check_choice
+from ordinal_objectives.named import Registry
 
 __all__ = [
     "HESSIANS",
@@ -29,9 +29,11 @@ __all__ = [
     "check_order",
     "get_loss",
     "higher_derivatives",
+    "register_loss",
 ]
 
-LOSSES: dict[str, type[OrdinalLoss]] = {loss.name: loss for loss in (AllThreshold, CumulativeLink, ImmediateThreshold)}
+LOSSES.update({loss.name: loss for loss in (AllThreshold, CumulativeLink, ImmediateThreshold)})
+_OWN: Registry[OrdinalLoss] = Registry("loss", LOSSES)
 
 
 def get_loss(loss: str | OrdinalLoss, link: str | Link = "logit") -> OrdinalLoss:
@@ -39,8 +41,10 @@ def get_loss(loss: str | OrdinalLoss, link: str | Link = "logit") -> OrdinalLoss
 
     Parameters
     ----------
-    loss : {"all_threshold", "cumulative_link", "immediate_threshold"} or OrdinalLoss
-    link : {"logit", "probit", "cloglog", "loglog", "cauchit"} or Link, default="logit"
+    loss : str or OrdinalLoss
+        A key of `LOSSES`, the identity of a loss that is registered or in use, or a loss.
+    link : str or Link, default="logit"
+        See :func:`ordinal_objectives.links.get_link`.
 
     Raises
     ------
@@ -55,8 +59,32 @@ def get_loss(loss: str | OrdinalLoss, link: str | Link = "logit") -> OrdinalLoss
     CumulativeLink(link='probit')
     """
     if isinstance(loss, OrdinalLoss):
-        return loss
+        return _OWN.add(loss)
     if not isinstance(loss, str):
         raise TypeError(f"loss must be a string or an OrdinalLoss; got {loss!r}")
-    check_choice(loss, LOSSES, name="loss")
-    return LOSSES[loss](link)
+    return LOSSES[loss](link) if loss in LOSSES else _OWN.get(loss, get_link(link).identity)
+
+
+def register_loss(loss: OrdinalLoss) -> None:
+    """Let model files that name a loss of one's own be read: with its link, which is registered too.
+
+    Parameters
+    ----------
+    loss : OrdinalLoss
+
+    Raises
+    ------
+    TypeError
+        If it is no OrdinalLoss.
+
+    Examples
+    --------
+    >>> from ordinal_objectives import AllThreshold
+    >>> class Doubled(AllThreshold):
+    ...     def _of_margins(self, x, y): ...
+    >>> register_loss(Doubled("probit"))
+    """
+    if not isinstance(loss, OrdinalLoss):
+        raise TypeError(f"register_loss takes an OrdinalLoss, an object of the class; got {loss!r}")
+    get_link(loss.link)
+    get_loss(loss)

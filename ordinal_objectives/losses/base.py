@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ordinal_objectives.links import FloatArray, Link, get_link
+from ordinal_objectives import _core
+from ordinal_objectives.links import LINKS, FloatArray, Link, get_link
 from ordinal_objectives.losses.margins import MarginFunctions
 from ordinal_objectives.losses.quantities import Curvatures, RoundStatistics, RoundSums, RowDerivatives
+from ordinal_objectives.losses.start import ClassWeights, InitialThresholds, from_shares
 from ordinal_objectives.validation import check_choice, check_codes, check_sample_weight, check_thresholds
 
 CodeArray: TypeAlias = NDArray[np.int32]
 
 HESSIANS = ("exact", "majorized")
+LOSSES: dict[str, type[OrdinalLoss]] = {}
 
 
 class OrdinalLoss(MarginFunctions, ABC):
@@ -23,7 +26,8 @@ class OrdinalLoss(MarginFunctions, ABC):
 
     Parameters
     ----------
-    link : {"logit", "probit", "cloglog", "loglog", "cauchit"} or Link, default="logit"
+    link : str or Link, default="logit"
+        See :func:`ordinal_objectives.links.get_link`.
 
     Attributes
     ----------
@@ -33,49 +37,96 @@ class OrdinalLoss(MarginFunctions, ABC):
         Whether the thresholds must not decrease, for the class probabilities to exist.
     strictly_ordered : bool
         Whether a class that has rows must lie between different thresholds, for its loss to be finite.
+    takes_shifts : bool
+        Whether the loss exists where thresholds move with x.
+    highest_order : int
+        Of the derivatives in the score: 2, or 4 with :meth:`higher`.
+    curvature_floor : float
+        Exact curvatures below it are raised to it; by default that of the link.
 
     Notes
     -----
+    A loss of one's own needs `name`, `ordered` and ``_row_derivatives``: see docs/how_to/add_a_loss.md.
+
     Methods take ``raw_prediction`` of shape (n_samples,), class codes ``y`` of that shape and ``thresholds``
     of shape (n_classes - 1,), and compute in float64. They raise ValueError where a length is wrong, a
     label is out of range, a value is not finite or a weight is negative.
     """
 
-    name: ClassVar[str]
+    _built_in = LOSSES
+    _codes = _core.loss_codes
     ordered: ClassVar[bool]
     strictly_ordered: ClassVar[bool] = False
 
     def __init__(self, link: str | Link = "logit") -> None:
         self.link = get_link(link)
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Take away what a class with formulas of its own must say again: shifts and majorisers."""
+        super().__init_subclass__(**options)
+        own = vars(cls).keys()
+        if "_row_derivatives" in own and not own & {"_of_margins", "takes_shifts"}:
+            cls.takes_shifts = False
+        if own & {"_row_derivatives", "_of_margins"} and not own & {"_majorized", "_majorized_of_margins"}:
+            cls._majorizes = OrdinalLoss._majorizes  # type: ignore[method-assign]
+
     def __repr__(self) -> str:
-        return f"{type(self).__name__}(link={self.link.name!r})"
+        state = {"link": self.link.identity} | self._parameters()
+        return f"{type(self).__name__}({', '.join(f'{key}={value!r}' for key, value in state.items())})"
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, OrdinalLoss) and (self.name, self.link) == (other.name, other.link)
+    @property
+    def key(self) -> tuple[str, ...]:
+        """What makes it equal to another."""
+        return self.identity, self.link.identity
 
-    def __hash__(self) -> int:
-        return hash((self.name, self.link))
+    def _parameters(self) -> dict[str, Any]:
+        return {key: value for key, value in super()._parameters().items() if key != "link"}
+
+    @property
+    def highest_order(self) -> int:
+        """Of the derivatives in the score."""
+        return 2
+
+    @property
+    def curvature_floor(self) -> float:
+        """Exact curvatures below it are raised to it."""
+        return self.link.curvature_floor
 
     @abstractmethod
     def _row_derivatives(self, f: FloatArray, y: CodeArray, thresholds: FloatArray) -> RowDerivatives:
         """Row derivatives of checked arrays."""
 
-    @abstractmethod
+    def _majorizes(self, link: Link) -> bool:
+        """Whether this loss has a majoriser with a link."""
+        return False
+
     def _majorized(self, f: FloatArray, y: CodeArray, thresholds: FloatArray) -> Curvatures:
-        """Curvatures of the quadratic majoriser."""
+        """Curvatures of the quadratic majoriser, where there is one."""
+        raise NotImplementedError(f"loss {self.identity!r} has no majoriser")
 
-    @abstractmethod
     def _floored(self, rows: RowDerivatives, y: CodeArray) -> tuple[Curvatures, int]:
-        """Exact curvatures, none below the floor of the link, and how many were raised."""
+        """Exact curvatures, none below `curvature_floor` but those of thresholds that do not count, which are 0.
 
-    @abstractmethod
-    def _majorized_links(self) -> tuple[str, ...]:
-        """Names of the links with which this loss has a majoriser."""
+        And how many were raised.
+        """
+        floor = self.curvature_floor
+        low, low_diagonal = rows.hessian < floor, (rows.curvature < floor) & (rows.curvature != 0.0)
+        curvatures = Curvatures(
+            np.where(low, floor, rows.hessian), np.where(low_diagonal, floor, rows.curvature), rows.curvature_next
+        )
+        return curvatures, int(low.sum() + low_diagonal.sum())
+
+    def start(self, classes: ClassWeights) -> InitialThresholds:
+        """Thresholds before the first tree; by default those that fit the class shares as G(theta_k) = P(y <= k)."""
+        return from_shares(self.link, classes, with_gaps=self.strictly_ordered)
+
+    def higher(self, f: FloatArray, y: CodeArray, thresholds: FloatArray) -> FloatArray:
+        """Third and fourth derivatives in the score, (n_samples, 2), of checked arrays, if `highest_order` is 4."""
+        raise NotImplementedError(f"loss {self.identity!r} has highest_order={self.highest_order}")
 
     def supports(self, hessian: str) -> bool:
         """Whether `hessian` ("exact" or "majorized") exists for this loss and link."""
-        return hessian == "exact" or (hessian == "majorized" and self.link.name in self._majorized_links())
+        return hessian == "exact" or (hessian == "majorized" and self._majorizes(self.link))
 
     def check_hessian(self, hessian: str) -> None:
         """Raise unless `hessian` exists for this loss and link.
@@ -87,11 +138,26 @@ class OrdinalLoss(MarginFunctions, ABC):
         """
         check_choice(hessian, HESSIANS, name="hessian")
         if not self.supports(hessian):
-            links = ", ".join(map(repr, self._majorized_links()))
+            links = ", ".join(repr(name) for name, link in LINKS.items() if self._majorizes(link))
             raise ValueError(
-                f"hessian={hessian!r} does not exist for loss {self.name!r} with link {self.link.name!r}; "
-                f"allowed: hessian='exact', or one of the links {links}"
+                f"hessian={hessian!r} does not exist for loss {self.identity!r} with link {self.link.identity!r}; "
+                f"allowed: hessian='exact'{', or one of the links ' if links else ''}{links}"
             )
+
+    @property
+    def codes(self) -> tuple[int, int] | None:
+        """Numbers by which native kernels know the loss and its link; None if there is one that they do not know."""
+        loss, link = self.code, self.link.code
+        return None if loss is None or link is None else (loss, link)
+
+    def check_native(self) -> tuple[int, int]:
+        """Return `codes`, or raise ValueError where there are none."""
+        if self.codes is None:
+            raise ValueError(
+                f"loss {self!r} has formulas of its own, which the native engine does not know; train it with XGBoost "
+                f"or LightGBM: ordinal_objectives.adapters.xgb, ordinal_objectives.adapters.lgbm"
+            )
+        return self.codes
 
     def check_gaps(self, thresholds: FloatArray, class_weights: FloatArray) -> None:
         """Raise if a strictly ordered loss has rows of a class that finds no room between its thresholds.
@@ -203,7 +269,14 @@ class OrdinalLoss(MarginFunctions, ABC):
         f, y, thresholds = _check_rows(raw_prediction, y, thresholds)
         weight = _weights(sample_weight, len(f))
         self.check_hessian(hessian)
+        return self.statistics_of(f, y, thresholds, weight, hessian)
+
+    def statistics_of(
+        self, f: FloatArray, y: CodeArray, thresholds: FloatArray, weight: FloatArray, hessian: str
+    ) -> RoundStatistics:
+        """Statistics of checked arrays, of which there may be none; see :meth:`round_statistics`."""
         rows = self._row_derivatives(f, y, thresholds)
+        rows.check(self.identity, len(f), len(thresholds))
         if hessian == "majorized":
             curvatures, n_floored = self._majorized(f, y, thresholds), 0
         else:
@@ -301,3 +374,11 @@ def _check_rows(
 def _weights(sample_weight: ArrayLike | None, n_samples: int) -> FloatArray:
     weight = check_sample_weight(sample_weight, n_samples)
     return np.ones(n_samples) if weight is None else weight
+
+
+def sum_of_higher(link: Link, x: FloatArray, y: CodeArray, counted: NDArray[np.bool_]) -> FloatArray:
+    """Third and fourth derivatives in the score of a sum over the thresholds that count, at margins x."""
+    above = y[:, None] > np.arange(x.shape[1])
+    third, fourth = np.where(above, link.mirror_link.higher(-x), link.higher(x))
+    terms = np.where(counted, (np.where(above, third, -third), fourth), 0.0)
+    return np.asarray(terms.sum(axis=2).T)

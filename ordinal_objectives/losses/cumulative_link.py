@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ordinal_objectives.links import FloatArray, IntervalTerms
-from ordinal_objectives.losses.base import CodeArray, OrdinalLoss, beside_label
+from ordinal_objectives.links import FloatArray, IntervalTerms, Link, Logit
+from ordinal_objectives.losses.base import CodeArray, OrdinalLoss, beside_label, sum_of_higher
 from ordinal_objectives.losses.quantities import Curvatures, RowDerivatives
 
 
@@ -19,7 +19,8 @@ class CumulativeLink(OrdinalLoss):
 
     Parameters
     ----------
-    link : {"logit", "probit", "cloglog", "loglog", "cauchit"} or Link, default="logit"
+    link : str or Link, default="logit"
+        See :func:`ordinal_objectives.links.get_link`.
 
     References
     ----------
@@ -34,7 +35,7 @@ class CumulativeLink(OrdinalLoss):
     name = "cumulative_link"
     ordered = True
     strictly_ordered = True
-    takes_shifts = False
+    _why_no_shifts = "rows whose thresholds cross have no likelihood"
 
     def _row_derivatives(self, f: FloatArray, y: CodeArray, thresholds: FloatArray) -> RowDerivatives:
         terms = self._interval(f, y, thresholds)
@@ -67,7 +68,7 @@ class CumulativeLink(OrdinalLoss):
         return Curvatures(sides.sum(axis=1), diagonal, off_diagonal)
 
     def _floored(self, rows: RowDerivatives, y: CodeArray) -> tuple[Curvatures, int]:
-        floor = self.link.curvature_floor
+        floor = self.curvature_floor
         low = rows.hessian < floor
         low_diagonal = beside_label(y, rows.curvature.shape[1]) & (rows.curvature < floor)
         curvatures = Curvatures(
@@ -77,5 +78,14 @@ class CumulativeLink(OrdinalLoss):
         )
         return curvatures, int(low.sum() + low_diagonal.sum())
 
-    def _majorized_links(self) -> tuple[str, ...]:
-        return ("logit",)
+    def _majorizes(self, link: Link) -> bool:
+        return type(link) is Logit
+
+    @property
+    def highest_order(self) -> int:
+        """4 with the logit, where the loss is a sum over thresholds as far as the score goes."""
+        return 4 if type(self.link) is Logit else 2
+
+    def higher(self, f: FloatArray, y: CodeArray, thresholds: FloatArray) -> FloatArray:
+        """Third and fourth derivatives in the score, (n_samples, 2)."""
+        return sum_of_higher(self.link, thresholds - f[:, None], y, beside_label(y, len(thresholds)))

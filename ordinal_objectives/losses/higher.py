@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import special
 
 from ordinal_objectives.links import FloatArray
-from ordinal_objectives.losses.base import OrdinalLoss, beside_label
+from ordinal_objectives.losses.base import OrdinalLoss
 
 
 def check_order(loss: OrdinalLoss, hessian: str, order: int) -> None:
@@ -35,21 +34,21 @@ def check_order(loss: OrdinalLoss, hessian: str, order: int) -> None:
         raise ValueError(
             f"order={order} continues the Taylor series of the loss: it needs hessian='exact'; got {hessian!r}"
         )
-    if loss.link.name != "logit":
-        raise ValueError(f"order={order} needs link='logit'; got {loss.link.name!r}. Use order=2 with other links")
+    if loss.highest_order < order:
+        raise ValueError(
+            f"order={order} needs link='logit'; got {loss.link.name!r}. Use order=2 with other links"
+            if loss.is_built_in
+            else f"loss {loss.identity!r} has no derivatives of order={order}; use order=2"
+        )
 
 
 def higher_derivatives(loss: OrdinalLoss, raw_prediction: ArrayLike, y: ArrayLike, thresholds: ArrayLike) -> FloatArray:
-    r"""Return third and fourth derivatives of each row's loss in the score, unweighted.
-
-    With the logit all losses are, as far as the score goes, sums over thresholds of the logistic loss. With
-    :math:`\sigma = \sigma(f_i - \theta_k)` and :math:`e = \sigma (1 - \sigma)` each term's are
-    :math:`e (1 - 2 \sigma)` and :math:`e (1 - 6 e)`.
+    """Return third and fourth derivatives of each row's loss in the score, unweighted.
 
     Parameters
     ----------
     loss : OrdinalLoss
-        With the logit link.
+        That has them: of those built in, with the logit link.
     raw_prediction : array-like of float, shape (n_samples,)
     y : array-like of int, shape (n_samples,)
         Class codes.
@@ -72,9 +71,5 @@ def higher_derivatives(loss: OrdinalLoss, raw_prediction: ArrayLike, y: ArrayLik
     """
     check_order(loss, "exact", 4)
     loss.gradient(raw_prediction, y, thresholds)  # checks the rows
-    codes = np.asarray(y)
-    d = np.asarray(raw_prediction, dtype=np.float64)[:, np.newaxis] - np.asarray(thresholds, dtype=np.float64)
-    e = special.expit(d) * special.expit(-d)
-    if loss.name != "all_threshold":
-        e[~beside_label(codes, d.shape[1])] = 0.0
-    return np.stack([-(e * np.tanh(0.5 * d)).sum(axis=1), (e * (1.0 - 6.0 * e)).sum(axis=1)], axis=1)
+    f, theta = (np.asarray(x, dtype=np.float64) for x in (raw_prediction, thresholds))
+    return loss.higher(f, np.asarray(y, dtype=np.int32), theta)

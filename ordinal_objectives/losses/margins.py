@@ -7,12 +7,13 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ordinal_objectives.links import FloatArray, Link
+from ordinal_objectives.links import FloatArray
 from ordinal_objectives.losses.quantities import Curvatures, MarginDerivatives, RowDerivatives
+from ordinal_objectives.named import Named
 from ordinal_objectives.validation import check_codes
 
 
-class MarginFunctions:
+class MarginFunctions(Named):
     """What a loss offers of the margins theta_k - f(x_i) - v_k(x_i), in which the shifts v move single thresholds.
 
     Attributes
@@ -21,10 +22,9 @@ class MarginFunctions:
         Whether the loss is a sum over thresholds of functions of one margin each, so that they may cross.
     """
 
-    name: ClassVar[str]
     ordered: ClassVar[bool]
-    takes_shifts: ClassVar[bool] = True
-    link: Link
+    takes_shifts: ClassVar[bool] = False
+    _why_no_shifts: ClassVar[str] = "it has no formulas for margins one by one (takes_shifts)"
 
     def check_hessian(self, hessian: str) -> None:
         """Raise unless `hessian` exists for this loss and link."""
@@ -43,9 +43,10 @@ class MarginFunctions:
     def check_shifts(self) -> None:
         """Raise ValueError unless the loss exists for thresholds that move with x."""
         if not self.takes_shifts:
+            allowed = ", ".join(repr(name) for name, loss in self._built_in.items() if loss.takes_shifts)
             raise ValueError(
-                f"loss {self.name!r} does not exist for thresholds that move with x (proportional=False): rows whose "
-                f"thresholds cross have no likelihood; allowed: 'all_threshold', 'immediate_threshold'"
+                f"loss {self.identity!r} does not exist for thresholds that move with x (proportional=False): "
+                f"{self._why_no_shifts}; allowed: {allowed}"
             )
 
     def margin_derivatives(self, margins: ArrayLike, y: ArrayLike, hessian: str = "majorized") -> MarginDerivatives:
@@ -80,11 +81,16 @@ class MarginFunctions:
         codes = check_codes(y, x.shape[1] + 1)
         if len(codes) != len(x):
             raise ValueError(f"margins must have one row a label, {len(codes)}; got {len(x)}")
-        rows = self._of_margins(x, codes)
+        return self.margins_of(x, codes, hessian)
+
+    def margins_of(self, x: FloatArray, y: NDArray[np.int32], hessian: str) -> MarginDerivatives:
+        """Loss of checked margins, of which there may be none; see :meth:`margin_derivatives`."""
+        rows = self._of_margins(x, y)
+        rows.check(self.identity, *x.shape)
         if hessian == "majorized":
-            curvatures, n_floored = self._majorized_of_margins(x, codes), 0
+            curvatures, n_floored = self._majorized_of_margins(x, y), 0
         else:
-            curvatures, n_floored = self._floored(rows, codes)
+            curvatures, n_floored = self._floored(rows, y)
         return MarginDerivatives(rows.value, -rows.threshold_gradient, curvatures.diagonal, n_floored)
 
     def margin_proba(self, margins: ArrayLike) -> FloatArray:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import TypeVar
 
+import numpy as np
+
 from ordinal_objectives.links import FloatArray
 
 
@@ -36,6 +38,20 @@ class RowDerivatives:
         """d2l_i/df_i2, shape (n_samples,)."""
         hessian: FloatArray = -self.cross.sum(axis=1)
         return hessian
+
+    def check(self, identity: str, n_samples: int, n_thresholds: int) -> None:
+        """Raise ValueError unless all are arrays of float64 of the shapes above, the derivatives finite."""
+        widths = {"value": (), "gradient": (), "curvature_next": (n_thresholds - 1,)}
+        for field in fields(self):
+            array, expected = getattr(self, field.name), (n_samples, *widths.get(field.name, (n_thresholds,)))
+            if not isinstance(array, np.ndarray) or array.shape != expected or array.dtype != np.float64:
+                got = f"{array.dtype} {array.shape}" if isinstance(array, np.ndarray) else repr(type(array).__name__)
+                raise ValueError(f"{field.name} of loss {identity!r} must be float64 {expected}; got {got}")
+            finite = np.isfinite(array)
+            if field.name != "value" and not finite.all():
+                raise ValueError(
+                    f"{field.name} of loss {identity!r} must be finite at finite scores; got {array[~finite][0]}"
+                )
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from ordinal_objectives.links import LINKS, FloatArray
-from ordinal_objectives.losses.base import CodeArray, OrdinalLoss, beside_label
+from ordinal_objectives.links import FloatArray, Link
+from ordinal_objectives.losses.base import CodeArray, OrdinalLoss, beside_label, sum_of_higher
 from ordinal_objectives.losses.quantities import Curvatures, RowDerivatives
+from ordinal_objectives.losses.start import ClassWeights, InitialThresholds, from_neighbours
 
 
 class _ThresholdSum(OrdinalLoss):
     """l_i = sum over counted k of -log G(theta_k - f_i) if y_i <= k, else -log[1 - G(theta_k - f_i)]."""
+
+    takes_shifts = True
 
     @abstractmethod
     def _counted(self, y: CodeArray, n_thresholds: int) -> NDArray[np.bool_]:
@@ -47,12 +50,21 @@ class _ThresholdSum(OrdinalLoss):
         return _diagonal(np.where(counted, self.link.sharp_curvature(-x), 0.0))
 
     def _floored(self, rows: RowDerivatives, y: CodeArray) -> tuple[Curvatures, int]:
-        floor = self.link.curvature_floor
+        floor = self.curvature_floor
         low = self._counted(y, rows.curvature.shape[1]) & (rows.curvature < floor)
         return _diagonal(np.where(low, floor, rows.curvature)), int(low.sum())
 
-    def _majorized_links(self) -> tuple[str, ...]:
-        return tuple(name for name, link in LINKS.items() if link.curvature_bound is not None)
+    def _majorizes(self, link: Link) -> bool:
+        return link.curvature_bound is not None
+
+    @property
+    def highest_order(self) -> int:
+        """That of the link."""
+        return self.link.highest_order
+
+    def higher(self, f: FloatArray, y: CodeArray, thresholds: FloatArray) -> FloatArray:
+        """Third and fourth derivatives in the score, (n_samples, 2)."""
+        return sum_of_higher(self.link, thresholds - f[:, None], y, self._counted(y, len(thresholds)))
 
 
 class AllThreshold(_ThresholdSum):
@@ -64,7 +76,8 @@ class AllThreshold(_ThresholdSum):
 
     Parameters
     ----------
-    link : {"logit", "probit", "cloglog", "loglog", "cauchit"} or Link, default="logit"
+    link : str or Link, default="logit"
+        See :func:`ordinal_objectives.links.get_link`.
 
     References
     ----------
@@ -94,7 +107,8 @@ class ImmediateThreshold(_ThresholdSum):
 
     Parameters
     ----------
-    link : {"logit", "probit", "cloglog", "loglog", "cauchit"} or Link, default="logit"
+    link : str or Link, default="logit"
+        See :func:`ordinal_objectives.links.get_link`.
 
     References
     ----------
@@ -109,6 +123,10 @@ class ImmediateThreshold(_ThresholdSum):
 
     name = "immediate_threshold"
     ordered = False
+
+    def start(self, classes: ClassWeights) -> InitialThresholds:
+        """Thresholds before the first tree, those of each class and the next."""
+        return from_neighbours(self.link, classes)
 
     def _counted(self, y: CodeArray, n_thresholds: int) -> NDArray[np.bool_]:
         return beside_label(y, n_thresholds)

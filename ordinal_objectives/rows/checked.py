@@ -12,8 +12,6 @@ from ordinal_objectives.links import Cloglog
 from ordinal_objectives.losses import OrdinalLoss, RoundSums
 from ordinal_objectives.validation import check_choice, check_codes, check_sample_weight, check_total_weight
 
-LOSS_CODES = {"all_threshold": 0, "cumulative_link": 1, "immediate_threshold": 2}
-LINK_CODES = {"logit": 0, "probit": 1, "cloglog": 2, "loglog": 3, "cauchit": 4}
 # Distances |theta_k - f| beyond which derivatives that grow like exp are held: 80 for float32 outputs, and less
 # where a row's sum of them, with its weight, would be larger than this.
 _LIMIT, LARGEST = 80.0, 1e38
@@ -24,7 +22,7 @@ MOST_ROUNDING = 10.0
 
 
 class CheckedRows:
-    """What every native pass needs of its rows.
+    """What every pass needs of its rows.
 
     Parameters
     ----------
@@ -78,7 +76,7 @@ class CheckedRows:
         self.n_classes = n_classes
         self.y = check_codes(y, n_classes, part=part)
         self.n_threads = n_threads
-        fits = loss.link.name == "logit" and n_classes <= _core.max_lane_classes
+        fits = loss.link.code == _core.link_codes[_core.lane_link] and n_classes <= _core.max_lane_classes
         self._lanes = lanes and fits and precision == "float32"
         self.loss_precision = 1e-7 if self._lanes else 1e-12
         self._dtype: type = np.float32 if precision == "float32" else np.float64
@@ -142,7 +140,7 @@ class CheckedRows:
         if narrows and max(-gradient.min(), gradient.max(), hessian.max()) > LARGEST:
             raise ValueError(
                 "raw_prediction is too far from the thresholds for float32 derivatives of link "
-                f"{self.loss.link.name!r} and these weights; the largest gradient is {np.abs(gradient).max():g}"
+                f"{self.loss.link.identity!r} and these weights; the largest gradient is {np.abs(gradient).max():g}"
             )
 
 

@@ -11,7 +11,8 @@ from ordinal_objectives import _core
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.rows.margins import MarginStatistics, add_leaf_vectors
 from ordinal_objectives.rows.native import RowStatistics
-from ordinal_objectives.rows.protocol import RowPass
+from ordinal_objectives.rows.protocol import MarginPass, RowPass
+from ordinal_objectives.rows.reference import ReferenceMargins, ReferenceRows
 from ordinal_objectives.threads import effective_n_threads
 
 # Multiplications in one product: BLAS starts threads for larger ones, which go on spinning beside the framework's.
@@ -61,7 +62,7 @@ class Device(Protocol):
         *,
         in_doubles: bool = False,
         part: bool = False,
-    ) -> Any:
+    ) -> MarginPass:
         """Return the pass over rows with a score for each threshold; see :class:`.margins.MarginStatistics`."""
         ...
 
@@ -113,7 +114,7 @@ class Device(Protocol):
 
 
 class CPU:
-    """The memory and the processors of the machine: the native passes.
+    """The memory and the processors of the machine: the native passes, and those of NumPy for a loss of one's own.
 
     Parameters
     ----------
@@ -124,13 +125,15 @@ class CPU:
     def __init__(self, n_threads: int | None = None) -> None:
         self.n_threads = n_threads
 
-    def row_pass(self, *args: Any, **options: Any) -> RowPass:
-        """Return :class:`.native.RowStatistics`."""
-        return RowStatistics(*args, n_threads=self.n_threads, **options)
+    def row_pass(self, loss: OrdinalLoss, *args: Any, **options: Any) -> RowPass:
+        """Return :class:`.native.RowStatistics`, or :class:`.reference.ReferenceRows`."""
+        kind = ReferenceRows if loss.codes is None else RowStatistics
+        return kind(loss, *args, n_threads=self.n_threads, **options)
 
-    def margin_pass(self, *args: Any, **options: Any) -> MarginStatistics:
-        """Return :class:`.margins.MarginStatistics`."""
-        return MarginStatistics(*args, n_threads=self.n_threads, **options)
+    def margin_pass(self, loss: OrdinalLoss, *args: Any, **options: Any) -> MarginPass:
+        """Return :class:`.margins.MarginStatistics`, or :class:`.reference.ReferenceMargins`."""
+        kind = ReferenceMargins if loss.codes is None else MarginStatistics
+        return kind(loss, *args, n_threads=self.n_threads, **options)
 
     def copy(self, array: Any, dtype: Any = None) -> NDArray[Any]:
         """Return a copy."""

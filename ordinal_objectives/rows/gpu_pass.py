@@ -12,7 +12,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ordinal_objectives.losses import LeafSums, OrdinalLoss, RoundStatistics, RoundSums
+from ordinal_objectives.links import Logit
+from ordinal_objectives.losses import (
+    AllThreshold,
+    ImmediateThreshold,
+    LeafSums,
+    OrdinalLoss,
+    RoundStatistics,
+    RoundSums,
+)
 from ordinal_objectives.rows.checked import CheckedRows
 from ordinal_objectives.rows.device import on_cpu
 from ordinal_objectives.validation import check_thresholds
@@ -27,9 +35,9 @@ _NEAR = 1e-3
 
 def why_no_pass(loss: OrdinalLoss) -> str | None:
     """Return what of a loss there is no pass for here, in words, or None."""
-    if loss.name == "cumulative_link":
-        return f"loss={loss.name!r} has no pass on a GPU"
-    return None if loss.link.name == "logit" else f"link={loss.link.name!r} has no pass on a GPU"
+    if type(loss) not in (AllThreshold, ImmediateThreshold):
+        return f"loss={loss.identity!r} has no pass on a GPU"
+    return None if type(loss.link) is Logit else f"link={loss.link.identity!r} has no pass on a GPU"
 
 
 class _GPUPass(CheckedRows):
@@ -94,7 +102,7 @@ class _GPUPass(CheckedRows):
 
     def _weighted(self, values: Any, k: int, rows: slice) -> Any:
         """Return a function of the margins of threshold k, with the rows' weights, and 0 where it does not count."""
-        if self.loss.name == "immediate_threshold":
+        if type(self.loss) is ImmediateThreshold:
             codes = self._codes[rows]
             values = self._xp.where((codes == k) | (codes == k + 1), values, 0.0)
         return values if self._weights is None else values * self._weights[rows]

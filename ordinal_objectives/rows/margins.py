@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives import _core
 from ordinal_objectives.losses import OrdinalLoss, RoundStatistics
-from ordinal_objectives.rows.checked import LINK_CODES, LOSS_CODES, CheckedRows, as_round_sums
+from ordinal_objectives.rows.checked import CheckedRows, as_round_sums
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.validation import check_thresholds
 
@@ -98,6 +98,7 @@ class MarginStatistics(CheckedRows):
         part: bool = False,
     ) -> None:
         loss.check_shifts()
+        self._codes = loss.check_native()
         lanes = not in_doubles
         super().__init__(
             loss, y, n_classes, sample_weight, precision=precision, n_threads=n_threads, lanes=lanes, part=part
@@ -266,8 +267,7 @@ class MarginStatistics(CheckedRows):
             0 if groups is None else int(groups.max()) + 1,
             leaves,
             leaf_sums,
-            LOSS_CODES[self.loss.name],
-            LINK_CODES[self.loss.link.name],
+            *self._codes,
             majorized,
             want_loss,
             in_order,

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives import _core
 from ordinal_objectives.losses import LeafSums, OrdinalLoss, RoundStatistics, check_order
-from ordinal_objectives.rows.checked import LINK_CODES, LOSS_CODES, CheckedRows, as_round_sums
+from ordinal_objectives.rows.checked import CheckedRows, as_round_sums
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.validation import check_thresholds
 
@@ -27,6 +27,8 @@ _FARTHEST = 1e7
 
 class RowStatistics(CheckedRows):
     """One pass over a fixed set of rows, as often as needed: the kernel behind every adapter.
+
+    For the losses and links of this package alone; :class:`.reference.ReferenceRows` is for others.
 
     Labels and weights are checked and stored once; each call costs one native pass. The arrays of the
     result are reused by the next call, so copy what must outlive it.
@@ -48,6 +50,7 @@ class RowStatistics(CheckedRows):
         n_threads: int | None = None,
         part: bool = False,
     ) -> None:
+        self._codes = loss.check_native()
         super().__init__(loss, y, n_classes, sample_weight, precision=precision, n_threads=n_threads, part=part)
         self._gradient: NDArray[Any] = np.empty(self.y.shape[0], self._computed)
         self._hessian: NDArray[Any] = np.empty(self.y.shape[0], self._computed)
@@ -124,10 +127,8 @@ class RowStatistics(CheckedRows):
             self._hessian,
             cross if want_cross else None,
         )
-        loss_code = LOSS_CODES[self.loss.name]
         majorized = hessian == "majorized"
         threads = effective_n_threads(self.n_threads)
-        link_code = LINK_CODES[self.loss.link.name]
         kernel: Any = _core.logit_statistics if self._lanes else _core.link_statistics
         beside = side_by_side[:, :2] if in_place and side_by_side is not None else None
         places = None
@@ -136,9 +137,7 @@ class RowStatistics(CheckedRows):
             places[cross_of] = np.arange(len(cross_of))
         # The kernels write their own type.
         written = higher if higher is None or self._lanes else np.empty(higher.shape)
-        sums = kernel(
-            *common, loss_code, link_code, majorized, want_loss, self._limit, threads, beside, places, written
-        )
+        sums = kernel(*common, *self._codes, majorized, want_loss, self._limit, threads, beside, places, written)
         if higher is not None and written is not higher:
             higher[:] = written
         self._latest = (raw, theta, majorized)
@@ -205,8 +204,7 @@ class RowStatistics(CheckedRows):
             self._hessian,
             leaves,
             sums,
-            LOSS_CODES[self.loss.name],
-            LINK_CODES[self.loss.link.name],
+            *self._codes,
             majorized,
             self._limit,
             effective_n_threads(self.n_threads),

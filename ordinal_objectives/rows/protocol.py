@@ -15,21 +15,38 @@ from numpy.typing import ArrayLike, NDArray
 from ordinal_objectives.losses import LeafSums, RoundStatistics
 
 
-class RowPass(Protocol):
-    """Labels and weights of some rows; a :class:`.device.Device` returns one.
+class _Rows(Protocol):
+    """Labels and weights of some rows.
 
     Attributes
     ----------
     y : ndarray of int32, shape (n_samples,)
         Class codes of these rows.
+    n_classes : int
     class_weights : ndarray of float64, shape (n_classes,)
         Sum of the weights of each class: a sum over all rows, where rows are parted.
     total_weight : float
+    loss_precision : float
+        Relative rounding of the loss sum.
     """
 
     y: NDArray[np.int32]
+    n_classes: int
     class_weights: NDArray[np.float64]
     total_weight: float
+    loss_precision: float
+
+    def highest_loss(self, loss: float) -> float:
+        """Return the loss sum above which a step from `loss` is shortened."""
+        ...
+
+    def is_higher(self, loss: float, before: float) -> bool:
+        """Tell whether a loss sum is higher than that before by more than rounding ever made of one."""
+        ...
+
+
+class RowPass(_Rows, Protocol):
+    """A pass over rows with one score each; :meth:`.device.Device.row_pass` returns one."""
 
     def __call__(
         self, raw_prediction: ArrayLike, thresholds: ArrayLike, hessian: str = "majorized", *, want_loss: bool = True
@@ -41,10 +58,48 @@ class RowPass(Protocol):
         """Return the sums of the latest call over the leaves of a tree."""
         ...
 
-    def highest_loss(self, loss: float) -> float:
-        """Return the loss sum above which a step from `loss` is shortened."""
+
+class MarginPass(_Rows, Protocol):
+    """A pass over rows with a score for each threshold; :meth:`.device.Device.margin_pass` returns one.
+
+    Attributes
+    ----------
+    scores_dtype : type
+        float32 or float64: of the scores that it is given.
+    """
+
+    scores_dtype: type
+
+    @property
+    def sample_weight(self) -> NDArray[Any] | None:
+        """Weights of these rows, (n_samples,), or None where all are 1."""
         ...
 
-    def is_higher(self, loss: float, before: float) -> bool:
-        """Tell whether a loss sum is higher than that before by more than rounding ever made of one."""
+    def __call__(
+        self,
+        scores: Any,
+        thresholds: ArrayLike,
+        hessian: str = "majorized",
+        *,
+        want_loss: bool = True,
+        want_rows: bool = True,
+        columns: Any = None,
+    ) -> RoundStatistics:
+        """Return arrays over these rows, and the sums over all rows, at scores and thresholds.
+
+        ``columns``, (n_samples, 2 (n_classes - 1) or more), is filled with the gradients of every threshold, then the
+        Hessians.
+        """
+        ...
+
+    def leaf_sums(self, leaves: Any, n_leaves: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return G and H of every leaf and threshold at the latest call."""
+        ...
+
+    def leaf_weights(self, leaves: Any, n_leaves: int) -> NDArray[np.float64]:
+        """Return the sum of the weights of each leaf's rows."""
+        ...
+
+    def loss_of_prediction(self, scores: Any, thresholds: ArrayLike) -> float:
+        """Return the loss of the margins as predictions use them: sorted in each row, if the loss has an order."""
         ...

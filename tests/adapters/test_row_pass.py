@@ -23,7 +23,7 @@ class TwoBlocks:
         TwoBlocks.made += 1
         cut = len(y) // 3
         self._blocks = slice(0, cut), slice(cut, None)
-        self.y = np.asarray(y, dtype=np.int32)
+        self.y, self.n_classes, self.loss_precision = np.asarray(y, dtype=np.int32), n_classes, 1e-7
         weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight)
         self._passes = [RowStatistics(loss, self.y[rows], n_classes, weight[rows]) for rows in self._blocks]
         self.class_weights = sum(one.class_weights for one in self._passes)

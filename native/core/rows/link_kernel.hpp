@@ -1,12 +1,13 @@
-// The five links in scalar float64, with the formulas of ordinal_objectives/links.
+// The links in scalar float64, with the formulas of ordinal_objectives/links.
 //
 // Each link is a struct of static functions:
+//   kName                    its name in Python
 //   lower<kValue>(x)         -log G(x) and its derivatives; the value only if kValue
 //   interval<kValue>(a, b)   -log[G(b) - G(a)] and its derivatives, a < b finite
 //   sharp_curvature(d)       curvature of a majoriser, for links with kMajorizes
 // with kFloor (the curvature that `exact` does not go below), kLimit (larger arguments are held there,
-// because exp overflows) and Mirror, the link m with G_m(x) = 1 - G(-x). To add a link: one struct here, one
-// line in rows/link_statistics.cpp, one class in ordinal_objectives/links.
+// because exp overflows) and Mirror, the link m with G_m(x) = 1 - G(-x). To add a link: one struct here, in
+// the list `Links` at the end too, and one class in ordinal_objectives/links, with a line in its __init__.py.
 #pragma once
 
 #include <algorithm>
@@ -15,12 +16,14 @@
 
 #include "rows/link_terms.hpp"
 #include "rows/normal_tail.hpp"
+#include "rows/round.hpp"
 
 namespace ordinal {
 
 constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 
 struct LogitLink {
+    static constexpr const char* kName = "logit";
     using Mirror = LogitLink;
     static constexpr bool kMajorizes = true;
     static constexpr double kFloor = 0.0;
@@ -58,6 +61,7 @@ struct LogitLink {
 };
 
 struct ProbitLink {
+    static constexpr const char* kName = "probit";
     using Mirror = ProbitLink;
     static constexpr bool kMajorizes = true;
     static constexpr double kFloor = 0.0;
@@ -91,6 +95,7 @@ inline double excess_over_one(double u, double ratio) {
 struct LoglogLink;
 
 struct CloglogLink {
+    static constexpr const char* kName = "cloglog";
     using Mirror = LoglogLink;
     static constexpr bool kMajorizes = false;
     static constexpr double kFloor = 0.0;
@@ -131,6 +136,7 @@ struct CloglogLink {
 };
 
 struct LoglogLink {
+    static constexpr const char* kName = "loglog";
     using Mirror = CloglogLink;
     static constexpr bool kMajorizes = false;
     static constexpr double kFloor = 0.0;
@@ -149,6 +155,7 @@ struct LoglogLink {
 };
 
 struct CauchitLink {
+    static constexpr const char* kName = "cauchit";
     using Mirror = CauchitLink;
     static constexpr bool kMajorizes = true;
     static constexpr double kFloor = 0.2343941370007245618;
@@ -202,6 +209,27 @@ template <class L, bool kValue>
 PairTerms upper(double x) {
     const PairTerms mirror = L::Mirror::template lower<kValue>(-x);
     return {mirror.value, -mirror.slope, mirror.bend};
+}
+
+template <class... L>
+struct LinkList {};
+
+// A link's place in this list is the code that Python asks for and hands back.
+using Links = LinkList<LogitLink, ProbitLink, CloglogLink, LoglogLink, CauchitLink>;
+
+// Runs a function template over the link of a code: Run<L>::with(arguments...).
+template <template <class> class Run, class First, class... Rest, class... Arguments>
+auto with_link_of(LinkList<First, Rest...>, int code, Arguments&&... arguments)
+    -> decltype(Run<First>::with(arguments...)) {
+    if constexpr (sizeof...(Rest) > 0) {
+        if (code > 0) return with_link_of<Run>(LinkList<Rest...>{}, code - 1, arguments...);
+    }
+    return Run<First>::with(arguments...);
+}
+
+template <template <class> class Run, class... Arguments>
+auto with_link(Link link, Arguments&&... arguments) -> decltype(with_link_of<Run>(Links{}, 0, arguments...)) {
+    return with_link_of<Run>(Links{}, static_cast<int>(link), arguments...);
 }
 
 }  // namespace ordinal

@@ -24,7 +24,7 @@ struct MarginRound {
     const double* thresholds = nullptr;  // (n_thresholds,) in any order
     int n_thresholds = 0;
     Loss loss = Loss::all_threshold;
-    Link link = Link::logit;
+    Link link{};
     bool majorized = true;
     bool want_loss = false;
     bool sorted = false;   // each row's margins are put in order first; only the loss means something then

@@ -7,7 +7,10 @@
 namespace ordinal {
 
 enum class Loss : int { all_threshold = 0, cumulative_link = 1, immediate_threshold = 2 };
-enum class Link : int { logit = 0, probit = 1, cloglog = 2, loglog = 3, cauchit = 4 };
+// Their names in Python, in this order.
+constexpr const char* kLosses[] = {"all_threshold", "cumulative_link", "immediate_threshold"};
+// Place in the list `Links` of link_kernel.hpp.
+enum class Link : int {};
 
 // A row's curvature in the score is summed over its thresholds, so one struct serves all losses.
 template <class Weight, class Output>
@@ -19,7 +22,7 @@ struct Round {
     const double* thresholds = nullptr;  // (n_thresholds,)
     int n_thresholds = 0;
     Loss loss = Loss::all_threshold;
-    Link link = Link::logit;
+    Link link{};
     bool majorized = true;
     bool want_loss = false;
     double limit = 700.0;        // link kernels: terms that grow like exp(|theta_k - f|) stop growing here

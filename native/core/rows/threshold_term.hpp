@@ -47,22 +47,4 @@ ThresholdTerm threshold_term(bool above, double distance, double limit, BlockSum
     return {pair.value, pair.slope, pair.bend, kMajorized ? bend : floored<L>(bend, sums)};
 }
 
-// Runs a function template over a link: Run<L>::with(arguments...).
-template <template <class> class Run, class... Arguments>
-auto with_link(Link link, Arguments&&... arguments) -> decltype(Run<LogitLink>::with(arguments...)) {
-    switch (link) {
-        case Link::probit:
-            return Run<ProbitLink>::with(arguments...);
-        case Link::cloglog:
-            return Run<CloglogLink>::with(arguments...);
-        case Link::loglog:
-            return Run<LoglogLink>::with(arguments...);
-        case Link::cauchit:
-            return Run<CauchitLink>::with(arguments...);
-        case Link::logit:
-            break;
-    }
-    return Run<LogitLink>::with(arguments...);
-}
-
 }  // namespace ordinal

@@ -1,0 +1,112 @@
+"""By which names losses and links are known: to users, to model files and to the native kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Generic, TypeVar
+
+from ordinal_objectives.validation import check_choice
+
+
+class Named:
+    """A loss or a link.
+
+    Attributes
+    ----------
+    name : str
+        What messages call it; users may write it for those of this package.
+    is_built_in : bool
+        Whether its type is exactly one of this package's. A subclass is not: its formulas may be others.
+    identity : str
+        What model files call it: the name if it is built in, and otherwise the type with its module and the object's
+        public attributes.
+    """
+
+    name: ClassVar[str]
+    # Those of this package, and the numbers by which native kernels know them.
+    _built_in: ClassVar[Mapping[str, Any]]
+    _codes: ClassVar[Mapping[str, int]]
+
+    @property
+    def is_built_in(self) -> bool:
+        """Whether its type is exactly one of this package's."""
+        known = self._built_in.get(self.name)
+        return type(self) in (known, type(known))
+
+    @property
+    def identity(self) -> str:
+        """What model files call it."""
+        if self.is_built_in:
+            return self.name
+        state = ", ".join(f"{key}={value!r}" for key, value in self._parameters().items())
+        return f"{type(self).__module__}.{type(self).__qualname__}" + (f"({state})" if state else "")
+
+    @property
+    def code(self) -> int | None:
+        """Number by which native kernels know it; None if they do not."""
+        return self._codes.get(self.name) if self.is_built_in else None
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """What makes it equal to another."""
+        return (self.identity,)
+
+    def _parameters(self) -> dict[str, Any]:
+        """Return the public attributes by which objects of one type differ."""
+        return {key: value for key, value in sorted(vars(self).items()) if not key.startswith("_")}
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Named) and type(self) is type(other) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+
+Thing = TypeVar("Thing", bound=Named)
+_ROOMS = {"loss": "losses", "link": "links"}
+
+
+class NotRegisteredError(ValueError):
+    """A model file names a loss or a link that is neither part of this package nor registered."""
+
+
+class Registry(Generic[Thing]):
+    """Losses, or links, of users: those in use and those registered, so that model files can name them.
+
+    Parameters
+    ----------
+    kind : {"loss", "link"}
+        Word for them in messages.
+    built_in : mapping
+        Those of this package, by name.
+    """
+
+    def __init__(self, kind: str, built_in: Mapping[str, Any]) -> None:
+        self._kind, self._built_in = kind, built_in
+        self._own: dict[tuple[str, ...], Thing] = {}
+
+    def add(self, thing: Thing) -> Thing:
+        """Remember one, unless it is built in, and return it. The newest of one key counts."""
+        if not thing.is_built_in:
+            self._own[thing.key] = thing
+        return thing
+
+    def get(self, *key: str) -> Thing:
+        """Return the one of a key.
+
+        Raises
+        ------
+        ValueError
+            If there is none; NotRegisteredError if the name is one of another package.
+        """
+        if key in self._own:
+            return self._own[key]
+        name, *link = key
+        if "." in name:
+            of_link = f" with link {link[0]!r}" if link else ""
+            raise NotRegisteredError(
+                f"{self._kind} {name!r}{of_link} is not part of this package: import it and call "
+                f"ordinal_objectives.{_ROOMS[self._kind]}.register_{self._kind} with it first"
+            )
+        check_choice(name, self._built_in, name=self._kind)
+        raise AssertionError(f"{name!r} is built in")

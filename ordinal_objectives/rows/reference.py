@@ -1,0 +1,172 @@
+"""The passes over rows in NumPy, for losses and links that the native kernels do not know: slow, and for any of them.
+
+The methods of the loss compute everything in float64; gradient and Hessian of the rows are handed out as float32.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ordinal_objectives.losses import LeafSums, OrdinalLoss, RoundStatistics, RoundSums
+from ordinal_objectives.rows.checked import CheckedRows
+from ordinal_objectives.validation import check_thresholds
+
+
+class _Reference(CheckedRows):
+    """What both passes share.
+
+    Parameters
+    ----------
+    loss, y, n_classes, sample_weight, n_threads, part
+        See :class:`.checked.CheckedRows`; there is one thread.
+    """
+
+    def __init__(
+        self,
+        loss: OrdinalLoss,
+        y: ArrayLike,
+        n_classes: int,
+        sample_weight: ArrayLike | None = None,
+        *,
+        n_threads: int | None = None,
+        part: bool = False,
+    ) -> None:
+        super().__init__(loss, y, n_classes, sample_weight, n_threads=n_threads, lanes=False, part=part)
+        self._weights: NDArray[Any] = np.ones(len(self.y)) if self._weight is None else self._weight
+
+    def _checked(self, scores: ArrayLike, shape: tuple[int, ...], name: str) -> NDArray[np.float64]:
+        scores = np.asarray(scores, dtype=np.float64)
+        if scores.shape != shape:
+            raise ValueError(f"{name} must have shape {shape}; got {scores.shape}")
+        if not np.isfinite(scores).all():
+            raise ValueError(f"{name} holds NaN or infinite values; scores must be finite numbers")
+        return scores
+
+    def _handed_out(self, statistics: RoundStatistics) -> RoundStatistics:
+        """Return statistics whose arrays over rows are float32."""
+        self._check_derivatives(statistics.gradient, statistics.hessian)
+        return replace(
+            statistics,
+            gradient=statistics.gradient.astype(self._dtype),
+            hessian=statistics.hessian.astype(self._dtype),
+            cross=np.empty((0, self.n_classes - 1), self._dtype),
+        )
+
+    def _by_leaf(self, leaves: NDArray[np.int32], n_leaves: int, *of_rows: NDArray[np.float64]) -> list[Any]:
+        """Return the sums of arrays over the rows of each leaf."""
+        leaves = self.check_leaves(leaves, n_leaves)
+        sums = [np.zeros((n_leaves, *array.shape[1:])) for array in of_rows]
+        for total, array in zip(sums, of_rows, strict=True):
+            np.add.at(total, leaves, array)
+        return sums
+
+
+class ReferenceRows(_Reference):
+    """One pass over rows with one score each: :class:`.native.RowStatistics` for any loss and link.
+
+    Examples
+    --------
+    >>> from ordinal_objectives import AllThreshold
+    >>> from ordinal_objectives.rows.reference import ReferenceRows
+    >>> rows = ReferenceRows(AllThreshold(), [0, 2], 3)
+    >>> rows([0.0, 0.5], [-1.0, 1.0]).threshold_gradient.round(4)
+    array([-0.5486,  0.3535])
+    """
+
+    _latest: RoundStatistics | None = None
+
+    def __call__(
+        self, raw_prediction: ArrayLike, thresholds: ArrayLike, hessian: str = "majorized", *, want_loss: bool = True
+    ) -> RoundStatistics:
+        """Return the statistics of the rows at a score and a set of thresholds; the loss comes with them anyway."""
+        self.loss.check_hessian(hessian)
+        theta = check_thresholds(thresholds, self.n_classes, ordered=self.loss.ordered)
+        self.loss.check_gaps(theta, self.class_weights)
+        f = self._checked(raw_prediction, self.y.shape, "raw_prediction")
+        self._latest = self.loss.statistics_of(f, self.y, theta, self._weights, hessian)
+        return self._handed_out(self._latest)
+
+    def leaf_sums(self, leaves: NDArray[np.int32], n_leaves: int) -> LeafSums:
+        """Return the sums of the latest call over the leaves of a tree."""
+        if self._latest is None:
+            raise ValueError("leaf_sums belongs to a score and thresholds: call the object with these first")
+        now = self._latest
+        return LeafSums(*self._by_leaf(leaves, n_leaves, now.gradient, now.hessian, now.cross))
+
+
+class ReferenceMargins(_Reference):
+    """One pass over rows with a score for each threshold: :class:`.margins.MarginStatistics` for any loss and link.
+
+    Parameters
+    ----------
+    in_doubles : bool, default=False
+        Scores are float64 anyway.
+
+    Attributes
+    ----------
+    scores_dtype : type
+        float64.
+    """
+
+    scores_dtype: type = np.float64
+    _latest: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
+
+    def __init__(self, loss: OrdinalLoss, *args: Any, in_doubles: bool = False, **options: Any) -> None:
+        loss.check_shifts()
+        super().__init__(loss, *args, **options)
+
+    def __call__(
+        self,
+        scores: ArrayLike,
+        thresholds: ArrayLike,
+        hessian: str = "majorized",
+        *,
+        want_loss: bool = True,
+        want_rows: bool = True,
+        columns: NDArray[np.float32] | None = None,
+    ) -> RoundStatistics:
+        """Return the statistics of the rows at scores and thresholds; loss and derivatives come with them anyway.
+
+        ``columns``, (n_samples, 2 (n_classes - 1) or more), is filled with the gradients of every threshold, then the
+        Hessians.
+        """
+        self.loss.check_hessian(hessian)
+        theta = check_thresholds(thresholds, self.n_classes, ordered=False)
+        margins = self._margins(scores, theta)
+        found = self.loss.margins_of(margins, self.y, hessian)
+        weights = self._weights[:, np.newaxis]
+        gradient, curvature = weights * found.gradient, weights * found.hessian
+        self._latest = gradient, curvature
+        if columns is not None:
+            columns[:, : len(theta)], columns[:, len(theta) : 2 * len(theta)] = gradient, curvature
+        beyond = np.abs(margins) > self.loss.link.argument_limit
+        sums = RoundSums(
+            loss=float(self._weights @ found.value),
+            threshold_gradient=-gradient.sum(axis=0),
+            threshold_hessian=curvature.sum(axis=0),
+            threshold_hessian_off=np.zeros(len(theta) - 1),
+            n_floored=found.n_floored,
+            n_clipped=int(beyond.any(axis=1).sum()),
+        )
+        return self._handed_out(RoundStatistics(gradient.sum(axis=1), curvature.sum(axis=1), gradient[:0], sums))
+
+    def leaf_sums(self, leaves: NDArray[np.int32], n_leaves: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return G and H of every leaf and threshold at the latest call, float64 (n_leaves, n_classes - 1) each."""
+        if self._latest is None:
+            raise ValueError("leaf_sums belongs to scores and thresholds: call the object with these first")
+        gradient, hessian = self._by_leaf(leaves, n_leaves, *self._latest)
+        return gradient, hessian
+
+    def loss_of_prediction(self, scores: ArrayLike, thresholds: ArrayLike) -> float:
+        """Return the loss of the margins as predictions use them: sorted in each row, if the loss has an order."""
+        margins = self._margins(scores, check_thresholds(thresholds, self.n_classes, ordered=False))
+        if self.loss.ordered:
+            margins = np.sort(margins, axis=1)
+        return float(self._weights @ self.loss.margins_of(margins, self.y, "exact").value)
+
+    def _margins(self, scores: ArrayLike, theta: NDArray[np.float64]) -> NDArray[np.float64]:
+        return theta - self._checked(scores, (len(self.y), len(theta)), "scores")
