@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from ordinal_objectives.adapters.leaf_matching import FollowedScore, GrownTree
 from ordinal_objectives.adapters.newton_run import NewtonRun
 from ordinal_objectives.losses import OrdinalLoss, RoundStatistics
-from ordinal_objectives.threshold_solver import JointStep, schur_step
+from ordinal_objectives.threshold_solver import JointQuadratic, JointStep, schur_step
 
 
 class JointRun(NewtonRun):
@@ -146,18 +146,9 @@ class JointRun(NewtonRun):
         if self.hessian == "exact" and not now.n_floored:
             H = -sums.cross.sum(axis=1)
             V = -sums.cross.sum(axis=0) - np.append(off, 0.0) - np.append(0.0, off)
-        return schur_step(
-            sums.gradient,
-            H,
-            sums.cross,
-            u,
-            V,
-            off if self.loss.strictly_ordered else None,
-            tree.reg_lambda,
-            self._learner.active,
-            self._learner.tied,
-            diagnostics=self.diagnostics,
-        )
+        model = JointQuadratic.of(sums.gradient, H, sums.cross, u, V, off if self.loss.strictly_ordered else None)
+        learner = self._learner
+        return schur_step(model, tree.reg_lambda, learner.active, learner.tied, diagnostics=self.diagnostics)
 
     def _renew(
         self,

@@ -394,5 +394,4 @@ class EngineRun:
 
 def full_hessian(statistics: RoundStatistics) -> NDArray[np.float64]:
     """Return V as a full matrix, (n_classes - 1, n_classes - 1)."""
-    diagonal = statistics.threshold_hessian
-    return tridiagonal(diagonal, statistics.threshold_hessian_off, diagonal.size)
+    return tridiagonal(statistics.threshold_hessian, statistics.threshold_hessian_off)

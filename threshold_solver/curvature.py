@@ -3,44 +3,38 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.linalg.lapack import dptsv as ptsv
 
-from ordinal_objectives.threshold_solver.checks import as_mask, as_vector
 
-
-def free_groups(n_thresholds: int, active: ArrayLike | None = None, tied: ArrayLike | None = None) -> NDArray[np.intp]:
+def free_groups(active: NDArray[np.bool_], tied: NDArray[np.bool_]) -> NDArray[np.intp]:
     """Return the number of the unknown that each threshold follows, -1 for those that stay.
 
     Several tied thresholds are one unknown; all of them stay if one is not active.
     """
-    is_active = as_mask("active", active, n_thresholds, default=True)
-    is_tied = as_mask("tied", tied, n_thresholds, default=False)
-    if n_thresholds and is_tied[0]:
+    if tied.size and tied[0]:
         raise ValueError("tied[0] must be False: there is no threshold below the first one")
-    group = np.cumsum(~is_tied) - 1
-    moves = np.bincount(group, weights=~is_active, minlength=n_thresholds) == 0.0
+    group = np.cumsum(~tied) - 1
+    moves = np.bincount(group, weights=~active, minlength=active.size) == 0.0
     return np.where(moves[group], np.cumsum(moves)[group] - 1, -1)
 
 
-def free_directions(
-    n_thresholds: int, active: ArrayLike | None = None, tied: ArrayLike | None = None
-) -> NDArray[np.float64]:
+def free_directions(active: NDArray[np.bool_], tied: NDArray[np.bool_]) -> NDArray[np.float64]:
     """Return the 0/1 matrix E (n_thresholds, m) with step = E times a step of m free numbers."""
-    group = free_groups(n_thresholds, active, tied)
+    group = free_groups(active, tied)
     return np.equal.outer(group, np.arange(group.max(initial=-1) + 1)).astype(np.float64)
 
 
 def give_way(
-    step: NDArray[np.float64], threshold_gradient: NDArray[np.float64], active: ArrayLike | None
+    step: NDArray[np.float64], threshold_gradient: NDArray[np.float64], active: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
     """Move thresholds beyond the outermost active ones outwards with these, where that lowers their own loss.
 
     A threshold without weight on one side has no best place, but it must not block the way of the others,
     which spread as the score does. Since it moves downhill alone, no promise of the step is lost.
     """
-    free = np.flatnonzero(as_mask("active", active, step.size, default=True))
+    free = np.flatnonzero(active)
     if 0 < free.size < step.size:
         index = np.arange(step.size)
         outwards = np.sign(index - np.clip(index, free[0], free[-1]))
@@ -49,17 +43,20 @@ def give_way(
     return step
 
 
-def tridiagonal(diagonal: ArrayLike, off_diagonal: ArrayLike | None, size: int) -> NDArray[np.float64]:
-    """Return V (size, size) as a full matrix, for a joint step, which fills it anyway."""
-    matrix = np.diag(as_vector("threshold_hessian", diagonal, size))
-    if off_diagonal is not None and size > 1:
-        off = np.diag(as_vector("threshold_hessian_off", off_diagonal, size - 1), k=1)
+def tridiagonal(diagonal: NDArray[np.float64], off_diagonal: NDArray[np.float64] | None) -> NDArray[np.float64]:
+    """Return V as a full matrix, for a joint step, which fills it anyway."""
+    matrix = np.diag(diagonal)
+    if off_diagonal is not None and diagonal.size > 1:
+        off = np.diag(off_diagonal, k=1)
         matrix += off + off.T
     return matrix
 
 
 def solve_tridiagonal(
-    diagonal: ArrayLike, off_diagonal: ArrayLike | None, right: NDArray[np.float64], group: NDArray[np.intp]
+    v: NDArray[np.float64],
+    off_diagonal: NDArray[np.float64] | None,
+    right: NDArray[np.float64],
+    group: NDArray[np.intp],
 ) -> tuple[NDArray[np.float64], bool]:
     """Solve E'VE x = E'right in time proportional to K; return Ex and whether the fallback was needed.
 
@@ -68,19 +65,16 @@ def solve_tridiagonal(
 
     Parameters
     ----------
-    diagonal, off_diagonal : array-like
+    v, off_diagonal : ndarray of float64
         V, as in `tridiagonal`.
     right : ndarray of shape (n_thresholds,), float64
     group : ndarray of shape (n_thresholds,), intp
         E, as `free_groups` returns it.
     """
-    v = as_vector("threshold_hessian", diagonal, right.size)
     n_free = int(group.max(initial=-1)) + 1
     if n_free == 0:
         return np.zeros_like(right), False
-    off = np.zeros(right.size - 1)
-    if off_diagonal is not None and right.size > 1:
-        off = as_vector("threshold_hessian_off", off_diagonal, right.size - 1)
+    off = np.zeros(right.size - 1) if off_diagonal is None else off_diagonal
     moves, low, high = group >= 0, group[:-1], group[1:]
     inside = (low == high) & moves[1:]
     beside = (low < high) & moves[:-1]

@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinal_objectives.losses import OrdinalLoss, RoundStatistics
+from ordinal_objectives.threshold_solver.checks import as_vector
 from ordinal_objectives.threshold_solver.diagnostics import Diagnostics
 from ordinal_objectives.threshold_solver.initialise import initial_thresholds
-from ordinal_objectives.threshold_solver.line_search import MAX_HALVINGS, longest_step
-from ordinal_objectives.threshold_solver.newton import newton_step
-from ordinal_objectives.threshold_solver.order import repair_order
+from ordinal_objectives.threshold_solver.line_search import MAX_HALVINGS, halved
+from ordinal_objectives.threshold_solver.newton import conditional_step
+from ordinal_objectives.threshold_solver.order import in_order
 
 
 class ThresholdLearner:
@@ -52,7 +53,8 @@ class ThresholdLearner:
         self.loss = loss
         self.ordered = loss.ordered and ordered
         self.active, self.tied = start.active, start.tied
-        self.thresholds = start.thresholds if thresholds is None else thresholds
+        n_thresholds = len(start.thresholds)
+        self.thresholds = start.thresholds if thresholds is None else as_vector("thresholds", thresholds, n_thresholds)
         self.step_hessian = "majorized" if loss.supports("majorized") else "exact"
         self.diagnostics = Diagnostics(n_inactive=int((~start.active).sum()), n_tied=int(start.tied.sum()))
 
@@ -83,19 +85,19 @@ class ThresholdLearner:
         bool
             Whether the last thresholds passed to `loss_at` are now the newest.
         """
-        delta = newton_step(
+        delta = conditional_step(
             now.threshold_gradient,
             now.threshold_hessian,
             now.threshold_hessian_off if self.loss.strictly_ordered else None,
             self.active,
             self.tied,
-            diagnostics=self.diagnostics,
+            self.diagnostics,
         )
         if self.newton_may_rise:
             return self.move(delta, lambda _, thresholds: loss_at(thresholds), highest(now.loss)) > 0.0
         self.thresholds = self.thresholds + delta
         if self.ordered:
-            self.thresholds, repaired = repair_order(self.thresholds)
+            self.thresholds, repaired = in_order(self.thresholds)
             self.diagnostics.add(n_repaired=repaired)
         return False
 
@@ -120,14 +122,8 @@ class ThresholdLearner:
             Share of the step that was taken; 0 if the thresholds stay. The newest thresholds are those of the last
             call of `loss_at`, unless it is 0.
         """
-        self.thresholds, share = longest_step(
-            self.thresholds,
-            delta,
-            loss_at,
-            highest,
-            ordered=self.ordered,
-            strictly_ordered=self.loss.strictly_ordered,
-            max_halvings=max_halvings,
-            diagnostics=self.diagnostics,
+        strictly = self.loss.strictly_ordered
+        self.thresholds, share = halved(
+            self.thresholds, delta, loss_at, highest, self.ordered, strictly, max_halvings, self.diagnostics
         )
         return share

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives.threshold_solver.checks import as_vector
 from ordinal_objectives.threshold_solver.diagnostics import Diagnostics
-from ordinal_objectives.threshold_solver.order import is_ordered, repair_order
+from ordinal_objectives.threshold_solver.order import in_order, increases
 
 MAX_HALVINGS = 30
 
@@ -79,18 +79,31 @@ def longest_step(
         raise ValueError(f"highest must be a number, got {highest}")
     if max_halvings < 0:
         raise ValueError(f"max_halvings must be at least 0, got {max_halvings}")
-    if (ordered or strictly_ordered) and not is_ordered(theta, strict=strictly_ordered):
+    counts = Diagnostics() if diagnostics is None else diagnostics
+    return halved(theta, step, loss_at, highest, ordered, strictly_ordered, max_halvings, counts)
+
+
+def halved(
+    theta: NDArray[np.float64],
+    step: NDArray[np.float64],
+    loss_at: Callable[[float, NDArray[np.float64]], float],
+    highest: float,
+    ordered: bool,
+    strictly_ordered: bool,
+    max_halvings: int,
+    counts: Diagnostics,
+) -> tuple[NDArray[np.float64], float]:
+    """Do what `longest_step` does, for numbers that are known to be finite."""
+    if (ordered or strictly_ordered) and not increases(theta, strict=strictly_ordered):
         how = "strictly " if strictly_ordered else ""
         raise ValueError(f"thresholds must increase {how}before the step, got {theta.tolist()}")
-    counts = Diagnostics() if diagnostics is None else diagnostics
-
     for n_halvings in range(max_halvings + 1):
         share = 0.5**n_halvings
         candidate = theta + share * step
-        if strictly_ordered and not is_ordered(candidate, strict=True):
+        if strictly_ordered and not increases(candidate, strict=True):
             continue
         if ordered:
-            candidate, n_repaired = repair_order(candidate)
+            candidate, n_repaired = in_order(candidate)
             counts.add(n_repaired=n_repaired)
         # A loss that is not a number fails the comparison, so it is never accepted.
         if loss_at(share, candidate) <= highest:

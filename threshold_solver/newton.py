@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ordinal_objectives.threshold_solver.checks import as_vector
+from ordinal_objectives.threshold_solver.checks import as_mask, as_vector
 from ordinal_objectives.threshold_solver.curvature import free_groups, give_way, solve_tridiagonal
 from ordinal_objectives.threshold_solver.diagnostics import Diagnostics
 
@@ -62,8 +62,24 @@ def newton_step(
     [0.5, 0.5]
     """
     u = as_vector("threshold_gradient", threshold_gradient)
-    group = free_groups(u.size, active, tied)
-    step, fell_back = solve_tridiagonal(threshold_hessian, threshold_hessian_off, -u, group)
-    if diagnostics is not None:
-        diagnostics.add(n_fallback=int(fell_back))
+    v = as_vector("threshold_hessian", threshold_hessian, u.size)
+    off = None
+    if threshold_hessian_off is not None and u.size > 1:
+        off = as_vector("threshold_hessian_off", threshold_hessian_off, u.size - 1)
+    is_active = as_mask("active", active, u.size, default=True)
+    is_tied = as_mask("tied", tied, u.size, default=False)
+    return conditional_step(u, v, off, is_active, is_tied, Diagnostics() if diagnostics is None else diagnostics)
+
+
+def conditional_step(
+    u: NDArray[np.float64],
+    v: NDArray[np.float64],
+    off: NDArray[np.float64] | None,
+    active: NDArray[np.bool_],
+    tied: NDArray[np.bool_],
+    diagnostics: Diagnostics,
+) -> NDArray[np.float64]:
+    """Do what `newton_step` does, for the sums of a pass."""
+    step, fell_back = solve_tridiagonal(v, off, -u, free_groups(active, tied))
+    diagnostics.add(n_fallback=int(fell_back))
     return give_way(step, u, active)

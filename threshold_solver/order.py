@@ -33,8 +33,7 @@ def is_ordered(thresholds: ArrayLike, strict: bool = False) -> bool:
     >>> is_ordered([-1.0, 0.5, 0.5]), is_ordered([-1.0, 0.5, 0.5], strict=True)
     (True, False)
     """
-    gaps = np.diff(as_vector("thresholds", thresholds))
-    return bool(np.all(gaps > 0.0 if strict else gaps >= 0.0))
+    return increases(as_vector("thresholds", thresholds), strict=strict)
 
 
 def repair_order(thresholds: ArrayLike) -> tuple[NDArray[np.float64], int]:
@@ -69,5 +68,15 @@ def repair_order(thresholds: ArrayLike) -> tuple[NDArray[np.float64], int]:
     >>> thresholds.tolist(), n_repairs
     ([0.1, 0.4, 2.0], 1)
     """
-    values = as_vector("thresholds", thresholds)
-    return np.sort(values), int(np.count_nonzero(np.diff(values) < 0.0))
+    return in_order(as_vector("thresholds", thresholds))
+
+
+def increases(thresholds: NDArray[np.float64], *, strict: bool) -> bool:
+    """Do what `is_ordered` does, for checked thresholds."""
+    gaps = np.diff(thresholds)
+    return bool(np.all(gaps > 0.0 if strict else gaps >= 0.0))
+
+
+def in_order(thresholds: NDArray[np.float64]) -> tuple[NDArray[np.float64], int]:
+    """Do what `repair_order` does, for checked thresholds."""
+    return np.sort(thresholds), int(np.count_nonzero(np.diff(thresholds) < 0.0))

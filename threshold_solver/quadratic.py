@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives.leaves import joint, scalar
-from ordinal_objectives.threshold_solver.checks import as_array, as_vector
+from ordinal_objectives.threshold_solver.checks import as_array, as_mask, as_vector
 from ordinal_objectives.threshold_solver.curvature import (
     free_directions,
     give_way,
@@ -40,13 +40,116 @@ class JointStep(NamedTuple):
     decrease: float
 
 
+@dataclass
+class JointQuadratic:
+    """The joint quadratic model of a set of rows: sums of each node of a tree, and of the thresholds.
+
+    Where thresholds have no part in it, ``n_cross`` is 0. Numbers of a pass are taken as they are; :meth:`of` checks
+    those of anybody else.
+
+    Attributes
+    ----------
+    G, H : ndarray of shape (n_nodes,)
+        First and second derivatives in the score, summed over the rows of each node.
+    L : ndarray of shape (n_nodes, n_cross)
+        Mixed second derivatives of score and thresholds; not positive for the losses here.
+    u : ndarray of shape (n_cross,)
+        First derivatives in the thresholds, summed over the same rows.
+    V : ndarray of shape (n_cross, n_cross)
+        Second derivatives.
+    """
+
+    G: NDArray[np.float64]
+    H: NDArray[np.float64]
+    L: NDArray[np.float64]
+    u: NDArray[np.float64]
+    V: NDArray[np.float64]
+
+    @classmethod
+    def of(
+        cls,
+        leaf_gradient: ArrayLike,
+        leaf_hessian: ArrayLike,
+        leaf_cross: ArrayLike,
+        threshold_gradient: ArrayLike,
+        threshold_hessian: ArrayLike,
+        threshold_hessian_off: ArrayLike | None = None,
+    ) -> JointQuadratic:
+        """Return the model of checked sums.
+
+        Parameters
+        ----------
+        leaf_gradient, leaf_hessian : array-like of shape (n_leaves,), float64
+            G and H.
+        leaf_cross : array-like of shape (n_leaves, n_classes - 1), float64
+            L.
+        threshold_gradient : array-like of shape (n_classes - 1,), float64
+            u.
+        threshold_hessian : array-like of shape (n_classes - 1,), float64
+            Diagonal of V.
+        threshold_hessian_off : array-like of shape (n_classes - 2,), float64, or None
+            V next to the diagonal, for the cumulative-link loss.
+
+        Raises
+        ------
+        ValueError
+            If an array has the wrong shape or is not finite.
+        """
+        G = as_vector("leaf_gradient", leaf_gradient)
+        u = as_vector("threshold_gradient", threshold_gradient)
+        H = as_vector("leaf_hessian", leaf_hessian, G.size)
+        L = as_array("leaf_cross", leaf_cross, (G.size, u.size))
+        off = None
+        if threshold_hessian_off is not None and u.size > 1:
+            off = as_vector("threshold_hessian_off", threshold_hessian_off, u.size - 1)
+        return cls(G, H, L, u, tridiagonal(as_vector("threshold_hessian", threshold_hessian, u.size), off))
+
+    def at(self, nodes: NDArray[np.intp]) -> JointQuadratic:
+        """Return the model over some nodes as leaves."""
+        return replace(self, G=self.G[nodes], H=self.H[nodes], L=self.L[nodes])
+
+    def of_all_nodes(self, left: NDArray[np.int32]) -> JointQuadratic:
+        """Return the sums with those of the leaves added up into their ancestors; children follow parents."""
+        G, H, L = self.G.copy(), self.H.copy(), self.L.copy()
+        for node in range(len(left) - 1, -1, -1):
+            if left[node] >= 0:
+                children = [left[node], left[node] + 1]
+                G[node], H[node], L[node] = G[children].sum(), H[children].sum(), L[children].sum(axis=0)
+        return replace(self, G=G, H=H, L=L)
+
+    def solve(
+        self,
+        leaves: NDArray[np.intp],
+        reg_lambda: float,
+        active: NDArray[np.bool_],
+        tied: NDArray[np.bool_],
+        diagnostics: Diagnostics | None = None,
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the leaf weights and the threshold step that minimise the model over some nodes as leaves."""
+        model = self.at(leaves)
+        counts = Diagnostics() if diagnostics is None else diagnostics
+        if self.u.size == 0:
+            counts.add(n_flat_leaves=_n_flat(model, reg_lambda))
+            return scalar.weights(model.G, model.H, reg_lambda), self.u
+        step = _joint_step(model, reg_lambda, active, tied, GAUGE_TOLERANCE, counts)
+        return step.leaf_weights, step.threshold_step
+
+    def slope(self, leaves: NDArray[np.intp], weights: NDArray[np.float64], delta: NDArray[np.float64]) -> float:
+        """Return g'beta."""
+        return float(self.G[leaves] @ weights + self.u @ delta)
+
+    def curvature(self, leaves: NDArray[np.intp], weights: NDArray[np.float64], delta: NDArray[np.float64]) -> float:
+        """Return beta'H beta."""
+        mixed = weights @ (self.L[leaves] @ delta)
+        return float(self.H[leaves] @ weights**2 + delta @ self.V @ delta + 2.0 * mixed)
+
+    def change(self, leaves: NDArray[np.intp], weights: NDArray[np.float64], delta: NDArray[np.float64]) -> float:
+        """Return Q(beta)."""
+        return self.slope(leaves, weights, delta) + 0.5 * self.curvature(leaves, weights, delta)
+
+
 def schur_step(
-    leaf_gradient: ArrayLike,
-    leaf_hessian: ArrayLike,
-    leaf_cross: ArrayLike,
-    threshold_gradient: ArrayLike,
-    threshold_hessian: ArrayLike,
-    threshold_hessian_off: ArrayLike | None = None,
+    sums: JointQuadratic,
     reg_lambda: float = 0.0,
     active: ArrayLike | None = None,
     tied: ArrayLike | None = None,
@@ -68,18 +171,8 @@ def schur_step(
 
     Parameters
     ----------
-    leaf_gradient : array-like of shape (n_leaves,), float64
-        G, first derivatives in the score, summed over all rows of each leaf.
-    leaf_hessian : array-like of shape (n_leaves,), float64
-        H, second derivatives.
-    leaf_cross : array-like of shape (n_leaves, n_classes - 1), float64
-        L, mixed second derivatives of score and thresholds; not positive for the losses here.
-    threshold_gradient : array-like of shape (n_classes - 1,), float64
-        u, over the same rows.
-    threshold_hessian : array-like of shape (n_classes - 1,), float64
-        Diagonal of V.
-    threshold_hessian_off : array-like of shape (n_classes - 2,), float64, or None
-        V next to the diagonal, for the cumulative-link loss.
+    sums : JointQuadratic
+        Over the leaves; :meth:`JointQuadratic.of` makes it of arrays and checks them.
     reg_lambda : float, default=0.0
         L2 penalty lambda of the leaf weights, at least 0.
     active, tied : array-like of shape (n_classes - 1,), bool, or None
@@ -97,40 +190,48 @@ def schur_step(
     Raises
     ------
     ValueError
-        If an array has the wrong shape or is not finite, or `reg_lambda` is negative.
+        If `active` or `tied` has the wrong shape, or `reg_lambda` is negative.
 
     Examples
     --------
     Two leaves, K = 2: the shift of the threshold is left to the leaves, where a common part belongs.
 
-    >>> from ordinal_objectives.threshold_solver import schur_step
-    >>> step = schur_step([1.0, -1.0], [2.0, 2.0], [[-2.0], [-2.0]], [0.0], [4.0])
+    >>> from ordinal_objectives.threshold_solver import JointQuadratic, schur_step
+    >>> step = schur_step(JointQuadratic.of([1.0, -1.0], [2.0, 2.0], [[-2.0], [-2.0]], [0.0], [4.0]))
     >>> step.leaf_weights.tolist(), step.threshold_step.tolist(), step.decrease
     ([-0.5, 0.5], [0.0], 0.5)
     """
-    G = as_vector("leaf_gradient", leaf_gradient)
-    u = as_vector("threshold_gradient", threshold_gradient)
-    H = as_vector("leaf_hessian", leaf_hessian, G.size)
-    L = as_array("leaf_cross", leaf_cross, (G.size, u.size))
     if not 0.0 <= reg_lambda < np.inf:
         raise ValueError(f"reg_lambda must be finite and at least 0, got {reg_lambda}")
+    is_active = as_mask("active", active, sums.u.size, default=True)
+    is_tied = as_mask("tied", tied, sums.u.size, default=False)
+    counts = Diagnostics() if diagnostics is None else diagnostics
+    return _joint_step(sums, reg_lambda, is_active, is_tied, gauge_tolerance, counts)
 
-    E = free_directions(u.size, active, tied)
-    V = E.T @ tridiagonal(threshold_hessian, threshold_hessian_off, u.size) @ E
+
+def _joint_step(
+    sums: JointQuadratic,
+    reg_lambda: float,
+    active: NDArray[np.bool_],
+    tied: NDArray[np.bool_],
+    gauge_tolerance: float,
+    diagnostics: Diagnostics,
+) -> JointStep:
+    G, H, L, u = sums.G, sums.H, sums.L, sums.u
+    E = free_directions(active, tied)
+    V = E.T @ sums.V @ E
     S, r = joint.system(G, H, L @ E, E.T @ u, V, reg_lambda)
     free_step, fell_back = _solve_gauge(S, -r, E.sum(axis=0), np.trace(V), gauge_tolerance)
-
     threshold_step = E @ free_step
     leaf_weights = joint.weights(G, H, L, threshold_step, reg_lambda)
     decrease = joint.value(G, H, S, r, free_step, reg_lambda)
-    if diagnostics is not None:
-        diagnostics.add(n_fallback=int(fell_back), n_flat_leaves=_n_flat(G, H, reg_lambda))
+    diagnostics.add(n_fallback=int(fell_back), n_flat_leaves=_n_flat(sums, reg_lambda))
     return JointStep(leaf_weights, give_way(threshold_step, u, active), decrease)
 
 
-def _n_flat(G: NDArray[np.float64], H: NDArray[np.float64], reg_lambda: float) -> int:
+def _n_flat(sums: JointQuadratic, reg_lambda: float) -> int:
     """Count the leaves that have a gradient and no curvature."""
-    return int(np.count_nonzero((H + reg_lambda <= 0.0) & (G != 0.0)))
+    return int(np.count_nonzero((sums.H + reg_lambda <= 0.0) & (sums.G != 0.0)))
 
 
 def _solve_gauge(
@@ -146,73 +247,3 @@ def _solve_gauge(
     n = sizes.sum()
     step, fell_back = solve_positive_definite(S + trace / max(n * n, 1.0) * np.outer(sizes, sizes), right)
     return step - sizes @ step / max(n, 1.0), fell_back
-
-
-@dataclass
-class JointQuadratic:
-    """The joint quadratic model of a set of rows: sums of each node of a tree, and of the thresholds.
-
-    Where thresholds have no part in it, ``n_cross`` is 0.
-
-    Attributes
-    ----------
-    G, H : ndarray of shape (n_nodes,)
-    L : ndarray of shape (n_nodes, n_cross)
-    u : ndarray of shape (n_cross,)
-    V : ndarray of shape (n_cross, n_cross)
-    """
-
-    G: NDArray[np.float64]
-    H: NDArray[np.float64]
-    L: NDArray[np.float64]
-    u: NDArray[np.float64]
-    V: NDArray[np.float64]
-
-    def of_all_nodes(self, left: NDArray[np.int32]) -> JointQuadratic:
-        """Return the sums with those of the leaves added up into their ancestors; children follow parents."""
-        G, H, L = self.G.copy(), self.H.copy(), self.L.copy()
-        for node in range(len(left) - 1, -1, -1):
-            if left[node] >= 0:
-                children = [left[node], left[node] + 1]
-                G[node], H[node], L[node] = G[children].sum(), H[children].sum(), L[children].sum(axis=0)
-        return JointQuadratic(G, H, L, self.u, self.V)
-
-    def solve(
-        self,
-        leaves: NDArray[np.intp],
-        reg_lambda: float,
-        active: NDArray[np.bool_],
-        tied: NDArray[np.bool_],
-        diagnostics: Diagnostics | None = None,
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the leaf weights and the threshold step that minimise the model over some nodes as leaves."""
-        if self.u.size == 0:
-            if diagnostics is not None:
-                diagnostics.add(n_flat_leaves=_n_flat(self.G[leaves], self.H[leaves], reg_lambda))
-            return scalar.weights(self.G[leaves], self.H[leaves], reg_lambda), self.u
-        step = schur_step(
-            self.G[leaves],
-            self.H[leaves],
-            self.L[leaves],
-            self.u,
-            np.diag(self.V),
-            np.diag(self.V, 1),
-            reg_lambda,
-            active,
-            tied,
-            diagnostics=diagnostics,
-        )
-        return step.leaf_weights, step.threshold_step
-
-    def slope(self, leaves: NDArray[np.intp], weights: NDArray[np.float64], delta: NDArray[np.float64]) -> float:
-        """Return g'beta."""
-        return float(self.G[leaves] @ weights + self.u @ delta)
-
-    def curvature(self, leaves: NDArray[np.intp], weights: NDArray[np.float64], delta: NDArray[np.float64]) -> float:
-        """Return beta'H beta."""
-        mixed = weights @ (self.L[leaves] @ delta)
-        return float(self.H[leaves] @ weights**2 + delta @ self.V @ delta + 2.0 * mixed)
-
-    def change(self, leaves: NDArray[np.intp], weights: NDArray[np.float64], delta: NDArray[np.float64]) -> float:
-        """Return Q(beta)."""
-        return self.slope(leaves, weights, delta) + 0.5 * self.curvature(leaves, weights, delta)

@@ -9,7 +9,7 @@ from scipy.linalg import block_diag, eigh
 from ordinal_objectives.leaves import vector
 from ordinal_objectives.leaves.contrasts import contrasts
 from ordinal_objectives.losses import LOSSES, AllThreshold, get_loss
-from ordinal_objectives.threshold_solver import newton_step, schur_step
+from ordinal_objectives.threshold_solver import JointQuadratic, newton_step, schur_step
 
 HAVE_A_MAJORISER = [
     (loss, link)
@@ -48,9 +48,9 @@ class FixedLeaves:
         return np.block([[np.diag(H + reg_lambda), L], [L.T, V]])
 
     def step(self, x, hessian, shrinkage=1.0):
-        sums = self.sums(x, hessian)
-        off = sums[5] if self.loss.strictly_ordered else None
-        w, delta, _ = schur_step(*sums[:5], off, self.reg_lambda)
+        G, H, L, u, v, off = self.sums(x, hessian)
+        model = JointQuadratic.of(G, H, L, u, v, off if self.loss.strictly_ordered else None)
+        w, delta, _ = schur_step(model, self.reg_lambda)
         return x + shrinkage * np.r_[w, delta]
 
     def in_turn(self, x, hessian, shrinkage=1.0):

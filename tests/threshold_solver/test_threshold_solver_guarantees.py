@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from ordinal_objectives.losses import AllThreshold, ImmediateThreshold
 from ordinal_objectives.threshold_solver import (
+    JointQuadratic,
     ThresholdLearner,
     is_ordered,
     longest_step,
@@ -97,7 +98,7 @@ def test_majorized_joint_step_decreases_the_loss_as_promised(seed, n_classes, sc
     """The full step never raises the loss; a step of nu decreases it by nu (1 - nu) d'Hd or more."""
     problem = Problem(seed, n_classes, scale, loss=loss)
     G, H, L, u, v = problem.sums("majorized")
-    w, delta, _ = schur_step(G, H, L, u, v, reg_lambda=reg_lambda)
+    w, delta, _ = schur_step(JointQuadratic.of(G, H, L, u, v), reg_lambda=reg_lambda)
     curvature = w @ (H * w) + delta @ (v * delta) + 2 * w @ L @ delta
     promised = shrinkage * (1 - shrinkage) * curvature
     assert promised >= 0.0
@@ -130,9 +131,9 @@ def test_the_promise_of_the_joint_step_leaves_no_room(loss, side, n_classes):
     for seed in range(10):
         problem = far_and_balanced(seed, n_classes, side, loss)
         G, H, L, u, v = problem.sums("majorized")
-        w, delta, _ = schur_step(G, H, L, u, v)
+        w, delta, _ = schur_step(JointQuadratic.of(G, H, L, u, v))
         assert 0.98 * problem.start < problem.loss_after(w, delta) <= problem.start * (1 + ROUNDING)
-        w, delta, _ = schur_step(G, 0.95 * H, L, u, 0.95 * v)
+        w, delta, _ = schur_step(JointQuadratic.of(G, 0.95 * H, L, u, 0.95 * v))
         assert problem.loss_after(w, delta) > 1.01 * problem.start
 
 
@@ -164,13 +165,13 @@ def exact_newton(problem):
 
 
 def exact_joint(problem):
-    w, delta, _ = schur_step(*problem.sums("exact"), reg_lambda=1e-3)
+    w, delta, _ = schur_step(JointQuadratic.of(*problem.sums("exact")), reg_lambda=1e-3)
     return problem.loss_after(w, delta)
 
 
 def exact_joint_without_renewal(problem):
     G, H, *_ = sums = problem.sums("exact")
-    _, delta, _ = schur_step(*sums, reg_lambda=1e-3)
+    _, delta, _ = schur_step(JointQuadratic.of(*sums), reg_lambda=1e-3)
     return problem.loss_after(-G / (H + 1e-3), delta)
 
 
@@ -181,7 +182,7 @@ def test_the_exact_curvature_promises_nothing(loss_after_step):
 
 
 def majorized_joint(problem):
-    w, delta, _ = schur_step(*problem.sums("majorized"), reg_lambda=1e-3)
+    w, delta, _ = schur_step(JointQuadratic.of(*problem.sums("majorized")), reg_lambda=1e-3)
     return problem.loss_after(w, delta, shrinkage=2.5)
 
 
@@ -199,7 +200,7 @@ def test_joint_thresholds_without_their_leaf_weights_promise_nothing():
     problem.y = np.repeat([0, 1], [505, 500])
     problem.weight = np.ones(1005)
     G, H, *_ = sums = problem.sums("majorized")
-    joint = schur_step(*sums)
+    joint = schur_step(JointQuadratic.of(*sums))
     assert problem.loss_after(joint.leaf_weights, joint.threshold_step) < problem.start
     assert problem.loss_after(-G / H, joint.threshold_step) > 1.2 * problem.start
 
@@ -208,5 +209,5 @@ def test_joint_thresholds_without_their_leaf_weights_promise_nothing():
 def test_joint_step_promises_at_least_what_the_separate_steps_do(seed, n_classes):
     """The joint optimum of the quadratic model lies no higher than the optimum over leaves or thresholds."""
     G, H, L, u, v = Problem(seed, n_classes).sums("majorized")
-    decrease = schur_step(G, H, L, u, v, reg_lambda=1.0).decrease
+    decrease = schur_step(JointQuadratic.of(G, H, L, u, v), reg_lambda=1.0).decrease
     assert decrease >= 0.5 * max(np.sum(G * G / (H + 1.0)), np.sum(u * u / v)) * (1 - ROUNDING)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ordinal_objectives.threshold_solver import Diagnostics, newton_step, schur_step
+from ordinal_objectives.threshold_solver import Diagnostics, JointQuadratic, newton_step, schur_step
 
 problems = st.tuples(st.integers(0, 2**32 - 1), st.integers(1, 6), st.integers(2, 8))
 
@@ -180,7 +180,7 @@ def test_newton_names_bad_input(arguments, message):
 @given(problems, st.sampled_from([0.0, 0.3, 5.0]))
 def test_schur_solves_the_dense_joint_system(problem, reg_lambda):
     G, H, L, u, v = random_sums(*problem)
-    w, delta, decrease = schur_step(G, H, L, u, v, reg_lambda=reg_lambda)
+    w, delta, decrease = schur_step(JointQuadratic.of(G, H, L, u, v), reg_lambda=reg_lambda)
     matrix, gradient = joint_matrix(H, L, v, reg_lambda=reg_lambda), np.r_[G, u]
     expected = np.linalg.lstsq(matrix, -gradient)[0]
     np.testing.assert_allclose(np.r_[w, delta], expected, rtol=1e-8, atol=1e-10)
@@ -196,7 +196,7 @@ def test_schur_with_tridiagonal_inactive_and_tied_thresholds(seed, n_classes):
     v = v + 0.4
     active = np.r_[False, np.ones(n_classes - 2, dtype=bool)]
     tied = np.r_[[False, False], rng.random(n_classes - 3) < 0.5]
-    w, delta, decrease = schur_step(G, H, L, u, v, v_off, 1.0, active, tied)
+    w, delta, decrease = schur_step(JointQuadratic.of(G, H, L, u, v, v_off), 1.0, active, tied)
     E = np.block(
         [
             [np.eye(4), np.zeros((4, basis(active, tied).shape[1]))],
@@ -220,7 +220,7 @@ def test_schur_in_the_gauge_keeps_the_sum_and_solves_the_system(problem):
     H, v = -L.sum(axis=1), -L.sum(axis=0)
     u = u - (u.sum() + G.sum()) / u.size
     diagnostics = Diagnostics()
-    w, delta, _ = schur_step(G, H, L, u, v, diagnostics=diagnostics)
+    w, delta, _ = schur_step(JointQuadratic.of(G, H, L, u, v), diagnostics=diagnostics)
     assert abs(delta.sum()) <= 1e-10 * (1.0 + np.abs(delta).sum())
     assert diagnostics.n_fallback == 0
     matrix, gradient = joint_matrix(H, L, v), np.r_[G, u]
@@ -235,7 +235,9 @@ def test_schur_in_the_first_balanced_round_of_two_classes(reg_lambda):
     """Every distance is 0, so both curvatures are 1/4 and without a penalty S is exactly 0."""
     n_rows = np.array([30.0, 50.0, 20.0])
     G = np.array([4.0, -5.0, 1.0])
-    w, delta, _ = schur_step(G, n_rows / 4, -n_rows[:, None] / 4, [0.0], [25.0], reg_lambda=reg_lambda)
+    w, delta, _ = schur_step(
+        JointQuadratic.of(G, n_rows / 4, -n_rows[:, None] / 4, [0.0], [25.0]), reg_lambda=reg_lambda
+    )
     if reg_lambda == 0.0:
         assert delta.tolist() == [0.0]
         np.testing.assert_allclose(w, -4 * G / n_rows)
@@ -248,7 +250,7 @@ def test_schur_in_the_gauge_keeps_the_sum_of_tied_thresholds_too():
     L = -np.array([[1.0, 0.5, 0.5, 2.0], [0.3, 1.0, 1.0, 0.2]])
     tied = np.array([False, False, True, False])
     G, u = np.array([1.0, -2.0]), np.array([0.5, 0.2, 0.1, 0.2])
-    w, delta, _ = schur_step(G, -L.sum(axis=1), L, u, -L.sum(axis=0), tied=tied)
+    w, delta, _ = schur_step(JointQuadratic.of(G, -L.sum(axis=1), L, u, -L.sum(axis=0)), tied=tied)
     assert delta[1] == delta[2]
     assert delta.sum() == pytest.approx(0.0, abs=1e-12)
     residual = joint_matrix(-L.sum(axis=1), L, -L.sum(axis=0)) @ np.r_[w, delta] + np.r_[G, u]
@@ -260,17 +262,17 @@ def test_schur_gauge_tolerance_covers_sums_of_float32_rows():
     L = -np.array([[1.0, 0.5], [0.3, 1.0], [0.7, 0.1]])
     H = -L.sum(axis=1) * (1.0 + 1e-7)
     sums = (np.array([1.0, -2.0, 0.3]), H, L, np.array([0.4, 0.3]), -L.sum(axis=0))
-    assert abs(schur_step(*sums, gauge_tolerance=1e-8).threshold_step.sum()) > 1e-3
-    assert abs(schur_step(*sums).threshold_step.sum()) < 1e-12
+    assert abs(schur_step(JointQuadratic.of(*sums), gauge_tolerance=1e-8).threshold_step.sum()) > 1e-3
+    assert abs(schur_step(JointQuadratic.of(*sums)).threshold_step.sum()) < 1e-12
 
 
 def test_schur_gives_a_leaf_without_curvature_no_weight():
     G, H, L, u, v = random_sums(3, 4, 5)
     H[1], L[1] = 0.0, 0.0
     diagnostics = Diagnostics()
-    w, delta, _ = schur_step(G, H, L, u, v, diagnostics=diagnostics)
+    w, delta, _ = schur_step(JointQuadratic.of(G, H, L, u, v), diagnostics=diagnostics)
     keep = [0, 2, 3]
-    rest = schur_step(G[keep], H[keep], L[keep], u, v)
+    rest = schur_step(JointQuadratic.of(G[keep], H[keep], L[keep], u, v))
     assert w[1] == 0.0
     assert diagnostics.n_flat_leaves == 1
     np.testing.assert_allclose(w[keep], rest.leaf_weights)
@@ -280,7 +282,7 @@ def test_schur_gives_a_leaf_without_curvature_no_weight():
 def test_schur_with_an_indefinite_complement_descends_and_is_counted():
     diagnostics = Diagnostics()
     G, u = np.array([1.0]), np.array([0.5, -1.0])
-    w, delta, decrease = schur_step(G, [1.0], [[-2.0, -2.0]], u, [1.0, 1.5], diagnostics=diagnostics)
+    w, delta, decrease = schur_step(JointQuadratic.of(G, [1.0], [[-2.0, -2.0]], u, [1.0, 1.5]), diagnostics=diagnostics)
     assert diagnostics.n_fallback == 1
     r = u - G[0] * np.array([-2.0, -2.0])
     assert r @ delta < 0.0
@@ -288,7 +290,7 @@ def test_schur_with_an_indefinite_complement_descends_and_is_counted():
 
 
 def test_schur_without_any_curvature_stands_still():
-    step = schur_step([0.0], [0.0], [[0.0, 0.0]], [0.0, 0.0], [0.0, 0.0])
+    step = schur_step(JointQuadratic.of([0.0], [0.0], [[0.0, 0.0]], [0.0, 0.0], [0.0, 0.0]))
     assert step.leaf_weights.tolist() == [0.0]
     assert step.threshold_step.tolist() == [0.0, 0.0]
     assert step.decrease == 0.0
@@ -296,7 +298,7 @@ def test_schur_without_any_curvature_stands_still():
 
 def test_schur_with_nothing_active_renews_the_leaves_alone():
     G, H, L, u, v = random_sums(5, 3, 4)
-    step = schur_step(G, H, L, u, v, active=np.zeros(3, dtype=bool), reg_lambda=2.0)
+    step = schur_step(JointQuadratic.of(G, H, L, u, v), active=np.zeros(3, dtype=bool), reg_lambda=2.0)
     np.testing.assert_allclose(step.leaf_weights, -G / (H + 2.0))
     assert step.threshold_step.tolist() == [0.0, 0.0, 0.0]
 
@@ -306,12 +308,11 @@ def test_schur_with_nothing_active_renews_the_leaves_alone():
     [
         ({"leaf_hessian": [1.0]}, r"leaf_hessian must have shape \(2,\), got \(1,\)"),
         ({"leaf_cross": [[0.0], [0.0]]}, r"leaf_cross must have shape \(2, 2\), got \(2, 1\)"),
-        ({"reg_lambda": -1.0}, "reg_lambda must be finite and at least 0, got -1.0"),
-        ({"reg_lambda": np.nan}, "reg_lambda must be finite and at least 0, got nan"),
+        ({"threshold_hessian_off": [0.0, 0.0]}, r"threshold_hessian_off must have shape \(1,\), got \(2,\)"),
         ({"leaf_gradient": [np.inf, 0.0]}, "leaf_gradient must be finite, got inf"),
     ],
 )
-def test_schur_names_bad_input(change, message):
+def test_sums_of_a_joint_step_name_bad_input(change, message):
     sums = {
         "leaf_gradient": [1.0, 2.0],
         "leaf_hessian": [1.0, 1.0],
@@ -320,4 +321,18 @@ def test_schur_names_bad_input(change, message):
         "threshold_hessian": [1.0, 1.0],
     }
     with pytest.raises(ValueError, match=message):
-        schur_step(**(sums | change))
+        JointQuadratic.of(**(sums | change))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"reg_lambda": -1.0}, "reg_lambda must be finite and at least 0, got -1.0"),
+        ({"reg_lambda": np.nan}, "reg_lambda must be finite and at least 0, got nan"),
+        ({"active": [True]}, r"active must be a boolean array of shape \(2,\)"),
+    ],
+)
+def test_schur_names_bad_input(arguments, message):
+    sums = JointQuadratic.of([1.0], [1.0], [[-0.1, -0.1]], [0.0, 1.0], [1.0, 1.0])
+    with pytest.raises(ValueError, match=message):
+        schur_step(sums, **arguments)

@@ -8,7 +8,7 @@ import pytest
 from scipy.optimize import minimize
 
 from ordinal_objectives.leaves import high_order, joint, scalar
-from ordinal_objectives.threshold_solver import schur_step
+from ordinal_objectives.threshold_solver import JointQuadratic, schur_step
 from ordinal_objectives.trees import Tree, TreeEnsemble
 
 
@@ -36,7 +36,7 @@ def test_joint_forms_minimise_the_quadratic_model(seed, reg_lambda):
     w = joint.weights(G, H, L, delta, reg_lambda)
     np.testing.assert_allclose(np.r_[w, delta], found.x, atol=1e-5)
     assert joint.value(G, H, S, r, delta, reg_lambda) == pytest.approx(-found.fun, abs=1e-9)
-    step = schur_step(G, H, L, u, np.diag(V), None, reg_lambda)
+    step = schur_step(JointQuadratic.of(G, H, L, u, np.diag(V)), reg_lambda)
     np.testing.assert_allclose(np.r_[step.leaf_weights, step.threshold_step], np.r_[w, delta], atol=1e-12)
 
 
