@@ -56,6 +56,8 @@ class OrdinalClassifier(MarginPredictions, ClassifierMixin, BaseEstimator):  # t
     # Loss and thresholds of the fit: parameters set afterwards change neither.
     _fitted_loss: OrdinalLoss
     _record: Any
+    # Whether there are trees, none of them with a split.
+    _is_constant: bool
 
     @abstractmethod
     def _prediction_data(self, X: Any) -> Any:
@@ -89,11 +91,13 @@ class OrdinalClassifier(MarginPredictions, ClassifierMixin, BaseEstimator):  # t
         self.n_iter_ = n_iter
         self.thresholds_ = record.at(n_iter)
         self.proportional_ = record.shifts is None
-        self.diagnostics_ = dict(record.diagnostics) | {"n_without_split": self._splits().count(False)}
+        splits = self._splits()
+        self.diagnostics_ = dict(record.diagnostics) | {"n_without_split": splits.count(False)}
+        self._is_constant = bool(splits) and not any(splits)
 
     def _warn_if_constant(self, n_samples: int, leaf: str, least: int = 0, stacklevel: int = 4) -> None:
         """Warn if no tree has a split; ``leaf`` names what bounds the size of leaves, ``least`` its number of rows."""
-        if any(splits := self._splits()) or not splits:
+        if not self._is_constant:
             return
         reason = f"a split needs two leaves of {leaf}={least} rows, and the training has {n_samples} rows"
         if n_samples >= 2 * least:

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from ordinal_objectives.adapters.lgbm.doors import categorical_columns, check_columns, names_of_sets
 from ordinal_objectives.adapters.lgbm.names import DIALECT, FIT_HINTS, KNOWN, NATIVE, REFUSED, resolved
 from ordinal_objectives.adapters.lgbm.prediction import predict_scores
-from ordinal_objectives.adapters.lgbm.record import as_booster, load_model, save_model, threshold_record
+from ordinal_objectives.adapters.lgbm.record import as_booster, carry, load_model, save_model, threshold_record
 from ordinal_objectives.adapters.lgbm.train import train
 from ordinal_objectives.adapters.lgbm.trees import leaf_values_in
 from ordinal_objectives.eval_metric import EvalMetric, Result, eval_metrics
@@ -344,7 +344,7 @@ importance_type
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         if "booster_" in state:  # LightGBM's deep copy of a booster leaves the record behind
-            self.booster_.ordinal_thresholds = self._record
+            carry(self.booster_, self._record)
 
     def _by_other_names(self) -> tuple[dict[str, Any], list[str]]:
         """Return what other names of LightGBM say, and in words what is not used; see :func:`.names.resolved`."""
@@ -375,7 +375,7 @@ importance_type
         return predict_scores(self.booster_, self._record, data, start, stop, **threads)
 
     def _write(self, path: str | PathLike[str], record: ThresholdRecord) -> None:
-        self.booster_.ordinal_thresholds = record
+        carry(self.booster_, record)
         save_model(self.booster_, path, num_iteration=self.n_iter_)
 
     def _read(self, path: str | PathLike[str]) -> tuple[ThresholdRecord, int, int]:

@@ -28,7 +28,12 @@ _read: weakref.WeakKeyDictionary[lightgbm.Booster, tuple[Any, ThresholdRecord | 
 def store_record(booster: lightgbm.Booster, record: ThresholdRecord, known: list[int] | None = None) -> None:
     """Give a booster a record, with the checksums of its iterations; those of the first may be known."""
     known = known or []
-    booster.ordinal_thresholds = replace(record, trees=known + checksums(booster, len(known), record.n_iterations))
+    carry(booster, replace(record, trees=known + checksums(booster, len(known), record.n_iterations)))
+
+
+def carry(booster: lightgbm.Booster, record: ThresholdRecord) -> None:
+    """Make a booster carry a record as it is, among its own attributes: these LightGBM pickles with it."""
+    vars(booster)["ordinal_thresholds"] = record
 
 
 def note_round(booster: lightgbm.Booster, n_rounds: int) -> None:
@@ -202,7 +207,7 @@ def load_model(filename: str | PathLike[str]) -> lightgbm.Booster:
         booster = lightgbm.Booster(model_str=plain)
         check_trees(booster, thresholds)
         thresholds.check_leaves(_leaves_of_trees(plain))
-    booster.ordinal_thresholds = thresholds
+    carry(booster, thresholds)
     return booster
 
 
