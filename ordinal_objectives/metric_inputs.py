@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from ordinal_objectives.label_values import ordered_categories
@@ -114,3 +116,9 @@ def _weights_or_ones(sample_weight: ArrayLike | None, n_samples: int) -> NDArray
     """Return weights whose largest is 1: no metric depends on their scale, and sums of squares stay in range."""
     weight = check_sample_weight(sample_weight, n_samples)
     return np.ones(n_samples) if weight is None else weight / weight.max()
+
+
+def undefined(metric: str, reason: str) -> float:
+    """Return NaN, with a warning at the caller of the metric."""
+    warnings.warn(f"The {metric} is undefined: {reason}.", UndefinedMetricWarning, stacklevel=3)
+    return float("nan")
