@@ -1,7 +1,8 @@
-"""Rows of an evaluation set, prepared once for as long as its labels and weights stay."""
+"""Rows of evaluation sets, prepared once for as long as their labels and weights stay."""
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -46,3 +47,25 @@ class EvaluatedRows:
         """Tell whether these are the labels and weights that the rows were read with."""
         same_weight = np.array_equal(self._weight, weight) if self._weight is not None else weight is None
         return same_weight and np.array_equal(self._label, label)
+
+
+class EvaluationSets:
+    """Evaluation sets of one run, each read once for as long as its labels and weights stay.
+
+    Parameters
+    ----------
+    n_classes, rows_of, workers
+        As for :class:`EvaluatedRows`.
+    """
+
+    def __init__(self, n_classes: int, rows_of: Callable[..., Any], workers: Workers | None) -> None:
+        self._n_classes, self._rows_of, self._workers = n_classes, rows_of, workers
+        self._known: weakref.WeakKeyDictionary[Any, EvaluatedRows] = weakref.WeakKeyDictionary()
+
+    def rows(self, matrix: Any, label: Any, weight: Any) -> Any:
+        """Return the pass over the rows of a matrix with these labels and weights."""
+        kept = self._known.get(matrix)
+        if kept is None or not kept.belong_to(label, weight):
+            kept = EvaluatedRows(label, weight, self._n_classes, self._rows_of, self._workers)
+            self._known[matrix] = kept
+        return kept.rows

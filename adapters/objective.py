@@ -2,50 +2,65 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ordinal_objectives.adapters.newton_run import score_of_rows
-from ordinal_objectives.adapters.parameters import OrdinalParameters
-from ordinal_objectives.adapters.runs import Runs
+from ordinal_objectives.adapters.run import score_of_rows
+from ordinal_objectives.adapters.training import Training
+from ordinal_objectives.losses import OrdinalLoss
+from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 
-# A copy begins without them: training matrices cannot travel.
-_OF_THE_TRAINING = ("runs", "callback")
 
-
-class OrdinalObjectiveBase(OrdinalParameters):
-    """Ordinal objective; each framework adds its runs, its callback and its kind of metric.
+class OrdinalObjectiveBase:
+    """Ordinal objective; each framework adds its training, its callback and its kind of metric.
 
     Parameters
     ----------
-    n_classes, loss, link, hessian, threshold_update, thresholds, n_threads
-        See :class:`ordinal_objectives.adapters.parameters.OrdinalParameters`.
+    training : Training
+        What the objective asks for the run and the iteration of a score.
+
+    Attributes
+    ----------
+    training : Training
     """
 
-    runs: Runs
+    def __init__(self, training: Training) -> None:
+        self.training = training
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.connect()
+    @property
+    def spec(self) -> OrdinalSpec:
+        """The ordinal model, checked."""
+        return self.training.spec
 
-    def connect(self) -> None:
-        """Set ``runs`` and ``callback``, new and empty."""
-        raise NotImplementedError("each framework has runs and a callback of its own")
+    @property
+    def n_classes(self) -> int | None:
+        """Number of classes K, as given."""
+        return self.spec.n_classes
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {
-            name: value
-            for name, value in vars(self).items()
-            if name not in _OF_THE_TRAINING and not name.startswith("_")
-        }
+    @property
+    def loss(self) -> OrdinalLoss:
+        """Loss and link."""
+        return self.spec.loss
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
-        self.connect()
+    @property
+    def hessian(self) -> str:
+        """Curvature given to the framework."""
+        return self.spec.hessian
+
+    @property
+    def threshold_update(self) -> str:
+        """How thresholds move."""
+        return self.spec.threshold_update
+
+    def __copy__(self) -> OrdinalObjectiveBase:
+        new = object.__new__(type(self))
+        vars(new).update(copy.deepcopy(vars(self)))
+        return new
 
     def __repr__(self) -> str:
         return (
@@ -61,27 +76,23 @@ class OrdinalObjectiveBase(OrdinalParameters):
                 "params['num_class'] is not allowed beside an ordinal objective: the score must have shape "
                 f"(n_samples,); got {raw_prediction.shape}"
             )
-        self.runs.check_train()
-        run, iteration = self.runs.growing(raw_prediction, matrix)
+        self.training.check_train()
+        run, iteration = self.training.growing(raw_prediction, matrix)
         return run.gradient(raw_prediction, iteration)
 
     @property
     def thresholds_(self) -> NDArray[np.float64]:
         """Newest thresholds of the latest training of this thread, or else of any; (n_classes - 1,), float64."""
-        return self.runs.latest.thresholds.copy()
+        return self.training.latest.thresholds.copy()
 
     @property
     def diagnostics_(self) -> dict[str, int]:
         """Counters of the latest training; see :class:`ordinal_objectives.threshold_solver.Diagnostics`."""
-        return self.runs.latest.diagnostics.as_dict()
+        return self.training.latest.diagnostics.as_dict()
 
     def mean_loss(self, raw_prediction: ArrayLike, matrix: Any) -> float:
         """Return the weighted mean loss of a matrix at given scores, with the newest thresholds of its run."""
-        score = score_of_rows(raw_prediction)
-        run = self.runs.evaluating(score, matrix)
-        if self.runs.of(matrix) is run:
-            return run.newest_loss()
-        return run.mean_loss_of(matrix, score, *self.runs.label_and_weight(matrix))
+        return self.training.mean_loss(score_of_rows(raw_prediction), matrix)
 
     def proba_metric(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Return a metric for the framework that hands class probabilities to ``function``.
@@ -100,7 +111,7 @@ class OrdinalObjectiveBase(OrdinalParameters):
 
         def metric(preds: NDArray[Any], matrix: Any) -> Any:
             score = score_of_rows(preds)
-            return function(self.runs.evaluating(score, matrix).proba_of(matrix, score), matrix)
+            return function(self.training.evaluating(score, matrix).proba_of(matrix, score), matrix)
 
         metric.__name__ = getattr(function, "__name__", type(function).__name__)
         return metric

@@ -29,7 +29,7 @@ from ordinal_objectives.leaves.shifts import DEFAULT_SHIFT_PENALTY
 _NOT_IN_FILES = frozenset(
     {"classes", "cost_matrix", "decision_rule", "hessian", "link", "loss", "threshold_update"}
 ) | {
-    *("proportional", "shift_l2", "shift_method", "shift_penalty"),
+    *("max_shifts", "proportional", "shift_l2", "shift_method", "shift_penalty"),
     *("device", "n_jobs", "verbose", "verbosity"),
 }
 
@@ -105,6 +105,7 @@ class HostClassifier(HostParameters, OrdinalClassifier):
             self.proportional: bool | str = record.shifts is None
             self.shift_l2 = None if record.shifts is None else record.shifts.l2
             self.shift_penalty = DEFAULT_SHIFT_PENALTY if record.shifts is None else record.shifts.penalty
+            self.max_shifts = None if record.shifts is None or record.shifts.most == 1 else record.shifts.most
             with damage(path) if described else nullcontext():
                 if described:
                     self.classes = labels_from_json(described["classes"], described["dtype"])

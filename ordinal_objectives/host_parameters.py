@@ -23,6 +23,7 @@ ORDINAL_PARAMETERS = frozenset(
         "importance_type",
         "link",
         "loss",
+        "max_shifts",
         "n_estimators",
         "proportional",
         "shift_l2",

@@ -17,6 +17,7 @@ def vectors_to_json(shifts: Shifts, vectors: list[NDArray[np.float32]]) -> dict[
     return {
         "shift_l2": shifts.l2,
         "shift_penalty": shifts.penalty,
+        **({} if shifts.most == 1 else {"max_shifts": shifts.most}),
         "n_leaves": [len(vector) for vector in vectors],
         "leaf_vectors": base64.b64encode(numbers.astype("<f4").tobytes()).decode("ascii"),
     }
@@ -30,7 +31,10 @@ def vectors_from_json(content: Any, n_classes: int, n_trees: int) -> tuple[Shift
     ValueError, TypeError, KeyError
         If it is damaged.
     """
-    shifts = Shifts(content["shift_l2"], content["shift_penalty"])
+    most = content.get("max_shifts", 1)
+    if type(most) is not int or most < 1:
+        raise ValueError(f"max_shifts must be an integer of at least 1; got {most!r}")
+    shifts = Shifts(content["shift_l2"], content["shift_penalty"], most)
     n_leaves = content["n_leaves"]
     if not isinstance(n_leaves, list) or any(type(n) is not int or n < 0 for n in n_leaves):
         raise ValueError("n_leaves must be a list of integers")

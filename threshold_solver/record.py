@@ -15,6 +15,7 @@ from ordinal_objectives.files import counts_from_json, losses_from_json, losses_
 from ordinal_objectives.leaves.shifts import Shifts
 from ordinal_objectives.losses import OrdinalLoss, get_loss
 from ordinal_objectives.named import NotRegisteredError
+from ordinal_objectives.spec import THRESHOLD_UPDATES
 from ordinal_objectives.threshold_solver.leaf_vectors import vectors_from_json, vectors_to_json
 from ordinal_objectives.threshold_solver.outputs import VectorOutputs
 from ordinal_objectives.validation import check_n_classes, check_thresholds
@@ -27,7 +28,6 @@ VERSION_WITH_SHIFTS = 2
 VERSION_WITH_OUTPUTS = 3
 # What could be changed inside a record.
 _CONTAINERS = ("thresholds", "training_loss", "diagnostics", "classifier", "trees", "leaf_vectors", "outputs")
-THRESHOLD_UPDATES = ("newton", "fixed", "schur", "joint")
 
 
 @dataclass(frozen=True)

@@ -6,19 +6,20 @@ from typing import Any
 
 import lightgbm
 
-from ordinal_objectives.adapters.lgbm.runs import LightGBMRuns
+from ordinal_objectives.adapters.lgbm.training import LightGBMTraining
 from ordinal_objectives.adapters.lgbm.trees import check_parameters
-from ordinal_objectives.adapters.newton_run import SAME_SCORE, NewtonRun
+from ordinal_objectives.adapters.recognition import SAME_SCORE
+from ordinal_objectives.adapters.run import TrainingRun
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 
 
-def finished_record(runs: LightGBMRuns, booster: lightgbm.Booster, data: Any) -> ThresholdRecord:
+def finished_record(training: LightGBMTraining, booster: lightgbm.Booster, data: Any) -> ThresholdRecord:
     """Return the record of an objective's latest training, if it is that of the booster.
 
     Parameters
     ----------
-    runs : LightGBMRuns
-        Those of the objective.
+    training : LightGBMTraining
+        That of the objective.
     booster : lightgbm.Booster
     data : array-like or None
         The training features.
@@ -28,13 +29,13 @@ def finished_record(runs: LightGBMRuns, booster: lightgbm.Booster, data: Any) ->
     ValueError
         If the booster is another one, or data is missing.
     """
-    check_parameters(booster, runs.parameters.threshold_update)
-    run = runs.latest
+    check_parameters(booster, training.spec.threshold_update)
+    run = training.latest
     rounds = booster.current_iteration()
-    if rounds < run.grown_at:
+    if rounds < run.seen.grown_at:
         raise ValueError(
             f"booster has {rounds} iterations, but this objective's latest training had at least "
-            f"{run.grown_at}; attach the booster that it returned"
+            f"{run.seen.grown_at}; attach the booster that it returned"
         )
     if data is None:
         raise ValueError(
@@ -43,18 +44,18 @@ def finished_record(runs: LightGBMRuns, booster: lightgbm.Booster, data: Any) ->
         )
     seen = _iterations_seen(run, booster, data, rounds)
     if seen < rounds:
-        run.advance(booster.predict(data, raw_score=True, num_iteration=rounds), run.grown_at + 1)
+        run.advance(booster.predict(data, raw_score=True, num_iteration=rounds), run.seen.grown_at + 1)
     # LightGBM puts a constant first where the first round finds no split; it left the score as it was.
-    return run.record().stretched(rounds, max(0, seen - run.grown_at))
+    return run.record().stretched(rounds, max(0, seen - run.seen.grown_at))
 
 
-def _iterations_seen(run: NewtonRun, booster: lightgbm.Booster, data: Any, rounds: int) -> int:
+def _iterations_seen(run: TrainingRun, booster: lightgbm.Booster, data: Any, rounds: int) -> int:
     """Return the iterations in the score that the objective saw last; refuse one that is not the booster's."""
     # All but the last, or all if the last round found no split.
     off = {}
     for iteration in (rounds - 1, rounds):
         score = booster.predict(data, raw_score=True, num_iteration=max(iteration, 1)) * (iteration > 0)
-        off[iteration] = run.off_grown_on(score)
+        off[iteration] = run.seen.off_grown_on(score)
     seen = min(off, key=off.__getitem__)
     if off[seen] > SAME_SCORE:
         raise ValueError(

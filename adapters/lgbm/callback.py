@@ -2,50 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 from lightgbm.callback import CallbackEnv
 
 from ordinal_objectives.adapters.lgbm.record import note_round, store_record
-from ordinal_objectives.adapters.lgbm.runs import LightGBMRuns
+from ordinal_objectives.adapters.lgbm.training import LightGBMTraining
 from ordinal_objectives.adapters.lgbm.trees import let_train_without_features
 
 
 class ThresholdCallback:
-    """Shows an objective's runs the booster after each round, and gives the booster its thresholds.
+    """Shows a training its booster after each round, and gives the booster its thresholds.
 
     Parameters
     ----------
-    runs : LightGBMRuns
-    metric : callable
-        The objective's own, which is evaluated once more after the first round.
+    training : LightGBMTraining
+        That of the objective.
     """
 
     order = -1_000_000  # before whatever reads the metrics
 
-    def __init__(self, runs: LightGBMRuns, metric: Callable[..., Any]) -> None:
-        self._runs = runs
-        self._metric = metric
+    def __init__(self, training: LightGBMTraining) -> None:
+        self._training = training
 
     def __call__(self, env: CallbackEnv) -> None:
         """Learn the thresholds of the round, and give the booster what is known of them."""
-        first = self._runs.meet(env.model)
-        for booster in self._runs.boosters():
-            self._runs.advance(booster)
+        first = self._training.meet(env.model)
+        for booster in self._training.boosters():
+            self._training.advance(booster)
             before = getattr(booster, "ordinal_thresholds", None)
-            store_record(booster, self._runs.record_of(booster), None if before is None else before.trees)
+            store_record(booster, self._training.record_of(booster), None if before is None else before.trees)
             note_round(booster, env.iteration + 1)
         if first and env.evaluation_result_list:
             self._renew_first_metrics(env)
 
     def _renew_first_metrics(self, env: CallbackEnv) -> None:
         """Replace metrics of the first round, which were computed before a callback could see the booster."""
-        name = self._runs.parameters.loss.name
+        name, metric = self._training.spec.loss.name, self._training.metric
         fresh = [
-            {result[:2]: result for result in [*booster.eval_train(self._metric), *booster.eval_valid(self._metric)]}
-            for booster in self._runs.boosters()
+            {result[:2]: result for result in [*booster.eval_train(metric), *booster.eval_valid(metric)]}
+            for booster in self._training.boosters()
         ]
         results = env.evaluation_result_list
         for i, result in enumerate(results):
@@ -62,17 +57,17 @@ class Introduction:
 
     Parameters
     ----------
-    runs : LightGBMRuns
+    training : LightGBMTraining
     """
 
     order = -1_000_000
     before_iteration = True
 
-    def __init__(self, runs: LightGBMRuns) -> None:
-        self._runs = runs
+    def __init__(self, training: LightGBMTraining) -> None:
+        self._training = training
 
     def __call__(self, env: CallbackEnv) -> None:
         """Introduce the booster."""
-        if self._runs.meet(env.model):
-            for booster in self._runs.boosters():
+        if self._training.meet(env.model):
+            for booster in self._training.boosters():
                 let_train_without_features(booster)

@@ -7,11 +7,12 @@ from typing import Any
 
 import lightgbm
 
-from ordinal_objectives.adapters.lgbm.callback import Introduction
 from ordinal_objectives.adapters.lgbm.doors import check_set
 from ordinal_objectives.adapters.lgbm.objective import OrdinalObjective
-from ordinal_objectives.adapters.lgbm.train import all_metrics, check_params, n_threads_of
-from ordinal_objectives.adapters.parameters import ordinal_options
+from ordinal_objectives.adapters.lgbm.train import all_metrics, callbacks_of, check_params, n_threads_of
+from ordinal_objectives.adapters.lgbm.training import LightGBMTraining
+from ordinal_objectives.adapters.parameters import ordinal_options, spec_and_record
+from ordinal_objectives.adapters.training import Plan
 
 
 def cv(
@@ -64,14 +65,15 @@ def cv(
     check_params(params)
     check_set(train_set, "train_set")
     own = ordinal_options(options, train_set.get_label())
-    objective = OrdinalObjective(**own, n_threads=n_threads_of(params))
-    objective.runs.driven = True
+    spec, record = spec_and_record("lgbm.cv", **own)
+    training = LightGBMTraining(spec, record, n_threads=n_threads_of(params), plan=Plan(driven=True))
+    objective = OrdinalObjective.of(training)
     history: dict[str, Any] = lightgbm.cv(
         {**params, "objective": objective, "metric": "None"},
         train_set,
         num_boost_round,
         feval=all_metrics(objective, feval),
-        callbacks=[Introduction(objective.runs), objective.callback, *(callbacks or [])],
+        callbacks=callbacks_of(objective, callbacks),
         **{"stratified": False, **options},
     )
     return history

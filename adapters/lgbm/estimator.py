@@ -18,7 +18,7 @@ from ordinal_objectives.adapters.lgbm.doors import categorical_columns, check_co
 from ordinal_objectives.adapters.lgbm.names import DIALECT, FIT_HINTS, KNOWN, NATIVE, REFUSED, resolved
 from ordinal_objectives.adapters.lgbm.prediction import predict_scores
 from ordinal_objectives.adapters.lgbm.record import as_booster, carry, load_model, save_model, threshold_record
-from ordinal_objectives.adapters.lgbm.train import train
+from ordinal_objectives.adapters.lgbm.train import train_spec
 from ordinal_objectives.adapters.lgbm.trees import leaf_values_in
 from ordinal_objectives.eval_metric import EvalMetric, Result, eval_metrics
 from ordinal_objectives.evaluation_sets import check_rounds, either_library
@@ -27,6 +27,7 @@ from ordinal_objectives.held_out import hold_out_unless_given
 from ordinal_objectives.host_classifier import HostClassifier
 from ordinal_objectives.host_parameters import ORDINAL_PARAMETERS, check_n_estimators
 from ordinal_objectives.losses import OrdinalLoss, get_loss
+from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threads import library_n_threads
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.validation import check_start_score
@@ -44,7 +45,7 @@ class LGBMOrdinalClassifier(HostClassifier):
         strings are sorted, with a warning that prints the order.
     loss, link, hessian, threshold_update
         See :func:`ordinal_objectives.adapters.lgbm.train`.
-    proportional, shift_l2, shift_penalty
+    proportional, shift_l2, shift_penalty, max_shifts
         The same; "auto", the default, lets thresholds move with x where loss, update and parameters allow it.
     decision_rule : {"median", "mode", "mean"}, default="median"
         How :meth:`predict` turns probabilities into a class: "median" suits absolute error, "mode" the
@@ -132,6 +133,7 @@ importance_type
         proportional: bool | str = "auto",
         shift_l2: float | None = None,
         shift_penalty: str = "ridge",
+        max_shifts: int | None = None,
         boosting_type: str = "gbdt",
         num_leaves: int = 31,
         max_depth: int = -1,
@@ -164,6 +166,7 @@ importance_type
         self.proportional: bool | str = proportional
         self.shift_l2 = shift_l2
         self.shift_penalty = shift_penalty
+        self.max_shifts = max_shifts
         self.boosting_type = boosting_type
         self.num_leaves = num_leaves
         self.max_depth = max_depth
@@ -287,7 +290,8 @@ importance_type
             ]
             self.evals_result_: dict[str, Any] = {}
             watching = [lightgbm.record_evaluation(self.evals_result_)] if valid_sets else []
-            self.booster_ = train(
+            self.booster_ = train_spec(
+                (self._spec(), None),
                 self._native_params(),
                 train_set,
                 check_n_estimators(given["n_estimators"]),
@@ -296,14 +300,6 @@ importance_type
                 feval=[_as_feval(one) for one in eval_metrics(eval_metric, self.n_classes_, self._decide)],
                 init_model=booster,
                 callbacks=[*watching, *(callbacks or [])],
-                n_classes=self.n_classes_,
-                loss=self.loss,
-                link=self.link,
-                hessian=self.hessian,
-                threshold_update=self.threshold_update,
-                proportional=self.proportional,
-                shift_l2=self.shift_l2,
-                shift_penalty=self.shift_penalty,
             )
             best = self.booster_.best_iteration
             n_iter = best if best > 0 else self.booster_.current_iteration()
@@ -312,6 +308,13 @@ importance_type
         least = given["min_child_samples"]
         self._warn_if_constant(len(codes), "min_child_samples", 20 if least is None else least)  # LightGBM's default
         return self
+
+    def _spec(self) -> OrdinalSpec:
+        """Return the ordinal model that the parameters ask for."""
+        names = ("hessian", "threshold_update", "proportional", "shift_l2", "shift_penalty", "max_shifts")
+        given = {name: getattr(self, name) for name in names}
+        door = "LGBMOrdinalClassifier"
+        return OrdinalSpec.of(door, loss=self.loss, link=self.link, n_classes=self.n_classes_, **given)
 
     def _splits(self) -> list[bool]:
         n_trees = self.booster_.current_iteration()

@@ -27,7 +27,7 @@ class FixedThresholds:
     ----------
     thresholds : array-like of float, shape (n_classes - 1,)
     loss, link, hessian
-        See :class:`ordinal_objectives.adapters.parameters.OrdinalParameters`.
+        See :class:`ordinal_objectives.spec.OrdinalSpec`.
     n_threads : int or None, default=1
         Threads of each worker's pass; see :func:`ordinal_objectives.threads.effective_n_threads`.
 

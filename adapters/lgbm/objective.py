@@ -12,9 +12,11 @@ from ordinal_objectives.adapters.lgbm.attach import finished_record
 from ordinal_objectives.adapters.lgbm.callback import ThresholdCallback
 from ordinal_objectives.adapters.lgbm.prediction import proba_of
 from ordinal_objectives.adapters.lgbm.record import store_record, stored_record
-from ordinal_objectives.adapters.lgbm.runs import LightGBMRuns
+from ordinal_objectives.adapters.lgbm.training import LightGBMTraining
 from ordinal_objectives.adapters.objective import OrdinalObjectiveBase
+from ordinal_objectives.adapters.parameters import spec_and_record
 from ordinal_objectives.decision import decide
+from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 
 
@@ -31,8 +33,10 @@ class OrdinalObjective(OrdinalObjectiveBase):
 
     Parameters
     ----------
-    n_classes, loss, link, hessian, threshold_update, thresholds, n_threads
-        See :class:`ordinal_objectives.adapters.parameters.OrdinalParameters`.
+    n_classes, loss, link, hessian, threshold_update, thresholds, proportional, shift_l2, shift_penalty, max_shifts
+        See :class:`ordinal_objectives.spec.OrdinalSpec`.
+    n_threads : int or None, default=None
+        Threads of the gradient kernel; None for LightGBM's. See :func:`ordinal_objectives.threads.effective_n_threads`.
 
     Examples
     --------
@@ -48,17 +52,55 @@ class OrdinalObjective(OrdinalObjectiveBase):
     (300, 4)
     """
 
-    def connect(self) -> None:
-        """Set ``runs`` and ``callback``, new and empty."""
-        self.runs: LightGBMRuns = LightGBMRuns(self)
-        self.callback = ThresholdCallback(self.runs, self.metric)
+    training: LightGBMTraining
+
+    def __init__(
+        self,
+        n_classes: int | None = None,
+        *,
+        loss: str | OrdinalLoss = "all_threshold",
+        link: str = "logit",
+        hessian: str = "exact",
+        threshold_update: str = "newton",
+        thresholds: ArrayLike | ThresholdRecord | None = None,
+        proportional: bool | str = True,
+        shift_l2: float | None = None,
+        shift_penalty: str = "ridge",
+        max_shifts: int | None = None,
+        n_threads: int | None = None,
+    ) -> None:
+        spec, record = spec_and_record(
+            "lgbm.OrdinalObjective",
+            n_classes=n_classes,
+            loss=loss,
+            link=link,
+            hessian=hessian,
+            threshold_update=threshold_update,
+            thresholds=thresholds,
+            proportional=proportional,
+            shift_l2=shift_l2,
+            shift_penalty=shift_penalty,
+            max_shifts=max_shifts,
+        )
+        self._connect(LightGBMTraining(spec, record, n_threads=n_threads))
+
+    @classmethod
+    def of(cls, training: LightGBMTraining) -> OrdinalObjective:
+        """Return the objective of a training that has not begun."""
+        objective = cls.__new__(cls)
+        objective._connect(training)
+        return objective
+
+    def _connect(self, training: LightGBMTraining) -> None:
+        OrdinalObjectiveBase.__init__(self, training)
+        self.callback = ThresholdCallback(training)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> OrdinalObjective:
         return self
 
     def metric(self, preds: NDArray[Any], data: lightgbm.Dataset) -> tuple[str, float, bool]:
         """Weighted mean of the loss, for ``feval=``; fresh thresholds if the callback is passed."""
-        return self.loss.name, self.mean_loss(preds, data), False
+        return self.training.metric(preds, data)
 
     def attach(self, booster: lightgbm.Booster, data: Any = None) -> None:
         """Give its thresholds to a booster that was trained without the callback.
@@ -76,10 +118,10 @@ class OrdinalObjective(OrdinalObjectiveBase):
             If the objective's latest training is not the booster's, if data is missing, or if the training
             had an init_score, which data does not hold.
         """
-        store_record(booster, finished_record(self.runs, booster, data))
+        store_record(booster, finished_record(self.training, booster, data))
 
     def _record(self, booster: lightgbm.Booster) -> ThresholdRecord:
-        return stored_record(booster) or finished_record(self.runs, booster, None)
+        return stored_record(booster) or finished_record(self.training, booster, None)
 
     def predict_proba(
         self, booster: lightgbm.Booster, data: Any, num_iteration: int | None = None

@@ -20,9 +20,12 @@ from ordinal_objectives.adapters.lgbm.record import (
     forget_rounds,
     threshold_record,
 )
+from ordinal_objectives.adapters.lgbm.training import LightGBMTraining
 from ordinal_objectives.adapters.lgbm.trees import refuse_boosting
-from ordinal_objectives.adapters.parameters import refuse_parameters
+from ordinal_objectives.adapters.parameters import refuse_parameters, spec_and_record
+from ordinal_objectives.adapters.training import Plan
 from ordinal_objectives.losses import OrdinalLoss
+from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 
 _REFUSED = {
@@ -59,6 +62,7 @@ def train(
     proportional: bool | str = True,
     shift_l2: float | None = None,
     shift_penalty: str = "ridge",
+    max_shifts: int | None = None,
 ) -> lightgbm.Booster:
     r"""Train an ordinal model: :func:`lightgbm.train` with objective, callback and metric in place.
 
@@ -81,8 +85,8 @@ def train(
         just finished, float64 (n_samples, n_classes). Evaluated after the ordinal loss.
     init_model : Booster, path or None
         Model to continue, which must carry its thresholds unless ``thresholds`` holds them.
-    n_classes, loss, link, hessian, threshold_update, thresholds, proportional, shift_l2, shift_penalty
-        See :class:`ordinal_objectives.adapters.parameters.OrdinalParameters`. "schur", "joint" and shifts refuse
+    n_classes, loss, link, hessian, threshold_update, thresholds, proportional, shift_l2, shift_penalty, max_shifts
+        See :class:`ordinal_objectives.spec.OrdinalSpec`. "schur", "joint" and shifts refuse
         lambda_l1, max_delta_step, path_smooth, monotone constraints and linear_tree; dart and rf are refused for all.
 
     Returns
@@ -106,20 +110,9 @@ def train(
     >>> olgbm.predict_proba(booster, X).shape
     (300, 4)
     """
-    check_params(params)
-    evaluated = [valid_sets] if isinstance(valid_sets, lightgbm.Dataset) else valid_sets or []
-    for name, data in (
-        ("train_set", train_set),
-        *(("valid_sets", data) for data in evaluated if data is not train_set),
-    ):
-        check_set(data, name)
-    if init_model is not None:
-        init_model = previous = as_booster(init_model)
-        check_same_categories(previous, train_set)
-        if thresholds is None:
-            thresholds = threshold_record(previous).kept(previous.current_iteration())
-    objective = OrdinalObjective(
-        n_classes,
+    spec, record = spec_and_record(
+        "lgbm.train",
+        n_classes=n_classes,
         loss=loss,
         link=link,
         hessian=hessian,
@@ -128,27 +121,63 @@ def train(
         proportional=proportional,
         shift_l2=shift_l2,
         shift_penalty=shift_penalty,
-        n_threads=n_threads_of(params),
+        max_shifts=max_shifts,
     )
-    objective.runs.driven = True
-    known = objective.continues
-    if known is not None and known.shifts is not None and init_model is not None:
-        for data in [train_set, *evaluated]:
-            objective.runs.before[data] = shifts_of(init_model, known, data.data)
+    options = {
+        "valid_sets": valid_sets,
+        "valid_names": valid_names,
+        "feval": feval,
+        "init_model": init_model,
+        "keep_training_booster": keep_training_booster,
+        "callbacks": callbacks,
+    }
+    return train_spec((spec, record), params, train_set, num_boost_round, **options)
+
+
+def train_spec(
+    asked: tuple[OrdinalSpec, ThresholdRecord | None],
+    params: Mapping[str, Any],
+    train_set: lightgbm.Dataset,
+    num_boost_round: int,
+    *,
+    feval: Any = None,
+    init_model: Any = None,
+    **options: Any,
+) -> lightgbm.Booster:
+    """Train the model that a door was asked for; ``options`` are the other arguments of :func:`train`."""
+    check_params(params)
+    spec, record = asked
+    valid_sets = options.get("valid_sets")
+    evaluated = [valid_sets] if isinstance(valid_sets, lightgbm.Dataset) else valid_sets or []
+    sets = [train_set, *(data for data in evaluated if data is not train_set)]
+    for data in sets:
+        check_set(data, "train_set" if data is train_set else "valid_sets")
+    if init_model is not None:
+        init_model = as_booster(init_model)
+        check_same_categories(init_model, train_set)
+        if record is None and spec.thresholds is None:
+            record = threshold_record(init_model).kept(init_model.current_iteration())
+    training = LightGBMTraining(spec, record, n_threads=n_threads_of(params), plan=Plan(driven=True))
+    if record is not None and record.shifts is not None and init_model is not None:
+        for data in sets:
+            training.begin_at(data, shifts_of(init_model, record, data.data))
+    objective = OrdinalObjective.of(training)
     booster = lightgbm.train(
         {**params, "objective": objective, "metric": "None"},
         train_set,
         num_boost_round,
-        valid_sets=valid_sets,
-        valid_names=valid_names,
         feval=all_metrics(objective, feval),
         init_model=init_model,
-        keep_training_booster=keep_training_booster,
-        callbacks=[Introduction(objective.runs), objective.callback, *(callbacks or [])],
+        **options | {"callbacks": callbacks_of(objective, options.get("callbacks"))},
     )
     booster.best_iteration = best_iteration(booster)
     forget_rounds(booster)
     return booster
+
+
+def callbacks_of(objective: OrdinalObjective, callbacks: Sequence[Callable[..., Any]] | None) -> list[Any]:
+    """Return the callbacks of a training that this module drives."""
+    return [Introduction(objective.training), objective.callback, *(callbacks or [])]
 
 
 def all_metrics(objective: OrdinalObjective, feval: Any) -> list[Callable[..., Any]]:

@@ -9,8 +9,8 @@ import lightgbm
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinal_objectives.adapters.leaf_matching import GrownTree
-from ordinal_objectives.adapters.parameters import TREE_UPDATES
+from ordinal_objectives.adapters.followed import GrownTree
+from ordinal_objectives.spec import TREE_UPDATES
 
 DART = (
     "LightGBM drops trees whenever a custom objective or a metric reads the training score, so the thresholds are not "

@@ -7,10 +7,8 @@ from typing import Any
 
 import xgboost
 
-from ordinal_objectives.adapters.parameters import ordinal_options
-from ordinal_objectives.adapters.xgb.callback import asks_for_early_stop
-from ordinal_objectives.adapters.xgb.objective import OrdinalObjective
-from ordinal_objectives.adapters.xgb.train import all_metrics, checked_params, n_threads_of
+from ordinal_objectives.adapters.parameters import ordinal_options, spec_and_record
+from ordinal_objectives.adapters.xgb.train import arguments_of, objective_of
 
 
 def cv(
@@ -38,8 +36,8 @@ def cv(
     callbacks : sequence of xgboost.callback.TrainingCallback or None
     **options
         ``n_classes``, ``loss``, ``link``, ``hessian``, ``threshold_update``, ``thresholds``, ``proportional``,
-        ``shift_l2``, ``shift_penalty`` and ``shift_method`` of :func:`.train.train`, and what else :func:`xgboost.cv`
-        takes.
+        ``shift_l2``, ``shift_penalty``, ``max_shifts`` and ``shift_method`` of :func:`.train.train`, and what else
+        :func:`xgboost.cv` takes.
 
     Returns
     -------
@@ -62,19 +60,10 @@ def cv(
     >>> len(history["test-all_threshold-mean"])
     5
     """
-    params = checked_params(params)
-    method = options.pop("shift_method", "renewal")
     own = ordinal_options(options, dtrain.get_label())
-    objective = OrdinalObjective(**own, shift_method=method, n_threads=n_threads_of(params))
-    objective.runs.driven = True
-    objective.callback.stops_early = asks_for_early_stop(options, callbacks or [])
-    return xgboost.cv(
-        {**params, "base_score": 0.0, "disable_default_eval_metric": 1},
-        dtrain,
-        num_boost_round,
-        nfold=nfold,
-        obj=objective,
-        custom_metric=all_metrics(objective, custom_metric),
-        callbacks=[objective.callback, *(callbacks or [])],
-        **options,
-    )
+    if "shift_method" in options:
+        own["shift_method"] = options.pop("shift_method")
+    options |= {"custom_metric": custom_metric, "callbacks": callbacks}
+    objective = objective_of(spec_and_record("xgb.cv", **own), params, options)
+    given = arguments_of(objective, params, options)
+    return xgboost.cv(dtrain=dtrain, num_boost_round=num_boost_round, nfold=nfold, **options | given)

@@ -15,9 +15,11 @@ try:
 except ImportError as error:
     raise not_installed(error, "xgboost", "dask") from None
 
-from ordinal_objectives.adapters.parameters import given_options
+from ordinal_objectives.adapters.parameters import given_options, spec_and_record
 from ordinal_objectives.adapters.xgb.dask_doors import check_parts
 from ordinal_objectives.adapters.xgb.train import arguments_of, objective_of
+from ordinal_objectives.spec import OrdinalSpec
+from ordinal_objectives.threshold_solver.record import ThresholdRecord
 
 
 def train(
@@ -88,14 +90,30 @@ def train(
     ...     model = oxgb_dask.train(client, {"max_depth": 2}, dtrain, 20)
     >>> proba = oxgb.predict_proba(model["booster"], xgboost.DMatrix(X))  # doctest: +SKIP
     """
-    method = options.pop("shift_method", "renewal")
     ordinal = given_options(options)
-    objective = objective_of(params, options, callbacks, **ordinal, shift_method=method)
-    given = arguments_of(objective, params, evals, xgb_model, callbacks, custom_metric)
-    check_parts(client, [(dtrain, "the training set"), *(evals or [])])
+    if "shift_method" in options:
+        ordinal["shift_method"] = options.pop("shift_method")
+    given = {"evals": evals, "xgb_model": xgb_model, "callbacks": callbacks, "custom_metric": custom_metric}
+    return train_spec(
+        spec_and_record("xgb.dask.train", **ordinal), client, params, dtrain, num_boost_round, **given, **options
+    )
+
+
+def train_spec(
+    asked: tuple[OrdinalSpec, ThresholdRecord | None],
+    client: distributed.Client | None,
+    params: Mapping[str, Any],
+    dtrain: xgboost.dask.DaskDMatrix,
+    num_boost_round: int,
+    **options: Any,
+) -> dict[str, Any]:
+    """Train the model that a door was asked for; ``options`` are the other arguments of :func:`train`."""
+    objective = objective_of(asked, params, options)
+    options |= arguments_of(objective, params, options)
+    check_parts(client, [(dtrain, "the training set"), *(options.get("evals") or [])])
     try:
         result: dict[str, Any] = xgboost.dask.train(
-            client=client, dtrain=dtrain, num_boost_round=num_boost_round, **options | given
+            client=client, dtrain=dtrain, num_boost_round=num_boost_round, **options
         )
     except distributed.CancelledError as error:
         raise RuntimeError(f"a worker has left the training, or its rows are lost: {error}") from error

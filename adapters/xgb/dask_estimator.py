@@ -151,12 +151,12 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
                 (self._dask_matrix(one, self._codes(labels), weight, margin, like=dtrain), f"validation_{i}")
                 for i, ((one, labels), weight, margin) in enumerate(zip(pairs, weights, margins, strict=True))
             ]
-            found = on_dask.train(
+            found = on_dask.train_spec(
+                (self._spec(), None),
                 self.client,
                 self._native_params(),
                 dtrain,
                 check_n_estimators(self.n_estimators),
-                **self._ordinal_options(),
                 xgb_model=continued,
                 evals=evals or ([(dtrain, "training")] if verbose else []),
                 callbacks=self.callbacks,

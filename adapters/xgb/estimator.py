@@ -17,7 +17,7 @@ from ordinal_objectives.adapters.xgb.measured import Measured
 from ordinal_objectives.adapters.xgb.names import DIALECT, KNOWN, NATIVE, OWN, REFUSED
 from ordinal_objectives.adapters.xgb.outputs import start_outputs
 from ordinal_objectives.adapters.xgb.record import check_all_rounds, kept_rounds, store_record, threshold_record
-from ordinal_objectives.adapters.xgb.train import train
+from ordinal_objectives.adapters.xgb.train import train_spec
 from ordinal_objectives.adapters.xgb.trees import nodes_of_trees
 from ordinal_objectives.eval_metric import eval_metrics
 from ordinal_objectives.evaluation_sets import check_rounds
@@ -27,6 +27,7 @@ from ordinal_objectives.held_out import hold_out_unless_given
 from ordinal_objectives.host_classifier import HostClassifier
 from ordinal_objectives.host_parameters import check_n_estimators
 from ordinal_objectives.losses import OrdinalLoss, get_loss
+from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threads import effective_n_threads, library_n_threads, openmp_after_fork
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.validation import check_start_score
@@ -44,7 +45,7 @@ class XGBOrdinalClassifier(HostClassifier, HostMethods):
         strings are sorted, with a warning that prints the order.
     loss, link, hessian, threshold_update
         See :func:`ordinal_objectives.adapters.xgb.train`.
-    proportional, shift_l2, shift_penalty, shift_method
+    proportional, shift_l2, shift_penalty, max_shifts, shift_method
         The same; "auto", the default, lets thresholds move with x where loss, update and parameters allow it.
     decision_rule : {"median", "mode", "mean"}, default="median"
         How :meth:`predict` turns probabilities into a class: "median" suits absolute error, "mode" the
@@ -127,6 +128,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         proportional: bool | str = "auto",
         shift_l2: float | None = None,
         shift_penalty: str = "ridge",
+        max_shifts: int | None = None,
         shift_method: str = "renewal",
         decision_rule: str = "median",
         cost_matrix: ArrayLike | None = None,
@@ -165,6 +167,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         self.proportional: bool | str = proportional
         self.shift_l2 = shift_l2
         self.shift_penalty = shift_penalty
+        self.max_shifts = max_shifts
         self.shift_method = shift_method
         self.decision_rule = decision_rule
         self.cost_matrix = cost_matrix
@@ -273,11 +276,11 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
             measured = Measured(eval_metrics(self.eval_metric, self.n_classes_, self._decide))
             callbacks, rounds = measured.stopping(self.callbacks, self.early_stopping_rounds)
             self.evals_result_: dict[str, Any] = {}
-            self.booster_ = train(
+            self.booster_ = train_spec(
+                (self._spec(), None),
                 self._native_params(),
                 dtrain,
                 check_n_estimators(self.n_estimators),
-                **self._ordinal_options(),
                 xgb_model=continued,
                 evals=evals or ([(dtrain, "training")] if verbose else []),  # what verbose prints
                 callbacks=callbacks,
@@ -300,11 +303,20 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         """Last of the iterations that predictions use, counted from 0, as XGBoost does."""
         return self.n_iter_ - 1
 
-    def _ordinal_options(self) -> dict[str, Any]:
-        """Return what ``train`` is told of the ordinal model."""
-        shifts = ("shift_l2", "shift_penalty", "shift_method")
-        names = ("loss", "link", "hessian", "threshold_update", "proportional", *shifts)
-        return {"n_classes": self.n_classes_} | {name: getattr(self, name) for name in names}
+    def _spec(self) -> OrdinalSpec:
+        """Return the ordinal model that the parameters ask for."""
+        names = (
+            "hessian",
+            "threshold_update",
+            "proportional",
+            "shift_l2",
+            "shift_penalty",
+            "max_shifts",
+            "shift_method",
+        )
+        given = {name: getattr(self, name) for name in names}
+        door = "XGBOrdinalClassifier"
+        return OrdinalSpec.of(door, loss=self.loss, link=self.link, n_classes=self.n_classes_, **given)
 
     def _continued(self, model: Any) -> xgboost.Booster | None:
         """Return the booster of the model that ``fit`` goes on with."""

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import xgboost
 from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives.adapters.objective import OrdinalObjectiveBase
+from ordinal_objectives.adapters.parameters import spec_and_record
 from ordinal_objectives.adapters.xgb.attach import finished_record
 from ordinal_objectives.adapters.xgb.callback import ThresholdCallback
-from ordinal_objectives.adapters.xgb.outputs import VECTOR_LEAVES, refuse_before
 from ordinal_objectives.adapters.xgb.prediction import proba_of
 from ordinal_objectives.adapters.xgb.record import store_record, stored_record
-from ordinal_objectives.adapters.xgb.runs import XGBoostRuns
+from ordinal_objectives.adapters.xgb.training import XGBoostTraining
 from ordinal_objectives.decision import decide
+from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
-from ordinal_objectives.validation import check_choice
 
 try:
     from xgboost.objective import TreeObjective
@@ -27,10 +27,7 @@ except ImportError:  # before 3.2
         """Stands in for XGBoost's."""
 
 
-SHIFT_METHODS = ("renewal", "host")
-
-
-class OrdinalObjective(OrdinalObjectiveBase):
+class OrdinalObjective(OrdinalObjectiveBase, TreeObjective):  # type: ignore[misc]
     """Ordinal objective for :func:`xgboost.train`.
 
     The score starts at 0, so ``params`` must hold ``base_score=0.0``; ``disable_default_eval_metric=1``
@@ -45,11 +42,14 @@ class OrdinalObjective(OrdinalObjectiveBase):
 
     Parameters
     ----------
-    n_classes, loss, link, hessian, threshold_update, thresholds, proportional, shift_l2, shift_penalty, n_threads
-        See :class:`ordinal_objectives.adapters.parameters.OrdinalParameters`.
+    n_classes, loss, link, hessian, threshold_update, thresholds, proportional, shift_l2, shift_penalty, max_shifts
+        See :class:`ordinal_objectives.spec.OrdinalSpec`.
     shift_method : {"host", "renewal"} or None, default=None
         Who fits the shifts: XGBoost, or :func:`.train.train`, which renews leaves and sets this itself. None: "host",
         unless the model is proportional.
+    n_threads : int or None, default=None
+        Threads of the gradient kernel; None for the booster's. See
+        :func:`ordinal_objectives.threads.effective_n_threads`.
 
     Raises
     ------
@@ -71,33 +71,70 @@ class OrdinalObjective(OrdinalObjectiveBase):
     (300, 4)
     """
 
-    # Whether XGBoost fits the shifts.
-    _in_outputs: ClassVar[bool] = False
+    training: XGBoostTraining
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> OrdinalObjective:
-        """Return an :class:`OutputObjective` where XGBoost fits the shifts, since it asks for that by the class."""
-        proportional, method = kwargs.get("proportional", True), kwargs.get("shift_method")
-        fits_shifts = (isinstance(proportional, str) or not proportional) and method in (None, "host")
-        return super().__new__(OutputObjective if cls is OrdinalObjective and fits_shifts else cls)
+    def __init__(
+        self,
+        n_classes: int | None = None,
+        *,
+        loss: str | OrdinalLoss = "all_threshold",
+        link: str = "logit",
+        hessian: str = "exact",
+        threshold_update: str = "newton",
+        thresholds: ArrayLike | ThresholdRecord | None = None,
+        proportional: bool | str = True,
+        shift_l2: float | None = None,
+        shift_penalty: str = "ridge",
+        max_shifts: int | None = None,
+        shift_method: str | None = None,
+        n_threads: int | None = None,
+    ) -> None:
+        spec, record = spec_and_record(
+            "xgb.OrdinalObjective",
+            n_classes=n_classes,
+            loss=loss,
+            link=link,
+            hessian=hessian,
+            threshold_update=threshold_update,
+            thresholds=thresholds,
+            proportional=proportional,
+            shift_l2=shift_l2,
+            shift_penalty=shift_penalty,
+            max_shifts=max_shifts,
+            shift_method=shift_method,
+        )
+        self._connect(XGBoostTraining(spec, record, n_threads=n_threads))
 
-    def __init__(self, *args: Any, shift_method: str | None = None, **kwargs: Any) -> None:
-        if shift_method is not None:
-            check_choice(shift_method, SHIFT_METHODS, name="shift_method")
-        super().__init__(*args, **kwargs)
-        if shift_method == "host" and not self._in_outputs:
-            raise ValueError(
-                "shift_method='host' belongs to thresholds that move with x: pass proportional=False with it"
-            )
-        if self._in_outputs and self.shift_penalty == "sparse":
-            raise ValueError(
-                "shift_penalty='sparse' chooses thresholds leaf by leaf, which XGBoost does not: it goes with "
-                "shift_method='renewal'; here 'ridge' and 'smooth' are possible"
-            )
+    @classmethod
+    def of(cls, training: XGBoostTraining) -> OrdinalObjective:
+        """Return the objective of a training that has not begun."""
+        objective = cls.__new__(cls)
+        objective._connect(training)
+        return objective
 
-    def connect(self) -> None:
-        """Set ``runs`` and ``callback``, new and empty."""
-        self.runs: XGBoostRuns = XGBoostRuns(self, in_outputs=self._in_outputs)
-        self.callback = ThresholdCallback(self.runs)
+    def _connect(self, training: XGBoostTraining) -> None:
+        OrdinalObjectiveBase.__init__(self, training)
+        self.callback = ThresholdCallback(training)
+
+    def __call__(self, *given: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return gradient and Hessian, float32 (n_samples,) each, or a column for each output.
+
+        XGBoost hands over ``(iteration, predt, dtrain)``, and versions before 3.2 ``(predt, dtrain)``.
+        """
+        predt, dtrain = given[-2:]
+        if not self.training.in_outputs:
+            return super().__call__(predt, dtrain)
+        run, iteration = self.training.growing(predt, dtrain)
+        return run.gradient(predt, iteration)
+
+    def split_grad(self, iteration: int, grad: NDArray[Any], hess: NDArray[Any]) -> Any:
+        """Return what judges splits where that is not what values leaves: the score's, (n_samples, 1) each, or None.
+
+        Where XGBoost fits the shifts, its leaves have the outputs (w, z), the score and contrasts of the shifts.
+        """
+        if not self.training.in_outputs:
+            return None
+        return grad[:, :1].copy(), hess[:, :1].copy()  # of either device
 
     def metric(self, predt: NDArray[Any], dmatrix: xgboost.DMatrix) -> tuple[str, float]:
         """Weighted mean of the loss, for ``custom_metric=``; fresh thresholds if the callback is passed."""
@@ -121,10 +158,10 @@ class OrdinalObjective(OrdinalObjectiveBase):
         ValueError
             If the objective's latest training is not the booster's, or dtrain is needed to tell.
         """
-        store_record(booster, finished_record(self.runs, booster, dtrain))
+        store_record(booster, finished_record(self.training, booster, dtrain))
 
     def _record(self, booster: xgboost.Booster) -> ThresholdRecord:
-        return stored_record(booster) or finished_record(self.runs, booster, None)
+        return stored_record(booster) or finished_record(self.training, booster, None)
 
     def predict_proba(
         self, booster: xgboost.Booster, data: xgboost.DMatrix, iteration_range: tuple[int, int] | None = None
@@ -143,25 +180,3 @@ class OrdinalObjective(OrdinalObjectiveBase):
     ) -> NDArray[np.intp]:
         """Class codes, (n_samples,); see :func:`predict`."""
         return decide(self.predict_proba(booster, data, iteration_range), decision_rule, cost_matrix)
-
-
-class OutputObjective(OrdinalObjective, TreeObjective):  # type: ignore[misc]
-    """What :class:`OrdinalObjective` is where XGBoost fits the shifts: gradients for leaves, and others for splits.
-
-    Leaves have the outputs (w, z), the score and contrasts of the shifts; splits are judged by the score alone.
-    """
-
-    _in_outputs: ClassVar[bool] = True
-
-    def __init__(self, *args: Any, proportional: bool | str = False, **kwargs: Any) -> None:
-        refuse_before(VECTOR_LEAVES, "proportional=False")
-        super().__init__(*args, proportional=False if proportional == "auto" else proportional, **kwargs)
-
-    def __call__(self, iteration: int, y_pred: NDArray[Any], dtrain: xgboost.DMatrix) -> Any:  # type: ignore[override]
-        """Return gradient and Hessian of the outputs, float32 (n_samples, n_classes - 1) each."""
-        run, t = self.runs.growing(y_pred, dtrain)
-        return run.gradient(y_pred, t)
-
-    def split_grad(self, iteration: int, grad: NDArray[Any], hess: NDArray[Any]) -> Any:
-        """Return those of the score, (n_samples, 1) each."""
-        return grad[:, :1].copy(), hess[:, :1].copy()  # of either device

@@ -39,8 +39,8 @@ def refuse_before(version: tuple[int, int], what: str) -> None:
         )
 
 
-def ask_for_outputs(booster: xgboost.Booster, n_classes: int, shifts: Shifts) -> dict[str, Any]:
-    """Set what vector leaves need in a booster that is about to be trained; return what to set when it is.
+def ask_for_outputs(booster: xgboost.Booster, n_classes: int, shifts: Shifts) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return what to set in a booster that is about to be trained for vector leaves, and what when it is trained.
 
     Raises
     ------
@@ -59,13 +59,12 @@ def ask_for_outputs(booster: xgboost.Booster, n_classes: int, shifts: Shifts) ->
         )
     tree = before["gradient_booster"]["tree_train_param"]
     told = {"multi_strategy": "multi_output_tree", "num_target": n_classes - 1, "tree_method": "hist"}
-    afterwards = {}
+    afterwards: dict[str, Any] = {}
     if not is_at_least(MIN_CHILD_WEIGHT):
         afterwards["min_child_weight"] = float(tree["min_child_weight"])
         share = smallest_share(n_classes, float(tree["reg_lambda"]), shifts)
         told["min_child_weight"] = share * afterwards["min_child_weight"]
-    booster.set_param(told)
-    return afterwards
+    return told, afterwards
 
 
 def reg_lambda_of(booster: xgboost.Booster) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from os import PathLike
 from typing import Any
 
@@ -10,10 +11,13 @@ import numpy as np
 import xgboost
 from numpy.typing import ArrayLike, NDArray
 
-from ordinal_objectives.adapters.parameters import refuse_parameters
+from ordinal_objectives.adapters.parameters import refuse_parameters, spec_and_record
+from ordinal_objectives.adapters.training import Plan
 from ordinal_objectives.adapters.xgb.callback import asks_for_early_stop
 from ordinal_objectives.adapters.xgb.objective import OrdinalObjective
+from ordinal_objectives.adapters.xgb.training import XGBoostTraining
 from ordinal_objectives.losses import OrdinalLoss
+from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threads import openmp_after_fork
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.validation import n_classes_of
@@ -41,6 +45,7 @@ def train(
     proportional: bool | str = True,
     shift_l2: float | None = None,
     shift_penalty: str = "ridge",
+    max_shifts: int | None = None,
     shift_method: str = "renewal",
     evals: Sequence[tuple[xgboost.DMatrix, str]] | None = None,
     xgb_model: xgboost.Booster | str | PathLike[str] | bytearray | None = None,
@@ -63,8 +68,8 @@ def train(
     dtrain : xgboost.DMatrix
         Labels are class codes 0..n_classes - 1.
     num_boost_round : int, default=10
-    n_classes, loss, link, hessian, threshold_update, thresholds, proportional, shift_l2, shift_penalty
-        See :class:`ordinal_objectives.adapters.parameters.OrdinalParameters`. "schur", "joint" and shifts refuse
+    n_classes, loss, link, hessian, threshold_update, thresholds, proportional, shift_l2, shift_penalty, max_shifts
+        See :class:`ordinal_objectives.spec.OrdinalSpec`. "schur", "joint" and shifts refuse
         reg_alpha, max_delta_step, monotone constraints, num_parallel_tree above 1, dart and gblinear.
     shift_method : {"renewal", "host"}, default="renewal"
         With ``proportional=False`` or "auto". "renewal": every tree's leaves are renewed as vectors, which are kept
@@ -104,10 +109,8 @@ def train(
     >>> oxgb.predict_proba(booster, dtrain).shape
     (300, 4)
     """
-    objective = objective_of(
-        params,
-        options,
-        callbacks,
+    asked = spec_and_record(
+        "xgb.train",
         n_classes=n_classes,
         loss=loss,
         link=link,
@@ -117,55 +120,78 @@ def train(
         proportional=proportional,
         shift_l2=shift_l2,
         shift_penalty=shift_penalty,
+        max_shifts=max_shifts,
         shift_method=shift_method,
     )
-    if objective.runs.in_outputs and n_classes is None and xgb_model is None:
-        objective.n_classes = n_classes_of(dtrain.get_label())
-    objective.callback.evaluated = [dmatrix for dmatrix, _ in evals or []]
-    given = arguments_of(objective, params, evals, xgb_model, callbacks, custom_metric)
-    return xgboost.train(dtrain=dtrain, num_boost_round=num_boost_round, **options | given)
+    given = {"evals": evals, "xgb_model": xgb_model, "callbacks": callbacks, "custom_metric": custom_metric}
+    return train_spec(asked, params, dtrain, num_boost_round, **given, **options)
+
+
+def train_spec(
+    asked: tuple[OrdinalSpec, ThresholdRecord | None],
+    params: Mapping[str, Any],
+    dtrain: xgboost.DMatrix,
+    num_boost_round: int,
+    **options: Any,
+) -> xgboost.Booster:
+    """Train the model that a door was asked for; ``options`` are the other arguments of :func:`train`."""
+    spec, record = asked
+    if spec.in_outputs and spec.n_classes is None and options.get("xgb_model") is None:
+        spec = replace(spec, n_classes=n_classes_of(dtrain.get_label()))
+    objective = objective_of((spec, record), params, options, watched=options.get("evals"))
+    return xgboost.train(
+        dtrain=dtrain, num_boost_round=num_boost_round, **options | arguments_of(objective, params, options)
+    )
 
 
 def objective_of(
+    asked: tuple[OrdinalSpec, ThresholdRecord | None],
     params: Mapping[str, Any],
     options: Mapping[str, Any],
-    callbacks: Sequence[xgboost.callback.TrainingCallback] | None,
-    **ordinal: Any,
+    watched: Sequence[tuple[xgboost.DMatrix, str]] | None = None,
 ) -> OrdinalObjective:
-    """Return the objective of a training that this module drives; raise ValueError for what it refuses."""
+    """Return the objective of a training that this module drives; raise ValueError for what it refuses.
+
+    Parameters
+    ----------
+    asked : tuple of (OrdinalSpec, ThresholdRecord or None)
+        The model, and the record of one that is continued.
+    params, options : mapping
+        XGBoost's parameters, and the other arguments of its ``train``.
+    watched : sequence of (DMatrix, name) or None
+        What is evaluated here, in this process.
+    """
     if options.get("obj") is not None:
         raise ValueError("obj is not allowed: train brings the ordinal objective; use xgboost.train for another one")
-    objective = OrdinalObjective(**ordinal, n_threads=n_threads_of(checked_params(params)))
-    objective.runs.driven = True
-    objective.callback.stops_early = asks_for_early_stop(options, callbacks or [])
-    if any(isinstance(callback, xgboost.callback.TrainingCheckPoint) for callback in callbacks or []):
-        objective.runs.refusal = "TrainingCheckPoint would save trees without their renewed leaves"
-        if ordinal["threshold_update"] == "joint" and not objective.runs.in_outputs:
+    spec, record = asked
+    callbacks = options.get("callbacks") or []
+    refusal = None
+    if any(isinstance(callback, xgboost.callback.TrainingCheckPoint) for callback in callbacks):
+        refusal = "TrainingCheckPoint would save trees without their renewed leaves"
+        if spec.threshold_update == "joint" and not spec.in_outputs:
             raise ValueError(
                 "callbacks must not hold TrainingCheckPoint with threshold_update='joint': it would save trees "
                 "without their renewed leaves; threshold_update='newton' supports it"
             )
-    return objective
+    plan = Plan(
+        driven=True,
+        watched=tuple(dmatrix for dmatrix, _ in watched or ()),
+        refusal=refusal,
+        stops_early=asks_for_early_stop(options, callbacks),
+    )
+    n_threads = n_threads_of(checked_params(params))
+    return OrdinalObjective.of(XGBoostTraining(spec, record, n_threads=n_threads, plan=plan))
 
 
-def arguments_of(
-    objective: OrdinalObjective,
-    params: Mapping[str, Any],
-    evals: Any,
-    xgb_model: Any,
-    callbacks: Sequence[xgboost.callback.TrainingCallback] | None,
-    custom_metric: Callable[..., Any] | None,
-) -> dict[str, Any]:
-    """Return what XGBoost's own ``train`` is given, here or on a cluster, beside the rows and the rounds."""
+def arguments_of(objective: OrdinalObjective, params: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what XGBoost's own ``train`` is given, here or on a cluster, in place of some of its options."""
     # A model that is continued brings its own base_score, and XGBoost would overwrite it silently.
-    start = {"base_score": 0.0} if xgb_model is None else {}
+    start = {"base_score": 0.0} if options.get("xgb_model") is None else {}
     return {
         "params": {**checked_params(params), **start, "disable_default_eval_metric": 1},
-        "evals": evals,
         "obj": objective,
-        "xgb_model": xgb_model,
-        "callbacks": [objective.callback, *(callbacks or [])],
-        "custom_metric": all_metrics(objective, custom_metric),
+        "callbacks": [objective.callback, *(options.get("callbacks") or [])],
+        "custom_metric": all_metrics(objective, options.get("custom_metric")),
     }
 
 

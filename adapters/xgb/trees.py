@@ -10,9 +10,9 @@ import numpy as np
 import xgboost
 from numpy.typing import NDArray
 
-from ordinal_objectives.adapters.leaf_matching import GrownTree
-from ordinal_objectives.adapters.parameters import TREE_UPDATES
+from ordinal_objectives.adapters.followed import GrownTree
 from ordinal_objectives.adapters.xgb.raw_trees import arrays, leaf_nodes, spans
+from ordinal_objectives.spec import TREE_UPDATES
 
 
 def check_configuration(booster: xgboost.Booster, threshold_update: str) -> None:

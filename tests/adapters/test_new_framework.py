@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.tree import DecisionTreeRegressor
 
-from ordinal_objectives.adapters.leaf_matching import GrownTree
+from ordinal_objectives.adapters.followed import GrownTree
 from ordinal_objectives.adapters.objective import OrdinalObjectiveBase
 from ordinal_objectives.adapters.runs import Runs
 
@@ -108,7 +108,7 @@ class SmallObjective(OrdinalObjectiveBase):
 def test_a_framework_of_a_page(ordinal_data, update):
     rows, valid = (Rows(*ordinal_data(400, 4, seed=seed)) for seed in (0, 1))
     objective = SmallObjective(4, threshold_update=update)
-    objective.runs.driven = True
+    objective.training.driven = True
     booster = Booster(rows)
     objective.callback.before_training(booster)
     running = np.zeros(400)

@@ -1,4 +1,4 @@
-"""Which run, which iteration, as far as LightGBM shows it."""
+"""A training inside LightGBM: which run a score belongs to, which iteration it is, as far as LightGBM shows it."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ import lightgbm
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinal_objectives.adapters.leaf_matching import GrownTree
+from ordinal_objectives.adapters.followed import GrownTree
 from ordinal_objectives.adapters.lgbm.scores import TrainingScore, out_of_step
 from ordinal_objectives.adapters.lgbm.trees import SHIFTS, check_parameters, initial_score, newest_tree, why_not_renewed
-from ordinal_objectives.adapters.newton_run import NewtonRun
-from ordinal_objectives.adapters.parameters import OrdinalParameters
-from ordinal_objectives.adapters.runs import Runs
+from ordinal_objectives.adapters.run import TrainingRun
+from ordinal_objectives.adapters.training import Plan, Training
+from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 
 _MACHINES = ("num_machines", "num_machine")
 _THREADS = ("num_threads", "num_thread", "nthread", "nthreads", "n_jobs")
 
 
-class _Shown(threading.local):
+class _ShownBoosters(threading.local):
     """What LightGBM shows of its trainings, in each thread."""
 
     def __init__(self) -> None:
@@ -32,36 +32,52 @@ class _Shown(threading.local):
         # Booster -> its iterations before those of its run.
         self.unseen: weakref.WeakKeyDictionary[lightgbm.Booster, int] = weakref.WeakKeyDictionary()
 
+    def meet(self, model: Any) -> None:
+        """Take over a booster, or folds."""
+        self.model = model
 
-class LightGBMRuns(Runs):
-    """Runs inside LightGBM. It shows the objective no booster: the callback does, or changes of the score are counted.
+    def let_go(self) -> None:
+        """Let go of the booster: another training begins."""
+        self.model = None
+
+
+class LightGBMTraining(Training):
+    """A training inside LightGBM. It shows the objective no booster: the callback does, or score changes are counted.
 
     Parameters
     ----------
-    parameters : OrdinalParameters
-
-    Attributes
-    ----------
-    before : mapping of Dataset to ndarray
-        Shifts by the model that is continued, if it has any.
+    spec, continues, n_threads, plan
+        As for :class:`.training.Training`.
     """
 
-    def __init__(self, parameters: OrdinalParameters) -> None:
-        super().__init__(parameters)
-        self._shown = _Shown()
-        self.before: weakref.WeakKeyDictionary[lightgbm.Dataset, NDArray[np.float64]] = weakref.WeakKeyDictionary()
+    def __init__(
+        self,
+        spec: OrdinalSpec,
+        continues: ThresholdRecord | None = None,
+        *,
+        n_threads: int | None = None,
+        plan: Plan | None = None,
+    ) -> None:
+        super().__init__(spec, continues, n_threads=n_threads, plan=plan)
+        self._shown = _ShownBoosters()
+        # Shifts by the model that is continued, if it has any.
+        self._before: weakref.WeakKeyDictionary[lightgbm.Dataset, NDArray[np.float64]] = weakref.WeakKeyDictionary()
+
+    def begin_at(self, data: lightgbm.Dataset, shifts: NDArray[np.float64]) -> None:
+        """Take over the shifts of a data set by the model that is continued, (n_samples, n_classes - 1)."""
+        self._before[data] = shifts
 
     def meet(self, model: Any) -> bool:
         """Take over a booster, if its parameters suit the objective; return whether it is a new one."""
-        new = self._shown.model is not model
-        if new:
-            boosters = getattr(model, "boosters", None) or [model]
-            for booster in boosters:
-                check_parameters(booster, self.parameters.threshold_update)
-            if not self.items() or self.driven:
-                self.choose_shifts(why_not_renewed(boosters[0]))
-        self._shown.model = model
-        return new
+        if self._shown.model is model:
+            return False
+        boosters = getattr(model, "boosters", None) or [model]
+        for booster in boosters:
+            check_parameters(booster, self.spec.threshold_update)
+        if not self.items() or self.plan.driven:
+            self.choose_shifts(why_not_renewed(boosters[0]))
+        self._shown.meet(model)
+        return True
 
     def boosters(self) -> list[Any]:
         """Return the boosters of the training with the callback."""
@@ -73,7 +89,7 @@ class LightGBMRuns(Runs):
         # A booster whose training has ended has no train_set.
         return next((booster for booster in self.boosters() if getattr(booster, "train_set", None) is data), None)
 
-    def growing(self, preds: NDArray[Any], train_data: lightgbm.Dataset) -> tuple[NewtonRun, int]:
+    def growing(self, preds: NDArray[Any], train_data: lightgbm.Dataset) -> tuple[TrainingRun, int]:
         """Return the run whose next tree is grown on a score of the data set, and the iteration of that score."""
         if not isinstance(train_data, lightgbm.Dataset):
             raise TypeError(
@@ -91,7 +107,7 @@ class LightGBMRuns(Runs):
             self.note_turn(run)
         return run, self._iteration(preds, train_data, run)
 
-    def _iteration(self, preds: NDArray[Any], data: lightgbm.Dataset, run: NewtonRun) -> int:
+    def _iteration(self, preds: NDArray[Any], data: lightgbm.Dataset, run: TrainingRun) -> int:
         """Return the iteration of a training score: the booster's, or as counted where the callback shows none."""
         booster = self.booster_of(data)
         unseen = None if booster is None else self._shown.unseen.get(booster)
@@ -103,15 +119,15 @@ class LightGBMRuns(Runs):
             raise _out_of_count(rounds, unseen + len(run.history) - 1)
         return rounds - unseen
 
-    def _begin(self, preds: NDArray[Any], train_data: lightgbm.Dataset) -> NewtonRun:
+    def _begin(self, preds: NDArray[Any], train_data: lightgbm.Dataset) -> TrainingRun:
         """Begin a training: the first on this data set, or a new one, which starts at the scores of its rows."""
         if self.of(train_data) is not None and not np.array_equal(preds, initial_score(train_data)):
             raise _foreign_scores()
-        previous = self.parameters.continues
+        previous = self.continues
         self._check_machines(train_data)
         self.check_start(preds, previous, "init_model or init_score is set")
-        if not self.driven:
-            self._shown.model = None
+        if not self.plan.driven:
+            self._shown.let_go()
         run = self.begin(train_data, previous)
         self._shown.scores[train_data] = TrainingScore(preds, run.first_iteration)
         return run
@@ -120,7 +136,7 @@ class LightGBMRuns(Runs):
         """Refuse to learn thresholds from the rows of one machine of several."""
         params = train_data.params or {}
         machines = next((params[name] for name in _MACHINES if params.get(name) is not None), 1)
-        fixed = self.parameters.threshold_update == "fixed" and self.parameters.thresholds is not None
+        fixed = not self.spec.learns and self.spec.thresholds is not None
         if int(machines) > 1 and not fixed:
             raise ValueError(
                 f"params['num_machines'] = {machines} is not allowed beside thresholds that are learned: LightGBM has "
@@ -128,7 +144,7 @@ class LightGBMRuns(Runs):
                 f"threshold_update='fixed' with thresholds=, or train with XGBoost on Dask"
             )
 
-    def evaluating(self, preds: NDArray[Any], data: lightgbm.Dataset) -> NewtonRun:
+    def evaluating(self, preds: NDArray[Any], data: lightgbm.Dataset) -> TrainingRun:
         """Return the run whose booster evaluates a data set, at the iteration of that booster."""
         own = self.of(data)
         if own is not None and self._shown.scores[data].is_in(preds) and not self.needs_tree:
@@ -144,7 +160,7 @@ class LightGBMRuns(Runs):
             raise _foreign_scores()
         return own or self.only()
 
-    def advance(self, booster: Any) -> NewtonRun:
+    def advance(self, booster: Any) -> TrainingRun:
         """Learn the thresholds of a booster's iteration; return its run."""
         run = self[booster.train_set]
 
@@ -156,7 +172,7 @@ class LightGBMRuns(Runs):
         booster.eval_train(look)
         return run
 
-    def _learn(self, preds: NDArray[Any], train_data: lightgbm.Dataset, run: NewtonRun) -> None:
+    def _learn(self, preds: NDArray[Any], train_data: lightgbm.Dataset, run: TrainingRun) -> None:
         score = self._shown.scores[train_data]
         if not score.is_in(preds):
             raise _foreign_scores()
@@ -168,7 +184,7 @@ class LightGBMRuns(Runs):
         unseen, record = self._check_in_step(booster.train_set, run), run.record()
         return record.stretched(record.n_iterations + unseen, unseen) if unseen else record
 
-    def _check_in_step(self, data: lightgbm.Dataset, run: NewtonRun) -> int:
+    def _check_in_step(self, data: lightgbm.Dataset, run: TrainingRun) -> int:
         """Return how many iterations of the booster that trains on ``data`` stand before those of its run."""
         booster = self.booster_of(data)
         if booster is None:
@@ -187,7 +203,11 @@ class LightGBMRuns(Runs):
         params = matrix.params or {}
         asked = next((int(params[name]) for name in _THREADS if params.get(name) is not None), 0)
         # LightGBM takes 0 and less for all processors.
-        return self.parameters.n_threads if self.parameters.n_threads is not None or asked <= 0 else asked
+        return self.asked_threads if self.asked_threads is not None or asked <= 0 else asked
+
+    def metric(self, preds: NDArray[Any], data: lightgbm.Dataset) -> tuple[str, float, bool]:
+        """Return the weighted mean loss as LightGBM asks for a metric."""
+        return self.spec.loss.name, self.mean_loss(preds, data), False
 
     def label_and_weight(self, matrix: lightgbm.Dataset) -> tuple[Any, Any]:
         """Return the labels of a data set and its weights, or None."""
@@ -202,12 +222,12 @@ class LightGBMRuns(Runs):
 
     def newest_tree(self, matrix: lightgbm.Dataset) -> GrownTree:
         """Return the tree of the last iteration."""
-        update = f"threshold_update={self.parameters.threshold_update!r}"
+        update = f"threshold_update={self.spec.threshold_update!r}"
         return newest_tree(self.booster_of(matrix), update if self.shifts is None else SHIFTS)
 
     def initial_shifts(self, matrix: lightgbm.Dataset) -> NDArray[np.float64] | None:
         """Return the shifts of a data set by the model that is continued, (n_samples, n_classes - 1), or None."""
-        return self.before.get(matrix)
+        return self._before.get(matrix)
 
 
 def _out_of_count(rounds: int, expected: int) -> ValueError:

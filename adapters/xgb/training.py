@@ -1,87 +1,73 @@
-"""Which run, which iteration, as far as XGBoost shows it."""
+"""A training inside XGBoost: which run a score belongs to, which iteration it is, what goes with the model."""
 
 from __future__ import annotations
 
 import json
-import threading
 import warnings
-import weakref
-from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import xgboost
 from numpy.typing import NDArray
 
-from ordinal_objectives.adapters.joint_run import JointRun
-from ordinal_objectives.adapters.leaf_matching import GrownTree
-from ordinal_objectives.adapters.newton_run import SAME_SCORE, NewtonRun, sample_of, score_of_rows
-from ordinal_objectives.adapters.parameters import OrdinalParameters
-from ordinal_objectives.adapters.runs import Runs
+from ordinal_objectives.adapters.followed import GrownTree
+from ordinal_objectives.adapters.recognition import SAME_SCORE, sample_of
+from ordinal_objectives.adapters.run import TrainingRun, score_of_rows
+from ordinal_objectives.adapters.training import Plan, Training
+from ordinal_objectives.adapters.updates import Update
 from ordinal_objectives.adapters.xgb.collective import Collective
 from ordinal_objectives.adapters.xgb.gpu import device_of
-from ordinal_objectives.adapters.xgb.output_run import OutputRun
-from ordinal_objectives.adapters.xgb.outputs import CATEGORICAL_SPLITS, refuse_before, reg_lambda_of
-from ordinal_objectives.adapters.xgb.trees import newest_tree
-from ordinal_objectives.leaves.shifts import Shifts
+from ordinal_objectives.adapters.xgb.output_update import OutputUpdate
+from ordinal_objectives.adapters.xgb.outputs import (
+    CATEGORICAL_SPLITS,
+    VECTOR_LEAVES,
+    ask_for_outputs,
+    refuse_before,
+    reg_lambda_of,
+)
+from ordinal_objectives.adapters.xgb.record import why_last_only
+from ordinal_objectives.adapters.xgb.shown import Shown
+from ordinal_objectives.adapters.xgb.trees import check_configuration, newest_tree, why_not_renewed
 from ordinal_objectives.rows import Device, agreed
+from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 
 # The largest step of float32 at the training scores: leaves at small learning rates are not far above it.
 _COARSE = 0.01
 
 
-class Shown(threading.local):
-    """What the callback shows of a training, in each thread.
-
-    Attributes
-    ----------
-    model : xgboost.Booster, the folds of xgboost.cv, or None
-        None outside a training with the callback.
-    round : int
-        Rounds done before the one under way.
-    previous : ThresholdRecord or None
-        Record of the model that is continued.
-    last_only : bool
-        Whether the booster holds the score of its last round alone.
-    starts : mapping of DMatrix to ndarray
-        Scores of evaluated matrices before the first round, where leaves are renewed.
-    asked : set of int
-        Matrices that asked for gradients in this round, by their ids.
-    before : callable or None
-        Returns the shifts of a matrix by the model that is continued, if it has any.
-    afterwards : dict
-        Parameters of XGBoost's that the training changes, as they are set again at its end.
-    """
-
-    def __init__(self) -> None:
-        self.model: Any = None
-        self.round = 0
-        self.previous: ThresholdRecord | None = None
-        self.last_only = False
-        self.starts: weakref.WeakKeyDictionary[xgboost.DMatrix, NDArray[Any]] = weakref.WeakKeyDictionary()
-        self.asked: set[int] = set()
-        self.before: Callable[[xgboost.DMatrix], NDArray[np.float64]] | None = None
-        self.afterwards: dict[str, Any] = {}
-
-
-class XGBoostRuns(Runs):
-    """Runs inside XGBoost. It numbers its rounds for a callback; without one, gradients are counted.
+class XGBoostTraining(Training):
+    """A training inside XGBoost. It numbers its rounds for a callback; without one, gradients are counted.
 
     Parameters
     ----------
-    parameters : OrdinalParameters
-    in_outputs : bool, default=False
-        Whether XGBoost fits the shifts itself.
+    spec, continues, n_threads, plan
+        As for :class:`.training.Training`.
 
     Attributes
     ----------
+    in_outputs : bool
+        Whether XGBoost fits the shifts itself.
     shown : Shown
     """
 
-    def __init__(self, parameters: OrdinalParameters, *, in_outputs: bool = False) -> None:
-        super().__init__(parameters)
-        self.in_outputs = in_outputs
+    def __init__(
+        self,
+        spec: OrdinalSpec,
+        continues: ThresholdRecord | None = None,
+        *,
+        n_threads: int | None = None,
+        plan: Plan | None = None,
+    ) -> None:
+        self.in_outputs = spec.in_outputs
+        if self.in_outputs:
+            spec = _for_outputs(spec)
+        elif spec.shift_method == "host":
+            raise ValueError(
+                "shift_method='host' belongs to thresholds that move with x: pass proportional=False with it"
+            )
+        super().__init__(spec, continues, n_threads=n_threads, plan=plan)
         self.shown = Shown()
 
     @property
@@ -92,15 +78,16 @@ class XGBoostRuns(Runs):
     def choose_shifts(self, refusal: str | None) -> None:
         """Settle whether thresholds move with x, given what XGBoost's parameters have against renewed leaves."""
         if self.in_outputs:
-            self.shifts = self.parameters.choose_shifts(None)
+            self.shifts = self.spec.shifts()
+            self.spec.warn_unused()
         else:
             super().choose_shifts(refusal)
 
-    def run_with_shifts(self, matrix: Any, shifts: Shifts) -> tuple[type[NewtonRun], dict[str, Any]]:
-        """Return the kind of run whose thresholds move with x, and what it takes beside what all runs do."""
-        booster = self.booster_of(matrix)
-        if not self.in_outputs or booster is None:
-            return super().run_with_shifts(matrix, shifts)
+    def update_of(self, matrix: Any) -> Update:
+        """Return how the rounds of a run on a training matrix move leaves and thresholds."""
+        booster = self.shown.booster_of(matrix)
+        if not self.in_outputs or self.shifts is None or booster is None:
+            return super().update_of(matrix)
         if self.workers is not None:
             # Found in XGBoost 3.2: where splits are judged by other gradients, the workers' leaves differ.
             raise ValueError(
@@ -109,66 +96,71 @@ class XGBoostRuns(Runs):
             )
         if "c" in (matrix.feature_types or ()):
             refuse_before(CATEGORICAL_SPLITS, "categorical features")
-        return OutputRun, {
-            "shifts": shifts,
-            "reg_lambda": reg_lambda_of(booster),
-            "halves": not self.shown.last_only,
-        }
+        return OutputUpdate(self.shifts, reg_lambda=reg_lambda_of(booster), halves=not self.shown.last_only)
 
-    def start(self, model: Any, previous: ThresholdRecord | None) -> None:
-        """Take over the model of a training that begins, and forget other trainings."""
+    def start(self, model: Any) -> None:
+        """Take over the model of a training that begins: refuse what would spoil it, find what is continued."""
         self.forget()
-        self.shown.starts = weakref.WeakKeyDictionary()
-        self.shown.previous = previous
-        self.shown.before = None
-        self.shown.afterwards = {}
-        self.start_round(model, 0)
-
-    def start_round(self, model: Any, epoch: int) -> None:
-        """Take over the number of a round that begins.
-
-        Raises
-        ------
-        ValueError
-            If another training has begun since the last round.
-        """
-        if epoch and self.shown.model is None:
+        shown, plan = self.shown, self.plan
+        shown.start(model, self.continues)
+        boosters = shown.boosters()
+        for booster in boosters:
+            check_configuration(booster, "newton" if self.in_outputs else self.spec.threshold_update)
+        reason = why_last_only(boosters[0])
+        if reason is not None and plan.stops_early is not None:
             raise ValueError(
-                "the objective was used in another training before this one had ended; take one objective for each "
-                "of the trainings that run inside one another"
+                f"{plan.stops_early} is not allowed here: {reason}, so that the model of the best round is lost; train "
+                f"a fixed number of rounds, or use booster='gbtree' without dropped trees"
             )
-        self.shown.model = model
-        self.shown.round = epoch
-        self.shown.asked = set()
+        shown.note_kind(last_only=reason is not None)
+        if isinstance(model, xgboost.Booster):
+            shown.find_previous(self.check_continues)
+        self._check_kind(shown.previous)
+        found = why_not_renewed(boosters[0])
+        self.choose_shifts(found and ": ".join(found))
+        if self.in_outputs and self.shifts is not None:
+            for booster in boosters:
+                shown.change(booster, *ask_for_outputs(booster, self._n_classes(), self.shifts))
+        shown.look_at_starts(plan.watched, reads_trees=self.needs_tree)
+        self.plan = replace(plan, watched=())  # they need not outlive the training
 
-    def end(self) -> None:
-        """Let go of the model; what is known of its training stays."""
-        self.shown.model = None
+    def _check_kind(self, previous: ThresholdRecord | None) -> None:
+        """Refuse to go on with a model whose shifts are kept elsewhere."""
+        if previous is None or self.in_outputs is (previous.outputs is not None):
+            return
+        if self.in_outputs:
+            raise ValueError(
+                "the model to be continued has one output, the score: shift_method='host' cannot add others; go on "
+                "with proportional=True or shift_method='renewal'"
+            )
+        raise ValueError(
+            "the model to be continued has shifts among its outputs: pass proportional=False, shift_method='host' to "
+            "go on with it"
+        )
 
-    def boosters(self) -> list[xgboost.Booster]:
-        """Return the boosters of the training with the callback."""
-        return [fold.bst for fold in getattr(self.shown.model, "cvfolds", [])] or [self.shown.model]
+    def _n_classes(self) -> int:
+        """Return the number of classes, which XGBoost is told before it shows the labels."""
+        previous, n_classes = self.shown.previous, self.spec.n_classes
+        if n_classes is None and previous is not None:
+            return previous.n_classes
+        if n_classes is None:
+            raise ValueError(
+                "n_classes must be given to an objective whose shifts XGBoost fits itself: it is told the number of "
+                "outputs before it shows the labels"
+            )
+        return n_classes
 
-    def booster_of(self, dmatrix: xgboost.DMatrix) -> xgboost.Booster | None:
-        """Return the booster that a matrix belongs to, or None outside a training with the callback."""
-        folds = getattr(self.shown.model, "cvfolds", None)
-        if folds is None:
-            return self.shown.model
-        return next((fold.bst for fold in folds if dmatrix is fold.dtrain or dmatrix is fold.dtest), None)
-
-    def growing(self, predt: NDArray[Any], dtrain: xgboost.DMatrix) -> tuple[NewtonRun, int]:
+    def growing(self, predt: NDArray[Any], dtrain: xgboost.DMatrix) -> tuple[TrainingRun, int]:
         """Return the run whose next tree is grown on a score of the matrix, and the iteration of that score."""
         run = self.of(dtrain)
         if self._is_of_callback(predt, dtrain):
             if run is None:
-                run = self._begin(predt, dtrain, self.shown.previous)
-                if self.workers is not None:
-                    run.grows_on_recorded = not self.shown.last_only
-                    run.defers_loss = True
+                agreed_on = None if self.workers is None else not self.shown.last_only
+                run = self._begin(predt, dtrain, self.shown.previous, agreed_on)
                 run.advance(predt, run.first_iteration)
                 if self.shown.last_only and self.shown.previous is not None:
                     # dart leaves trees out of this score already: its loss is not that of the iteration.
-                    run.training_loss[-1] = float("nan")
+                    run.forget_loss()
             return run, run.first_iteration + self.shown.round
         if self.in_outputs:
             raise ValueError(
@@ -178,10 +170,10 @@ class XGBoostRuns(Runs):
         if self.needs_tree:
             raise self.callback_is_needed()
         # Where the score is that of the run's first tree again, a new training has begun on this matrix.
-        if run is None or run.starts_at(predt):
-            run = self._begin(predt, dtrain, self.parameters.continues)
+        if run is None or run.seen.starts_at(predt):
+            run = self._begin(predt, dtrain, self.continues)
         self.note_turn(run)
-        return run, run.first_iteration + run.n_grown
+        return run, run.first_iteration + run.seen.n_grown
 
     def _is_of_callback(self, predt: NDArray[Any], dtrain: xgboost.DMatrix) -> bool:
         """Tell whether a gradient is asked for by the training with the callback.
@@ -189,20 +181,19 @@ class XGBoostRuns(Runs):
         Each of its matrices asks once a round. Whatever else asks shows that an exception has ended that training.
         """
         shown = self.shown
-        if self.booster_of(dtrain) is None:
+        if self.shown.booster_of(dtrain) is None:
             return False
         if self.workers is not None:  # no other training is among them, and they must not disagree
             return True
         run = self.of(dtrain)
-        asked = id(dtrain) in shown.asked if hasattr(shown.model, "cvfolds") else bool(shown.asked)
         if shown.round == 0:
             lost = self._starts_elsewhere(predt, dtrain)
         else:
-            lost = run is None or (not shown.last_only and run.begins_again(predt))
-        if asked or lost:
-            self.end()
+            lost = run is None or (not shown.last_only and run.seen.begins_again(predt))
+        if shown.was_asked(dtrain) or lost:
+            shown.end()
             return False
-        shown.asked.add(id(dtrain))
+        shown.note_asked(dtrain)
         return True
 
     def _starts_elsewhere(self, predt: NDArray[Any], dtrain: xgboost.DMatrix) -> bool:
@@ -216,10 +207,16 @@ class XGBoostRuns(Runs):
         expected = sample_of(model.predict(dtrain, output_margin=True))
         return not np.allclose(sample_of(predt), expected, rtol=SAME_SCORE, atol=SAME_SCORE * np.abs(expected).max())
 
-    def _begin(self, predt: NDArray[Any], dtrain: xgboost.DMatrix, previous: ThresholdRecord | None) -> NewtonRun:
+    def _begin(
+        self,
+        predt: NDArray[Any],
+        dtrain: xgboost.DMatrix,
+        previous: ThresholdRecord | None,
+        grows_on_recorded: bool | None = None,
+    ) -> TrainingRun:
         agreed(self.workers, lambda: self._check_first_score(predt, dtrain, previous))
-        run = self.begin(dtrain, previous)
-        if not (isinstance(run, JointRun) and run.renews):  # that follows its own scores, in doubles
+        run = self.begin(dtrain, previous, grows_on_recorded=grows_on_recorded)
+        if not run.update.renews:  # that follows its own scores, in doubles
             _warn_of_coarse_scores(predt)
         return run
 
@@ -236,23 +233,23 @@ class XGBoostRuns(Runs):
             )
         self.check_start(predt, previous, "a model is continued, or base_margin is set")
 
-    def evaluating(self, predt: NDArray[Any], dmatrix: xgboost.DMatrix) -> NewtonRun:
+    def evaluating(self, predt: NDArray[Any], dmatrix: xgboost.DMatrix) -> TrainingRun:
         """Return the run whose booster evaluates a matrix; with the callback, at the round just finished."""
         self.refresh()
-        booster = self.booster_of(dmatrix)
+        booster = self.shown.booster_of(dmatrix)
         if booster is not None:
             for dtrain, run in self.items():
-                if self.booster_of(dtrain) is booster:
+                if self.shown.booster_of(dtrain) is booster:
                     return run
         return self.only(self.of(dmatrix))
 
     def refresh(self) -> None:
         """Learn the thresholds of the round just finished; a second call in a round costs nothing."""
         for dtrain, run in self.items():
-            booster = self.booster_of(dtrain)
+            booster = self.shown.booster_of(dtrain)
             iteration = run.first_iteration + self.shown.round + 1
             if booster is not None and booster.num_boosted_rounds() < iteration:
-                self.end()  # an exception has ended its training before this tree
+                self.shown.end()  # an exception has ended its training before this tree
                 return
             if booster is not None and len(run.history) <= iteration:
                 run.advance(score_of_rows(booster.predict(dtrain, output_margin=True)), iteration)
@@ -264,13 +261,13 @@ class XGBoostRuns(Runs):
 
     def device(self, matrix: xgboost.DMatrix) -> Device:
         """Return where the rows of a training matrix are passed over: the GPU that the booster is on, if any."""
-        return device_of(self.booster_of(matrix), self.parameters.loss, self.n_threads(matrix))
+        return device_of(self.shown.booster_of(matrix), self.spec.loss, self.n_threads(matrix))
 
     def n_threads(self, matrix: xgboost.DMatrix) -> int | None:
         """Return the threads of the passes over a training matrix: the booster's, unless the objective has its own."""
-        booster = self.booster_of(matrix)
-        if self.parameters.n_threads is not None or booster is None:
-            return self.parameters.n_threads
+        booster = self.shown.booster_of(matrix)
+        if self.asked_threads is not None or booster is None:
+            return self.asked_threads
         return int(json.loads(booster.save_config())["learner"]["generic_param"]["nthread"]) or None
 
     def label_and_weight(self, matrix: xgboost.DMatrix) -> tuple[Any, Any]:
@@ -280,16 +277,7 @@ class XGBoostRuns(Runs):
 
     def initial_score(self, matrix: xgboost.DMatrix) -> NDArray[Any]:
         """Return the score of an evaluated matrix before the first tree, (n_samples,)."""
-        start = self.shown.starts.get(matrix)
-        return self._score_before(matrix) if start is None else start
-
-    def _score_before(self, matrix: xgboost.DMatrix) -> NDArray[Any]:
-        """Return the score by the model that is continued, or of none, where the callback was not shown the matrix."""
-        rounds = 0 if self.shown.previous is None else self.shown.previous.n_iterations
-        if rounds:
-            return score_of_rows(self.shown.model.predict(matrix, output_margin=True, iteration_range=(0, rounds)))
-        margin: NDArray[np.float32] = matrix.get_base_margin()
-        return margin if margin.size else np.zeros(matrix.num_row(), np.float32)
+        return self.shown.score_before(matrix)
 
     def initial_shifts(self, matrix: xgboost.DMatrix) -> NDArray[np.float64] | None:
         """Return the shifts of a matrix by the model that is continued, (n_samples, n_classes - 1), or None."""
@@ -297,10 +285,23 @@ class XGBoostRuns(Runs):
 
     def newest_tree(self, matrix: xgboost.DMatrix) -> GrownTree:
         """Return the tree of the last round."""
-        booster = self.booster_of(matrix)
+        booster = self.shown.booster_of(matrix)
         if booster is None:
             raise RuntimeError("the newest tree belongs to a booster that the callback has not seen")
         return newest_tree(booster)
+
+
+def _for_outputs(spec: OrdinalSpec) -> OrdinalSpec:
+    """Return the model as XGBoost fits its shifts, which it does for all of them or for none."""
+    refuse_before(VECTOR_LEAVES, "proportional=False")
+    if spec.shift_penalty == "sparse":
+        raise ValueError(
+            "shift_penalty='sparse' chooses thresholds leaf by leaf, which XGBoost does not: it goes with "
+            "shift_method='renewal'; here 'ridge' and 'smooth' are possible"
+        )
+    spec = replace(spec, proportional=False)
+    spec.shifts()  # which may be refused
+    return spec
 
 
 def _warn_of_coarse_scores(predt: NDArray[Any]) -> None:

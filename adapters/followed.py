@@ -1,0 +1,260 @@
+"""Scores that are followed beside the framework's: rows find their leaves in the newest tree, and take new values."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ordinal_objectives.rows import Device
+
+
+class GrownTree(NamedTuple):
+    """What a joint step needs of a tree.
+
+    Attributes
+    ----------
+    leaf_values : ndarray of float64, shape (n_leaves,)
+        As the framework added them to its scores.
+    learning_rate, reg_lambda : float
+        Those the tree was grown with.
+    value_type : type
+        float32 or float64: how the framework stores a leaf value.
+    route : callable
+        ``route(matrix)`` returns the leaf of every row, int32 (n_samples,), by passing the rows through the
+        tree: slow, always right. None where the framework has let go of the rows.
+    renew : callable
+        ``renew(leaf_values)`` writes new values into the tree, or leaves that to the end of the training.
+    """
+
+    leaf_values: NDArray[np.float64]
+    learning_rate: float
+    reg_lambda: float
+    value_type: type
+    route: Callable[[Any], NDArray[np.int32] | None]
+    renew: Callable[[NDArray[np.float64]], None]
+
+
+class FollowedScore:
+    """Score of one matrix, followed tree by tree.
+
+    Attributes
+    ----------
+    iteration : int
+        Number of trees in it.
+    framework_score : ndarray of float32 or float64, shape (n_samples,)
+        As the framework keeps it, with the leaves that it set.
+    raw_prediction : ndarray of float64, shape (n_samples,)
+        The model's own score, with renewed leaves.
+    """
+
+    def __init__(self, score: NDArray[Any], iteration: int, device: Device) -> None:
+        self.iteration = iteration
+        self._device = device
+        self.framework_score: NDArray[Any] = device.copy(score)
+        self.raw_prediction: NDArray[Any] = device.copy(self.framework_score, np.float64)
+
+    def find_leaves(
+        self, score: NDArray[Any], tree: GrownTree, matrix: Any
+    ) -> tuple[NDArray[np.int32], NDArray[np.intp]]:
+        """Return the leaf of every row in the newest tree, and which leaves had to be taken as one.
+
+        The step of the framework's score is the leaf value. Where two values are too close to be told apart,
+        the rows are routed through the tree; without the rows, such leaves are taken as one.
+
+        Parameters
+        ----------
+        score : ndarray, shape (n_samples,)
+            The framework's score with the newest tree.
+        tree : GrownTree
+        matrix : object
+            What ``tree.route`` takes.
+
+        Returns
+        -------
+        leaves : ndarray of int32, shape (n_samples,)
+        merged : ndarray of int, shape (n_leaves,)
+            Entry j is the leaf that stands for leaf j: j itself, or one with the same value.
+        """
+        values = tree.leaf_values
+        order = np.argsort(values, kind="stable").astype(np.int32)
+        ascending = values[order]
+        leaves, error, largest = self._device.match_leaves(self.framework_score, score, ascending, order)
+        # The framework rounds each sum once; twice that leaves room for its own order of adding.
+        noise = float(np.finfo(self.framework_score.dtype).eps) * max(largest, float(np.abs(values).max()))
+        close = np.diff(ascending) <= 2 * noise
+        identity = np.arange(values.shape[0])
+        if error <= noise and not close.any():
+            return leaves, identity
+        routed = tree.route(matrix)
+        if routed is not None:
+            return routed, identity
+        if error > noise:
+            raise RuntimeError(
+                f"the framework's score changed by {error:.3g} beside the newest tree; only training with plain "
+                f"boosted trees can be followed"
+            )
+        first_of_run = np.maximum.accumulate(np.where(np.append(True, ~close), identity, 0))
+        merged = np.empty_like(identity)
+        merged[order] = order[first_of_run]
+        return self._device.renumbered(leaves, merged), merged
+
+    def move(self, score: NDArray[Any], raw_prediction: NDArray[np.float64]) -> None:
+        """Take over both scores with the newest tree."""
+        self.iteration += 1
+        self.framework_score = self._device.copy(score, self.framework_score.dtype)
+        self.raw_prediction = raw_prediction
+
+    def plus(self, leaves: NDArray[np.int32], leaf_values: NDArray[Any]) -> NDArray[np.float64]:
+        """Return the model's score with a tree more, float64 (n_samples,)."""
+        total: NDArray[np.float64] = self._device.add_leaf_values(self.raw_prediction, leaves, leaf_values)
+        return total
+
+
+class FollowedMargins(FollowedScore):
+    """Scores of one matrix for every threshold, followed tree by tree.
+
+    Parameters
+    ----------
+    score : ndarray, shape (n_samples,)
+        The framework's.
+    iteration : int
+    scores : ndarray of float32 or float64, shape (n_samples, n_classes - 1)
+        The model's own, f + v_k, one threshold after the other in memory.
+    """
+
+    def __init__(self, score: NDArray[Any], iteration: int, device: Device, scores: NDArray[Any]) -> None:
+        super().__init__(score, iteration, device)
+        self.raw_prediction = device.copy(scores)
+
+    def plus(self, leaves: NDArray[np.int32], leaf_values: NDArray[Any]) -> NDArray[Any]:
+        """Return the scores with a tree more, (n_samples, n_classes - 1)."""
+        scores: NDArray[Any] = self._device.add_leaf_vectors(self.raw_prediction, leaves, leaf_values)
+        return scores
+
+
+class Host(Protocol):
+    """What a framework shows of its trees and matrices: a :class:`.training.Training`."""
+
+    def newest_tree(self, matrix: Any) -> GrownTree:
+        """Return the tree that the framework added last for a training matrix."""
+        ...
+
+    def initial_score(self, matrix: Any) -> NDArray[Any]:
+        """Return the score of an evaluated matrix before the first tree, (n_samples,)."""
+        ...
+
+    def initial_shifts(self, matrix: Any) -> NDArray[np.float64] | None:
+        """Return the shifts of a matrix by the model that is continued, (n_samples, n_classes - 1), or None."""
+        ...
+
+
+class NewestTree(NamedTuple):
+    """The newest tree, and the training rows in it.
+
+    Attributes
+    ----------
+    tree : GrownTree
+    own : FollowedScore
+        Of the training rows, without the tree.
+    score : ndarray of shape (n_samples,)
+        The framework's, with the tree.
+    leaves : ndarray of int32, shape (n_samples,)
+    merged : ndarray of int, shape (n_leaves,)
+        See :meth:`FollowedScore.find_leaves`.
+    """
+
+    tree: GrownTree
+    own: FollowedScore
+    score: NDArray[Any]
+    leaves: NDArray[np.int32]
+    merged: NDArray[np.intp]
+
+    @property
+    def n_merged(self) -> int:
+        """Number of leaves that another one stands for."""
+        return int(np.count_nonzero(self.merged != np.arange(self.merged.shape[0])))
+
+
+class FollowedScores:
+    """Scores of all matrices of one run.
+
+    Parameters
+    ----------
+    host : Host
+    matrix : object
+        The training matrix; not kept alive.
+    """
+
+    def __init__(self, host: Host, matrix: Any) -> None:
+        self._host = host
+        self._training = weakref.ref(matrix)
+        self._of: weakref.WeakKeyDictionary[Any, FollowedScore] = weakref.WeakKeyDictionary()
+        self._follow: Callable[[Any, NDArray[Any], int], FollowedScore] | None = None
+        self._tree: GrownTree | None = None
+        self._first = 0
+
+    @property
+    def matrix(self) -> Any:
+        """The training matrix."""
+        return self._training()
+
+    @property
+    def own(self) -> FollowedScore:
+        """Of the training rows."""
+        return self._of[self.matrix]
+
+    def open(self, follow: Callable[[Any, NDArray[Any], int], FollowedScore]) -> None:
+        """Take over how a matrix is followed: ``follow(matrix, score, iteration)``."""
+        self._follow = follow
+
+    def start(self, score: NDArray[Any], iteration: int) -> FollowedScore:
+        """Begin with the training rows at the framework's score."""
+        self._first = iteration
+        return self._add(self.matrix, score, iteration)
+
+    def newest(self, score: NDArray[Any]) -> NewestTree:
+        """Return the newest tree with the training rows in it, at the framework's score with the tree."""
+        matrix = self.matrix
+        self._tree = tree = self._host.newest_tree(matrix)
+        leaves, merged = self._of[matrix].find_leaves(score, tree, matrix)
+        return NewestTree(tree, self._of[matrix], score, leaves, merged)
+
+    def score_of(self, matrix: Any, score: NDArray[Any], added: list[Any]) -> NDArray[Any]:
+        """Return the model's own score of any matrix.
+
+        Parameters
+        ----------
+        matrix : object
+        score : ndarray of shape (n_samples,)
+            The framework's, with the newest tree.
+        added : list of ndarray
+            What each leaf of the newest tree adds, if there is a tree.
+
+        Raises
+        ------
+        RuntimeError
+            If the matrix was not evaluated after the iteration before.
+        """
+        own = self._of.get(matrix)
+        if own is None:
+            own = self._add(matrix, self._host.initial_score(matrix), self._first)
+        newest = self.own.iteration
+        if own.iteration == newest:
+            return own.raw_prediction
+        if own.iteration != newest - 1 or self._tree is None:
+            raise RuntimeError(
+                f"a matrix was evaluated after {newest} iterations and before that after {own.iteration}; with "
+                f"threshold_update='joint' it must be evaluated after every iteration"
+            )
+        leaves, _ = own.find_leaves(score, self._tree, matrix)
+        own.move(score, own.plus(leaves, added[-1]))
+        return own.raw_prediction
+
+    def _add(self, matrix: Any, score: NDArray[Any], iteration: int) -> FollowedScore:
+        assert self._follow is not None
+        own = self._of[matrix] = self._follow(matrix, score, iteration)
+        return own

@@ -1,0 +1,88 @@
+"""What the steps of a training read and move: rows, thresholds, and the newest pass over the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ordinal_objectives.adapters.place import Place
+from ordinal_objectives.losses import RoundStatistics
+from ordinal_objectives.spec import OrdinalSpec
+from ordinal_objectives.threshold_solver import Diagnostics, ThresholdLearner
+
+
+class RoundState:
+    """State of a training in one round.
+
+    Parameters
+    ----------
+    spec : OrdinalSpec
+    labels : tuple of (y, n_classes, sample_weight)
+        Of the training rows.
+    rows : RowPass
+        Of the training rows.
+    learner : ThresholdLearner
+    place : Place
+
+    Attributes
+    ----------
+    newest : RoundStatistics or None
+        The pass at the newest score and thresholds, until they change or the next tree takes its arrays.
+    """
+
+    def __init__(
+        self, spec: OrdinalSpec, labels: tuple[Any, int, Any], rows: Any, learner: ThresholdLearner, place: Place
+    ) -> None:
+        self.loss, self.hessian = spec.loss, spec.hessian
+        self._labels = labels
+        self.rows, self.learner, self.place = rows, learner, place
+        self.newest: RoundStatistics | None = None
+
+    @property
+    def thresholds(self) -> NDArray[np.float64]:
+        """The newest thresholds, float64 (n_classes - 1,)."""
+        return self.learner.thresholds
+
+    @property
+    def diagnostics(self) -> Diagnostics:
+        """Counters."""
+        return self.learner.diagnostics
+
+    def read_again(self, rows_of: Callable[..., Any]) -> None:
+        """Pass over the same rows in another way."""
+        self.rows = rows_of(self.place, self.loss, *self._labels)
+
+    def evaluate(self, scores: Any, thresholds: NDArray[np.float64], **columns: Any) -> RoundStatistics:
+        """Return the pass at scores and thresholds; what it clipped and floored is counted."""
+        statistics: RoundStatistics = self.rows(scores, thresholds, self.hessian, **columns)
+        self.diagnostics.add(n_clipped=statistics.n_clipped, n_floored=statistics.n_floored)
+        return statistics
+
+    def keep(self, statistics: RoundStatistics) -> RoundStatistics:
+        """Keep a pass as the newest, and return it."""
+        self.newest = statistics
+        return statistics
+
+    def forget(self) -> None:
+        """Forget the newest pass: scores or thresholds have changed."""
+        self.newest = None
+
+    def now(self) -> RoundStatistics:
+        """Return the newest pass.
+
+        Raises
+        ------
+        RuntimeError
+            If there is none yet.
+        """
+        if self.newest is None:
+            raise RuntimeError("a run must be advanced to its first iteration before a tree is grown on it")
+        return self.newest
+
+    def highest_now(self) -> float:
+        """Return the loss above which a step from the newest pass is shortened."""
+        highest: float = self.rows.highest_loss(self.now().loss)
+        return highest

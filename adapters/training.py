@@ -1,0 +1,333 @@
+"""One training: which run, which iteration, what is watched, what is refused, when it stops.
+
+The objective, the callback and the runs know this object, and not each other. ``train`` makes it with a plan, or the
+objective does without one.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ordinal_objectives.adapters.followed import GrownTree
+from ordinal_objectives.adapters.place import Place
+from ordinal_objectives.adapters.run import TrainingRun
+from ordinal_objectives.adapters.updates import Update
+from ordinal_objectives.adapters.updates.joint import JointUpdate
+from ordinal_objectives.adapters.updates.newton import NewtonUpdate
+from ordinal_objectives.adapters.updates.vector import VectorUpdate
+from ordinal_objectives.leaves.shifts import Shifts
+from ordinal_objectives.rows import CPU, Device, Workers, agreed
+from ordinal_objectives.spec import OrdinalSpec
+from ordinal_objectives.threshold_solver.record import ThresholdRecord
+from ordinal_objectives.validation import check_codes
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What this package's own ``train`` knows of a training before it begins.
+
+    Attributes
+    ----------
+    driven : bool
+        Whether there is such a ``train``, which can follow renewed leaves.
+    watched : tuple of objects
+        Matrices that are evaluated every round: with renewed leaves, their scores are followed from the start.
+    refusal : str or None
+        What ``train`` was given that does not go with shifts.
+    stops_early : str or None
+        The argument that asks for an early stop, if one does.
+    """
+
+    driven: bool = False
+    watched: tuple[Any, ...] = ()
+    refusal: str | None = None
+    stops_early: str | None = None
+
+
+class _OfThread(threading.local):
+    """What every thread has for itself: trainings in several threads share an objective, not its runs."""
+
+    def __init__(self) -> None:
+        # One run for each training matrix: cross-validation interleaves its folds through one objective.
+        self.runs: weakref.WeakKeyDictionary[Any, TrainingRun] = weakref.WeakKeyDictionary()
+        self.latest: TrainingRun | None = None
+        # Whether another run than the latest has grown a tree since.
+        self.in_turns = False
+
+    def add(self, matrix: Any, run: TrainingRun) -> None:
+        """Take up a run that begins."""
+        self.runs[matrix] = self.latest = run
+        self.in_turns = False
+
+    def note_turn(self, run: TrainingRun) -> None:
+        """Note whose tree is grown."""
+        self.in_turns = self.in_turns or run is not self.latest
+
+    def forget(self) -> None:
+        """Forget the runs."""
+        self.runs = weakref.WeakKeyDictionary()
+        self.latest = None
+        self.in_turns = False
+
+
+class Training(ABC):
+    """A training with an ordinal objective, and those that follow with the same one.
+
+    The callback tells it what the framework shows, and the objective asks it for the run and the iteration of a score.
+    Each framework's subclass reads its own matrices, boosters and trees. Every thread has its own runs. A copy, and
+    what comes out of a pickle, is a training that has not begun.
+
+    Parameters
+    ----------
+    spec : OrdinalSpec
+        What a run is begun with.
+    continues : ThresholdRecord or None, default=None
+        Record of the model that is continued, where the model itself does not bring one.
+    n_threads : int or None, default=None
+        Threads of the passes over rows; None takes those of the framework.
+    plan : Plan, default=Plan()
+
+    Attributes
+    ----------
+    shifts : Shifts or None
+        How thresholds move with x in the training, or None if they do not.
+
+    Raises
+    ------
+    ValueError
+        If the model that is continued is another one.
+    """
+
+    def __init__(
+        self,
+        spec: OrdinalSpec,
+        continues: ThresholdRecord | None = None,
+        *,
+        n_threads: int | None = None,
+        plan: Plan | None = None,
+    ) -> None:
+        self.spec, self.continues, self.plan = spec, continues, plan or Plan()
+        if continues is not None:
+            self.check_continues(continues)
+        self.asked_threads = n_threads
+        self.shifts: Shifts | None = None
+        self._here = _OfThread()
+        # Of all threads, for one that reads what another has trained.
+        self._latest_anywhere: TrainingRun | None = None
+
+    def __reduce__(self) -> Any:
+        # Matrices do not travel.
+        plan = replace(self.plan, watched=())
+        return _training_of, (type(self), self.spec, self.continues, self.asked_threads, plan)
+
+    @abstractmethod
+    def growing(self, score: NDArray[Any], matrix: Any) -> tuple[TrainingRun, int]:
+        """Return the run whose next tree is grown on a score of the matrix, and the iteration of that score.
+
+        The run is begun if the score is the first of a training.
+        """
+
+    @abstractmethod
+    def evaluating(self, score: NDArray[Any], matrix: Any) -> TrainingRun:
+        """Return the run whose booster evaluates a matrix, advanced to that booster's iteration where it is known."""
+
+    @abstractmethod
+    def label_and_weight(self, matrix: Any) -> tuple[Any, Any]:
+        """Return the labels of a matrix and its weights; None for weights that are all 1."""
+
+    @abstractmethod
+    def initial_score(self, matrix: Any) -> NDArray[Any]:
+        """Return the score of an evaluated matrix before the first tree, (n_samples,)."""
+
+    @abstractmethod
+    def newest_tree(self, matrix: Any) -> GrownTree:
+        """Return the tree that the framework added last for a training matrix."""
+
+    def initial_shifts(self, matrix: Any) -> NDArray[np.float64] | None:
+        """Return the shifts of a matrix by the model that is continued, (n_samples, n_classes - 1), or None."""
+        return None
+
+    @property
+    def needs_tree(self) -> bool:
+        """Whether a step of the training reads the newest tree."""
+        return self.shifts is not None or self.spec.reads_trees
+
+    def choose_shifts(self, refusal: str | None) -> None:
+        """Settle whether thresholds move with x, given what the framework's parameters have against renewed leaves."""
+        previous = self.continues
+        if self.spec.proportional == "auto" and previous is not None and previous.shifts is None:
+            refusal = "the model that is continued is proportional"
+        if not self.plan.driven:
+            refusal = f"call {self._package()}.train, which follows renewed leaves"
+        self.shifts = self.spec.shifts(self.plan.refusal or refusal)
+        if self.shifts is not None:
+            self.spec.warn_unused()
+        elif previous is not None and previous.shifts is not None:
+            raise ValueError("the model that is continued has thresholds that move with x: " + (refusal or ""))
+
+    def check_continues(self, record: ThresholdRecord) -> None:
+        """Raise ValueError unless a model with this record can be continued in this training."""
+        spec, loss = self.spec, record.ordinal_loss()
+        if loss != spec.loss:
+            raise ValueError(
+                f"thresholds come from a model with loss {loss!r}; this objective has {spec.loss!r}, "
+                f"and a model is continued with its own loss and link"
+            )
+        if record.shifts is not None and spec.proportional is True:
+            raise ValueError(
+                "the model to be continued has thresholds that move with x: pass proportional=False to go on with it"
+            )
+        if spec.n_classes not in (None, record.n_classes):
+            raise ValueError(f"n_classes must be {record.n_classes}, that of the model continued; got {spec.n_classes}")
+
+    def mean_loss(self, score: NDArray[Any], matrix: Any) -> float:
+        """Return the weighted mean loss of a matrix at given scores, with the newest thresholds of its run."""
+        run = self.evaluating(score, matrix)
+        if self.of(matrix) is run:
+            return run.newest_loss()
+        return run.mean_loss_of(matrix, score, *self.label_and_weight(matrix))
+
+    def of(self, matrix: Any) -> TrainingRun | None:
+        """Return the run of a training matrix, or None."""
+        return self._here.runs.get(matrix)
+
+    def __getitem__(self, matrix: Any) -> TrainingRun:
+        return self._here.runs[matrix]
+
+    def items(self) -> list[tuple[Any, TrainingRun]]:
+        """Return the training matrices that are alive, each with its run."""
+        return list(self._here.runs.items())
+
+    @property
+    def latest(self) -> TrainingRun:
+        """The latest run of this thread, or else of any.
+
+        Raises
+        ------
+        ValueError
+            If there has been none.
+        """
+        run = self._here.latest or self._latest_anywhere
+        if run is None:
+            raise ValueError("the objective has not been used in a training yet, so it holds no thresholds")
+        return run
+
+    def only(self, own: TrainingRun | None = None) -> TrainingRun:
+        """Return the run that evaluates a matrix which no callback knows: the latest.
+
+        Raises
+        ------
+        ValueError
+            If others take turns with it, or ``own``, the run that grows trees on this matrix, is another one.
+        """
+        if self._here.in_turns or own not in (None, self._here.latest):
+            raise ValueError(
+                "the metric cannot tell which of several trainings, such as the folds of cv, the data belong to: pass "
+                "callbacks=[objective.callback], or take one objective for each training"
+            )
+        return self.latest
+
+    def begin(
+        self, matrix: Any, previous: ThresholdRecord | None, *, grows_on_recorded: bool | None = None
+    ) -> TrainingRun:
+        """Begin a run on a training matrix, at the end of the one that ``previous`` records.
+
+        ``grows_on_recorded`` is what several workers agree on: whether trees grow on the recorded scores.
+        """
+        spec, workers = self.spec, self.workers
+        label, weight = self.label_and_weight(matrix)
+        part, name = workers is not None, "the training set"
+        codes = agreed(workers, lambda: check_codes(label, spec.n_classes, name=name, part=part))
+        n_classes = spec.n_classes or (previous.n_classes if previous else self._n_classes_of(codes))
+        agrees = grows_on_recorded is not None
+        place = Place(self.device(matrix), workers, grows_on_recorded, defers_loss=agrees)
+        update = self.update_of(matrix)
+        run = TrainingRun(spec, codes, n_classes, weight, update=update, previous=previous, place=place)
+        self._here.add(matrix, run)
+        self._latest_anywhere = run
+        return run
+
+    def update_of(self, matrix: Any) -> Update:
+        """Return how the rounds of a run on a training matrix move leaves and thresholds."""
+        if self.shifts is not None:
+            return VectorUpdate(self, matrix, self.shifts)
+        if self.needs_tree:
+            return JointUpdate(self, matrix, renews=self.spec.threshold_update == "joint")
+        return NewtonUpdate(learns=self.spec.learns)
+
+    def _n_classes_of(self, codes: NDArray[np.int32]) -> int:
+        """Return the number of classes that the codes of all workers speak of."""
+        lowest, highest = (int(codes.min()), int(codes.max())) if codes.size else (np.iinfo(np.int32).max, -1)
+        if self.workers is not None:
+            least, most = self.workers.max(np.array([-lowest, highest], np.float64))
+            lowest, highest = -int(least), int(most)
+        if lowest > 0:
+            raise ValueError(
+                f"the training set must hold class codes, which start at 0; got {lowest}..{highest}. Subtract "
+                f"{lowest}, or pass n_classes={highest + 1} if the lower classes have no rows here"
+            )
+        return max(2, highest + 1)
+
+    @property
+    def workers(self) -> Workers | None:
+        """Those who train together, each on its own rows; None if all rows are here."""
+        return None
+
+    def device(self, matrix: Any) -> Device:
+        """Return where the rows of a training matrix are passed over, and by how many threads."""
+        return CPU(self.n_threads(matrix))
+
+    def n_threads(self, matrix: Any) -> int | None:
+        """Return how many threads pass over a training matrix, as :func:`.threads.effective_n_threads` takes it."""
+        return self.asked_threads
+
+    def forget(self) -> None:
+        """Forget the runs of this thread."""
+        self._here.forget()
+
+    def note_turn(self, run: TrainingRun) -> None:
+        """Note whose tree is grown, where no callback knows it."""
+        self._here.note_turn(run)
+
+    def check_train(self) -> None:
+        """Raise ValueError if the update renews leaf values and the framework's own train drives the training."""
+        if self.plan.driven:
+            return
+        if self.spec.threshold_update == "joint":
+            raise ValueError(
+                f"threshold_update='joint' renews leaf values, which the framework's own train cannot follow; "
+                f"call {self._package()}.train, or use 'newton' or 'schur'"
+            )
+        self.choose_shifts(None)
+
+    def _package(self) -> str:
+        return type(self).__module__.rpartition(".")[0]
+
+    def check_start(self, score: NDArray[Any], previous: ThresholdRecord | None, cause: str) -> None:
+        """Raise ValueError if thresholds that stay fixed cannot suit the score that a run starts at."""
+        fixed = not self.spec.learns and self.spec.thresholds is None
+        if fixed and previous is None and np.any(score):
+            raise ValueError(
+                f"the score does not start at zero ({cause}), and threshold_update='fixed' cannot fit thresholds to "
+                f"it: pass thresholds="
+            )
+
+    def callback_is_needed(self) -> ValueError:
+        """Return the error for an update that reads trees in a training without the callback."""
+        return ValueError(
+            f"threshold_update={self.spec.threshold_update!r} reads the newest tree through the callback: pass "
+            f"callbacks=[objective.callback], or call train of this module"
+        )
+
+
+def _training_of(
+    kind: type[Training], spec: OrdinalSpec, continues: ThresholdRecord | None, n_threads: int | None, plan: Plan
+) -> Training:
+    return kind(spec, continues, n_threads=n_threads, plan=plan)

@@ -1,0 +1,101 @@
+"""Thresholds that take one conditional Newton step a round; the framework's trees stay as they are.
+
+"fixed" thresholds are the same without the step.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ordinal_objectives.adapters.place import Place
+from ordinal_objectives.adapters.round_state import RoundState
+from ordinal_objectives.leaves.shifts import Shifts
+from ordinal_objectives.losses import OrdinalLoss, RoundStatistics
+from ordinal_objectives.threshold_solver import ThresholdRecord
+
+
+def step_thresholds(state: RoundState, scores: Any, now: RoundStatistics | None = None, **columns: Any) -> None:
+    """Take one conditional Newton step on the thresholds, given the training rows' scores.
+
+    Parameters
+    ----------
+    state : RoundState
+    scores : array
+        As the rows' pass takes them.
+    now : RoundStatistics or None
+        The pass at these scores and the newest thresholds with the learner's curvature, if it is known.
+    **columns
+        Where a pass that the next tree is grown on leaves its columns.
+    """
+    learner = state.learner
+    if now is None:
+        now = state.rows(scores, state.thresholds, learner.step_hessian, want_loss=learner.newton_may_rise)
+    state.forget()
+
+    def loss_at(thresholds: NDArray[np.float64]) -> float:
+        # The last trial is the accepted one, unless all are rejected; its pass is what the next tree needs.
+        return state.keep(state.evaluate(scores, thresholds, **columns)).loss
+
+    if not learner.newton(now, loss_at, state.rows.highest_loss):
+        state.forget()
+
+
+class NewtonUpdate:
+    """The conditional step, given the framework's score.
+
+    Parameters
+    ----------
+    learns : bool, default=True
+        Whether thresholds move.
+    """
+
+    def __init__(self, *, learns: bool = True) -> None:
+        self.shifts: Shifts | None = None
+        self.follows = self.renews = False
+        self.leaf_values: list[NDArray[np.float64]] = []
+        self._learns = learns
+
+    def rows_of(self, place: Place, loss: OrdinalLoss, y: ArrayLike, n_classes: int, weight: Any) -> Any:
+        """Return a pass over rows with one score each."""
+        return place.rows(loss, y, n_classes, weight)
+
+    def begin(self, state: RoundState, previous: ThresholdRecord | None) -> None:
+        """Take over nothing: thresholds are all that a model of one score has."""
+
+    def start(self, state: RoundState, raw_prediction: Any, iteration: int) -> Any:
+        """Return the framework's score."""
+        return raw_prediction
+
+    def take(self, state: RoundState, raw_prediction: Any, iteration: int) -> Any:
+        """Take the step at the framework's score, and return it."""
+        state.forget()
+        if self._learns:
+            self.solve(state, raw_prediction)
+        return raw_prediction
+
+    def solve(self, state: RoundState, scores: Any) -> None:
+        """Take one conditional Newton step on the thresholds."""
+        step_thresholds(state, scores)
+
+    def evaluate(self, state: RoundState, scores: Any, thresholds: NDArray[np.float64]) -> RoundStatistics:
+        """Return the pass over the training rows."""
+        return state.evaluate(scores, thresholds)
+
+    def gradients(self, state: RoundState, statistics: RoundStatistics) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return those of the score."""
+        return statistics.gradient, statistics.hessian
+
+    def scores(self, raw_prediction: Any) -> Any:
+        """Return the framework's score."""
+        return raw_prediction
+
+    def score_of(self, matrix: Any, raw_prediction: Any) -> Any:
+        """Return the framework's score."""
+        return raw_prediction
+
+    def kept(self) -> dict[str, Any]:
+        """Return nothing."""
+        return {}

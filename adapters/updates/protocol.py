@@ -1,0 +1,79 @@
+"""The questions that every update answers."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ordinal_objectives.adapters.place import Place
+from ordinal_objectives.adapters.round_state import RoundState
+from ordinal_objectives.leaves.shifts import Shifts
+from ordinal_objectives.losses import OrdinalLoss, RoundStatistics
+from ordinal_objectives.threshold_solver import ThresholdRecord
+
+
+class Update(Protocol):
+    """How the rounds of one run move leaves and thresholds.
+
+    Four questions make an update: what the rows carry (:meth:`rows_of`), how the tree's leaves are valued
+    (:meth:`gradients`, and in :meth:`take` where they are renewed), what is summed for a step, and how the thresholds
+    are solved (:meth:`solve`). The rest says where a round begins and what it leaves behind.
+
+    Attributes
+    ----------
+    shifts : Shifts or None
+        How thresholds move with x. Rows have a score for each threshold then.
+    follows : bool
+        Whether the model's own score is followed beside the framework's, over the newest tree's leaves.
+    renews : bool
+        Whether leaves are renewed.
+    leaf_values : list of ndarray of float64, shape (n_leaves,)
+        Renewed values of every tree of the run; empty where leaves are not renewed.
+    """
+
+    shifts: Shifts | None
+    follows: bool
+    renews: bool
+    leaf_values: list[NDArray[np.float64]]
+
+    def rows_of(self, place: Place, loss: OrdinalLoss, y: ArrayLike, n_classes: int, weight: Any) -> Any:
+        """Return the pass over some rows that the run learns from and evaluates with."""
+        ...
+
+    def begin(self, state: RoundState, previous: ThresholdRecord | None) -> None:
+        """Take over what the model that is continued brings."""
+        ...
+
+    def start(self, state: RoundState, raw_prediction: Any, iteration: int) -> Any:
+        """Return the training rows' scores before the first tree of the run, given the framework's."""
+        ...
+
+    def take(self, state: RoundState, raw_prediction: Any, iteration: int) -> Any:
+        """Take the step of an iteration; return the training rows' scores after it, given the framework's."""
+        ...
+
+    def solve(self, state: RoundState, scores: Any) -> None:
+        """Take one conditional Newton step on the thresholds, given the training rows' scores."""
+        ...
+
+    def evaluate(self, state: RoundState, scores: Any, thresholds: NDArray[np.float64]) -> RoundStatistics:
+        """Return the pass over the training rows that the next tree is grown on."""
+        ...
+
+    def gradients(self, state: RoundState, statistics: RoundStatistics) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return the gradient and the Hessian that the framework values the next tree's leaves by."""
+        ...
+
+    def scores(self, raw_prediction: Any) -> Any:
+        """Return the training rows' scores at any score of the framework; asked only where nothing is followed."""
+        ...
+
+    def score_of(self, matrix: Any, raw_prediction: Any) -> Any:
+        """Return the model's score of any matrix, given the framework's."""
+        ...
+
+    def kept(self) -> dict[str, Any]:
+        """Return what the record holds beside thresholds and losses, by its fields."""
+        ...

@@ -1,0 +1,223 @@
+"""One description of an ordinal model: loss, curvature, how thresholds move. Checked once, handed on whole."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ordinal_objectives.leaves.shifts import DEFAULT_SHIFT_PENALTY, STAY, Shifts, choose_shifts
+from ordinal_objectives.losses import OrdinalLoss, get_loss
+from ordinal_objectives.validation import check_choice, check_n_classes, check_thresholds
+
+THRESHOLD_UPDATES = ("newton", "fixed", "schur", "joint")
+# Those that need the leaves of the newest tree.
+TREE_UPDATES = ("schur", "joint")
+SHIFT_METHODS = ("renewal", "host")
+
+
+@dataclass(frozen=True)
+class Door:
+    """A public way into a training, and what it takes where nothing is given.
+
+    Attributes
+    ----------
+    name : str
+    threshold_update : str
+    proportional : {True, False, "auto"}
+    shift_method : {"renewal", "host"} or None
+        Who fits the shifts where nothing is said; None where there is one way alone.
+    reason : str
+    """
+
+    name: str
+    threshold_update: str
+    proportional: bool | str
+    shift_method: str | None
+    reason: str
+
+
+_ALTERNATING = 'the framework\'s own train cannot follow renewed leaves, which "joint" and shifts need'
+_WHOLE_STEP = "it can follow renewed leaves, and nothing beyond the plain model is assumed"
+_BEST = 'thresholds that move with x predict best on held-out rows; "newton" is cheap where they do not move'
+_ENGINE = "the engine judges splits by the joint step; thresholds that move with x predict best on held-out rows"
+DOORS = {
+    door.name: door
+    for door in (
+        Door("xgb.OrdinalObjective", "newton", True, "host", f"{_ALTERNATING}; XGBoost can fit shifts itself"),
+        Door("xgb.train", "joint", True, "renewal", _WHOLE_STEP),
+        Door("xgb.cv", "joint", True, "renewal", "as xgb.train"),
+        Door("xgb.dask.train", "joint", True, "renewal", "as xgb.train"),
+        Door("XGBOrdinalClassifier", "newton", "auto", "renewal", f"{_BEST}; on Dask too"),
+        Door("lgbm.OrdinalObjective", "newton", True, None, _ALTERNATING),
+        Door("lgbm.train", "joint", True, None, _WHOLE_STEP),
+        Door("lgbm.cv", "joint", True, None, "as lgbm.train"),
+        Door("LGBMOrdinalClassifier", "newton", "auto", None, _BEST),
+        Door("HistGradientBoostingOrdinalClassifier", "joint", "auto", None, _ENGINE),
+    )
+}
+
+
+@dataclass(frozen=True, eq=False)
+class OrdinalSpec:
+    """An ordinal model, as a door was asked for it.
+
+    :meth:`of` checks what a door was given; a spec that was made is sound.
+
+    Parameters
+    ----------
+    n_classes : int or None, default=None
+        Number of classes K. None takes the largest training label plus one.
+    loss : {"all_threshold", "cumulative_link", "immediate_threshold"} or OrdinalLoss
+        An instance brings its own link.
+    link : {"logit", "probit", "cloglog", "loglog", "cauchit"} or Link
+        Inverse link G in P(y <= k | x) = G(theta_k - f(x)). It is a part of the loss, once the model is checked.
+    hessian : {"exact", "majorized"}, default="exact"
+        Curvature given to the framework. "majorized" takes shorter steps, and exists for some losses and
+        links only: with the all-threshold or immediate-threshold loss, the logit or probit link, all rows and
+        a learning rate of at most 1, no step raises the training loss. At learning rates of 0.3 and below the
+        exact one behaves as well and needs about half the rounds.
+    threshold_update : {"newton", "fixed", "schur", "joint"}
+        "newton": one conditional Newton step on the thresholds a round. "fixed": the thresholds that fit
+        the class shares, never moved. "schur": the Newton step by the Schur complement over the leaves of
+        the newest tree, times the learning rate; needs the callback. "joint": the same step with renewed
+        leaves, through ``train`` of the adapters alone, halved until the training loss is not higher. The
+        others leave the framework's trees as they are: where one raises the loss, as it may with the exact
+        Hessian or with sampled rows, ``diagnostics_`` counts the round ("n_raised").
+    thresholds : array-like of float, shape (n_classes - 1,), or None
+        Where the thresholds start; None computes them from the class shares. The doors of the adapters also take the
+        ThresholdRecord of a model that is to be continued: its last thresholds, and its history before them.
+    proportional : {True, False, "auto"}
+        Whether one score moves all thresholds alike (proportional odds). False: the leaves of every tree are renewed
+        as vectors, which shift single thresholds too, and "joint" and "newton" both mean that the thresholds then
+        take one Newton step; through ``train`` of the adapters alone. It refuses what "joint" refuses, the
+        cumulative link, "fixed" and "schur". "auto": False where that is possible. XGBoost can fit such vectors
+        itself: ``shift_method`` of its adapter.
+    shift_l2 : float or None, default=None
+        L2 penalty of the shifts, positive; None for 10. With ``proportional=False`` or "auto".
+    shift_penalty : {"ridge", "smooth", "sparse"}, default="ridge"
+        What it penalises: the shifts' distance to their mean, or between neighbours. "sparse" is the former, with few
+        shifts in a leaf.
+    max_shifts : int or None, default=None
+        With "sparse", the thresholds of a leaf that have a shift of their own; None for 1.
+    shift_method : {"renewal", "host"} or None
+        With XGBoost: whether leaves are renewed after a tree is grown, or XGBoost fits shifts itself, as outputs of its
+        own. None for what the door does.
+    door : Door or None
+        Where the model was asked for: a value of ``DOORS``, which holds the defaults of ``threshold_update``,
+        ``proportional`` and ``shift_method``.
+
+    Examples
+    --------
+    >>> from ordinal_objectives.spec import OrdinalSpec
+    >>> spec = OrdinalSpec.of("xgb.train", n_classes=4, proportional=False, shift_l2=30.0)
+    >>> spec.threshold_update, spec.shifts()
+    ('joint', Shifts(l2=30.0, penalty='ridge', most=1))
+    """
+
+    loss: OrdinalLoss
+    hessian: str = "exact"
+    threshold_update: str = "newton"
+    n_classes: int | None = None
+    thresholds: NDArray[np.float64] | None = None
+    proportional: bool | str = True
+    shift_l2: float | None = None
+    shift_penalty: str = DEFAULT_SHIFT_PENALTY
+    max_shifts: int | None = None
+    shift_method: str | None = None
+    door: Door | None = None
+
+    @classmethod
+    def of(cls, door: str, *, loss: Any = "all_threshold", link: Any = "logit", **given: Any) -> OrdinalSpec:
+        """Return the model that a door was asked for.
+
+        Parameters
+        ----------
+        door : str
+            A key of ``DOORS``, whose defaults hold where nothing is given.
+        loss : str or OrdinalLoss
+        link : str or Link
+        **given
+            Other fields by name. What is not given, and a ``shift_method`` of None, is the door's.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If a value is not one of those allowed; the message names the parameter.
+        """
+        entered = DOORS[door]
+        if given.get("n_classes") is not None:
+            given["n_classes"] = check_n_classes(given["n_classes"])
+        spec = cls(
+            get_loss(loss, link),
+            **{"threshold_update": entered.threshold_update, "proportional": entered.proportional} | given,
+            door=entered,
+        )
+        spec._check()
+        return spec
+
+    def _check(self) -> None:
+        self.loss.check_hessian(self.hessian)
+        check_choice(self.threshold_update, THRESHOLD_UPDATES, name="threshold_update")
+        if self.shift_method is not None:
+            check_choice(self.shift_method, SHIFT_METHODS, name="shift_method")
+        self.shifts()
+        if isinstance(self.proportional, np.bool_):
+            object.__setattr__(self, "proportional", bool(self.proportional))
+        if self.thresholds is not None:
+            ordered = self.loss.ordered and self.proportional is True
+            thresholds = check_thresholds(self.thresholds, self.n_classes, ordered=ordered).copy()
+            object.__setattr__(self, "thresholds", thresholds)
+
+    @property
+    def learns(self) -> bool:
+        """Whether thresholds move."""
+        return self.threshold_update != "fixed"
+
+    @property
+    def reads_trees(self) -> bool:
+        """Whether the update needs the leaves of the newest tree, shifts aside."""
+        return self.threshold_update in TREE_UPDATES
+
+    @property
+    def in_outputs(self) -> bool:
+        """Whether the framework fits the shifts itself: as asked for, or as the door does."""
+        method = self.shift_method or (None if self.door is None else self.door.shift_method)
+        return self.proportional is not True and method == "host"
+
+    def shifts(self, refusal: str | None = None) -> Shifts | None:
+        """Return how thresholds move with x in a training, or None; see :func:`.leaves.shifts.choose_shifts`.
+
+        Parameters
+        ----------
+        refusal : str or None, default=None
+            Why the training does not allow them, if it does not.
+        """
+        if self.threshold_update == "fixed":
+            refusal = STAY
+        elif self.threshold_update == "schur":
+            refusal = "threshold_update='schur' leaves the framework's trees as they are"
+        penalty = (self.shift_l2, self.shift_penalty)
+        return choose_shifts(self.proportional, *penalty, self.loss, refusal, self.max_shifts)
+
+    def warn_unused(self) -> None:
+        """Warn of an update that was asked for and has no effect, since thresholds move with x."""
+        if self.door is not None and self.threshold_update != self.door.threshold_update:
+            warnings.warn(
+                f"threshold_update={self.threshold_update!r} has no effect where thresholds move with x: they take one "
+                f"Newton step after the leaves. Leave it out, or pass proportional=True",
+                UserWarning,
+                stacklevel=2,
+            )
+
+
+def door_table() -> str:
+    """Return doors, defaults and reasons as a table in Markdown."""
+    names = ("name", "threshold_update", "proportional", "shift_method", "reason")
+    lines = ["| " + " | ".join(names) + " |", "|" + "---|" * len(names)]
+    for door in DOORS.values():
+        lines.append("| " + " | ".join(str(getattr(door, name)) for name in names) + " |")
+    return "\n".join(lines)
