@@ -3,34 +3,95 @@
 from __future__ import annotations
 
 import copy
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ordinal_objectives.adapters.parameters import spec_and_record
 from ordinal_objectives.adapters.run import score_of_rows
 from ordinal_objectives.adapters.training import Training
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
-class OrdinalObjectiveBase:
+
+class OrdinalObjectiveBase(ABC):
     """Ordinal objective; each framework adds its training, its callback and its kind of metric.
 
     Parameters
     ----------
-    training : Training
-        What the objective asks for the run and the iteration of a score.
+    n_classes, loss, link, hessian, threshold_update, thresholds, proportional, shift_l2, shift_penalty, max_shifts, \
+shift_method
+        See :class:`ordinal_objectives.spec.OrdinalSpec`.
+    n_threads : int or None, default=None
+        Threads of the gradient kernel; None for the framework's.
 
     Attributes
     ----------
     training : Training
+        What the objective asks for the run and the iteration of a score.
+    callback : object
+        What shows the training its booster.
     """
 
-    def __init__(self, training: Training) -> None:
-        self.training = training
+    training: Training
+
+    def __init__(
+        self,
+        n_classes: int | None = None,
+        *,
+        loss: str | OrdinalLoss = "all_threshold",
+        link: str = "logit",
+        hessian: str = "exact",
+        threshold_update: str = "newton",
+        thresholds: ArrayLike | ThresholdRecord | None = None,
+        proportional: bool | str = True,
+        shift_l2: float | None = None,
+        shift_penalty: str = "ridge",
+        max_shifts: int | None = None,
+        shift_method: str | None = None,
+        n_threads: int | None = None,
+    ) -> None:
+        spec, record = spec_and_record(
+            self._door(),
+            n_classes=n_classes,
+            loss=loss,
+            link=link,
+            hessian=hessian,
+            threshold_update=threshold_update,
+            thresholds=thresholds,
+            proportional=proportional,
+            shift_l2=shift_l2,
+            shift_penalty=shift_penalty,
+            max_shifts=max_shifts,
+            shift_method=shift_method,
+        )
+        self._connect(self._begin(spec, record, n_threads))
+
+    @classmethod
+    def of(cls, training: Training) -> Self:
+        """Return the objective of a training that has not begun."""
+        objective = object.__new__(cls)
+        objective._connect(training)
+        return objective
+
+    @abstractmethod
+    def _door(self) -> str:
+        """Return the name of this door in the table of :mod:`ordinal_objectives.spec`."""
+
+    @abstractmethod
+    def _begin(self, spec: OrdinalSpec, record: ThresholdRecord | None, n_threads: int | None) -> Training:
+        """Return a training of the framework."""
+
+    @abstractmethod
+    def _connect(self, training: Any) -> None:
+        """Set ``training`` and ``callback``."""
 
     @property
     def spec(self) -> OrdinalSpec:
@@ -56,6 +117,11 @@ class OrdinalObjectiveBase:
     def threshold_update(self) -> str:
         """How thresholds move."""
         return self.spec.threshold_update
+
+    @property
+    def thresholds(self) -> NDArray[np.float64] | None:
+        """Where the thresholds start, as given."""
+        return self.spec.thresholds
 
     def __copy__(self) -> OrdinalObjectiveBase:
         new = object.__new__(type(self))

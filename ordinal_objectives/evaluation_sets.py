@@ -3,9 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+
+
+class GivenSets(NamedTuple):
+    """Evaluation sets, as the ``fit`` of a host's classifier was given them.
+
+    Attributes
+    ----------
+    pairs : list of (X, y) or None
+    weights, weights_name : list or None, str
+    starts, starts_name : list or None, str
+        Scores that the trees' are added to.
+    X_val, y_val, sample_weight_val : array-like or None
+        Another spelling of one set.
+    """
+
+    pairs: Any
+    weights: Any
+    weights_name: str
+    starts: Any
+    starts_name: str
+    X_val: Any
+    y_val: Any
+    sample_weight_val: Any
 
 
 def evaluation_pairs(eval_set: Any) -> list[tuple[Any, Any]]:

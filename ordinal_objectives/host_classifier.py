@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import fields, replace
 from os import PathLike
 from typing import Any
 
@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.estimator import OrdinalClassifier
+from ordinal_objectives.evaluation_sets import GivenSets
 from ordinal_objectives.files import (
     damage,
     labels_from_json,
@@ -21,9 +22,13 @@ from ordinal_objectives.files import (
     value_from_json,
     warn_of,
 )
+from ordinal_objectives.held_out import hold_out_unless_given
 from ordinal_objectives.host_parameters import HostParameters
 from ordinal_objectives.labels import OrderedLabels
 from ordinal_objectives.leaves.shifts import DEFAULT_SHIFT_PENALTY
+from ordinal_objectives.losses import OrdinalLoss
+from ordinal_objectives.spec import OrdinalSpec
+from ordinal_objectives.validation import check_start_score
 
 # Said elsewhere in a model file, or of the machine that loads it.
 _NOT_IN_FILES = frozenset(
@@ -36,6 +41,10 @@ _NOT_IN_FILES = frozenset(
 
 class HostClassifier(HostParameters, OrdinalClassifier):
     """An ordinal classifier whose trees a host library grows, predicts and keeps in its files."""
+
+    loss: str | OrdinalLoss
+    link: str
+    validation_fraction: float | None
 
     @abstractmethod
     def _write(self, path: str | PathLike[str], record: Any) -> None:
@@ -127,6 +136,41 @@ class HostClassifier(HostParameters, OrdinalClassifier):
                 self._keep(record, record.ordinal_loss(), n_iter)
         warn_of(left_out, stacklevel=2)
         return self
+
+    def _rows_to_fit(
+        self, training: tuple[Any, Any, Any, Any], start: str, sets: GivenSets, random_state: Any, groups: Any
+    ) -> tuple[tuple[Any, Any, Any, Any], list[tuple[Any, Any, Any, Any]]]:
+        """Return the rows to train on and those to evaluate, checked, as (X, codes, weight, start score) each.
+
+        Parameters
+        ----------
+        training : tuple of (X, y, sample_weight, start score)
+            As ``fit`` was given them; ``start`` is what the host calls the scores.
+        start : str
+        sets : GivenSets
+        random_state, groups
+            Of the rows that ``validation_fraction`` holds out, where no set is given.
+        """
+        X, y, sample_weight, scores = training
+        X, codes, weight = self._check_training(X, y, sample_weight)
+        scores = check_start_score(scores, codes.shape[0], name=start)
+        checked = self._check_evaluation(
+            sets.pairs, sets.weights, sets.weights_name, sets.X_val, sets.y_val, sets.sample_weight_val
+        )
+        starts = self._check_evaluation_starts(checked, sets.starts, sets.starts_name)
+        return hold_out_unless_given(
+            (X, codes, weight, scores),
+            [(*one, its_start) for one, its_start in zip(checked, starts, strict=True)],
+            self.validation_fraction,
+            random_state,
+            groups,
+        )
+
+    def _spec(self, door: str) -> OrdinalSpec:
+        """Return the ordinal model that the parameters ask for at a door."""
+        names = {one.name for one in fields(OrdinalSpec)} & set(self.get_params(deep=False)) - {"loss"}
+        given = {name: getattr(self, name) for name in names}
+        return OrdinalSpec.of(door, loss=self.loss, link=self.link, n_classes=self.n_classes_, **given)
 
     def _description(self) -> dict[str, Any]:
         """Return what the file says about the classifier, in JSON's types."""

@@ -165,7 +165,7 @@ class OrdinalSpec:
         if self.shift_method is not None:
             check_choice(self.shift_method, SHIFT_METHODS, name="shift_method")
         self.shifts()
-        if isinstance(self.proportional, np.bool_):
+        if not isinstance(self.proportional, str):  # NumPy's booleans are taken as well
             object.__setattr__(self, "proportional", bool(self.proportional))
         if self.thresholds is not None:
             ordered = self.loss.ordered and self.proportional is True
@@ -204,11 +204,11 @@ class OrdinalSpec:
         return choose_shifts(self.proportional, *penalty, self.loss, refusal, self.max_shifts)
 
     def warn_unused(self) -> None:
-        """Warn of an update that was asked for and has no effect, since thresholds move with x."""
-        if self.door is not None and self.threshold_update != self.door.threshold_update:
+        """Warn of a joint step that was asked for and is not taken, since thresholds move with x."""
+        if self.door is not None and self.threshold_update == "joint" != self.door.threshold_update:
             warnings.warn(
-                f"threshold_update={self.threshold_update!r} has no effect where thresholds move with x: they take one "
-                f"Newton step after the leaves. Leave it out, or pass proportional=True",
+                "threshold_update='joint' has no effect where thresholds move with x: they take one Newton step after "
+                "the leaves. Leave it out, or pass proportional=True",
                 UserWarning,
                 stacklevel=2,
             )

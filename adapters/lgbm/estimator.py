@@ -21,16 +21,13 @@ from ordinal_objectives.adapters.lgbm.record import as_booster, carry, load_mode
 from ordinal_objectives.adapters.lgbm.train import train_spec
 from ordinal_objectives.adapters.lgbm.trees import leaf_values_in
 from ordinal_objectives.eval_metric import EvalMetric, Result, eval_metrics
-from ordinal_objectives.evaluation_sets import check_rounds, either_library
+from ordinal_objectives.evaluation_sets import GivenSets, check_rounds, either_library
 from ordinal_objectives.fit_keywords import explains_keywords
-from ordinal_objectives.held_out import hold_out_unless_given
 from ordinal_objectives.host_classifier import HostClassifier
 from ordinal_objectives.host_parameters import ORDINAL_PARAMETERS, check_n_estimators
 from ordinal_objectives.losses import OrdinalLoss, get_loss
-from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threads import library_n_threads
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
-from ordinal_objectives.validation import check_start_score
 
 
 class LGBMOrdinalClassifier(HostClassifier):
@@ -261,37 +258,19 @@ importance_type
             given = self._resolved_params()
             for words in self._by_other_names()[1]:
                 warnings.warn(words, stacklevel=3)
-            X, codes, weight = self._check_training(X, y, sample_weight)
-            start = check_start_score(init_score, codes.shape[0], name="init_score")
-            booster = self._continued(init_model, init_score=start, eval_init_score=eval_init_score)
-            pairs = either_library(eval_set, eval_X, eval_y)
-            checked = self._check_evaluation(
-                pairs, eval_sample_weight, "eval_sample_weight", X_val, y_val, sample_weight_val
-            )
-            starts = self._check_evaluation_starts(checked, eval_init_score, "eval_init_score")
-            (X, codes, weight, start), held_out = hold_out_unless_given(
-                (X, codes, weight, start),
-                [(*one, start) for one, start in zip(checked, starts, strict=True)],
-                self.validation_fraction,
-                given["random_state"],
-                groups,
-            )
+            sets = GivenSets(
+                either_library(eval_set, eval_X, eval_y), eval_sample_weight, "eval_sample_weight",
+                eval_init_score, "eval_init_score", X_val, y_val, sample_weight_val,
+            )  # fmt: skip
+            training = (X, y, sample_weight, init_score)
+            rows, held_out = self._rows_to_fit(training, "init_score", sets, given["random_state"], groups)
+            booster = self._continued(init_model, init_score=init_score, eval_init_score=eval_init_score)
             check_rounds("early_stopping_round", given["early_stopping_round"], len(held_out))
-            train_set = lightgbm.Dataset(
-                X,
-                codes,
-                weight=weight,
-                init_score=start,
-                categorical_feature=categorical_columns(categorical_feature, X),
-            )
-            valid_sets = [
-                lightgbm.Dataset(one, labels, weight=weights, init_score=scores, reference=train_set)
-                for one, labels, weights, scores in held_out
-            ]
+            train_set, *valid_sets = self._datasets([rows, *held_out], categorical_feature)
             self.evals_result_: dict[str, Any] = {}
             watching = [lightgbm.record_evaluation(self.evals_result_)] if valid_sets else []
             self.booster_ = train_spec(
-                (self._spec(), None),
+                (self._spec("LGBMOrdinalClassifier"), None),
                 self._native_params(),
                 train_set,
                 check_n_estimators(given["n_estimators"]),
@@ -306,15 +285,17 @@ importance_type
             record = threshold_record(self.booster_)
             self._keep(record, get_loss(self.loss, self.link), n_iter)
         least = given["min_child_samples"]
-        self._warn_if_constant(len(codes), "min_child_samples", 20 if least is None else least)  # LightGBM's default
+        self._warn_if_constant(len(rows[1]), "min_child_samples", 20 if least is None else least)  # LightGBM's default
         return self
 
-    def _spec(self) -> OrdinalSpec:
-        """Return the ordinal model that the parameters ask for."""
-        names = ("hessian", "threshold_update", "proportional", "shift_l2", "shift_penalty", "max_shifts")
-        given = {name: getattr(self, name) for name in names}
-        door = "LGBMOrdinalClassifier"
-        return OrdinalSpec.of(door, loss=self.loss, link=self.link, n_classes=self.n_classes_, **given)
+    def _datasets(self, rows: list[tuple[Any, Any, Any, Any]], categorical_feature: Any) -> list[lightgbm.Dataset]:
+        """Return the training set and those to evaluate, given as (X, codes, weight, start score)."""
+        found = list[lightgbm.Dataset]()
+        for X, codes, weight, start in rows:
+            training = {"categorical_feature": categorical_columns(categorical_feature, X)}
+            options = {"reference": found[0]} if found else training
+            found.append(lightgbm.Dataset(X, codes, weight=weight, init_score=start, **options))
+        return found
 
     def _splits(self) -> list[bool]:
         n_trees = self.booster_.current_iteration()

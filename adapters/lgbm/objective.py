@@ -14,9 +14,8 @@ from ordinal_objectives.adapters.lgbm.prediction import proba_of
 from ordinal_objectives.adapters.lgbm.record import store_record, stored_record
 from ordinal_objectives.adapters.lgbm.training import LightGBMTraining
 from ordinal_objectives.adapters.objective import OrdinalObjectiveBase
-from ordinal_objectives.adapters.parameters import spec_and_record
 from ordinal_objectives.decision import decide
-from ordinal_objectives.losses import OrdinalLoss
+from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 
 
@@ -54,46 +53,14 @@ class OrdinalObjective(OrdinalObjectiveBase):
 
     training: LightGBMTraining
 
-    def __init__(
-        self,
-        n_classes: int | None = None,
-        *,
-        loss: str | OrdinalLoss = "all_threshold",
-        link: str = "logit",
-        hessian: str = "exact",
-        threshold_update: str = "newton",
-        thresholds: ArrayLike | ThresholdRecord | None = None,
-        proportional: bool | str = True,
-        shift_l2: float | None = None,
-        shift_penalty: str = "ridge",
-        max_shifts: int | None = None,
-        n_threads: int | None = None,
-    ) -> None:
-        spec, record = spec_and_record(
-            "lgbm.OrdinalObjective",
-            n_classes=n_classes,
-            loss=loss,
-            link=link,
-            hessian=hessian,
-            threshold_update=threshold_update,
-            thresholds=thresholds,
-            proportional=proportional,
-            shift_l2=shift_l2,
-            shift_penalty=shift_penalty,
-            max_shifts=max_shifts,
-        )
-        self._connect(LightGBMTraining(spec, record, n_threads=n_threads))
+    def _door(self) -> str:
+        return "lgbm.OrdinalObjective"
 
-    @classmethod
-    def of(cls, training: LightGBMTraining) -> OrdinalObjective:
-        """Return the objective of a training that has not begun."""
-        objective = cls.__new__(cls)
-        objective._connect(training)
-        return objective
+    def _begin(self, spec: OrdinalSpec, record: ThresholdRecord | None, n_threads: int | None) -> LightGBMTraining:
+        return LightGBMTraining(spec, record, n_threads=n_threads)
 
     def _connect(self, training: LightGBMTraining) -> None:
-        OrdinalObjectiveBase.__init__(self, training)
-        self.callback = ThresholdCallback(training)
+        self.training, self.callback = training, ThresholdCallback(training)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> OrdinalObjective:
         return self

@@ -58,6 +58,10 @@ class LightGBMTraining(Training):
         n_threads: int | None = None,
         plan: Plan | None = None,
     ) -> None:
+        if spec.shift_method is not None:
+            raise ValueError(
+                f"shift_method={spec.shift_method!r} belongs to XGBoost: LightGBM fits no shifts itself; leave it out"
+            )
         super().__init__(spec, continues, n_threads=n_threads, plan=plan)
         self._shown = _ShownBoosters()
         # Shifts by the model that is continued, if it has any.

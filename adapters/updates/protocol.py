@@ -23,8 +23,6 @@ class Update(Protocol):
 
     Attributes
     ----------
-    shifts : Shifts or None
-        How thresholds move with x. Rows have a score for each threshold then.
     follows : bool
         Whether the model's own score is followed beside the framework's, over the newest tree's leaves.
     renews : bool
@@ -33,10 +31,14 @@ class Update(Protocol):
         Renewed values of every tree of the run; empty where leaves are not renewed.
     """
 
-    shifts: Shifts | None
     follows: bool
     renews: bool
     leaf_values: list[NDArray[np.float64]]
+
+    @property
+    def shifts(self) -> Shifts | None:
+        """How thresholds move with x, or None if they do not. Rows have a score for each threshold where they do."""
+        ...
 
     def rows_of(self, place: Place, loss: OrdinalLoss, y: ArrayLike, n_classes: int, weight: Any) -> Any:
         """Return the pass over some rows that the run learns from and evaluates with."""

@@ -152,7 +152,7 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
                 for i, ((one, labels), weight, margin) in enumerate(zip(pairs, weights, margins, strict=True))
             ]
             found = on_dask.train_spec(
-                (self._spec(), None),
+                (self._spec("XGBOrdinalClassifier"), None),
                 self.client,
                 self._native_params(),
                 dtrain,

@@ -20,17 +20,14 @@ from ordinal_objectives.adapters.xgb.record import check_all_rounds, kept_rounds
 from ordinal_objectives.adapters.xgb.train import train_spec
 from ordinal_objectives.adapters.xgb.trees import nodes_of_trees
 from ordinal_objectives.eval_metric import eval_metrics
-from ordinal_objectives.evaluation_sets import check_rounds
+from ordinal_objectives.evaluation_sets import GivenSets, check_rounds
 from ordinal_objectives.files import check_kind, damage
 from ordinal_objectives.fit_keywords import explains_keywords
-from ordinal_objectives.held_out import hold_out_unless_given
 from ordinal_objectives.host_classifier import HostClassifier
 from ordinal_objectives.host_parameters import check_n_estimators
 from ordinal_objectives.losses import OrdinalLoss, get_loss
-from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threads import effective_n_threads, library_n_threads, openmp_after_fork
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
-from ordinal_objectives.validation import check_start_score
 
 
 class XGBOrdinalClassifier(HostClassifier, HostMethods):
@@ -256,20 +253,13 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
             If labels, weights or parameters are not what the docs allow; the message names the argument.
         """
         with self._all_or_nothing():
-            X, codes, weight = self._check_training(X, y, sample_weight)
-            margin = check_start_score(base_margin, codes.shape[0], name="base_margin")
+            sets = GivenSets(
+                eval_set, sample_weight_eval_set, "sample_weight_eval_set",
+                base_margin_eval_set, "base_margin_eval_set", X_val, y_val, sample_weight_val,
+            )  # fmt: skip
+            training = (X, y, sample_weight, base_margin)
+            rows, held_out = self._rows_to_fit(training, "base_margin", sets, self.random_state, groups)
             continued = self._continued(xgb_model)
-            checked = self._check_evaluation(
-                eval_set, sample_weight_eval_set, "sample_weight_eval_set", X_val, y_val, sample_weight_val
-            )
-            margins = self._check_evaluation_starts(checked, base_margin_eval_set, "base_margin_eval_set")
-            rows, held_out = hold_out_unless_given(
-                (X, codes, weight, margin),
-                [(*one, start) for one, start in zip(checked, margins, strict=True)],
-                self.validation_fraction,
-                self.random_state,
-                groups,
-            )
             check_rounds("early_stopping_rounds", self.early_stopping_rounds, len(held_out))
             dtrain = self._matrix(*rows, like=continued, feature_weights=self.feature_weights)
             evals = [(self._matrix(*one, like=dtrain), f"validation_{i}") for i, one in enumerate(held_out)]
@@ -277,7 +267,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
             callbacks, rounds = measured.stopping(self.callbacks, self.early_stopping_rounds)
             self.evals_result_: dict[str, Any] = {}
             self.booster_ = train_spec(
-                (self._spec(), None),
+                (self._spec("XGBOrdinalClassifier"), None),
                 self._native_params(),
                 dtrain,
                 check_n_estimators(self.n_estimators),
@@ -302,21 +292,6 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
     def best_iteration_(self) -> int:
         """Last of the iterations that predictions use, counted from 0, as XGBoost does."""
         return self.n_iter_ - 1
-
-    def _spec(self) -> OrdinalSpec:
-        """Return the ordinal model that the parameters ask for."""
-        names = (
-            "hessian",
-            "threshold_update",
-            "proportional",
-            "shift_l2",
-            "shift_penalty",
-            "max_shifts",
-            "shift_method",
-        )
-        given = {name: getattr(self, name) for name in names}
-        door = "XGBOrdinalClassifier"
-        return OrdinalSpec.of(door, loss=self.loss, link=self.link, n_classes=self.n_classes_, **given)
 
     def _continued(self, model: Any) -> xgboost.Booster | None:
         """Return the booster of the model that ``fit`` goes on with."""

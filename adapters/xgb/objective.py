@@ -9,14 +9,13 @@ import xgboost
 from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives.adapters.objective import OrdinalObjectiveBase
-from ordinal_objectives.adapters.parameters import spec_and_record
 from ordinal_objectives.adapters.xgb.attach import finished_record
 from ordinal_objectives.adapters.xgb.callback import ThresholdCallback
 from ordinal_objectives.adapters.xgb.prediction import proba_of
 from ordinal_objectives.adapters.xgb.record import store_record, stored_record
 from ordinal_objectives.adapters.xgb.training import XGBoostTraining
 from ordinal_objectives.decision import decide
-from ordinal_objectives.losses import OrdinalLoss
+from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 
 try:
@@ -73,48 +72,14 @@ class OrdinalObjective(OrdinalObjectiveBase, TreeObjective):  # type: ignore[mis
 
     training: XGBoostTraining
 
-    def __init__(
-        self,
-        n_classes: int | None = None,
-        *,
-        loss: str | OrdinalLoss = "all_threshold",
-        link: str = "logit",
-        hessian: str = "exact",
-        threshold_update: str = "newton",
-        thresholds: ArrayLike | ThresholdRecord | None = None,
-        proportional: bool | str = True,
-        shift_l2: float | None = None,
-        shift_penalty: str = "ridge",
-        max_shifts: int | None = None,
-        shift_method: str | None = None,
-        n_threads: int | None = None,
-    ) -> None:
-        spec, record = spec_and_record(
-            "xgb.OrdinalObjective",
-            n_classes=n_classes,
-            loss=loss,
-            link=link,
-            hessian=hessian,
-            threshold_update=threshold_update,
-            thresholds=thresholds,
-            proportional=proportional,
-            shift_l2=shift_l2,
-            shift_penalty=shift_penalty,
-            max_shifts=max_shifts,
-            shift_method=shift_method,
-        )
-        self._connect(XGBoostTraining(spec, record, n_threads=n_threads))
+    def _door(self) -> str:
+        return "xgb.OrdinalObjective"
 
-    @classmethod
-    def of(cls, training: XGBoostTraining) -> OrdinalObjective:
-        """Return the objective of a training that has not begun."""
-        objective = cls.__new__(cls)
-        objective._connect(training)
-        return objective
+    def _begin(self, spec: OrdinalSpec, record: ThresholdRecord | None, n_threads: int | None) -> XGBoostTraining:
+        return XGBoostTraining(spec, record, n_threads=n_threads)
 
     def _connect(self, training: XGBoostTraining) -> None:
-        OrdinalObjectiveBase.__init__(self, training)
-        self.callback = ThresholdCallback(training)
+        self.training, self.callback = training, ThresholdCallback(training)
 
     def __call__(self, *given: Any) -> tuple[NDArray[Any], NDArray[Any]]:
         """Return gradient and Hessian, float32 (n_samples,) each, or a column for each output.

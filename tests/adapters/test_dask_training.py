@@ -20,9 +20,11 @@ import distributed
 import xgboost.dask
 from distributed import Client, LocalCluster
 
-from ordinal_objectives.adapters.newton_run import NewtonRun
+from ordinal_objectives.adapters.run import TrainingRun
+from ordinal_objectives.adapters.updates.newton import NewtonUpdate
 from ordinal_objectives.adapters.xgb import dask as oxgb_dask
 from ordinal_objectives.adapters.xgb.collective import Collective
+from ordinal_objectives.spec import OrdinalSpec
 
 pytestmark = pytest.mark.slow
 
@@ -175,7 +177,7 @@ def test_many_values_take_the_single_machines_step_on_the_same_trees(client):
     matrix = dask_matrix(client, X, y, chunks=[200, 1000], workers=addresses(client)[:2])
     booster = oxgb_dask.train(client, params, matrix, 10, threshold_update="newton")["booster"]
     record, whole = oxgb.threshold_record(booster), xgboost.DMatrix(X, y)
-    run = NewtonRun(record.ordinal_loss(), y, N_CLASSES, hessian="exact")
+    run = TrainingRun(OrdinalSpec(record.ordinal_loss()), y, N_CLASSES, update=NewtonUpdate())
     run.advance(np.zeros(1200, np.float32), 0)
     for t in range(1, 11):
         run.advance(booster.predict(whole, output_margin=True, iteration_range=(0, t)), t)

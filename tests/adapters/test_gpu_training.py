@@ -16,10 +16,8 @@ import pytest
 import xgboost
 
 from ordinal_objectives.adapters import xgb as oxgb
-from ordinal_objectives.adapters.objective import OrdinalObjectiveBase
 from ordinal_objectives.adapters.xgb import gpu as of_xgboost
-from ordinal_objectives.adapters.xgb import runs
-from ordinal_objectives.adapters.xgb.objective import OutputObjective
+from ordinal_objectives.adapters.xgb import training
 from ordinal_objectives.losses import get_loss
 from ordinal_objectives.rows import CPU
 from ordinal_objectives.rows.device import on_cpu
@@ -54,9 +52,8 @@ def on_stand_in(monkeypatch):
         return called
 
     def begin():
-        monkeypatch.setattr(runs, "device_of", device_of)
-        for kind in (OrdinalObjectiveBase, OutputObjective):
-            monkeypatch.setattr(kind, "__call__", copies_of(kind.__call__))
+        monkeypatch.setattr(training, "device_of", device_of)
+        monkeypatch.setattr(oxgb.OrdinalObjective, "__call__", copies_of(oxgb.OrdinalObjective.__call__))
         return made
 
     return begin
@@ -100,7 +97,7 @@ def test_a_training_continues_on_it(ordinal_data, on_stand_in, name):
 
 
 def test_gradients_for_splits_stay_on_their_device():
-    objective = OutputObjective(4)
+    objective = oxgb.OrdinalObjective(4, proportional=False)
     rows = fake_cupy.Array(np.arange(12.0).reshape(4, 3))
     for one in objective.split_grad(0, rows, rows):
         assert isinstance(one, fake_cupy.Array)

@@ -33,7 +33,7 @@ def record_of(objective, booster):
     try:
         return olgbm.threshold_record(booster)
     except ValueError:
-        return objective.runs.latest.record().stretched(booster.current_iteration())
+        return objective.training.latest.record().stretched(booster.current_iteration())
 
 
 def replayed_loss(booster, record, X, y, start=0.0):

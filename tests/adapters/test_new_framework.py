@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 from sklearn.tree import DecisionTreeRegressor
 
+from ordinal_objectives import AllThreshold
 from ordinal_objectives.adapters.followed import GrownTree
 from ordinal_objectives.adapters.objective import OrdinalObjectiveBase
-from ordinal_objectives.adapters.runs import Runs
+from ordinal_objectives.adapters.training import Plan, Training
+from ordinal_objectives.spec import OrdinalSpec
 
 RATE, LAMBDA = 0.3, 1.0
 
@@ -48,15 +50,15 @@ class Booster:
 # Its adapter
 
 
-class SmallRuns(Runs):
+class SmallTraining(Training):
     booster: Booster | None = None
 
     def growing(self, score, rows):
         run = self.of(rows)
         if run is None:
-            self.check_start(score, self.parameters.continues, "it is continued")
-            run = self.begin(rows, self.parameters.continues)
-        return run, run.first_iteration + run.n_grown if self.booster is None else len(self.booster.trees)
+            self.check_start(score, self.continues, "it is continued")
+            run = self.begin(rows, self.continues)
+        return run, run.first_iteration + run.seen.n_grown if self.booster is None else len(self.booster.trees)
 
     def evaluating(self, score, rows):
         if self.booster is None:
@@ -82,23 +84,31 @@ class SmallRuns(Runs):
             renew=lambda values: self.booster.values.__setitem__(t, values),
         )
 
+    def show(self, booster):
+        self.booster = booster
+
 
 class SmallCallback:
-    def __init__(self, runs):
-        self.runs = runs
+    def __init__(self, training):
+        self.training = training
 
     def before_training(self, booster):
-        self.runs.booster = booster
+        self.training.show(booster)
 
     def after_round(self, booster):
-        self.runs.evaluating(booster.training_score, booster.rows)
-        booster.record = self.runs[booster.rows].record()
+        self.training.evaluating(booster.training_score, booster.rows)
+        booster.record = self.training[booster.rows].record()
 
 
 class SmallObjective(OrdinalObjectiveBase):
-    def connect(self):
-        self.runs = SmallRuns(self)
-        self.callback = SmallCallback(self.runs)
+    def _door(self):
+        return "lgbm.OrdinalObjective"  # the defaults of an objective
+
+    def _begin(self, spec, record, n_threads):
+        return SmallTraining(spec, record, n_threads=n_threads)
+
+    def _connect(self, training):
+        self.training, self.callback = training, SmallCallback(training)
 
     def metric(self, score, rows):
         return self.mean_loss(score, rows)
@@ -107,8 +117,8 @@ class SmallObjective(OrdinalObjectiveBase):
 @pytest.mark.parametrize("update", ["fixed", "newton", "schur", "joint"])
 def test_a_framework_of_a_page(ordinal_data, update):
     rows, valid = (Rows(*ordinal_data(400, 4, seed=seed)) for seed in (0, 1))
-    objective = SmallObjective(4, threshold_update=update)
-    objective.training.driven = True
+    spec = OrdinalSpec(AllThreshold(), n_classes=4, threshold_update=update)
+    objective = SmallObjective.of(SmallTraining(spec, plan=Plan(driven=True)))
     booster = Booster(rows)
     objective.callback.before_training(booster)
     running = np.zeros(400)

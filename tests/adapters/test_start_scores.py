@@ -59,13 +59,15 @@ def losses_of(model):
 )
 def test_continuation_is_an_uninterrupted_run(host, update, halves, tmp_path):
     X, y, Xv, yv = halves
-    whole = host.make(n_estimators=20, threshold_update=update).fit(X, y, eval_set=[(Xv, yv)])
-    first = host.make(n_estimators=12, threshold_update=update).fit(X, y, eval_set=[(Xv, yv)])
+    whole = host.make(n_estimators=20, threshold_update=update, proportional=True).fit(X, y, eval_set=[(Xv, yv)])
+    first = host.make(n_estimators=12, threshold_update=update, proportional=True).fit(X, y, eval_set=[(Xv, yv)])
     before = first.predict_proba(Xv)
     path = tmp_path / host.file
     first.save_model(path)
     for model in (first, first.booster_, path, str(path), host.load(path)):
-        second = host.make(threshold_update=update).fit(X, y, eval_set=[(Xv, yv)], **{host.go_on: model})
+        second = host.make(threshold_update=update, proportional=True).fit(
+            X, y, eval_set=[(Xv, yv)], **{host.go_on: model}
+        )
         assert second.n_iter_ == whole.n_iter_ == 20
         # XGBoost adds up its float32 scores afresh when it goes on.
         np.testing.assert_allclose(record_of(second).thresholds, record_of(whole).thresholds, rtol=1e-4, atol=1e-5)
@@ -135,7 +137,7 @@ def test_start_scores_shift_everything(host, update, halves):
     """Every round's loss is that of (start + trees, thresholds), on the training rows and on the others."""
     X, y, Xv, yv = halves
     starts = 1.5 * X[:, 0], 1.5 * Xv[:, 0]
-    model = host.make(threshold_update=update)
+    model = host.make(threshold_update=update, proportional=True)
     model.fit(X, y, eval_set=[(Xv, yv)], **{host.start: starts[0], host.start_of_evaluation: [starts[1]]})
     losses = record_of(model).training_loss
     loss = get_loss("all_threshold")

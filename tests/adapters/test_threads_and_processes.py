@@ -7,6 +7,7 @@ import pickle
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import cloudpickle
 import joblib
@@ -17,6 +18,9 @@ import xgboost
 
 from ordinal_objectives.adapters import lgbm as olgbm
 from ordinal_objectives.adapters import xgb as oxgb
+from ordinal_objectives.adapters.training import Plan
+from ordinal_objectives.adapters.xgb.training import XGBoostTraining
+from ordinal_objectives.spec import OrdinalSpec
 
 PARAMS = {"max_depth": 3, "base_score": 0.0, "disable_default_eval_metric": 1, "nthread": 1}
 
@@ -100,12 +104,12 @@ def test_one_objective_under_joblib(kind, backend):
 
 def test_callbacks_travel_with_their_objective():
     """A framework that ships both to a worker pickles them together."""
-    objective = oxgb.OrdinalObjective(4, threshold_update="schur")
-    objective.runs.driven = True
+    spec = OrdinalSpec.of("xgb.train", n_classes=4, threshold_update="schur")
+    objective = oxgb.OrdinalObjective.of(XGBoostTraining(spec, plan=Plan(driven=True, stops_early="a rule")))
     for tool in (pickle, cloudpickle):
         callback, again = tool.loads(tool.dumps((objective.callback, objective)))
         assert callback is again.callback
-        assert again.runs.driven
+        assert again.training.plan == objective.training.plan
         expected = xgboost_thresholds(0, oxgb.OrdinalObjective(4, threshold_update="schur"))
         np.testing.assert_array_equal(xgboost_thresholds(0, again), expected)
 
@@ -119,9 +123,11 @@ def test_passes_take_the_frameworks_threads(own):
         xgboost.train(
             PARAMS | {"nthread": asked}, xgboost.DMatrix(X, y), 2, obj=objective, callbacks=[objective.callback]
         )
-        assert objective.runs.latest.device.n_threads == (own or asked)
+        device: Any = objective.training.latest.place.device
+        assert device.n_threads == (own or asked)
     objective = olgbm.OrdinalObjective(4, n_threads=own)
     for name in ("num_threads", "n_jobs"):
         params = {"objective": objective, "verbosity": -1, name: 2}
         lightgbm.train(params, lightgbm.Dataset(X, y), 2)
-        assert objective.runs.latest.device.n_threads == (own or 2)
+        device = objective.training.latest.place.device
+        assert device.n_threads == (own or 2)

@@ -14,9 +14,11 @@ from hypothesis import strategies as st
 
 from ordinal_objectives.adapters import lgbm as olgbm
 from ordinal_objectives.adapters import xgb as oxgb
-from ordinal_objectives.adapters.newton_run import NewtonRun
+from ordinal_objectives.adapters.run import TrainingRun
+from ordinal_objectives.adapters.updates.newton import NewtonUpdate
 from ordinal_objectives.links import LINKS
 from ordinal_objectives.losses import LOSSES, get_loss
+from ordinal_objectives.spec import OrdinalSpec
 
 pytestmark = pytest.mark.slow
 
@@ -78,7 +80,7 @@ def test_threshold_step_never_raises_the_loss(loss_link, hessian, n_classes, see
     y[:2] = 0, n_classes - 1
     score = np.clip(spread * (y - n_classes / 2 + rng.normal(size=80)) / n_classes, -40, 40)
     weights = rng.uniform(0, 2, 80) + 1e-3
-    run = NewtonRun(loss, y, n_classes, weights, hessian=hessian)
+    run = TrainingRun(OrdinalSpec(loss, hessian), y, n_classes, weights, update=NewtonUpdate())
     run.advance(np.zeros(80), 0)
     for t in range(1, 6):
         before = loss.value(score, y, run.thresholds)

@@ -16,12 +16,15 @@ from sklearn.base import clone
 
 from ordinal_objectives import AllThreshold, XGBOrdinalClassifier
 from ordinal_objectives.adapters import xgb as oxgb
-from ordinal_objectives.adapters.xgb.output_run import OutputRun
+from ordinal_objectives.adapters.run import TrainingRun
+from ordinal_objectives.adapters.xgb.output_update import OutputUpdate
 from ordinal_objectives.adapters.xgb.outputs import CONTRIBUTIONS, is_at_least
 from ordinal_objectives.leaves.contrasts import contrasts
 from ordinal_objectives.leaves.shifts import Shifts
 from ordinal_objectives.losses import get_loss
 from ordinal_objectives.rows import CPU
+from ordinal_objectives.spec import OrdinalSpec
+from ordinal_objectives.threshold_solver import ThresholdLearner
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from shifting import N_CLASSES, data, mean_loss
 
@@ -74,7 +77,7 @@ def test_gradient_and_hessian_are_those_of_the_outputs(loss, weighted):
     rng = np.random.default_rng(1)
     y, outputs = np.arange(40) % N_CLASSES, rng.normal(size=(40, N_CLASSES - 1)).astype(np.float32)
     weight = rng.uniform(0.5, 2.0, 40) if weighted else None
-    run = OutputRun(loss, y, N_CLASSES, weight, hessian="exact", shifts=Shifts(2.0), reg_lambda=1.0)
+    run = TrainingRun(OrdinalSpec(loss), y, N_CLASSES, weight, update=OutputUpdate(Shifts(2.0), reg_lambda=1.0))
     G, H = run.gradient(outputs, 0)
     record = run.record()
 
@@ -102,9 +105,9 @@ def test_rows_are_multiplied_block_by_block(n_columns):
 def test_taking_the_mean_of_the_shifts_out_changes_no_margin(monkeypatch):
     rng = np.random.default_rng(1)
     y, outputs = np.arange(60) % N_CLASSES, rng.normal(size=(60, N_CLASSES - 1)).astype(np.float32)
-    run = OutputRun(AllThreshold(), y, N_CLASSES, hessian="exact", shifts=Shifts(2.0), reg_lambda=1.0)
+    run = TrainingRun(OrdinalSpec(AllThreshold()), y, N_CLASSES, update=OutputUpdate(Shifts(2.0), reg_lambda=1.0))
     run.advance(outputs, 0)
-    monkeypatch.setattr(run._learner, "newton", lambda *_: False)
+    monkeypatch.setattr(ThresholdLearner, "newton", lambda *_: False)
     moved = outputs + np.array([0.0, 3.0, -1.0, 2.0], np.float32)
     run.advance(moved, 1)
     record = run.record()

@@ -14,7 +14,7 @@ import xgboost
 
 from ordinal_objectives import XGBOrdinalClassifier
 from ordinal_objectives.adapters import xgb as oxgb
-from ordinal_objectives.adapters.xgb.output_run import OutputRun
+from ordinal_objectives.adapters.xgb.output_update import OutputUpdate
 from ordinal_objectives.adapters.xgb.outputs import (
     CATEGORICAL_SPLITS,
     CONTRIBUTIONS,
@@ -151,9 +151,9 @@ def test_dart_halves_no_steps():
     done = from_version(DART, "dart", lambda: xgboost.train(params, dtrain, 20, obj=objective, callbacks=callbacks))
     if done is not None:
         assert objective.diagnostics_["n_raised"] > 2
-        run = objective.runs.latest
-        assert isinstance(run, OutputRun)
-        assert run._damping == 1.0
+        update = objective.training.latest.update
+        assert isinstance(update, OutputUpdate)
+        assert update._damping == 1.0
 
 
 def test_interaction_constraints():

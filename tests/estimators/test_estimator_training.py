@@ -125,7 +125,7 @@ def test_metrics_of_ones_own_follow_the_order_of_the_classes(make, halves):
 def test_every_threshold_update(make, update, ordinal_data):
     X, codes = ordinal_data(600, 4)
     y = np.array(GRADES)[codes]
-    model = make(threshold_update=update, classes=GRADES)
+    model = make(threshold_update=update, proportional=True, classes=GRADES)
     if make is make_xgb:
         fitted = model.set_params(n_estimators=100, early_stopping_rounds=3).fit(
             X[:300], y[:300], eval_set=[(X[300:], y[300:])]

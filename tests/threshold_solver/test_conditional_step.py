@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ordinal_objectives.adapters.newton_run import NewtonRun
+from ordinal_objectives.adapters.run import TrainingRun
+from ordinal_objectives.adapters.updates.newton import NewtonUpdate
 from ordinal_objectives.histogram_engine.engine_run import EngineRun
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.links import LINKS
 from ordinal_objectives.losses import LOSSES, get_loss
+from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threshold_solver import ThresholdLearner, newton_step
 
 K = 4
@@ -48,7 +50,7 @@ def test_trainings_with_the_exact_hessian_move_thresholds_by_the_majorised_one(o
     score = 4.0 * X[:, 0]
     run: Any
     if trainer == "adapters":
-        run = NewtonRun(loss, y, K, hessian="exact", threshold_update="newton")
+        run = TrainingRun(OrdinalSpec(loss), y, K, update=NewtonUpdate())
         run.advance(np.zeros(len(y)), 0)
         before = run.thresholds
         run.advance(score, 1)
