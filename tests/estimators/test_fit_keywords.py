@@ -89,7 +89,8 @@ def test_the_signature_is_that_of_the_documentation(kind):
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"eval_metric": "rps"}, {"threshold_update": "joint", "proportional": True}, {"shift_method": "host"}]
+    "options",
+    [{}, {"eval_metric": "rps"}, {"threshold_update": "joint", "proportional": True}, {"shift_method": "host"}],
 )
 def test_verbose_prints_the_training_loss_where_nothing_is_evaluated(options, ordinal_data, capsys):
     X, y = ordinal_data(100)
