@@ -14,6 +14,9 @@ from ordinal_objectives.adapters.followed import GrownTree
 from ordinal_objectives.adapters.xgb.raw_trees import arrays, leaf_nodes, spans
 from ordinal_objectives.spec import TREE_UPDATES
 
+# Writing the bytes of so many rounds takes less time than cutting the newest one off.
+_FEW = 16
+
 
 def check_configuration(booster: xgboost.Booster, threshold_update: str) -> None:
     """Refuse what would silently spoil an ordinal training, as far as the booster's configuration shows it."""
@@ -75,8 +78,8 @@ def why_not_renewed(booster: xgboost.Booster) -> tuple[str, str] | None:
 def newest_tree(booster: xgboost.Booster) -> GrownTree:
     """Return the tree of the last round."""
     rounds = booster.num_boosted_rounds()
-    raw = booster[rounds - 1 : rounds].save_raw("ubj")
-    nodes = leaf_nodes(arrays(raw, "left_children")[0])
+    raw = (booster if rounds <= _FEW else booster[rounds - 1 : rounds]).save_raw("ubj")
+    nodes = leaf_nodes(arrays(raw, "left_children")[-1])
 
     def route(dmatrix: xgboost.DMatrix) -> NDArray[np.int32]:
         reached = rounds_of(booster, rounds - 1, rounds).predict(dmatrix, pred_leaf=True).ravel()
@@ -85,7 +88,7 @@ def newest_tree(booster: xgboost.Booster) -> GrownTree:
 
     settings = booster.save_config()  # callbacks can change parameters in every round
     return GrownTree(
-        leaf_values=arrays(raw, "split_conditions")[0][nodes].astype(np.float64),
+        leaf_values=arrays(raw, "split_conditions")[-1][nodes].astype(np.float64),
         learning_rate=_tree_parameter(settings, "learning_rate"),
         reg_lambda=_tree_parameter(settings, "reg_lambda"),
         value_type=np.float32,

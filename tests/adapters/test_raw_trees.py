@@ -11,6 +11,7 @@ import pytest
 import xgboost
 
 from ordinal_objectives.adapters import xgb as oxgb
+from ordinal_objectives.adapters.xgb import trees
 from ordinal_objectives.adapters.xgb.trees import checksums, newest_tree, nodes_of_trees, renew_leaves
 
 RNG = np.random.default_rng(0)
@@ -34,7 +35,9 @@ def leaf_values(tree):
 
 
 @pytest.mark.parametrize("max_depth", [1, 4])
-def test_the_newest_tree_is_that_of_the_json_file(max_depth):
+@pytest.mark.parametrize("few", [0, 2, 16], ids="cut off from {} rounds on".format)
+def test_the_newest_tree_is_that_of_the_json_file(max_depth, few, monkeypatch):
+    monkeypatch.setattr(trees, "_FEW", few)
     data = matrix()
     booster = xgboost.Booster({"nthread": 1, "lambda": 0.1, "max_depth": max_depth}, [data])
     booster.set_attr(note="left_children[$l#L, split_conditions[$d#L of a tree")
