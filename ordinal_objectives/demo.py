@@ -74,7 +74,7 @@ def load(options: argparse.Namespace) -> Split:
         frame = frame[frame[column].notna()]
         name, X, target = options.data.name, frame.drop(columns=column), frame[column]
         _check_rows(X, options.data)
-        X.columns = _names(X.columns)
+        X = X.set_axis(_names(X.columns), axis=1)
         for text in X.columns[[not pd.api.types.is_numeric_dtype(kind) for kind in X.dtypes]]:
             X[text] = X[text].astype("category")
     numeric = pd.api.types.is_numeric_dtype(target)

@@ -26,6 +26,12 @@ def check_collection(name: str, value: Any) -> None:
         raise TypeError(f"{name} must be a Dask array or data frame; got {type(value).__name__}")
 
 
+def check_given(name: str, value: Any) -> None:
+    """Raise TypeError unless this is None or a Dask collection."""
+    if value is not None:
+        check_collection(name, value)
+
+
 def flat_labels(y: Any, name: str) -> Any:
     """Return labels in one dimension, with scikit-learn's warning if they are a column of a table.
 

@@ -18,7 +18,7 @@ except ImportError as error:
     raise not_installed(error, "xgboost", "dask") from None
 
 from ordinal_objectives.adapters.xgb import dask as on_dask
-from ordinal_objectives.adapters.xgb.dask_doors import check_collection, flat_labels
+from ordinal_objectives.adapters.xgb.dask_doors import check_collection, check_given, flat_labels
 from ordinal_objectives.adapters.xgb.estimator import XGBOrdinalClassifier
 from ordinal_objectives.adapters.xgb.record import kept_rounds, threshold_record
 from ordinal_objectives.column_types import refuse_text_and_dates
@@ -131,25 +131,14 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
         with self._all_or_nothing():
             self._fit_labels(X, y)
             continued = self._continued(xgb_model)
-            pairs = evaluation_pairs(eval_set)
-            weights = one_for_each(sample_weight_eval_set, pairs, "sample_weight_eval_set")
-            margins = one_for_each(base_margin_eval_set, pairs, "base_margin_eval_set")
-            for name, of_rows in (
-                ("sample_weight", [sample_weight]),
-                ("base_margin", [base_margin]),
-                ("X of an evaluation set", [one for one, _ in pairs]),
-                ("sample_weight_eval_set", weights),
-                ("base_margin_eval_set", margins),
-            ):
-                for value in of_rows:
-                    if value is not None:
-                        check_collection(name, value)
-            pairs = [(one, self._known_labels(labels)) for one, labels in pairs]
+            check_given("sample_weight", sample_weight)
+            check_given("base_margin", base_margin)
+            sets = self._evaluation_sets(eval_set, sample_weight_eval_set, base_margin_eval_set)
             codes = self._codes(y)
             dtrain = self._dask_matrix(X, codes, self._weights(codes, sample_weight), base_margin)
             evals = [
                 (self._dask_matrix(one, self._codes(labels), weight, margin, like=dtrain), f"validation_{i}")
-                for i, ((one, labels), weight, margin) in enumerate(zip(pairs, weights, margins, strict=True))
+                for i, (one, labels, weight, margin) in enumerate(sets)
             ]
             found = on_dask.train_spec(
                 (self._spec("XGBOrdinalClassifier"), None),
@@ -169,6 +158,18 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
             self._keep(threshold_record(self.booster_), get_loss(self.loss, self.link), kept_rounds(self.booster_))
         self._warn_if_constant(0, "min_child_weight")
         return self
+
+    def _evaluation_sets(self, eval_set: Any, sample_weight: Any, base_margin: Any) -> list[tuple[Any, Any, Any, Any]]:
+        """Return features, known labels, weights and start scores of every evaluation set, all Dask collections."""
+        pairs = evaluation_pairs(eval_set)
+        weights = one_for_each(sample_weight, pairs, "sample_weight_eval_set")
+        margins = one_for_each(base_margin, pairs, "base_margin_eval_set")
+        sets = [(*pair, weight, margin) for pair, weight, margin in zip(pairs, weights, margins, strict=True)]
+        for one, _, weight, margin in sets:
+            check_collection("X of an evaluation set", one)
+            check_given("sample_weight_eval_set", weight)
+            check_given("base_margin_eval_set", margin)
+        return [(one, self._known_labels(labels), weight, margin) for one, labels, weight, margin in sets]
 
     def predict(self, X: Any, **start: Any) -> Any:
         """Return labels, (n_samples,); of a Dask collection a Dask array."""
@@ -196,7 +197,7 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
         labels = self.ordered_classes_[:0]
         nothing = {"predict": labels, "predict_raw": np.empty(0)}.get(name, np.empty((0, self.n_classes_)))
         in_memory = XGBOrdinalClassifier()
-        in_memory.__dict__.update(self.__getstate__())
+        in_memory.__setstate__(self.__getstate__())
 
         def of(block: Any) -> Any:
             return getattr(in_memory, name)(block) if len(block) else nothing

@@ -5,8 +5,15 @@ from __future__ import annotations
 import pytest
 
 from claims import accuracy_report
+from claims.words import Tables
 
 
 @pytest.fixture(scope="session")
 def tables():
     return accuracy_report.tables()
+
+
+@pytest.fixture(scope="session")
+def t(tables):
+    """The same as numbers, for sentences."""
+    return Tables(tables)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from claims.words import Tables
 from lib.methods import MULTICLASS, PROPORTIONAL, ROUNDED
 
 pytestmark = pytest.mark.slow
@@ -13,11 +12,6 @@ TARGETS = {"bike_sharing_hour", "kin8nm", "puma32H"}
 CATBOOST = "CatBoost multiclass"
 RIVALS = {"RPS": (PROPORTIONAL, MULTICLASS, CATBOOST, "ogboost")}
 RIVALS["MAE"] = (*RIVALS["RPS"], ROUNDED)
-
-
-@pytest.fixture(scope="module")
-def t(tables):
-    return Tables(tables)
 
 
 def beyond_chance(t, metric):

@@ -13,7 +13,6 @@ import pytest
 from claims.accuracy_tables import METRICS
 from claims.goals import LEAST_BETTER
 from claims.shifts_table import LEAST
-from claims.words import Tables
 from lib.data import DESIGN_NOTE
 from lib.methods import DEPTHS, MULTICLASS, OURS, PROPORTIONAL, ROUNDED
 from lib.statistics import DUNN_SIDAK, critical_difference
@@ -27,11 +26,6 @@ KNOWN, ALL, NOTE, OTHERS = ("zero-one", "MAE", "RPS", "log loss"), "all, 39", "i
 MEASURES, TWELVE, FEW = ("mae", "zero_one", "rps", "log_loss", "by mode"), "design, shifts", "design, shifts, few rows"
 RIDGE_10 = ("ridge 10", "native vector, ridge 10", "LightGBM, ridge 10")
 ONE_ROW, ADDED, FASTER = "thesis tests, one row to a leaf", "added to losses", "times faster than ogboost"
-
-
-@pytest.fixture(scope="module")
-def t(tables):
-    return Tables(tables)
 
 
 def gap(goal):

@@ -11,24 +11,13 @@ import pytest
 from claims import accuracy_report, accuracy_tables, decision_tables
 from claims.learning_curves import SIZES as NUMBERS
 from claims.tuned_tables import OURS_TUNED
-from claims.words import Tables
 from lib.methods import MULTICLASS, OURS, PROPORTIONAL, ROUNDED
 from lib.statistics import pair
 
 pytestmark = pytest.mark.slow
 
-SIXTEEN, NATURAL = "sixteen quantile", "ordinal classes"
-KNOWN, ALL = ("zero-one", "MAE", "RPS", "log loss"), "all, 39"
-ONE_ROW, CROSS = "thesis tests, one row to a leaf", "cross terms, unequal classes"
+SIXTEEN, NATURAL, ONE_ROW = "sixteen quantile", "ordinal classes", "thesis tests, one row to a leaf"
 SIZES = [f"{rows:,}" for rows in NUMBERS[:7]]
-SURFACES, SURVEYS = ("bng_breast_tumor", "bng_pwlinear"), ("brfss_genhlth", "diabetes012")
-ALL_OF_THEM = "geometric mean"
-BOOSTERS = (PROPORTIONAL, MULTICLASS, ROUNDED, "hgb multiclass", "hgb rounded", "native joint", "ogboost", "XGBOrdinal")
-
-
-@pytest.fixture(scope="module")
-def t(tables):
-    return Tables(tables)
 
 
 def no_worse(t, case, metric, method):

@@ -9,23 +9,16 @@ import pytest
 
 from claims.accuracy_tables import METRICS
 from claims.learning_curves import SIZES as NUMBERS
-from claims.words import Tables
 from lib.methods import MULTICLASS, OURS, PROPORTIONAL, ROUNDED
 
 pytestmark = pytest.mark.slow
 
-SIXTEEN, NATURAL = "sixteen quantile", "ordinal classes"
+SIXTEEN, NATURAL, CROSS = "sixteen quantile", "ordinal classes", "cross terms, unequal classes"
 KNOWN, ALL = ("zero-one", "MAE", "RPS", "log loss"), "all, 39"
-ONE_ROW, CROSS = "thesis tests, one row to a leaf", "cross terms, unequal classes"
 SIZES = [f"{rows:,}" for rows in NUMBERS[:7]]
 SURFACES, SURVEYS = ("bng_breast_tumor", "bng_pwlinear"), ("brfss_genhlth", "diabetes012")
 ALL_OF_THEM = "geometric mean"
 BOOSTERS = (PROPORTIONAL, MULTICLASS, ROUNDED, "hgb multiclass", "hgb rounded", "native joint", "ogboost", "XGBOrdinal")
-
-
-@pytest.fixture(scope="module")
-def t(tables):
-    return Tables(tables)
 
 
 def test_options_1(t):

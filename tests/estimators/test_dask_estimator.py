@@ -142,6 +142,12 @@ def test_what_is_no_collection_is_named(client, data, name, argument):
         DaskXGBOrdinalClassifier(**OPTIONS).fit(X_, y_, **argument(X_, y_, w))
 
 
+def test_an_evaluation_set_without_features_is_named(client, data):
+    X_, y_ = parted(*data[:2])
+    with pytest.raises(TypeError, match=r"^X of an evaluation set must be a Dask array or data frame; got NoneType$"):
+        DaskXGBOrdinalClassifier(**OPTIONS).fit(X_, y_, eval_set=[(None, y_)])
+
+
 def test_a_label_that_training_lacks_is_named(client, data):
     X, y, _ = data
     X_, y_, other = parted(X, y, np.where(np.arange(800) == 700, "excellent", y))

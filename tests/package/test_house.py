@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import ast
-from pathlib import Path
+from collections import Counter
 
-ROOT = Path(__file__).parents[2]
-PACKAGE = ("ordinal_objectives", "adapters", "histogram_engine", "threshold_solver")
+from sources import PACKAGE, ROOT, check_exceptions, files, trees
+
 MOST_LINES, MOST_SHARED = 400, 12
-
-
-def files(*folders: str) -> list[Path]:
-    found = [
-        path for folder in folders for path in (ROOT / folder).rglob("*.*") if path.suffix in (".py", ".cpp", ".hpp")
-    ]
-    assert found
-    return found
+TWICE = {
+    "OrdinalObjective": "both hosts export it",
+    "ThresholdCallback": "both hosts export it",
+    "VectorRun": "being rebuilt",
+}
 
 
 def test_no_file_is_long():
@@ -39,6 +36,17 @@ def test_no_lines_are_shared():
     assert not shared
 
 
+def all_classes() -> list[tuple[str, ast.ClassDef]]:
+    """Return every class of the package with the path of its file."""
+    return [(path, node) for path, tree in trees().items() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+
+
+def test_no_two_classes_have_one_name():
+    places = Counter(node.name for _, node in all_classes())
+    assert len(places) > 50
+    check_exceptions([name for name, n in places.items() if n > 1], TWICE)
+
+
 def members(node: ast.AST) -> set[str]:
     """Return the names that a class defines, or keeps on itself."""
     found = {one.name for one in ast.walk(node) if isinstance(one, ast.FunctionDef)}
@@ -56,19 +64,18 @@ def is_private(name: str) -> bool:
 
 def test_private_members_stay_with_their_class():
     """Another object's ``_name`` is used only by code of its own class, or of one derived from it."""
-    trees = {path: ast.parse(path.read_text()) for path in files(*PACKAGE) if path.suffix == ".py"}
-    classes = {node.name: node for tree in trees.values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
+    classes = {node.name: node for _, node in all_classes()}
 
     def family(name: str) -> set[str]:
         node = classes.get(name)
         return set() if node is None else members(node).union(*(family(ast.unparse(base)) for base in node.bases))
 
     reached = []
-    for path, tree in trees.items():
+    for path, tree in trees().items():
         for top in tree.body:
             own = family(top.name) if isinstance(top, ast.ClassDef) else set()
             reached += [
-                f"{path.relative_to(ROOT)}:{node.lineno} {ast.unparse(node)}"
+                f"{path}:{node.lineno} {ast.unparse(node)}"
                 for node in ast.walk(top)
                 if isinstance(node, ast.Attribute) and is_private(node.attr)
                 if not of_itself(node) and node.attr not in own
@@ -77,8 +84,8 @@ def test_private_members_stay_with_their_class():
 
 
 def test_private_names_are_not_imported():
-    for path in files(*PACKAGE):
-        for node in ast.walk(ast.parse(path.read_text())):
+    for path, tree in trees().items():
+        for node in ast.walk(tree):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("ordinal_objectives"):
                 private = [alias.name for alias in node.names if is_private(alias.name)]
                 assert not private, f"{path}:{node.lineno}"

@@ -1,4 +1,4 @@
-"""Who imports whom: no two files import each other, not even for types, and no framework's folder another's."""
+"""Who imports whom, also for types: no two files each other, and no framework's folder, adapter or engine its neighbour."""
 
 from __future__ import annotations
 
@@ -53,3 +53,11 @@ def test_frameworks_stay_apart(graph):
                 assert not [one for one in imported if f".adapters.{other}" in one], name
         if ".adapters" not in name:
             assert not [one for one in imported if ".adapters" in one], name
+
+
+def test_plug_ins_and_engine_stay_apart(graph):
+    adapters, engine = (f"{TOP}.{room}" for room in ("adapters", "histogram_engine"))
+    for mine, other in ((adapters, engine), (engine, adapters)):
+        inside = {name: imported for name, imported in graph.items() if name.startswith(mine)}
+        assert len(inside) > 10
+        assert not [(name, one) for name, imported in inside.items() for one in imported if one.startswith(other)]

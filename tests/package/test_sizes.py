@@ -1,0 +1,117 @@
+"""Functions stay short and take few arguments. Their complexity is a rule of ruff's in pyproject.toml."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+import pytest
+
+from sources import check_exceptions, trees
+
+MOST_LINES, MOST_ARGUMENTS = 60, 8
+HOST_SIGNATURES = ("train", "cv", "fit")
+REBUILT = "being rebuilt"
+ONE_A_PARAMETER = "scikit-learn asks for a line of the signature and an assignment for every parameter"
+LONG = {
+    "adapters/lgbm/estimator.py: LGBMOrdinalClassifier.__init__": ONE_A_PARAMETER,
+    "adapters/lgbm/estimator.py: LGBMOrdinalClassifier.fit": REBUILT,
+    "adapters/lgbm/train.py: train": REBUILT,
+    "adapters/xgb/estimator.py: XGBOrdinalClassifier.__init__": ONE_A_PARAMETER,
+    "histogram_engine/engine_run.py: EngineRun.__init__": REBUILT,
+    "histogram_engine/estimator.py: HistGradientBoostingOrdinalClassifier.__init__": ONE_A_PARAMETER,
+}
+MANY = {
+    "adapters/newton_run.py: NewtonRun.__init__": REBUILT,
+    "adapters/parameters.py: OrdinalParameters.__init__": REBUILT,
+    "histogram_engine/engine_run.py: EngineRun.__init__": REBUILT,
+    "histogram_engine/fit_loop.py: fit_rows": REBUILT,
+    "histogram_engine/multi_output/fit.py: fit_targets": REBUILT,
+    "ordinal_objectives/rows/margins.py: MarginStatistics._pass": REBUILT,
+}
+
+
+def functions(tree: ast.AST, owner: str = "") -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
+    """Yield every function with its name, behind those of the classes and functions that it is in."""
+    for node in ast.iter_child_nodes(tree):
+        name = owner
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            name = f"{owner}.{node.name}".lstrip(".")
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield name, node
+        yield from functions(node, name)
+
+
+def n_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """Return the lines from the name on, without those of the docstring."""
+    assert function.end_lineno is not None
+    lines = function.end_lineno - function.lineno + 1
+    first = function.body[0]
+    if ast.get_docstring(function, clean=False) is not None:
+        assert first.end_lineno is not None
+        lines -= first.end_lineno - first.lineno + 1
+    return lines
+
+
+def n_arguments(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    arguments = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
+    return len([one for one in arguments if one.arg not in ("self", "cls")])
+
+
+def estimators() -> set[str]:
+    """Return the names of the classes that derive from a base of scikit-learn's, by however many steps."""
+    bases = {
+        node.name: {ast.unparse(base).split("[")[0] for base in node.bases}
+        for tree in trees().values()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef)
+    }
+    found = {"BaseEstimator"}
+    while new := {name for name, of in bases.items() if of & found} - found:
+        found |= new
+    return found
+
+
+def test_functions_are_short():
+    lengths = {f"{path}: {name}": n_lines(one) for path, tree in trees().items() for name, one in functions(tree)}
+    assert len(lengths) > 500
+    check_exceptions([name for name, n in lengths.items() if n > MOST_LINES], LONG)
+
+
+def test_functions_take_few_arguments():
+    constructors = {f"{name}.__init__" for name in estimators()}
+    found = [
+        f"{path}: {name}"
+        for path, tree in trees().items()
+        for name, one in functions(tree)
+        if n_arguments(one) > MOST_ARGUMENTS
+        if one.name not in HOST_SIGNATURES and name not in constructors
+    ]
+    check_exceptions(found, MANY)
+
+
+def test_what_is_counted():
+    source = '''
+class A:
+    async def f(self, a, /, b, *c, d, **e):
+        """Two
+
+        lines."""
+        if a:
+            def g(): return 1
+'''
+    found = dict(functions(ast.parse(source)))
+    assert {name: (n_lines(one), n_arguments(one)) for name, one in found.items()} == {"A.f": (3, 3), "A.f.g": (1, 0)}
+    assert {"XGBOrdinalClassifier", "HistGradientBoostingMultiOutputRegressor"} < estimators()
+    assert "EvalMetric" not in estimators()
+
+
+def test_exceptions_cannot_rot():
+    check_exceptions(["a"], {"a": "it must"})
+    for found, exceptions, message in (
+        (["a", "b"], {"a": "it must"}, "these offend, and are no named exceptions:\nb"),
+        ([], {"a": "it must"}, "these exceptions offend no longer; take them out:\na"),
+        (["a"], {"a": ""}, "an exception needs a reason"),
+    ):
+        with pytest.raises(AssertionError, match=message):
+            check_exceptions(found, exceptions)
