@@ -11,46 +11,13 @@ from sources import check_exceptions, trees
 
 REBUILT = "being rebuilt"
 LIGHTGBMS = "LightGBM's booster, which keeps and pickles what is among its attributes, and has no method for it"
-THREADS = "threading.local: one object, of which every thread has attributes of its own"
 EXCEPTIONS = {
-    "adapters/lgbm/cv.py: objective.runs.driven": REBUILT,
     "adapters/lgbm/record.py: booster.__dict__.pop('ordinal_rounds', None)": LIGHTGBMS,
     "adapters/lgbm/record.py: booster.__dict__.setdefault('ordinal_rounds', {})": LIGHTGBMS,
     "adapters/lgbm/record.py: vars(booster)['ordinal_thresholds']": LIGHTGBMS,
-    "adapters/lgbm/runs.py: self._shown.model": REBUILT,
     "adapters/lgbm/train.py: booster.best_iteration": LIGHTGBMS,
-    "adapters/lgbm/train.py: objective.runs.driven": REBUILT,
     "adapters/lgbm/trees.py: vars(booster)['_Booster__set_objective_to_none']": LIGHTGBMS,
-    "adapters/newton_run.py: self._learner.thresholds": REBUILT,
-    "adapters/runs.py: self._here.in_turns": THREADS,
-    "adapters/runs.py: self._here.latest": THREADS,
-    "adapters/runs.py: self._here.runs": THREADS,
-    "adapters/vector_run.py: self._learner.thresholds": REBUILT,
-    "adapters/xgb/callback.py: callback.stops_early": REBUILT,
-    "adapters/xgb/callback.py: runs.shown.afterwards": REBUILT,
-    "adapters/xgb/callback.py: runs.shown.before": REBUILT,
-    "adapters/xgb/callback.py: runs.shown.last_only": REBUILT,
-    "adapters/xgb/callback.py: shown.last_only": REBUILT,
-    "adapters/xgb/callback.py: shown.previous": REBUILT,
-    "adapters/xgb/callback.py: vars(objective.runs).update(state)": REBUILT,
-    "adapters/xgb/cv.py: objective.callback.stops_early": REBUILT,
-    "adapters/xgb/cv.py: objective.runs.driven": REBUILT,
     "adapters/xgb/measured.py: stopper.maximize": "XGBoost's own callback, which no method tells the direction",
-    "adapters/xgb/output_run.py: self._learner.thresholds": REBUILT,
-    "adapters/xgb/runs.py: run.defers_loss": REBUILT,
-    "adapters/xgb/runs.py: run.grows_on_recorded": REBUILT,
-    "adapters/xgb/runs.py: self.shown.afterwards": REBUILT,
-    "adapters/xgb/runs.py: self.shown.asked": REBUILT,
-    "adapters/xgb/runs.py: self.shown.before": REBUILT,
-    "adapters/xgb/runs.py: self.shown.model": REBUILT,
-    "adapters/xgb/runs.py: self.shown.previous": REBUILT,
-    "adapters/xgb/runs.py: self.shown.round": REBUILT,
-    "adapters/xgb/runs.py: self.shown.starts": REBUILT,
-    "adapters/xgb/train.py: objective.callback.evaluated": REBUILT,
-    "adapters/xgb/train.py: objective.callback.stops_early": REBUILT,
-    "adapters/xgb/train.py: objective.n_classes": REBUILT,
-    "adapters/xgb/train.py: objective.runs.driven": REBUILT,
-    "adapters/xgb/train.py: objective.runs.refusal": REBUILT,
     "histogram_engine/multi_output/run.py: tree.value": REBUILT,
     "histogram_engine/vector_run.py: tree.value": REBUILT,
 }
@@ -94,9 +61,11 @@ def is_made(value: ast.AST, classes: set[str]) -> bool:
     maker = ast.unparse(value.func)
     if maker in ("copy.copy", "copy.deepcopy"):
         return ast.unparse(value.args[0]) == "self"
-    # scikit-learn asks an estimator to change the tags that its base hands it.
-    named = maker in classes or maker in ("cls", "type(self)", "super().__sklearn_tags__")
-    return named or (maker.endswith(".__new__") and maker.removesuffix(".__new__") in {*classes, "cls", "type(self)"})
+    if maker == "super().__sklearn_tags__":  # an estimator changes the tags that its base hands it
+        return True
+    if maker.endswith(".__new__"):
+        maker = ast.unparse(value.args[0]) if maker == "object.__new__" else maker.removesuffix(".__new__")
+    return maker in {*classes, "cls", "type(self)"}
 
 
 def is_stored(node: ast.AST) -> bool:
@@ -153,6 +122,7 @@ def test_nobody_assigns_to_the_attributes_of_another_object():
         "self.other.x = 1",
         "made.other.x = 1",
         "foreign = Foreign(); foreign.x = 1",
+        "foreign = object.__new__(Foreign); foreign.x = 1",
         "maybe = Own() if other else other; maybe.x = 1",
         "made = other; made.x = 1",
         "for other.x in (): pass",
@@ -179,6 +149,7 @@ def test_an_offence_is_seen(line):
         "setattr(self, 'x', 1)",
         "self.__dict__.pop('x')",
         "new = cls.__new__(cls); new.x = 1",
+        "new = object.__new__(type(self)); vars(new).update(vars(self))",
         "twin = copy.copy(self); twin.x = 1",
         "tags = super().__sklearn_tags__(); tags.input_tags.sparse = True",
         "def inner(): made.x = 1",

@@ -11,7 +11,6 @@ MOST_LINES, MOST_SHARED = 400, 12
 TWICE = {
     "OrdinalObjective": "both hosts export it",
     "ThresholdCallback": "both hosts export it",
-    "VectorRun": "being rebuilt",
 }
 
 

@@ -1,4 +1,4 @@
-"""Who imports whom, also for types: no two files each other, and no framework's folder, adapter or engine its neighbour."""
+"""Who imports whom, also for types: no two files each other, no framework's folder another's, no adapter the engine."""
 
 from __future__ import annotations
 
