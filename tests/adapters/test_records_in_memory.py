@@ -18,7 +18,9 @@ from ordinal_objectives.adapters import xgb as oxgb
 from ordinal_objectives.adapters.lgbm.record import stored_record as record_on_lightgbm
 from ordinal_objectives.adapters.xgb import record as of_xgboost
 from ordinal_objectives.adapters.xgb.record import stored_record
+from ordinal_objectives.losses import get_loss
 from ordinal_objectives.threshold_solver import ThresholdRecord
+from own_losses import Rising
 
 KINDS = {
     "proportional": {"proportional": True},
@@ -130,6 +132,25 @@ def test_boosters_with_the_same_text_keep_their_own_records():
     one, other = trained(), trained()
     assert one.attr(oxgb.ATTRIBUTE) == other.attr(oxgb.ATTRIBUTE)
     assert stored_record(one) is not stored_record(other)
+
+
+class Marked(Rising):
+    """Objects of it differ in what no file says."""
+
+    def __init__(self, mark):
+        super().__init__("logit")
+        self._mark = mark
+
+
+def test_a_loss_of_one_s_own_stays_with_its_model():
+    loss, newer = Marked("first"), Marked("second")
+    booster = trained(proportional=True, loss=loss)
+    other = on_lightgbm(loss=loss)
+    copies = [copy.copy(booster), booster[:2], pickle.loads(pickle.dumps(booster))]
+    copies.append(oxgb.train(PARAMS, matrix(), 1, n_classes=4, xgb_model=booster, loss=loss))
+    get_loss(newer)  # a file that names the loss means this one now
+    assert all(oxgb.threshold_record(one).ordinal_loss() is loss for one in [booster, *copies])
+    assert olgbm.threshold_record(other).ordinal_loss() is loss
 
 
 def test_a_text_that_was_changed_is_read():
