@@ -14,8 +14,9 @@ import xgboost
 from numpy.typing import NDArray
 
 from ordinal_objectives import _core
+from ordinal_objectives.adapters.xgb import raw_trees
 from ordinal_objectives.adapters.xgb.raw_trees import leaf_nodes
-from ordinal_objectives.adapters.xgb.trees import model_of, rounds_of
+from ordinal_objectives.adapters.xgb.trees import categories_of, rounds_of
 from ordinal_objectives.predictions import without_mean
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
@@ -168,16 +169,15 @@ def _take_over(booster: xgboost.Booster, record: ThresholdRecord) -> _TakenOver:
     known = _taken.get(booster)
     rounds = booster.num_boosted_rounds()
     if known is None or (known.n_rounds, known.checksums) != (rounds, record.trees):
-        model = model_of(booster)
-        trees = model["trees"][: record.n_iterations]
+        trees = raw_trees.trees(booster.save_raw("ubj"))[: record.n_iterations]
         pairs = list(zip(trees, record.leaf_vectors[: len(trees)], strict=True))
         record.check_leaves(len(leaf_nodes(tree["left_children"])) for tree in trees)
         of_node = [_by_node(tree, vectors, record.n_classes - 1) for tree, vectors in pairs]
         ensemble = None
-        if not any(tree["categories_nodes"] for tree in trees):
+        if not any(tree["categories_nodes"].size for tree in trees):
             ours = [_as_tree(*both) for both in zip(trees, of_node, strict=True)]
             ensemble = TreeEnsemble(ours, booster.num_features())
-        known = _taken[booster] = _TakenOver(rounds, record.trees, model.get("cats"), ensemble, of_node)
+        known = _taken[booster] = _TakenOver(rounds, record.trees, categories_of(booster), ensemble, of_node)
     return known
 
 

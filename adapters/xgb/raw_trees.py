@@ -11,17 +11,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-_TYPES = {"left_children": ("l", ">i4"), "split_conditions": ("d", ">f4"), "leaf_weights": ("d", ">f4")}
+# How XGBoost calls the type of an array, and how NumPy does.
+_OF_NODES = {
+    "left_children": ("l", ">i4"),
+    "right_children": ("l", ">i4"),
+    "split_conditions": ("d", ">f4"),
+    "split_indices": ("l", ">i4"),
+    "default_left": ("U", "u1"),
+    "categories_nodes": ("l", ">i4"),
+}
+_TYPES = _OF_NODES | {"leaf_weights": ("d", ">f4")}
 
 
 def spans(raw: bytes | bytearray, name: str) -> list[tuple[int, int]]:
     """Return where the numbers of an array begin and end, for each tree that has it."""
     # No attribute of the booster can look like this: the length holds bytes of zero.
-    head = len(name).to_bytes(8) + f"{name}[${_TYPES[name][0]}#L".encode()
+    letter, kind = _TYPES[name]
+    head = len(name).to_bytes(8) + f"{name}[${letter}#L".encode()
     found, at = [], raw.find(head)
     while at >= 0:
         start = at + len(head) + 8
-        stop = start + 4 * int.from_bytes(raw[start - 8 : start])
+        stop = start + np.dtype(kind).itemsize * int.from_bytes(raw[start - 8 : start])
         found.append((start, stop))
         at = raw.find(head, stop)
     return found
@@ -29,8 +39,14 @@ def spans(raw: bytes | bytearray, name: str) -> list[tuple[int, int]]:
 
 def arrays(raw: bytes | bytearray, name: str) -> list[NDArray[Any]]:
     """Return an array of each tree that has it; those of a bytearray can be written to."""
-    kind = _TYPES[name][1]
-    return [np.frombuffer(raw, kind, (stop - start) // 4, start) for start, stop in spans(raw, name)]
+    kind = np.dtype(_TYPES[name][1])
+    return [np.frombuffer(raw, kind, (stop - start) // kind.itemsize, start) for start, stop in spans(raw, name)]
+
+
+def trees(raw: bytes | bytearray) -> list[dict[str, NDArray[Any]]]:
+    """Return the arrays of each tree by XGBoost's names, as far as prediction by a score needs them."""
+    of_trees = zip(*(arrays(raw, name) for name in _OF_NODES), strict=True)
+    return [dict(zip(_OF_NODES, tree, strict=True)) for tree in of_trees]
 
 
 def leaf_nodes(left_children: ArrayLike) -> NDArray[np.intp]:

@@ -113,7 +113,7 @@ def rounds_of(
     """
     part = booster[first:stop]
     if "c" in (booster.feature_types or ()):
-        categories = categories or model_of(booster).get("cats")
+        categories = categories or categories_of(booster)
         content = json.loads(bytes(part.save_raw("json")))
         own = content["learner"]["gradient_booster"]["model"]
         if own.get("cats") != categories:
@@ -167,8 +167,10 @@ def nodes_of_trees(booster: xgboost.Booster) -> list[int]:
     return [(stop - start) // 4 for start, stop in spans(booster.save_raw("ubj"), "split_conditions")]
 
 
-def model_of(booster: xgboost.Booster) -> dict[str, Any]:
-    """Return a booster's ``trees`` and the categories (``cats``) they were grown on, as its JSON file has them."""
+def categories_of(booster: xgboost.Booster) -> dict[str, Any] | None:
+    """Return the categories that the trees were grown on, as a booster's JSON file has them; None without any."""
+    if "c" not in (booster.feature_types or ()):
+        return None
     content = json.loads(bytes(booster.save_raw("json")))
-    model: dict[str, Any] = content["learner"]["gradient_booster"]["model"]
-    return model
+    categories: dict[str, Any] | None = content["learner"]["gradient_booster"]["model"].get("cats")
+    return categories

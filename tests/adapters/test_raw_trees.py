@@ -11,8 +11,8 @@ import pytest
 import xgboost
 
 from ordinal_objectives.adapters import xgb as oxgb
-from ordinal_objectives.adapters.xgb import trees
-from ordinal_objectives.adapters.xgb.trees import checksums, newest_tree, nodes_of_trees, renew_leaves
+from ordinal_objectives.adapters.xgb import raw_trees, trees
+from ordinal_objectives.adapters.xgb.trees import categories_of, checksums, newest_tree, nodes_of_trees, renew_leaves
 
 RNG = np.random.default_rng(0)
 # Names with letters that JSON escapes.
@@ -90,3 +90,15 @@ def test_leaves_of_another_tree_are_refused():
     with pytest.raises(ValueError, match="cannot reshape"):
         renew_leaves(booster, 2, [np.zeros(1)])
     assert booster.save_raw() == raw
+
+
+def test_trees_and_categories_are_those_of_the_json_file():
+    booster = oxgb.train({"max_depth": 3, "nthread": 1, "min_child_weight": 0}, matrix(), 5, n_classes=4)
+    content = json.loads(bytes(booster.save_raw("json")))["learner"]["gradient_booster"]["model"]
+    found = raw_trees.trees(booster.save_raw("ubj"))
+    assert any(tree["categories_nodes"].size for tree in found)
+    for tree, expected in zip(found, content["trees"], strict=True):
+        for name, array in tree.items():
+            np.testing.assert_array_equal(array, np.array(expected[name], array.dtype), err_msg=name)
+    assert categories_of(booster) == content["cats"] != {}
+    assert categories_of(oxgb.train({"nthread": 1}, xgboost.DMatrix(X.iloc[:, 0], Y), 1, n_classes=4)) is None
