@@ -82,10 +82,14 @@ def choose_shifts(
     if max_shifts is not None and shift_penalty != "sparse":
         raise ValueError(f"max_shifts={max_shifts!r} belongs to shift_penalty='sparse'; got {shift_penalty!r}")
     if not isinstance(proportional, str) and proportional:
-        if shift_l2 is not None:
-            raise ValueError(
-                f"shift_l2={shift_l2!r} belongs to thresholds that move with x: pass proportional=False with it"
-            )
+        for name, value, default in (
+            ("shift_l2", shift_l2, None),
+            ("shift_penalty", shift_penalty, DEFAULT_SHIFT_PENALTY),
+        ):
+            if value != default:
+                raise ValueError(
+                    f"{name}={value!r} belongs to thresholds that move with x: pass proportional=False with it"
+                )
         return None
     if proportional == "auto":
         return shifts if loss.takes_shifts and refusal is None else None

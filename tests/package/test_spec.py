@@ -1,0 +1,146 @@
+"""The description of an ordinal model: checked once, the same through every door, frozen."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import inspect
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import ordinal_objectives
+from makers import make_lgb, make_xgb
+from ordinal_objectives import AllThreshold
+from ordinal_objectives.adapters import lgbm as olgbm
+from ordinal_objectives.adapters import xgb as oxgb
+from ordinal_objectives.leaves.shifts import Shifts
+from ordinal_objectives.spec import DOORS, OrdinalSpec, door_table
+
+GUIDE = Path(__file__).parents[2] / "docs" / "user_guide.md"
+# Their parameters are among the options, with the door's defaults.
+BY_OPTIONS = ("xgb.cv", "xgb.dask.train", "lgbm.cv")
+
+
+def signature_of(door):
+    """Return the parameters of a door by name."""
+    host, _, name = door.partition(".")
+    home = importlib.import_module(f"ordinal_objectives.adapters.{host}") if name else ordinal_objectives
+    return inspect.signature(getattr(home, name or host)).parameters
+
+
+@pytest.mark.parametrize("door", [door for door in DOORS if door not in BY_OPTIONS])
+def test_the_table_tells_the_defaults_of_the_signatures(door):
+    found, entered = signature_of(door), DOORS[door]
+    assert found["threshold_update"].default == entered.threshold_update
+    assert found["proportional"].default == entered.proportional
+    method = found["shift_method"].default if "shift_method" in found else None
+    assert method in (entered.shift_method, None)
+    for name, default in (("loss", "all_threshold"), ("link", "logit"), ("hessian", "exact")):
+        assert found[name].default == default
+    assert (found["shift_l2"].default, found["shift_penalty"].default) == (None, "ridge")
+    assert found["max_shifts"].default is None
+
+
+@pytest.mark.parametrize("door", BY_OPTIONS)
+def test_doors_without_a_signature_take_the_defaults_of_train(door):
+    entered, train = DOORS[door], DOORS[f"{door.partition('.')[0]}.train"]
+    names = ("threshold_update", "proportional", "shift_method")
+    assert [getattr(entered, name) for name in names] == [getattr(train, name) for name in names]
+
+
+def test_the_guide_has_the_table():
+    assert door_table() in GUIDE.read_text(), "paste what ordinal_objectives.spec.door_table() returns"
+
+
+def test_a_spec_does_not_change():
+    given = [0.0, 1.0, 2.0]
+    spec = OrdinalSpec.of("xgb.train", n_classes=4, thresholds=given, proportional=np.True_)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        spec.hessian = "majorized"  # type: ignore[misc]
+    given[0] = 5.0
+    assert spec.thresholds is not None
+    assert spec.thresholds.tolist() == [0.0, 1.0, 2.0]
+    assert spec.proportional is True
+    again = pickle.loads(pickle.dumps(spec))
+    assert again.loss == spec.loss
+    assert again.door == spec.door
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"n_classes": 1}, "n_classes"),
+        ({"loss": "squared"}, "loss"),
+        ({"link": "identity"}, "link"),
+        ({"hessian": "none"}, "hessian"),
+        ({"link": "cloglog", "hessian": "majorized"}, "hessian"),
+        ({"threshold_update": "often"}, "threshold_update"),
+        ({"thresholds": [1.0, 0.0]}, "thresholds"),
+        ({"proportional": "sometimes"}, "proportional"),
+        ({"shift_method": "both"}, "shift_method"),
+        ({"shift_l2": 1.0}, "shift_l2=1.0 belongs to thresholds that move with x"),
+        ({"shift_penalty": "smooth"}, "shift_penalty='smooth' belongs to thresholds that move with x"),
+        ({"proportional": False, "max_shifts": 2}, "max_shifts=2 belongs to shift_penalty='sparse'"),
+        ({"proportional": False, "threshold_update": "fixed"}, "threshold_update='fixed'"),
+        ({"proportional": False, "threshold_update": "schur"}, "threshold_update='schur'"),
+    ],
+)
+@pytest.mark.parametrize("door", ["xgb.train", "lgbm.train"])
+def test_what_is_refused_is_named(door, given, words):
+    with pytest.raises(ValueError, match=words):
+        OrdinalSpec.of(door, **given)
+
+
+def test_an_unknown_parameter_is_an_error():
+    with pytest.raises(TypeError, match="curvature"):
+        OrdinalSpec.of("xgb.train", curvature="exact")
+
+
+def test_lightgbm_has_no_shift_method():
+    with pytest.raises(ValueError, match="shift_method='renewal' belongs to XGBoost"):
+        olgbm.OrdinalObjective(4, shift_method="renewal")
+
+
+def test_auto_moves_thresholds_where_it_can():
+    spec = OrdinalSpec(AllThreshold(), proportional="auto")
+    assert spec.shifts() == Shifts()
+    assert spec.shifts("no") is None
+    assert dataclasses.replace(spec, threshold_update="fixed").shifts() is None
+
+
+@pytest.mark.parametrize("make", [make_xgb, make_lgb])
+def test_a_joint_step_that_is_not_taken_is_warned_of(make, ordinal_data):
+    X, y = ordinal_data(200)
+    with pytest.warns(UserWarning, match="threshold_update='joint' has no effect where thresholds move with x"):
+        shifted = make(n_estimators=3, threshold_update="joint").fit(X, y)
+    assert not shifted.proportional_
+    assert make(n_estimators=3, threshold_update="joint", proportional=True).fit(X, y).proportional_
+    np.testing.assert_array_equal(shifted.predict_proba(X), make(n_estimators=3).fit(X, y).predict_proba(X))
+
+
+@pytest.mark.parametrize("make", [make_xgb, make_lgb])
+def test_max_shifts_reaches_the_hosts(make, ordinal_data, tmp_path):
+    X, y = ordinal_data(400, 5)
+    options = {"n_estimators": 5, "proportional": False}
+    ridge = make(**options).fit(X, y)
+    one, two, all_four = (
+        make(max_shifts=most, shift_penalty="sparse", **options).fit(X, y) for most in (None, 2, 4)
+    )
+    np.testing.assert_array_equal(all_four.predict_proba(X), ridge.predict_proba(X))
+    assert one._record.shifts.most == 1
+    assert np.abs(one.predict_proba(X) - two.predict_proba(X)).max() > 1e-3
+    two.save_model(tmp_path / "model.ubj")
+    again = make().load_model(tmp_path / "model.ubj")
+    assert again.max_shifts == 2
+    np.testing.assert_array_equal(again.predict_proba(X), two.predict_proba(X))
+    one.save_model(tmp_path / "model.ubj")
+    assert again.load_model(tmp_path / "model.ubj").max_shifts is None
+
+
+def test_an_objective_is_of_one_class(ordinal_data):
+    """Who fits the shifts is a property of the training, not of the objective's class."""
+    for options in ({}, {"proportional": False}):
+        assert type(oxgb.OrdinalObjective(4, **options)) is oxgb.OrdinalObjective
