@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from ordinal_objectives.links.base import LINKS, FloatArray, IntervalTerms, Link
 from ordinal_objectives.links.cauchit import Cauchit
+from ordinal_objectives.links.check import check_link
 from ordinal_objectives.links.gumbel import Cloglog, Loglog
 from ordinal_objectives.links.logit import Logit
 from ordinal_objectives.links.probit import Probit
@@ -28,6 +29,7 @@ __all__ = [
     "Logit",
     "Loglog",
     "Probit",
+    "check_link",
     "get_link",
     "register_link",
 ]

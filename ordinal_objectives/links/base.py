@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -97,6 +97,15 @@ class Link(Named, ABC):
     curvature_bound: ClassVar[float | None] = None
     curvature_floor: ClassVar[float] = 0.0
     argument_limit: ClassVar[float] = float("inf")
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Take away what a class with formulas of its own must say again: majorisers and higher derivatives."""
+        super().__init_subclass__(**options)
+        own = vars(cls).keys()
+        if "lower" in own and not own & {"curvature_bound", "sharp_curvature"}:
+            cls.curvature_bound = None
+        if "lower" in own and "higher" not in own:
+            cls.highest_order = 2
 
     @property
     def symmetric(self) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from ordinal_objectives.links import Link, get_link
 from ordinal_objectives.losses.base import HESSIANS, LOSSES, OrdinalLoss
+from ordinal_objectives.losses.check import check_loss
 from ordinal_objectives.losses.cumulative_link import CumulativeLink
 from ordinal_objectives.losses.higher import check_order, higher_derivatives
 from ordinal_objectives.losses.quantities import LeafSums, MarginDerivatives, RoundStatistics, RoundSums, RowDerivatives
@@ -26,6 +27,7 @@ __all__ = [
     "RoundStatistics",
     "RoundSums",
     "RowDerivatives",
+    "check_loss",
     "check_order",
     "get_loss",
     "higher_derivatives",

@@ -62,13 +62,17 @@ class OrdinalLoss(MarginFunctions, ABC):
         self.link = get_link(link)
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Take away what a class with formulas of its own must say again: shifts and majorisers."""
+        """Take away what a class with formulas of its own must say again: shifts, majorisers, higher derivatives."""
         super().__init_subclass__(**options)
         own = vars(cls).keys()
         if "_row_derivatives" in own and not own & {"_of_margins", "takes_shifts"}:
             cls.takes_shifts = False
-        if own & {"_row_derivatives", "_of_margins"} and not own & {"_majorized", "_majorized_of_margins"}:
+        if not own & {"_row_derivatives", "_of_margins"}:
+            return
+        if not own & {"_majorized", "_majorized_of_margins"}:
             cls._majorizes = OrdinalLoss._majorizes  # type: ignore[method-assign]
+        if "higher" not in own:
+            cls.highest_order = OrdinalLoss.highest_order  # type: ignore[method-assign]
 
     def __repr__(self) -> str:
         state = {"link": self.link.identity} | self._parameters()
@@ -271,16 +275,24 @@ class OrdinalLoss(MarginFunctions, ABC):
         self.check_hessian(hessian)
         return self.statistics_of(f, y, thresholds, weight, hessian)
 
+    def rows_of(self, f: FloatArray, y: CodeArray, thresholds: FloatArray) -> RowDerivatives:
+        """Row derivatives of checked arrays, looked at; see :meth:`row_derivatives`."""
+        rows = self._row_derivatives(f, y, thresholds)
+        rows.check(self.identity, len(f), len(thresholds))
+        return rows
+
+    def curvatures_of(
+        self, rows: RowDerivatives, f: FloatArray, y: CodeArray, thresholds: FloatArray, hessian: str
+    ) -> tuple[Curvatures, int]:
+        """Curvatures of a step, majorised or exact and floored, and how many were raised to the floor."""
+        return (self._majorized(f, y, thresholds), 0) if hessian == "majorized" else self._floored(rows, y)
+
     def statistics_of(
         self, f: FloatArray, y: CodeArray, thresholds: FloatArray, weight: FloatArray, hessian: str
     ) -> RoundStatistics:
         """Statistics of checked arrays, of which there may be none; see :meth:`round_statistics`."""
-        rows = self._row_derivatives(f, y, thresholds)
-        rows.check(self.identity, len(f), len(thresholds))
-        if hessian == "majorized":
-            curvatures, n_floored = self._majorized(f, y, thresholds), 0
-        else:
-            curvatures, n_floored = self._floored(rows, y)
+        rows = self.rows_of(f, y, thresholds)
+        curvatures, n_floored = self.curvatures_of(rows, f, y, thresholds, hessian)
         beyond = np.abs(f[:, None] - thresholds) > self.link.argument_limit
         return RoundStatistics(
             gradient=weight * rows.gradient,

@@ -85,13 +85,18 @@ class MarginFunctions(Named):
 
     def margins_of(self, x: FloatArray, y: NDArray[np.int32], hessian: str) -> MarginDerivatives:
         """Loss of checked margins, of which there may be none; see :meth:`margin_derivatives`."""
-        rows = self._of_margins(x, y)
-        rows.check(self.identity, *x.shape)
+        rows = self.rows_of_margins(x, y)
         if hessian == "majorized":
             curvatures, n_floored = self._majorized_of_margins(x, y), 0
         else:
             curvatures, n_floored = self._floored(rows, y)
         return MarginDerivatives(rows.value, -rows.threshold_gradient, curvatures.diagonal, n_floored)
+
+    def rows_of_margins(self, x: FloatArray, y: NDArray[np.int32]) -> RowDerivatives:
+        """Row derivatives of checked margins, looked at."""
+        rows = self._of_margins(x, y)
+        rows.check(self.identity, *x.shape)
+        return rows
 
     def margin_proba(self, margins: ArrayLike) -> FloatArray:
         """P(y = k) at margins given one by one, shape (n_samples, n_classes).
