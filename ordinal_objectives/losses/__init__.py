@@ -7,9 +7,10 @@ in the thresholds.
 from __future__ import annotations
 
 from ordinal_objectives.links import Link, get_link
-from ordinal_objectives.losses.base import HESSIANS, LOSSES, OrdinalLoss
+from ordinal_objectives.losses.base import OrdinalLoss
 from ordinal_objectives.losses.check import check_loss
 from ordinal_objectives.losses.cumulative_link import CumulativeLink
+from ordinal_objectives.losses.formulas import HESSIANS, LOSSES
 from ordinal_objectives.losses.higher import check_order, higher_derivatives
 from ordinal_objectives.losses.quantities import LeafSums, MarginDerivatives, RoundStatistics, RoundSums, RowDerivatives
 from ordinal_objectives.losses.threshold_sums import AllThreshold, ImmediateThreshold

@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from typing import Any, ClassVar, TypeAlias
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ordinal_objectives import _core
-from ordinal_objectives.links import LINKS, FloatArray, Link, get_link
+from ordinal_objectives.links import FloatArray, Link, get_link
+from ordinal_objectives.losses.formulas import CodeArray
 from ordinal_objectives.losses.margins import MarginFunctions
 from ordinal_objectives.losses.quantities import Curvatures, RoundStatistics, RoundSums, RowDerivatives
-from ordinal_objectives.losses.start import ClassWeights, InitialThresholds, from_shares
-from ordinal_objectives.validation import check_choice, check_codes, check_sample_weight, check_thresholds
-
-CodeArray: TypeAlias = NDArray[np.int32]
-
-HESSIANS = ("exact", "majorized")
-LOSSES: dict[str, type[OrdinalLoss]] = {}
+from ordinal_objectives.validation import check_codes, check_sample_weight, check_thresholds
 
 
-class OrdinalLoss(MarginFunctions, ABC):
+class OrdinalLoss(MarginFunctions):
     """Loss of ordered labels y in 0..n_classes - 1, given a score f and n_classes - 1 thresholds theta.
 
     Parameters
@@ -53,115 +44,8 @@ class OrdinalLoss(MarginFunctions, ABC):
     label is out of range, a value is not finite or a weight is negative.
     """
 
-    _built_in = LOSSES
-    _codes = _core.loss_codes
-    ordered: ClassVar[bool]
-    strictly_ordered: ClassVar[bool] = False
-
     def __init__(self, link: str | Link = "logit") -> None:
         self.link = get_link(link)
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        """Take away what a class with formulas of its own must say again: shifts, majorisers, higher derivatives."""
-        super().__init_subclass__(**options)
-        own = vars(cls).keys()
-        if "_row_derivatives" in own and not own & {"_of_margins", "takes_shifts"}:
-            cls.takes_shifts = False
-        if not own & {"_row_derivatives", "_of_margins"}:
-            return
-        if not own & {"_majorized", "_majorized_of_margins"}:
-            cls._majorizes = OrdinalLoss._majorizes  # type: ignore[method-assign]
-        if "higher" not in own:
-            cls.highest_order = OrdinalLoss.highest_order  # type: ignore[method-assign]
-
-    def __repr__(self) -> str:
-        state = {"link": self.link.identity} | self._parameters()
-        return f"{type(self).__name__}({', '.join(f'{key}={value!r}' for key, value in state.items())})"
-
-    @property
-    def key(self) -> tuple[str, ...]:
-        """What makes it equal to another."""
-        return self.identity, self.link.identity
-
-    def _parameters(self) -> dict[str, Any]:
-        return {key: value for key, value in super()._parameters().items() if key != "link"}
-
-    @property
-    def highest_order(self) -> int:
-        """Of the derivatives in the score."""
-        return 2
-
-    @property
-    def curvature_floor(self) -> float:
-        """Exact curvatures below it are raised to it."""
-        return self.link.curvature_floor
-
-    @abstractmethod
-    def _row_derivatives(self, f: FloatArray, y: CodeArray, thresholds: FloatArray) -> RowDerivatives:
-        """Row derivatives of checked arrays."""
-
-    def _majorizes(self, link: Link) -> bool:
-        """Whether this loss has a majoriser with a link."""
-        return False
-
-    def _majorized(self, f: FloatArray, y: CodeArray, thresholds: FloatArray) -> Curvatures:
-        """Curvatures of the quadratic majoriser, where there is one."""
-        raise NotImplementedError(f"loss {self.identity!r} has no majoriser")
-
-    def _floored(self, rows: RowDerivatives, y: CodeArray) -> tuple[Curvatures, int]:
-        """Exact curvatures, none below `curvature_floor` but those of thresholds that do not count, which are 0.
-
-        And how many were raised.
-        """
-        floor = self.curvature_floor
-        low, low_diagonal = rows.hessian < floor, (rows.curvature < floor) & (rows.curvature != 0.0)
-        curvatures = Curvatures(
-            np.where(low, floor, rows.hessian), np.where(low_diagonal, floor, rows.curvature), rows.curvature_next
-        )
-        return curvatures, int(low.sum() + low_diagonal.sum())
-
-    def start(self, classes: ClassWeights) -> InitialThresholds:
-        """Thresholds before the first tree; by default those that fit the class shares as G(theta_k) = P(y <= k)."""
-        return from_shares(self.link, classes, with_gaps=self.strictly_ordered)
-
-    def higher(self, f: FloatArray, y: CodeArray, thresholds: FloatArray) -> FloatArray:
-        """Third and fourth derivatives in the score, (n_samples, 2), of checked arrays, if `highest_order` is 4."""
-        raise NotImplementedError(f"loss {self.identity!r} has highest_order={self.highest_order}")
-
-    def supports(self, hessian: str) -> bool:
-        """Whether `hessian` ("exact" or "majorized") exists for this loss and link."""
-        return hessian == "exact" or (hessian == "majorized" and self._majorizes(self.link))
-
-    def check_hessian(self, hessian: str) -> None:
-        """Raise unless `hessian` exists for this loss and link.
-
-        Raises
-        ------
-        ValueError
-            Naming the loss, the link and what is allowed.
-        """
-        check_choice(hessian, HESSIANS, name="hessian")
-        if not self.supports(hessian):
-            links = ", ".join(repr(name) for name, link in LINKS.items() if self._majorizes(link))
-            raise ValueError(
-                f"hessian={hessian!r} does not exist for loss {self.identity!r} with link {self.link.identity!r}; "
-                f"allowed: hessian='exact'{', or one of the links ' if links else ''}{links}"
-            )
-
-    @property
-    def codes(self) -> tuple[int, int] | None:
-        """Numbers by which native kernels know the loss and its link; None if there is one that they do not know."""
-        loss, link = self.code, self.link.code
-        return None if loss is None or link is None else (loss, link)
-
-    def check_native(self) -> tuple[int, int]:
-        """Return `codes`, or raise ValueError where there are none."""
-        if self.codes is None:
-            raise ValueError(
-                f"loss {self!r} has formulas of its own, which the native engine does not know; train it with XGBoost "
-                f"or LightGBM: ordinal_objectives.adapters.xgb, ordinal_objectives.adapters.lgbm"
-            )
-        return self.codes
 
     def check_gaps(self, thresholds: FloatArray, class_weights: FloatArray) -> None:
         """Raise if a strictly ordered loss has rows of a class that finds no room between its thresholds.
@@ -318,9 +202,6 @@ class OrdinalLoss(MarginFunctions, ABC):
         """
         return self._cumulative_proba(self._distances(raw_prediction, thresholds))
 
-    def _cumulative_proba(self, x: FloatArray) -> FloatArray:
-        return self.link.inverse(x)
-
     def predict_proba(self, raw_prediction: ArrayLike, thresholds: ArrayLike) -> FloatArray:
         """P(y = k), shape (n_samples, n_classes); never negative, and each row sums to one.
 
@@ -336,13 +217,6 @@ class OrdinalLoss(MarginFunctions, ABC):
         array([[0.2689, 0.4621, 0.2689]])
         """
         return self._proba(self._distances(raw_prediction, thresholds))
-
-    def _proba(self, x: FloatArray) -> FloatArray:
-        """P(y = k) at margins in the order that the loss needs."""
-        below, above = self.link.inverse(x), self.link.complement(x)
-        # Subtracted in the tail where both terms are small, so that small probabilities keep their digits.
-        inner = np.where(x[:, :-1] > 0, above[:, :-1] - above[:, 1:], below[:, 1:] - below[:, :-1])
-        return np.hstack([below[:, :1], np.maximum(inner, 0.0), above[:, -1:]])
 
     def _distances(self, raw_prediction: ArrayLike, thresholds: ArrayLike) -> FloatArray:
         """Return theta_k - f_i, shape (n_samples, n_classes - 1)."""

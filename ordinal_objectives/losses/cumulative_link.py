@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ordinal_objectives.links import FloatArray, IntervalTerms, Link, Logit
-from ordinal_objectives.losses.base import CodeArray, OrdinalLoss, beside_label, sum_of_higher
+from ordinal_objectives.losses.base import OrdinalLoss, beside_label, sum_of_higher
+from ordinal_objectives.losses.formulas import CodeArray
 from ordinal_objectives.losses.quantities import Curvatures, RowDerivatives
 
 

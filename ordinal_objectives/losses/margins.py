@@ -2,52 +2,17 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ordinal_objectives.links import FloatArray
-from ordinal_objectives.losses.quantities import Curvatures, MarginDerivatives, RowDerivatives
-from ordinal_objectives.named import Named
+from ordinal_objectives.losses.formulas import CodeArray, Formulas
+from ordinal_objectives.losses.quantities import MarginDerivatives, RowDerivatives
 from ordinal_objectives.validation import check_codes
 
 
-class MarginFunctions(Named):
-    """What a loss offers of the margins theta_k - f(x_i) - v_k(x_i), in which the shifts v move single thresholds.
-
-    Attributes
-    ----------
-    takes_shifts : bool
-        Whether the loss is a sum over thresholds of functions of one margin each, so that they may cross.
-    """
-
-    ordered: ClassVar[bool]
-    takes_shifts: ClassVar[bool] = False
-    _why_no_shifts: ClassVar[str] = "it has no formulas for margins one by one (takes_shifts)"
-
-    def check_hessian(self, hessian: str) -> None:
-        """Raise unless `hessian` exists for this loss and link."""
-        raise NotImplementedError
-
-    def _floored(self, rows: RowDerivatives, y: NDArray[np.int32]) -> tuple[Curvatures, int]:
-        raise NotImplementedError
-
-    def _proba(self, x: FloatArray) -> FloatArray:
-        """P(y = k) at margins in the order that the loss needs."""
-        raise NotImplementedError
-
-    def _cumulative_proba(self, x: FloatArray) -> FloatArray:
-        raise NotImplementedError
-
-    def check_shifts(self) -> None:
-        """Raise ValueError unless the loss exists for thresholds that move with x."""
-        if not self.takes_shifts:
-            allowed = ", ".join(repr(name) for name, loss in self._built_in.items() if loss.takes_shifts)
-            raise ValueError(
-                f"loss {self.identity!r} does not exist for thresholds that move with x (proportional=False): "
-                f"{self._why_no_shifts}; allowed: {allowed}"
-            )
+class MarginFunctions(Formulas):
+    """What a loss offers of the margins theta_k - f(x_i) - v_k(x_i), in which the shifts v move single thresholds."""
 
     def margin_derivatives(self, margins: ArrayLike, y: ArrayLike, hessian: str = "majorized") -> MarginDerivatives:
         """Loss of margins that are given one by one, and its derivatives: thresholds may move with x.
@@ -83,7 +48,7 @@ class MarginFunctions(Named):
             raise ValueError(f"margins must have one row a label, {len(codes)}; got {len(x)}")
         return self.margins_of(x, codes, hessian)
 
-    def margins_of(self, x: FloatArray, y: NDArray[np.int32], hessian: str) -> MarginDerivatives:
+    def margins_of(self, x: FloatArray, y: CodeArray, hessian: str) -> MarginDerivatives:
         """Loss of checked margins, of which there may be none; see :meth:`margin_derivatives`."""
         rows = self.rows_of_margins(x, y)
         if hessian == "majorized":
@@ -92,7 +57,7 @@ class MarginFunctions(Named):
             curvatures, n_floored = self._floored(rows, y)
         return MarginDerivatives(rows.value, -rows.threshold_gradient, curvatures.diagonal, n_floored)
 
-    def rows_of_margins(self, x: FloatArray, y: NDArray[np.int32]) -> RowDerivatives:
+    def rows_of_margins(self, x: FloatArray, y: CodeArray) -> RowDerivatives:
         """Row derivatives of checked margins, looked at."""
         rows = self._of_margins(x, y)
         rows.check(self.identity, *x.shape)
@@ -125,14 +90,6 @@ class MarginFunctions(Named):
         self.check_shifts()
         x = _check_margins(margins)
         return np.sort(x, axis=1) if self.ordered else x
-
-    def _of_margins(self, x: FloatArray, y: NDArray[np.int32]) -> RowDerivatives:
-        """Row derivatives of a loss that takes shifts."""
-        raise NotImplementedError
-
-    def _majorized_of_margins(self, x: FloatArray, y: NDArray[np.int32]) -> Curvatures:
-        """Curvatures of the quadratic majoriser of a loss that takes shifts."""
-        raise NotImplementedError
 
 
 def _check_margins(margins: ArrayLike) -> FloatArray:
