@@ -16,7 +16,7 @@ except ImportError as error:
     raise not_installed(error, "xgboost", "dask") from None
 
 from ordinal_objectives.adapters.parameters import given_options, spec_and_record
-from ordinal_objectives.adapters.xgb.dask_doors import check_parts
+from ordinal_objectives.adapters.xgb.dask_doors import check_client, check_parts
 from ordinal_objectives.adapters.xgb.train import arguments_of, objective_of
 from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
@@ -69,8 +69,11 @@ def train(
 
     Raises
     ------
+    TypeError
+        If a matrix is none of ``xgboost.dask``, or the client is asynchronous.
     ValueError
-        If a parameter is refused, or labels, weights or start scores that one worker has; the message names it.
+        If a parameter is refused, or features, labels, weights or start scores that one worker has, or a column has
+        other categories in one part than in another; the message names it.
     RuntimeError, xgboost.core.XGBoostError
         If a worker is lost. To try once more, restart the client, since the other workers may still wait in XGBoost's
         allreduce, and make the matrices again: rows were lost with the worker.
@@ -110,6 +113,8 @@ def train_spec(
     """Train the model that a door was asked for; ``options`` are the other arguments of :func:`train`."""
     objective = objective_of(asked, params, options)
     options |= arguments_of(objective, params, options)
+    client = client or distributed.get_client()
+    check_client(client)
     check_parts(client, [(dtrain, "the training set"), *(options.get("evals") or [])])
     try:
         result: dict[str, Any] = xgboost.dask.train(

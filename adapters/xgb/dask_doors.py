@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import dask
 import distributed
 import numpy as np
 import xgboost.dask
+from scipy.sparse import issparse
 from sklearn.exceptions import DataConversionWarning
+
+from ordinal_objectives.column_types import refuse_text_and_dates
+from ordinal_objectives.validation import first_few
 
 # What XGBoost keeps beside the features of a part, and what it may hold.
 _ALLOWED = {
@@ -18,6 +23,23 @@ _ALLOWED = {
     "weight": ("weights", "finite and non-negative"),
     "base_margin": ("base_margin", "finite"),
 }
+_LARGEST = float(np.finfo(np.float32).max)
+
+
+class _Seen(NamedTuple):
+    """What is wrong with the parts of a matrix that one worker has, the sum of their weights, their categories."""
+
+    fault: str | None
+    total: float | None = None
+    categories: Mapping[Any, list[Any]] | None = None
+
+
+def check_client(client: Any) -> None:
+    """Raise TypeError unless this is a client that waits for its results."""
+    if not isinstance(client, distributed.Client):
+        raise TypeError(f"client must be a distributed.Client or None; got {type(client).__name__}")
+    if client.asynchronous:
+        raise TypeError("client must not be asynchronous: the training waits for its results; got one that is")
 
 
 def check_collection(name: str, value: Any) -> None:
@@ -26,10 +48,40 @@ def check_collection(name: str, value: Any) -> None:
         raise TypeError(f"{name} must be a Dask array or data frame; got {type(value).__name__}")
 
 
-def check_given(name: str, value: Any) -> None:
-    """Raise TypeError unless this is None or a Dask collection."""
-    if value is not None:
-        check_collection(name, value)
+def check_table(X: Any, n_features: int | None = None, *, name: str = "X") -> None:
+    """Raise TypeError or ValueError unless this is a Dask collection of rows and columns that XGBoost takes.
+
+    Parameters
+    ----------
+    X : object
+    n_features : int or None
+        How many columns it must have; None takes any.
+    name : str
+        The argument's name in messages.
+    """
+    check_collection(name, X)
+    shape: tuple[Any, ...] = getattr(X, "shape", ())
+    if len(shape) != 2 or shape[1] == 0:
+        raise ValueError(f"{name} must be two-dimensional, with at least one column; got {_dimensions(shape)}")
+    if n_features is not None and shape[1] != n_features and not np.isnan(shape[1]):
+        raise ValueError(f"{name} must have the {n_features} features of the training; got {shape[1]}")
+    twice = [column for column, count in Counter(getattr(X, "columns", ())).items() if count > 1]
+    if twice:
+        raise ValueError(f"{name} must have columns of different names; got more than once: {first_few(twice, repr)}")
+    refuse_text_and_dates(X)
+
+
+def check_numbers_of_rows(name: str, value: Any) -> None:
+    """Raise TypeError or ValueError unless this is None or a Dask collection of one dimension."""
+    if value is None:
+        return
+    check_collection(name, value)
+    if value.ndim != 1:
+        raise ValueError(f"{name} must be one-dimensional, a number for each row; got {_dimensions(value.shape)}")
+
+
+def _dimensions(shape: Sequence[Any]) -> str:
+    return f"{shape[1]} columns" if len(shape) == 2 else f"{len(shape)} dimension(s)"
 
 
 def flat_labels(y: Any, name: str) -> Any:
@@ -53,50 +105,120 @@ def flat_labels(y: Any, name: str) -> Any:
     return y[y.columns[0]] if hasattr(y, "columns") else y[:, 0]
 
 
-def check_parts(client: distributed.Client | None, matrices: Sequence[tuple[xgboost.dask.DaskDMatrix, str]]) -> None:
-    """Raise ValueError if a worker has labels, weights or start scores that no training can take.
+def check_parts(client: distributed.Client, matrices: Sequence[tuple[xgboost.dask.DaskDMatrix, str]]) -> None:
+    """Raise ValueError if a worker has rows that no training can take, or categories that another one has not.
 
-    XGBoost looks at a worker's when it has connected all of them: the error of the one that refuses its own comes
-    along with those of others, which lost the connection.
+    XGBoost looks at a worker's rows when it has connected all of them: the error of the one that refuses its own comes
+    along with those of others, which lost the connection. Categories it compares by their number alone.
 
     Parameters
     ----------
-    client : distributed.Client or None
+    client : distributed.Client
     matrices : sequence of (DaskDMatrix, name) pairs
     """
-    client = client or distributed.get_client()
+    for matrix, name in matrices:
+        if not isinstance(matrix, xgboost.dask.DaskDMatrix):
+            raise TypeError(f"{name} must be an xgboost.dask.DaskDMatrix; got {type(matrix).__name__}")
     asked = [
-        [client.submit(_look_at, parts, workers=[address], pure=False) for address, parts in matrix.worker_map.items()]
+        [
+            client.submit(_look_at, parts, matrix.missing, workers=[address], pure=False)
+            for address, parts in matrix.worker_map.items()
+        ]
         for matrix, _ in matrices
     ]
     for found, (_, name) in zip(client.gather(asked), matrices, strict=True):
-        for fault, _ in found:
-            if fault is not None:
-                raise ValueError(fault.format(name=name))
-        totals = [total for _, total in found if total is not None]
+        faults = [seen.fault for seen in found if seen.fault is not None]
+        known = [seen.categories for seen in found if seen.categories is not None]
+        faults += [fault for other in known if (fault := _differing(known[0], other)) is not None]
+        if faults:
+            raise ValueError(faults[0].replace("{name}", name))
+        totals = [seen.total for seen in found if seen.total is not None]
         if totals and not any(totals):
             raise ValueError(f"weights of {name} are zero for every row; at least one must be positive")
 
 
-def _look_at(parts: Sequence[Mapping[str, Any]]) -> tuple[str | None, float | None]:
-    """Return what is wrong with the parts of a matrix that one worker has, and the sum of its weights, if any."""
-    total = None
+def _look_at(parts: Sequence[Mapping[str, Any]], missing: float) -> _Seen:
+    """Look at the parts of a matrix that one worker has."""
+    total, categories = None, None
     for part in parts:
-        for kind, (what, allowed) in _ALLOWED.items():
-            values = part.get(kind)
-            if values is None:
-                continue
-            rows = part["data"].shape[0]
-            if len(values) != rows:
-                return f"{what} of {{name}} must be parted as X is; got {len(values)} for {rows} rows", None
-            if hasattr(values, "to_numpy"):
-                values = values.to_numpy()
-            if values.dtype.kind not in "if":
-                continue
-            wrong = ~np.isfinite(values)
-            if kind == "weight":
-                wrong |= values < 0
-                total = (total or 0.0) + float(values.sum())
-            if wrong.any():
-                return f"{what} of {{name}} must be {allowed}; got {values[wrong].ravel()[0]}", None
-    return None, total
+        here = _categories(part["data"])
+        categories = here if categories is None else categories
+        fault = _fault_of_rows(part) or _fault_of_features(part["data"], missing) or _differing(categories, here)
+        if fault is not None:
+            return _Seen(fault)
+        if part.get("weight") is not None:
+            total = (total or 0.0) + float(np.sum(part["weight"]))
+    return _Seen(None, total, categories)
+
+
+def _fault_of_rows(part: Mapping[str, Any]) -> str | None:
+    """Say what is wrong with the labels, weights or start scores of a part."""
+    if part.get("label") is None:
+        return "labels of {name} are missing; make the matrix with label="
+    rows = part["data"].shape[0]
+    for kind, (what, allowed) in _ALLOWED.items():
+        values = part.get(kind)
+        if values is None:
+            continue
+        if len(values) != rows:
+            return f"{what} of {{name}} must be parted as X is; got {len(values)} for {rows} rows"
+        if hasattr(values, "to_numpy"):
+            values = values.to_numpy()
+        if values.size != rows:
+            return f"{what} of {{name}} must have one number a row; got {values.shape[1]} columns"
+        if values.dtype.kind not in "if":
+            continue
+        wrong = ~np.isfinite(values)
+        if kind == "weight":
+            wrong |= values < 0
+        if wrong.any():
+            return f"{what} of {{name}} must be {allowed}; got {values[wrong].ravel()[0]}"
+    return None
+
+
+def _fault_of_features(data: Any, missing: float) -> str | None:
+    """Say what number XGBoost refuses in the features of a part."""
+    if np.isinf(missing):
+        return None
+    for values in _floats(data):
+        for extreme in (np.fmax.reduce(values, axis=None, initial=0.0), np.fmin.reduce(values, axis=None, initial=0.0)):
+            if abs(extreme) > _LARGEST:
+                return f"X of {{name}} must hold missing or finite numbers that float32 can hold; got {extreme}"
+    return None
+
+
+def _floats(data: Any) -> Iterator[Any]:
+    """Yield the floats in the features of a part, if they are in memory, without a copy of all of them."""
+    if _is_pandas(data):
+        for _, column in data.items():
+            if column.dtype.kind == "f":
+                yield column.to_numpy(dtype=np.float64, na_value=np.nan)
+        return
+    values = data.data if issparse(data) else data
+    if isinstance(values, np.ndarray) and values.dtype.kind == "f":
+        yield values
+
+
+def _categories(data: Any) -> dict[Any, list[Any]]:
+    """Return the categories of each column of a part that has some, in their order."""
+    if not _is_pandas(data):
+        return {}
+    dtypes = zip(data.columns, data.dtypes, strict=True)
+    return {name: dtype.categories.tolist() for name, dtype in dtypes if hasattr(dtype, "categories")}
+
+
+def _is_pandas(data: Any) -> bool:
+    return type(data).__module__.partition(".")[0] == "pandas"
+
+
+def _differing(one: Mapping[Any, list[Any]], other: Mapping[Any, list[Any]]) -> str | None:
+    """Say which column has other categories in one part than in another."""
+    for name, categories in one.items():
+        here = other.get(name)
+        if here != categories:
+            shown = f"{first_few(categories, repr)} and {first_few(here or ['none'], repr)}"
+            return (
+                f"column {name!r} of {{name}} must have the same categories in all parts; got {shown}. "
+                f"X.categorize() of dask.dataframe makes them so"
+            )
+    return None

@@ -18,11 +18,10 @@ except ImportError as error:
     raise not_installed(error, "xgboost", "dask") from None
 
 from ordinal_objectives.adapters.xgb import dask as on_dask
-from ordinal_objectives.adapters.xgb.dask_doors import check_collection, check_given, flat_labels
+from ordinal_objectives.adapters.xgb.dask_doors import check_client, check_numbers_of_rows, check_table, flat_labels
 from ordinal_objectives.adapters.xgb.estimator import XGBOrdinalClassifier
 from ordinal_objectives.adapters.xgb.record import kept_rounds, threshold_record
-from ordinal_objectives.column_types import refuse_text_and_dates
-from ordinal_objectives.evaluation_sets import evaluation_pairs, one_for_each
+from ordinal_objectives.evaluation_sets import check_rounds, evaluation_pairs, one_for_each
 from ordinal_objectives.fit_keywords import explains_keywords
 from ordinal_objectives.host_parameters import check_n_estimators
 from ordinal_objectives.labels import OrderedLabels
@@ -123,7 +122,8 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
         ValueError
             If labels, weights or parameters are not what the docs allow; the message names the argument.
         """
-        check_collection("X", X)
+        check_client(self.client)
+        check_table(X)
         y = flat_labels(y, "y")
         for name, instead in _REFUSED.items():
             if getattr(self, name) is not None:
@@ -131,9 +131,10 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
         with self._all_or_nothing():
             self._fit_labels(X, y)
             continued = self._continued(xgb_model)
-            check_given("sample_weight", sample_weight)
-            check_given("base_margin", base_margin)
+            check_numbers_of_rows("sample_weight", sample_weight)
+            check_numbers_of_rows("base_margin", base_margin)
             sets = self._evaluation_sets(eval_set, sample_weight_eval_set, base_margin_eval_set)
+            check_rounds("early_stopping_rounds", self.early_stopping_rounds, len(sets))
             codes = self._codes(y)
             dtrain = self._dask_matrix(X, codes, self._weights(codes, sample_weight), base_margin)
             evals = [
@@ -166,9 +167,9 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
         margins = one_for_each(base_margin, pairs, "base_margin_eval_set")
         sets = [(*pair, weight, margin) for pair, weight, margin in zip(pairs, weights, margins, strict=True)]
         for one, _, weight, margin in sets:
-            check_collection("X of an evaluation set", one)
-            check_given("sample_weight_eval_set", weight)
-            check_given("base_margin_eval_set", margin)
+            check_table(one, self.n_features_in_, name="X of an evaluation set")
+            check_numbers_of_rows("sample_weight_eval_set", weight)
+            check_numbers_of_rows("base_margin_eval_set", margin)
         return [(one, self._known_labels(labels), weight, margin) for one, labels, weight, margin in sets]
 
     def predict(self, X: Any, **start: Any) -> Any:
@@ -192,6 +193,7 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
         if not dask.is_dask_collection(X):
             return getattr(super(), name)(X, **start)
         check_is_fitted(self)
+        check_table(X, self.n_features_in_)
         if start:
             raise TypeError(f"predictions of a Dask collection take X alone; got {', '.join(start)}")
         labels = self.ordered_classes_[:0]
@@ -200,7 +202,7 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
         in_memory.__setstate__(self.__getstate__())
 
         def of(block: Any) -> Any:
-            return getattr(in_memory, name)(block) if len(block) else nothing
+            return getattr(in_memory, name)(block) if block.shape[0] else nothing
 
         if not isinstance(X, da.Array):
             return X.map_partitions(of, meta=nothing)
@@ -260,18 +262,27 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
         """Return the weights of the rows times those of their classes, or None."""
         if self.class_weight is None:
             return sample_weight
-        array = codes if isinstance(codes, da.Array) else codes.to_dask_array()
+        array = _blocks(codes)
         counts = self.client.compute(da.bincount(array, minlength=self.n_classes_)).result()
         of_class = self._class_weights(counts)
-        if isinstance(codes, da.Array):
-            weight = codes.map_blocks(lambda block: of_class[block], meta=of_class[:0])
-        else:
-            weight = codes.map(dict(enumerate(of_class)), meta=(codes.name, "float64"))
-        return weight if sample_weight is None else weight * sample_weight
+        if sample_weight is None:
+            return array.map_blocks(lambda block: of_class[block], meta=of_class[:0])
+
+        def times(block: Any, weight: Any) -> Any:
+            if len(weight) != len(block):
+                return weight  # the training refuses it by name; of an error here XGBoost says nothing
+            return of_class[block] * np.asarray(weight, dtype=np.float64)
+
+        # Row by row, as XGBoost takes weights: the product of two frames would look for rows of the same index.
+        given = _blocks(sample_weight)
+        if given.numblocks != array.numblocks:
+            raise ValueError(
+                f"sample_weight must be parted as y is; got {given.numblocks[0]} parts for those "
+                f"{array.numblocks[0]} of y"
+            )
+        return da.map_blocks(times, array, given, meta=of_class[:0])
 
     def _dask_matrix(self, X: Any, codes: Any, weight: Any, margin: Any, like: Any = None) -> Any:
-        if isinstance(X, da.Array):  # XGBoost reads the columns of frames itself
-            refuse_text_and_dates(X)
         options = {
             "weight": weight,
             "base_margin": margin,
@@ -282,3 +293,8 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
         if self.tree_method not in _QUANTILES:
             return xgboost.dask.DaskDMatrix(self.client, X, codes, **options)
         return xgboost.dask.DaskQuantileDMatrix(self.client, X, codes, max_bin=self.max_bin, ref=like, **options)
+
+
+def _blocks(values: Any) -> da.Array:
+    """Return one dimension of a Dask array, frame or series, parted as it is."""
+    return values if isinstance(values, da.Array) else values.to_dask_array()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import pickle
 from typing import Any
 
@@ -13,6 +14,7 @@ pytest.importorskip("distributed")
 import dask.array as da
 import dask.dataframe as dd
 import pandas as pd
+import scipy.sparse
 from distributed import Client, LocalCluster
 from sklearn.exceptions import DataConversionWarning
 
@@ -168,3 +170,79 @@ def test_weights_that_one_worker_may_not_hold_are_named(client, data):
     for options in ({}, {"class_weight": "balanced"}):
         with pytest.raises(ValueError, match=message):
             DaskXGBOrdinalClassifier(**OPTIONS | options).fit(X_, y_, sample_weight=w_)
+
+
+def test_weights_meet_their_rows_whatever_their_index_says(client, data):
+    """Two frames multiply where their indices agree; weights belong to the rows beside which they lie."""
+    X, y, w = data
+    frame, labels = pd.DataFrame(X, columns=list("abc")), pd.Series(y, name="y")
+    starts = range(0, 800, 200)
+    index = np.concatenate([start + np.random.default_rng(start).permutation(200) for start in starts])
+
+    def in_parts(rows):
+        parts = [rows.iloc[start : start + 200] for start in starts]
+        return dd.from_map(lambda part: part, parts, meta=parts[0].iloc[:0])
+
+    options = OPTIONS | {"class_weight": "balanced"}
+    expected = XGBOrdinalClassifier(**options).fit(frame, labels, sample_weight=w)
+    for weights in (in_parts(pd.Series(w, index=index)), da.from_array(w, chunks=200)):
+        model = DaskXGBOrdinalClassifier(**options).fit(in_parts(frame), in_parts(labels), sample_weight=weights)
+        np.testing.assert_allclose(model.predict_proba(frame), expected.predict_proba(frame), atol=1e-5)
+    for rows, message in (
+        (400, "sample_weight must be parted as y is; got 2 parts for those 4 of y"),
+        ((100, 300, 200, 200), "weights of the training set must be parted as X is; got .00 for 200 rows"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            DaskXGBOrdinalClassifier(**options).fit(
+                in_parts(frame), in_parts(labels), sample_weight=da.from_array(w, chunks=(rows,))
+            )
+
+
+def test_a_stop_needs_rows_to_look_at(client, data):
+    """With ``verbose`` the training set is printed; its loss may not stop the training."""
+    X_, y_ = parted(*data[:2])
+    for verbose in (False, True):
+        with pytest.raises(ValueError, match="early_stopping_rounds=3 needs rows to look at"):
+            DaskXGBOrdinalClassifier(**OPTIONS, early_stopping_rounds=3).fit(X_, y_, verbose=verbose)
+
+
+def test_tables_that_no_training_takes_are_named(client, data):
+    X, y, w = data
+    X_, y_, w_ = parted(X, y, w)
+    frame = pd.DataFrame(X, columns=list("abc"))
+    wrong = [
+        (X_[:, 0], "X must be two-dimensional, with at least one column; got 1 dimension"),
+        (X_[:, :0], "X must be two-dimensional, with at least one column; got 0 columns"),
+        (
+            dd.from_pandas(frame.set_axis(list("aba"), axis=1), npartitions=2),
+            "different names; got more than once: 'a'",
+        ),
+        (dd.from_pandas(frame.assign(c="p"), npartitions=2), "got column 'c' of type str.*Make strings categories"),
+    ]
+    for rows, message in wrong:
+        with pytest.raises(ValueError, match=message):
+            DaskXGBOrdinalClassifier(**OPTIONS).fit(rows, y_)
+    model = DaskXGBOrdinalClassifier(**OPTIONS)
+    with pytest.raises(ValueError, match="X of an evaluation set must have the 3 features of the training; got 2"):
+        model.fit(X_, y_, eval_set=[(X_[:, :2], y_)])
+    for name in ("sample_weight", "base_margin"):
+        with pytest.raises(ValueError, match=f"{name} must be one-dimensional, a number for each row; got 2 columns"):
+            model.fit(X_, y_, **{name: da.stack([w_, w_], axis=1)})
+    model.fit(X_, y_)
+    with pytest.raises(ValueError, match="X must be two-dimensional"):
+        model.predict(X_[:, 0])
+    sparse = X_.map_blocks(scipy.sparse.csr_matrix)
+    np.testing.assert_array_equal(
+        model.predict_proba(sparse).compute(), model.predict_proba(scipy.sparse.csr_matrix(X))
+    )
+
+
+def test_a_client_that_does_not_wait_is_refused(data):
+    async def fit():
+        async with Client(processes=False, asynchronous=True, dashboard_address=None) as waiting:
+            model = DaskXGBOrdinalClassifier(**OPTIONS)
+            model.client = waiting
+            model.fit(*parted(*data[:2]))
+
+    with pytest.raises(TypeError, match="client must not be asynchronous"):
+        asyncio.run(fit())
