@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.sparse import hstack, issparse
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.column_types import column_kinds
 from ordinal_objectives.validation import collected
@@ -87,6 +88,8 @@ def threshold_importances(
 
     Raises
     ------
+    NotFittedError
+        Before ``fit``.
     TypeError
         If the estimator has no margins.
     ValueError
@@ -154,6 +157,8 @@ def feature_effect(estimator: Any, X: Any, feature: int | str, *, grid_resolutio
 
     Raises
     ------
+    NotFittedError
+        Before ``fit``.
     TypeError
         If the estimator has no margins.
     ValueError
@@ -214,14 +219,15 @@ def unwrapped(estimator: Any) -> tuple[Any, Callable[[Any], Any]]:
             f"estimator must be a classifier of ordinal_objectives, or a pipeline or search that ends in one and is "
             f"fitted; got {type(estimator).__name__}"
         )
+    check_is_fitted(estimator)
     return estimator, lambda X: X
 
 
 def feature_names(estimator: Any, X: Any) -> list[str]:
-    """Return the names of the features: of the training, or else of X; an empty list where there are none."""
-    names = getattr(estimator, "feature_names_in_", None)
-    if names is None and hasattr(X, "columns"):
-        names = getattr(X, "column_names", None) or X.columns
+    """Return the names of the columns of X, or else those of the training; an empty list where there are none."""
+    names = getattr(X, "column_names", None) or getattr(X, "columns", None)  # Arrow's columns are no names
+    if names is None:
+        names = getattr(estimator, "feature_names_in_", None)
     return [] if names is None else [str(name) for name in names]
 
 

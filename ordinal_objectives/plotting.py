@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives.extras import not_installed
 from ordinal_objectives.inspection import FeatureEffect, feature_effect, feature_names, unwrapped
-from ordinal_objectives.validation import check_codes, check_thresholds
+from ordinal_objectives.validation import as_floats, check_codes, check_thresholds
 
 # More thresholds than this are named at even distances alone.
 _MOST_NAMES = 10
@@ -65,11 +65,13 @@ class ScoreDistributionDisplay:
         self.thresholds = check_thresholds(thresholds, ordered=False)
         n_classes = self.thresholds.shape[0] + 1
         self.y = check_codes(y, n_classes)
-        self.raw_prediction: NDArray[np.float64] = np.asarray(raw_prediction, dtype=np.float64)
+        self.raw_prediction: NDArray[np.float64] = as_floats(raw_prediction, name="raw_prediction")
         if self.raw_prediction.shape != self.y.shape:
             raise ValueError(
                 f"raw_prediction must have shape {self.y.shape}, one score a label; got {self.raw_prediction.shape}"
             )
+        if not np.isfinite(self.raw_prediction).all():
+            raise ValueError("raw_prediction must be finite; it holds NaN or infinity")
         self.class_names = [str(k) for k in range(n_classes)] if class_names is None else list(map(str, class_names))
         if len(self.class_names) != n_classes:
             raise ValueError(f"class_names must hold {n_classes} names; got {len(self.class_names)}")
@@ -133,7 +135,7 @@ class ScoreDistributionDisplay:
             ax.plot([middle], [k], "o", color="white", markeredgecolor="black", markersize=6)
         for threshold in self.thresholds:
             ax.axvline(threshold, color="black", linewidth=1, linestyle="--")
-        ax.set_yticks(range(len(self.class_names)), self.class_names)
+        ax.set_yticks(range(len(self.class_names)), self.class_names, parse_math=False)
         ax.set_ylim(-0.6, len(self.class_names) - 0.4)
         ax.set_ylabel("true class")
         ax.set_xlabel(self._caption(), fontsize="small")
@@ -237,7 +239,7 @@ class FeatureEffectDisplay:
         plt = _pyplot()
         if axes is None:
             _, axes = plt.subplots(1, 2, figsize=(9.0, 4.0), sharex=True, sharey=True, layout="constrained")
-        left, right = axes
+        left, right = _pair(axes)
         n = len(self.threshold_names)
         colors = plt.get_cmap("viridis")(np.linspace(0.0, 0.9, n))
         values: NDArray[Any] = self.effect.values
@@ -247,7 +249,9 @@ class FeatureEffectDisplay:
             left.bar(positions, self.effect.score, color="0.35")
             style = {"linestyle": "", "marker": "o"}
             for ax in (left, right):
-                ax.set_xticks(positions, [str(value) for value in values], rotation=45 if len(values) > 6 else 0)
+                ax.set_xticks(
+                    positions, [str(value) for value in values], rotation=45 if len(values) > 6 else 0, parse_math=False
+                )
             values = positions
         else:
             style |= {"marker": "o"} if len(values) < 10 else {}
@@ -257,12 +261,19 @@ class FeatureEffectDisplay:
         right.axhline(0.0, color="black", linewidth=0.8, linestyle="--", zorder=1)
         for ax, title in ((left, "score f: moves all thresholds"), (right, "shifts $v_k$: move single thresholds")):
             ax.set_title(title, fontsize="medium")
-            ax.set_xlabel(self.feature_name)
+            ax.set_xlabel(self.feature_name, parse_math=False)
             ax.grid(alpha=0.25)
         left.set_ylabel("partial dependence, scale of the thresholds")
         _colour_bar(right, colors, self.threshold_names, "threshold between classes")
         self.axes_, self.figure_ = np.array([left, right]), left.figure
         return self
+
+
+def _pair(axes: Any) -> tuple[Any, Any]:
+    found = np.ravel(np.asarray(axes, dtype=object)).tolist()
+    if len(found) != 2:
+        raise ValueError(f"axes must be a pair of matplotlib axes, for the score and the shifts; got {len(found)}")
+    return found[0], found[1]
 
 
 def _colour_bar(ax: Any, colors: NDArray[Any], names: list[str], label: str) -> None:
@@ -273,7 +284,7 @@ def _colour_bar(ax: Any, colors: NDArray[Any], names: list[str], label: str) -> 
     named = range(0, len(names), -(-len(names) // _MOST_NAMES))
     scale = ScalarMappable(BoundaryNorm(np.arange(-0.5, len(names)), len(names)), ListedColormap(colors))
     bar = ax.figure.colorbar(scale, ax=ax, ticks=list(named), label=label)
-    bar.ax.set_yticklabels([names[k] for k in named])
+    bar.ax.set_yticklabels([names[k] for k in named], parse_math=False)
     bar.ax.minorticks_off()
 
 

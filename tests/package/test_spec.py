@@ -126,9 +126,7 @@ def test_max_shifts_reaches_the_hosts(make, ordinal_data, tmp_path):
     X, y = ordinal_data(400, 5)
     options = {"n_estimators": 5, "proportional": False}
     ridge = make(**options).fit(X, y)
-    one, two, all_four = (
-        make(max_shifts=most, shift_penalty="sparse", **options).fit(X, y) for most in (None, 2, 4)
-    )
+    one, two, all_four = (make(max_shifts=most, shift_penalty="sparse", **options).fit(X, y) for most in (None, 2, 4))
     np.testing.assert_array_equal(all_four.predict_proba(X), ridge.predict_proba(X))
     assert one._record.shifts.most == 1
     assert np.abs(one.predict_proba(X) - two.predict_proba(X)).max() > 1e-3
