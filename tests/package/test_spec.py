@@ -59,7 +59,7 @@ def test_a_spec_does_not_change():
     given = [0.0, 1.0, 2.0]
     spec = OrdinalSpec.of("xgb.train", n_classes=4, thresholds=given, proportional=np.True_)
     with pytest.raises(dataclasses.FrozenInstanceError):
-        spec.hessian = "majorized"  # type: ignore[misc]
+        spec.hessian = "majorized"
     given[0] = 5.0
     assert spec.thresholds is not None
     assert spec.thresholds.tolist() == [0.0, 1.0, 2.0]
