@@ -77,10 +77,10 @@ nb::dict as_dict(const ordinal::Tree& tree) {
     for (std::size_t i = 0; i < n; ++i) {
         const ordinal::TreeNode& node = tree.nodes[i];
         feature[i] = node.feature;
-        bin[i] = node.bin;
+        bin[i] = node.split.last_left;
         left[i] = node.left;
         parent[i] = node.parent;
-        missing_left[i] = node.missing_left;
+        missing_left[i] = node.split.missing_left;
         gain[i] = node.gain;
         count[i] = node.end - node.begin;
     }

@@ -23,6 +23,6 @@ int main() {
     const ordinal::Tree tree =
         engine.grow<ordinal::BalancedCriterion>({}, limits, {0, 1}, nullptr, n, leaf_of_row.data());
     for (const ordinal::TreeNode& node : tree.nodes)
-        std::printf("%d %d %d %lld\n", node.feature, node.bin, node.left,
+        std::printf("%d %d %d %lld\n", node.feature, node.split.last_left, node.left,
                     static_cast<long long>(node.end - node.begin));
 }

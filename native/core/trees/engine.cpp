@@ -7,6 +7,7 @@
 #include "criteria/criteria.hpp"
 #include "simd/dispatch.hpp"
 #include "trees/grower.hpp"
+#include "trees/split.hpp"
 
 namespace ordinal {
 namespace {
@@ -129,9 +130,7 @@ void Engine::note_leaves(const Tree& tree, const std::uint32_t* rows, std::int32
                 std::int32_t node = 0;
                 while (tree.nodes[static_cast<std::size_t>(node)].feature >= 0) {
                     const TreeNode& at = tree.nodes[static_cast<std::size_t>(node)];
-                    const int bin = bins[at.feature];
-                    const bool goes_left = bin == kMissing ? at.missing_left : bin <= at.bin;
-                    node = at.left + !goes_left;
+                    node = at.left + !goes_left(at.split, bins[at.feature]);
                 }
                 leaf_of_row[i] = node;
             }

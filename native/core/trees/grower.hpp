@@ -32,7 +32,7 @@ class Grower {
         std::unique_ptr<Histogram> histogram;  // null: its rows are few, and are read again when it is split
         const std::uint32_t* rows = nullptr;
         std::int64_t n = 0;
-        Candidate best{0.0, -1, false};
+        Candidate best{0.0, {-1, false}};
         int feature = -1;
     };
     using Candidates = std::vector<Candidate>;
@@ -162,8 +162,7 @@ void Grower<Criterion>::split(Leaf parent) {
     const int left_node = static_cast<int>(tree_.nodes.size());
     TreeNode& node = tree_.nodes[static_cast<std::size_t>(parent.node)];
     node.feature = parent.feature;
-    node.bin = parent.best.bin;
-    node.missing_left = parent.best.missing_left;
+    node.split = parent.best.split;
     node.gain = parent.best.gain;
     node.left = left_node;
     const std::int64_t middle = node.begin + histograms_.partition(node);
@@ -186,12 +185,12 @@ void Grower<Criterion>::split(Leaf parent) {
         const Bins bins{parent.histogram->data(), 0};
         const int end = histograms_.n_bins(parent.feature) * histograms_.layout().width();
         any_missing = histograms_.bins_of(bins, parent.feature)[end + count] > 0.0;
-        next[0].sums = histograms_.left_sums(bins, parent.feature, parent.best.bin, parent.best.missing_left);
+        next[0].sums = histograms_.left_sums(bins, parent.feature, parent.best.split);
     } else {
         any_missing = histograms_.any_missing(next[0].rows, next[0].n + next[1].n, parent.feature);
         next[0].sums = histograms_.sums(next[0].rows, next[0].n);
     }
-    if (!any_missing) node.missing_left = next[0].n >= next[1].n;
+    if (!any_missing) node.split.missing_left = next[0].n >= next[1].n;
 
     next[1].sums = parent.sums;
     for (std::size_t c = 0; c < parent.sums.size(); ++c) next[1].sums[c] -= next[0].sums[c];

@@ -163,19 +163,18 @@ const double* LeafHistograms::bins_of(Bins bins, std::int32_t feature) const {
 }
 
 std::vector<double> LeafHistograms::sums(Bins bins, std::int32_t feature) const {
-    return left_sums(bins, feature, data_.n_bins[feature] - 1, true);
+    return left_sums(bins, feature, {data_.n_bins[feature] - 1, true});
 }
 
-std::vector<double> LeafHistograms::left_sums(Bins bins, std::int32_t feature, int last_left,
-                                              bool missing_left) const {
+std::vector<double> LeafHistograms::left_sums(Bins bins, std::int32_t feature, const Split& split) const {
     const int width = layout_.width();
     std::vector<double> sums(static_cast<std::size_t>(width), 0.0);
     const double* bin = bins_of(bins, feature);
-    for (int b = 0; b <= last_left; ++b)
+    const int n_bins = data_.n_bins[feature];
+    for (int b = 0; b <= n_bins; ++b) {  // that of the missing values is the last
+        if (!goes_left(split, b < n_bins ? b : kMissing)) continue;
         for (int c = 0; c < width; ++c) sums[static_cast<std::size_t>(c)] += bin[b * width + c];
-    const double* missing = bin + data_.n_bins[feature] * width;
-    if (missing_left)
-        for (int c = 0; c < width; ++c) sums[static_cast<std::size_t>(c)] += missing[c];
+    }
     return sums;
 }
 
@@ -204,8 +203,7 @@ std::int64_t LeafHistograms::partition(const TreeNode& node) {
         task.rows = rows + begin;
         task.right = buffer_.data() + begin;
         task.n = std::min(n - begin, kPartitionBlock);
-        task.last_left = node.bin;
-        task.missing_left = node.missing_left;
+        task.split = node.split;
         n_left[static_cast<std::size_t>(block) + 1] = partition_rows(task);
     });
     std::int64_t total_left = 0;

@@ -92,7 +92,7 @@ class LeafHistograms {
     // Bins of a feature, (n_bins + 1, width); the missing one is the last.
     const double* bins_of(Bins bins, std::int32_t feature) const;
     std::vector<double> sums(Bins bins, std::int32_t feature) const;
-    std::vector<double> left_sums(Bins bins, std::int32_t feature, int last_left, bool missing_left) const;
+    std::vector<double> left_sums(Bins bins, std::int32_t feature, const Split& split) const;
 
     // The same of n rows that have no histogram.
     std::vector<double> sums(const std::uint32_t* rows, std::int64_t n) const;

@@ -1,10 +1,6 @@
 // Splits a block of a leaf's rows in two, keeping their order on both sides.
 #include "trees/tasks.hpp"
 
-#if defined(__AVX512F__)
-#include <immintrin.h>
-#endif
-
 #define ORDINAL_PASTE_(a, b) a##b
 #define ORDINAL_PASTE(a, b) ORDINAL_PASTE_(a, b)
 
@@ -17,29 +13,25 @@ std::int64_t ORDINAL_PASTE(partition_rows_, ORDINAL_ISA)(const PartitionTask& ta
     std::int64_t i = 0;
 #if defined(__AVX512F__)
     // Whole vectors are stored: what is written beyond the rows kept has been read already.
-    const __m512i last_left = _mm512_set1_epi32(task.last_left);
-    const __m512i missing = _mm512_set1_epi32(kMissing);
     const __m512i byte = _mm512_set1_epi32(0xff);
     for (; i + 16 <= task.n; i += 16) {
         const __m512i rows = _mm512_loadu_si512(task.rows + i);
         const __m512i bins = _mm512_and_epi32(_mm512_i32gather_epi32(rows, task.column, 1), byte);
-        __mmask16 goes_left = _mm512_cmple_epi32_mask(bins, last_left);
-        if (task.missing_left) goes_left |= _mm512_cmpeq_epi32_mask(bins, missing);
-        _mm512_storeu_si512(left, _mm512_maskz_compress_epi32(goes_left, rows));
-        _mm512_storeu_si512(right, _mm512_maskz_compress_epi32(static_cast<__mmask16>(~goes_left), rows));
-        const int n_left = __builtin_popcount(goes_left);
+        const __mmask16 to_left = goes_left(task.split, bins);
+        _mm512_storeu_si512(left, _mm512_maskz_compress_epi32(to_left, rows));
+        _mm512_storeu_si512(right, _mm512_maskz_compress_epi32(static_cast<__mmask16>(~to_left), rows));
+        const int n_left = __builtin_popcount(to_left);
         left += n_left;
         right += 16 - n_left;
     }
 #endif
     for (; i < task.n; ++i) {
         const std::uint32_t row = task.rows[i];
-        const int bin = task.column[row];
-        const bool goes_left = bin == kMissing ? task.missing_left : bin <= task.last_left;
+        const bool to_left = goes_left(task.split, task.column[row]);
         *left = row;
         *right = row;
-        left += goes_left;
-        right += !goes_left;
+        left += to_left;
+        right += !to_left;
     }
     return left - task.rows;
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "threads/parallel.hpp"
+#include "trees/split.hpp"
 
 namespace ordinal {
 namespace {
@@ -73,8 +74,7 @@ void walk(const PackedTree& tree, const double* block, int n_features, std::int3
             const Node& node = nodes[at[i]];
             const double x = block[i * n_features + node.feature];
             const std::int32_t left = node.left & 0x7fffffff;
-            const bool goes_left = x <= node.threshold || (x != x && node.left < 0);
-            const std::int32_t next = left + !goes_left;
+            const std::int32_t next = left + !goes_left(node.threshold, node.left < 0, x);
             moved |= next ^ at[i];
             at[i] = next;
         }

@@ -69,7 +69,7 @@ inline void left_sums(const double* bins, const std::uint8_t* at, int n, int wid
 inline void take_best(Doubles gain, int n, const std::uint8_t* at, bool missing_left, Candidate& best) {
     if (!any(gain > best.gain * (1.0 + kTie))) return;
     for (int i = 0; i < n; ++i)
-        if (lane(gain, i) > best.gain * (1.0 + kTie)) best = {lane(gain, i), at[i], missing_left};
+        if (lane(gain, i) > best.gain * (1.0 + kTie)) best = {lane(gain, i), {at[i], missing_left}};
 }
 
 // left: column c holds entry c of kWide candidates' left sums.
@@ -106,7 +106,7 @@ Candidate scan(const ScanTask& task, const Leaf& leaf) {
             n_candidates += bin == 0 || task.histogram[bin * width + task.count] > 0.0;
         }
     }
-    Candidate best{kRounding * leaf.parent_score, -1, false};
+    Candidate best{kRounding * leaf.parent_score, {-1, false}};
     for (int first = 0; first < n_candidates; first += kWide) {
         const int n = n_candidates - first < kWide ? n_candidates - first : kWide;
         left_sums(task.histogram, at + first, n, task.width, sums, left);
@@ -116,7 +116,7 @@ Candidate scan(const ScanTask& task, const Leaf& leaf) {
         const int n_both = at[first + n - 1] < task.n_bins - 1 ? n : n - 1;
         take_best(allowed_gains(task, leaf, with_missing, scratch), n_both, at + first, true, best);
     }
-    return best.bin < 0 ? Candidate{0.0, -1, false} : best;
+    return best.split.last_left < 0 ? Candidate{0.0, {-1, false}} : best;
 }
 
 }  // namespace

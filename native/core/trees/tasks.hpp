@@ -7,12 +7,12 @@
 
 #include "criteria/limits.hpp"
 #include "criteria/list.hpp"
+#include "trees/split.hpp"
 
 namespace ordinal {
 
-constexpr int kMissing = 255;  // the bin of a missing value
-constexpr int kSlots = 257;    // a feature's places in the float32 histogram; odd, so that the
-                               // first bins of all features do not share one cache set
+constexpr int kSlots = 257;  // a feature's places in the float32 histogram; odd, so that the
+                             // first bins of all features do not share one cache set
 constexpr std::int64_t kFloatRows =
     1 << 14;                             // rows added up in float32 before the sums of 255 bins go to float64
 constexpr std::int64_t kFewRows = 2048;  // added up in float64
@@ -55,8 +55,7 @@ constexpr int kMostWide = 8;       // candidates of a vector
 
 struct Candidate {
     double gain;  // above 0, or nothing was found
-    int bin;      // the last one that goes left
-    bool missing_left;
+    Split split;
 };
 
 // Bins of one feature.
@@ -93,8 +92,7 @@ struct PartitionTask {
     std::uint32_t* rows;         // (n,)
     std::uint32_t* right;        // (n,)
     std::int64_t n;
-    int last_left;
-    bool missing_left;
+    Split split;
 };
 
 constexpr std::int64_t kPadding = 4;
