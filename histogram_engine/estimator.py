@@ -71,8 +71,8 @@ class HistGradientBoostingOrdinalClassifier(EngineModel):
         Weights of classes, multiplied with ``sample_weight``.
     random_state : int, RandomState instance or None, default=None
     loss, link : str
-        "all_threshold" (default), "cumulative_link" or "immediate_threshold", or an instance; "logit"
-        (default), "probit", "cloglog", "loglog" or "cauchit".
+        One of `ordinal_objectives.losses.LOSSES` ("all_threshold" by default) and of `ordinal_objectives.links.LINKS`
+        ("logit" by default), or an instance of theirs; not a loss or link of one's own.
     hessian : {"majorized", "exact"}, default="exact"
         The exact one takes longer steps. A step that would raise the training loss is halved until it does not, with
         either. Steps with the majorised one need no halving with the all-threshold or immediate-threshold loss, the

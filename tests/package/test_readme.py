@@ -51,6 +51,12 @@ def test_examples_of_the_guide_run():
         assert names["margins"].shape == (500, 4, 4)
 
 
+@pytest.mark.parametrize("page", ["add_a_link.md", "add_a_loss.md"])
+def test_examples_of_losses_and_links_run(page):
+    names = run_examples(README.parent / "docs" / "how_to" / page, at_least=1)
+    assert names["model"].score(names["X"], names["y"]) > 0.8
+
+
 def targets(document):
     return re.findall(r"\]\(([^)#]+)", document.read_text(encoding="utf-8"))
 
