@@ -44,8 +44,10 @@ class EvalMetric:
         function = metric if known is None else known.function
         allowed = f"a function of (y, proba), one of {', '.join(map(repr, sorted(METRICS)))}, or a list of these"
         if isinstance(function, str):
-            same = METRICS.standing_for(function)
-            hint = "" if same is None else f". The host's metrics know no thresholds; did you mean {same.name!r}?"
+            meant = METRICS.meant_by(function)
+            hint = "" if meant is None else f"; did you mean {meant.name!r}?"
+            if meant is not None and function in meant.stands_for:
+                hint = f". The host's metrics know no thresholds{hint}"
             raise ValueError(f"eval_metric must be {allowed}; got {metric!r}{hint}")
         if not callable(function):
             raise TypeError(f"eval_metric must be {allowed}; got {metric!r}")

@@ -51,6 +51,11 @@ class Metric:
         return _RESPONSE[self.judges]
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """Every name by which it may be asked for."""
+        return self.name, self.scorer_name, self.function.__name__, *self.stands_for
+
+    @property
     def scorer_name(self) -> str:
         """The name of its scorer, of which higher is better, as scikit-learn names its own."""
         return self.name if self.higher_is_better else f"neg_{self.name}"
@@ -80,6 +85,6 @@ class MetricTable(dict[str, Metric]):
         """Return the metric of a function; None for one that is not in the table, or anything else."""
         return next((metric for metric in self.values() if metric.function is function), None)
 
-    def standing_for(self, host_name: str) -> Metric | None:
-        """Return the metric that measures what a host's metric of this name does, or None."""
-        return next((metric for metric in self.values() if host_name in metric.stands_for), None)
+    def meant_by(self, name: str) -> Metric | None:
+        """Return the metric that another name stands for: its scorer's, its function's or one of a host's, or None."""
+        return next((metric for metric in self.values() if name in metric.names), None)

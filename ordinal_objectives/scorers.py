@@ -36,10 +36,12 @@ class OrdinalScorer:
         ``metric(y_true, response, sample_weight=None) -> float`` on class codes, from
         :mod:`ordinal_objectives.metrics` or of your own. If it takes `labels`, it is called with
         ``labels=range(n_classes)``.
-    response_method : {"predict", "predict_proba"}, default="predict"
-        What `metric` judges: decisions, as codes, or probabilities, columns from the lowest class to the highest.
-    greater_is_better : bool, default=False
-        Whether a high value of `metric` is good; otherwise the scorer returns its negative.
+    response_method : {"predict", "predict_proba"} or None, default=None
+        What `metric` judges: decisions, as codes, or probabilities, columns from the lowest class to the highest. None
+        takes what :data:`ordinal_objectives.metrics.METRICS` says, and "predict" for a metric of your own.
+    greater_is_better : bool or None, default=None
+        Whether a high value of `metric` is good; otherwise the scorer returns its negative. None takes what the table
+        says, and False for a metric of your own.
     labels : array-like of shape (n_classes,), or None, default=None
         The classes from lowest to highest, at least those of the estimator. None takes the order that the estimator
         has, or that of numbers; strings of an estimator without an order are refused.
@@ -63,10 +65,15 @@ class OrdinalScorer:
         self,
         metric: Callable[..., float],
         *,
-        response_method: str = "predict",
-        greater_is_better: bool = False,
+        response_method: str | None = None,
+        greater_is_better: bool | None = None,
         labels: ArrayLike | None = None,
     ) -> None:
+        known = METRICS.of(metric)
+        if response_method is None:
+            response_method = "predict" if known is None else known.response_method
+        if greater_is_better is None:
+            greater_is_better = known is not None and known.higher_is_better
         check_choice(response_method, ("predict", "predict_proba"), name="response_method")
         self.metric = metric
         self.response_method = response_method
@@ -207,12 +214,7 @@ def _columns(proba: ArrayLike, order: OrderedLabels, classes: ArrayLike) -> NDAr
     return of_codes
 
 
-_NAMED = {
-    metric.scorer_name: OrdinalScorer(
-        metric.function, response_method=metric.response_method, greater_is_better=metric.higher_is_better
-    )
-    for metric in METRICS.values()
-}
+_NAMED = {metric.scorer_name: OrdinalScorer(metric.function) for metric in METRICS.values()}
 
 
 def __getattr__(name: str) -> OrdinalScorer:
@@ -250,7 +252,9 @@ def get_scorer(scoring: str) -> OrdinalScorer:
     OrdinalScorer(ranked_probability_score, response_method='predict_proba', greater_is_better=False)
     """
     if scoring not in _NAMED:
-        raise ValueError(f"scoring must be one of {', '.join(map(repr, get_scorer_names()))}; got {scoring!r}")
+        meant = METRICS.meant_by(scoring)
+        hint = "" if meant is None else f"; did you mean {meant.scorer_name!r}?"
+        raise ValueError(f"scoring must be one of {', '.join(map(repr, get_scorer_names()))}; got {scoring!r}{hint}")
     return _NAMED[scoring]
 
 

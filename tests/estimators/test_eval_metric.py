@@ -82,6 +82,8 @@ def test_several_at_once(fit, halves):
     [
         ("mlogloss", ValueError, r"got 'mlogloss'. The host's metrics know no thresholds; did you mean 'log_loss'"),
         ("multi_error", ValueError, "did you mean 'zero_one'"),
+        ("mean_absolute_error", ValueError, r"got 'mean_absolute_error'; did you mean 'mae'\?$"),
+        ("neg_rps", ValueError, r"got 'neg_rps'; did you mean 'rps'\?$"),
         ("rsp", ValueError, r"must be a function of \(y, proba\), one of .*'qwk', 'rps'.*; got 'rsp'$"),
         (["rps", 5], TypeError, "eval_metric must be a function.*; got 5"),
         (5, TypeError, "eval_metric must be a function.*; got 5"),

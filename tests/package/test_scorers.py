@@ -169,6 +169,15 @@ def test_binary_labels_and_estimators_without_classes(graded):
     assert neg_mae_scorer(Codes(), X, codes) == -1.0
 
 
+def test_a_metric_of_the_table_needs_no_traits(graded):
+    X, y, _ = graded
+    model = NearestGrade().fit(X, y)
+    for scorer in ALL:
+        assert OrdinalScorer(scorer.metric)(model, X, y) == scorer(model, X, y)
+    assert OrdinalScorer(qwk_scorer.metric, greater_is_better=False)(model, X, y) == -qwk_scorer(model, X, y)
+    assert repr(OrdinalScorer(max)) == "OrdinalScorer(max, response_method='predict', greater_is_better=False)"
+
+
 def test_unknown_labels_are_refused(graded):
     X, y, _ = graded
     with pytest.raises(ValueError, match=r"outside the classes \['low', 'medium', 'high'\]; got 'huge'"):
@@ -206,6 +215,10 @@ def test_scorers_have_names():
     assert scorers.get_scorer("neg_rps") is neg_rps_scorer
     with pytest.raises(ValueError, match=r"scoring must be one of 'neg_log_loss', .*; got 'rps'"):
         scorers.get_scorer("rps")
+    with pytest.raises(ValueError, match=r"; got 'rps'; did you mean 'neg_rps'\?$"):
+        scorers.get_scorer("rps")
+    with pytest.raises(ValueError, match=r"; got 'other'$"):
+        scorers.get_scorer("other")
     for wrong in ("rps_scorer", "neg_rps", "missing"):
         with pytest.raises(AttributeError, match=f"'ordinal_objectives.scorers' has no attribute '{wrong}'"):
             getattr(scorers, wrong)
