@@ -53,7 +53,7 @@ def check_loss(loss: OrdinalLoss, n_classes: int = 5) -> None:
     check_n_classes(n_classes)
     if not loss.link.is_built_in:
         check_link(loss.link)
-    rows = _Rows(loss, n_classes)
+    rows = _CheckedRows(loss, n_classes)
     rows.check_first()
     rows.check_second()
     rows.check_steps()
@@ -62,7 +62,7 @@ def check_loss(loss: OrdinalLoss, n_classes: int = 5) -> None:
         _Margins(loss, rows).check()
 
 
-class _Rows:
+class _CheckedRows:
     """Rows of every class at scores and thresholds, and what the loss says of them."""
 
     def __init__(self, loss: OrdinalLoss, n_classes: int) -> None:
@@ -196,7 +196,7 @@ def _check_probabilities(owner: str, name: str, proba: Any, n_classes: int, wher
 class _Margins:
     """The same rows at margins that are given one by one."""
 
-    def __init__(self, loss: OrdinalLoss, rows: _Rows) -> None:
+    def __init__(self, loss: OrdinalLoss, rows: _CheckedRows) -> None:
         self.loss, self.owner, self.rows, self.by = loss, rows.owner, rows, rows.by
         self.x = np.random.default_rng(2).normal(size=(_N_ROWS, len(rows.theta))) * 1.5 * rows.unit
 
