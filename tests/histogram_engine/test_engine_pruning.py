@@ -157,6 +157,18 @@ def test_validation_rows_are_those_given_or_held_out(halves, proportional):
     assert len(plain.evals_result_["validation"]) == 31
 
 
+def test_without_early_stopping_steps_of_0_go_on(halves):
+    """One set judges every tree: once it wants no step, the next trees are nearly the same, and add next to nothing."""
+    X, y, X_val, y_val = halves
+    given = {"X_val": X_val, "y_val": y_val}
+    stopped = judged(adaptive_step=True, max_iter=200).fit(X, y, **given)
+    plain = judged(adaptive_step=True, max_iter=200, early_stopping=False).fit(X, y, **given)
+    assert stopped.n_iter_ < plain.n_iter_ == 200
+    assert len(stopped.evals_result_["validation"]) < 200
+    assert np.ptp(plain.evals_result_["training"][stopped.n_iter_ :]) < 1e-6 < 0.1 * stopped.evals_result_["training"][0]
+    np.testing.assert_allclose(plain.predict_proba(X), stopped.predict_proba(X), atol=1e-4)
+
+
 def test_a_training_that_validation_rows_judge_is_continued_and_stored(halves, tmp_path):
     X, y, X_val, y_val = halves
     given = {"X_val": X_val, "y_val": y_val}
