@@ -74,7 +74,8 @@ class OrdinalSpec:
     loss : str or OrdinalLoss
         One of `ordinal_objectives.losses.LOSSES`, or an instance, which brings its own link.
     link : str or Link
-        One of `ordinal_objectives.links.LINKS`, or an instance: inverse link G in P(y <= k | x) = G(theta_k - f(x)). It is a part of the loss, once the model is checked.
+        One of `ordinal_objectives.links.LINKS`, or an instance: inverse link G in
+        P(y <= k | x) = G(theta_k - f(x)). It is a part of the loss, once the model is checked.
     hessian : {"exact", "majorized"}, default="exact"
         Curvature given to the framework. "majorized" takes shorter steps, and exists for some losses and
         links only: with the all-threshold or immediate-threshold loss, the logit or probit link, all rows and
