@@ -13,7 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 from ordinal_objectives.fit_keywords import explains_keywords
 from ordinal_objectives.held_out import hold_out
 from ordinal_objectives.histogram_engine.columns import check_features
-from ordinal_objectives.histogram_engine.fit_loop import Callback, EarlyStopping, fit_rows
+from ordinal_objectives.histogram_engine.fit_loop import Callback, EarlyStopping, Rows, fit_rows
+from ordinal_objectives.histogram_engine.labelled_rows import LabelledRows
 from ordinal_objectives.histogram_engine.parameters import (
     DIALECT,
     REFUSED,
@@ -337,9 +338,8 @@ class HistGradientBoostingOrdinalClassifier(EngineModel):
             trained, diagnostics = fit_rows(
                 parameters,
                 earlier,
-                rows,
-                self.n_classes_,
-                watched,
+                self._labelled(rows),
+                [self._labelled(one) for one in watched],
                 stopping if stops else None,
                 callback,
                 seed=self._seed,
@@ -349,6 +349,10 @@ class HistGradientBoostingOrdinalClassifier(EngineModel):
             self._remember(trained, parameters.loss, diagnostics)
         self._warn_if_constant(len(rows[1]), "min_samples_leaf", self.min_samples_leaf)
         return self
+
+    def _labelled(self, rows: Rows) -> LabelledRows:
+        X, codes, sample_weight = rows
+        return LabelledRows(X, codes, self.n_classes_, sample_weight)
 
     def _check_decision(self) -> None:
         super()._check_decision()

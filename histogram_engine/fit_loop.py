@@ -10,15 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinal_objectives.held_out import check_fraction
-from ordinal_objectives.histogram_engine.engine_run import EngineRun, full_hessian
+from ordinal_objectives.histogram_engine.engine_run import EngineRun
+from ordinal_objectives.histogram_engine.labelled_rows import LabelledRows, RunStart
+from ordinal_objectives.histogram_engine.leaf_step import LeafModel
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters, check_integer, check_number
-from ordinal_objectives.histogram_engine.pruning import LeafQuadratic
-from ordinal_objectives.histogram_engine.vector_run import VectorQuadratic, VectorRun
+from ordinal_objectives.histogram_engine.pruning import SumsOf
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.row_blocks import RowBlocks
 from ordinal_objectives.rows import CPU
 from ordinal_objectives.threads import effective_n_threads
-from ordinal_objectives.threshold_solver import JointQuadratic, ThresholdRecord
+from ordinal_objectives.threshold_solver import ThresholdRecord
 from ordinal_objectives.trees import Tree, TreeEnsemble
 
 # Features, class codes and weights.
@@ -59,16 +60,14 @@ class GrownModel:
         losses = self.evals.get("training", [])[: len(self.thresholds)]
         return ThresholdRecord.of(loss, hessian, threshold_update, self.thresholds, losses, diagnostics)
 
-    def state(
-        self, X: NDArray[np.floating] | RowBlocks, n_threads: int | None
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64], int]:
-        """Return the score of the rows, the thresholds and the iteration that a run continues from.
+    def start(self, X: NDArray[np.floating] | RowBlocks, n_threads: int | None) -> RunStart:
+        """Return where a run on these rows continues.
 
         Leaves of several values give one score for each threshold.
         """
         score = self.ensemble.zeros(X.shape[0])
         self.ensemble.add_to(score, X, 0, len(self.ensemble), effective_n_threads(n_threads))
-        return score, self.thresholds[-1].copy(), len(self.ensemble)
+        return RunStart(score, self.thresholds[-1].copy(), len(self.ensemble), self.cuts, self.curvature)
 
 
 class WatchedRows:
@@ -78,31 +77,18 @@ class WatchedRows:
     ----------
     name : str
         What ``evals`` calls them.
-    X : ndarray of float32 or float64, or RowBlocks, shape (n_samples, n_features)
-    y : ndarray of int32, shape (n_samples,)
-        Class codes.
-    sample_weight : ndarray of float64, shape (n_samples,), or None
+    rows : LabelledRows
     parameters : BoostingParameters
-    n_classes : int
     n_threads : int or None
     """
 
-    def __init__(
-        self,
-        name: str,
-        X: NDArray[np.floating] | RowBlocks,
-        y: NDArray[np.int32],
-        sample_weight: NDArray[np.float64] | None,
-        parameters: BoostingParameters,
-        n_classes: int,
-        n_threads: int | None,
-    ) -> None:
-        self.name, self._X, self._n_threads = name, X, effective_n_threads(n_threads)
+    def __init__(self, name: str, rows: LabelledRows, parameters: BoostingParameters, n_threads: int | None) -> None:
+        self.name, self._X, self._n_threads = name, rows.X, effective_n_threads(n_threads)
         self._parameters, self._shifts = parameters, parameters.shifts
-        memory = CPU(n_threads)
+        memory, n_rows = CPU(n_threads), len(rows.y)
         kernel: Any = memory.row_pass if self._shifts is None else memory.margin_pass
-        self._rows: Any = kernel(parameters.loss, y, n_classes, sample_weight)
-        self._score = np.zeros(len(y) if self._shifts is None else (len(y), n_classes - 1))
+        self._rows: Any = kernel(parameters.loss, rows.y, rows.n_classes, rows.sample_weight)
+        self._score = np.zeros(n_rows if self._shifts is None else (n_rows, rows.n_classes - 1))
 
     def add(self, trees: TreeEnsemble) -> None:
         """Add trees to the score."""
@@ -114,23 +100,16 @@ class WatchedRows:
             return float(self._rows.loss_of_prediction(self._score, thresholds) / self._rows.total_weight)
         return float(self._rows(self._score, thresholds, self._parameters.hessian).loss / self._rows.total_weight)
 
-    def leaf_quadratic(self, tree: Tree, thresholds: NDArray[np.float64]) -> LeafQuadratic:
-        """Return the quadratic model of the rows over the nodes of a new tree, at the score before it."""
+    def sums(self, tree: Tree, thresholds: NDArray[np.float64], sums_of: SumsOf) -> LeafModel:
+        """Return the sums of the rows over the nodes of a new tree, at the score before it."""
         leaves = TreeEnsemble([tree], self._X.shape[1]).apply(self._X, self._n_threads)[:, 0]
         now = self._rows(self._score, thresholds, self._parameters.hessian)
-        sums = self._rows.leaf_sums(leaves, len(tree.left))
-        if self._shifts is not None:
-            G, H = sums
-            return VectorQuadratic(G, H, self._shifts)
-        n = len(thresholds) if self._parameters.threshold_update == "joint" else 0
-        u, V = now.threshold_gradient[:n], full_hessian(now)[:n, :n]
-        return JointQuadratic(sums.gradient, sums.hessian, sums.cross[:, :n], u, V)
+        return sums_of(self._rows, now, leaves, len(tree.left))
 
 
-def watch(sets: list[Rows], parameters: BoostingParameters, n_classes: int, n_threads: int | None) -> list[WatchedRows]:
-    """Return the sets to be watched: "validation", or "validation_<i>" where there are several."""
-    names = ["validation"] if len(sets) == 1 else [f"validation_{i}" for i in range(len(sets))]
-    return [WatchedRows(name, *rows, parameters, n_classes, n_threads) for name, rows in zip(names, sets, strict=True)]
+def set_names(n_sets: int) -> list[str]:
+    """Return what the sets to be watched are called: "validation", or "validation_<i>" where there are several."""
+    return ["validation"] if n_sets == 1 else [f"validation_{i}" for i in range(n_sets)]
 
 
 @dataclass
@@ -182,8 +161,14 @@ class Run(Protocol):
     """What the loop advances."""
 
     parameters: Any
-    cuts: list[NDArray[np.float64]]
-    curvature: NDArray[np.float64] | None
+
+    @property
+    def cuts(self) -> list[NDArray[np.float64]]:
+        """Cuts of the features that the newest tree was grown on."""
+
+    @property
+    def curvature(self) -> NDArray[np.float64] | None:
+        """What else a training that goes on from here is told."""
 
     @property
     def thresholds(self) -> NDArray[np.float64]:
@@ -272,9 +257,8 @@ def fit_loop(
 def fit_rows(
     parameters: BoostingParameters,
     earlier: GrownModel | None,
-    rows: Rows,
-    n_classes: int,
-    watched: list[Rows],
+    rows: LabelledRows,
+    watched: list[LabelledRows],
     stopping: EarlyStopping | None,
     callback: Callback | None,
     *,
@@ -282,22 +266,16 @@ def fit_rows(
     n_threads: int | None,
 ) -> tuple[GrownModel, dict[str, int]]:
     """Train on some rows, from nothing or from where `earlier` ended; return the training and its counters."""
-    X, codes, weight = rows
-    sets = watch(watched, parameters, n_classes, n_threads)
-    kind = EngineRun if parameters.shifts is None else VectorRun
-    run = kind(
+    names = set_names(len(watched))
+    sets = [WatchedRows(name, one, parameters, n_threads) for name, one in zip(names, watched, strict=True)]
+    run = EngineRun(
         parameters,
-        X,
-        codes,
-        n_classes,
-        weight,
+        rows,
         seed=seed,
         n_threads=n_threads,
-        start=None if earlier is None else earlier.state(X, n_threads),
-        cuts=None if earlier is None else earlier.cuts,
-        curvature=None if earlier is None else earlier.curvature,
+        start=None if earlier is None else earlier.start(rows.X, n_threads),
         judge=sets[-1] if parameters.judged_by == "validation" else None,
     )
-    earlier = earlier or GrownModel(TreeEnsemble([], X.shape[1]), np.zeros((0, 0)), {}, run.cuts)
+    earlier = earlier or GrownModel(TreeEnsemble([], rows.X.shape[1]), np.zeros((0, 0)), {}, run.cuts)
     trained = fit_loop(run, earlier, sets, stopping, callback)
     return trained, run.diagnostics.as_dict()

@@ -8,14 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from ordinal_objectives.histogram_engine.cross_terms import CROSS_TERMS
+from ordinal_objectives.histogram_engine.criteria.cross_terms import CROSS_TERMS
 from ordinal_objectives.leaves.shifts import DEFAULT_SHIFT_PENALTY, STAY, Shifts, choose_shifts
 from ordinal_objectives.losses import OrdinalLoss, check_order
 from ordinal_objectives.validation import check_choice
 
 THRESHOLD_UPDATES = ("joint", "newton", "fixed")
+# Gains of leaves that shift thresholds.
+SHIFT_GAINS = ("vector", "joint", "scalar")
+SPLIT_GAINS = ("auto", *SHIFT_GAINS, "quadratic")
 JUDGES = ("out_of_bag", "validation")
-SPLIT_GAINS = ("auto", "vector", "joint", "scalar", "quadratic")
 # The largest integer of the core. No count of leaves, levels or trees reaches it.
 _MOST = 2**31 - 1
 # What other libraries call a parameter, and what cannot be had.
@@ -118,6 +120,11 @@ def check_number(name: str, value: Any, **bounds: float) -> float:
 class BoostingParameters:
     """Parameters of a training run; see HistGradientBoostingOrdinalClassifier for what they mean.
 
+    Attributes
+    ----------
+    shifts : Shifts or None
+        How leaves shift single thresholds, or None if they do not: decided once, from these parameters.
+
     Raises
     ------
     TypeError, ValueError
@@ -160,12 +167,13 @@ class BoostingParameters:
         hint = "; the engine renews its leaves with the step: use 'joint'" if schur else ""
         check_choice(self.threshold_update, THRESHOLD_UPDATES, name="threshold_update", hint=hint)
         check_choice(self.split_gain, SPLIT_GAINS, name="split_gain")
-        if self.split_gain == "quadratic":
-            if self.order == 2:
-                raise ValueError(
-                    "split_gain='quadratic' leaves the higher derivatives of order=3 and 4 to the leaves; got order=2"
-                )
-        elif self.shifts is None and self.split_gain != "auto" and not isinstance(self.proportional, str):
+        if self.split_gain == "quadratic" and self.order == 2:
+            raise ValueError(
+                "split_gain='quadratic' leaves the higher derivatives of order=3 and 4 to the leaves; got order=2"
+            )
+        self.shifts = self._choose_shifts()
+        of_shifts = self.split_gain in SHIFT_GAINS
+        if of_shifts and self.shifts is None and not isinstance(self.proportional, str):
             raise ValueError(
                 f"split_gain={self.split_gain!r} belongs to thresholds that move with x: pass proportional=False with "
                 f"it; threshold_update says what splits are worth without"
@@ -202,12 +210,13 @@ class BoostingParameters:
         """Whether rows that the step is not fitted on judge it."""
         return self.pruning or self.adaptive_step
 
-    @property
-    def shifts(self) -> Shifts | None:
-        """How leaves shift single thresholds, or None if they do not."""
+    def _choose_shifts(self) -> Shifts | None:
+        """Return how leaves shift single thresholds, or None if they do not."""
         refusal = STAY if self.threshold_update == "fixed" else None
         if self.order > 2:
             refusal = f"order={self.order} raises the step of one score a leaf; it needs proportional=True"
+        elif self.split_gain not in ("auto", *SHIFT_GAINS):
+            refusal = f"split_gain={self.split_gain!r} judges splits of one score; it needs proportional=True"
         shifts = (self.proportional, self.shift_l2, self.shift_penalty, self.loss, refusal, self.max_shifts)
         return choose_shifts(*shifts)
 

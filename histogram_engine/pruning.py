@@ -7,63 +7,65 @@ Q(beta) = g'beta + 1/2 beta'H beta, with g and H the held-out sums and no penalt
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinal_objectives.threshold_solver import Diagnostics
+from ordinal_objectives.histogram_engine.leaf_step import LeafModel, LeafStep, Leaves
+from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.trees import Tree, reached
 
-FloatArray = NDArray[np.float64]
-Leaves = NDArray[np.intp]
-
-
-class LeafQuadratic(Protocol):
-    """The quadratic model of some rows over the nodes of a tree, and the thresholds where they move with them."""
-
-    def of_all_nodes(self, left: NDArray[np.int32]) -> LeafQuadratic:
-        """Return the sums with those of the leaves added up into their ancestors."""
-        ...
-
-    def solve(
-        self,
-        leaves: Leaves,
-        reg_lambda: float,
-        active: NDArray[np.bool_],
-        tied: NDArray[np.bool_],
-        diagnostics: Diagnostics | None = None,
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return the steps of the leaves and of the thresholds that minimise the model with its penalty."""
-        ...
-
-    def slope(self, leaves: Leaves, weights: FloatArray, delta: FloatArray) -> float:
-        """Return g'beta."""
-        ...
-
-    def curvature(self, leaves: Leaves, weights: FloatArray, delta: FloatArray) -> float:
-        """Return beta'H beta."""
-        ...
-
-    def change(self, leaves: Leaves, weights: FloatArray, delta: FloatArray) -> float:
-        """Return Q(beta)."""
-        ...
+Fit = Callable[[Any, Leaves], LeafStep]
+# Pass, what its latest call returned, leaf of each row and number of nodes.
+SumsOf = Callable[[Any, Any, NDArray[np.int32], int], LeafModel]
 
 
 class Judge(Protocol):
     """Validation rows, whose score follows the trees."""
 
-    def leaf_quadratic(self, tree: Tree, thresholds: FloatArray) -> LeafQuadratic:
-        """Return their quadratic model over the nodes of a new tree, at the score before it."""
+    def sums(self, tree: Tree, thresholds: NDArray[np.float64], sums_of: SumsOf) -> LeafModel:
+        """Return their sums over the nodes of a new tree, at the score before it."""
         ...
 
 
-Fit = Callable[[LeafQuadratic, Leaves], tuple[FloatArray, FloatArray]]
+def judged_step(
+    tree: Tree, training: LeafModel, held_out: LeafModel, fit: Fit, parameters: BoostingParameters
+) -> tuple[Tree, NDArray[np.int32], LeafStep, float]:
+    """Prune a tree and choose the size of its step by held-out rows.
+
+    Parameters
+    ----------
+    tree : Tree
+        Newly grown.
+    training, held_out : LeafModel
+        Over its leaves.
+    fit : callable
+        ``fit(training, leaves)`` returns the step.
+    parameters : BoostingParameters
+
+    Returns
+    -------
+    Tree
+        What is left of it.
+    ndarray of int32, shape (n_nodes,)
+        The new number of each node; see :meth:`.trees.Tree.pruned`.
+    LeafStep
+        Of the leaves that are left.
+    float
+        Its size.
+    """
+    training, held_out = training.of_all_nodes(tree.left), held_out.of_all_nodes(tree.left)
+    left = merge_splits(tree.left, training, held_out, fit) if parameters.pruning else tree.left
+    leaves = np.flatnonzero((left < 0) & reached(left))
+    step, size = fit(training, leaves), parameters.learning_rate
+    if parameters.adaptive_step:
+        size = best_step_size(held_out, leaves, step, size)
+    tree, number = tree.pruned(left)
+    return tree, number, step, size
 
 
-def merge_splits(
-    left: NDArray[np.int32], training: LeafQuadratic, held_out: LeafQuadratic, fit: Fit
-) -> NDArray[np.int32]:
+def merge_splits(left: NDArray[np.int32], training: LeafModel, held_out: LeafModel, fit: Fit) -> NDArray[np.int32]:
     """Undo splits that do not lower the held-out loss (thesis, Algorithm 4).
 
     Of all pairs of sibling leaves the one whose merger leaves Q lowest is merged, as long as Q is then not
@@ -73,7 +75,7 @@ def merge_splits(
     ----------
     left : ndarray of int32, shape (n_nodes,)
         Left child, -1 in a leaf.
-    training, held_out : LeafQuadratic
+    training, held_out : LeafModel
         Of all nodes.
     fit : callable
         ``fit(training, leaves)`` returns the step's leaf weights and threshold step.
@@ -103,11 +105,9 @@ def merge_splits(
         now = best
 
 
-def best_step_size(
-    held_out: LeafQuadratic, leaves: Leaves, weights: FloatArray, delta: FloatArray, most: float
-) -> float:
+def best_step_size(held_out: LeafModel, leaves: Leaves, step: LeafStep, most: float) -> float:
     """Return the step size that lowers the held-out loss most, between 0 and ``most`` (thesis, eq. 4.6)."""
-    slope, curvature = held_out.slope(leaves, weights, delta), held_out.curvature(leaves, weights, delta)
+    slope, curvature = held_out.slope(leaves, *step), held_out.curvature(leaves, *step)
     if slope >= 0.0:
         return 0.0
     return most if -slope >= most * curvature else -slope / curvature

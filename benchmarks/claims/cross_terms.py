@@ -23,8 +23,9 @@ from claims.engine import LEAVES, classes, make_data, timed
 from claims.joint_vs_alternating import features
 from lib import report
 from lib.data import load
-from ordinal_objectives.histogram_engine.cross_terms import few_cross_terms, score_mass
+from ordinal_objectives.histogram_engine.criteria.cross_terms import few_cross_terms, score_mass
 from ordinal_objectives.histogram_engine.engine_run import EngineRun
+from ordinal_objectives.histogram_engine.labelled_rows import LabelledRows, RunStart
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.losses import AllThreshold
 
@@ -91,8 +92,8 @@ def compare(name: str, rows: Rows, **options: Any) -> list[dict[str, Any]]:
     K = int(y.max()) + 1
     auto = BoostingParameters(AllThreshold(), max_leaf_nodes=LEAVES, **options)
     every = replace(auto, cross_terms="all")
-    run = EngineRun(auto, X, y, K, weight)
-    plain = EngineRun(every, X, y, K, weight, cuts=run.cuts)
+    run: Any = EngineRun(auto, LabelledRows(X, y, K, weight))
+    plain = EngineRun(every, LabelledRows(X, y, K, weight), start=RunStart(cuts=run.cuts))
     table = []
     for t in tqdm(range(1, max(ROUNDS) + 1), desc=f"{name}, {K} classes"):
         run.advance()
@@ -100,9 +101,11 @@ def compare(name: str, rows: Rows, **options: Any) -> list[dict[str, Any]]:
         if t not in ROUNDS:
             continue
         in_bag, columns = run._sampler.draw(run.iteration)
-        few_tree = run._grow(in_bag, columns)
+        few_tree = run.grow(in_bag, columns)
         state = (run.raw_prediction.copy(), run.thresholds, run.iteration)
-        tree = EngineRun(every, X, y, K, weight, start=state, cuts=run.cuts)._grow(in_bag, columns)
+        tree = EngineRun(every, LabelledRows(X, y, K, weight), start=RunStart(*state, cuts=run.cuts)).grow(
+            in_bag, columns
+        )
         shared, worst = compare_trees(few_tree, tree)
         table.append(
             {
@@ -110,9 +113,9 @@ def compare(name: str, rows: Rows, **options: Any) -> list[dict[str, Any]]:
                 "K": K,
                 "Hessian": auto.hessian,
                 "round": t,
-                "cross terms of": len(run._cross_terms.chosen),
+                "cross terms of": len(run.criterion.cross_terms.chosen),
                 "of thresholds": K - 1,
-                "error in L": run._cross_terms.error,
+                "error in L": run.criterion.cross_terms.error,
                 "splits alike": shared,
                 "of splits": int((tree["feature"] >= 0).sum()),
                 "worst error of a gain": worst,

@@ -32,6 +32,7 @@ from lib.runner import resume
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier
 from ordinal_objectives.histogram_engine.binning import bin_rows, find_cuts
 from ordinal_objectives.histogram_engine.engine_run import EngineRun
+from ordinal_objectives.histogram_engine.labelled_rows import LabelledRows, RunStart
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.losses import AllThreshold
 
@@ -114,7 +115,9 @@ def rounds_table(name: str, title: str, options: argparse.Namespace) -> list[dic
         threads, K = case["threads"], case["K"]
         dataset, matrix = binned(threads)
         parameters = BoostingParameters(AllThreshold(), max_leaf_nodes=LEAVES)
-        run = EngineRun(parameters, X, classes(score, K), K, n_threads=threads, cuts=cuts())
+        run = EngineRun(
+            parameters, LabelledRows(X, classes(score, K), K), n_threads=threads, start=RunStart(cuts=cuts())
+        )
         every = replace(parameters, cross_terms="all")
         multiclass = float("nan")
         if options.multiclass and K > 2:
@@ -122,7 +125,9 @@ def rounds_table(name: str, title: str, options: argparse.Namespace) -> list[dic
             multiclass = median(in_turns({"it": booster.update}, BLOCK)["it"])
         calls = {
             "joint": run.advance,
-            "all": EngineRun(every, X, classes(score, K), K, n_threads=threads, cuts=cuts()).advance,
+            "all": EngineRun(
+                every, LabelledRows(X, classes(score, K), K), n_threads=threads, start=RunStart(cuts=cuts())
+            ).advance,
             "binary": lightgbm_booster(dataset, y, 2, threads).update,
             "xgboost": xgboost_update(matrix, threads),
         }
@@ -206,7 +211,7 @@ def _peak(kind: str, n_rows: int, n_features: int, queue: Any) -> None:
     watcher = threading.Thread(target=watch)
     watcher.start()
     if kind == "engine":
-        run = EngineRun(BoostingParameters(AllThreshold(), max_leaf_nodes=LEAVES), X, y, 5, n_threads=1)
+        run = EngineRun(BoostingParameters(AllThreshold(), max_leaf_nodes=LEAVES), LabelledRows(X, y, 5), n_threads=1)
         for _ in range(3):
             run.advance()
     else:

@@ -25,7 +25,9 @@ from claims.engine import LEAVES, classes, in_turns, make_data, timed, xgboost_u
 from lib import report
 from lib.runner import resume
 from ordinal_objectives.histogram_engine.binning import find_cuts
+from ordinal_objectives.histogram_engine.criteria.joint import Joint
 from ordinal_objectives.histogram_engine.engine_run import EngineRun
+from ordinal_objectives.histogram_engine.labelled_rows import LabelledRows, RunStart
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.losses import AllThreshold
 
@@ -42,7 +44,7 @@ SIZES = {
 def one_run(rows: int, features: int, bins: int, K: int) -> EngineRun:
     X, score = make_data(rows, features)
     parameters = BoostingParameters(AllThreshold(), max_leaf_nodes=LEAVES, max_bins=bins)
-    return EngineRun(parameters, X, classes(score, K), K, n_threads=1)
+    return EngineRun(parameters, LabelledRows(X, classes(score, K), K), n_threads=1)
 
 
 def scaling() -> None:
@@ -89,7 +91,8 @@ def threads(n: int, p: int, rounds: int) -> None:
     for K in (3, 5, 10, 15, 30):
         y = classes(score, K)
         calls[f"joint, K = {K}"] = {
-            f"{t}": EngineRun(parameters, X, y, K, n_threads=t, cuts=cuts).advance for t in (1, 2)
+            f"{t}": EngineRun(parameters, LabelledRows(X, y, K), n_threads=t, start=RunStart(cuts=cuts)).advance
+            for t in (1, 2)
         }
     # LightGBM's threads are those of the booster made last: XGBoost's are its own.
     matrix = xgboost.QuantileDMatrix(X, classes(score, 2), max_bin=256)
@@ -124,7 +127,8 @@ def bare_adds(folder: Path) -> Any:
 
 
 def row_statistics(run: EngineRun) -> np.ndarray:
-    return run._engine.statistics(2 + len(run._cross_terms.chosen))
+    assert isinstance(run.criterion, Joint)
+    return run.state.engine.statistics(2 + len(run.criterion.cross_terms.chosen))
 
 
 def histogram_seconds(run: EngineRun, add: Any, repeats: int) -> dict[str, float]:
@@ -138,8 +142,8 @@ def histogram_seconds(run: EngineRun, add: Any, repeats: int) -> dict[str, float
     half = np.sort(np.random.default_rng(1).choice(n, n // 2, replace=False)).astype(np.uint32)
     copy = np.empty_like(statistics)
     calls = {
-        "all rows": lambda: run._grow(None, features),
-        "half of them": lambda: run._grow(half, features),
+        "all rows": lambda: run.grow(None, features),
+        "half of them": lambda: run.grow(half, features),
         "bare": lambda: add(
             *(a.ctypes.data for a in (bins, statistics)), n, len(features), width, histogram.ctypes.data
         ),

@@ -25,7 +25,7 @@ import argparse
 import os
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
@@ -38,12 +38,14 @@ from claims import high_order_report
 from lib import report
 from lib.data import load
 from lib.runner import Row, missing, resume
+from ordinal_objectives.histogram_engine.criteria.high_order import HighOrder, HighOrderSums
 from ordinal_objectives.histogram_engine.engine_run import EngineRun
+from ordinal_objectives.histogram_engine.labelled_rows import LabelledRows
+from ordinal_objectives.histogram_engine.leaf_step import LeafStep
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.leaves import high_order
 from ordinal_objectives.losses import get_loss
 from ordinal_objectives.rows import RowStatistics
-from ordinal_objectives.threshold_solver import JointQuadratic
 from ordinal_objectives.trees import Tree, TreeEnsemble
 
 BINARY, ORDINAL = ("higgs7500", "cover_adbench", "covertype93k"), ("cpu_act", "california", "brfss_genhlth")
@@ -112,45 +114,44 @@ class Watched:
         self.accuracy.append(float(np.mean(found == self._part.y)))
 
 
-class OtherRule(EngineRun):
+class OtherRule(HighOrder):
     """Order 3 whose leaves follow another equation; their splits are Halley's."""
 
     rule = "root"
 
-    def _fit(self, sums: Any, leaves: NDArray[np.intp]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        learner, penalty = self._learner, self.parameters.l2_regularization
-        newton, delta = JointQuadratic.solve(sums, leaves, penalty, learner.active, learner.tied)
-        third = sums.higher[leaves, 0]
-        return high_order.step(newton, sums.H[leaves] + penalty, third, rule=self.rule).weights, delta
+    def solve(self, sums: HighOrderSums, leaves: NDArray[np.intp]) -> LeafStep:
+        newton, delta = self.quadratic.solve(sums.quadratic, leaves)
+        curvature = sums.quadratic.H[leaves] + self._state.parameters.l2_regularization
+        return LeafStep(high_order.step(newton, curvature, sums.higher[leaves, 0], rule=self.rule).weights, delta)
 
 
 class ExpandedRule(OtherRule):
     rule = "expanded"
 
 
-class QuadraticSplits(EngineRun):
-    """Leaves of the order, on trees whose splits the quadratic model judges."""
-
-    def __init__(self, parameters: BoostingParameters, *args: Any, **options: Any) -> None:
-        super().__init__(replace(parameters, split_gain="quadratic"), *args, **options)
-
-
 class Training:
     """A training with its processor seconds."""
 
     def __init__(
-        self, fit: Part, watched: list[Watched], order: int, setting: Setting, kind: type[EngineRun] = EngineRun
+        self,
+        fit: Part,
+        watched: list[Watched],
+        order: int,
+        setting: Setting,
+        criterion: type[HighOrder] | None = None,
+        split_gain: str = "auto",
     ) -> None:
         parameters = BoostingParameters(
             LOSS,
             order=order,
+            split_gain=split_gain,
             learning_rate=setting[0],
             l2_regularization=setting[1],
             threshold_update="fixed" if fit.n_classes == 2 else "joint",
             max_leaf_nodes=None,
             max_depth=6,
         )
-        self.run = kind(parameters, fit.X, fit.y, fit.n_classes, n_threads=1)
+        self.run = EngineRun(parameters, LabelledRows(fit.X, fit.y, fit.n_classes), n_threads=1, criterion=criterion)
         self.watched, self.seconds = watched, [0.0]
         for rows in watched:
             rows.see(None, self.run.thresholds)
@@ -229,18 +230,18 @@ def choose(tried: list[Row], name: str) -> dict[int, Setting]:
     return chosen
 
 
-def racers(chosen: dict[int, Setting]) -> Iterator[tuple[str, int, Setting, type[EngineRun]]]:
+def racers(chosen: dict[int, Setting]) -> Iterator[tuple[str, int, Setting, dict[str, Any]]]:
     for order in ORDERS:
-        yield f"order {order}", order, chosen[order], EngineRun
+        yield f"order {order}", order, chosen[order], {}
     eta, penalty = chosen[2]
     for order in ORDERS[1:]:
-        yield f"order {order}, setting of order 2", order, chosen[2], EngineRun
-    yield "order 2, eta x 1.5", 2, (1.5 * eta, penalty), EngineRun
+        yield f"order {order}, setting of order 2", order, chosen[2], {}
+    yield "order 2, eta x 1.5", 2, (1.5 * eta, penalty), {}
     for order in ORDERS:
-        yield f"order {order}{PLAIN}", order, (0.1, 1.0), EngineRun
-    yield "order 3 by its root (eq. 9)", 3, chosen[3], OtherRule
-    yield "order 3 expanded (eq. 10)", 3, chosen[3], ExpandedRule
-    yield "order 3, quadratic splits", 3, chosen[3], QuadraticSplits
+        yield f"order {order}{PLAIN}", order, (0.1, 1.0), {}
+    yield "order 3 by its root (eq. 9)", 3, chosen[3], {"criterion": OtherRule}
+    yield "order 3 expanded (eq. 10)", 3, chosen[3], {"criterion": ExpandedRule}
+    yield "order 3, quadratic splits", 3, chosen[3], {"split_gain": "quadratic"}
 
 
 def race(case: Row, tried: list[Row]) -> list[Row]:
@@ -249,8 +250,8 @@ def race(case: Row, tried: list[Row]) -> list[Row]:
     chosen = choose(tried, case["data"])
     marks = next(row for row in tried if case.items() <= row.items() and row["kind"] == "mark")
     field = {
-        label: (setting, Training(fit, [Watched(valid), Watched(test)], order, setting, kind))
-        for label, order, setting, kind in racers(chosen)
+        label: (setting, Training(fit, [Watched(valid), Watched(test)], order, setting, **variant))
+        for label, order, setting, variant in racers(chosen)
     }
     while any(not training.over() for _, training in field.values()):
         for _, training in field.values():

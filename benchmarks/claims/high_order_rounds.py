@@ -18,6 +18,7 @@ from lib import report
 from lib.runner import resume
 from ordinal_objectives.histogram_engine.binning import find_cuts
 from ordinal_objectives.histogram_engine.engine_run import EngineRun
+from ordinal_objectives.histogram_engine.labelled_rows import LabelledRows, RunStart
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.losses import AllThreshold
 
@@ -39,7 +40,9 @@ def main() -> None:
         for order in ORDERS:
             update = "newton" if case["thresholds"] == "by Newton" else "joint"
             parameters = BoostingParameters(AllThreshold(), order=order, max_leaf_nodes=LEAVES, threshold_update=update)
-            run = EngineRun(parameters, X, codes, case["K"], n_threads=options.threads, cuts=cuts)
+            run = EngineRun(
+                parameters, LabelledRows(X, codes, case["K"]), n_threads=options.threads, start=RunStart(cuts=cuts)
+            )
             calls[str(order)] = run.advance
         ms = {order: median(times) for order, times in in_turns(calls, options.rounds).items()}
         return [{"order 2 ms": ms["2"], "order 3 / order 2": ms["3"] / ms["2"], "order 4 / order 2": ms["4"] / ms["2"]}]

@@ -20,6 +20,7 @@ from lib import report
 from lib.data import Dataset, load
 from lib.runner import resume
 from ordinal_objectives.histogram_engine.engine_run import EngineRun
+from ordinal_objectives.histogram_engine.labelled_rows import LabelledRows
 from ordinal_objectives.histogram_engine.parameters import THRESHOLD_UPDATES, BoostingParameters
 from ordinal_objectives.losses import AllThreshold
 from ordinal_objectives.rows import RowStatistics
@@ -47,7 +48,7 @@ def train(
     judge = RowStatistics(AllThreshold(), y[valid], n_classes, n_threads=1)
     score = np.zeros(len(valid))
     start = time.process_time()
-    run = EngineRun(parameters, X[fit], y[fit], n_classes, n_threads=1)
+    run = EngineRun(parameters, LabelledRows(X[fit], y[fit], n_classes), n_threads=1)
     spent, losses, seconds = time.process_time() - start, [], []
     for _ in range(rounds):
         start = time.process_time()

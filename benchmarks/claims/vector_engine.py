@@ -19,8 +19,8 @@ from claims.engine import LEAVES, classes, in_turns, lightgbm_booster, make_data
 from lib import report
 from ordinal_objectives.histogram_engine.binning import find_cuts
 from ordinal_objectives.histogram_engine.engine_run import EngineRun
+from ordinal_objectives.histogram_engine.labelled_rows import LabelledRows, RunStart
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
-from ordinal_objectives.histogram_engine.vector_run import VectorRun
 from ordinal_objectives.losses import AllThreshold
 
 VARIANTS: dict[str, dict[str, Any]] = {
@@ -49,14 +49,16 @@ def measure(options: argparse.Namespace, n_rows: int) -> None:
         for K in options.classes:
             if (threads, K) in known:
                 continue
-            common: dict[str, Any] = {"n_threads": threads, "cuts": cuts}
+            common: dict[str, Any] = {"n_threads": threads, "start": RunStart(cuts=cuts)}
             codes = classes(score, K)
             runs = {
-                "joint": EngineRun(BoostingParameters(AllThreshold(), max_leaf_nodes=LEAVES), X, codes, K, **common)
+                "joint": EngineRun(
+                    BoostingParameters(AllThreshold(), max_leaf_nodes=LEAVES), LabelledRows(X, codes, K), **common
+                )
             }
             for variant, more in VARIANTS.items():
                 parameters = BoostingParameters(AllThreshold(), max_leaf_nodes=LEAVES, proportional=False, **more)
-                runs[variant] = VectorRun(parameters, X, codes, K, **common)
+                runs[variant] = EngineRun(parameters, LabelledRows(X, codes, K), **common)
             calls = {variant: run.advance for variant, run in runs.items()}
             calls["LightGBM binary"] = lightgbm_booster(dataset, y, 2, threads).update
             ms = {variant: median(times) for variant, times in in_turns(calls, options.rounds).items()}

@@ -20,7 +20,7 @@ from ordinal_objectives.held_out import hold_out
 from ordinal_objectives.histogram_engine import model_file
 from ordinal_objectives.histogram_engine.columns import check_features
 from ordinal_objectives.histogram_engine.fit_loop import Callback, EarlyStopping, GrownModel
-from ordinal_objectives.histogram_engine.multi_output.fit import TargetRows, fit_targets
+from ordinal_objectives.histogram_engine.multi_output.fit import OutputTraining, TargetRows
 from ordinal_objectives.histogram_engine.multi_output.losses import MultiOutputLoss
 from ordinal_objectives.histogram_engine.multi_output.parameters import MultiOutputParameters
 from ordinal_objectives.histogram_engine.parameters import REFUSED, check_flag, check_integer
@@ -194,17 +194,8 @@ class MultiOutputModel(BaseEstimator):  # type: ignore[misc]
         stops = stopping.wanted(self.early_stopping, len(rows[1]), [one[:3] for one in watched])
         if stops and not watched:
             rows, *watched = hold_out(rows, self.validation_fraction, self._seed, groups)
-        trained = fit_targets(
-            parameters,
-            self._fitted_loss,
-            rows,
-            watched,
-            earlier,
-            stopping if stops else None,
-            callback,
-            seed=self._seed,
-            n_threads=self.n_jobs,
-        )
+        of_outputs = OutputTraining(parameters, self._fitted_loss, self._seed, self.n_jobs)
+        trained = of_outputs.fit(rows, watched, earlier, stopping if stops else None, callback)
         self._max_bins = parameters.max_bins
         self._remember(*trained)
 

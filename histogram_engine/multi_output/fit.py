@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinal_objectives.histogram_engine.fit_loop import Callback, EarlyStopping, GrownModel, fit_loop
+from ordinal_objectives.histogram_engine.fit_loop import Callback, EarlyStopping, GrownModel, fit_loop, set_names
 from ordinal_objectives.histogram_engine.multi_output.checked_loss import CheckedLoss
 from ordinal_objectives.histogram_engine.multi_output.losses import MultiOutputLoss
 from ordinal_objectives.histogram_engine.multi_output.parameters import MultiOutputParameters
@@ -57,32 +58,44 @@ class WatchedTargets:
         return float(np.average(self._loss.derivatives(self._y, self._raw, hessian)[0], weights=self._weight))
 
 
-def fit_targets(
-    parameters: MultiOutputParameters,
-    loss: MultiOutputLoss,
-    rows: TargetRows,
-    watched: list[TargetRows],
-    earlier: tuple[NDArray[np.float64], GrownModel] | None,
-    stopping: EarlyStopping | None,
-    callback: Callback | None,
-    *,
-    seed: int,
-    n_threads: int | None,
-) -> tuple[NDArray[np.float64], GrownModel, dict[str, int]]:
-    """Train on some rows, from nothing or from where `earlier` ended; return start, what has grown, and counters."""
-    X, _, weight, y = rows
-    state = None
-    if earlier is not None:
-        start, grown = earlier
-        raw = np.tile(start, (len(y), 1))
-        grown.ensemble.add_to(raw, X, 0, len(grown.ensemble), effective_n_threads(n_threads))
-        state = start, raw, grown.cuts, len(grown.ensemble)
-    checked = CheckedLoss(loss)
-    run = MultiOutputRun(parameters, checked, X, y, weight, seed=seed, n_threads=n_threads, earlier=state)
-    names = ["validation"] if len(watched) == 1 else [f"validation_{i}" for i in range(len(watched))]
-    sets = [
-        WatchedTargets(name, one, checked, parameters.hessian, run.start, n_threads)
-        for name, one in zip(names, watched, strict=True)
-    ]
-    before = GrownModel(TreeEnsemble([], X.shape[1]), np.zeros((0, 0)), {}, run.cuts) if earlier is None else grown
-    return run.start, fit_loop(run, before, sets, stopping, callback), run.diagnostics.as_dict()
+@dataclass(frozen=True)
+class OutputTraining:
+    """A training before it has seen rows.
+
+    Attributes
+    ----------
+    parameters : MultiOutputParameters
+    loss : MultiOutputLoss
+    seed : int
+    n_threads : int or None
+    """
+
+    parameters: MultiOutputParameters
+    loss: MultiOutputLoss
+    seed: int
+    n_threads: int | None
+
+    def fit(
+        self,
+        rows: TargetRows,
+        watched: list[TargetRows],
+        earlier: tuple[NDArray[np.float64], GrownModel] | None,
+        stopping: EarlyStopping | None,
+        callback: Callback | None,
+    ) -> tuple[NDArray[np.float64], GrownModel, dict[str, int]]:
+        """Train from nothing or from where `earlier` ended; return start, what has grown, and counters."""
+        X, _, weight, y = rows
+        state = None
+        if earlier is not None:
+            start, grown = earlier
+            raw = np.tile(start, (len(y), 1))
+            grown.ensemble.add_to(raw, X, 0, len(grown.ensemble), effective_n_threads(self.n_threads))
+            state = start, raw, grown.cuts, len(grown.ensemble)
+        checked, seed, n_threads = CheckedLoss(self.loss), self.seed, self.n_threads
+        run = MultiOutputRun(self.parameters, checked, X, y, weight, seed=seed, n_threads=n_threads, earlier=state)
+        sets = [
+            WatchedTargets(name, one, checked, self.parameters.hessian, run.start, self.n_threads)
+            for name, one in zip(set_names(len(watched)), watched, strict=True)
+        ]
+        before = GrownModel(TreeEnsemble([], X.shape[1]), np.zeros((0, 0)), {}, run.cuts) if earlier is None else grown
+        return run.start, fit_loop(run, before, sets, stopping, callback), run.diagnostics.as_dict()

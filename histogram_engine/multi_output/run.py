@@ -14,7 +14,7 @@ from ordinal_objectives.histogram_engine.multi_output.columns import OutputColum
 from ordinal_objectives.histogram_engine.multi_output.parameters import MultiOutputParameters
 from ordinal_objectives.histogram_engine.sampling import Sampler
 from ordinal_objectives.leaves import multi_output
-from ordinal_objectives.rows.checked import highest_loss
+from ordinal_objectives.rows.checked import IN_FLOAT32, IN_FLOAT64, highest_loss
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.threshold_solver import Diagnostics, longest_step
 from ordinal_objectives.trees import Tree
@@ -24,7 +24,6 @@ _ALL = 2**31 - 1
 # Numbers of a block of rows: its scores, derivatives and columns stay in the cache.
 _BLOCK = 1 << 16
 _NO_THRESHOLDS = np.zeros(0)
-_IN_FLOAT32 = 1e-7  # rounding of losses
 
 
 class MultiOutputRun:
@@ -97,7 +96,7 @@ class MultiOutputRun:
         self._leaf_of_row = np.zeros(len(y), np.int32)
         self._next_raw = np.empty_like(self.raw_prediction)  # changes places with raw_prediction after a step
         self.diagnostics = Diagnostics()
-        self._rounding = 1e-12  # of the loss sum, relative
+        self._rounding = IN_FLOAT64  # of the loss sum, relative
         self._loss_sum = self._evaluate(np.zeros((1, d)))
         if not np.isfinite(self._loss_sum):
             raise ValueError(
@@ -116,9 +115,8 @@ class MultiOutputRun:
 
         The loss is that of all training rows, whichever of them the tree was grown on.
         """
-        tree = Tree.from_bins(self._grow(), self.cuts)
+        tree = Tree.from_bins(self._grow(), self.cuts, self._columns.n_outputs)
         leaves, steps = tree.leaves, self.parameters.learning_rate * self._steps(tree)
-        tree.value = np.zeros((len(tree.left), self._columns.n_outputs))
 
         def loss_at(share: float, _: FloatArray) -> float:
             tree.value[leaves] = share * steps if share > 0.0 else 0.0
@@ -189,7 +187,7 @@ class MultiOutputRun:
             self._hold = self._hold and columns.hold(self._statistics[rows])
             self._tried += float(np.sum(of_rows) if weight is None else weight @ of_rows)
             if of_rows.dtype == np.float32:
-                self._rounding = _IN_FLOAT32
+                self._rounding = IN_FLOAT32
         return self._tried
 
     def _settle(self) -> None:

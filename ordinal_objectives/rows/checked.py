@@ -15,6 +15,8 @@ from ordinal_objectives.validation import check_choice, check_codes, check_sampl
 # Distances |theta_k - f| beyond which derivatives that grow like exp are held: 80 for float32 outputs, and less
 # where a row's sum of them, with its weight, would be larger than this.
 _LIMIT, LARGEST = 80.0, 1e38
+# Relative rounding of a sum of losses, by the type that a row's loss is computed in.
+IN_FLOAT32, IN_FLOAT64 = 1e-7, 1e-12
 _ROUNDING_OF_ONE = 1e-15
 # Changes of a float32 loss were off by at most 1e-6 of it, with one row that outweighs the others, and by 6e-7 without
 # weights: ten times what is usual.
@@ -78,7 +80,7 @@ class CheckedRows:
         self.n_threads = n_threads
         fits = loss.link.code == _core.link_codes[_core.lane_link] and n_classes <= _core.max_lane_classes
         self._lanes = lanes and fits and precision == "float32"
-        self.loss_precision = 1e-7 if self._lanes else 1e-12
+        self.loss_precision = IN_FLOAT32 if self._lanes else IN_FLOAT64
         self._dtype: type = np.float32 if precision == "float32" else np.float64
         # A part of a training may weigh little, but not less than float32 holds.
         weight = check_sample_weight(sample_weight, self.y.shape[0], part=part)

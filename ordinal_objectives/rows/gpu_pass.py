@@ -21,7 +21,7 @@ from ordinal_objectives.losses import (
     RoundStatistics,
     RoundSums,
 )
-from ordinal_objectives.rows.checked import CheckedRows
+from ordinal_objectives.rows.checked import IN_FLOAT32, CheckedRows
 from ordinal_objectives.rows.device import on_cpu
 from ordinal_objectives.validation import check_thresholds
 
@@ -71,7 +71,7 @@ class _GPUPass(CheckedRows):
         if refused is not None:
             raise ValueError(f"{refused}; train on the CPU")
         super().__init__(loss, y, n_classes, sample_weight, part=part)
-        self.loss_precision = 1e-7  # as on the CPU: a row's loss is a float32
+        self.loss_precision = IN_FLOAT32
         self._device, self._xp = device, device.arrays
         self._codes = self._xp.asarray(self.y)
         self._weights = None if self._weight is None else self._xp.asarray(self._weight.astype(np.float32))

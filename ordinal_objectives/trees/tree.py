@@ -51,8 +51,11 @@ class Tree:
     count: NDArray[np.int64]
 
     @classmethod
-    def from_bins(cls, grown: dict[str, Any], cuts: list[NDArray[np.float64]]) -> Tree:
-        """Return a tree that was grown on bins, with thresholds on the features' own scales and leaves of 0."""
+    def from_bins(cls, grown: dict[str, Any], cuts: list[NDArray[np.float64]], n_values: int | None = None) -> Tree:
+        """Return a tree that was grown on bins, with thresholds on the features' own scales and leaves of 0.
+
+        Leaves have one value, or vectors of ``n_values``.
+        """
         feature = grown["feature"]
         threshold = np.zeros(len(feature))
         for node in np.flatnonzero(feature >= 0):
@@ -64,7 +67,7 @@ class Tree:
             threshold,
             grown["left"],
             grown["missing_left"],
-            np.zeros(len(feature)),
+            np.zeros(len(feature) if n_values is None else (len(feature), n_values)),
             grown["gain"],
             grown["count"],
         )

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from claims import high_order, high_order_report
-from ordinal_objectives.histogram_engine.engine_run import EngineRun
 
 
 def part(n_rows=400, n_classes=3, seed=0):
@@ -46,21 +45,21 @@ def test_variants_differ_where_they_say(n_classes):
     """Quadratic splits grow the tree of order two and fill its leaves otherwise; other rules share Halley's tree."""
     rows, watched = part(n_classes=n_classes), part(n_classes=n_classes, seed=1)
     kinds = {
-        "order 2": (2, EngineRun),
-        "order 3": (3, EngineRun),
-        "quadratic": (3, high_order.QuadraticSplits),
-        "root": (3, high_order.OtherRule),
-        "expanded": (3, high_order.ExpandedRule),
+        "order 2": (2, {}),
+        "order 3": (3, {}),
+        "quadratic": (3, {"split_gain": "quadratic"}),
+        "root": (3, {"criterion": high_order.OtherRule}),
+        "expanded": (3, {"criterion": high_order.ExpandedRule}),
     }
-    start = rows.X[:, 0].astype(float), np.linspace(-1.0, 1.5, n_classes - 1), 0
+    start = rows.X[:, 0].astype(float), np.linspace(-1.0, 1.5, n_classes - 1)
     trees, moved = {}, {}
-    for name, (order, kind) in kinds.items():
-        training = high_order.Training(rows, [high_order.Watched(watched)], order, (0.1, 1.0), kind)
-        run = training.run
-        run.raw_prediction, run._learner.thresholds = start[0].copy(), start[1].copy()
-        run._now = run._evaluate(run.raw_prediction, run.thresholds)
+    for name, (order, variant) in kinds.items():
+        training = high_order.Training(rows, [high_order.Watched(watched)], order, (0.1, 1.0), **variant)
+        run, state = training.run, training.run.state
+        state.score[:], state.learner.thresholds = start[0], start[1].copy()
+        state.see(run.criterion.columns(state.score, state.thresholds))
         training.advance()
-        trees[name], moved[name] = run._leaf_of_row.copy(), run.raw_prediction - start[0]
+        trees[name], moved[name] = state.leaf_of_row.copy(), run.raw_prediction - start[0]
         assert len(training.watched[0].loss) == 2
     np.testing.assert_array_equal(trees["order 2"], trees["quadratic"])
     for name in ("root", "expanded"):

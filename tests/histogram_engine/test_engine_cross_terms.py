@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier
-from ordinal_objectives.histogram_engine import engine_run as engine_run_module
-from ordinal_objectives.histogram_engine.cross_terms import (
+from ordinal_objectives.histogram_engine.criteria import joint
+from ordinal_objectives.histogram_engine.criteria.cross_terms import (
     TOLERANCE,
     WIDTHS,
     ScoreMass,
@@ -18,6 +19,7 @@ from ordinal_objectives.histogram_engine.cross_terms import (
     score_mass,
 )
 from ordinal_objectives.histogram_engine.engine_run import EngineRun
+from ordinal_objectives.histogram_engine.labelled_rows import LabelledRows, RunStart
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.losses import get_loss
 from ordinal_objectives.rows import RowStatistics
@@ -220,22 +222,24 @@ def test_few_rows_and_heavy_rows_are_judged_as_by_all(rows, options):
     X, y, K, weight = rows
     auto = BoostingParameters(get_loss("all_threshold"), max_leaf_nodes=31, learning_rate=0.3, **options)
     every = replace(auto, cross_terms="all")
-    plain = EngineRun(every, X, y, K, weight)
+    plain = EngineRun(every, LabelledRows(X, y, K, weight))
     n_few = 0
     for t in range(16):
         if t % 3 == 0:
-            few = EngineRun(
-                auto, X, y, K, weight, start=(plain.raw_prediction.copy(), plain.thresholds, t), cuts=plain.cuts
+            few: Any = EngineRun(
+                auto,
+                LabelledRows(X, y, K, weight),
+                start=RunStart(*(plain.raw_prediction.copy(), plain.thresholds, t), cuts=plain.cuts),
             )
             sample, features = plain._sampler.draw(plain.iteration)
-            judged, right = few._grow(sample, features), plain._grow(sample, features)
+            judged, right = few.grow(sample, features), plain.grow(sample, features)
             for node in sorted(np.flatnonzero(right["feature"] >= 0), key=lambda node: right["left"][node]):
                 (same,) = np.flatnonzero(judged["left"] == right["left"][node])
                 assert judged["gain"][same] == pytest.approx(right["gain"][node], rel=1e-2)
                 if any(judged[name][node] != right[name][node] for name in ("left", "feature", "bin")):
                     break  # two splits of the same worth
-            n_few += not few._cross_terms.exact
-            assert few.diagnostics.n_all_cross_terms == few._cross_terms.exact
+            n_few += not few.criterion.cross_terms.exact
+            assert few.diagnostics.n_all_cross_terms == few.criterion.cross_terms.exact
         plain.advance()
     assert n_few >= 1
     assert plain.diagnostics.n_all_cross_terms == 0
@@ -249,28 +253,30 @@ def test_with_a_sample_few_speak_for_its_rows():
     weight = np.where(light, 1.0, 1e6)
     auto = BoostingParameters(get_loss("all_threshold"), subsample=0.5)
     start = (scores, np.linspace(-6, 6, K - 1), 1)
-    run = EngineRun(auto, X, y, K, weight, start=start)
+    run: Any = EngineRun(auto, LabelledRows(X, y, K, weight), start=RunStart(*start))
     some, light_ones = np.arange(0, n, 3, dtype=np.uint32), np.flatnonzero(light).astype(np.uint32)
-    run._grow(some, features)
-    chosen = run._cross_terms.chosen
-    fitted = few_of(scores[some], run.thresholds, weight=weight[some], active=run._learner.active, chosen=chosen)
-    np.testing.assert_array_equal(run._cross_terms.weights, fitted.weights)
+    run.grow(some, features)
+    chosen = run.criterion.cross_terms.chosen
+    fitted = few_of(scores[some], run.thresholds, weight=weight[some], active=run.state.learner.active, chosen=chosen)
+    np.testing.assert_array_equal(run.criterion.cross_terms.weights, fitted.weights)
     assert run.diagnostics.n_all_cross_terms == 0
-    judged = run._grow(light_ones, features)
+    judged = run.grow(light_ones, features)
     assert run.diagnostics.n_all_cross_terms == 1
-    every = EngineRun(replace(auto, cross_terms="all"), X, y, K, weight, start=start, cuts=run.cuts)
-    np.testing.assert_array_equal(judged["gain"], every._grow(light_ones, features)["gain"])
+    every = EngineRun(
+        replace(auto, cross_terms="all"), LabelledRows(X, y, K, weight), start=RunStart(*start, cuts=run.cuts)
+    )
+    np.testing.assert_array_equal(judged["gain"], every.grow(light_ones, features)["gain"])
 
 
 def test_all_are_carried_where_V_is_not_what_few_say(monkeypatch):
     X, y, K, weight = rare_and_balanced(10)
-    run = EngineRun(BoostingParameters(get_loss("all_threshold")), X, y, K, weight)
+    run: Any = EngineRun(BoostingParameters(get_loss("all_threshold")), LabelledRows(X, y, K, weight))
     for _ in range(3):
         run.advance()
-    assert not run._cross_terms.exact
+    assert not run.criterion.cross_terms.exact
     assert run.diagnostics.n_all_cross_terms == 0
     one_place = ScoreMass(np.zeros(1), np.ones(1))
-    monkeypatch.setattr(engine_run_module, "score_mass", lambda *_: one_place)
+    monkeypatch.setattr(joint, "score_mass", lambda *_: one_place)
     for n in range(4):  # the first tree was chosen for before
         assert run.diagnostics.n_all_cross_terms == max(0, n - 1)
         run.advance()
@@ -292,7 +298,8 @@ def many_classes(hessian, K=24, n=3000, **options):
     y = np.searchsorted(np.quantile(score, np.arange(1, K) / K), score).astype(np.int32)
     loss = get_loss("all_threshold")
     return EngineRun(
-        BoostingParameters(loss, hessian=hessian, learning_rate=0.3, max_leaf_nodes=15, **options), X, y, K
+        BoostingParameters(loss, hessian=hessian, learning_rate=0.3, max_leaf_nodes=15, **options),
+        LabelledRows(X, y, K),
     )
 
 
@@ -301,7 +308,7 @@ def test_training_goes_the_same_way_by_few_and_by_all(hessian):
     few = many_classes(hessian)
     losses, widths = [], set()
     for _ in range(30):
-        widths.add(len(few._cross_terms.chosen))
+        widths.add(len(few.criterion.cross_terms.chosen))
         few.advance()
         losses.append(few.training_loss)
         assert (np.diff(few.thresholds) > 0).all()
@@ -310,7 +317,7 @@ def test_training_goes_the_same_way_by_few_and_by_all(hessian):
     every = many_classes(hessian, cross_terms="all")
     for _ in range(30):
         every.advance()
-    assert every._cross_terms.exact
+    assert every.criterion.cross_terms.exact
     assert few.training_loss == pytest.approx(every.training_loss, rel=2e-3)
 
 

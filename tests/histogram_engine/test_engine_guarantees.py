@@ -13,9 +13,10 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.utils.estimator_checks import check_sample_weight_equivalence_on_dense_data
 
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier
-from ordinal_objectives.histogram_engine import engine_run
+from ordinal_objectives.histogram_engine import scores
 from ordinal_objectives.histogram_engine.binning import find_cuts
 from ordinal_objectives.histogram_engine.engine_run import EngineRun
+from ordinal_objectives.histogram_engine.labelled_rows import LabelledRows, RunStart
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.links import LINKS
 from ordinal_objectives.losses import LOSSES, AllThreshold, get_loss
@@ -101,7 +102,7 @@ def test_majorised_joint_steps_never_raise_the_loss(
         max_bins=8,
         rebin_every=rebin_every,
     )
-    run = EngineRun(parameters, X, y, n_classes, weight)
+    run = EngineRun(parameters, LabelledRows(X, y, n_classes, weight))
     values = losses_of(run, y, weight)
     assert (np.diff(values) <= 1e-9 * values[:-1]).all()
     assert run.diagnostics.n_halved == 0
@@ -121,7 +122,7 @@ def test_no_step_raises_the_loss(loss, link, hessian, threshold_update, learning
     )
     for seed in range(3):
         X, y = small_data(seed, 4)
-        assert_never_rises(losses_of(EngineRun(parameters, X, y, 4), y))
+        assert_never_rises(losses_of(EngineRun(parameters, LabelledRows(X, y, 4)), y))
 
 
 @pytest.mark.parametrize("hessian", ["majorized", "exact"])
@@ -148,7 +149,7 @@ def test_steps_fitted_on_the_sample_do_not_raise_the_loss_of_all_rows(hessian, t
     n_halved = 0
     for seed in range(3):
         X, y = small_data(seed, 4)
-        run = EngineRun(parameters, X, y, 4, seed=seed)
+        run = EngineRun(parameters, LabelledRows(X, y, 4), seed=seed)
         assert_never_rises(losses_of(run, y, n_rounds=12))
         n_halved += run.diagnostics.n_halved
     # A step whose size the held-out rows chose is short enough already.
@@ -191,7 +192,7 @@ def test_sample_weight_equivalence_of_scikit_learn(monkeypatch, hessian):
     that rounds them so; without rounding 2e-15).
     """
     if hessian == "exact":
-        monkeypatch.setattr(engine_run, "RowStatistics", partial(RowStatistics, precision="float64"))
+        monkeypatch.setattr(scores, "RowStatistics", partial(RowStatistics, precision="float64"))
     check_sample_weight_equivalence_on_dense_data(
         "HistGradientBoostingOrdinalClassifier",
         HistGradientBoostingOrdinalClassifier(min_samples_leaf=1, max_iter=10, hessian=hessian, proportional=True),
@@ -273,9 +274,9 @@ def test_number_of_threads_changes_nothing_for_rows_in_parts(n_features, uneven)
     parameters = BoostingParameters(AllThreshold(), max_leaf_nodes=12)
     trees = []
     for n_threads in (1, 2, 3, 9):
-        run = EngineRun(parameters, X, y, 4, weight, n_threads=n_threads, cuts=cuts)
+        run = EngineRun(parameters, LabelledRows(X, y, 4, weight), n_threads=n_threads, start=RunStart(cuts=cuts))
         run.advance()
-        trees += [[run._grow(rows, list(range(n_features))) for rows in (None, in_bag)]]
+        trees += [[run.grow(rows, list(range(n_features))) for rows in (None, in_bag)]]
     for others in trees[1:]:
         for one, other in zip(trees[0], others, strict=True):
             for name in ("feature", "bin", "gain"):

@@ -13,8 +13,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ordinal_objectives.histogram_engine.engine_run import EngineRun, full_hessian
+from ordinal_objectives.histogram_engine.criteria.joint import full_hessian
+from ordinal_objectives.histogram_engine.engine_run import EngineRun
 from ordinal_objectives.histogram_engine.fit_loop import WatchedRows
+from ordinal_objectives.histogram_engine.labelled_rows import LabelledRows
 from ordinal_objectives.trees import TreeEnsemble
 
 pytestmark = pytest.mark.slow
@@ -101,7 +103,7 @@ def test_pruned_trees_and_step_sizes_agree_with_the_oracle(block):
         boosting, X = engine_oracle.random_problem(seed, learning_rate=1.0, **options)
         in_bag, features = boosting._sampler.draw(boosting.iteration)
         outside = np.setdiff1d(np.arange(len(X)), in_bag)
-        grown = boosting._grow(in_bag, features)
+        grown = boosting.grow(in_bag, features)
         training, held_out = engine_oracle.Oracle(boosting, X, in_bag), engine_oracle.Oracle(boosting, X, outside)
         training.features = features
         engine_oracle.replay(training, grown)
@@ -148,13 +150,15 @@ def walk(tree, x):
 class JudgedRun(EngineRun):
     """A run with validation rows, half of which have labels by chance, and their score row by row."""
 
-    def __init__(self, parameters, X, y, n_classes, weight, **options):
+    def __init__(self, parameters, rows, **options):
+        X, y, weight = rows.X, rows.y, rows.sample_weight
         self.X, self.X_val, self.y_val = X, X[::2] + np.float32(0.1), y[::2].copy()
         self.weight_val = None if weight is None else weight[::2]
         self.score_val = np.zeros(len(self.y_val))
         np.random.default_rng(len(y)).shuffle(self.y_val[::2])
-        judge = WatchedRows("validation", self.X_val, self.y_val, self.weight_val, parameters, n_classes, 1)
-        super().__init__(parameters, X, y, n_classes, weight, judge=judge, **options)
+        held_out = LabelledRows(self.X_val, self.y_val, rows.n_classes, self.weight_val)
+        judge = WatchedRows("validation", held_out, parameters, 1)
+        super().__init__(parameters, rows, judge=judge, **options)
 
     def advance(self):
         tree = super().advance()
@@ -175,7 +179,7 @@ def test_trainings_that_one_validation_set_judges_agree_with_the_transcription(b
         options |= {"subsample": 0.7 if seed % 4 == 1 else 1.0, "colsample_bytree": 0.7}
         run, X = engine_oracle.random_problem(seed, learning_rate=1.0, run=JudgedRun, **options)
         for _ in range(2):
-            grown = run._grow(*run._sampler.draw(run.iteration))
+            grown = run.grow(*run._sampler.draw(run.iteration))
             both = engine_oracle.Oracle(run, X), ValidationOracle(run)
             merged, shortened = assert_judged_step_agrees(run, *both, grown)
             n_merged, n_shortened = n_merged + merged, n_shortened + shortened

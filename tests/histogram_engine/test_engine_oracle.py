@@ -11,7 +11,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ordinal_objectives.histogram_engine.engine_run import EngineRun, full_hessian
+from ordinal_objectives.histogram_engine.criteria.joint import Joint, full_hessian
+from ordinal_objectives.histogram_engine.engine_run import EngineRun
+from ordinal_objectives.histogram_engine.labelled_rows import LabelledRows
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.losses import get_loss
 from ordinal_objectives.threshold_solver.quadratic import GAUGE_TOLERANCE
@@ -29,18 +31,22 @@ class Oracle:
     """
 
     def __init__(self, boosting, X, rows=None):
-        now, parameters = boosting._now, boosting.parameters
-        sums = now if rows is None else boosting._statistics_of(rows)[1]
+        now, parameters = boosting.state.now, boosting.parameters
+        _, sums = boosting.state.part(rows)
         self.rows = np.arange(len(X)) if rows is None else rows
         self.parameters = parameters
         self.joint = parameters.threshold_update == "joint"
         # The float32 statistics that the engine reads, in float64.
         self.g, self.h = now.gradient.astype(float), now.hessian.astype(float)
         state = boosting.raw_prediction, boosting.thresholds, parameters.hessian
-        self.cross = boosting._rows(*state, want_cross=True).cross.astype(float)  # of all thresholds
-        groups = np.cumsum(~boosting._learner.tied) - 1
-        columns = [groups == c for c in np.unique(groups) if boosting._learner.active[groups == c].all()]
-        E = np.array(columns, dtype=float).T if self.joint and columns else np.zeros((boosting._n_classes - 1, 0))
+        self.cross = boosting.state.row_pass(*state, want_cross=True).cross.astype(float)  # of all thresholds
+        groups = np.cumsum(~boosting.state.learner.tied) - 1
+        columns = [groups == c for c in np.unique(groups) if boosting.state.learner.active[groups == c].all()]
+        E = (
+            np.array(columns, dtype=float).T
+            if self.joint and columns
+            else np.zeros((boosting.state.rows.n_classes - 1, 0))
+        )
         self.E = E
         self.u = E.T @ sums.threshold_gradient
         self.V = E.T @ full_hessian(sums) @ E
@@ -196,19 +202,27 @@ def random_problem(seed, learning_rate=0.3, K=None, run=EngineRun, **options):
         max_bins=int(rng.integers(2, 10)),
         **options,
     )
-    boosting = run(parameters, X, y, K, weight, n_threads=1 + seed % 2)
+    boosting = run(parameters, LabelledRows(X, y, K, weight), n_threads=1 + seed % 2)
     for _ in range(n_rounds):
         boosting.advance()
     return boosting, X
 
 
+def carries_few(boosting):
+    """Tell whether the rows carry the cross terms of few thresholds."""
+    criterion = getattr(boosting.criterion, "quadratic", boosting.criterion)
+    return isinstance(criterion, Joint) and not criterion.cross_terms.exact
+
+
 def assert_tree_and_step_agree(boosting, X, tolerance=TOLERANCE, of_step=TOLERANCE, oracle=Oracle):
-    grown = boosting._grow(None, list(range(X.shape[1])))
+    grown = boosting.grow(None, list(range(X.shape[1])))
     oracle = oracle(boosting, X)
     leaves = replay(oracle, grown, tolerance)
     for leaf, rows in leaves.items():
-        np.testing.assert_array_equal(np.flatnonzero(boosting._leaf_of_row == leaf), rows)
-    weights, delta = boosting._fit(boosting._sums(len(grown["left"]), None), np.array(sorted(leaves)))
+        np.testing.assert_array_equal(np.flatnonzero(boosting.state.leaf_of_row == leaf), rows)
+    weights, delta = boosting.criterion.solve(
+        boosting.criterion.sums(len(grown["left"]), None), np.array(sorted(leaves))
+    )
     expected, expected_delta = oracle.step([oracle.sums(leaves[leaf]) for leaf in sorted(leaves)])
     for leaf, weight, want in zip(sorted(leaves), weights, expected, strict=True):
         rows = leaves[leaf]
@@ -232,7 +246,7 @@ def test_many_classes_agree_with_the_oracle(K):
     n_few = 0
     for seed in range(1, 15):
         boosting, X = random_problem(seed, K=K)
-        few = not boosting._cross_terms.exact
+        few = carries_few(boosting)
         n_few += few
         assert_tree_and_step_agree(boosting, X, FEW_TOLERANCE if few else TOLERANCE)
     assert n_few > 0
@@ -255,7 +269,7 @@ def test_trees_of_rows_in_parts_agree_with_the_oracle(n_rows):
     X[rng.random(X.shape) < 0.02] = np.nan
     y = np.digitize(np.nansum(X, axis=1) + 2 * rng.logistic(size=n_rows), [6.0, 10.0]).astype(np.int32)
     parameters = BoostingParameters(get_loss("all_threshold"), hessian="exact", max_leaf_nodes=4)
-    run = EngineRun(parameters, X, y, 3, rng.exponential(size=n_rows) + 0.1, n_threads=1 + n_rows % 2)
+    run = EngineRun(parameters, LabelledRows(X, y, 3, rng.exponential(size=n_rows) + 0.1), n_threads=1 + n_rows % 2)
     run.advance()
     assert_tree_and_step_agree(run, X)
 
@@ -268,7 +282,7 @@ def test_sums_of_many_equal_rows_stay_accurate(n_bins):
     X = rng.integers(0, n_bins, (n, 1)).astype(float)
     y = (X[:, 0] * 2 // n_bins + (rng.random(n) < 0.3)).astype(np.int32)
     parameters = BoostingParameters(get_loss("all_threshold"), hessian="exact", max_leaf_nodes=2)
-    boosting = EngineRun(parameters, X, y, 3, np.full(n, 0.7))
+    boosting = EngineRun(parameters, LabelledRows(X, y, 3, np.full(n, 0.7)))
     oracle = Oracle(boosting, X)
     best, _ = oracle.best(0, {0: oracle.rows})
-    assert boosting._grow(None, [0])["gain"][0] == pytest.approx(best, rel=2e-5)
+    assert boosting.grow(None, [0])["gain"][0] == pytest.approx(best, rel=2e-5)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from ordinal_objectives.histogram_engine.binning import uneven
 from ordinal_objectives.histogram_engine.engine_run import EngineRun
+from ordinal_objectives.histogram_engine.labelled_rows import LabelledRows, RunStart
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.losses import get_loss
 
@@ -33,12 +35,12 @@ def test_leaves_of_light_rows_have_the_weight_and_the_gain_of_their_rows(thresho
     )
     for seed in range(6):
         X, y, weight = lowest_class_heavy(K, seed=seed)
-        run = EngineRun(parameters, X, y, K, weight)
+        run = EngineRun(parameters, LabelledRows(X, y, K, weight))
         for _ in range(5):
-            g, h = run._now.gradient.astype(float), run._now.hessian.astype(float)
-            grown = run._grow(None, [0, 1, 2, 3])
+            g, h = run.state.now.gradient.astype(float), run.state.now.hessian.astype(float)
+            grown = run.grow(None, [0, 1, 2, 3])
             leaves = grown["left"] < 0
-            assert np.bincount(run._leaf_of_row, h, len(leaves))[leaves].min() >= LEAST * (1 - 1e-9)
+            assert np.bincount(run.state.leaf_of_row, h, len(leaves))[leaves].min() >= LEAST * (1 - 1e-9)
             feature = grown["feature"][0]
             if threshold_update == "newton" and feature >= 0:
                 left = np.searchsorted(run.cuts[feature], X[:, feature]) <= grown["bin"][0]
@@ -57,12 +59,12 @@ def test_few_cross_terms_judge_light_rows_as_all_do(seed):
     y[:K] = np.arange(K)
     weight = np.where(y == rng.integers(K), 1e3, 1e-3)
     auto = BoostingParameters(get_loss("all_threshold"), learning_rate=0.5, max_leaf_nodes=8, min_child_weight=LEAST)
-    plain = EngineRun(replace(auto, cross_terms="all"), X, y, K, weight)
+    plain = EngineRun(replace(auto, cross_terms="all"), LabelledRows(X, y, K, weight))
     for t in range(3):
         start = plain.raw_prediction.copy(), plain.thresholds, t
-        few = EngineRun(auto, X, y, K, weight, start=start, cuts=plain.cuts)
-        judged, right = few._grow(None, features), plain._grow(None, features)
-        assert not few._cross_terms.exact
+        few: Any = EngineRun(auto, LabelledRows(X, y, K, weight), start=RunStart(*start, cuts=plain.cuts))
+        judged, right = few.grow(None, features), plain.grow(None, features)
+        assert not few.criterion.cross_terms.exact
         assert judged["gain"][0] == pytest.approx(right["gain"][0], rel=5e-3)
         plain.advance()
 

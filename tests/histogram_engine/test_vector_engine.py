@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from ordinal_objectives.histogram_engine.engine_run import EngineRun
+from ordinal_objectives.histogram_engine.labelled_rows import LabelledRows, RunStart
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
-from ordinal_objectives.histogram_engine.vector_run import VectorRun
 from ordinal_objectives.leaves import vector
 from ordinal_objectives.losses import get_loss
 from ordinal_objectives.threshold_solver import newton_step
@@ -82,9 +83,9 @@ class Oracle:
 
     def __init__(self, run, X):
         p, R = run.parameters, np.asarray(run.raw_prediction, dtype=float)
-        self.p, self.active, self.groups = p, run._learner.active, run._groups
-        self.weight = np.ones(len(X)) if run._weight is None else run._weight
-        found = p.loss.margin_derivatives(run.thresholds - R, run._y, p.hessian)
+        self.p, self.active, self.groups = p, run.state.learner.active, run.criterion.groups
+        self.weight = np.ones(len(X)) if run.state.rows.sample_weight is None else run.state.rows.sample_weight
+        found = p.loss.margin_derivatives(run.thresholds - R, run.state.rows.y, p.hessian)
         self.g, self.h = self.weight[:, None] * found.gradient, self.weight[:, None] * found.hessian
         self.bins = [
             np.where(np.isnan(x), 10_000, np.searchsorted(cuts, x)) for x, cuts in zip(X.T, run.cuts, strict=True)
@@ -160,12 +161,12 @@ def assert_round_agrees(run, X, *, follow=True):
     oracle = Oracle(run, X)
     R, theta = np.array(run.raw_prediction, dtype=float), run.thresholds
     halved = run.diagnostics.n_halved
-    cuts, learner = run.cuts, run._learner
+    cuts, learner = run.cuts, run.state.learner
     tree = run.advance()
     if follow:
         rows = oracle.follow(tree, cuts)
     else:
-        rows = {leaf: np.flatnonzero(run._leaf_of_row == leaf) for leaf in tree.leaves}
+        rows = {leaf: np.flatnonzero(run.state.leaf_of_row == leaf) for leaf in tree.leaves}
     u = oracle.steps(rows)
     mass = np.array([oracle.weight[leaf].sum() for leaf in rows.values()])
     mean = mass @ (u - u.mean(axis=1, keepdims=True)) / mass.sum()
@@ -177,7 +178,7 @@ def assert_round_agrees(run, X, *, follow=True):
     np.testing.assert_allclose(run.raw_prediction, R, atol=2e-5 * scale)
     theta = theta - size * mean
     w, kind = oracle.weight, learner.step_hessian
-    found = run.parameters.loss.margin_derivatives(theta - R, run._y, kind)
+    found = run.parameters.loss.margin_derivatives(theta - R, run.state.rows.y, kind)
     gradient, hessian = -(w @ found.gradient), w @ found.hessian
     theta = theta + newton_step(gradient, hessian, None, learner.active, learner.tied)
     np.testing.assert_allclose(run.thresholds, theta, atol=3e-5 * (1 + np.abs(theta).max()))
@@ -192,7 +193,7 @@ def assert_round_agrees(run, X, *, follow=True):
 def test_rounds_agree_with_the_oracle(block, gain):
     for seed in range(20 * block, 20 * block + 20):
         X, y, K, weight = problem(seed)
-        run = VectorRun(parameters(seed, split_gain=gain), X, y, K, weight, n_threads=1 + seed % 2)
+        run = EngineRun(parameters(seed, split_gain=gain), LabelledRows(X, y, K, weight), n_threads=1 + seed % 2)
         for _ in range(seed % 3):
             run.advance()
         assert_round_agrees(run, X)
@@ -203,9 +204,9 @@ def test_rounds_agree_with_the_oracle(block, gain):
 def test_many_classes_are_judged_by_groups_of_thresholds(cross_terms):
     for seed in range(12):
         X, y, K, weight = problem(seed, K=9 + 2 * seed)
-        run = VectorRun(parameters(seed, cross_terms=cross_terms), X, y, K, weight)
+        run: Any = EngineRun(parameters(seed, cross_terms=cross_terms), LabelledRows(X, y, K, weight))
         run.advance()
-        n_groups, active = run._groups.max() + 1, run._learner.active
+        n_groups, active = run.criterion.groups.max() + 1, run.state.learner.active
         assert n_groups == (3 if cross_terms == "auto" else active.sum() + (not active.all()))
         assert_round_agrees(run, X)
 
@@ -213,8 +214,8 @@ def test_many_classes_are_judged_by_groups_of_thresholds(cross_terms):
 @pytest.mark.parametrize("gain", ["vector", "joint"])
 def test_groups_are_neighbours_with_little_curvature(gain):
     X, y, K, weight = problem(7, K=12)
-    run = VectorRun(parameters(7, split_gain=gain), X, y, K, weight)
-    groups, active = run._groups, run._learner.active
+    run: Any = EngineRun(parameters(7, split_gain=gain), LabelledRows(X, y, K, weight))
+    groups, active = run.criterion.groups, run.state.learner.active
     assert not active.all()
     assert (groups[~active] == (2 if gain == "vector" else -1)).all()
     assert (np.diff(groups[active]) >= 0).all()
@@ -224,7 +225,7 @@ def test_groups_are_neighbours_with_little_curvature(gain):
 @pytest.mark.parametrize("seed", range(12))
 def test_leaves_agree_with_the_oracle_on_trees_judged_jointly(seed):
     X, y, K, weight = problem(seed)
-    run = VectorRun(parameters(seed, split_gain="joint"), X, y, K, weight)
+    run = EngineRun(parameters(seed, split_gain="joint"), LabelledRows(X, y, K, weight))
     run.advance()
     assert_round_agrees(run, X, follow=False)
 
@@ -236,8 +237,12 @@ def test_the_cheap_gains_are_those_of_proportional_trees(threshold_update, K):
     options = {"max_leaf_nodes": 12, "learning_rate": 0.5, "cross_terms": "all"}
     loss = get_loss("all_threshold")
     gain = {"joint": "joint", "newton": "scalar"}[threshold_update]
-    run = VectorRun(BoostingParameters(loss, proportional=False, split_gain=gain, **options), X, y, K, weight)
-    expected = EngineRun(BoostingParameters(loss, threshold_update=threshold_update, **options), X, y, K, weight)
+    run = EngineRun(
+        BoostingParameters(loss, proportional=False, split_gain=gain, **options), LabelledRows(X, y, K, weight)
+    )
+    expected = EngineRun(
+        BoostingParameters(loss, threshold_update=threshold_update, **options), LabelledRows(X, y, K, weight)
+    )
     one, other = run.advance(), expected.advance()
     np.testing.assert_array_equal(one.feature, other.feature)
     np.testing.assert_array_equal(one.threshold, other.threshold)
@@ -251,8 +256,8 @@ def test_two_classes_and_a_large_penalty_are_the_proportional_model(K, shift_l2,
     X, y, _, weight = problem(8, K=K, n_rows=600)
     options = {"max_leaf_nodes": 8, "learning_rate": 0.2, "l2_regularization": 1.0, "threshold_update": "newton"}
     loss, shifts = get_loss("all_threshold"), {"shift_l2": shift_l2, "shift_penalty": penalty, "split_gain": gain}
-    run = VectorRun(BoostingParameters(loss, proportional=False, **shifts, **options), X, y, K, weight)
-    expected = EngineRun(BoostingParameters(loss, **options), X, y, K, weight)
+    run = EngineRun(BoostingParameters(loss, proportional=False, **shifts, **options), LabelledRows(X, y, K, weight))
+    expected = EngineRun(BoostingParameters(loss, **options), LabelledRows(X, y, K, weight))
     for _ in range(15):
         one, other = run.advance(), expected.advance()
         np.testing.assert_array_equal(one.feature, other.feature)
@@ -269,7 +274,7 @@ def test_the_loss_never_rises(gain, hessian, penalty):
     for seed in range(4):
         X, y, K, weight = problem(seed + 3)
         options = {"learning_rate": 1.0, "hessian": hessian, "shift_penalty": penalty, "split_gain": gain}
-        run = VectorRun(parameters(seed + 3, **options), X, y, K, weight)
+        run = EngineRun(parameters(seed + 3, **options), LabelledRows(X, y, K, weight))
         before = run.training_loss
         for _ in range(12):
             run.advance()
@@ -282,7 +287,9 @@ def test_an_unobserved_class_does_not_drift(penalty):
     X, y, _, _ = problem(2, K=5, n_rows=400)
     loss = get_loss("all_threshold")
     options = {"max_leaf_nodes": 8, "proportional": False, "shift_penalty": penalty, "shift_l2": 1.0}
-    run = VectorRun(BoostingParameters(loss, **options), X, y, 7, None)  # the two highest classes have no rows
+    run = EngineRun(
+        BoostingParameters(loss, **options), LabelledRows(X, y, 7, None)
+    )  # the two highest classes have no rows
     start = run.thresholds
     for _ in range(100):
         run.advance()
@@ -300,7 +307,11 @@ def test_thresholds_that_cross_are_not_put_in_order(hessian):
     R = np.tile([4.0, 0.0], (400, 1))
     start = R, np.array([-1.0, 1.0]), 0
     options = {"learning_rate": 0.01, "hessian": hessian, "max_leaf_nodes": 2, "shift_l2": 1e6}
-    run = VectorRun(BoostingParameters(get_loss("all_threshold"), proportional=False, **options), X, y, 3, start=start)
+    run = EngineRun(
+        BoostingParameters(get_loss("all_threshold"), proportional=False, **options),
+        LabelledRows(X, y, 3),
+        start=RunStart(*start),
+    )
     before = run.training_loss
     for _ in range(40):
         run.advance()
@@ -314,7 +325,7 @@ def test_links_without_lanes_and_rows_left_out_agree_with_the_oracle(loss, link)
     X, y, K, weight = problem(16, K=6)
     p = parameters(16, hessian="exact", learning_rate=0.1)
     p.loss = get_loss(loss, link)
-    run = VectorRun(p, X, y, K, weight)
+    run = EngineRun(p, LabelledRows(X, y, K, weight))
     assert_round_agrees(run, X)
 
 
@@ -326,14 +337,14 @@ def test_no_two_neighbouring_classes_have_rows(n_classes, split_gain):
     y = np.where(X[:, 0] > 0, 2, 0).astype(np.int32)
     loss = get_loss("immediate_threshold")
     parameters = BoostingParameters(loss, max_iter=5, proportional=False, split_gain=split_gain)
-    run = VectorRun(parameters, X, y, n_classes)
+    run = EngineRun(parameters, LabelledRows(X, y, n_classes))
     losses = [run.training_loss]
     for _ in range(5):
         tree = run.advance()
         np.testing.assert_allclose(np.ptp(tree.value, axis=1), 0.0, atol=1e-12)
         losses.append(run.training_loss)
     assert (np.diff(losses) < 0).all()
-    of_one_score = EngineRun(replace(parameters, proportional=True, split_gain="auto"), X, y, n_classes)
+    of_one_score = EngineRun(replace(parameters, proportional=True, split_gain="auto"), LabelledRows(X, y, n_classes))
     for _ in range(5):
         of_one_score.advance()
     np.testing.assert_allclose(run.raw_prediction[:, 0], of_one_score.raw_prediction, atol=1e-4)

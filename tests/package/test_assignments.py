@@ -18,8 +18,6 @@ EXCEPTIONS = {
     "adapters/lgbm/train.py: booster.best_iteration": LIGHTGBMS,
     "adapters/lgbm/trees.py: vars(booster)['_Booster__set_objective_to_none']": LIGHTGBMS,
     "adapters/xgb/measured.py: stopper.maximize": "XGBoost's own callback, which no method tells the direction",
-    "histogram_engine/multi_output/run.py: tree.value": REBUILT,
-    "histogram_engine/vector_run.py: tree.value": REBUILT,
 }
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 

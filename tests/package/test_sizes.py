@@ -16,14 +16,10 @@ ONE_A_PARAMETER = "scikit-learn asks for a line of the signature and an assignme
 LONG = {
     "adapters/lgbm/estimator.py: LGBMOrdinalClassifier.__init__": ONE_A_PARAMETER,
     "adapters/xgb/estimator.py: XGBOrdinalClassifier.__init__": ONE_A_PARAMETER,
-    "histogram_engine/engine_run.py: EngineRun.__init__": REBUILT,
     "histogram_engine/estimator.py: HistGradientBoostingOrdinalClassifier.__init__": ONE_A_PARAMETER,
 }
 MANY = {
     "adapters/objective.py: OrdinalObjectiveBase.__init__": "a public door, which takes every trait by its name",
-    "histogram_engine/engine_run.py: EngineRun.__init__": REBUILT,
-    "histogram_engine/fit_loop.py: fit_rows": REBUILT,
-    "histogram_engine/multi_output/fit.py: fit_targets": REBUILT,
     "ordinal_objectives/rows/margins.py: MarginStatistics._pass": REBUILT,
 }
 

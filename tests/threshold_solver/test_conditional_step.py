@@ -13,6 +13,7 @@ import pytest
 from ordinal_objectives.adapters.run import TrainingRun
 from ordinal_objectives.adapters.updates.newton import NewtonUpdate
 from ordinal_objectives.histogram_engine.engine_run import EngineRun
+from ordinal_objectives.histogram_engine.labelled_rows import LabelledRows
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.links import LINKS
 from ordinal_objectives.losses import LOSSES, get_loss
@@ -56,7 +57,7 @@ def test_trainings_with_the_exact_hessian_move_thresholds_by_the_majorised_one(o
         run.advance(score, 1)
     else:
         parameters = BoostingParameters(loss, hessian="exact", threshold_update="newton", learning_rate=1.0)
-        run = EngineRun(parameters, X, y, K)
+        run = EngineRun(parameters, LabelledRows(X, y, K))
         run.advance()
         before = run.thresholds
         run.advance()

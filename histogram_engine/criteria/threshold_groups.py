@@ -33,7 +33,7 @@ def neighbours(curvature: NDArray[np.float64], units: NDArray[np.int32], most: i
     Examples
     --------
     >>> import numpy as np
-    >>> from ordinal_objectives.histogram_engine.threshold_groups import neighbours
+    >>> from ordinal_objectives.histogram_engine.criteria.threshold_groups import neighbours
     >>> neighbours(np.array([1.0, 1.0, 9.0, 2.0]), np.arange(4, dtype=np.int32), 3).tolist()
     [0, 0, 1, 2]
     """

@@ -1,0 +1,92 @@
+"""What every criterion answers.
+
+The run knows the loop: draw rows and columns, grow, solve, move. It asks its criterion four questions a round and knows
+nothing of the answers' algebra:
+
+1. `columns`: what do the rows carry through the histograms?
+2. `grow`: what is a split worth, and how is the tree grown?
+3. `sums`: what is summed over the leaves?
+4. `solve` and `take`: which steps of leaves and thresholds follow from these sums, and how are they taken?
+
+A criterion belongs to one training. It reads where that stands from its `EngineState`, and keeps what it alone knows,
+such as which cross terms the rows carry at the moment.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ordinal_objectives.histogram_engine.engine_state import EngineState
+from ordinal_objectives.histogram_engine.leaf_step import LeafModel, LeafStep, Leaves
+from ordinal_objectives.histogram_engine.parameters import BoostingParameters
+from ordinal_objectives.losses import RoundStatistics
+from ordinal_objectives.trees import Tree
+
+FloatArray = NDArray[np.float64]
+
+
+class Criterion(ABC):
+    """What splits are worth in one training, and the leaves that go with them.
+
+    Parameters
+    ----------
+    state : EngineState
+        Where the training stands.
+    """
+
+    def __init__(self, state: EngineState[Any]) -> None:
+        self._state = state
+
+    @classmethod
+    @abstractmethod
+    def suits(cls, parameters: BoostingParameters) -> bool:
+        """Tell whether these parameters ask for it."""
+
+    @property
+    def curvature(self) -> FloatArray | None:
+        """What a training that goes on from here is told, (n_classes - 1,); None where it needs nothing."""
+        return None
+
+    @abstractmethod
+    def columns(self, score: NDArray[Any], thresholds: FloatArray) -> RoundStatistics:
+        """Fill the columns that the rows carry at a score and thresholds; return what the pass says of them."""
+
+    @abstractmethod
+    def grow(self, growth: Any, in_bag: NDArray[np.uint32] | None) -> dict[str, Any]:
+        """Grow a tree on some rows, None for all, whose columns were filled last, and return its nodes.
+
+        Parameters
+        ----------
+        growth : _core.Growth
+            Features, rows and limits of the tree.
+        in_bag : ndarray of uint32 or None
+        """
+
+    @abstractmethod
+    def sums(self, n_nodes: int, rows: NDArray[np.uint32] | None) -> Any:
+        """Add up some rows, None for all, over the leaves of the newest tree; thresholds too if they move with them."""
+
+    @abstractmethod
+    def exact_sums(self, row_pass: Any, now: RoundStatistics, leaves: NDArray[np.int32], n_nodes: int) -> LeafModel:
+        """Return the same sums of rows that no tree is grown on, from their own pass.
+
+        Parameters
+        ----------
+        row_pass : RowStatistics or MarginStatistics
+        now : RoundStatistics
+            What its latest call returned.
+        leaves : ndarray of int32, shape (n_samples,)
+        n_nodes : int
+        """
+
+    @abstractmethod
+    def solve(self, sums: Any, leaves: Leaves) -> LeafStep:
+        """Return the step of some nodes as leaves, and of the thresholds if they move with them."""
+
+    @abstractmethod
+    def take(self, tree: Tree, step: LeafStep, size: float) -> None:
+        """Move score and thresholds by a share of the step, without raising the loss, and leave the columns filled."""

@@ -1,0 +1,214 @@
+r"""Leaves that shift single thresholds: a score f(x) + v_k(x) for every threshold.
+
+Each tree moves the scores R_k = f + v_k of a row by its leaf's step u_k (:mod:`ordinal_objectives.leaves.vector`).
+The mean over the training rows of a tree's shifts, u_k less the mean of u, belongs to the thresholds, and goes there:
+so that v has mean zero over these rows, and the thresholds are what a model without shifts would call them. Then they
+take one conditional Newton step.
+
+Splits are judged by what such leaves gain, or by a cheaper gain: what leaves of the score and thresholds gain together,
+or what the score alone does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ordinal_objectives import _core
+from ordinal_objectives.histogram_engine.criteria.base import Criterion
+from ordinal_objectives.histogram_engine.criteria.threshold_groups import MOST, neighbours
+from ordinal_objectives.histogram_engine.engine_state import EngineState
+from ordinal_objectives.histogram_engine.leaf_step import LeafStep, Leaves
+from ordinal_objectives.histogram_engine.parameters import BoostingParameters
+from ordinal_objectives.leaves import vector
+from ordinal_objectives.leaves.shifts import Shifts
+from ordinal_objectives.losses import RoundStatistics
+from ordinal_objectives.rows.margins import MarginStatistics
+from ordinal_objectives.trees import Tree
+
+FloatArray = NDArray[np.float64]
+# What the rows carry through the histograms, by the gain that judges splits.
+_COLUMNS = {"vector": "thresholds", "joint": "cross", "scalar": "score"}
+# Groups of thresholds that the core takes.
+LIMITS = {"vector": _core.max_vector_classes - 1, "joint": _core.max_joint_classes - 1}
+
+
+class Vector(Criterion):
+    """The gain of leaves that shift thresholds, or a cheaper one.
+
+    Attributes
+    ----------
+    gain : {"vector", "joint", "scalar"}
+        What judges splits. "scalar" where no threshold takes a shift.
+    groups : ndarray of int32, shape (n_classes - 1,)
+        The group of each threshold whose sums judge splits, -1 for those that have none.
+    """
+
+    _state: EngineState[MarginStatistics]
+    groups: NDArray[np.int32]
+
+    def __init__(self, state: EngineState[MarginStatistics]) -> None:
+        super().__init__(state)
+        assert state.parameters.shifts is not None
+        self._shifts: Shifts = state.parameters.shifts
+        asked = state.parameters.split_gain
+        self.gain = "scalar" if not state.learner.active.any() else "vector" if asked == "auto" else asked
+        self._curvature = state.start.curvature
+
+    @classmethod
+    def suits(cls, parameters: BoostingParameters) -> bool:
+        """Tell whether leaves shift thresholds."""
+        return parameters.shifts is not None
+
+    @property
+    def curvature(self) -> FloatArray | None:
+        """That of the thresholds by the pass at the newest score, before they took their own step."""
+        return self._curvature
+
+    def columns(self, score: NDArray[Any], thresholds: FloatArray) -> RoundStatistics:
+        """Fill gradients and Hessians of groups of thresholds, or what the cheaper gains need."""
+        state, hessian = self._state, self._state.parameters.hessian
+        if self._curvature is None:
+            of_start = state.row_pass(score, thresholds, hessian, want_loss=False, want_rows=False)
+            self._curvature = of_start.threshold_hessian
+        self.groups = self._group(self._curvature) if self.gain != "scalar" else np.full(1, -1, np.int32)
+        n = int(self.groups.max()) + 1
+        n_columns = {"vector": 2 * n, "joint": 2 + n, "scalar": 2}[self.gain]
+        now = state.row_pass(
+            score,
+            thresholds,
+            hessian,
+            want_rows=self.gain != "vector" or state.parameters.rebin_every is not None,
+            columns=state.engine.statistics(n_columns),
+            columns_hold=_COLUMNS[self.gain],
+            groups=self.groups if self.gain != "scalar" else None,
+        )
+        return state.count(now)
+
+    def _group(self, curvature: FloatArray) -> NDArray[np.int32]:
+        """Return the group of each threshold whose sums judge splits; see :mod:`.threshold_groups`.
+
+        Those that take no shift have one of their own, the last, or with "joint", whose thresholds stay, none: -1.
+        """
+        learner, gain = self._state.learner, self.gain
+        most = MOST[gain] if self._state.parameters.cross_terms == "auto" else LIMITS[gain]
+        active = learner.active
+        units = np.full(len(active), -1, np.int32)
+        if gain == "joint":
+            _, units[active] = np.unique(np.cumsum(~learner.tied)[active], return_inverse=True)
+            return neighbours(curvature, units, most)
+        units[active] = np.arange(active.sum())
+        groups = neighbours(curvature, units, most - (not active.all()))
+        groups[~active] = groups.max() + 1
+        return groups
+
+    def grow(self, growth: Any, in_bag: NDArray[np.uint32] | None) -> dict[str, Any]:
+        """Grow a tree by the gain that judges splits."""
+        engine = self._state.engine
+        grown: dict[str, Any]
+        if self.gain == "scalar":
+            grown = engine.grow_scalar(growth)
+        elif self.gain == "vector":
+            grown = engine.grow_vector(growth, *self._vector_terms())
+        else:
+            grown = engine.grow_joint(growth, *self._joint_terms(in_bag))
+        return grown
+
+    def _vector_terms(self) -> tuple[Any, ...]:
+        """Return what the native vector criterion is told of the groups."""
+        sizes, shifts = np.bincount(self.groups).astype(np.int32), self._shifts
+        active = np.zeros(len(sizes), np.bool_)
+        active[self.groups[self._state.learner.active]] = True
+        most = shifts.most if shifts.penalty == "sparse" else len(sizes)
+        return sizes, active, shifts.l2, shifts.penalty == "smooth", most
+
+    def _joint_terms(self, in_bag: NDArray[np.uint32] | None) -> tuple[Any, ...]:
+        """Return what the native joint criterion is told of the groups: that each is a threshold."""
+        _, now = self._state.part(in_bag)
+        own, n = self.groups >= 0, int(self.groups.max()) + 1
+        u, V = np.zeros(n), np.zeros(n)
+        np.add.at(u, self.groups[own], now.threshold_gradient[own])
+        np.add.at(V, self.groups[own], now.threshold_hessian[own])
+        return u, np.diag(V), np.arange(n, dtype=np.int32), 2, np.eye(n)
+
+    def sums(self, n_nodes: int, rows: NDArray[np.uint32] | None) -> VectorQuadratic:
+        """Add up gradients and Hessians of all thresholds: of the columns, if these hold them one by one."""
+        state, n_groups = self._state, int(self.groups.max()) + 1
+        if self.gain == "vector" and n_groups == len(self.groups):
+            of_nodes = state.engine.leaf_sums(state.leaf_of_row, n_nodes, rows)
+            return VectorQuadratic(of_nodes[:, self.groups], of_nodes[:, n_groups + self.groups])
+        row_pass, now = state.part(rows)
+        return self.exact_sums(row_pass, now, state.leaves_of(rows), n_nodes)
+
+    def exact_sums(
+        self, row_pass: MarginStatistics, now: RoundStatistics, leaves: NDArray[np.int32], n_nodes: int
+    ) -> VectorQuadratic:
+        """Add up other rows."""
+        return VectorQuadratic(*row_pass.leaf_sums(leaves, n_nodes))
+
+    def solve(self, sums: VectorQuadratic, leaves: Leaves) -> LeafStep:
+        """Return the steps of the leaves, (n_leaves, n_classes - 1), and none of the thresholds."""
+        state, shifts, penalty = self._state, self._shifts, self._state.parameters.l2_regularization
+        G, H = sums.G[leaves], sums.H[leaves]
+        flat = H.sum(axis=1) + penalty <= 0.0
+        state.diagnostics.add(n_flat_leaves=int(np.count_nonzero(flat & G.any(axis=1))))
+        steps = vector.steps(G, H, penalty, shifts.l2, shifts.penalty, state.learner.active, shifts.most)
+        return LeafStep(steps, np.zeros(0))
+
+    def take(self, tree: Tree, step: LeafStep, size: float) -> None:
+        """Move the scores, less the mean shift, which the thresholds take; then the thresholds given the scores."""
+        state = self._state
+        shift = self._mean_shift(tree, step.weights)
+        now = state.move(tree, LeafStep(step.weights - shift, -shift), size, self._at)
+        state.newton(now, self.columns)
+
+    def _at(self, score: NDArray[Any], thresholds: FloatArray) -> RoundStatistics:
+        """Return the sums that the thresholds' own step takes, and learn the curvature from them."""
+        state = self._state
+        now = state.row_pass(score, thresholds, state.learner.step_hessian, want_rows=False)
+        self._curvature = now.threshold_hessian
+        return now
+
+    def _mean_shift(self, tree: Tree, steps: FloatArray) -> FloatArray:
+        """Return the mean over all training rows of a tree's shifts, (n_classes - 1,)."""
+        state, weight = self._state, self._state.rows.sample_weight
+        known = weight is None and state.parameters.subsample == 1.0
+        of_nodes = tree.count if known else np.bincount(state.leaf_of_row, weight, len(tree.left))
+        return vector.mean_shift(steps, of_nodes[tree.leaves].astype(np.float64))
+
+
+@dataclass
+class VectorQuadratic:
+    """The quadratic model of a set of rows: sums of each node of a tree and threshold. Thresholds have no part in it.
+
+    Attributes
+    ----------
+    G, H : ndarray of float64, shape (n_nodes, n_thresholds)
+    """
+
+    G: FloatArray
+    H: FloatArray
+
+    def of_all_nodes(self, left: NDArray[np.int32]) -> VectorQuadratic:
+        """Return the sums with those of the leaves added up into their ancestors; children follow parents."""
+        G, H = self.G.copy(), self.H.copy()
+        for node in range(len(left) - 1, -1, -1):
+            if left[node] >= 0:
+                children = [left[node], left[node] + 1]
+                G[node], H[node] = G[children].sum(axis=0), H[children].sum(axis=0)
+        return VectorQuadratic(G, H)
+
+    def slope(self, leaves: NDArray[np.intp], weights: FloatArray, delta: FloatArray) -> float:
+        """Return g'beta."""
+        return float(np.sum(self.G[leaves] * weights))
+
+    def curvature(self, leaves: NDArray[np.intp], weights: FloatArray, delta: FloatArray) -> float:
+        """Return beta'H beta."""
+        return float(np.sum(self.H[leaves] * weights**2))
+
+    def change(self, leaves: NDArray[np.intp], weights: FloatArray, delta: FloatArray) -> float:
+        """Return Q(beta)."""
+        return self.slope(leaves, weights, delta) + 0.5 * self.curvature(leaves, weights, delta)

@@ -1,0 +1,161 @@
+"""Where a training of the engine stands: its rows in bins, their score, the thresholds, and the newest sums."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ordinal_objectives.histogram_engine.binning import bin_rows, fill, find_cuts, uneven
+from ordinal_objectives.histogram_engine.labelled_rows import LabelledRows, RunStart
+from ordinal_objectives.histogram_engine.leaf_step import LeafStep
+from ordinal_objectives.histogram_engine.parameters import BoostingParameters
+from ordinal_objectives.histogram_engine.scores import OneScore, Scores, ShiftedScores
+from ordinal_objectives.losses import RoundStatistics
+from ordinal_objectives.threads import effective_n_threads
+from ordinal_objectives.threshold_solver import Diagnostics, ThresholdLearner
+from ordinal_objectives.trees import Tree
+from ordinal_objectives.validation import check_two_classes
+
+FloatArray = NDArray[np.float64]
+Pass = TypeVar("Pass")
+# The pass at a score and thresholds. It may leave the columns of the next tree behind.
+Evaluate = Callable[[NDArray[Any], FloatArray], RoundStatistics]
+
+
+class EngineState(Generic[Pass]):
+    """What a run and its criterion share.
+
+    Parameters
+    ----------
+    parameters : BoostingParameters
+    rows : LabelledRows
+    start : RunStart
+    seed : int
+    n_threads : int or None
+
+    Attributes
+    ----------
+    row_pass : RowStatistics or MarginStatistics
+        Over all rows, whose scores are one for all thresholds or one for each.
+    score : ndarray, shape (n_samples,) or (n_samples, n_classes - 1)
+        That of the newest iteration.
+    learner : ThresholdLearner
+        The newest thresholds, and how they move.
+    now : RoundStatistics
+        What the newest pass says of the newest score and thresholds.
+    engine : _core.Engine
+        The rows in bins, and their columns.
+    cuts : list of ndarray
+        Between the bins.
+    leaf_of_row : ndarray of int32, shape (n_samples,)
+        Of the newest tree.
+    """
+
+    row_pass: Pass
+    now: RoundStatistics
+
+    def __init__(
+        self, parameters: BoostingParameters, rows: LabelledRows, start: RunStart, *, seed: int, n_threads: int | None
+    ) -> None:
+        self.parameters, self.rows, self.start, self.n_threads = parameters, rows, start, effective_n_threads(n_threads)
+        kind = OneScore if parameters.shifts is None else ShiftedScores
+        self._scores: Scores = kind(parameters.loss, n_threads)
+        score = np.zeros(len(rows.y)) if start.score is None else start.score
+        of_all: Any = self._scores.row_pass(rows.y, rows.n_classes, rows.sample_weight, score)
+        self.row_pass = of_all
+        check_two_classes(of_all.class_weights, name="the training labels")
+        self._highest_loss: Callable[[float], float] = of_all.highest_loss
+        self.score = self._scores.spread(of_all, score)
+        self._next_score = np.empty_like(self.score)  # changes places with the score when a step is taken
+        ordered = parameters.shifts is None
+        self.learner = ThresholdLearner(parameters.loss, of_all.class_weights, start.thresholds, ordered=ordered)
+        self._seed = seed
+        self.cuts = self._find_cuts(rows.sample_weight) if start.cuts is None else start.cuts
+        self.engine = bin_rows(rows.X, self.cuts, self.n_threads, in_float64=uneven(rows.sample_weight))
+        self.leaf_of_row = np.empty(len(rows.y), np.int32)
+
+    @property
+    def thresholds(self) -> FloatArray:
+        """The newest thresholds, float64 (n_classes - 1,)."""
+        return self.learner.thresholds
+
+    @property
+    def diagnostics(self) -> Diagnostics:
+        """Counters."""
+        return self.learner.diagnostics
+
+    @property
+    def n_values(self) -> int | None:
+        """How many values a leaf has; None for one that is no vector."""
+        return self._scores.n_values(self.rows.n_classes)
+
+    def _find_cuts(self, sample_weight: FloatArray | None) -> list[FloatArray]:
+        return find_cuts(self.rows.X, self.parameters.max_bins, sample_weight, self._seed)
+
+    def recut(self) -> None:
+        """Cut the features into bins of equal Hessian (thesis, section 4.1.3), if there is any."""
+        if self.now.hessian.any():
+            self.cuts = self._find_cuts(self.now.hessian.astype(np.float64))
+            self.engine.recut([c.tolist() for c in self.cuts])
+            fill(self.engine, self.rows.X)
+
+    def see(self, now: RoundStatistics) -> None:
+        """Note what a pass says of the newest score and thresholds."""
+        self.now = now
+
+    def count(self, now: RoundStatistics) -> RoundStatistics:
+        """Count the rows that a pass had to hold, and return what it says."""
+        self.diagnostics.add(n_clipped=now.n_clipped, n_floored=now.n_floored)
+        return now
+
+    def part(self, rows: NDArray[np.uint32] | None) -> tuple[Pass, RoundStatistics]:
+        """Return the pass over some rows, None for all, and what it says of the newest score and thresholds."""
+        if rows is None:
+            return self.row_pass, self.now
+        score = self.score[rows]
+        y, weight = self.rows.labels(rows)
+        some: Any = self._scores.row_pass(y, self.rows.n_classes, weight, score)
+        return some, some(score, self.thresholds, self.parameters.hessian, want_loss=False)
+
+    def leaves_of(self, rows: NDArray[np.uint32] | None) -> NDArray[np.int32]:
+        """Return the leaf of some rows, None for all."""
+        return self.leaf_of_row if rows is None else self.leaf_of_row[rows]
+
+    def move(self, tree: Tree, step: LeafStep, scale: float, evaluate: Evaluate) -> RoundStatistics:
+        """Move score and thresholds by the longest of the steps scale, scale/2, ... that does not raise the loss.
+
+        The loss is that of all rows, whichever of them the step was fitted on. The next tree needs the pass that
+        computes it, so a step that stands at once costs nothing more. Returns what the pass says of the new state.
+        """
+        leaves, score = tree.leaves, self._next_score
+        now = self.now
+
+        def loss_at(share: float, thresholds: FloatArray) -> float:
+            nonlocal now
+            tree.value[leaves] = share * scale * step.weights
+            self._scores.move(self.row_pass, self.score, self.leaf_of_row, tree.value, score)
+            now = evaluate(score, thresholds)
+            return float(now.loss)
+
+        delta = scale * step.delta if step.delta.size else np.zeros_like(self.thresholds)
+        if self.learner.move(delta, loss_at, self._highest_loss(self.now.loss)) == 0.0:
+            loss_at(0.0, self.thresholds)
+        self.score, self._next_score = score, self.score
+        return now
+
+    def newton(self, now: RoundStatistics, evaluate: Evaluate) -> None:
+        """Take one conditional Newton step on the thresholds given the score, from its sums by their own Hessian."""
+
+        def loss_at(thresholds: FloatArray) -> float:
+            self.see(evaluate(self.score, thresholds))
+            return self.now.loss
+
+        if not self.learner.newton(now, loss_at, self._highest_loss):
+            self.see(evaluate(self.score, self.thresholds))
+
+    def renumber(self, number: NDArray[np.int32]) -> None:
+        """Give the rows the leaves of a pruned tree."""
+        np.take(number, self.leaf_of_row, out=self.leaf_of_row)
