@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -46,6 +46,18 @@ def add_leaf_vectors(
     add: Any = _core.add_leaf_vectors
     add(before, leaves, values, total, effective_n_threads(n_threads))
     return total.T
+
+
+class _Written(NamedTuple):
+    """What a pass writes beside its sums: numbers of rows, or sums of leaves; what is None is not asked for."""
+
+    gradient: NDArray[Any] | None = None
+    hessian: NDArray[Any] | None = None
+    columns: NDArray[np.float32] | None = None
+    held: int = 0
+    groups: NDArray[np.int32] | None = None
+    leaves: NDArray[np.int32] | None = None
+    leaf_sums: NDArray[np.float64] | None = None
 
 
 class MarginStatistics(CheckedRows):
@@ -190,17 +202,14 @@ class MarginStatistics(CheckedRows):
         raw = self._check_scores(scores)
         majorized = hessian == "majorized"
         gradient, hessian_of_rows = (self._gradient, self._hessian) if want_rows else (self._gradient[:0],) * 2
-        sums = self._pass(
-            raw,
-            theta,
-            majorized,
-            want_loss=want_loss,
+        written = _Written(
             gradient=gradient if want_rows else None,
             hessian=hessian_of_rows if want_rows else None,
             columns=columns,
             held=_COLUMNS[columns_hold],
             groups=groups,
         )
+        sums = self._pass(raw, theta, majorized, written, want_loss=want_loss)
         self._latest = (raw, theta, majorized)
         if want_rows:
             self._check_derivatives(gradient, hessian_of_rows)
@@ -226,14 +235,14 @@ class MarginStatistics(CheckedRows):
         leaves = self.check_leaves(leaves, n_leaves)
         sums = np.zeros((n_leaves, 2 * (self.n_classes - 1)))
         if leaves.size:  # a worker may have no rows
-            self._pass(*self._latest, want_loss=False, leaves=leaves, leaf_sums=sums)
+            self._pass(*self._latest, _Written(leaves=leaves, leaf_sums=sums), want_loss=False)
         return sums[:, : self.n_classes - 1], sums[:, self.n_classes - 1 :]
 
     def loss_of_prediction(self, scores: NDArray[Any], thresholds: ArrayLike) -> float:
         """Return the loss of the margins as predictions use them: sorted in each row, if the loss has an order."""
         theta = check_thresholds(thresholds, self.n_classes, ordered=False)
         majorized = self.loss.supports("majorized")
-        sums = self._pass(self._check_scores(scores), theta, majorized, want_loss=True, in_order=self.loss.ordered)
+        sums = self._pass(self._check_scores(scores), theta, majorized, _Written(), in_order=self.loss.ordered)
         loss: float = sums["loss"]
         return loss
 
@@ -242,15 +251,9 @@ class MarginStatistics(CheckedRows):
         raw: NDArray[Any],
         theta: NDArray[np.float64],
         majorized: bool,
+        written: _Written,
         *,
-        want_loss: bool,
-        gradient: NDArray[Any] | None = None,
-        hessian: NDArray[Any] | None = None,
-        columns: NDArray[np.float32] | None = None,
-        held: int = 0,
-        groups: NDArray[np.int32] | None = None,
-        leaves: NDArray[np.int32] | None = None,
-        leaf_sums: NDArray[np.float64] | None = None,
+        want_loss: bool = True,
         in_order: bool = False,
     ) -> dict[str, Any]:
         kernel: Any = _core.margin_statistics
@@ -259,14 +262,10 @@ class MarginStatistics(CheckedRows):
             self.y,
             theta,
             self._weight,
-            gradient,
-            hessian,
-            columns,
-            held,
-            groups,
-            0 if groups is None else int(groups.max()) + 1,
-            leaves,
-            leaf_sums,
+            *written[:5],
+            0 if written.groups is None else int(written.groups.max()) + 1,
+            written.leaves,
+            written.leaf_sums,
             *self._codes,
             majorized,
             want_loss,
@@ -275,7 +274,7 @@ class MarginStatistics(CheckedRows):
             effective_n_threads(self.n_threads),
         )
         # A NaN reaches every sum of its threshold, and not always the loss.
-        if leaves is None and not np.isfinite(sums["threshold_gradient"]).all():
+        if written.leaves is None and not np.isfinite(sums["threshold_gradient"]).all():
             raise ValueError("the scores hold NaN, or overflow the link; they must be numbers")
         return sums
 

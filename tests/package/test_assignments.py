@@ -9,7 +9,6 @@ import pytest
 
 from sources import check_exceptions, trees
 
-REBUILT = "being rebuilt"
 LIGHTGBMS = "LightGBM's booster, which keeps and pickles what is among its attributes, and has no method for it"
 EXCEPTIONS = {
     "adapters/lgbm/record.py: booster.__dict__.pop('ordinal_rounds', None)": LIGHTGBMS,

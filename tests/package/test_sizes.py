@@ -11,7 +11,6 @@ from sources import check_exceptions, trees
 
 MOST_LINES, MOST_ARGUMENTS = 60, 8
 HOST_SIGNATURES = ("train", "cv", "fit")
-REBUILT = "being rebuilt"
 ONE_A_PARAMETER = "scikit-learn asks for a line of the signature and an assignment for every parameter"
 LONG = {
     "adapters/lgbm/estimator.py: LGBMOrdinalClassifier.__init__": ONE_A_PARAMETER,
@@ -20,7 +19,6 @@ LONG = {
 }
 MANY = {
     "adapters/objective.py: OrdinalObjectiveBase.__init__": "a public door, which takes every trait by its name",
-    "ordinal_objectives/rows/margins.py: MarginStatistics._pass": REBUILT,
 }
 
 
