@@ -23,6 +23,8 @@ class Named:
     """
 
     name: ClassVar[str]
+    # Attributes that a class must give, and their types.
+    needs: ClassVar[Mapping[str, type]] = {"name": str}
     # Those of this package, and the numbers by which native kernels know them.
     _built_in: ClassVar[Mapping[str, Any]]
     _codes: ClassVar[Mapping[str, int]]
@@ -45,6 +47,13 @@ class Named:
     def code(self) -> int | None:
         """Number by which native kernels know it; None if they do not."""
         return self._codes.get(self.name) if self.is_built_in else None
+
+    def check_needs(self) -> None:
+        """Raise TypeError if an attribute is missing that all losses, or all links, have."""
+        for name, kind in self.needs.items():
+            value = getattr(self, name, None)
+            if not isinstance(value, kind):
+                raise TypeError(f"{type(self).__name__}.{name} must be a {kind.__name__}; got {value!r}")
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -87,6 +96,7 @@ class Registry(Generic[Thing]):
 
     def add(self, thing: Thing) -> Thing:
         """Remember one, unless it is built in, and return it. The newest of one key counts."""
+        thing.check_needs()
         if not thing.is_built_in:
             self._own[thing.key] = thing
         return thing

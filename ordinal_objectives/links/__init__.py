@@ -59,8 +59,9 @@ def get_link(link: str | Link) -> Link:
     'loglog'
     """
     if isinstance(link, Link):
-        _ = link.mirror_link  # raises where there is none
-        return _OWN.add(link)
+        known = _OWN.add(link)
+        _ = known.mirror_link  # raises where there is none
+        return known
     if not isinstance(link, str):
         raise TypeError(f"link must be a string or a Link; got {link!r}")
     return LINKS[link] if link in LINKS else _OWN.get(link)

@@ -8,6 +8,7 @@ References
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias
 
@@ -90,6 +91,7 @@ class Link(Named, ABC):
     See docs/how_to/add_a_link.md for a link of one's own.
     """
 
+    needs: ClassVar[Mapping[str, type]] = {"name": str, "mirror": str}
     _built_in = LINKS
     _codes = _core.link_codes
     mirror: ClassVar[str]

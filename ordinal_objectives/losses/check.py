@@ -45,11 +45,7 @@ def check_loss(loss: OrdinalLoss, n_classes: int = 5) -> None:
     """
     if not isinstance(loss, OrdinalLoss):
         raise TypeError(f"check_loss takes an OrdinalLoss, an object of the class; got {loss!r}")
-    for name, kind in (("name", str), ("ordered", bool), ("strictly_ordered", bool), ("takes_shifts", bool)):
-        if not isinstance(getattr(loss, name, None), kind):
-            raise TypeError(
-                f"{type(loss).__name__}.{name} must be a {kind.__name__}; got {getattr(loss, name, None)!r}"
-            )
+    loss.check_needs()
     check_n_classes(n_classes)
     if not loss.link.is_built_in:
         check_link(loss.link)

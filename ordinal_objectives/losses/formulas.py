@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -24,6 +25,13 @@ LOSSES: dict[str, Any] = {}
 class Formulas(Named, ABC):
     """What a class of losses fills in; arrays that come here are checked."""
 
+    needs: ClassVar[Mapping[str, type]] = {
+        "name": str,
+        "link": Link,
+        "ordered": bool,
+        "strictly_ordered": bool,
+        "takes_shifts": bool,
+    }
     _built_in = LOSSES
     _codes = _core.loss_codes
     ordered: ClassVar[bool]

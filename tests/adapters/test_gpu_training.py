@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 import xgboost
 
+from ordinal_objectives import AllThreshold
 from ordinal_objectives.adapters import xgb as oxgb
 from ordinal_objectives.adapters.xgb import gpu as of_xgboost
 from ordinal_objectives.adapters.xgb import training
@@ -22,6 +23,7 @@ from ordinal_objectives.losses import get_loss
 from ordinal_objectives.rows import CPU
 from ordinal_objectives.rows.device import on_cpu
 from ordinal_objectives.rows.gpu import GPU
+from own_losses import Scaled, Steep
 
 UPDATES = {
     "fixed": {"threshold_update": "fixed"},
@@ -127,6 +129,8 @@ def no_compiler(values):
         ),
         ("cuda:1", fake_module(), "all_threshold", "CuPy's arrays are on GPU 0"),
         ("cuda:0", fake_module(), "cumulative_link", "loss='cumulative_link' has no pass on a GPU"),
+        ("cuda:0", fake_module(), Scaled(), r"loss='own_losses.Scaled\(times=2.0\)' has no pass on a GPU"),
+        ("cuda:0", fake_module(), AllThreshold(Steep()), r"link='own_losses.Steep\(.*\)' has no pass on a GPU"),
     ],
 )
 def test_gradients_of_the_cpu_are_announced_with_the_reason(monkeypatch, device, module, loss, reason):

@@ -81,6 +81,34 @@ def test_classes_are_not_registered(register):
         register(Scaled)
 
 
+class Bare(Rising):
+    """No name: every other class has one of its own or of its base."""
+
+    name = None
+
+
+class Linkless(Rising):
+    def __init__(self):
+        pass
+
+
+class NoMirror(Steep):
+    mirror = None
+
+
+@pytest.mark.parametrize(
+    ("look_up", "thing", "message"),
+    [
+        (get_loss, Bare(), "Bare.name must be a str; got None"),
+        (get_loss, Linkless(), "Linkless.link must be a Link; got None"),
+        (get_link, NoMirror(), "NoMirror.mirror must be a str; got None"),
+    ],
+)
+def test_what_a_class_lacks_is_named_at_the_door(look_up, thing, message):
+    with pytest.raises(TypeError, match=message):
+        look_up(thing)
+
+
 class Lopsided(Cloglog):
     """Its mirror would be that of another link."""
 
