@@ -46,7 +46,7 @@ from ordinal_objectives.files import (
     value_from_json,
 )
 from ordinal_objectives.histogram_engine.fit_loop import GrownModel
-from ordinal_objectives.histogram_engine.parameters import check_integer
+from ordinal_objectives.histogram_engine.parameters import SHIFT_GAINS, check_integer
 from ordinal_objectives.trees import NODE_ARRAYS, Tree, TreeEnsemble
 
 # By whether the model is proportional. Whoever reads version 1 alone must not take leaves of several values for it.
@@ -150,11 +150,11 @@ def _stored_values(tree: Tree) -> NDArray[np.float64]:
 def _plain(params: dict[str, Any], labels: list[Any], *, proportional: bool) -> tuple[dict[str, Any], list[str]]:
     """Return the parameters that the file holds, and the names of those that it cannot hold."""
     if proportional:  # packages that know of nothing else do not know these
-        quadratic = params.get("split_gain") == "quadratic"  # of high orders
+        of_one_score = params.get("split_gain") not in ("auto", *SHIFT_GAINS)
         params = {
             name: value
             for name, value in params.items()
-            if name not in _OF_SHIFTS or (name == "split_gain" and quadratic)
+            if name not in _OF_SHIFTS or (name == "split_gain" and of_one_score)
         }
     # The classes of the fit, whatever has been set since: the thresholds belong to them.
     if params.get("classes") is not None:

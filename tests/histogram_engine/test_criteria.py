@@ -1,0 +1,95 @@
+"""One run holds a criterion: which one, how often it checks what it knows, and one that only this file knows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ordinal_objectives.histogram_engine import parameters as parameters_module
+from ordinal_objectives.histogram_engine.criteria.high_order import HighOrder
+from ordinal_objectives.histogram_engine.criteria.joint import Joint
+from ordinal_objectives.histogram_engine.criteria.list import CRITERIA, choose
+from ordinal_objectives.histogram_engine.criteria.scalar import Scalar
+from ordinal_objectives.histogram_engine.criteria.vector import Vector
+from ordinal_objectives.histogram_engine.engine_run import EngineRun
+from ordinal_objectives.histogram_engine.labelled_rows import LabelledRows
+from ordinal_objectives.histogram_engine.leaf_step import LeafStep
+from ordinal_objectives.histogram_engine.parameters import BoostingParameters
+from ordinal_objectives.losses import get_loss
+from ordinal_objectives.threshold_solver import checks
+
+ASKED: list[tuple[dict[str, Any], type]] = [
+    ({}, Joint),
+    ({"threshold_update": "newton"}, Scalar),
+    ({"threshold_update": "fixed"}, Scalar),
+    ({"proportional": False}, Vector),
+    ({"proportional": False, "split_gain": "joint"}, Vector),
+    ({"proportional": "auto"}, Vector),
+    ({"order": 3}, HighOrder),
+    ({"order": 4, "split_gain": "quadratic", "threshold_update": "newton"}, HighOrder),
+]
+
+
+def parameters(**options: Any) -> BoostingParameters:
+    return BoostingParameters(get_loss("all_threshold"), max_leaf_nodes=6, min_samples_leaf=5, **options)
+
+
+@pytest.fixture
+def rows(ordinal_data):
+    X, y = ordinal_data(200, 4)
+    return LabelledRows(X, y.astype(np.int32), 4)
+
+
+@pytest.mark.parametrize(("options", "expected"), ASKED)
+def test_parameters_ask_for_a_criterion(rows, options, expected):
+    assert expected in CRITERIA
+    assert choose(parameters(**options)) is expected
+    assert type(EngineRun(parameters(**options), rows).criterion) is expected
+
+
+@pytest.mark.parametrize(("options", "_"), ASKED)
+def test_a_round_checks_no_array_that_a_pass_has_made(monkeypatch, rows, options, _):
+    run = EngineRun(parameters(**options), rows)
+    checked = []
+    monkeypatch.setattr(checks, "as_array", lambda name, *_: checked.append(name))
+    thresholds = run.thresholds
+    run.advance()
+    assert checked == []
+    assert (run.thresholds != thresholds).any() == (options.get("threshold_update") != "fixed")
+
+
+@pytest.mark.parametrize(("options", "_"), ASKED)
+def test_shifts_are_decided_once(monkeypatch, rows, options, _):
+    decided = []
+    choose_shifts = parameters_module.choose_shifts
+    monkeypatch.setattr(parameters_module, "choose_shifts", lambda *a: decided.append(a) or choose_shifts(*a))
+    run = EngineRun(parameters(**options), rows)
+    run.advance()
+    run.advance()
+    assert len(decided) == 1
+
+
+class Sparse(Scalar):
+    """Leaves whose gradient is smaller than a bound stay."""
+
+    bound = 3.0
+
+    def solve(self, sums, leaves):
+        shrunk = np.sign(sums.G[leaves]) * np.maximum(np.abs(sums.G[leaves]) - self.bound, 0.0)
+        return LeafStep(-shrunk / sums.H[leaves], np.zeros(0))
+
+
+def test_a_run_takes_a_criterion_of_ones_own(rows):
+    asked = parameters(threshold_update="fixed", learning_rate=1.0)
+    plain, sparse = EngineRun(asked, rows), EngineRun(asked, rows, criterion=Sparse)
+    one, other = plain.advance(), sparse.advance()
+    np.testing.assert_array_equal(one.left, other.left)
+    before = EngineRun(asked, rows).state.now
+    for leaf in one.leaves:
+        of_leaf = plain.state.leaf_of_row == leaf
+        G, H = before.gradient[of_leaf].sum(dtype=float), before.hessian[of_leaf].sum(dtype=float)
+        assert one.value[leaf] == pytest.approx(-G / H, rel=1e-5)
+        assert other.value[leaf] == pytest.approx(-np.sign(G) * max(abs(G) - 3.0, 0.0) / H, rel=1e-4, abs=1e-6)
+    assert sparse.training_loss < EngineRun(asked, rows).training_loss
