@@ -119,7 +119,7 @@ def threshold_importances(
     X = _rows(X)
     if not isinstance(n_repeats, int | np.integer) or isinstance(n_repeats, bool) or n_repeats < 1:
         raise ValueError(f"n_repeats must be a positive integer; got {n_repeats!r}")
-    random, before = check_random_state(random_state), model.predict_margins(prepared(X))
+    random, before = check_random_state(random_state), model.predict_linear_predictors(prepared(X))
     n_samples, n_thresholds = before.shape
     if n_samples < 2:
         raise ValueError(f"X must have at least 2 rows; got {n_samples}")
@@ -128,7 +128,7 @@ def threshold_importances(
         order, others = random.permutation(n_samples), np.empty(n_samples, np.intp)
         others[order] = np.roll(order, 1)  # one cycle through all rows: none is its own
         for feature in range(X.shape[1]):
-            moved = model.predict_margins(prepared(_with_column_of(X, feature, others))) - before
+            moved = model.predict_linear_predictors(prepared(_with_column_of(X, feature, others))) - before
             total[feature] += np.mean(moved**2, axis=0)
             of_score[feature] += np.mean(moved.mean(axis=1) ** 2)
     mean = total.mean(axis=1)
@@ -192,7 +192,7 @@ def feature_effect(estimator: Any, X: Any, feature: int | str, *, grid_resolutio
     score = np.empty(len(values))
     shifts = np.empty((len(values), len(model.thresholds_)))
     for i, row in enumerate(rows):
-        margins = model.predict_margins(prepared(_with_column_of(X, column, np.full(X.shape[0], row))))
+        margins = model.predict_linear_predictors(prepared(_with_column_of(X, column, np.full(X.shape[0], row))))
         scores = (model.thresholds_ - margins).mean(axis=0)
         score[i] = scores.mean()
         shifts[i] = scores - scores.mean()
@@ -214,7 +214,7 @@ def unwrapped(estimator: Any) -> tuple[Any, Callable[[Any], Any]]:
         return model, lambda X: prepared(estimator[:-1].transform(X))
     if isinstance(estimator, Pipeline):
         return unwrapped(estimator[-1])
-    if not hasattr(estimator, "predict_margins"):
+    if not hasattr(estimator, "predict_linear_predictors"):
         raise TypeError(
             f"estimator must be a classifier of ordinal_objectives, or a pipeline or search that ends in one and is "
             f"fitted; got {type(estimator).__name__}"

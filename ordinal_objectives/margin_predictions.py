@@ -1,7 +1,8 @@
-"""Predictions for every threshold of a row: its shifts and its margins."""
+"""Predictions for every threshold of a row: its shifts and its linear predictors."""
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from typing import Any
 
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 
 class MarginPredictions:
-    """What the classifiers predict beside classes and probabilities: margins theta_k - f(x) - v_k(x)."""
+    """What the classifiers predict beside classes and probabilities: linear predictors theta_k - f(x) - v_k(x)."""
 
     thresholds_: NDArray[np.float64]
 
@@ -40,11 +41,11 @@ class MarginPredictions:
         shifts: NDArray[np.float64] = scores - scores.mean(axis=1, keepdims=True)
         return shifts
 
-    def predict_margins(self, X: Any, **start: Any) -> NDArray[np.float64]:
-        """Return the margins theta_k - f(x) - v_k(x).
+    def predict_linear_predictors(self, X: Any, **start: Any) -> NDArray[np.float64]:
+        """Return the linear predictors theta_k - f(x) - v_k(x), as R's VGAM calls what the link turns into P(y <= k).
 
-        The link turns a margin into P(y <= k); with the immediate-threshold loss into P(y = k), given that y is k or
-        k + 1. Margins of a model that is not ``proportional_`` need not increase with k:
+        With the immediate-threshold loss it is P(y = k), given that y is k or k + 1. They fall where the score rises,
+        unlike what XGBoost calls a margin. Those of a model that is not ``proportional_`` need not increase with k:
         :meth:`predict_cumulative_proba` sorts those of the all-threshold loss in each row.
 
         Parameters
@@ -58,5 +59,20 @@ class MarginPredictions:
             Lowest threshold first, not sorted.
         """
         scores = self._scores(X, **start)
-        margins: NDArray[np.float64] = self.thresholds_ - (scores if scores.ndim == 2 else scores[:, np.newaxis])
-        return margins
+        found: NDArray[np.float64] = self.thresholds_ - (scores if scores.ndim == 2 else scores[:, np.newaxis])
+        return found
+
+    def predict_margins(self, X: Any, **start: Any) -> NDArray[np.float64]:
+        """Return what :meth:`predict_linear_predictors` does, under the name that it had.
+
+        Warns
+        -----
+        DeprecationWarning
+            The name goes with version 0.6.
+        """
+        warnings.warn(
+            "predict_margins is called predict_linear_predictors now; the old name goes with version 0.6",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        return self.predict_linear_predictors(X, **start)

@@ -319,7 +319,7 @@ def test_the_classifier_takes_it_as_an_option(tmp_path):
     assert model.n_iter_ < model._record.n_iterations
     proba = model.predict_proba_ordered(Xv)
     np.testing.assert_allclose(proba, oxgb.predict_proba(model.booster_, xgboost.DMatrix(Xv)), atol=1e-6)
-    np.testing.assert_allclose(proba, AllThreshold().margin_proba(model.predict_margins(Xv)), atol=1e-12)
+    np.testing.assert_allclose(proba, AllThreshold().margin_proba(model.predict_linear_predictors(Xv)), atol=1e-12)
     np.testing.assert_allclose(list(model.staged_predict_proba(Xv))[-1], model.predict_proba(Xv), atol=1e-6)
     np.testing.assert_allclose(model.predict_shifts(X).sum(axis=1), 0.0, atol=1e-9)
     model.save_model(tmp_path / "model.json")
@@ -336,7 +336,7 @@ def test_start_scores_are_those_of_the_score_alone():
     start = 2.0 + X[:, 0]
     model = XGBOrdinalClassifier(n_estimators=5, shift_method="host", max_depth=3, n_jobs=1)
     model.fit(X, y, base_margin=start)
-    margins = np.sort(model.predict_margins(X, base_margin=start), axis=1)
+    margins = np.sort(model.predict_linear_predictors(X, base_margin=start), axis=1)
     assert model._record.training_loss[-1] == pytest.approx(mean_loss(AllThreshold(), margins, y), rel=1e-4)
     assert np.abs(model.predict_shifts(X)).max() < 2.0
     moved = model.predict_raw(X, base_margin=start) - model.predict_raw(X)

@@ -180,7 +180,7 @@ def test_contributions_sum_to_the_margins(n_classes):
     )
     if found is not None:
         assert found.shape == (len(X), n_classes - 1, 5)
-        np.testing.assert_allclose(found.sum(axis=2), model.predict_margins(X), atol=2e-5)
+        np.testing.assert_allclose(found.sum(axis=2), model.predict_linear_predictors(X), atol=2e-5)
         part = oxgb.margin_contributions(model.booster_, matrix, (0, 5))
         earlier = oxgb.margin_contributions(model.booster_[:5], matrix)
         np.testing.assert_allclose(part, earlier, atol=1e-5)

@@ -129,7 +129,7 @@ def test_effects_of_categories_are_means_over_the_rows(kind, data):
         assert effect.values.tolist() == PLANS  # their own order, without the level that no row has
     for i, label in enumerate(effect.values):
         changed = KINDS[kind](x, np.where(np.arange(len(x)) < 3, plan, label))  # the first rows keep all categories
-        scores = (model.thresholds_ - model.predict_margins(changed))[3:]
+        scores = (model.thresholds_ - model.predict_linear_predictors(changed))[3:]
         assert abs(effect.score[i] - scores.mean()) < 0.05
     assert effect.score[effect.values.tolist().index("pro")] == effect.score.max()
     display = FeatureEffectDisplay.from_estimator(model, frame, "plan")

@@ -11,7 +11,7 @@ import pyarrow
 import pytest
 from scipy.sparse import csr_array, csr_matrix
 
-from makers import ALL, BOTH
+from makers import ALL, BOTH, make_xgb
 from ordinal_objectives import XGBOrdinalClassifier
 from ordinal_objectives.inspection import FeatureEffect, feature_effect, threshold_importances
 from ordinal_objectives.plotting import FeatureEffectDisplay
@@ -42,7 +42,7 @@ class Additive:
     thresholds_ = np.array([-1.0, 1.0])
     effects = np.array([[2.0, 2.0], [3.0, -1.0], [0.0, 0.0]])
 
-    def predict_margins(self, X):
+    def predict_linear_predictors(self, X):
         return self.thresholds_ - np.asarray(X) @ self.effects
 
 
@@ -55,7 +55,7 @@ def test_score_and_shifts_make_the_margins_and_these_the_probabilities(make, los
     X, y = data
     weight = np.random.default_rng(1).gamma(2.0, size=len(y))
     model = make(proportional=False, shift_l2=1.0, loss=loss).fit(X, y, sample_weight=weight)
-    shifts, margins = model.predict_shifts(X), model.predict_margins(X)
+    shifts, margins = model.predict_shifts(X), model.predict_linear_predictors(X)
     assert shifts.shape == margins.shape == (1500, 3)
     assert np.abs(shifts).max() > 0.3
     np.testing.assert_allclose(shifts.sum(axis=1), 0.0, atol=1e-12)
@@ -70,8 +70,8 @@ def test_a_proportional_model_has_no_shifts(make, loss, data):
     X, y = data
     model = make(loss=loss, proportional=True).fit(X, y)
     np.testing.assert_array_equal(model.predict_shifts(X), np.zeros((1500, 3)))
-    np.testing.assert_array_equal(model.predict_margins(X), model.thresholds_ - model.predict_raw(X)[:, None])
-    np.testing.assert_allclose(1 / (1 + np.exp(-model.predict_margins(X))), model.predict_cumulative_proba(X))
+    np.testing.assert_array_equal(model.predict_linear_predictors(X), model.thresholds_ - model.predict_raw(X)[:, None])
+    np.testing.assert_allclose(1 / (1 + np.exp(-model.predict_linear_predictors(X))), model.predict_cumulative_proba(X))
 
 
 @BOTH
@@ -81,7 +81,7 @@ def test_start_scores_move_margins_and_no_shift(make, proportional, data):
     model = make(proportional=proportional).fit(X, y)
     start = {model._start_name: np.linspace(-3, 3, 1500)}
     np.testing.assert_allclose(model.predict_shifts(X, **start), model.predict_shifts(X), atol=1e-5)
-    moved = model.predict_margins(X) - model.predict_margins(X, **start)
+    moved = model.predict_linear_predictors(X) - model.predict_linear_predictors(X, **start)
     np.testing.assert_allclose(moved, np.repeat(start[model._start_name][:, None], 3, axis=1), atol=1e-5)
 
 
@@ -190,8 +190,8 @@ def test_effect_takes_values_of_the_rows_between_the_percentiles():
     assert np.isin(values, X[:, 0]).all()
 
     class Missing(Additive):
-        def predict_margins(self, X):
-            return super().predict_margins(np.nan_to_num(X, posinf=0.0))
+        def predict_linear_predictors(self, X):
+            return super().predict_linear_predictors(np.nan_to_num(X, posinf=0.0))
 
     values = feature_effect(Missing(), X, 0, grid_resolution=9).values
     np.testing.assert_allclose(values, np.linspace(49.4, 938.6, 9), atol=0.5)
@@ -253,3 +253,11 @@ def test_display_takes_axes_and_refuses_wrong_names():
     assert FeatureEffectDisplay(effect, "x").plot(axes).axes_[0] is axes[0]
     with pytest.raises(ValueError, match=r"class_names must hold 3 names; got 2"):
         FeatureEffectDisplay(effect, "x", ["a", "b"])
+
+
+def test_margins_have_another_name_now(ordinal_data):
+    X, y = ordinal_data(100)
+    model = make_xgb(n_estimators=2).fit(X, y)
+    with pytest.warns(DeprecationWarning, match="predict_linear_predictors"):
+        found = model.predict_margins(X)
+    np.testing.assert_array_equal(found, model.predict_linear_predictors(X))
