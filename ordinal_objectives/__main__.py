@@ -6,6 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from ordinal_objectives.extras import not_installed
 from ordinal_objectives.versions import show_versions
 
 
@@ -32,10 +33,13 @@ def main(arguments: list[str] | None = None) -> int:
     if options.command == "versions":
         show_versions()
         return 0
-    from ordinal_objectives import demo
-
     try:
+        from ordinal_objectives import demo
+
         demo.run(options)
+    except ImportError as error:
+        print(f"error: {not_installed(error, 'demo')}", file=sys.stderr)
+        return 2
     except (ValueError, OSError) as error:
         print(f"error: {str(error).strip()}", file=sys.stderr)
         return 2

@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import matplotlib as mpl
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from sklearn.datasets import load_diabetes
 from sklearn.model_selection import train_test_split
@@ -240,9 +242,6 @@ def table(results: list[Result], y: NDArray[Any]) -> str:
 
 
 def _save(results: list[Result], split: Split, folder: Path) -> list[Path]:
-    import matplotlib as mpl
-    from matplotlib.figure import Figure
-
     from ordinal_objectives.plotting import ScoreDistributionDisplay
 
     folder.mkdir(parents=True, exist_ok=True)

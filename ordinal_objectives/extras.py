@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 
+def how_to_install(*extras: str) -> str:
+    """Return the command that installs extras, also as it is in a checkout."""
+    names = ",".join(extras)
+    return f"pip install 'ordinal-objectives[{names}]', in a checkout '.[{names}]'"
+
+
 def not_installed(error: ImportError, *extras: str) -> ModuleNotFoundError:
     """Return the error of an import that failed, with the command that installs what is missing."""
-    return ModuleNotFoundError(f"{error}: pip install 'ordinal-objectives[{','.join(extras)}]'", name=error.name)
+    return ModuleNotFoundError(f"{error}: {how_to_install(*extras)}", name=error.name)

@@ -10,6 +10,7 @@ from types import ModuleType
 import numpy as np
 import xgboost
 
+from ordinal_objectives.extras import how_to_install
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.rows import CPU, Device
 from ordinal_objectives.rows.gpu import GPU
@@ -51,7 +52,7 @@ def cupy_of(ordinal: int) -> tuple[ModuleType | None, str]:
     try:
         cupy = importlib.import_module("cupy")
     except ImportError:
-        return None, "CuPy is not installed (pip install 'ordinal-objectives[gpu]')"
+        return None, f"CuPy is not installed ({how_to_install('gpu')})"
     if not cupy.is_available():
         return None, "CuPy finds no GPU"
     try:

@@ -140,7 +140,7 @@ def cells(experiments: Iterable[str]) -> list[Cell]:
     found = []
     for experiment in experiments:
         if experiment not in PLANS:
-            raise ValueError(f"experiments must be among {', '.join(EXPERIMENTS)}; got {experiment!r}")
+            raise ValueError(f"experiments must be among {', '.join(PLANS)}; got {experiment!r}")
         for sources, rule, n_seeds, methods in PLANS[experiment]:
             for name, source in sources.items():
                 found += [

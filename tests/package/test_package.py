@@ -48,7 +48,17 @@ def test_a_missing_library_is_named_with_its_extra(library, statement, tmp_path)
     extras = "xgboost,dask" if library == "dask" else library
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=tmp_path)
     assert done.stderr.splitlines()[-1].startswith("ModuleNotFoundError: ")
-    assert done.stderr.splitlines()[-1].endswith(f": pip install 'ordinal-objectives[{extras}]'")
+    how = f": pip install 'ordinal-objectives[{extras}]', in a checkout '.[{extras}]'"
+    assert done.stderr.splitlines()[-1].endswith(how)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("library", ["pandas", "matplotlib", "xgboost"])
+def test_a_demo_that_lacks_a_library_ends_with_one_line(library, tmp_path):
+    code = f"import sys; sys.modules[{library!r}] = None; from ordinal_objectives.__main__ import main; main(['demo'])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert done.stderr.startswith(f"error: import of {library} halted")
+    assert done.stderr.endswith(": pip install 'ordinal-objectives[demo]', in a checkout '.[demo]'\n")
 
 
 @pytest.mark.slow
