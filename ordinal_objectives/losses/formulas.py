@@ -41,17 +41,26 @@ class Formulas(Named, ABC):
     link: Link
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Take away what a class with formulas of its own must say again: shifts, majorisers, higher derivatives."""
+        """Take away what a class with formulas of its own must say again: shifts, majorisers, higher derivatives.
+
+        Raises
+        ------
+        TypeError
+            If the class takes shifts, and has not what they need.
+        """
         super().__init_subclass__(**options)
         own = vars(cls).keys()
         if "_row_derivatives" in own and not own & {"_of_margins", "takes_shifts"}:
             cls.takes_shifts = False
-        if not own & {"_row_derivatives", "_of_margins"}:
-            return
-        if not own & {"_majorized", "_majorized_of_margins"}:
-            cls._majorizes = Formulas._majorizes  # type: ignore[method-assign]
-        if "higher" not in own:
-            cls.highest_order = Formulas.highest_order  # type: ignore[method-assign]
+        if own & {"_row_derivatives", "_of_margins"}:
+            if not own & {"_majorized", "_majorized_of_margins"}:
+                cls._majorizes = Formulas._majorizes  # type: ignore[method-assign]
+            if "higher" not in own:
+                cls.highest_order = Formulas.highest_order  # type: ignore[method-assign]
+        for needed, if_there_is in (("_of_margins", "_row_derivatives"), ("_majorized_of_margins", "_majorized")):
+            has, asks = (getattr(cls, name) is not getattr(Formulas, name) for name in (needed, if_there_is))
+            if cls.takes_shifts and asks and not has:
+                raise TypeError(f"{cls.__name__} has takes_shifts = True and {if_there_is}: it needs {needed} too")
 
     def __repr__(self) -> str:
         state = {"link": self.link.identity} | self._parameters()

@@ -160,6 +160,41 @@ class Insists(Changed):
         return True
 
 
+def test_a_class_that_takes_shifts_has_what_they_need():
+    with pytest.raises(TypeError, match="Bold has takes_shifts = True and _row_derivatives: it needs _of_margins too"):
+        type("Bold", (Rising,), {"takes_shifts": True})
+    margins = {"takes_shifts": True, "_of_margins": AllThreshold._of_margins}
+    type("Enough", (Rising,), margins)
+    with pytest.raises(TypeError, match="and _majorized: it needs _majorized_of_margins too"):
+        type("Half", (Rising,), margins | {"_majorized": AllThreshold._majorized})
+
+
+class Sharper(Logit):
+    """Formulas of its own: the bound and the derivatives of its base do not hold."""
+
+    def lower(self, x):
+        return super().lower(x)
+
+
+class SharperAndBounded(Sharper):
+    curvature_bound, highest_order = 0.3, 4
+
+    def lower(self, x):
+        return super().lower(x)
+
+    def higher(self, x):
+        return Logit.higher(self, x)
+
+
+def test_bounds_and_higher_derivatives_are_not_inherited_beside_other_formulas():
+    assert (Sharper().curvature_bound, Sharper().highest_order) == (None, 2)
+    assert (SharperAndBounded().curvature_bound, SharperAndBounded().highest_order) == (0.3, 4)
+    assert not AllThreshold(Sharper()).supports("majorized")
+    assert AllThreshold(SharperAndBounded()).highest_order == 4
+    assert Changed().highest_order == 2
+    assert Silent().highest_order == 4
+
+
 @pytest.mark.parametrize(
     ("loss", "shifts", "majorized"),
     [
