@@ -14,6 +14,7 @@ from typing import Any
 import lightgbm
 
 from ordinal_objectives.adapters.lgbm.doors import check_booster
+from ordinal_objectives.adapters.lgbm.model_text import check_text
 from ordinal_objectives.adapters.lgbm.trees import DART
 from ordinal_objectives.files import check_kind, damage
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
@@ -204,6 +205,7 @@ def load_model(filename: str | PathLike[str]) -> lightgbm.Booster:
         raise ValueError(f"{filename} holds a model trained with boosting='dart': {DART}")
     thresholds = ThresholdRecord.from_json(record)
     with damage(filename):
+        check_text(plain)
         booster = lightgbm.Booster(model_str=plain)
         check_trees(booster, thresholds)
         thresholds.check_leaves(_leaves_of_trees(plain))

@@ -363,6 +363,8 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
     @openmp_after_fork()
     def _write(self, path: str | PathLike[str], record: ThresholdRecord) -> None:
         store_record(self.booster_, record)
+        with open(path, "ab"):  # what is wrong with the path Python says better than XGBoost
+            pass
         self.booster_.save_model(path)
 
     @openmp_after_fork()

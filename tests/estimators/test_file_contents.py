@@ -244,3 +244,12 @@ def test_a_deep_copy_of_a_lightgbm_booster_says_what_it_lost(data):
     with pytest.raises(ValueError, match=r"copy\.deepcopy and save_model leave them out: copy with pickle"):
         olgbm.predict_proba(copy.deepcopy(booster), X)
     np.testing.assert_array_equal(olgbm.predict_proba(pickle.loads(pickle.dumps(booster)), X), proba)
+
+
+@pytest.mark.parametrize("kind", [HistGradientBoostingOrdinalClassifier, XGBOrdinalClassifier, LGBMOrdinalClassifier])
+def test_a_path_that_cannot_be_written_is_named(kind, data, tmp_path):
+    model = kind().fit(*data)
+    with pytest.raises(FileNotFoundError, match="nowhere"):
+        model.save_model(tmp_path / "nowhere" / "model.json")
+    with pytest.raises(IsADirectoryError, match=str(tmp_path)):
+        model.save_model(tmp_path)
