@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import hstack, issparse
+from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -219,7 +220,8 @@ def unwrapped(estimator: Any) -> tuple[Any, Callable[[Any], Any]]:
             f"estimator must be a classifier of ordinal_objectives, or a pipeline or search that ends in one and is "
             f"fitted; got {type(estimator).__name__}"
         )
-    check_is_fitted(estimator)
+    if isinstance(estimator, BaseEstimator):  # whatever else has linear predictors will do
+        check_is_fitted(estimator)
     return estimator, lambda X: X
 
 

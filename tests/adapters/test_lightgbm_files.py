@@ -87,7 +87,9 @@ def test_damaged_files_are_refused(text, tmp_path):
         path.write_text(other)
         paths[str(path)] = what
     assert len(paths) > 20
-    done = subprocess.run([sys.executable, "-c", LOAD, *paths], capture_output=True, text=True, cwd=tmp_path)
+    done = subprocess.run(
+        [sys.executable, "-c", LOAD, *paths], check=False, capture_output=True, text=True, cwd=tmp_path
+    )
     assert done.returncode == 0, (done.returncode, done.stdout[-500:], done.stderr[-500:])
     for line in done.stdout.splitlines():
         path, _, said = line.partition(" ")

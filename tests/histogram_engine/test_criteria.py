@@ -17,6 +17,7 @@ from ordinal_objectives.histogram_engine.engine_run import EngineRun
 from ordinal_objectives.histogram_engine.labelled_rows import LabelledRows
 from ordinal_objectives.histogram_engine.leaf_step import LeafStep
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
+from ordinal_objectives.leaves.shifts import choose_shifts
 from ordinal_objectives.losses import get_loss
 from ordinal_objectives.threshold_solver import checks
 
@@ -63,8 +64,12 @@ def test_a_round_checks_no_array_that_a_pass_has_made(monkeypatch, rows, options
 @pytest.mark.parametrize(("options", "_"), ASKED)
 def test_shifts_are_decided_once(monkeypatch, rows, options, _):
     decided = []
-    choose_shifts = parameters_module.choose_shifts
-    monkeypatch.setattr(parameters_module, "choose_shifts", lambda *a: decided.append(a) or choose_shifts(*a))
+
+    def counted(*asked):
+        decided.append(asked)
+        return choose_shifts(*asked)
+
+    monkeypatch.setattr(parameters_module, "choose_shifts", counted)
     run = EngineRun(parameters(**options), rows)
     run.advance()
     run.advance()
