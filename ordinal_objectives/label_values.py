@@ -61,7 +61,11 @@ def as_labels(name: str, y: ArrayLike, *, warn: bool = False) -> NDArray[Any]:
         raise ValueError(f"{name} must hold labels; got none (0 samples)")
     if values.dtype.kind in "OT":
         labels = values.tolist()
-        if any(map(_is_missing, dict.fromkeys(labels))):
+        try:
+            distinct = dict.fromkeys(labels)
+        except TypeError as error:  # of a list, a dict, or a signalling NaN
+            raise ValueError(f"{name} must hold labels that can be told apart; got one that cannot: {error}") from None
+        if any(map(_is_missing, distinct)):
             raise ValueError(f"{name} contains missing labels (None, NaN or NA); every row needs a label")
         if all(issubclass(kind, numbers.Real) for kind in set(map(type, labels))):
             values = np.asarray(labels)

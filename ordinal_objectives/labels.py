@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -69,6 +70,8 @@ class OrderedLabels:
         self._declared = classes is not None
         self._name = name
         if classes is not None:
+            if isinstance(classes, list | tuple) and any(isinstance(one, str) and one[-1:] == "\0" for one in classes):
+                raise ValueError(f"{name} must not hold text that ends in NUL, which NumPy drops; got {classes!r}")
             self._set_classes(as_labels(name, classes).copy())
 
     def fit(self, y: ArrayLike) -> OrderedLabels:
@@ -187,8 +190,11 @@ class OrderedLabels:
 
     def _advice(self, values: list[Any]) -> str:
         """Say what may have happened to labels outside the classes."""
-        return _encoded_before(values, len(self.ordered_classes_)) or (
-            f". Pass {self._name}= with all classes, lowest first, also those that a fit or a fold may lack"
+        classes = self.ordered_classes_
+        return (
+            _of_another_type(values, classes)
+            or _encoded_before(values, len(classes))
+            or (f". Pass {self._name}= with all classes, lowest first, also those that a fit or a fold may lack")
         )
 
     def _set_classes(self, classes: NDArray[Any]) -> None:
@@ -209,6 +215,14 @@ class OrderedLabels:
         self.ordered_classes_ = classes
         self.sorted_codes_ = None if np.array_equal(by_label, np.arange(len(classes))) else by_label
         self.classes_ = classes if self.sorted_codes_ is None else classes[by_label]
+
+
+def _of_another_type(values: list[Any], classes: NDArray[Any]) -> str:
+    """Say what may have happened if labels outside the classes are written as these are."""
+    if not {str(value) for value in values} <= {str(label) for label in classes.tolist()}:
+        return ""
+    types = _type_names(values), _type_names(classes.tolist())
+    return f". They are of type {types[0]}, and the classes of type {types[1]}: give both one type"
 
 
 def _encoded_before(values: list[Any], n_classes: int) -> str:
@@ -238,7 +252,7 @@ def _sorted_distinct(values: NDArray[Any]) -> NDArray[Any]:
         ) from None
 
 
-def _type_names(values: NDArray[Any]) -> str:
+def _type_names(values: Iterable[Any]) -> str:
     return ", ".join(sorted({type(value).__name__ for value in values}))
 
 
