@@ -62,7 +62,7 @@ class EngineState(Generic[Pass]):
     ) -> None:
         self.parameters, self.rows, self.start, self.n_threads = parameters, rows, start, effective_n_threads(n_threads)
         kind = OneScore if parameters.shifts is None else ShiftedScores
-        self._scores: Scores = kind(parameters.loss, n_threads)
+        self._scores: Scores = kind(parameters.spec.loss, n_threads)
         score = np.zeros(len(rows.y)) if start.score is None else start.score
         of_all: Any = self._scores.row_pass(rows.y, rows.n_classes, rows.sample_weight, score)
         self.row_pass = of_all
@@ -71,7 +71,7 @@ class EngineState(Generic[Pass]):
         self.score = self._scores.spread(of_all, score)
         self._next_score = np.empty_like(self.score)  # changes places with the score when a step is taken
         ordered = parameters.shifts is None
-        self.learner = ThresholdLearner(parameters.loss, of_all.class_weights, start.thresholds, ordered=ordered)
+        self.learner = ThresholdLearner(parameters.spec.loss, of_all.class_weights, start.thresholds, ordered=ordered)
         self._seed = seed
         self.cuts = self._find_cuts(rows.sample_weight) if start.cuts is None else start.cuts
         self.engine = bin_rows(rows.X, self.cuts, self.n_threads, in_float64=uneven(rows.sample_weight))
@@ -118,7 +118,7 @@ class EngineState(Generic[Pass]):
         score = self.score[rows]
         y, weight = self.rows.labels(rows)
         some: Any = self._scores.row_pass(y, self.rows.n_classes, weight, score)
-        return some, some(score, self.thresholds, self.parameters.hessian, want_loss=False)
+        return some, some(score, self.thresholds, self.parameters.spec.hessian, want_loss=False)
 
     def leaves_of(self, rows: NDArray[np.uint32] | None) -> NDArray[np.int32]:
         """Return the leaf of some rows, None for all."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import fields
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,16 +18,16 @@ from ordinal_objectives.histogram_engine.fit_loop import Callback, EarlyStopping
 from ordinal_objectives.histogram_engine.labelled_rows import LabelledRows
 from ordinal_objectives.histogram_engine.parameters import (
     DIALECT,
+    OF_MODEL,
     REFUSED,
     BoostingParameters,
-    check_flag,
 )
 from ordinal_objectives.histogram_engine.saving import EngineModel
 from ordinal_objectives.histogram_engine.warm_start import check_continued
-from ordinal_objectives.losses import OrdinalLoss, get_loss
+from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.row_blocks import RowBlocks
 from ordinal_objectives.threads import effective_n_threads
-from ordinal_objectives.validation import check_choice
+from ordinal_objectives.validation import check_choice, check_flag
 
 
 class HistGradientBoostingOrdinalClassifier(EngineModel):
@@ -260,8 +261,8 @@ class HistGradientBoostingOrdinalClassifier(EngineModel):
         return check_features(self, X, reset=reset, blocks=True)
 
     def _parameters(self) -> BoostingParameters:
-        names = [name for name in BoostingParameters.__dataclass_fields__ if name != "loss"]
-        return BoostingParameters(get_loss(self.loss, self.link), **{name: getattr(self, name) for name in names})
+        names = [*OF_MODEL, *(field.name for field in fields(BoostingParameters) if field.name != "spec")]
+        return BoostingParameters.of(self.loss, self.link, **{name: getattr(self, name) for name in names})
 
     @explains_keywords
     def fit(
@@ -346,7 +347,7 @@ class HistGradientBoostingOrdinalClassifier(EngineModel):
                 n_threads=self.n_jobs,
             )
             self._max_bins, self.proportional_ = parameters.max_bins, parameters.shifts is None
-            self._remember(trained, parameters.loss, diagnostics)
+            self._remember(trained, parameters.spec.loss, diagnostics)
         self._warn_if_constant(len(rows[1]), "min_samples_leaf", self.min_samples_leaf)
         return self
 

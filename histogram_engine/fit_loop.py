@@ -13,7 +13,7 @@ from ordinal_objectives.held_out import check_fraction
 from ordinal_objectives.histogram_engine.engine_run import EngineRun
 from ordinal_objectives.histogram_engine.labelled_rows import LabelledRows, RunStart
 from ordinal_objectives.histogram_engine.leaf_step import LeafModel
-from ordinal_objectives.histogram_engine.parameters import BoostingParameters, check_integer, check_number
+from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.histogram_engine.pruning import SumsOf
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.row_blocks import RowBlocks
@@ -21,6 +21,7 @@ from ordinal_objectives.rows import CPU
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.threshold_solver import ThresholdRecord
 from ordinal_objectives.trees import Tree, TreeEnsemble
+from ordinal_objectives.validation import check_integer, check_number
 
 # Features, class codes and weights.
 Rows = tuple[NDArray[np.floating] | RowBlocks, NDArray[np.int32], NDArray[np.float64] | None]
@@ -87,7 +88,7 @@ class WatchedRows:
         self._parameters, self._shifts = parameters, parameters.shifts
         memory, n_rows = CPU(n_threads), len(rows.y)
         kernel: Any = memory.row_pass if self._shifts is None else memory.margin_pass
-        self._rows: Any = kernel(parameters.loss, rows.y, rows.n_classes, rows.sample_weight)
+        self._rows: Any = kernel(parameters.spec.loss, rows.y, rows.n_classes, rows.sample_weight)
         self._score = np.zeros(n_rows if self._shifts is None else (n_rows, rows.n_classes - 1))
 
     def add(self, trees: TreeEnsemble) -> None:
@@ -98,12 +99,12 @@ class WatchedRows:
         """Return the weighted mean loss of what is predicted for these rows."""
         if self._shifts is not None:
             return float(self._rows.loss_of_prediction(self._score, thresholds) / self._rows.total_weight)
-        return float(self._rows(self._score, thresholds, self._parameters.hessian).loss / self._rows.total_weight)
+        return float(self._rows(self._score, thresholds, self._parameters.spec.hessian).loss / self._rows.total_weight)
 
     def sums(self, tree: Tree, thresholds: NDArray[np.float64], sums_of: SumsOf) -> LeafModel:
         """Return the sums of the rows over the nodes of a new tree, at the score before it."""
         leaves = TreeEnsemble([tree], self._X.shape[1]).apply(self._X, self._n_threads)[:, 0]
-        now = self._rows(self._score, thresholds, self._parameters.hessian)
+        now = self._rows(self._score, thresholds, self._parameters.spec.hessian)
         return sums_of(self._rows, now, leaves, len(tree.left))
 
 

@@ -46,8 +46,9 @@ from ordinal_objectives.files import (
     value_from_json,
 )
 from ordinal_objectives.histogram_engine.fit_loop import GrownModel
-from ordinal_objectives.histogram_engine.parameters import SHIFT_GAINS, check_integer
+from ordinal_objectives.histogram_engine.parameters import SHIFT_GAINS
 from ordinal_objectives.trees import NODE_ARRAYS, Tree, TreeEnsemble
+from ordinal_objectives.validation import check_integer
 
 # By whether the model is proportional. Whoever reads version 1 alone must not take leaves of several values for it.
 VERSIONS = {True: 1, False: 2}

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import numbers
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from ordinal_objectives.histogram_engine.criteria.cross_terms import CROSS_TERMS
-from ordinal_objectives.leaves.shifts import DEFAULT_SHIFT_PENALTY, STAY, Shifts, choose_shifts
-from ordinal_objectives.losses import OrdinalLoss, check_order
-from ordinal_objectives.validation import check_choice
+from ordinal_objectives.leaves.shifts import Shifts
+from ordinal_objectives.losses import check_order
+from ordinal_objectives.spec import DOORS, OrdinalSpec
+from ordinal_objectives.validation import check_choice, check_flag, check_integer, check_number
 
-THRESHOLD_UPDATES = ("joint", "newton", "fixed")
+DOOR = "HistGradientBoostingOrdinalClassifier"
+THRESHOLD_UPDATES = DOORS[DOOR].updates
+# What the spec knows of a model, beside loss and link.
+OF_MODEL = ("hessian", "threshold_update", "proportional", "shift_l2", "shift_penalty", "max_shifts")
 # Gains of leaves that shift thresholds.
 SHIFT_GAINS = ("vector", "joint", "scalar")
 SPLIT_GAINS = ("auto", *SHIFT_GAINS, "quadratic")
 JUDGES = ("out_of_bag", "validation")
-# The largest integer of the core. No count of leaves, levels or trees reaches it.
-_MOST = 2**31 - 1
 # What other libraries call a parameter, and what cannot be had.
 DIALECT = {
     "n_estimators": "max_iter",
@@ -56,66 +55,6 @@ REFUSED = {
 }
 
 
-def check_integer(name: str, value: Any, least: int, most: int | None = None, *, or_none: bool = False) -> int:
-    """Return a count as an int that the core can hold.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If it is no integer, or out of range; ``or_none`` says in the message that None is allowed.
-    """
-    allowed = f"at least {least}" if most is None else f"between {least} and {most}"
-    message = f"{name} must be an integer {allowed}{' or None' if or_none else ''}; got {value!r}"
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-        raise TypeError(message)
-    if value < least or (most is not None and value > most):
-        raise ValueError(message)
-    return min(int(value), _MOST)
-
-
-def check_flag(name: str, value: Any) -> bool:
-    """Return a boolean; raise TypeError if it is none."""
-    if not isinstance(value, (bool, np.bool_)):
-        raise TypeError(f"{name} must be True or False; got {value!r}")
-    return bool(value)
-
-
-def check_number(name: str, value: Any, **bounds: float) -> float:
-    """Return a number as a float.
-
-    Parameters
-    ----------
-    name : str
-    value : object
-    **bounds : float
-        ``above``, ``at_least``, ``at_most``, ``below``.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If it is no finite number, or out of bounds.
-    """
-    words = {"above": "above", "at_least": "at least", "at_most": "at most", "below": "below"}
-    allowed = " and ".join(f"{words[kind]} {bound:g}" for kind, bound in bounds.items())
-    message = f"{name} must be a finite number {allowed}; got {value!r}"
-    if isinstance(value, bool) or not isinstance(value, numbers.Real):
-        raise TypeError(message)
-    try:
-        x = float(value)
-    except OverflowError:
-        x = np.inf
-    inside = (
-        np.isfinite(x)
-        and x > bounds.get("above", -np.inf)
-        and x >= bounds.get("at_least", -np.inf)
-        and x <= bounds.get("at_most", np.inf)
-        and x < bounds.get("below", np.inf)
-    )
-    if not inside:
-        raise ValueError(message)
-    return x
-
-
 @dataclass
 class BoostingParameters:
     """Parameters of a training run; see HistGradientBoostingOrdinalClassifier for what they mean.
@@ -131,9 +70,7 @@ class BoostingParameters:
         On construction, naming the parameter, what came and what is allowed.
     """
 
-    loss: OrdinalLoss
-    hessian: str = "exact"
-    threshold_update: str = "joint"
+    spec: OrdinalSpec
     learning_rate: float = 0.1
     max_iter: int = 100
     max_leaf_nodes: int | None = 31
@@ -150,22 +87,23 @@ class BoostingParameters:
     adaptive_step: bool = False
     judged_by: str = "out_of_bag"
     cross_terms: str = "auto"
-    proportional: bool | str = True
-    shift_l2: float | None = None
-    shift_penalty: str = DEFAULT_SHIFT_PENALTY
-    max_shifts: int | None = None
     split_gain: str = "auto"
     order: int = 2
 
+    @classmethod
+    def of(cls, loss: Any, link: Any = "logit", **given: Any) -> BoostingParameters:
+        """Return the parameters by the names that the classifier has for them, those of the model among them.
+
+        What is not given is as a field says, and ``proportional=True``.
+        """
+        model = {"proportional": True} | {name: given.pop(name) for name in OF_MODEL if name in given}
+        return cls(OrdinalSpec.of(DOOR, loss=loss, link=link, **model), **given)
+
     def __post_init__(self) -> None:
-        self.loss.check_native()
-        self.loss.check_hessian(self.hessian)
+        spec = self.spec
+        spec.loss.check_native()
         self._integer("order", 2, 4)
-        self._integer("max_shifts", 1, optional=True)
-        check_order(self.loss, self.hessian, self.order)
-        schur = isinstance(self.threshold_update, str) and self.threshold_update == "schur"
-        hint = "; the engine renews its leaves with the step: use 'joint'" if schur else ""
-        check_choice(self.threshold_update, THRESHOLD_UPDATES, name="threshold_update", hint=hint)
+        check_order(spec.loss, spec.hessian, self.order)
         check_choice(self.split_gain, SPLIT_GAINS, name="split_gain")
         if self.split_gain == "quadratic" and self.order == 2:
             raise ValueError(
@@ -173,7 +111,7 @@ class BoostingParameters:
             )
         self.shifts = self._choose_shifts()
         of_shifts = self.split_gain in SHIFT_GAINS
-        if of_shifts and self.shifts is None and not isinstance(self.proportional, str):
+        if of_shifts and self.shifts is None and not isinstance(spec.proportional, str):
             raise ValueError(
                 f"split_gain={self.split_gain!r} belongs to thresholds that move with x: pass proportional=False with "
                 f"it; threshold_update says what splits are worth without"
@@ -212,13 +150,12 @@ class BoostingParameters:
 
     def _choose_shifts(self) -> Shifts | None:
         """Return how leaves shift single thresholds, or None if they do not."""
-        refusal = STAY if self.threshold_update == "fixed" else None
+        refusal = None
         if self.order > 2:
             refusal = f"order={self.order} raises the step of one score a leaf; it needs proportional=True"
         elif self.split_gain not in ("auto", *SHIFT_GAINS):
             refusal = f"split_gain={self.split_gain!r} judges splits of one score; it needs proportional=True"
-        shifts = (self.proportional, self.shift_l2, self.shift_penalty, self.loss, refusal, self.max_shifts)
-        return choose_shifts(*shifts)
+        return self.spec.shifts(refusal)
 
     def _integer(self, name: str, least: int, most: int | None = None, *, optional: bool = False) -> None:
         value = getattr(self, name)

@@ -14,14 +14,13 @@ from ordinal_objectives.estimator import OrdinalClassifier
 from ordinal_objectives.files import damage, warn_of
 from ordinal_objectives.histogram_engine import model_file
 from ordinal_objectives.histogram_engine.fit_loop import GrownModel
-from ordinal_objectives.histogram_engine.parameters import check_integer
 from ordinal_objectives.host_parameters import HostParameters
 from ordinal_objectives.labels import OrderedLabels
 from ordinal_objectives.leaves.shifts import DEFAULT_SHIFT_L2, Shifts
 from ordinal_objectives.losses import OrdinalLoss, get_loss
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.trees import TreeEnsemble
-from ordinal_objectives.validation import check_thresholds
+from ordinal_objectives.validation import check_integer, check_thresholds
 
 Model = TypeVar("Model", bound="EngineModel")
 

@@ -22,8 +22,8 @@ def check_continued(
     known, and compared, later.
     """
     shared = {
-        "loss": (loss.name, parameters.loss.name),
-        "link": (loss.link.name, parameters.loss.link.name),
+        "loss": (loss.name, parameters.spec.loss.name),
+        "link": (loss.link.name, parameters.spec.loss.link.name),
         "max_bins": (max_bins, parameters.max_bins),
         "proportional": (model.proportional_, parameters.shifts is None),
     }

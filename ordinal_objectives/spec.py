@@ -31,6 +31,8 @@ class Door:
     shift_method : {"renewal", "host"} or None
         Who fits the shifts where nothing is said; None where there is one way alone.
     reason : str
+    updates : tuple of str
+        Values of threshold_update that it takes.
     """
 
     name: str
@@ -38,6 +40,7 @@ class Door:
     proportional: bool | str
     shift_method: str | None
     reason: str
+    updates: tuple[str, ...] = THRESHOLD_UPDATES
 
 
 _ALTERNATING = 'the framework\'s own train cannot follow renewed leaves, which "joint" and shifts need'
@@ -56,7 +59,7 @@ DOORS = {
         Door("lgbm.train", "joint", True, None, _WHOLE_STEP),
         Door("lgbm.cv", "joint", True, None, "as lgbm.train"),
         Door("LGBMOrdinalClassifier", "newton", "auto", None, _BEST),
-        Door("HistGradientBoostingOrdinalClassifier", "joint", "auto", None, _ENGINE),
+        Door("HistGradientBoostingOrdinalClassifier", "joint", "auto", None, _ENGINE, ("joint", "newton", "fixed")),
     )
 }
 
@@ -162,7 +165,10 @@ class OrdinalSpec:
 
     def _check(self) -> None:
         self.loss.check_hessian(self.hessian)
-        check_choice(self.threshold_update, THRESHOLD_UPDATES, name="threshold_update")
+        updates = THRESHOLD_UPDATES if self.door is None else self.door.updates
+        schur = isinstance(self.threshold_update, str) and self.threshold_update == "schur"
+        hint = "; leaves are renewed with the step here: use 'joint'" if schur else ""
+        check_choice(self.threshold_update, updates, name="threshold_update", hint=hint)
         if self.shift_method is not None:
             check_choice(self.shift_method, SHIFT_METHODS, name="shift_method")
         self.shifts()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
@@ -14,6 +15,9 @@ _PROBABILITY_TOLERANCE = 1e-4
 NEGLIGIBLE_SHARE = 1e-12
 # What the weights of a training may sum to: see check_total_weight.
 _LEAST_TOTAL_WEIGHT, _MOST_TOTAL_WEIGHT = 1e-3, 1e15
+
+# The largest integer of the core. No count of leaves, levels or trees reaches it.
+_MOST_COUNT = 2**31 - 1
 
 
 def refuse_masked(values: Any, *, name: str) -> None:
@@ -276,3 +280,63 @@ def collected(X: Any) -> Any:
 def first_few(values: Sequence[Any], show: Callable[[Any], str] = str) -> str:
     """Return the first five of what a message names, and a sign if there are more."""
     return ", ".join(map(show, values[:5])) + (", ..." if len(values) > 5 else "")
+
+
+def check_integer(name: str, value: Any, least: int, most: int | None = None, *, or_none: bool = False) -> int:
+    """Return a count as an int that the core can hold.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is no integer, or out of range; ``or_none`` says in the message that None is allowed.
+    """
+    allowed = f"at least {least}" if most is None else f"between {least} and {most}"
+    message = f"{name} must be an integer {allowed}{' or None' if or_none else ''}; got {value!r}"
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+        raise TypeError(message)
+    if value < least or (most is not None and value > most):
+        raise ValueError(message)
+    return min(int(value), _MOST_COUNT)
+
+
+def check_flag(name: str, value: Any) -> bool:
+    """Return a boolean; raise TypeError if it is none."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"{name} must be True or False; got {value!r}")
+    return bool(value)
+
+
+def check_number(name: str, value: Any, **bounds: float) -> float:
+    """Return a number as a float.
+
+    Parameters
+    ----------
+    name : str
+    value : object
+    **bounds : float
+        ``above``, ``at_least``, ``at_most``, ``below``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is no finite number, or out of bounds.
+    """
+    words = {"above": "above", "at_least": "at least", "at_most": "at most", "below": "below"}
+    allowed = " and ".join(f"{words[kind]} {bound:g}" for kind, bound in bounds.items())
+    message = f"{name} must be a finite number {allowed}; got {value!r}"
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise TypeError(message)
+    try:
+        x = float(value)
+    except OverflowError:
+        x = np.inf
+    inside = (
+        np.isfinite(x)
+        and x > bounds.get("above", -np.inf)
+        and x >= bounds.get("at_least", -np.inf)
+        and x <= bounds.get("at_most", np.inf)
+        and x < bounds.get("below", np.inf)
+    )
+    if not inside:
+        raise ValueError(message)
+    return x

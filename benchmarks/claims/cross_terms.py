@@ -90,7 +90,7 @@ def compare(name: str, rows: Rows, **options: Any) -> list[dict[str, Any]]:
     """Train both ways; return a row for each of ROUNDS."""
     X, y, weight = rows
     K = int(y.max()) + 1
-    auto = BoostingParameters(AllThreshold(), max_leaf_nodes=LEAVES, **options)
+    auto = BoostingParameters.of(AllThreshold(), max_leaf_nodes=LEAVES, **options)
     every = replace(auto, cross_terms="all")
     run: Any = EngineRun(auto, LabelledRows(X, y, K, weight))
     plain = EngineRun(every, LabelledRows(X, y, K, weight), start=RunStart(cuts=run.cuts))
@@ -111,7 +111,7 @@ def compare(name: str, rows: Rows, **options: Any) -> list[dict[str, Any]]:
             {
                 "data": name,
                 "K": K,
-                "Hessian": auto.hessian,
+                "Hessian": auto.spec.hessian,
                 "round": t,
                 "cross terms of": len(run.criterion.cross_terms.chosen),
                 "of thresholds": K - 1,

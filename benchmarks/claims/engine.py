@@ -114,7 +114,7 @@ def rounds_table(name: str, title: str, options: argparse.Namespace) -> list[dic
     def measure(case: dict[str, Any]) -> list[dict[str, Any]]:
         threads, K = case["threads"], case["K"]
         dataset, matrix = binned(threads)
-        parameters = BoostingParameters(AllThreshold(), max_leaf_nodes=LEAVES)
+        parameters = BoostingParameters.of(AllThreshold(), max_leaf_nodes=LEAVES)
         run = EngineRun(
             parameters, LabelledRows(X, classes(score, K), K), n_threads=threads, start=RunStart(cuts=cuts())
         )
@@ -211,7 +211,9 @@ def _peak(kind: str, n_rows: int, n_features: int, queue: Any) -> None:
     watcher = threading.Thread(target=watch)
     watcher.start()
     if kind == "engine":
-        run = EngineRun(BoostingParameters(AllThreshold(), max_leaf_nodes=LEAVES), LabelledRows(X, y, 5), n_threads=1)
+        run = EngineRun(
+            BoostingParameters.of(AllThreshold(), max_leaf_nodes=LEAVES), LabelledRows(X, y, 5), n_threads=1
+        )
         for _ in range(3):
             run.advance()
     else:

@@ -43,7 +43,7 @@ SIZES = {
 
 def one_run(rows: int, features: int, bins: int, K: int) -> EngineRun:
     X, score = make_data(rows, features)
-    parameters = BoostingParameters(AllThreshold(), max_leaf_nodes=LEAVES, max_bins=bins)
+    parameters = BoostingParameters.of(AllThreshold(), max_leaf_nodes=LEAVES, max_bins=bins)
     return EngineRun(parameters, LabelledRows(X, classes(score, K), K), n_threads=1)
 
 
@@ -86,7 +86,7 @@ def draw(name: str, table: list[dict[str, Any]]) -> None:
 def threads(n: int, p: int, rounds: int) -> None:
     X, score = make_data(n, p)
     cuts = find_cuts(X)
-    parameters = BoostingParameters(AllThreshold(), max_leaf_nodes=LEAVES)
+    parameters = BoostingParameters.of(AllThreshold(), max_leaf_nodes=LEAVES)
     calls: dict[str, dict[str, Any]] = {}
     for K in (3, 5, 10, 15, 30):
         y = classes(score, K)

@@ -141,7 +141,7 @@ class Training:
         criterion: type[HighOrder] | None = None,
         split_gain: str = "auto",
     ) -> None:
-        parameters = BoostingParameters(
+        parameters = BoostingParameters.of(
             LOSS,
             order=order,
             split_gain=split_gain,

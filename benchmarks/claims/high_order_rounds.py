@@ -39,7 +39,9 @@ def main() -> None:
         calls = {}
         for order in ORDERS:
             update = "newton" if case["thresholds"] == "by Newton" else "joint"
-            parameters = BoostingParameters(AllThreshold(), order=order, max_leaf_nodes=LEAVES, threshold_update=update)
+            parameters = BoostingParameters.of(
+                AllThreshold(), order=order, max_leaf_nodes=LEAVES, threshold_update=update
+            )
             run = EngineRun(
                 parameters, LabelledRows(X, codes, case["K"]), n_threads=options.threads, start=RunStart(cuts=cuts)
             )

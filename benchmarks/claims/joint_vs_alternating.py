@@ -64,7 +64,7 @@ def partition(dataset: Dataset, seed: int, hessian: str) -> list[dict[str, Any]]
     """Return one row for each update; the goal is set by newton."""
     X = features(dataset)
     runs = {
-        update: train(X, dataset, seed, BoostingParameters(AllThreshold(), hessian, update))
+        update: train(X, dataset, seed, BoostingParameters.of(AllThreshold(), hessian=hessian, threshold_update=update))
         for update in THRESHOLD_UPDATES
     }
     goal = SLACK * runs["newton"][0].min()

@@ -26,7 +26,9 @@ def main() -> None:
         for max_bins in (16, 255):
             best = {}
             for every in (None, 10):
-                parameters = BoostingParameters(AllThreshold(), "exact", max_bins=max_bins, rebin_every=every)
+                parameters = BoostingParameters.of(
+                    AllThreshold(), hessian="exact", max_bins=max_bins, rebin_every=every
+                )
                 best[every] = np.array([train(X, dataset, seed, parameters, ROUNDS)[0].min() for seed in SEEDS])
             change = 100 * (best[10] / best[None] - 1)
             rows.append(

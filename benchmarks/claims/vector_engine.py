@@ -53,11 +53,11 @@ def measure(options: argparse.Namespace, n_rows: int) -> None:
             codes = classes(score, K)
             runs = {
                 "joint": EngineRun(
-                    BoostingParameters(AllThreshold(), max_leaf_nodes=LEAVES), LabelledRows(X, codes, K), **common
+                    BoostingParameters.of(AllThreshold(), max_leaf_nodes=LEAVES), LabelledRows(X, codes, K), **common
                 )
             }
             for variant, more in VARIANTS.items():
-                parameters = BoostingParameters(AllThreshold(), max_leaf_nodes=LEAVES, proportional=False, **more)
+                parameters = BoostingParameters.of(AllThreshold(), max_leaf_nodes=LEAVES, proportional=False, **more)
                 runs[variant] = EngineRun(parameters, LabelledRows(X, codes, K), **common)
             calls = {variant: run.advance for variant, run in runs.items()}
             calls["LightGBM binary"] = lightgbm_booster(dataset, y, 2, threads).update

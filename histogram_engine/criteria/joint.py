@@ -50,8 +50,8 @@ class Joint(Criterion):
                 f"threshold_update='joint' takes at most {_core.max_joint_classes} classes; got {n_classes}. "
                 "Use 'newton', or merge classes"
             )
-        loss = parameters.loss
-        follows = parameters.hessian == "exact" and loss.link.curvature_floor == 0.0
+        loss = parameters.spec.loss
+        follows = parameters.spec.hessian == "exact" and loss.link.curvature_floor == 0.0
         weights = state.row_pass.class_weights
         self._all = self.cross_terms = all_cross_terms(weights, one_follows=follows, n_behind=higher.n_behind)
         # Bumps that do not depend on the label.
@@ -65,7 +65,7 @@ class Joint(Criterion):
     @classmethod
     def suits(cls, parameters: BoostingParameters) -> bool:
         """Tell whether leaves and thresholds move together."""
-        return parameters.threshold_update == "joint"
+        return parameters.spec.threshold_update == "joint"
 
     def columns(self, score: NDArray[Any], thresholds: FloatArray) -> RoundStatistics:
         """Fill gradient, Hessian and the cross terms: few where these say the others."""
@@ -88,7 +88,7 @@ class Joint(Criterion):
         return few_cross_terms(
             score_mass(score, sample_weight, thresholds, state.n_threads),
             thresholds,
-            state.parameters.hessian,
+            state.parameters.spec.hessian,
             weighted=sample_weight is not None,
             active=state.learner.active,
             chosen=chosen,
@@ -107,7 +107,7 @@ class Joint(Criterion):
         V, n_rows = full_hessian(now), len(state.rows.y) if in_bag is None else len(in_bag)
         self._judge_cross_terms(in_bag, V, n_rows)
         cross = self.cross_terms
-        if state.parameters.hessian == "exact":
+        if state.parameters.spec.hessian == "exact":
             V = cross.threshold_hessian(V, n_rows)
         group = np.where(learner.active, np.cumsum(~learner.tied) - 1, -1)
         _, group = np.unique(np.append(group, -1), return_inverse=True)
@@ -121,7 +121,7 @@ class Joint(Criterion):
             if in_bag is not None:
                 weight = state.rows.weights(in_bag)
                 few = self._few(state.score[in_bag], weight, state.thresholds, self.cross_terms.chosen)
-            exact_hessian = state.parameters.hessian == "exact"
+            exact_hessian = state.parameters.spec.hessian == "exact"
             if few is None or (exact_hessian and not few.agree(V, n_rows, state.learner.active)):
                 state.see(self._fill(self._all, state.score, state.thresholds))
             else:

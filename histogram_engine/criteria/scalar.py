@@ -52,7 +52,7 @@ def fill(
     now = state.row_pass(
         score,
         thresholds,
-        state.parameters.hessian,
+        state.parameters.spec.hessian,
         want_cross=cross_of is not None,
         side_by_side=columns,
         cross_of=cross_of,
@@ -73,7 +73,7 @@ class Scalar(Criterion):
     @classmethod
     def suits(cls, parameters: BoostingParameters) -> bool:
         """Tell whether thresholds have no part in the splits."""
-        return parameters.threshold_update != "joint"
+        return parameters.spec.threshold_update != "joint"
 
     def columns(self, score: NDArray[Any], thresholds: FloatArray) -> RoundStatistics:
         """Fill gradient and Hessian."""
@@ -105,7 +105,7 @@ class Scalar(Criterion):
         """Move the score, and then the thresholds given the new score."""
         state = self._state
         state.see(state.move(tree, step, size, self.columns))
-        if state.parameters.threshold_update == "newton":
+        if state.parameters.spec.threshold_update == "newton":
             learner = state.learner
             hessian, may_rise = learner.step_hessian, learner.newton_may_rise
             state.newton(state.row_pass(state.score, state.thresholds, hessian, want_loss=may_rise), self.columns)

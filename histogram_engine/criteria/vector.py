@@ -70,7 +70,7 @@ class Vector(Criterion):
 
     def columns(self, score: NDArray[Any], thresholds: FloatArray) -> RoundStatistics:
         """Fill gradients and Hessians of groups of thresholds, or what the cheaper gains need."""
-        state, hessian = self._state, self._state.parameters.hessian
+        state, hessian = self._state, self._state.parameters.spec.hessian
         if self._curvature is None:
             of_start = state.row_pass(score, thresholds, hessian, want_loss=False, want_rows=False)
             self._curvature = of_start.threshold_hessian

@@ -23,10 +23,16 @@ from ordinal_objectives.histogram_engine.fit_loop import Callback, EarlyStopping
 from ordinal_objectives.histogram_engine.multi_output.fit import OutputTraining, TargetRows
 from ordinal_objectives.histogram_engine.multi_output.losses import MultiOutputLoss
 from ordinal_objectives.histogram_engine.multi_output.parameters import MultiOutputParameters
-from ordinal_objectives.histogram_engine.parameters import REFUSED, check_flag, check_integer
+from ordinal_objectives.histogram_engine.parameters import REFUSED
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.trees import TreeEnsemble
-from ordinal_objectives.validation import check_choice, check_sample_weight, check_total_weight
+from ordinal_objectives.validation import (
+    check_choice,
+    check_flag,
+    check_integer,
+    check_sample_weight,
+    check_total_weight,
+)
 
 Model = TypeVar("Model", bound="MultiOutputModel")
 FloatArray = NDArray[np.float64]

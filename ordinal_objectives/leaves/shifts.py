@@ -9,6 +9,7 @@ import numpy as np
 
 from ordinal_objectives.leaves.vector import check_penalty
 from ordinal_objectives.losses import OrdinalLoss
+from ordinal_objectives.validation import check_integer
 
 DEFAULT_SHIFT_L2 = 10.0
 DEFAULT_SHIFT_PENALTY = "ridge"
@@ -78,6 +79,8 @@ def choose_shifts(
     """
     if not (isinstance(proportional, (bool, np.bool_)) or (isinstance(proportional, str) and proportional == "auto")):
         raise ValueError(f"proportional must be True, False or 'auto'; got {proportional!r}")
+    if max_shifts is not None:
+        max_shifts = check_integer("max_shifts", max_shifts, 1, or_none=True)
     shifts = Shifts(DEFAULT_SHIFT_L2 if shift_l2 is None else shift_l2, shift_penalty, max_shifts or 1)
     if max_shifts is not None and shift_penalty != "sparse":
         raise ValueError(f"max_shifts={max_shifts!r} belongs to shift_penalty='sparse'; got {shift_penalty!r}")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ordinal_objectives.histogram_engine import parameters as parameters_module
+from ordinal_objectives import spec
 from ordinal_objectives.histogram_engine.criteria.high_order import HighOrder
 from ordinal_objectives.histogram_engine.criteria.joint import Joint
 from ordinal_objectives.histogram_engine.criteria.list import CRITERIA, choose
@@ -17,7 +17,6 @@ from ordinal_objectives.histogram_engine.engine_run import EngineRun
 from ordinal_objectives.histogram_engine.labelled_rows import LabelledRows
 from ordinal_objectives.histogram_engine.leaf_step import LeafStep
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
-from ordinal_objectives.leaves.shifts import choose_shifts
 from ordinal_objectives.losses import get_loss
 from ordinal_objectives.threshold_solver import checks
 
@@ -34,7 +33,7 @@ ASKED: list[tuple[dict[str, Any], type]] = [
 
 
 def parameters(**options: Any) -> BoostingParameters:
-    return BoostingParameters(get_loss("all_threshold"), max_leaf_nodes=6, min_samples_leaf=5, **options)
+    return BoostingParameters.of(get_loss("all_threshold"), max_leaf_nodes=6, min_samples_leaf=5, **options)
 
 
 @pytest.fixture
@@ -62,18 +61,10 @@ def test_a_round_checks_no_array_that_a_pass_has_made(monkeypatch, rows, options
 
 
 @pytest.mark.parametrize(("options", "_"), ASKED)
-def test_shifts_are_decided_once(monkeypatch, rows, options, _):
-    decided = []
-
-    def counted(*asked):
-        decided.append(asked)
-        return choose_shifts(*asked)
-
-    monkeypatch.setattr(parameters_module, "choose_shifts", counted)
-    run = EngineRun(parameters(**options), rows)
-    run.advance()
-    run.advance()
-    assert len(decided) == 1
+def test_shifts_are_decided_with_the_parameters(monkeypatch, rows, options, _):
+    asked = parameters(**options)
+    monkeypatch.setattr(spec, "choose_shifts", lambda *_: pytest.fail("the parameters have decided"))
+    EngineRun(asked, rows).advance()
 
 
 class Sparse(Scalar):

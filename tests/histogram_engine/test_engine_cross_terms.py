@@ -220,7 +220,7 @@ def few_heavy(K):
 @pytest.mark.parametrize("options", [{}, {"hessian": "majorized"}, {"subsample": 0.3}])
 def test_few_rows_and_heavy_rows_are_judged_as_by_all(rows, options):
     X, y, K, weight = rows
-    auto = BoostingParameters(get_loss("all_threshold"), max_leaf_nodes=31, learning_rate=0.3, **options)
+    auto = BoostingParameters.of(get_loss("all_threshold"), max_leaf_nodes=31, learning_rate=0.3, **options)
     every = replace(auto, cross_terms="all")
     plain = EngineRun(every, LabelledRows(X, y, K, weight))
     n_few = 0
@@ -251,7 +251,7 @@ def test_with_a_sample_few_speak_for_its_rows():
     X, y, light = rng.normal(size=(n, 2)), np.arange(n, dtype=np.int32) % 10, np.arange(n) % 6 == 0
     scores = np.where(light, rng.uniform(-6, 6, n), 0.2 * rng.normal(size=n))
     weight = np.where(light, 1.0, 1e6)
-    auto = BoostingParameters(get_loss("all_threshold"), subsample=0.5)
+    auto = BoostingParameters.of(get_loss("all_threshold"), subsample=0.5)
     start = (scores, np.linspace(-6, 6, K - 1), 1)
     run: Any = EngineRun(auto, LabelledRows(X, y, K, weight), start=RunStart(*start))
     some, light_ones = np.arange(0, n, 3, dtype=np.uint32), np.flatnonzero(light).astype(np.uint32)
@@ -270,7 +270,7 @@ def test_with_a_sample_few_speak_for_its_rows():
 
 def test_all_are_carried_where_V_is_not_what_few_say(monkeypatch):
     X, y, K, weight = rare_and_balanced(10)
-    run: Any = EngineRun(BoostingParameters(get_loss("all_threshold")), LabelledRows(X, y, K, weight))
+    run: Any = EngineRun(BoostingParameters.of(get_loss("all_threshold")), LabelledRows(X, y, K, weight))
     for _ in range(3):
         run.advance()
     assert not run.criterion.cross_terms.exact
@@ -298,7 +298,7 @@ def many_classes(hessian, K=24, n=3000, **options):
     y = np.searchsorted(np.quantile(score, np.arange(1, K) / K), score).astype(np.int32)
     loss = get_loss("all_threshold")
     return EngineRun(
-        BoostingParameters(loss, hessian=hessian, learning_rate=0.3, max_leaf_nodes=15, **options),
+        BoostingParameters.of(loss, hessian=hessian, learning_rate=0.3, max_leaf_nodes=15, **options),
         LabelledRows(X, y, K),
     )
 

@@ -46,7 +46,7 @@ def small_data(seed, n_classes, n_rows=80):
 
 def losses_of(run, y, weight=None, n_rounds=6):
     """Loss after every round, in double precision from the reference."""
-    loss = run.parameters.loss
+    loss = run.parameters.spec.loss
     w = np.ones(len(y)) if weight is None else weight
     values = []
     for _ in range(n_rounds + 1):
@@ -91,7 +91,7 @@ def test_majorised_joint_steps_never_raise_the_loss(
     """And need not be halved for it, up to a learning rate of 1."""
     X, y = small_data(seed, n_classes)
     weight = np.random.default_rng(seed).choice([0.5, 1.0, 3.0], len(y)) if weighted else None
-    parameters = BoostingParameters(
+    parameters = BoostingParameters.of(
         get_loss(loss, link),
         "majorized",
         learning_rate=learning_rate,
@@ -112,10 +112,10 @@ def test_majorised_joint_steps_never_raise_the_loss(
 @UPDATES
 @pytest.mark.parametrize("learning_rate", [pytest.param(1.0, marks=pytest.mark.slow), 6.0])
 def test_no_step_raises_the_loss(loss, link, hessian, threshold_update, learning_rate):
-    parameters = BoostingParameters(
+    parameters = BoostingParameters.of(
         get_loss(loss, link),
-        hessian,
-        threshold_update,
+        hessian=hessian,
+        threshold_update=threshold_update,
         learning_rate=learning_rate,
         min_samples_leaf=1,
         max_leaf_nodes=12,
@@ -136,10 +136,10 @@ def test_no_step_raises_the_loss(loss, link, hessian, threshold_update, learning
     ],
 )
 def test_steps_fitted_on_the_sample_do_not_raise_the_loss_of_all_rows(hessian, threshold_update, judged):
-    parameters = BoostingParameters(
+    parameters = BoostingParameters.of(
         get_loss("all_threshold"),
-        hessian,
-        threshold_update,
+        hessian=hessian,
+        threshold_update=threshold_update,
         learning_rate=1.0,
         min_samples_leaf=1,
         max_leaf_nodes=12,
@@ -271,7 +271,7 @@ def test_number_of_threads_changes_nothing_for_rows_in_parts(n_features, uneven)
     weight = np.where(np.arange(n) % 1000, 1.0, 1e4 if uneven else 2.0)
     in_bag = np.flatnonzero(rng.random(n) < 0.95).astype(np.uint32)
     cuts = find_cuts(X)
-    parameters = BoostingParameters(AllThreshold(), max_leaf_nodes=12)
+    parameters = BoostingParameters.of(AllThreshold(), max_leaf_nodes=12)
     trees = []
     for n_threads in (1, 2, 3, 9):
         run = EngineRun(parameters, LabelledRows(X, y, 4, weight), n_threads=n_threads, start=RunStart(cuts=cuts))

@@ -35,7 +35,7 @@ class HighOrderOracle(engine_oracle.Oracle):
     def __init__(self, boosting, X, rows=None):
         super().__init__(boosting, X, rows)
         higher = higher_derivatives(
-            self.parameters.loss, boosting.raw_prediction, boosting.state.rows.y, boosting.thresholds
+            self.parameters.spec.loss, boosting.raw_prediction, boosting.state.rows.y, boosting.thresholds
         )
         self.higher = (
             higher if boosting.state.rows.sample_weight is None else boosting.state.rows.sample_weight[:, None] * higher
@@ -105,7 +105,7 @@ def test_quadratic_splits_grow_the_tree_of_order_two(ordinal_data, update, n_cla
     start = 1.5 * X[:, 0], np.linspace(-1.0, 1.0, n_classes - 1), 0
     runs = {}
     for order, gain in ((2, "auto"), (3, "auto"), (3, "quadratic"), (4, "quadratic")):
-        parameters = BoostingParameters(
+        parameters = BoostingParameters.of(
             get_loss("all_threshold"), order=order, split_gain=gain, threshold_update=update, max_leaf_nodes=8
         )
         run = runs[order, gain] = EngineRun(
@@ -118,9 +118,9 @@ def test_quadratic_splits_grow_the_tree_of_order_two(ordinal_data, update, n_cla
         assert run.state.engine.width == plain.state.engine.width
         np.testing.assert_array_equal(run.state.leaf_of_row, plain.state.leaf_of_row)
         score, thresholds = start[:2]
-        higher = higher_derivatives(run.parameters.loss, score, y, thresholds)
+        higher = higher_derivatives(run.parameters.spec.loss, score, y, thresholds)
         higher = higher if weight is None else weight[:, None] * higher
-        hessian = run.parameters.loss.hessian(score, y, thresholds) * (1.0 if weight is None else weight)
+        hessian = run.parameters.spec.loss.hessian(score, y, thresholds) * (1.0 if weight is None else weight)
         for leaf in np.unique(run.state.leaf_of_row):
             rows = run.state.leaf_of_row == leaf
             newton = (plain.raw_prediction - score)[rows][:1] / 0.1
@@ -150,7 +150,7 @@ def make(**options):
 
 
 def run_of(X, y, n_classes, n_rounds=0, **options):
-    parameters = BoostingParameters(get_loss(options.pop("loss", "all_threshold")), max_leaf_nodes=8, **options)
+    parameters = BoostingParameters.of(get_loss(options.pop("loss", "all_threshold")), max_leaf_nodes=8, **options)
     run = EngineRun(parameters, LabelledRows(X, y.astype(np.int32), n_classes))
     for _ in range(n_rounds):
         run.advance()
@@ -208,7 +208,7 @@ def test_thresholds_stay_those_of_the_score(ordinal_data, loss, order):
 
     def distance(order):
         run = run_of(X, y, 5, 60, loss=loss, order=order, l2_regularization=1.0)
-        rows = RowStatistics(run.parameters.loss, y, 5, precision="float64")
+        rows = RowStatistics(run.parameters.spec.loss, y, 5, precision="float64")
         now = rows(run.raw_prediction, run.thresholds, "exact")
         V = full_hessian(now)
         return np.abs(np.linalg.solve(V, now.threshold_gradient)).max()
@@ -236,7 +236,9 @@ def test_leaves_that_fall_back_are_counted():
     """One sure row of the wrong side among unsure ones: the curvature ends before the Newton step does."""
     score = np.concatenate([np.full(200, -9.0), np.full(5, 1.5)])
     y = np.ones(205, np.int32)
-    parameters = BoostingParameters(get_loss("all_threshold"), order=3, threshold_update="fixed", min_samples_leaf=205)
+    parameters = BoostingParameters.of(
+        get_loss("all_threshold"), order=3, threshold_update="fixed", min_samples_leaf=205
+    )
     X = np.zeros((206, 1))
     start = np.append(score, -3.0), np.zeros(1), 0
     run = EngineRun(parameters, LabelledRows(X, np.append(y, 0).astype(np.int32), 2), start=RunStart(*start))

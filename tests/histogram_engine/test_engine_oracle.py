@@ -35,10 +35,10 @@ class Oracle:
         _, sums = boosting.state.part(rows)
         self.rows = np.arange(len(X)) if rows is None else rows
         self.parameters = parameters
-        self.joint = parameters.threshold_update == "joint"
+        self.joint = parameters.spec.threshold_update == "joint"
         # The float32 statistics that the engine reads, in float64.
         self.g, self.h = now.gradient.astype(float), now.hessian.astype(float)
-        state = boosting.raw_prediction, boosting.thresholds, parameters.hessian
+        state = boosting.raw_prediction, boosting.thresholds, parameters.spec.hessian
         self.cross = boosting.state.row_pass(*state, want_cross=True).cross.astype(float)  # of all thresholds
         groups = np.cumsum(~boosting.state.learner.tied) - 1
         columns = [groups == c for c in np.unique(groups) if boosting.state.learner.active[groups == c].all()]
@@ -189,7 +189,7 @@ def random_problem(seed, learning_rate=0.3, K=None, run=EngineRun, **options):
         y[y == 1] = 2  # an empty class
     y[:2] = [0, K - 1]
     weight = rng.choice([0.5, 1.0, 2.0], n) if seed % 4 == 0 else None
-    parameters = BoostingParameters(
+    parameters = BoostingParameters.of(
         get_loss(*(("all_threshold", "logit") if seed % 7 else ("cumulative_link", "logit"))),
         hessian=("majorized", "exact")[seed // 2 % 2],
         threshold_update=("joint", "joint", "joint", "newton")[seed // 3 % 4],
@@ -268,7 +268,7 @@ def test_trees_of_rows_in_parts_agree_with_the_oracle(n_rows):
     X = rng.integers(0, 9, (n_rows, 2)).astype(float)
     X[rng.random(X.shape) < 0.02] = np.nan
     y = np.digitize(np.nansum(X, axis=1) + 2 * rng.logistic(size=n_rows), [6.0, 10.0]).astype(np.int32)
-    parameters = BoostingParameters(get_loss("all_threshold"), hessian="exact", max_leaf_nodes=4)
+    parameters = BoostingParameters.of(get_loss("all_threshold"), hessian="exact", max_leaf_nodes=4)
     run = EngineRun(parameters, LabelledRows(X, y, 3, rng.exponential(size=n_rows) + 0.1), n_threads=1 + n_rows % 2)
     run.advance()
     assert_tree_and_step_agree(run, X)
@@ -281,7 +281,7 @@ def test_sums_of_many_equal_rows_stay_accurate(n_bins):
     n = 100_000
     X = rng.integers(0, n_bins, (n, 1)).astype(float)
     y = (X[:, 0] * 2 // n_bins + (rng.random(n) < 0.3)).astype(np.int32)
-    parameters = BoostingParameters(get_loss("all_threshold"), hessian="exact", max_leaf_nodes=2)
+    parameters = BoostingParameters.of(get_loss("all_threshold"), hessian="exact", max_leaf_nodes=2)
     boosting = EngineRun(parameters, LabelledRows(X, y, 3, np.full(n, 0.7)))
     oracle = Oracle(boosting, X)
     best, _ = oracle.best(0, {0: oracle.rows})

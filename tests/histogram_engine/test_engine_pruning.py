@@ -109,7 +109,7 @@ def judged(**options):
 def test_validation_rows_add_up_what_the_reference_says(ordinal_data, loss, n_classes, options, hessian):
     X, y = ordinal_data(300, n_classes)
     y, weight = y.astype(np.int32), np.random.default_rng(0).uniform(0.5, 2.0, 300)
-    parameters = BoostingParameters(get_loss(*loss), hessian=hessian, **options)
+    parameters = BoostingParameters.of(get_loss(*loss), hessian=hessian, **options)
     labelled = LabelledRows(X, y, n_classes, weight)
     rows = WatchedRows("validation", labelled, parameters, 1)
     trained = HistGradientBoostingOrdinalClassifier(
@@ -126,11 +126,11 @@ def test_validation_rows_add_up_what_the_reference_says(ordinal_data, loss, n_cl
     one_hot = np.eye(len(tree.left))[leaf]
     close = {"rtol": 1e-5, "atol": 1e-4}
     if "shift_l2" in options:
-        now = parameters.loss.margin_derivatives(thresholds - score, y, hessian)
+        now = parameters.spec.loss.margin_derivatives(thresholds - score, y, hessian)
         np.testing.assert_allclose(model.G, one_hot.T @ (weight[:, None] * now.gradient), **close)
         np.testing.assert_allclose(model.H, one_hot.T @ (weight[:, None] * now.hessian), **close)
         return
-    now = parameters.loss.round_statistics(score, y, thresholds, weight, hessian)
+    now = parameters.spec.loss.round_statistics(score, y, thresholds, weight, hessian)
     np.testing.assert_allclose(model.G, one_hot.T @ now.gradient, **close)
     np.testing.assert_allclose(model.H, one_hot.T @ now.hessian, **close)
     n = n_classes - 1 if "threshold_update" not in options else 0

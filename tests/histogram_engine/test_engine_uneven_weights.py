@@ -30,7 +30,7 @@ def lowest_class_heavy(K, n=6000, seed=0):
 @pytest.mark.parametrize("K", [12, 30])
 @pytest.mark.parametrize("threshold_update", ["joint", "newton"])
 def test_leaves_of_light_rows_have_the_weight_and_the_gain_of_their_rows(threshold_update, K):
-    parameters = BoostingParameters(
+    parameters = BoostingParameters.of(
         get_loss("all_threshold"), threshold_update=threshold_update, learning_rate=0.5, min_child_weight=LEAST
     )
     for seed in range(6):
@@ -58,7 +58,7 @@ def test_few_cross_terms_judge_light_rows_as_all_do(seed):
     y = np.searchsorted(np.quantile(score, np.sort(rng.random(K - 1))), score).astype(np.int32)
     y[:K] = np.arange(K)
     weight = np.where(y == rng.integers(K), 1e3, 1e-3)
-    auto = BoostingParameters(get_loss("all_threshold"), learning_rate=0.5, max_leaf_nodes=8, min_child_weight=LEAST)
+    auto = BoostingParameters.of(get_loss("all_threshold"), learning_rate=0.5, max_leaf_nodes=8, min_child_weight=LEAST)
     plain = EngineRun(replace(auto, cross_terms="all"), LabelledRows(X, y, K, weight))
     for t in range(3):
         start = plain.raw_prediction.copy(), plain.thresholds, t

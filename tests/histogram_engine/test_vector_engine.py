@@ -58,7 +58,7 @@ def parameters(seed, **options):
     loss = get_loss(
         "immediate_threshold" if seed % 6 == 5 else "all_threshold", "probit" if seed % 11 == 0 else "logit"
     )
-    return BoostingParameters(loss, **chosen | options)
+    return BoostingParameters.of(loss, **chosen | options)
 
 
 def best_step(G, H, p, active, groups):
@@ -71,8 +71,10 @@ def best_step(G, H, p, active, groups):
     to_u[np.flatnonzero(active), own] = 1.0
     mean = to_u[active].mean(axis=0)
     to_u[~active] = mean
-    shifts = to_u[active] - mean if p.shift_penalty == "ridge" else np.diff(to_u[active], axis=0)
-    matrix = to_u.T @ np.diag(H) @ to_u + p.l2_regularization * np.outer(mean, mean) + p.shift_l2 * shifts.T @ shifts
+    shifts = to_u[active] - mean if p.spec.shift_penalty == "ridge" else np.diff(to_u[active], axis=0)
+    matrix = (
+        to_u.T @ np.diag(H) @ to_u + p.l2_regularization * np.outer(mean, mean) + p.spec.shift_l2 * shifts.T @ shifts
+    )
     g = to_u.T @ G
     step = -np.linalg.lstsq(matrix, g, rcond=1e-13)[0]
     return to_u @ step, -0.5 * g @ step
@@ -85,7 +87,7 @@ class Oracle:
         p, R = run.parameters, np.asarray(run.raw_prediction, dtype=float)
         self.p, self.active, self.groups = p, run.state.learner.active, run.criterion.groups
         self.weight = np.ones(len(X)) if run.state.rows.sample_weight is None else run.state.rows.sample_weight
-        found = p.loss.margin_derivatives(run.thresholds - R, run.state.rows.y, p.hessian)
+        found = p.spec.loss.margin_derivatives(run.thresholds - R, run.state.rows.y, p.spec.hessian)
         self.g, self.h = self.weight[:, None] * found.gradient, self.weight[:, None] * found.hessian
         self.bins = [
             np.where(np.isnan(x), 10_000, np.searchsorted(cuts, x)) for x, cuts in zip(X.T, run.cuts, strict=True)
@@ -178,7 +180,7 @@ def assert_round_agrees(run, X, *, follow=True):
     np.testing.assert_allclose(run.raw_prediction, R, atol=2e-5 * scale)
     theta = theta - size * mean
     w, kind = oracle.weight, learner.step_hessian
-    found = run.parameters.loss.margin_derivatives(theta - R, run.state.rows.y, kind)
+    found = run.parameters.spec.loss.margin_derivatives(theta - R, run.state.rows.y, kind)
     gradient, hessian = -(w @ found.gradient), w @ found.hessian
     theta = theta + newton_step(gradient, hessian, None, learner.active, learner.tied)
     np.testing.assert_allclose(run.thresholds, theta, atol=3e-5 * (1 + np.abs(theta).max()))
@@ -238,10 +240,10 @@ def test_the_cheap_gains_are_those_of_proportional_trees(threshold_update, K):
     loss = get_loss("all_threshold")
     gain = {"joint": "joint", "newton": "scalar"}[threshold_update]
     run = EngineRun(
-        BoostingParameters(loss, proportional=False, split_gain=gain, **options), LabelledRows(X, y, K, weight)
+        BoostingParameters.of(loss, proportional=False, split_gain=gain, **options), LabelledRows(X, y, K, weight)
     )
     expected = EngineRun(
-        BoostingParameters(loss, threshold_update=threshold_update, **options), LabelledRows(X, y, K, weight)
+        BoostingParameters.of(loss, threshold_update=threshold_update, **options), LabelledRows(X, y, K, weight)
     )
     one, other = run.advance(), expected.advance()
     np.testing.assert_array_equal(one.feature, other.feature)
@@ -256,8 +258,8 @@ def test_two_classes_and_a_large_penalty_are_the_proportional_model(K, shift_l2,
     X, y, _, weight = problem(8, K=K, n_rows=600)
     options = {"max_leaf_nodes": 8, "learning_rate": 0.2, "l2_regularization": 1.0, "threshold_update": "newton"}
     loss, shifts = get_loss("all_threshold"), {"shift_l2": shift_l2, "shift_penalty": penalty, "split_gain": gain}
-    run = EngineRun(BoostingParameters(loss, proportional=False, **shifts, **options), LabelledRows(X, y, K, weight))
-    expected = EngineRun(BoostingParameters(loss, **options), LabelledRows(X, y, K, weight))
+    run = EngineRun(BoostingParameters.of(loss, proportional=False, **shifts, **options), LabelledRows(X, y, K, weight))
+    expected = EngineRun(BoostingParameters.of(loss, **options), LabelledRows(X, y, K, weight))
     for _ in range(15):
         one, other = run.advance(), expected.advance()
         np.testing.assert_array_equal(one.feature, other.feature)
@@ -288,7 +290,7 @@ def test_an_unobserved_class_does_not_drift(penalty):
     loss = get_loss("all_threshold")
     options = {"max_leaf_nodes": 8, "proportional": False, "shift_penalty": penalty, "shift_l2": 1.0}
     run = EngineRun(
-        BoostingParameters(loss, **options), LabelledRows(X, y, 7, None)
+        BoostingParameters.of(loss, **options), LabelledRows(X, y, 7, None)
     )  # the two highest classes have no rows
     start = run.thresholds
     for _ in range(100):
@@ -308,7 +310,7 @@ def test_thresholds_that_cross_are_not_put_in_order(hessian):
     start = R, np.array([-1.0, 1.0]), 0
     options = {"learning_rate": 0.01, "hessian": hessian, "max_leaf_nodes": 2, "shift_l2": 1e6}
     run = EngineRun(
-        BoostingParameters(get_loss("all_threshold"), proportional=False, **options),
+        BoostingParameters.of(get_loss("all_threshold"), proportional=False, **options),
         LabelledRows(X, y, 3),
         start=RunStart(*start),
     )
@@ -324,7 +326,7 @@ def test_thresholds_that_cross_are_not_put_in_order(hessian):
 def test_links_without_lanes_and_rows_left_out_agree_with_the_oracle(loss, link):
     X, y, K, weight = problem(16, K=6)
     p = parameters(16, hessian="exact", learning_rate=0.1)
-    p.loss = get_loss(loss, link)
+    p = replace(p, spec=replace(p.spec, loss=get_loss(loss, link)))
     run = EngineRun(p, LabelledRows(X, y, K, weight))
     assert_round_agrees(run, X)
 
@@ -336,7 +338,7 @@ def test_no_two_neighbouring_classes_have_rows(n_classes, split_gain):
     X = np.random.default_rng(0).normal(size=(200, 3))
     y = np.where(X[:, 0] > 0, 2, 0).astype(np.int32)
     loss = get_loss("immediate_threshold")
-    parameters = BoostingParameters(loss, max_iter=5, proportional=False, split_gain=split_gain)
+    parameters = BoostingParameters.of(loss, max_iter=5, proportional=False, split_gain=split_gain)
     run = EngineRun(parameters, LabelledRows(X, y, n_classes))
     losses = [run.training_loss]
     for _ in range(5):
@@ -344,7 +346,10 @@ def test_no_two_neighbouring_classes_have_rows(n_classes, split_gain):
         np.testing.assert_allclose(np.ptp(tree.value, axis=1), 0.0, atol=1e-12)
         losses.append(run.training_loss)
     assert (np.diff(losses) < 0).all()
-    of_one_score = EngineRun(replace(parameters, proportional=True, split_gain="auto"), LabelledRows(X, y, n_classes))
+    of_one_score = EngineRun(
+        replace(parameters, spec=replace(parameters.spec, proportional=True), split_gain="auto"),
+        LabelledRows(X, y, n_classes),
+    )
     for _ in range(5):
         of_one_score.advance()
     np.testing.assert_allclose(run.raw_prediction[:, 0], of_one_score.raw_prediction, atol=1e-4)

@@ -56,7 +56,7 @@ def test_trainings_with_the_exact_hessian_move_thresholds_by_the_majorised_one(o
         before = run.thresholds
         run.advance(score, 1)
     else:
-        parameters = BoostingParameters(loss, hessian="exact", threshold_update="newton", learning_rate=1.0)
+        parameters = BoostingParameters.of(loss, hessian="exact", threshold_update="newton", learning_rate=1.0)
         run = EngineRun(parameters, LabelledRows(X, y, K))
         run.advance()
         before = run.thresholds
