@@ -84,6 +84,10 @@ def test_a_spec_does_not_change():
         ({"shift_l2": 1.0}, "shift_l2=1.0 belongs to thresholds that move with x"),
         ({"shift_penalty": "smooth"}, "shift_penalty='smooth' belongs to thresholds that move with x"),
         ({"proportional": False, "max_shifts": 2}, "max_shifts=2 belongs to shift_penalty='sparse'"),
+        (
+            {"proportional": False, "shift_penalty": "sparse", "max_shifts": 0},
+            "max_shifts must be an integer at least 1",
+        ),
         ({"proportional": False, "threshold_update": "fixed"}, "threshold_update='fixed'"),
         ({"proportional": False, "threshold_update": "schur"}, "threshold_update='schur'"),
     ],
@@ -92,6 +96,12 @@ def test_a_spec_does_not_change():
 def test_what_is_refused_is_named(door, given, words):
     with pytest.raises(ValueError, match=words):
         OrdinalSpec.of(door, **given)
+
+
+def test_a_door_names_the_updates_that_it_takes():
+    words = "threshold_update must be one of 'joint', 'newton', 'fixed'; got 'schur'.*use 'joint'"
+    with pytest.raises(ValueError, match=words):
+        OrdinalSpec.of("HistGradientBoostingOrdinalClassifier", threshold_update="schur")
 
 
 def test_an_unknown_parameter_is_an_error():
