@@ -119,10 +119,8 @@ class EngineRun:
             tree, number, step, size = judged_step(tree, *sums, criterion.solve, self.parameters)
             state.renumber(number)
         else:
-            step, size = (
-                criterion.solve(criterion.sums(len(tree.left), None), tree.leaves),
-                self.parameters.learning_rate,
-            )
+            sums_of_all, size = criterion.sums(len(tree.left), None), self.parameters.learning_rate
+            step = criterion.solve(sums_of_all, tree.leaves)
         criterion.take(tree, step, size)
         self.iteration += 1
         return tree
