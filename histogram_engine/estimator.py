@@ -262,7 +262,7 @@ class HistGradientBoostingOrdinalClassifier(EngineModel):
 
     def _parameters(self) -> BoostingParameters:
         names = [*OF_MODEL, *(field.name for field in fields(BoostingParameters) if field.name != "spec")]
-        return BoostingParameters.of(self.loss, self.link, **{name: getattr(self, name) for name in names})
+        return BoostingParameters.of(self.loss, link=self.link, **{name: getattr(self, name) for name in names})
 
     @explains_keywords
     def fit(

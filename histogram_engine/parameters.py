@@ -91,7 +91,7 @@ class BoostingParameters:
     order: int = 2
 
     @classmethod
-    def of(cls, loss: Any, link: Any = "logit", **given: Any) -> BoostingParameters:
+    def of(cls, loss: Any, *, link: Any = "logit", **given: Any) -> BoostingParameters:
         """Return the parameters by the names that the classifier has for them, those of the model among them.
 
         What is not given is as a field says, and ``proportional=True``.

@@ -81,7 +81,7 @@ def test_cuts_are_the_quantiles_of_weight_times_hessian(data, hessian, weighted)
     X, y = data
     weight = np.random.default_rng(0).choice([0.5, 1.0, 3.0], len(y)) if weighted else None
     parameters = BoostingParameters.of(
-        AllThreshold(), hessian, learning_rate=0.5, max_bins=MAX_BINS, max_leaf_nodes=8, rebin_every=3
+        AllThreshold(), hessian=hessian, learning_rate=0.5, max_bins=MAX_BINS, max_leaf_nodes=8, rebin_every=3
     )
     run = EngineRun(parameters, LabelledRows(X, y, 4, weight))
     first = run.cuts

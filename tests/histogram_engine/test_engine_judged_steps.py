@@ -31,8 +31,8 @@ class ValidationOracle(engine_oracle.Oracle):
 
     def __init__(self, run):
         self.parameters = run.parameters
-        now = run.parameters.loss.round_statistics(
-            run.score_val, run.y_val, run.thresholds, run.weight_val, run.parameters.hessian
+        now = run.parameters.spec.loss.round_statistics(
+            run.score_val, run.y_val, run.thresholds, run.weight_val, run.parameters.spec.hessian
         )
         beside = engine_oracle.Oracle(run, run.X)
         self.rows, self.joint, self.E = np.arange(len(run.y_val)), beside.joint, beside.E
