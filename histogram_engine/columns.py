@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import validate_data
 
-from ordinal_objectives.column_types import read_numbers
+from ordinal_objectives.estimators.column_types import read_numbers
 from ordinal_objectives.row_blocks import RowBlocks, header_of
 from ordinal_objectives.validation import collected
 

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from ordinal_objectives.fit_keywords import explains_keywords
-from ordinal_objectives.held_out import hold_out
+from ordinal_objectives.estimators.fit_keywords import explains_keywords
+from ordinal_objectives.estimators.held_out import hold_out
 from ordinal_objectives.histogram_engine.columns import check_features
 from ordinal_objectives.histogram_engine.fit_loop import Callback, EarlyStopping, Rows, fit_rows
 from ordinal_objectives.histogram_engine.labelled_rows import LabelledRows
@@ -127,7 +127,7 @@ class HistGradientBoostingOrdinalClassifier(EngineModel):
         "quadratic" goes with ``order`` 3 and 4: splits are judged by the model of order 2, which is cheaper, and leaves
         take the longer steps; "auto" judges splits by the order of the leaves.
     classes : array-like or None, default=None
-        The classes, lowest first; see :class:`ordinal_objectives.labels.OrderedLabels`.
+        The classes, lowest first; see :class:`ordinal_objectives.estimators.labels.OrderedLabels`.
     decision_rule : {"median", "mode", "mean"}, default="median"
     cost_matrix : array-like of float, shape (n_classes, n_classes), or None
     importance_type : {"gain", "split"}, default="gain"

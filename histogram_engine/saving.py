@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ordinal_objectives.estimator import OrdinalClassifier
+from ordinal_objectives.estimators.host_parameters import HostParameters
+from ordinal_objectives.estimators.labels import OrderedLabels
+from ordinal_objectives.estimators.ordinal_classifier import OrdinalClassifier
 from ordinal_objectives.files import damage, warn_of
 from ordinal_objectives.histogram_engine import model_file
 from ordinal_objectives.histogram_engine.fit_loop import GrownModel
-from ordinal_objectives.host_parameters import HostParameters
-from ordinal_objectives.labels import OrderedLabels
 from ordinal_objectives.leaves.shifts import DEFAULT_SHIFT_L2, Shifts
 from ordinal_objectives.losses import OrdinalLoss, get_loss
 from ordinal_objectives.threads import effective_n_threads

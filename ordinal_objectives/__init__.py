@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ordinal_objectives.adapters.lgbm.estimator import LGBMOrdinalClassifier
-    from ordinal_objectives.adapters.xgb.dask_estimator import DaskXGBOrdinalClassifier
+    from ordinal_objectives.adapters.xgb.cluster.estimator import DaskXGBOrdinalClassifier
     from ordinal_objectives.adapters.xgb.estimator import XGBOrdinalClassifier
     from ordinal_objectives.decision import decide
     from ordinal_objectives.histogram_engine.estimator import HistGradientBoostingOrdinalClassifier
@@ -31,7 +31,7 @@ __version__ = "0.4.0"
 _HOMES = {
     "AllThreshold": "losses",
     "CumulativeLink": "losses",
-    "DaskXGBOrdinalClassifier": "adapters.xgb.dask_estimator",
+    "DaskXGBOrdinalClassifier": "adapters.xgb.cluster.estimator",
     "HistGradientBoostingMultiOutputClassifier": "histogram_engine.multi_output.estimator",
     "HistGradientBoostingMultiOutputRegressor": "histogram_engine.multi_output.estimator",
     "HistGradientBoostingOrdinalClassifier": "histogram_engine.estimator",

@@ -21,8 +21,8 @@ from sklearn.datasets import load_diabetes
 from sklearn.model_selection import train_test_split
 
 from ordinal_objectives import metrics
-from ordinal_objectives.estimator import OrdinalClassifier
-from ordinal_objectives.labels import OrderedLabels
+from ordinal_objectives.estimators.labels import OrderedLabels
+from ordinal_objectives.estimators.ordinal_classifier import OrdinalClassifier
 
 # The same for every model: shallow trees, small steps, early stopping on rows held out of the training part.
 _DEPTH, _LEARNING_RATE, _PATIENCE = 3, 0.05, 50

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinal_objectives.metric_inputs import on_codes
 from ordinal_objectives.metrics import METRICS
+from ordinal_objectives.metrics.inputs import on_codes
 
 # (name, value, higher is better), as LightGBM has it.
 Result = tuple[str, float, bool]

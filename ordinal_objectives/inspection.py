@@ -13,7 +13,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from ordinal_objectives.column_types import column_kinds
+from ordinal_objectives.estimators.column_types import column_kinds
 from ordinal_objectives.validation import collected
 
 

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinal_objectives.column_types import column_names, read_numbers, without_rows
+from ordinal_objectives.estimators.column_types import column_names, read_numbers, without_rows
 from ordinal_objectives.validation import collected
 
 Features = NDArray[np.floating]

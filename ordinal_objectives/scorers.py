@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.metadata_routing import MetadataRequest
 
-from ordinal_objectives.labels import OrderedLabels
-from ordinal_objectives.metric_inputs import on_codes
+from ordinal_objectives.estimators.labels import OrderedLabels
 from ordinal_objectives.metrics import METRICS
+from ordinal_objectives.metrics.inputs import on_codes
 from ordinal_objectives.validation import check_choice
 
 __all__ = ["OrdinalScorer", "get_scorer", "get_scorer_names"]

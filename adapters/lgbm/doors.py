@@ -9,7 +9,7 @@ from typing import Any
 import lightgbm
 import numpy as np
 
-from ordinal_objectives.column_types import column_kinds, refuse_text_and_dates
+from ordinal_objectives.estimators.column_types import column_kinds, refuse_text_and_dates
 from ordinal_objectives.validation import first_few
 
 # Types of polars and Arrow that LightGBM reads.

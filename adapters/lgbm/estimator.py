@@ -20,11 +20,11 @@ from ordinal_objectives.adapters.lgbm.prediction import predict_scores
 from ordinal_objectives.adapters.lgbm.record import as_booster, carry, load_model, save_model, threshold_record
 from ordinal_objectives.adapters.lgbm.train import train_spec
 from ordinal_objectives.adapters.lgbm.trees import leaf_values_in
+from ordinal_objectives.estimators.evaluation_sets import GivenSets, check_rounds, either_library
+from ordinal_objectives.estimators.fit_keywords import explains_keywords
+from ordinal_objectives.estimators.host_classifier import HostClassifier
+from ordinal_objectives.estimators.host_parameters import ORDINAL_PARAMETERS, check_n_estimators
 from ordinal_objectives.eval_metric import EvalMetric, Result, eval_metrics
-from ordinal_objectives.evaluation_sets import GivenSets, check_rounds, either_library
-from ordinal_objectives.fit_keywords import explains_keywords
-from ordinal_objectives.host_classifier import HostClassifier
-from ordinal_objectives.host_parameters import ORDINAL_PARAMETERS, check_n_estimators
 from ordinal_objectives.losses import OrdinalLoss, get_loss
 from ordinal_objectives.threads import library_n_threads
 from ordinal_objectives.threshold_solver.record import ThresholdRecord

@@ -9,9 +9,9 @@ try:
 except ModuleNotFoundError as error:
     raise not_installed(error, "xgboost") from None
 
-from ordinal_objectives.adapters.xgb.contributions import margin_contributions
 from ordinal_objectives.adapters.xgb.cv import cv
 from ordinal_objectives.adapters.xgb.objective import OrdinalObjective
+from ordinal_objectives.adapters.xgb.outputs.contributions import margin_contributions
 from ordinal_objectives.adapters.xgb.prediction import predict, predict_proba
 from ordinal_objectives.adapters.xgb.record import ATTRIBUTE, kept_rounds, threshold_record
 from ordinal_objectives.adapters.xgb.train import train

@@ -15,16 +15,16 @@ from ordinal_objectives.adapters.xgb.host_methods import HostMethods
 from ordinal_objectives.adapters.xgb.leaf_vectors import check_leaves, leaf_scores
 from ordinal_objectives.adapters.xgb.measured import Measured
 from ordinal_objectives.adapters.xgb.names import DIALECT, KNOWN, NATIVE, OWN, REFUSED
-from ordinal_objectives.adapters.xgb.outputs import start_outputs
+from ordinal_objectives.adapters.xgb.outputs.settings import start_outputs
 from ordinal_objectives.adapters.xgb.record import check_all_rounds, kept_rounds, store_record, threshold_record
 from ordinal_objectives.adapters.xgb.train import train_spec
 from ordinal_objectives.adapters.xgb.trees import nodes_of_trees
+from ordinal_objectives.estimators.evaluation_sets import GivenSets, check_rounds
+from ordinal_objectives.estimators.fit_keywords import explains_keywords
+from ordinal_objectives.estimators.host_classifier import HostClassifier
+from ordinal_objectives.estimators.host_parameters import check_n_estimators
 from ordinal_objectives.eval_metric import eval_metrics
-from ordinal_objectives.evaluation_sets import GivenSets, check_rounds
 from ordinal_objectives.files import check_kind, damage
-from ordinal_objectives.fit_keywords import explains_keywords
-from ordinal_objectives.host_classifier import HostClassifier
-from ordinal_objectives.host_parameters import check_n_estimators
 from ordinal_objectives.losses import OrdinalLoss, get_loss
 from ordinal_objectives.threads import effective_n_threads, library_n_threads, openmp_after_fork
 from ordinal_objectives.threshold_solver.record import ThresholdRecord

@@ -16,16 +16,16 @@ from ordinal_objectives.adapters.recognition import SAME_SCORE, sample_of
 from ordinal_objectives.adapters.run import TrainingRun, score_of_rows
 from ordinal_objectives.adapters.training import Plan, Training
 from ordinal_objectives.adapters.updates import Update
-from ordinal_objectives.adapters.xgb.collective import Collective
+from ordinal_objectives.adapters.xgb.cluster.collective import Collective
 from ordinal_objectives.adapters.xgb.gpu import device_of
-from ordinal_objectives.adapters.xgb.output_update import OutputUpdate
-from ordinal_objectives.adapters.xgb.outputs import (
+from ordinal_objectives.adapters.xgb.outputs.settings import (
     CATEGORICAL_SPLITS,
     VECTOR_LEAVES,
     ask_for_outputs,
     refuse_before,
     reg_lambda_of,
 )
+from ordinal_objectives.adapters.xgb.outputs.update import OutputUpdate
 from ordinal_objectives.adapters.xgb.record import why_last_only
 from ordinal_objectives.adapters.xgb.shown import Shown
 from ordinal_objectives.adapters.xgb.trees import check_configuration, newest_tree, why_not_renewed

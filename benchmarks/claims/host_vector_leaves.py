@@ -27,7 +27,12 @@ from lib.runner import resume
 from lib.timing import Clock, interleave, make_data
 from ordinal_objectives import XGBOrdinalClassifier, metrics
 from ordinal_objectives.adapters import xgb as oxgb
-from ordinal_objectives.adapters.xgb.outputs import CATEGORICAL_SPLITS, MIN_CHILD_WEIGHT, is_at_least, smallest_share
+from ordinal_objectives.adapters.xgb.outputs.settings import (
+    CATEGORICAL_SPLITS,
+    MIN_CHILD_WEIGHT,
+    is_at_least,
+    smallest_share,
+)
 from ordinal_objectives.leaves.shifts import Shifts
 
 SMALL = ("student_por", "boston")

@@ -13,10 +13,10 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from ordinal_objectives.evaluation_sets import either_spelling, evaluation_pairs, one_for_each
+from ordinal_objectives.estimators.evaluation_sets import either_spelling, evaluation_pairs, one_for_each
+from ordinal_objectives.estimators.fit_keywords import explains_keywords
+from ordinal_objectives.estimators.held_out import hold_out
 from ordinal_objectives.files import damage, warn_of
-from ordinal_objectives.fit_keywords import explains_keywords
-from ordinal_objectives.held_out import hold_out
 from ordinal_objectives.histogram_engine import model_file
 from ordinal_objectives.histogram_engine.columns import check_features
 from ordinal_objectives.histogram_engine.fit_loop import Callback, EarlyStopping, GrownModel

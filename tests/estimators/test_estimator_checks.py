@@ -22,7 +22,7 @@ from ordinal_objectives import (
 # input needs a SciPy setting.
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.filterwarnings("ignore::ordinal_objectives.labels.LabelOrderWarning"),
+    pytest.mark.filterwarnings("ignore::ordinal_objectives.estimators.labels.LabelOrderWarning"),
     pytest.mark.filterwarnings("ignore:no tree has a split"),
 ]
 

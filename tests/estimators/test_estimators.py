@@ -13,7 +13,7 @@ from scipy.sparse import csc_matrix, csr_array, csr_matrix
 from sklearn.exceptions import NotFittedError
 
 from makers import BOTH, make_xgb, margins_of, mean_loss
-from ordinal_objectives.labels import LabelOrderWarning
+from ordinal_objectives.estimators.labels import LabelOrderWarning
 
 GRADES = ["low", "medium", "high", "top"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ordinal_objectives.held_out import hold_out
+from ordinal_objectives.estimators.held_out import hold_out
 
 
 @pytest.mark.parametrize("seed", range(5))

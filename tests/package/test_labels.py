@@ -7,7 +7,6 @@ import pickle
 import subprocess
 import sys
 import warnings
-from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -18,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import DataConversionWarning, NotFittedError
 
-from ordinal_objectives.labels import LabelOrderWarning, OrderedLabels
+from ordinal_objectives.estimators.labels import LabelOrderWarning, OrderedLabels
 
 SIZES = ["small", "medium", "large"]
 
@@ -268,7 +267,7 @@ def test_without_classes_nothing_is_encoded():
 def test_pandas_is_not_needed(tmp_path):
     program = (
         "import sys; sys.modules['pandas'] = None\n"
-        "from ordinal_objectives.labels import OrderedLabels\n"
+        "from ordinal_objectives.estimators.labels import OrderedLabels\n"
         "assert OrderedLabels().fit([2, 1, 2]).encode([1, 2]).tolist() == [0, 1]\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True, cwd=tmp_path)
@@ -380,26 +379,3 @@ def test_codes_are_those_of_a_loop_over_the_rows(labels, left_out):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # the order of strings is assumed, a frame is made flat
                 assert OrderedLabels().fit(y).ordered_classes_.tolist() == classes
-
-
-@pytest.mark.parametrize(
-    ("classes", "y", "words"),
-    [
-        (["0", "1", "2"], [0, 1, 2], "They are of type int, and the classes of type str: give both one type"),
-        ([0, 1, 2], ["0", "1"], "They are of type str, and the classes of type int: give both one type"),
-        (["a", "b", "c"], [0, 1, 2], "These look like codes"),
-        (None, [Decimal("sNaN"), Decimal(1)], "y must hold labels that can be told apart"),
-        (None, [{}, {"a": 1}], "y must hold labels that can be told apart"),
-    ],
-    ids=str,
-)
-def test_what_is_wrong_with_labels_is_said(classes, y, words):
-    if not isinstance(y[0], int | str):
-        y = np.array(y, dtype=object)
-    with pytest.raises(ValueError, match=words):
-        OrderedLabels(classes).fit(y)
-
-
-def test_text_that_numpy_cuts_is_refused():
-    with pytest.raises(ValueError, match="classes must not hold text that ends in NUL"):
-        OrderedLabels(["a", "a\0", "b"])

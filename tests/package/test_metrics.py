@@ -15,7 +15,6 @@ from sklearn import metrics as sk
 from sklearn.exceptions import UndefinedMetricWarning
 
 from ordinal_objectives import metrics
-from ordinal_objectives.metric_table import MetricTable
 from ordinal_objectives.metrics import (
     METRICS,
     concordance,
@@ -26,6 +25,7 @@ from ordinal_objectives.metrics import (
     ranked_probability_score,
     zero_one_error,
 )
+from ordinal_objectives.metrics.table import MetricTable
 
 DECISION_METRICS = [metric.function for metric in METRICS.values() if metric.judges == "decisions"]
 FORECAST_METRICS = [metric.function for metric in METRICS.values() if metric.judges == "probabilities"]

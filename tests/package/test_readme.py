@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ordinal_objectives.adapters.xgb.outputs import is_at_least
+from ordinal_objectives.adapters.xgb.outputs.settings import is_at_least
 
 README = Path(__file__).resolve().parents[2] / "README.md"
 

@@ -14,14 +14,14 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ordinal_objectives import predictions
-from ordinal_objectives.column_types import refuse_text_and_dates
 from ordinal_objectives.decision import RULES, decide
-from ordinal_objectives.evaluation_sets import either_spelling, evaluation_pairs, one_for_each
-from ordinal_objectives.labels import OrderedLabels
+from ordinal_objectives.estimators.column_types import refuse_text_and_dates
+from ordinal_objectives.estimators.evaluation_sets import either_spelling, evaluation_pairs, one_for_each
+from ordinal_objectives.estimators.labels import OrderedLabels
+from ordinal_objectives.estimators.start_scores import start_scores
+from ordinal_objectives.estimators.two_classes import two_classes_only
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.margin_predictions import MarginPredictions
-from ordinal_objectives.start_scores import start_scores
-from ordinal_objectives.two_classes import two_classes_only
 from ordinal_objectives.validation import (
     as_floats,
     check_choice,

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import NotFittedError
 
-from ordinal_objectives.label_values import DistinctLabels, as_labels, distinct_labels, ordered_categories
+from ordinal_objectives.estimators.label_values import DistinctLabels, as_labels, distinct_labels, ordered_categories
 from ordinal_objectives.validation import check_codes, first_few
 
 
@@ -52,7 +52,7 @@ class OrderedLabels:
 
     Examples
     --------
-    >>> from ordinal_objectives.labels import OrderedLabels
+    >>> from ordinal_objectives.estimators.labels import OrderedLabels
     >>> labels = OrderedLabels(["low", "middle", "high"]).fit(["high", "low", "low"])
     >>> labels.encode(["low", "high"]), labels.decode([1, 2])
     (array([0, 2], dtype=int32), array(['middle', 'high'], dtype='<U6'))

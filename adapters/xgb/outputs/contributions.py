@@ -7,7 +7,7 @@ import xgboost
 from numpy.typing import NDArray
 
 from ordinal_objectives.adapters.xgb.doors import check_matrix
-from ordinal_objectives.adapters.xgb.outputs import CONTRIBUTIONS, refuse_before
+from ordinal_objectives.adapters.xgb.outputs.settings import CONTRIBUTIONS, refuse_before
 from ordinal_objectives.adapters.xgb.record import carried_record, check_all_rounds, last_round
 from ordinal_objectives.threads import openmp_after_fork
 

@@ -16,19 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ordinal_objectives.concordance import concordance
-from ordinal_objectives.metric_inputs import check_decisions, check_forecasts, undefined
-from ordinal_objectives.metric_table import MetricTable
-
-__all__ = [
-    "concordance",
-    "macro_mean_absolute_error",
-    "mean_absolute_error",
-    "ordinal_log_loss",
-    "quadratic_weighted_kappa",
-    "ranked_probability_score",
-    "zero_one_error",
-]
+from ordinal_objectives.metrics.inputs import check_decisions, check_forecasts, undefined
+from ordinal_objectives.metrics.table import MetricTable
 
 METRICS = MetricTable()
 

@@ -17,14 +17,14 @@ try:
 except ImportError as error:
     raise not_installed(error, "xgboost", "dask") from None
 
-from ordinal_objectives.adapters.xgb import dask as on_dask
-from ordinal_objectives.adapters.xgb.dask_doors import check_client, check_numbers_of_rows, check_table, flat_labels
+from ordinal_objectives.adapters.xgb.cluster import train as on_dask
+from ordinal_objectives.adapters.xgb.cluster.doors import check_client, check_numbers_of_rows, check_table, flat_labels
 from ordinal_objectives.adapters.xgb.estimator import XGBOrdinalClassifier
 from ordinal_objectives.adapters.xgb.record import kept_rounds, threshold_record
-from ordinal_objectives.evaluation_sets import check_rounds, evaluation_pairs, one_for_each
-from ordinal_objectives.fit_keywords import explains_keywords
-from ordinal_objectives.host_parameters import check_n_estimators
-from ordinal_objectives.labels import OrderedLabels
+from ordinal_objectives.estimators.evaluation_sets import check_rounds, evaluation_pairs, one_for_each
+from ordinal_objectives.estimators.fit_keywords import explains_keywords
+from ordinal_objectives.estimators.host_parameters import check_n_estimators
+from ordinal_objectives.estimators.labels import OrderedLabels
 from ordinal_objectives.losses import get_loss
 from ordinal_objectives.threads import library_n_threads
 
@@ -58,7 +58,7 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
     --------
     >>> import dask.array as da, numpy as np
     >>> from distributed import Client, LocalCluster
-    >>> from ordinal_objectives.adapters.xgb.dask_estimator import DaskXGBOrdinalClassifier
+    >>> from ordinal_objectives.adapters.xgb.cluster.estimator import DaskXGBOrdinalClassifier
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(300, 3))
     >>> y = np.digitize(X[:, 0] + 0.3 * rng.normal(size=300), [-1.0, 0.0, 1.0])

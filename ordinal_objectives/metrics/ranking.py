@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ordinal_objectives.metric_inputs import check_scores, undefined
+from ordinal_objectives.metrics.inputs import check_scores, undefined
 
 
 def concordance(

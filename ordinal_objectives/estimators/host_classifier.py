@@ -11,8 +11,11 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ordinal_objectives.estimator import OrdinalClassifier
-from ordinal_objectives.evaluation_sets import GivenSets
+from ordinal_objectives.estimators.evaluation_sets import GivenSets
+from ordinal_objectives.estimators.held_out import hold_out_unless_given
+from ordinal_objectives.estimators.host_parameters import HostParameters
+from ordinal_objectives.estimators.labels import OrderedLabels
+from ordinal_objectives.estimators.ordinal_classifier import OrdinalClassifier
 from ordinal_objectives.files import (
     damage,
     labels_from_json,
@@ -22,9 +25,6 @@ from ordinal_objectives.files import (
     value_from_json,
     warn_of,
 )
-from ordinal_objectives.held_out import hold_out_unless_given
-from ordinal_objectives.host_parameters import HostParameters
-from ordinal_objectives.labels import OrderedLabels
 from ordinal_objectives.leaves.shifts import DEFAULT_SHIFT_PENALTY
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.spec import OrdinalSpec

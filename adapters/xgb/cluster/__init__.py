@@ -1,0 +1,1 @@
+"""Training and predicting on a Dask cluster."""

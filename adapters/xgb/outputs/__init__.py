@@ -1,0 +1,1 @@
+"""Shifts that XGBoost fits itself, as outputs beside the score."""
