@@ -93,7 +93,7 @@ def test_majorised_joint_steps_never_raise_the_loss(
     weight = np.random.default_rng(seed).choice([0.5, 1.0, 3.0], len(y)) if weighted else None
     parameters = BoostingParameters.of(
         get_loss(loss, link),
-        "majorized",
+        hessian="majorized",
         learning_rate=learning_rate,
         l2_regularization=l2,
         max_leaf_nodes=leaves,
