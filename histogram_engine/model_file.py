@@ -34,6 +34,7 @@ from numpy.typing import NDArray
 
 from ordinal_objectives.files import (
     check_kind,
+    check_path,
     counts_from_json,
     damage,
     labels_from_json,
@@ -104,6 +105,7 @@ class StoredModel:
 
 def save(model: StoredModel, path: str | os.PathLike[str]) -> None:
     """Write a model."""
+    check_path(path)
     trees, cuts = model.grown.ensemble.trees, model.grown.cuts
     arrays: dict[str, Any] = {
         "thresholds": model.grown.thresholds.ravel(),

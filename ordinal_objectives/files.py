@@ -45,8 +45,15 @@ def damage(path: str | PathLike[str]) -> Iterator[None]:
         raise ValueError(f"{path} is damaged: {kind}{host_reason(error)}") from error
 
 
+def check_path(path: str | PathLike[str]) -> None:
+    """Raise TypeError unless this names a file."""
+    if not isinstance(path, str | PathLike):
+        raise TypeError(f"path must be a string or an object like pathlib.Path; got {path!r}")
+
+
 def check_kind(path: str | PathLike[str], library: str) -> None:
     """Raise ValueError if a file does not start as the model files of ``library`` do, and say whose it may be."""
+    check_path(path)
     with Path(path).open("rb") as file:
         start = file.read(32).lstrip()
     kinds = [name for name, (beginning, _) in _KINDS.items() if start.startswith(beginning)]

@@ -16,7 +16,7 @@ import lightgbm
 from ordinal_objectives.adapters.lgbm.doors import check_booster
 from ordinal_objectives.adapters.lgbm.model_text import check_text
 from ordinal_objectives.adapters.lgbm.trees import DART
-from ordinal_objectives.files import check_kind, damage
+from ordinal_objectives.files import check_kind, check_path, damage
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 
 # LightGBM keeps unknown lines of the parameter section through loading, saving and truncating.
@@ -178,6 +178,7 @@ def save_model(booster: lightgbm.Booster, filename: str | PathLike[str], num_ite
     ValueError
         If the booster carries no thresholds.
     """
+    check_path(filename)
     record = carried_record(booster)
     text = booster.model_to_string(num_iteration=best_iteration(booster) if num_iteration is None else num_iteration)
     if _LINE_START in text:

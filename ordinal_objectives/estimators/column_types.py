@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numbers
 import re
+from collections import Counter
 from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
@@ -114,6 +115,7 @@ def read_numbers(X: Any, **checks: Any) -> NDArray[np.floating]:
     """
     refuse_masked(X, name="X")
     X = np.asarray(X) if isinstance(X, (list, tuple)) else X
+    check_table(X)
     allowed = "X must hold numbers, booleans and missing values"
     strange = _strange(X, ("category", "text", "date", "other"), allowed)
     if strange:
@@ -124,6 +126,16 @@ def read_numbers(X: Any, **checks: Any) -> NDArray[np.floating]:
     numbers_of = check_array(X, input_name="X", ensure_all_finite=False, dtype=[np.float64, np.float32], **checks)
     features: NDArray[np.floating] = np.require(numbers_of, requirements="A")
     return features  # any strides of whole entries: fields of records have others
+
+
+def check_table(X: Any, *, name: str = "X") -> None:
+    """Raise ValueError if features are complex, or columns have one name."""
+    if getattr(getattr(X, "dtype", None), "kind", None) == "c":
+        raise ValueError(f"Complex data not supported: {name} must hold real numbers; got an array of type {X.dtype}")
+    names = X.schema.names if _is_arrow(X) else getattr(X, "columns", ())
+    twice = [repr(name) for name, n in Counter(names).items() if n > 1]
+    if twice:
+        raise ValueError(f"{name} must have columns of different names; got more than one called {first_few(twice)}")
 
 
 def _strange(X: Any, kinds: tuple[str, ...], allowed: str) -> list[str]:

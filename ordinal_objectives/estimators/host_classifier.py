@@ -17,6 +17,7 @@ from ordinal_objectives.estimators.host_parameters import HostParameters
 from ordinal_objectives.estimators.labels import OrderedLabels
 from ordinal_objectives.estimators.ordinal_classifier import OrdinalClassifier
 from ordinal_objectives.files import (
+    check_path,
     damage,
     labels_from_json,
     labels_to_json,
@@ -72,6 +73,7 @@ class HostClassifier(HostParameters, OrdinalClassifier):
             If ``decision_rule`` or ``cost_matrix`` have been set to what no prediction can use.
         """
         check_is_fitted(self)
+        check_path(path)
         self._check_decision()
         self._record = replace(self._record, classifier=self._description())
         self._write(path, self._record)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -52,8 +53,12 @@ def _tell_apart(values: NDArray[Any]) -> DistinctLabels:
 
 def as_labels(name: str, y: ArrayLike, *, warn: bool = False) -> NDArray[Any]:
     """Return labels as a one-dimensional array without missing values; ``warn`` of a column that is made flat."""
-    if np.asarray(y).ndim == 0:
-        raise ValueError(f"{name} must be one-dimensional; got {y!r}")
+    given = np.asarray(y)
+    if given.ndim == 0:
+        hint = "; pass a list, in the order of the classes" if isinstance(y, set | frozenset | Iterator) else ""
+        raise ValueError(f"{name} must be one-dimensional; got {y!r}{hint}")
+    if given.dtype.kind == "c":
+        raise ValueError(f"Complex data not supported: {name} must hold labels with an order")
     values: NDArray[Any] = column_or_1d(y, warn=warn)
     if np.ma.is_masked(y):
         raise ValueError(f"{name} contains missing labels (masked); every row needs a label")

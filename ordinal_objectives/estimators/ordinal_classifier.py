@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ordinal_objectives import predictions
 from ordinal_objectives.decision import RULES, decide
-from ordinal_objectives.estimators.column_types import refuse_text_and_dates
+from ordinal_objectives.estimators.column_types import check_table, refuse_text_and_dates
 from ordinal_objectives.estimators.evaluation_sets import either_spelling, evaluation_pairs, one_for_each
 from ordinal_objectives.estimators.labels import OrderedLabels
 from ordinal_objectives.estimators.start_scores import start_scores
@@ -115,6 +115,7 @@ class OrdinalClassifier(MarginPredictions, ClassifierMixin, BaseEstimator):  # t
         least = 2 if reset else 1
         X = collected(X)
         X = np.asarray(X) if isinstance(X, (list, tuple)) else X
+        check_table(X)
         refuse_text_and_dates(X)
         if not hasattr(X, "columns"):
             return validate_data(
@@ -199,8 +200,12 @@ class OrdinalClassifier(MarginPredictions, ClassifierMixin, BaseEstimator):  # t
         eval_set, weights = either_spelling(eval_set, weights, weights_name, X_val, y_val, sample_weight_val)
         pairs = evaluation_pairs(eval_set)
         checked = []
-        for (X, y), weight in zip(pairs, one_for_each(weights, pairs, weights_name), strict=True):
-            X, codes = self._check_features(X, reset=False), self._labels.encode(y, name="y of an evaluation set")
+        for i, ((X, y), weight) in enumerate(zip(pairs, one_for_each(weights, pairs, weights_name), strict=True)):
+            try:
+                X = self._check_features(X, reset=False)
+            except ValueError as error:
+                raise ValueError(f"evaluation set {i}: {error}") from error
+            codes = self._labels.encode(y, name="y of an evaluation set")
             if X.shape[0] != codes.shape[0]:
                 raise ValueError(f"X and y of an evaluation set differ in rows; got {X.shape[0]} and {codes.shape[0]}")
             weight = check_sample_weight(weight, codes.shape[0], name=weights_name)
