@@ -44,17 +44,17 @@ def test_evaluation_sets_are_named(make, frame):
 def test_complex_numbers_are_refused_in_few_words(make, frame):
     X, y = frame
     with pytest.raises(
-        ValueError, match="^Complex data not supported: X must hold real numbers; got an array of type complex128$"
+        ValueError, match=r"^Complex data not supported: X must hold real numbers; got an array of type complex128$"
     ):
         make().fit(X.to_numpy() * 1j, y)
-    with pytest.raises(ValueError, match="^Complex data not supported: y must hold labels with an order$"):
+    with pytest.raises(ValueError, match=r"^Complex data not supported: y must hold labels with an order$"):
         make().fit(X, y * 1j)
 
 
 @ALL
 @pytest.mark.parametrize("classes", [{0, 1, 2}, iter([0, 1, 2])], ids=["set", "iterator"])
 def test_classes_without_an_order_are_refused(make, frame, classes):
-    with pytest.raises(ValueError, match="classes must be one-dimensional; got .*; pass a list, in the order"):
+    with pytest.raises(ValueError, match=r"classes must be one-dimensional; got .*; pass a list, in the order"):
         make(classes=classes).fit(*frame)
 
 
@@ -63,6 +63,6 @@ def test_classes_without_an_order_are_refused(make, frame, classes):
 def test_paths_are_strings_or_paths(make, frame, path):
     model = make().fit(*frame)
     for use in (model.save_model, model.load_model):
-        with pytest.raises(TypeError, match="path must be a string or an object like pathlib.Path; got"):
+        with pytest.raises(TypeError, match=r"path must be a string or an object like pathlib.Path; got"):
             use(path)
     assert np.isfinite(model.predict_proba(frame[0])).all()
