@@ -23,6 +23,8 @@ def check_link(link: Link) -> None:
 
     Raises
     ------
+    TypeError
+        If `link` is no Link.
     ValueError
         If a derivative is not that of finite differences, G does not increase from 0 to 1, or a constant does not hold.
 
@@ -35,6 +37,8 @@ def check_link(link: Link) -> None:
     >>> from ordinal_objectives.links import Logit, check_link
     >>> check_link(Logit())
     """
+    if not isinstance(link, Link):
+        raise TypeError(f"check_link takes a Link, an object of the class; got {link!r}")
     owner = f"link {link.identity!r}"
     x = np.asarray(link.link(_P), dtype=np.float64)
     compare(owner, "link", link.inverse(x), _P, "inverse of it must give", lambda i: f"p={_P[i]:.4g}")

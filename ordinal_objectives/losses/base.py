@@ -162,6 +162,10 @@ class OrdinalLoss(MarginFunctions):
     def rows_of(self, f: FloatArray, y: CodeArray, thresholds: FloatArray) -> RowDerivatives:
         """Row derivatives of checked arrays, looked at; see :meth:`row_derivatives`."""
         rows = self._row_derivatives(f, y, thresholds)
+        if not isinstance(rows, RowDerivatives):
+            raise TypeError(
+                f"_row_derivatives of loss {self.identity!r} must return RowDerivatives; got {type(rows).__name__}"
+            )
         rows.check(self.identity, len(f), len(thresholds))
         return rows
 

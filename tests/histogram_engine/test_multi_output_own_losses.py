@@ -178,3 +178,18 @@ def test_answers_may_be_lists_or_integers():
     expected = fit(Own()).predict(X)
     loss = Own(lambda y, r, v, g, h: [v.tolist(), g.tolist(), np.ones((len(r), 1), int)])
     np.testing.assert_allclose(fit(loss).predict(X), expected, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("method", "argument"), [("start", 0), ("start", 1), ("derivatives", 0), ("derivatives", 1), ("predict", 0)]
+)
+def test_a_loss_cannot_change_what_it_is_given(method, argument):
+    def write(*arguments):
+        arguments[argument][...] = 0
+
+    loss, y, weight = Own(), Y.copy(), np.ones(len(Y))
+    setattr(loss, method, write)
+    with pytest.raises(ValueError, match="read-only"):
+        fit(loss, y, sample_weight=weight).predict(X)
+    assert np.array_equal(y, Y)
+    assert np.array_equal(weight, np.ones(len(Y)))

@@ -351,3 +351,20 @@ def test_constants_of_a_link_are_checked(link, message):
 def test_what_is_no_loss_is_refused(loss, message):
     with pytest.raises(TypeError, match=message):
         check_loss(loss)
+
+
+def test_an_answer_that_is_no_row_derivatives_is_named():
+    class Silent(AllThreshold):
+        def _row_derivatives(self, f, y, thresholds):
+            return None
+
+    with pytest.raises(
+        TypeError, match=r"_row_derivatives of loss .*Silent.* must return RowDerivatives; got NoneType"
+    ):
+        Silent().rows_of(np.zeros(2), np.array([0, 1], np.int32), np.zeros(1))
+
+
+@pytest.mark.parametrize("wrong", [None, "logit", Logit])
+def test_check_link_takes_links_alone(wrong):
+    with pytest.raises(TypeError, match="check_link takes a Link, an object of the class"):
+        check_link(wrong)
