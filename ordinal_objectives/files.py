@@ -1,4 +1,4 @@
-"""What model files of all formats share: labels, names and numbers as JSON has them, and the words for damage."""
+"""What model files of all formats share: labels, names and numbers as JSON has them, and errors of damaged files."""
 
 from __future__ import annotations
 

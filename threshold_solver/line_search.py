@@ -1,4 +1,4 @@
-"""Halve a step until it keeps its promises."""
+"""Backtracking line search on the loss and the order of the thresholds."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ FEWEST_CLASSES = WIDTHS[1] + 3
 # curvature, nor where they are less than a thousandth of what the tree has gained already.
 TOLERANCE = 1e-3
 # The scores are known by so many bins. Those further than _REACH from every threshold have no curvature that counts;
-# where thresholds lie so far apart that a bin is wider than _WIDEST, few have not enough to say.
+# where thresholds lie so far apart that a bin is wider than _WIDEST, the reduced set is not used.
 _BINS, _REACH, _WIDEST = 1024, 16.0, 0.1
 # So many thresholds stand for choice.
 _CANDIDATES = 50

@@ -1,9 +1,8 @@
 // The criteria: what a split of a leaf is worth. Each has a folder of this name with three parts.
 //
-// leaf.hpp       struct <Name>Leaf: what the candidates of one leaf are judged with. Plain numbers and
-// pointers,
-//                since the scan is compiled for several instruction sets. `parent_score` is the leaf's own
-//                value.
+// leaf.hpp       struct <Name>Leaf: what the candidates of one leaf are judged with. Numbers and pointers
+//                alone, since the scan is compiled for several instruction sets. `parent_score` is the
+//                leaf's own value.
 // gain.hpp       Doubles gains(const <Name>Leaf&, const GrowthLimits&, const double* parent,
 //                              const Doubles* left, Doubles* scratch):
 //                what several candidates gain, given the sums of the columns that go left. `scratch` has room

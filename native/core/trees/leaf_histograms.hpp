@@ -33,8 +33,7 @@ struct Bins {
 
 class LeafHistograms {
   public:
-    // in_float64: add up in float64 alone, where rows may be so unlike that a float32 sum forgets the small
-    // ones.
+    // in_float64: add up in float64 alone, where magnitudes differ too much for float32 sums.
     LeafHistograms(const BinnedData& data, Pool& pool, bool in_float64);
 
     // Begins a tree on n of the rows, in increasing order, or on all of them where rows is null.
