@@ -37,7 +37,7 @@ class RoundState:
         self, spec: OrdinalSpec, labels: tuple[Any, int, Any], rows: Any, learner: ThresholdLearner, place: Place
     ) -> None:
         self.loss, self.hessian = spec.loss, spec.hessian
-        self._labels = labels
+        self._labels: tuple[Any, int, Any] | None = labels
         self.rows, self.learner, self.place = rows, learner, place
         self.newest: RoundStatistics | None = None
 
@@ -52,8 +52,13 @@ class RoundState:
         return self.learner.diagnostics
 
     def read_again(self, rows_of: Callable[..., Any]) -> None:
-        """Pass over the same rows in another way."""
+        """Pass over the same rows in another way, before the first tree."""
+        assert self._labels is not None
         self.rows = rows_of(self.place, self.loss, *self._labels)
+
+    def begun(self) -> None:
+        """Let go of what the rows were read from: they are not read again."""
+        self._labels = None
 
     def evaluate(self, scores: Any, thresholds: NDArray[np.float64], **columns: Any) -> RoundStatistics:
         """Return the pass at scores and thresholds; what it clipped and floored is counted."""

@@ -146,6 +146,7 @@ class TrainingRun:
             score = self.update.take(self._state, raw_prediction, iteration)
         else:
             score = self.update.start(self._state, raw_prediction, iteration)
+            self._state.begun()
             self._fit_start(score)
         self._record(raw_prediction, score)
 
