@@ -40,6 +40,7 @@ class RoundState:
         self._labels: tuple[Any, int, Any] | None = labels
         self.rows, self.learner, self.place = rows, learner, place
         self.newest: RoundStatistics | None = None
+        self._columns: Any = None
 
     @property
     def thresholds(self) -> NDArray[np.float64]:
@@ -60,10 +61,24 @@ class RoundState:
         """Let go of what the rows were read from: they are not read again."""
         self._labels = None
 
-    def evaluate(self, scores: Any, thresholds: NDArray[np.float64], **columns: Any) -> RoundStatistics:
-        """Return the pass at scores and thresholds; what it clipped and floored is counted."""
+    def fill(self, columns: Any) -> None:
+        """Let the passes that trees are grown on fill columns, (n_samples, 2 (n_classes - 1)), and no others."""
+        self._columns = columns
+
+    def evaluate(self, scores: Any, thresholds: NDArray[np.float64]) -> RoundStatistics:
+        """Return the pass at scores and thresholds that a tree is grown on; what it clipped and floored is counted."""
+        columns = {} if self._columns is None else {"columns": self._columns}
         statistics: RoundStatistics = self.rows(scores, thresholds, self.hessian, **columns)
         self.diagnostics.add(n_clipped=statistics.n_clipped, n_floored=statistics.n_floored)
+        return statistics
+
+    def sums_for_step(self, scores: Any) -> RoundStatistics:
+        """Return the pass at scores and the newest thresholds that a conditional step is taken from."""
+        learner = self.learner
+        options = {"want_loss": learner.newton_may_rise}
+        if self._columns is not None:
+            options["want_rows"] = False
+        statistics: RoundStatistics = self.rows(scores, self.thresholds, learner.step_hessian, **options)
         return statistics
 
     def keep(self, statistics: RoundStatistics) -> RoundStatistics:

@@ -22,6 +22,7 @@ from ordinal_objectives.adapters.place import Place
 from ordinal_objectives.adapters.recognition import SeenScores
 from ordinal_objectives.adapters.round_state import RoundState
 from ordinal_objectives.adapters.updates import Update
+from ordinal_objectives.adapters.updates.newton import step_thresholds
 from ordinal_objectives.losses import RoundSums
 from ordinal_objectives.rows.device import on_cpu
 from ordinal_objectives.spec import OrdinalSpec
@@ -131,7 +132,7 @@ class TrainingRun:
             recorded = self.seen.grows_on_recorded()
         statistics = state.newest
         if statistics is None or not recorded:
-            statistics = self.update.evaluate(state, self.update.scores(raw_prediction), self.thresholds)
+            statistics = state.evaluate(self.update.scores(raw_prediction), self.thresholds)
         state.forget()
         return self.update.gradients(state, statistics)
 
@@ -216,7 +217,7 @@ class TrainingRun:
         if state.newest is None and self.place.defers_loss and under_way and not self.update.follows:
             state.keep(state.rows.deferred(self._note_sums, score, self.thresholds, state.hessian))
         else:
-            newest = state.newest or state.keep(self.update.evaluate(state, score, self.thresholds))
+            newest = state.newest or state.keep(state.evaluate(score, self.thresholds))
             self._note_loss(newest.loss)
         self.history.append(self.thresholds)
 
@@ -260,6 +261,6 @@ class TrainingRun:
     def _fit(self, score: Any) -> None:
         for _ in range(_MAX_START_STEPS):
             before = self.thresholds
-            self.update.solve(self._state, score)
+            step_thresholds(self._state, score)
             if np.abs(self.thresholds - before).max() <= _START_TOLERANCE * (1 + np.abs(before).max()):
                 return

@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike, NDArray
 from ordinal_objectives.adapters.followed import FollowedScore, FollowedScores, Host, NewestTree
 from ordinal_objectives.adapters.place import Place
 from ordinal_objectives.adapters.round_state import RoundState
-from ordinal_objectives.adapters.updates.newton import step_thresholds
 from ordinal_objectives.leaves.shifts import Shifts
 from ordinal_objectives.losses import OrdinalLoss, RoundStatistics
 from ordinal_objectives.threshold_solver import JointQuadratic, JointStep, ThresholdRecord, schur_step
@@ -69,14 +68,6 @@ class JointUpdate:
             _move_thresholds(state, after, newest.tree.learning_rate * step.threshold_step)
         newest.own.move(newest.score, after)
         return after
-
-    def solve(self, state: RoundState, scores: Any) -> None:
-        """Take one conditional Newton step on the thresholds: before the first tree there are no leaves."""
-        step_thresholds(state, scores)
-
-    def evaluate(self, state: RoundState, scores: Any, thresholds: NDArray[np.float64]) -> RoundStatistics:
-        """Return the pass over the training rows."""
-        return state.evaluate(scores, thresholds)
 
     def gradients(self, state: RoundState, statistics: RoundStatistics) -> tuple[NDArray[Any], NDArray[Any]]:
         """Return those of the score."""

@@ -17,7 +17,7 @@ from ordinal_objectives.losses import OrdinalLoss, RoundStatistics
 from ordinal_objectives.threshold_solver import ThresholdRecord
 
 
-def step_thresholds(state: RoundState, scores: Any, now: RoundStatistics | None = None, **columns: Any) -> None:
+def step_thresholds(state: RoundState, scores: Any, now: RoundStatistics | None = None) -> None:
     """Take one conditional Newton step on the thresholds, given the training rows' scores.
 
     Parameters
@@ -27,19 +27,15 @@ def step_thresholds(state: RoundState, scores: Any, now: RoundStatistics | None 
         As the rows' pass takes them.
     now : RoundStatistics or None
         The pass at these scores and the newest thresholds with the learner's curvature, if it is known.
-    **columns
-        Where a pass that the next tree is grown on leaves its columns.
     """
-    learner = state.learner
-    if now is None:
-        now = state.rows(scores, state.thresholds, learner.step_hessian, want_loss=learner.newton_may_rise)
+    now = state.sums_for_step(scores) if now is None else now
     state.forget()
 
     def loss_at(thresholds: NDArray[np.float64]) -> float:
         # The last trial is the accepted one, unless all are rejected; its pass is what the next tree needs.
-        return state.keep(state.evaluate(scores, thresholds, **columns)).loss
+        return state.keep(state.evaluate(scores, thresholds)).loss
 
-    if not learner.newton(now, loss_at, state.rows.highest_loss):
+    if not state.learner.newton(now, loss_at, state.rows.highest_loss):
         state.forget()
 
 
@@ -73,16 +69,8 @@ class NewtonUpdate:
         """Take the step at the framework's score, and return it."""
         state.forget()
         if self._learns:
-            self.solve(state, raw_prediction)
+            step_thresholds(state, raw_prediction)
         return raw_prediction
-
-    def solve(self, state: RoundState, scores: Any) -> None:
-        """Take one conditional Newton step on the thresholds."""
-        step_thresholds(state, scores)
-
-    def evaluate(self, state: RoundState, scores: Any, thresholds: NDArray[np.float64]) -> RoundStatistics:
-        """Return the pass over the training rows."""
-        return state.evaluate(scores, thresholds)
 
     def gradients(self, state: RoundState, statistics: RoundStatistics) -> tuple[NDArray[Any], NDArray[Any]]:
         """Return those of the score."""

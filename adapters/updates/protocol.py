@@ -19,7 +19,7 @@ class Update(Protocol):
 
     Four questions make an update: what the rows carry (:meth:`rows_of`), how the tree's leaves are valued
     (:meth:`gradients`, and in :meth:`take` where they are renewed), what is summed for a step, and how the thresholds
-    are solved (:meth:`solve`). The rest says where a round begins and what it leaves behind.
+    are solved (both in :meth:`take`). The rest says where a round begins and what it leaves behind.
 
     Attributes
     ----------
@@ -54,14 +54,6 @@ class Update(Protocol):
 
     def take(self, state: RoundState, raw_prediction: Any, iteration: int) -> Any:
         """Take the step of an iteration; return the training rows' scores after it, given the framework's."""
-        ...
-
-    def solve(self, state: RoundState, scores: Any) -> None:
-        """Take one conditional Newton step on the thresholds, given the training rows' scores."""
-        ...
-
-    def evaluate(self, state: RoundState, scores: Any, thresholds: NDArray[np.float64]) -> RoundStatistics:
-        """Return the pass over the training rows that the next tree is grown on."""
         ...
 
     def gradients(self, state: RoundState, statistics: RoundStatistics) -> tuple[NDArray[Any], NDArray[Any]]:

@@ -90,14 +90,6 @@ class VectorUpdate:
         newest.own.move(newest.score, scores)
         return scores
 
-    def solve(self, state: RoundState, scores: Any) -> None:
-        """Take one conditional Newton step on the thresholds."""
-        step_thresholds(state, scores)
-
-    def evaluate(self, state: RoundState, scores: Any, thresholds: NDArray[np.float64]) -> RoundStatistics:
-        """Return the pass over the training rows."""
-        return state.evaluate(scores, thresholds)
-
     def gradients(self, state: RoundState, statistics: RoundStatistics) -> tuple[NDArray[Any], NDArray[Any]]:
         """Return those of the score."""
         return statistics.gradient, statistics.hessian

@@ -83,6 +83,7 @@ class OutputUpdate:
         self._device = device
         self._shares = device.copy((shares / shares.sum()).astype(np.float32))
         self._columns = device.columns(n_samples, 2 * n_thresholds)
+        state.fill(self._columns)
 
     def start(self, state: RoundState, raw_prediction: Any, iteration: int) -> Any:
         """Return the scores at the outputs, without the mean of the shifts."""
@@ -92,19 +93,8 @@ class OutputUpdate:
     def take(self, state: RoundState, raw_prediction: Any, iteration: int) -> Any:
         """Take the conditional step at the outputs, and return their scores."""
         scores = self.start(state, raw_prediction, iteration)
-        self.solve(state, scores)
+        step_thresholds(state, scores)
         return scores
-
-    def solve(self, state: RoundState, scores: Any) -> None:
-        """Take one conditional Newton step on the thresholds."""
-        learner = state.learner
-        options = {"want_loss": learner.newton_may_rise, "want_rows": False}
-        now = state.rows(scores, state.thresholds, learner.step_hessian, **options)
-        step_thresholds(state, scores, now, columns=self._columns)
-
-    def evaluate(self, state: RoundState, scores: Any, thresholds: NDArray[np.float64]) -> RoundStatistics:
-        """Return the pass over the training rows; it fills a column for each threshold's gradient and Hessian."""
-        return state.evaluate(scores, thresholds, columns=self._columns)
 
     def gradients(self, state: RoundState, statistics: RoundStatistics) -> tuple[NDArray[Any], NDArray[Any]]:
         """Return those of every output, (n_samples, n_classes - 1) each; the first columns are those of the score."""
