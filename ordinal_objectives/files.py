@@ -48,7 +48,7 @@ def damage(path: str | PathLike[str]) -> Iterator[None]:
 def check_path(path: str | PathLike[str]) -> None:
     """Raise TypeError unless this names a file."""
     if not isinstance(path, str | PathLike):
-        raise TypeError(f"path must be a string or an object like pathlib.Path; got {path!r}")
+        raise TypeError(f"path must be a string or an object like pathlib.Path; got {type(path).__name__}")
 
 
 def check_kind(path: str | PathLike[str], library: str) -> None:

@@ -178,8 +178,8 @@ def save_model(booster: lightgbm.Booster, filename: str | PathLike[str], num_ite
     ValueError
         If the booster carries no thresholds.
     """
-    check_path(filename)
     record = carried_record(booster)
+    check_path(filename)
     text = booster.model_to_string(num_iteration=best_iteration(booster) if num_iteration is None else num_iteration)
     if _LINE_START in text:
         text = _split(text)[0]

@@ -15,7 +15,7 @@ _METHODS = ("start", "derivatives", "predict")
 
 def _read_only(array: NDArray[Any]) -> NDArray[Any]:
     view = array.view()
-    view.flags.writeable = False
+    view.setflags(write=False)
     return view
 
 
