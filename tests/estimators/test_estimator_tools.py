@@ -282,7 +282,8 @@ def test_model_file_round_trip(make, name, update, data, tmp_path):
     grades = np.array(["low", "medium", "high", "top"])
     frame = pd.DataFrame(X, columns=list("abcd"))
     cost = np.abs(np.subtract.outer(np.arange(4), np.arange(4))) ** 1.5
-    model = make(classes=grades, link="probit", threshold_update=update, cost_matrix=cost).fit(frame, grades[y])
+    options = {"link": "probit", "threshold_update": update, "proportional": True}
+    model = make(classes=grades, cost_matrix=cost, **options).fit(frame, grades[y])
     model.save_model(tmp_path / name)
     again = make().load_model(tmp_path / name)
     np.testing.assert_array_equal(again.predict_proba(frame), model.predict_proba(frame))

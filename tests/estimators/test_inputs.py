@@ -60,7 +60,7 @@ def xgboost_bare(put, X, y, update):
 
 
 def xgboost_classifier(put, X, y, update):
-    model = XGBOrdinalClassifier(n_estimators=8, max_depth=3, n_jobs=1, threshold_update=update)
+    model = XGBOrdinalClassifier(n_estimators=8, max_depth=3, n_jobs=1, threshold_update=update, proportional=True)
     model.fit(put(X[:300]), y[:300], eval_set=[(put(X[300:]), y[300:])])
     return model.booster_, oxgb.threshold_record(model.booster_), model.predict_proba(put(X[300:]))
 
@@ -84,7 +84,7 @@ def lightgbm_bare(put, X, y, update):
 
 def lightgbm_classifier(put, X, y, update):
     model = LGBMOrdinalClassifier(
-        n_estimators=8, num_leaves=6, min_child_samples=5, n_jobs=1, threshold_update=update
+        n_estimators=8, num_leaves=6, min_child_samples=5, n_jobs=1, threshold_update=update, proportional=True
     ).fit(put(X[:300]), y[:300], eval_set=[(put(X[300:]), y[300:])])
     return model.booster_, olgbm.threshold_record(model.booster_), model.predict_proba(put(X[300:]))
 
@@ -226,8 +226,9 @@ def test_names_of_features_may_hold_any_letters(ordinal_data, kind, update, tmp_
     names = ODD_NAMES if kind is XGBOrdinalClassifier else ODD_NAMES[:1] + ["b", "名前", "d"]
     frame = pd.DataFrame(X, columns=names)
     labels = np.array(["größer", "mittel", "klein", "名"])
-    model = kind(n_estimators=4, n_jobs=1, threshold_update=update, classes=labels).fit(frame, labels[y])
-    plain = kind(n_estimators=4, n_jobs=1, threshold_update=update).fit(X, y)
+    options = {"n_estimators": 4, "n_jobs": 1, "threshold_update": update, "proportional": True}
+    model = kind(**options, classes=labels).fit(frame, labels[y])
+    plain = kind(**options).fit(X, y)
     np.testing.assert_array_equal(model.predict_proba_ordered(frame), plain.predict_proba(X))
     model.save_model(tmp_path / "model.json")
     loaded = kind().load_model(tmp_path / "model.json")
