@@ -27,11 +27,11 @@ def spans(raw: bytes | bytearray, name: str) -> list[tuple[int, int]]:
     """Return where the numbers of an array begin and end, for each tree that has it."""
     # No attribute of the booster can look like this: the length holds bytes of zero.
     letter, kind = _TYPES[name]
-    head = len(name).to_bytes(8) + f"{name}[${letter}#L".encode()
+    head = len(name).to_bytes(8, "big") + f"{name}[${letter}#L".encode()
     found, at = [], raw.find(head)
     while at >= 0:
         start = at + len(head) + 8
-        stop = start + np.dtype(kind).itemsize * int.from_bytes(raw[start - 8 : start])
+        stop = start + np.dtype(kind).itemsize * int.from_bytes(raw[start - 8 : start], "big")
         found.append((start, stop))
         at = raw.find(head, stop)
     return found
