@@ -10,6 +10,7 @@ import numpy as np
 import xgboost
 from numpy.typing import NDArray
 
+from ordinal_objectives.estimators.column_types import column_kinds
 from ordinal_objectives.files import host_reason
 from ordinal_objectives.validation import first_few
 
@@ -27,6 +28,24 @@ def check_finite(X: NDArray[np.floating], missing: float) -> None:
     """Raise ValueError if features hold what XGBoost refuses in a matrix, and takes in silence in an array."""
     if not np.isinf(missing) and (np.abs(X) > np.finfo(np.float32).max).any():
         raise ValueError("XGBoost refuses X: Input data contains `inf` or a value too large for float32")
+
+
+def check_categories(X: Any, feature_types: list[str] | None) -> None:
+    """Raise ValueError if a frame has categories in other columns than the training's, which XGBoost reads as codes.
+
+    Parameters
+    ----------
+    X : array or frame
+    feature_types : list of str or None
+        Those of the training, by XGBoost's names; "c" is a category.
+    """
+    differ = [
+        f"column {name!r} of type {dtype}, which had {'categories' if trained == 'c' else 'numbers'} in fit"
+        for (name, dtype, kind), trained in zip(column_kinds(X), feature_types or (), strict=False)
+        if (kind == "category") != (trained == "c")
+    ]
+    if differ:
+        raise ValueError(f"X must have categories in the columns of fit that had them; got {first_few(differ)}")
 
 
 def check_booster(booster: Any) -> None:

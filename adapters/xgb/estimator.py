@@ -10,7 +10,7 @@ import xgboost
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ordinal_objectives.adapters.xgb.doors import check_finite, refused_by_host
+from ordinal_objectives.adapters.xgb.doors import check_categories, check_finite, refused_by_host
 from ordinal_objectives.adapters.xgb.host_methods import HostMethods
 from ordinal_objectives.adapters.xgb.leaf_vectors import check_leaves, leaf_scores
 from ordinal_objectives.adapters.xgb.measured import Measured
@@ -320,6 +320,8 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         **options: Any,
     ) -> xgboost.DMatrix:
         feature_types = self.feature_types
+        if like is not None and feature_types is None:
+            check_categories(X, like.feature_types)
         recodes = hasattr(X, "columns") and hasattr(like, "get_categories")  # XGBoost knows the names of frames alone
         if like is not None and recodes and "c" in (like.feature_types or ()):
             categories = like.get_categories()
@@ -342,6 +344,8 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         if isinstance(X, np.ndarray) and self._record.last_only is False:
             check_finite(X, self.missing)
             return X
+        if self.feature_types is None:
+            check_categories(X, self.booster_.feature_types)
         return self._matrix(X)
 
     @openmp_after_fork()

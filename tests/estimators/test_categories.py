@@ -77,3 +77,22 @@ def test_a_slice_reads_them_as_the_whole(table):
     assert 'nthread":"1"' in part.save_config()
     routed = newest_tree(booster).route(matrix(other, y))
     np.testing.assert_array_equal(routed, newest_tree(booster).route(matrix(X, y)))
+
+
+def test_categories_stand_where_they_stood_in_fit(ordinal_data, tmp_path):
+    """XGBoost reads a category where it learned numbers as its codes, and numbers as codes of categories."""
+    X, y = ordinal_data(200, 4)
+    numbers = pd.DataFrame(X, columns=list("abcd"))
+    categories = numbers.assign(a=pd.Categorical(np.where(X[:, 0] > 0, "u", "v")))
+    for fitted, other, words in (
+        (numbers, categories, "column 'a' of type category, which had numbers in fit"),
+        (categories, numbers, "column 'a' of type float64, which had categories in fit"),
+    ):
+        model = XGBOrdinalClassifier(n_estimators=4, n_jobs=1, enable_categorical=True).fit(fitted, y)
+        model.save_model(tmp_path / "model.json")
+        for one in (model, XGBOrdinalClassifier(enable_categorical=True).load_model(tmp_path / "model.json")):
+            assert one.predict(fitted).shape == (200,)
+            with pytest.raises(ValueError, match=words):
+                one.predict_proba(other)
+        with pytest.raises(ValueError, match=words):
+            model.fit(fitted, y, eval_set=[(other, y)])
