@@ -132,7 +132,7 @@ class TrainingRun:
             recorded = self.seen.grows_on_recorded()
         statistics = state.newest
         if statistics is None or not recorded:
-            statistics = state.evaluate(self.update.scores(raw_prediction), self.thresholds)
+            statistics = state.evaluate(self.update.score_of(None, raw_prediction), self.thresholds)
         state.forget()
         return self.update.gradients(state, statistics)
 

@@ -73,10 +73,6 @@ class JointUpdate:
         """Return those of the score."""
         return statistics.gradient, statistics.hessian
 
-    def scores(self, raw_prediction: Any) -> Any:
-        """Return the model's newest score of the training rows."""
-        return self._scores.own.raw_prediction
-
     def score_of(self, matrix: Any, raw_prediction: Any) -> Any:
         """Return the model's own score of any matrix, given the framework's; called after every tree."""
         return self._scores.score_of(matrix, raw_prediction, self.leaf_values[-1:]) if self.renews else raw_prediction

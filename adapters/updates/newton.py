@@ -76,10 +76,6 @@ class NewtonUpdate:
         """Return those of the score."""
         return statistics.gradient, statistics.hessian
 
-    def scores(self, raw_prediction: Any) -> Any:
-        """Return the framework's score."""
-        return raw_prediction
-
     def score_of(self, matrix: Any, raw_prediction: Any) -> Any:
         """Return the framework's score."""
         return raw_prediction

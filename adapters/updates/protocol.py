@@ -60,12 +60,8 @@ class Update(Protocol):
         """Return the gradient and the Hessian that the framework values the next tree's leaves by."""
         ...
 
-    def scores(self, raw_prediction: Any) -> Any:
-        """Return the training rows' scores at any score of the framework; asked only where nothing is followed."""
-        ...
-
     def score_of(self, matrix: Any, raw_prediction: Any) -> Any:
-        """Return the model's score of any matrix, given the framework's."""
+        """Return the model's score of any matrix, given the framework's; None will do where nothing is followed."""
         ...
 
     def kept(self) -> dict[str, Any]:

@@ -88,7 +88,7 @@ class OutputUpdate:
     def start(self, state: RoundState, raw_prediction: Any, iteration: int) -> Any:
         """Return the scores at the outputs, without the mean of the shifts."""
         self._centre(state, raw_prediction, iteration)
-        return self.scores(raw_prediction)
+        return self.score_of(None, raw_prediction)
 
     def take(self, state: RoundState, raw_prediction: Any, iteration: int) -> Any:
         """Take the conditional step at the outputs, and return their scores."""
@@ -104,14 +104,10 @@ class OutputUpdate:
         damped = np.float32(self._damping) * self._to_hessian
         return self._device.times(G, self._to_gradient), self._device.times(H, damped)
 
-    def scores(self, raw_prediction: Any) -> Any:
-        """Return the scores f + v_k, (n_samples, n_classes - 1), at outputs."""
+    def score_of(self, matrix: Any, raw_prediction: Any) -> Any:
+        """Return the scores f + v_k, (n_samples, n_classes - 1), at outputs of any matrix."""
         offset = self._outputs.offset(-1).astype(np.float32)
         return self._device.scores_of(_rows_of(raw_prediction), self._mixing.T, offset)
-
-    def score_of(self, matrix: Any, raw_prediction: Any) -> Any:
-        """Return the scores of any matrix at its outputs."""
-        return self.scores(raw_prediction)
 
     def kept(self) -> dict[str, Any]:
         """Return how thresholds move with x, and how outputs become scores."""
