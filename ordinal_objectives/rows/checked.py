@@ -23,7 +23,29 @@ _ROUNDING_OF_ONE = 1e-15
 MOST_ROUNDING = 10.0
 
 
-class CheckedRows:
+class LossBounds:
+    """How far rounding may take the loss sum of some rows.
+
+    Attributes
+    ----------
+    loss_precision : float
+        Relative rounding of the loss sum.
+    total_weight : float
+    """
+
+    loss_precision: float
+    total_weight: float
+
+    def highest_loss(self, loss: float) -> float:
+        """Return the loss sum above which a step from `loss` is shortened: the usual rounding is let pass."""
+        return highest_of_rows(loss, self.loss_precision, self.total_weight)
+
+    def is_higher(self, loss: float, before: float) -> bool:
+        """Tell whether a loss sum is higher than that before by more than rounding ever made of one."""
+        return loss > highest_of_rows(before, MOST_ROUNDING * self.loss_precision, self.total_weight)
+
+
+class CheckedRows(LossBounds):
     """What every pass needs of its rows.
 
     Parameters
@@ -100,14 +122,6 @@ class CheckedRows:
     def sample_weight(self) -> NDArray[Any] | None:
         """Weights of the rows, (n_samples,), or None where all are 1."""
         return self._weight
-
-    def highest_loss(self, loss: float) -> float:
-        """Return the loss sum above which a step from `loss` is shortened: the usual rounding is let pass."""
-        return highest_of_rows(loss, self.loss_precision, self.total_weight)
-
-    def is_higher(self, loss: float, before: float) -> bool:
-        """Tell whether a loss sum is higher than that before by more than rounding ever made of one."""
-        return loss > highest_of_rows(before, MOST_ROUNDING * self.loss_precision, self.total_weight)
 
     def check_leaves(self, leaves: NDArray[np.int32], n_leaves: int) -> NDArray[np.int32]:
         """Return the leaf of each row, int32 and contiguous.

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives.losses import RoundStatistics, RoundSums
-from ordinal_objectives.rows.checked import MOST_ROUNDING, highest_of_rows
+from ordinal_objectives.rows.checked import LossBounds
 
 Result = TypeVar("Result")
 
@@ -69,7 +69,7 @@ def raise_error(workers: Workers, own: Exception | None) -> None:
             raise ValueError(f"worker {rank} met an error: {text}")
 
 
-class PartedRows:
+class PartedRows(LossBounds):
     """One worker's rows of a training or an evaluation set, with sums over the rows of all workers.
 
     Parameters
@@ -94,7 +94,7 @@ class PartedRows:
         self._own = agreed(workers, rows_of)
         self.class_weights = workers.sum(self._own.class_weights)
         self.total_weight = float(self.class_weights.sum())
-        self._precision = float(workers.max(np.array([self._own.loss_precision]))[0])
+        self.loss_precision = float(workers.max(np.array([self._own.loss_precision]))[0])
         self._waiting: tuple[RoundSums, Callable[[RoundSums], None]] | None = None
 
     def __getattr__(self, name: str) -> Any:
@@ -153,14 +153,6 @@ class PartedRows:
     def loss_of_prediction(self, scores: NDArray[Any], thresholds: ArrayLike) -> float:
         """Return the loss of margins as predictions use them."""
         return float(self._workers.sum(np.array([self._own.loss_of_prediction(scores, thresholds)]))[0])
-
-    def highest_loss(self, loss: float) -> float:
-        """Return the loss sum above which a step from `loss` is shortened."""
-        return highest_of_rows(loss, self._precision, self.total_weight)
-
-    def is_higher(self, loss: float, before: float) -> bool:
-        """Tell whether a loss sum is higher than that before by more than rounding ever made of one."""
-        return loss > highest_of_rows(before, MOST_ROUNDING * self._precision, self.total_weight)
 
 
 def parted(kind: Callable[..., Any], workers: Workers | None, *args: Any, **options: Any) -> Any:
