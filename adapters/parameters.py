@@ -22,6 +22,7 @@ OPTIONS = (
     "shift_l2",
     "shift_penalty",
     "max_shifts",
+    "shift_method",
 )
 
 

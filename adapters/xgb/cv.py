@@ -61,8 +61,6 @@ def cv(
     5
     """
     own = ordinal_options(options, dtrain.get_label())
-    if "shift_method" in options:
-        own["shift_method"] = options.pop("shift_method")
     options |= {"custom_metric": custom_metric, "callbacks": callbacks}
     objective = objective_of(spec_and_record("xgb.cv", **own), params, options)
     given = arguments_of(objective, params, options)
