@@ -105,13 +105,13 @@ bench bench-accuracy: export PYTHONPATH = benchmarks
 bench-%: export PYTHONPATH = benchmarks
 
 bench: $(VENV)/installed-test
-	$(BIN)/python benchmarks/claims/kernel.py
-	$(BIN)/python benchmarks/claims/numpy_kernel.py
-	$(BIN)/python benchmarks/claims/adapters.py
+	$(BIN)/python benchmarks/claims/speed/kernel.py
+	$(BIN)/python benchmarks/claims/speed/numpy_kernel.py
+	$(BIN)/python benchmarks/claims/speed/plugin_rounds.py
 
 # Any claim by its name: make bench-kernel ARGS='--rows 100000'. Those that take long resume.
 bench-%: $(VENV)/installed-bench
-	$(BIN)/python benchmarks/claims/$*.py $(ARGS)
+	$(BIN)/python benchmarks/claims/*/$*.py $(ARGS)
 
 # Resumes where it was stopped; HOURS bounds each of the four runs. QUICK=1 walks through the same steps on one small
 # set, away from the committed results.
@@ -122,12 +122,12 @@ bench-accuracy: $(VENV)/installed-bench
 ifdef QUICK
 	rm -rf $(dir $(QUICK_RESULTS))
 	for claim in $(EVIDENCE); do \
-		$(BIN)/python benchmarks/claims/$$claim.py --quick --results build/quick/$${claim}_runs.csv || exit 1; done
-	$(BIN)/python benchmarks/claims/accuracy_report.py --results $(QUICK_RESULTS) --into $(dir $(QUICK_RESULTS))
+		$(BIN)/python benchmarks/claims/accuracy/$$claim.py --quick --results build/quick/$${claim}_runs.csv || exit 1; done
+	$(BIN)/python benchmarks/claims/report/accuracy_report.py --results $(QUICK_RESULTS) --into $(dir $(QUICK_RESULTS))
 else
-	for claim in $(EVIDENCE); do $(BIN)/python benchmarks/claims/$$claim.py --hours $(HOURS) || exit 1; done
-	$(BIN)/python benchmarks/claims/artificial.py
-	$(BIN)/python benchmarks/claims/accuracy_report.py
+	for claim in $(EVIDENCE); do $(BIN)/python benchmarks/claims/accuracy/$$claim.py --hours $(HOURS) || exit 1; done
+	$(BIN)/python benchmarks/claims/accuracy/artificial.py
+	$(BIN)/python benchmarks/claims/report/accuracy_report.py
 endif
 
 clean:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from claims import accuracy_report
-from claims.words import Tables
+from claims.report import accuracy_report
+from claims.report.words import Tables
 
 
 @pytest.fixture(scope="session")

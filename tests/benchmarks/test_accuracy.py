@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from claims import accuracy
-from claims.accuracy import RULES, Cell, cells, judge, left, measure, tune
+from claims.accuracy import accuracy
+from claims.accuracy.accuracy import RULES, Cell, cells, judge, left, measure, tune
 from lib import report
 from lib.data import PUBLISHED_SETS, SIXTEEN, load
 from lib.methods import METHODS, OURS, Fitted
@@ -139,7 +139,7 @@ def test_a_second_run_resumes(tmp_path):
 
     def run(*options: str) -> str:
         command = [sys.executable, str(RUNNER), "--quick", "--jobs", "1", "--methods", "xgb rounded", *options]
-        environment = {**os.environ, "PYTHONPATH": str(RUNNER.parents[1])}
+        environment = {**os.environ, "PYTHONPATH": str(RUNNER.parents[2])}
         return subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout
 
     assert "2 cells to measure on 1 processes" in run("--results", str(results))

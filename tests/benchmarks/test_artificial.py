@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from claims import artificial
+from claims.accuracy import artificial
 
 
 @pytest.mark.parametrize("name", artificial.SETS)

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from claims import accuracy, confirmation
+from claims.accuracy import accuracy, confirmation
 from lib.methods import MULTICLASS, OURS, ROUNDED
 
 pytestmark = pytest.mark.slow

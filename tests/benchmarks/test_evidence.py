@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from claims import accuracy_report, accuracy_tables
+from claims.report import accuracy_report, accuracy_tables
 from lib import critical_difference, generated, report
 from lib.generated import Table
 from lib.methods import MULTICLASS, OURS, PROPORTIONAL, ROUNDED
@@ -25,7 +25,7 @@ COLUMNS = (*SHAPE, *SCORES, "setting", "failure", "machine")
 @pytest.mark.parametrize("page", PAGES, ids=IDS)
 def test_page_equals_what_the_results_give(page, tables):
     text = page.read_text(encoding="utf-8")
-    assert generated.fill(text, tables) == text, "run python benchmarks/claims/accuracy_report.py"
+    assert generated.fill(text, tables) == text, "run python benchmarks/claims/report/accuracy_report.py"
     assert not re.search(r"^ *<!-- generated: [^>]*;", text, re.MULTILINE), "a line that begins with a mark is HTML"
 
 

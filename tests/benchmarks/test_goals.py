@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from claims import decision_tables, goals, published_tables, tuned, tuned_tables
+from claims.accuracy import tuned
+from claims.report import decision_tables, goals, published_tables, tuned_tables
 from lib.data import ORDINAL, SIXTEEN, THESIS_RANK, THESIS_WIDTH
 from lib.methods import MULTICLASS, OURS, PROPORTIONAL, ROUNDED
 from lib.statistics import Comparison

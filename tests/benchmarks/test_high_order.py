@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from claims import high_order, high_order_report
+from claims.high_order import high_order, high_order_report
 
 
 def part(n_rows=400, n_classes=3, seed=0):

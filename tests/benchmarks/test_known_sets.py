@@ -5,7 +5,8 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from claims import accuracy, host_vector_leaves, known_sets, published_tables
+from claims.accuracy import accuracy, host_vector_leaves, known_sets
+from claims.report import published_tables
 from lib.data import DESIGN_NOTE, ORDINAL, SIXTEEN, THESIS_SMALL
 from lib.methods import MULTICLASS, OURS, PROPORTIONAL, ROUNDED
 

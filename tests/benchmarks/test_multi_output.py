@@ -8,16 +8,16 @@ import pytest
 from scipy import stats
 from sklearn import metrics
 
-from claims import (
-    accuracy,
+from claims.accuracy import accuracy
+from claims.multi_output import (
     multi_output,
     multi_output_data,
     multi_output_methods,
     multi_output_report,
     multi_output_tables,
 )
-from claims.multi_output_data import KINDS, Kind, Part, Problem, problem
-from claims.multi_output_methods import METHODS, Setting
+from claims.multi_output.multi_output_data import KINDS, Kind, Part, Problem, problem
+from claims.multi_output.multi_output_methods import METHODS, Setting
 from lib import baselines
 from lib.data import Dataset
 from lib.runner import CsvFile

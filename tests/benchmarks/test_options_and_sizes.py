@@ -6,8 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from claims import accuracy, gpu, learning_curves, thesis_options
-from claims.learning_curves import N_TEST, SETS, SIZES
+from claims.accuracy import accuracy, learning_curves, thesis_options
+from claims.accuracy.learning_curves import N_TEST, SETS, SIZES
+from claims.speed import gpu
 from lib import report
 from lib.data import Dataset
 from lib.methods import METHODS, MULTICLASS, OURS, PROPORTIONAL, ROUNDED, Fitted

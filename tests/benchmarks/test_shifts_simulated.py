@@ -7,8 +7,8 @@ import json
 import numpy as np
 import pytest
 
-from claims import shifts_simulated
-from claims.shifts_simulated import DIFFER, MODELS, PROPORTIONAL, THETA
+from claims.accuracy import shifts_simulated
+from claims.accuracy.shifts_simulated import DIFFER, MODELS, PROPORTIONAL, THETA
 from lib import report
 
 

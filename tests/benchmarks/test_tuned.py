@@ -6,8 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from claims import goals, tuned, tuned_tables
-from claims.tuned import KEYS, SETTINGS, Measure, by_own_decisions, records, searches
+from claims.accuracy import tuned
+from claims.accuracy.tuned import KEYS, SETTINGS, Measure, by_own_decisions, records, searches
+from claims.report import goals, tuned_tables
 from lib import report
 from lib.methods import OURS, Fitted
 from lib.rivals import CATBOOST, SLOW, TUNED, draw

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from claims.accuracy_report import PAGES, ROOT
-from claims.words import VERDICTS, checked, sentences
+from claims.report.accuracy_report import PAGES, ROOT
+from claims.report.words import VERDICTS, checked, sentences
 
 NO_CLAIM = (
     (

@@ -10,9 +10,9 @@ import re
 import numpy as np
 import pytest
 
-from claims.accuracy_tables import METRICS
-from claims.goals import LEAST_BETTER
-from claims.shifts_table import LEAST
+from claims.report.accuracy_tables import METRICS
+from claims.report.goals import LEAST_BETTER
+from claims.report.shifts_table import LEAST
 from lib.data import DESIGN_NOTE
 from lib.methods import DEPTHS, MULTICLASS, OURS, PROPORTIONAL, ROUNDED
 from lib.statistics import DUNN_SIDAK, critical_difference

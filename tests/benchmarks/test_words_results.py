@@ -8,9 +8,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from claims import accuracy_report, accuracy_tables, decision_tables
-from claims.learning_curves import SIZES as NUMBERS
-from claims.tuned_tables import OURS_TUNED
+from claims.accuracy.learning_curves import SIZES as NUMBERS
+from claims.report import accuracy_report, accuracy_tables, decision_tables
+from claims.report.tuned_tables import OURS_TUNED
 from lib.methods import MULTICLASS, OURS, PROPORTIONAL, ROUNDED
 from lib.statistics import pair
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import pytest
 
-from claims.accuracy_tables import METRICS
-from claims.learning_curves import SIZES as NUMBERS
+from claims.accuracy.learning_curves import SIZES as NUMBERS
+from claims.report.accuracy_tables import METRICS
 from lib.methods import MULTICLASS, OURS, PROPORTIONAL, ROUNDED
 
 pytestmark = pytest.mark.slow

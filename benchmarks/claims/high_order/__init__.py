@@ -1,0 +1,1 @@
+"""Leaf steps of order 3 and 4."""

@@ -1,0 +1,1 @@
+"""Trees of vector leaves for several outputs."""

@@ -1,0 +1,1 @@
+"""The pages: tables, figures and verdicts from the stored results."""

@@ -1,0 +1,1 @@
+"""What a pass, a round or a training costs."""
