@@ -66,4 +66,4 @@ def initial_thresholds(
             f"a class with less than {NEGLIGIBLE_SHARE:g} of all weight counts as empty"
         )
     half_a_row = 0.5 * min(max(1.0, NEGLIGIBLE_SHARE * total), n[observed].min())
-    return of_loss.start(ClassWeights(n, observed, half_a_row))
+    return of_loss.start_at(ClassWeights(n, observed, half_a_row))

@@ -8,20 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinal_objectives.histogram_engine.multi_output.losses import MultiOutputLoss
+from ordinal_objectives.read_only import asked
 
 FloatArray = NDArray[np.float64]
 _METHODS = ("start", "derivatives", "predict")
 
 
-def _read_only(array: NDArray[Any]) -> NDArray[Any]:
-    view = array.view()
-    view.setflags(write=False)
-    return view
-
-
 def predictions(loss: MultiOutputLoss, raw_prediction: FloatArray, *n_columns: int) -> NDArray[Any]:
     """Return what a loss predicts, (n_rows, one of n_columns); raise ValueError if it is no such array of numbers."""
-    said, n = np.asarray(loss.predict(_read_only(raw_prediction))), len(raw_prediction)
+    said, n = np.asarray(asked(type(loss).__name__, loss.predict, raw_prediction)), len(raw_prediction)
     said = said[:, np.newaxis] if 1 in n_columns and said.shape == (n,) else said
     if said.dtype.kind not in "fiub" or said.shape not in [(n, k) for k in n_columns]:
         raise ValueError(
@@ -59,9 +54,8 @@ class CheckedLoss:
 
     def start(self, y: NDArray[Any], weight: FloatArray | None) -> FloatArray:
         """Return the raw prediction before the first tree."""
-        start: FloatArray = self._numbers(
-            self._loss.start(_read_only(y), None if weight is None else _read_only(weight)), "start", "answer"
-        ).astype(np.float64)
+        said = asked(self.name, self._loss.start, y, weight)
+        start: FloatArray = self._numbers(said, "start", "answer").astype(np.float64)
         if start.ndim != 1 or not start.size or not np.isfinite(start).all():
             raise ValueError(f"{self.name}.start must return one finite number for each output; got {start}")
         return start
@@ -77,7 +71,7 @@ class CheckedLoss:
             If one of them has another shape or type than it may, the Hessian another than at the first call, or a
             row's loss is NaN or minus infinity.
         """
-        answer = self._loss.derivatives(_read_only(y), _read_only(raw_prediction), hessian)
+        answer = asked(self.name, self._loss.derivatives, y, raw_prediction, hessian)
         if not isinstance(answer, (tuple, list)) or len(answer) != 3:
             raise ValueError(
                 f"{self.name}.derivatives must return a tuple of three, the loss, gradient and Hessian; "

@@ -9,6 +9,7 @@ from ordinal_objectives.links import FloatArray, Link, get_link
 from ordinal_objectives.losses.formulas import CodeArray
 from ordinal_objectives.losses.margins import MarginFunctions
 from ordinal_objectives.losses.quantities import Curvatures, RoundStatistics, RoundSums, RowDerivatives
+from ordinal_objectives.read_only import asked
 from ordinal_objectives.validation import check_codes, check_sample_weight, check_thresholds
 
 
@@ -37,7 +38,9 @@ class OrdinalLoss(MarginFunctions):
 
     Notes
     -----
-    A loss of one's own needs `name`, `ordered` and ``_row_derivatives``: see docs/how_to/add_a_loss.md.
+    A loss of one's own needs `name`, `ordered` and ``_row_derivatives``: see docs/how_to/add_a_loss.md. Without a
+    majoriser of its own, steps on the thresholds alone use its exact curvatures, and are halved where they raise the
+    loss; those of the all-threshold loss are majorised wherever its link allows it, whatever ``hessian`` is.
 
     Methods take ``raw_prediction`` of shape (n_samples,), class codes ``y`` of that shape and ``thresholds``
     of shape (n_classes - 1,), and compute in float64. They raise ValueError where a length is wrong, a
@@ -77,7 +80,7 @@ class OrdinalLoss(MarginFunctions):
         >>> AllThreshold().row_derivatives([0.0, 0.5], [0, 2], [-1.0, 1.0]).gradient.round(4)
         array([ 1.    , -0.8049])
         """
-        return self._row_derivatives(*_check_rows(raw_prediction, y, thresholds))
+        return self.rows_of(*_check_rows(raw_prediction, y, thresholds))
 
     def value(self, raw_prediction: ArrayLike, y: ArrayLike, thresholds: ArrayLike) -> FloatArray:
         """l_i, shape (n_samples,)."""
@@ -161,19 +164,16 @@ class OrdinalLoss(MarginFunctions):
 
     def rows_of(self, f: FloatArray, y: CodeArray, thresholds: FloatArray) -> RowDerivatives:
         """Row derivatives of checked arrays, looked at; see :meth:`row_derivatives`."""
-        rows = self._row_derivatives(f, y, thresholds)
-        if not isinstance(rows, RowDerivatives):
-            raise TypeError(
-                f"_row_derivatives of loss {self.identity!r} must return RowDerivatives; got {type(rows).__name__}"
-            )
-        rows.check(self.identity, len(f), len(thresholds))
+        rows = self._looked_at((len(f), len(thresholds)), self._row_derivatives, f, y, thresholds)
+        if np.isinf(rows.value).any():
+            self._check_near(rows.value, thresholds - f[:, None], y)
         return rows
 
     def curvatures_of(
         self, rows: RowDerivatives, f: FloatArray, y: CodeArray, thresholds: FloatArray, hessian: str
     ) -> tuple[Curvatures, int]:
         """Curvatures of a step, majorised or exact and floored, and how many were raised to the floor."""
-        return (self._majorized(f, y, thresholds), 0) if hessian == "majorized" else self._floored(rows, y)
+        return self._curvatures_of(rows, y, hessian, self._majorized, f, y, thresholds)
 
     def statistics_of(
         self, f: FloatArray, y: CodeArray, thresholds: FloatArray, weight: FloatArray, hessian: str
@@ -204,7 +204,7 @@ class OrdinalLoss(MarginFunctions):
         ValueError
             If the thresholds decrease somewhere and the loss needs them in order.
         """
-        return self._cumulative_proba(self._distances(raw_prediction, thresholds))
+        return asked(self.owner, self._cumulative_proba, self._distances(raw_prediction, thresholds))
 
     def predict_proba(self, raw_prediction: ArrayLike, thresholds: ArrayLike) -> FloatArray:
         """P(y = k), shape (n_samples, n_classes); never negative, and each row sums to one.
@@ -220,7 +220,7 @@ class OrdinalLoss(MarginFunctions):
         >>> CumulativeLink().predict_proba([0.0], [-1.0, 1.0]).round(4)
         array([[0.2689, 0.4621, 0.2689]])
         """
-        return self._proba(self._distances(raw_prediction, thresholds))
+        return asked(self.owner, self._proba, self._distances(raw_prediction, thresholds))
 
     def _distances(self, raw_prediction: ArrayLike, thresholds: ArrayLike) -> FloatArray:
         """Return theta_k - f_i, shape (n_samples, n_classes - 1)."""
@@ -229,9 +229,9 @@ class OrdinalLoss(MarginFunctions):
 
     def _curvatures(self, f: FloatArray, y: CodeArray, thresholds: FloatArray, kind: str) -> Curvatures:
         self.check_hessian(kind)
+        rows = self.rows_of(f, y, thresholds)
         if kind == "majorized":
-            return self._majorized(f, y, thresholds)
-        rows = self._row_derivatives(f, y, thresholds)
+            return self.curvatures_of(rows, f, y, thresholds, kind)[0]
         return Curvatures(rows.hessian, rows.curvature, rows.curvature_next)
 
 

@@ -14,6 +14,7 @@ from ordinal_objectives.links import LINKS, FloatArray, Link
 from ordinal_objectives.losses.quantities import Curvatures, RowDerivatives
 from ordinal_objectives.losses.start import ClassWeights, InitialThresholds, from_shares
 from ordinal_objectives.named import Named
+from ordinal_objectives.read_only import asked
 from ordinal_objectives.validation import check_choice
 
 CodeArray: TypeAlias = NDArray[np.int32]
@@ -71,6 +72,11 @@ class Formulas(Named, ABC):
         """What makes it equal to another."""
         return self.identity, self.link.identity
 
+    @property
+    def owner(self) -> str:
+        """What messages call it: its link is named if it is a user's own."""
+        return f"loss {self.identity!r}" + ("" if self.link.is_built_in else f" with link {self.link.identity!r}")
+
     def _parameters(self) -> dict[str, Any]:
         return {key: value for key, value in super()._parameters().items() if key != "link"}
 
@@ -111,6 +117,24 @@ class Formulas(Named, ABC):
     def start(self, classes: ClassWeights) -> InitialThresholds:
         """Thresholds before the first tree; by default those that fit the class shares as G(theta_k) = P(y <= k)."""
         return from_shares(self.link, classes, with_gaps=self.strictly_ordered)
+
+    def start_at(self, classes: ClassWeights) -> InitialThresholds:
+        """Return what :meth:`start` says, looked at."""
+        found, n = asked(self.owner, self.start, classes), len(classes.weights) - 1
+        if not isinstance(found, InitialThresholds):
+            raise TypeError(f"start of {self.owner} must return InitialThresholds; got {type(found).__name__}")
+        thresholds, *masks = map(np.asarray, found)
+        if thresholds.dtype != np.float64 or thresholds.shape != (n,) or not np.isfinite(thresholds).all():
+            raise ValueError(f"start of {self.owner} must be {n} finite thresholds, float64; got {found.thresholds!r}")
+        gaps = np.diff(thresholds)
+        if (self.ordered and (gaps < 0.0).any()) or (self.strictly_ordered and (gaps == 0.0).any()):
+            raise ValueError(f"start of {self.owner} must be {n} thresholds in order; got {thresholds.tolist()}")
+        for name, mask in zip(("active", "tied"), masks, strict=True):
+            if mask.dtype != np.bool_ or mask.shape != (n,):
+                raise ValueError(
+                    f"{name} of start of {self.owner} must be boolean ({n},); got {mask.dtype} {mask.shape}"
+                )
+        return found
 
     def higher(self, f: FloatArray, y: CodeArray, thresholds: FloatArray) -> FloatArray:
         """Third and fourth derivatives in the score, (n_samples, 2), of checked arrays, if `highest_order` is 4."""

@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 
 from ordinal_objectives.links import FloatArray
 from ordinal_objectives.losses.base import OrdinalLoss
+from ordinal_objectives.read_only import asked
 
 
 def check_order(loss: OrdinalLoss, hessian: str, order: int) -> None:
@@ -72,4 +73,4 @@ def higher_derivatives(loss: OrdinalLoss, raw_prediction: ArrayLike, y: ArrayLik
     check_order(loss, "exact", 4)
     loss.gradient(raw_prediction, y, thresholds)  # checks the rows
     f, theta = (np.asarray(x, dtype=np.float64) for x in (raw_prediction, thresholds))
-    return loss.higher(f, np.asarray(y, dtype=np.int32), theta)
+    return asked(loss.owner, loss.higher, f, np.asarray(y, dtype=np.int32), theta)

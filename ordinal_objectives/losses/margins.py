@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ordinal_objectives.links import FloatArray
 from ordinal_objectives.losses.formulas import CodeArray, Formulas
-from ordinal_objectives.losses.quantities import MarginDerivatives, RowDerivatives
+from ordinal_objectives.losses.quantities import Curvatures, MarginDerivatives, RowDerivatives
+from ordinal_objectives.read_only import asked
 from ordinal_objectives.validation import check_codes
+
+# How far beyond the thresholds a loss must still be finite, in widths between the quartiles of the link.
+_NOT_FAR = 5.0
 
 
 class MarginFunctions(Formulas):
@@ -51,17 +58,58 @@ class MarginFunctions(Formulas):
     def margins_of(self, x: FloatArray, y: CodeArray, hessian: str) -> MarginDerivatives:
         """Loss of checked margins, of which there may be none; see :meth:`margin_derivatives`."""
         rows = self.rows_of_margins(x, y)
-        if hessian == "majorized":
-            curvatures, n_floored = self._majorized_of_margins(x, y), 0
-        else:
-            curvatures, n_floored = self._floored(rows, y)
+        curvatures, n_floored = self._curvatures_of(rows, y, hessian, self._majorized_of_margins, x, y)
         return MarginDerivatives(rows.value, -rows.threshold_gradient, curvatures.diagonal, n_floored)
 
     def rows_of_margins(self, x: FloatArray, y: CodeArray) -> RowDerivatives:
         """Row derivatives of checked margins, looked at."""
-        rows = self._of_margins(x, y)
-        rows.check(self.identity, *x.shape)
+        rows = self._looked_at(x.shape, self._of_margins, x, y)
+        if np.isinf(rows.value).any():
+            self._check_near(rows.value, x, y)
         return rows
+
+    def _looked_at(
+        self, shape: tuple[int, ...], formula: Callable[..., RowDerivatives], *arguments: Any
+    ) -> RowDerivatives:
+        """Return what a formula says of the rows, which are so many, at so many thresholds."""
+        rows = asked(self.owner, formula, *arguments)
+        if not isinstance(rows, RowDerivatives):
+            raise TypeError(f"{formula.__name__} of {self.owner} must return RowDerivatives; got {type(rows).__name__}")
+        rows.check(self.owner, *shape)
+        return rows
+
+    def _check_near(self, value: FloatArray, x: FloatArray, y: CodeArray) -> None:
+        """Raise ValueError if the loss is infinite at margins that are not far away.
+
+        An honest loss may be so where float64 ends, as those of the cloglog are at a distance of 700. It is finite
+        where the score lies among the thresholds, or not far beyond them.
+        """
+        quarter, three = self.link.link(np.array([0.25, 0.75]))
+        reach = _NOT_FAR * (three - quarter)
+        wrong = np.isinf(value) & (x.min(axis=1) <= reach) & (x.max(axis=1) >= -reach)
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            raise ValueError(
+                f"value of {self.owner} must be finite near the thresholds; got {value[row]} for a row of class "
+                f"{y[row]}, with theta_k - f at {x[row].tolist()}"
+            )
+
+    def _curvatures_of(
+        self, rows: RowDerivatives, y: CodeArray, hessian: str, majorized: Callable[..., Curvatures], *arguments: Any
+    ) -> tuple[Curvatures, int]:
+        """Curvatures of a step, majorised or exact and floored, looked at, and how many were raised to the floor."""
+        curvatures: Any
+        if hessian == "majorized":
+            formula: Any = majorized
+            curvatures, n_floored = asked(self.owner, majorized, *arguments), 0
+        else:
+            formula = self._floored
+            curvatures, n_floored = asked(self.owner, self._floored, rows, y)
+        if not isinstance(curvatures, Curvatures):
+            got = type(curvatures).__name__
+            raise TypeError(f"{formula.__name__} of {self.owner} must return Curvatures; got {got}")
+        curvatures.check(f"{formula.__name__} of {self.owner}", *rows.curvature.shape)
+        return curvatures, n_floored
 
     def margin_proba(self, margins: ArrayLike) -> FloatArray:
         """P(y = k) at margins given one by one, shape (n_samples, n_classes).
@@ -80,11 +128,11 @@ class MarginFunctions(Formulas):
         >>> AllThreshold().margin_proba([[1.0, -1.0]]).round(4)
         array([[0.2689, 0.4621, 0.2689]])
         """
-        return self._proba(self._in_order(margins))
+        return asked(self.owner, self._proba, self._in_order(margins))
 
     def margin_cumulative_proba(self, margins: ArrayLike) -> FloatArray:
         """P(y <= k) at margins given one by one, shape (n_samples, n_classes - 1); see :meth:`margin_proba`."""
-        return self._cumulative_proba(self._in_order(margins))
+        return asked(self.owner, self._cumulative_proba, self._in_order(margins))
 
     def _in_order(self, margins: ArrayLike) -> FloatArray:
         self.check_shifts()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -39,19 +39,16 @@ class RowDerivatives:
         hessian: FloatArray = -self.cross.sum(axis=1)
         return hessian
 
-    def check(self, identity: str, n_samples: int, n_thresholds: int) -> None:
+    def check(self, owner: str, n_samples: int, n_thresholds: int) -> None:
         """Raise ValueError unless all are arrays of float64 of the shapes above, the derivatives finite."""
         widths = {"value": (), "gradient": (), "curvature_next": (n_thresholds - 1,)}
         for field in fields(self):
-            array, expected = getattr(self, field.name), (n_samples, *widths.get(field.name, (n_thresholds,)))
-            if not isinstance(array, np.ndarray) or array.shape != expected or array.dtype != np.float64:
-                got = f"{array.dtype} {array.shape}" if isinstance(array, np.ndarray) else repr(type(array).__name__)
-                raise ValueError(f"{field.name} of loss {identity!r} must be float64 {expected}; got {got}")
-            finite = np.isfinite(array)
-            if field.name != "value" and not finite.all():
-                raise ValueError(
-                    f"{field.name} of loss {identity!r} must be finite at finite scores; got {array[~finite][0]}"
-                )
+            array = getattr(self, field.name)
+            _check_array(f"{field.name} of {owner}", array, (n_samples, *widths.get(field.name, (n_thresholds,))))
+            # A value may be infinite far away, where float64 ends.
+            wrong = ~np.isfinite(array) & ((array != np.inf) if field.name == "value" else True)
+            if wrong.any():
+                raise ValueError(f"{field.name} of {owner} must be finite at finite scores; got {array[wrong][0]}")
 
 
 @dataclass(frozen=True)
@@ -71,6 +68,22 @@ class Curvatures:
     hessian: FloatArray
     diagonal: FloatArray
     off_diagonal: FloatArray
+
+    def check(self, owner: str, n_samples: int, n_thresholds: int) -> None:
+        """Raise ValueError unless all are finite arrays of float64 of the shapes above, the first two not negative."""
+        for name, width in (("hessian", ()), ("diagonal", (n_thresholds,)), ("off_diagonal", (n_thresholds - 1,))):
+            array = getattr(self, name)
+            _check_array(f"{name} of {owner}", array, (n_samples, *width))
+            wrong = ~np.isfinite(array) | ((array < 0.0) if name != "off_diagonal" else False)
+            if wrong.any():
+                rule = "finite" if name == "off_diagonal" else "finite and not negative"
+                raise ValueError(f"{name} of {owner} must be {rule}; got {array[wrong][0]}")
+
+
+def _check_array(what: str, array: Any, expected: tuple[int, ...]) -> None:
+    if not isinstance(array, np.ndarray) or array.shape != expected or array.dtype != np.float64:
+        got = f"{array.dtype} {array.shape}" if isinstance(array, np.ndarray) else repr(type(array).__name__)
+        raise ValueError(f"{what} must be float64 {expected}; got {got}")
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,8 @@ from makers import make_engine, make_lgb, make_xgb
 from ordinal_objectives import AllThreshold, CumulativeLink
 from ordinal_objectives.adapters import lgbm as olgbm
 from ordinal_objectives.adapters import xgb as oxgb
+from ordinal_objectives.losses import OrdinalLoss, RowDerivatives
+from ordinal_objectives.losses.quantities import Curvatures
 from own_losses import Rising, Scaled, Steep, logistic_terms
 
 ETA, LAMBDA, K, ROUNDS = 0.3, 1.0, 4, 6
@@ -101,6 +103,46 @@ def test_a_loss_of_one_s_own_trains_by_its_formulas(host, update, ordinal_data):
     np.testing.assert_allclose(record.training_loss, losses, rtol=1e-5)
     np.testing.assert_allclose(proba, Rising().predict_proba(f, history[-1]), atol=1e-5)
     assert losses[-1] < 0.7 * losses[0]
+
+
+class Again(OrdinalLoss):
+    """The all-threshold loss, written out again: nothing but what every loss needs."""
+
+    name = "again"
+    ordered = True
+
+    def _row_derivatives(self, f, y, thresholds):
+        value, slope, curvature = logistic_terms(f, y, thresholds)
+        beside = np.zeros((len(f), len(thresholds) - 1))
+        return RowDerivatives(value.sum(axis=1), slope.sum(axis=1), -slope, curvature, beside, -curvature)
+
+
+class AgainMajorized(Again):
+    """With the majoriser too."""
+
+    def _majorizes(self, link):
+        return True
+
+    def _majorized(self, f, y, thresholds):
+        curvature = self.link.sharp_curvature(f[:, None] - thresholds)
+        return Curvatures(curvature.sum(axis=1), curvature, np.zeros((len(f), len(thresholds) - 1)))
+
+
+@HOSTS
+@pytest.mark.parametrize("update", ["fixed", "joint", "newton"])
+def test_a_copy_of_a_loss_trains_the_same_model(host, update, ordinal_data):
+    """Steps on the thresholds alone use the majoriser wherever there is one: there the copy needs it as well."""
+    X, y = ordinal_data(400, K)
+    copies = Again(), AgainMajorized()
+    record, proba = host(X, y).train(threshold_update=update)
+    (short, of_short), (full, of_full) = (host(X, y).train(loss=loss, threshold_update=update) for loss in copies)
+    np.testing.assert_allclose(full.thresholds, record.thresholds, rtol=2e-4, atol=2e-5)
+    np.testing.assert_allclose(of_full, proba, atol=2e-5)
+    if update == "newton":  # the first steps differ already
+        assert np.abs(short.thresholds[1] - record.thresholds[1]).max() > 1e-3
+    else:
+        np.testing.assert_allclose(short.thresholds, record.thresholds, rtol=2e-4, atol=2e-5)
+        np.testing.assert_allclose(of_short, proba, atol=2e-5)
 
 
 @HOSTS

@@ -57,7 +57,7 @@ NUMBERS = r"got -?[\d.e-]+, where finite differences say -?[\d.e-]+"
     [
         (
             {"value": lambda x: x * np.nan},
-            r"value of loss '.*Wrong' must be finite; got nan at f=.*, y=0",
+            r"value of loss '.*Wrong' must be finite at finite scores; got nan",
         ),
         ({"value": lambda x: x.astype(np.float32)}, r"value of loss .* must be float64 \(60,\); got float32 \(60,\)"),
         ({"gradient": slightly}, rf"^gradient of loss '.*' is wrong at f=.*, y=0, thresholds=.*: {NUMBERS}"),
@@ -120,6 +120,12 @@ class Unfloored(Rising):
         return type(found)(found.hessian - 1.0, found.diagonal, found.off_diagonal), n
 
 
+class HalfFloored(Rising):
+    def _floored(self, rows, y):
+        found, n = super()._floored(rows, y)
+        return type(found)(0.5 * found.hessian, found.diagonal, found.off_diagonal), n
+
+
 class LowMajoriser(AllThreshold):
     def _majorized(self, f, y, thresholds):
         found = super()._majorized(f, y, thresholds)
@@ -176,14 +182,15 @@ class Upwards(Rising):
         (OfTheScore(), "^value of loss .* where a shift of score and thresholds together must leave"),
         (Coupled(), r"^curvature_next of loss .* must be 0 unless the loss has strictly_ordered = True; got -2"),
         (FarCoupled(), r"^threshold_gradient of loss .* must depend on the thresholds next to it alone; got -2"),
-        (Unfloored(), "^hessian of _floored of loss .* must be no less than the exact one, and than 0"),
+        (Unfloored(), "^hessian of _floored of loss .* must be finite and not negative; got -0.0"),
+        (HalfFloored(), "^hessian of _floored of loss .* must be no less than the exact one, and than 0"),
         (LowMajoriser(), r"^_majorized, -2.* from f, of loss .* must bound the loss from above; got -"),
         (
             LowThresholdMajoriser(),
             r"^_majorized, thresholds moved by \[.*\], of loss .* must bound the loss from above",
         ),
         (NarrowMajoriser(), r"^diagonal of _majorized of loss .* must .*\(60, 4\); got .*\(60, 1\)"),
-        (Backwards(), r"^start of loss .* must be 4 finite thresholds, in order; got \["),
+        (Backwards(), r"^start of loss .* must be 4 thresholds in order; got \["),
         (WrongHigher(), rf"^higher\[1\] of loss .*{NUMBERS}"),
         (Deficient(), "^the sum of predict_proba of loss .* got 0.99, where it must be 1"),
         (Negative(), "^predict_proba of loss .* must not be negative; got -"),

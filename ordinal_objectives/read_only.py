@@ -1,0 +1,50 @@
+"""Formulas of a user's own read what they are given, and cannot write into it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+
+Answer = TypeVar("Answer")
+
+
+def asked(owner: str, formula: Callable[..., Answer], *arguments: Any) -> Answer:
+    """Return what a formula says of its arguments, of which it gets views that it cannot write into: no copies.
+
+    Parameters
+    ----------
+    owner : str
+        Whose formula it is: "loss 'mine'".
+    formula : callable
+    *arguments : ndarray, named tuple or dataclass of them, or anything else
+        Anything else is handed on as it is.
+
+    Raises
+    ------
+    ValueError
+        If it writes into one of the arrays; the message names the formula and its owner.
+    """
+    try:
+        return formula(*map(_read_only, arguments))
+    except ValueError as error:
+        if "read-only" not in str(error):  # as NumPy says it, whatever writes
+            raise
+        name = getattr(formula, "__name__", type(formula).__name__)
+        raise ValueError(
+            f"{name} of {owner} must not change the arrays that it is given; let it compute with copies of them"
+        ) from error
+
+
+def _read_only(argument: Any) -> Any:
+    if isinstance(argument, np.ndarray):
+        view = argument.view()
+        view.setflags(write=False)
+        return view
+    if hasattr(argument, "_fields"):
+        return type(argument)(*map(_read_only, argument))
+    if is_dataclass(argument) and not isinstance(argument, type):
+        return type(argument)(*(_read_only(getattr(argument, field.name)) for field in fields(argument)))
+    return argument

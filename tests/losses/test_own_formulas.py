@@ -1,0 +1,215 @@
+"""Formulas of a user's own: they cannot change what they are given, and what they answer is looked at each time."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from makers import make_lgb, make_xgb
+from ordinal_objectives import AllThreshold, CumulativeLink
+from ordinal_objectives.links import Logit
+from ordinal_objectives.losses import higher_derivatives
+from ordinal_objectives.rows.reference import ReferenceMargins, ReferenceRows
+from ordinal_objectives.threshold_solver import initial_thresholds
+from own_losses import Rising
+
+Y, THETA = np.arange(6, dtype=np.int32) % 3, np.array([-1.0, 1.0])
+WEIGHT = np.arange(1.0, 7.0)
+
+
+def writing(base, formula, argument, *args):
+    """Return a loss or link that doubles one of the arrays that a formula is given, and answers as its base does."""
+
+    def formula_that_writes(self, *arguments):
+        answer = getattr(base, formula)(self, *arguments)
+        arguments[argument][...] *= 2
+        return answer
+
+    # What a class with formulas of its own must say again.
+    own = {"_majorizes": lambda self, link: True, "takes_shifts": base is AllThreshold, "highest_order": 4}
+    names = own | {formula: formula_that_writes}
+    return type("Writing", (base,), names if base in (AllThreshold, Rising) else {formula: formula_that_writes})(*args)
+
+
+def rows_of(hessian):
+    return lambda loss: ReferenceRows(loss, Y, 3, WEIGHT)(np.zeros(6), THETA, hessian)
+
+
+def margins_of(hessian):
+    return lambda loss: ReferenceMargins(loss, Y, 3, WEIGHT)(np.zeros((6, 2)), THETA, hessian)
+
+
+USES = {
+    "_row_derivatives": (3, rows_of("exact")),
+    "_majorized": (3, rows_of("majorized")),
+    "_of_margins": (2, margins_of("exact")),
+    "_majorized_of_margins": (2, margins_of("majorized")),
+    "_floored": (2, rows_of("exact")),
+    "_proba": (1, lambda loss: loss.predict_proba(np.zeros(6), THETA)),
+    "_cumulative_proba": (1, lambda loss: loss.margin_cumulative_proba(np.zeros((6, 2)))),
+    "start": (1, lambda loss: initial_thresholds(np.ones(3), loss=loss)),
+    "higher": (3, lambda loss: higher_derivatives(loss, np.zeros(6), Y, THETA)),
+}
+
+
+@pytest.mark.parametrize(("formula", "argument"), [(name, i) for name, (n, _) in USES.items() for i in range(n)])
+def test_a_loss_cannot_change_what_it_is_given(formula, argument):
+    if formula == "_floored" and argument == 0:  # the answer of the row derivatives, of which the cross terms are read
+        writes = type(
+            "Writing",
+            (AllThreshold,),
+            {"_floored": lambda self, rows, y: (np.negative(rows.cross, out=rows.cross), AllThreshold._floored)},
+        )()
+    elif formula == "start":
+        writes = type("Writing", (Rising,), {"start": lambda self, classes: classes.weights.sort()})()
+    else:
+        writes = writing(AllThreshold, formula, argument)
+    with pytest.raises(ValueError, match=r"of loss '.*Writing.*' must not change the arrays that it is given") as info:
+        USES[formula][1](writes)
+    assert "read-only" in str(info.value.__cause__)
+
+
+@pytest.mark.parametrize(
+    ("formula", "use"),
+    [
+        ("inverse", lambda link: CumulativeLink(link).predict_proba(np.zeros(6), THETA)),
+        ("_interval", lambda link: CumulativeLink(link).value(np.zeros(6), Y, THETA)),
+        ("_link", lambda link: link.link(np.array([0.25, 0.5]))),
+    ],
+)
+def test_a_link_cannot_change_what_it_is_given(formula, use):
+    writes = writing(Logit, formula, 0)
+    with pytest.raises(ValueError, match=r"link '.*Writing' must not change the arrays that it is given"):
+        use(writes)
+
+
+@pytest.mark.parametrize("make", [make_xgb, make_lgb], ids=["xgboost", "lightgbm"])
+@pytest.mark.parametrize("argument", range(3))
+def test_a_training_by_a_loss_that_writes_stops(make, argument, halves):
+    """It had trained another model in silence: the scores, labels or thresholds that it left were those of the pass."""
+    with pytest.raises(ValueError, match=r"_that_writes of loss '.*Writing.*' must not change the arrays"):
+        make(loss=writing(Rising, "_row_derivatives", argument), proportional=True).fit(*halves[:2])
+
+
+def test_views_are_no_copies(monkeypatch):
+    seen = []
+
+    class Seeing(AllThreshold):
+        takes_shifts = True
+
+        def _row_derivatives(self, f, y, thresholds):
+            seen.extend([f, y])
+            return super()._row_derivatives(f, y, thresholds)
+
+    scores, rows = np.zeros(6), ReferenceRows(Seeing(), Y, 3)
+    rows(scores, THETA, "exact")
+    assert np.shares_memory(seen[0], scores)
+    assert np.shares_memory(seen[1], rows.y)
+    assert scores.flags.writeable
+    assert rows.y.flags.writeable
+
+
+class Broken(AllThreshold):
+    """Answers a value of its own for the rows of class 1 whose score is not far from 0."""
+
+    takes_shifts = True
+
+    def __init__(self, value, beyond=-1.0):
+        super().__init__()
+        self.value_of_rows, self.beyond = value, beyond
+
+    def _of_margins(self, x, y):
+        rows = super()._of_margins(x, y)
+        chosen = (y == 1) & (np.abs(x).max(axis=1) > self.beyond)
+        return type(rows)(**(vars(rows) | {"value": np.where(chosen, self.value_of_rows, rows.value)}))
+
+    def _row_derivatives(self, f, y, thresholds):
+        return self._of_margins(thresholds - f[:, None], y)
+
+
+@pytest.mark.parametrize("value", [np.nan, -np.inf])
+@pytest.mark.parametrize("kind", [ReferenceRows, ReferenceMargins])
+@pytest.mark.parametrize("score", [0.0, 1e4])
+def test_a_loss_that_is_no_number_is_refused_wherever_it_is_so(value, kind, score):
+    scores = np.full((6,) if kind is ReferenceRows else (6, 2), score)
+    with pytest.raises(ValueError, match=rf"value of loss '.*Broken.*' must be finite at finite scores; got {value}"):
+        kind(Broken(value), Y, 3)(scores, THETA, "exact")
+
+
+@pytest.mark.parametrize("kind", [ReferenceRows, ReferenceMargins])
+def test_a_loss_may_be_infinite_far_away_alone(kind):
+    def at(loss, score):
+        return kind(loss, Y, 3)(np.full((6,) if kind is ReferenceRows else (6, 2), score), THETA, "exact")
+
+    message = (
+        r"value of loss '.*Broken.*' must be finite near the thresholds; got inf for a row of class 1, "
+        r"with theta_k - f at \[-1.0, 1.0\]"
+    )
+    with pytest.raises(ValueError, match=message):
+        at(Broken(np.inf), 0.0)
+    for score in (-800.0, 800.0):
+        assert at(Broken(np.inf, beyond=700.0), score).loss == np.inf
+    assert np.isfinite(at(Broken(np.inf, beyond=700.0), 5.0).loss)
+
+
+@pytest.mark.parametrize("make", [make_xgb, make_lgb], ids=["xgboost", "lightgbm"])
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.parametrize("proportional", [True, False])
+def test_a_training_by_a_loss_without_values_stops(make, value, proportional, halves):
+    with pytest.raises(ValueError, match=f"value of loss '.*Broken.*' must be finite .*; got {value}"):
+        make(loss=Broken(value), proportional=proportional).fit(*halves[:2])
+
+
+def answering(formula, answer):
+    def wrong(self, *arguments):
+        return answer(getattr(AllThreshold, formula)(self, *arguments))
+
+    own = {"_majorizes": lambda self, link: True, "takes_shifts": True}
+    return type("Wrong", (AllThreshold,), own | {formula: wrong})()
+
+
+def curvatures(**change):
+    def changed(found):
+        found, *counted = found if isinstance(found, tuple) else (found,)
+        new = type(found)(**(vars(found) | {name: function(getattr(found, name)) for name, function in change.items()}))
+        return (new, *counted) if counted else new
+
+    return changed
+
+
+@pytest.mark.parametrize("formula", ["_majorized", "_majorized_of_margins", "_floored"])
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"hessian": lambda h: h * np.nan}, "^hessian of wrong of loss .* must be finite and not negative; got nan"),
+        ({"diagonal": np.negative}, "^diagonal of wrong of loss .* must be finite and not negative; got -0"),
+        ({"diagonal": lambda d: d[:, :1]}, r"^diagonal of wrong of loss .* float64 \(6, 2\); got float64 \(6, 1\)"),
+        ({"off_diagonal": lambda d: d + np.inf}, "^off_diagonal of wrong of loss .* must be finite; got inf"),
+    ],
+)
+def test_curvatures_of_a_loss_are_checked(formula, change, message):
+    with pytest.raises(ValueError, match=message):
+        USES[formula][1](answering(formula, curvatures(**change)))
+
+
+@pytest.mark.parametrize("formula", ["_majorized", "_majorized_of_margins"])
+def test_curvatures_of_another_type_are_named(formula):
+    with pytest.raises(TypeError, match=r"wrong of loss '.*Wrong' must return Curvatures; got NoneType"):
+        USES[formula][1](answering(formula, lambda found: None))
+
+
+@pytest.mark.parametrize(
+    ("answer", "error", "message"),
+    [
+        (lambda found: None, TypeError, "start of loss .*Wrong' must return InitialThresholds; got NoneType"),
+        (lambda found: found._replace(thresholds=found.thresholds[:1]), ValueError, "must be 2 finite thresholds"),
+        (lambda found: found._replace(thresholds=found.thresholds * np.nan), ValueError, "must be 2 finite thresholds"),
+        (lambda found: found._replace(thresholds=found.thresholds[::-1]), ValueError, "2 thresholds in order; got"),
+        (lambda found: found._replace(active=found.active[:1]), ValueError, r"active of start of .* got bool \(1,\)"),
+        (lambda found: found._replace(tied=found.tied * 1.0), ValueError, r"tied of start of .* got float64 \(2,\)"),
+    ],
+)
+def test_where_a_loss_starts_is_checked(answer, error, message, halves):
+    loss = answering("start", answer)
+    with pytest.raises(error, match=message):
+        initial_thresholds(np.ones(3), loss=loss)
