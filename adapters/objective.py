@@ -14,6 +14,7 @@ from ordinal_objectives.adapters.parameters import spec_and_record
 from ordinal_objectives.adapters.run import score_of_rows
 from ordinal_objectives.adapters.training import Training
 from ordinal_objectives.losses import OrdinalLoss
+from ordinal_objectives.shared_docs import documented
 from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 
@@ -21,16 +22,14 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
+@documented
 class OrdinalObjectiveBase(ABC):
     """Ordinal objective; each framework adds its training, its callback and its kind of metric.
 
     Parameters
     ----------
-    n_classes, loss, link, hessian, threshold_update, thresholds, proportional, shift_l2, shift_penalty, max_shifts, \
-shift_method
-        See :class:`ordinal_objectives.spec.OrdinalSpec`.
-    n_threads : int or None, default=None
-        Threads of the gradient kernel; None for the framework's.
+    <<n_classes, loss, link, hessian, threshold_update, thresholds, proportional, shift_l2, shift_penalty, max_shifts>>
+    <<shift_method, n_threads>>
 
     Attributes
     ----------

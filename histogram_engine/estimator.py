@@ -26,10 +26,12 @@ from ordinal_objectives.histogram_engine.saving import EngineModel
 from ordinal_objectives.histogram_engine.warm_start import check_continued
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.row_blocks import RowBlocks
+from ordinal_objectives.shared_docs import documented
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.validation import check_choice, check_flag
 
 
+@documented
 class HistGradientBoostingOrdinalClassifier(EngineModel):
     r"""Ordinal classifier whose every split is judged by the joint step of leaves and thresholds.
 
@@ -46,15 +48,10 @@ class HistGradientBoostingOrdinalClassifier(EngineModel):
     ----------
     learning_rate : float, default=0.1
         Shrinkage of leaf weights and threshold step; the largest one with ``adaptive_step``.
-    max_iter : int, default=100
-        Number of trees.
-    max_leaf_nodes, max_depth : int or None, default=31 and None
-    min_samples_leaf : int, default=20
-        Rows of a leaf, whatever their weight.
+    <<max_iter, max_leaf_nodes, max_depth, min_samples_leaf>>
     l2_regularization : float, default=0.0
         Penalty lambda of the leaf weights.
-    max_bins : int, default=255
-        Bins of a feature, 2 to 255; missing values have one more.
+    <<max_bins>>
     rebin_every : int or None, default=None
         Cut the features anew each time so many trees have grown, into bins of equal Hessian instead of equal weight:
         where the score has settled, the bins get wider. None cuts them once.
@@ -63,19 +60,13 @@ class HistGradientBoostingOrdinalClassifier(EngineModel):
         "auto" does so for more than 10,000 rows, or where ``eval_set`` is given or validation rows judge the trees.
     validation_fraction : float, default=0.1
         Share of the rows of positive weight held out, drawn by class.
-    n_iter_no_change : int, default=10
-    tol : float, default=1e-7
-        Smallest decrease of the validation loss that counts.
+    <<n_iter_no_change, tol>>
     warm_start : bool, default=False
         Continue the fitted model, or a loaded one, up to ``max_iter`` trees. Number, names and order of the
         features, classes, loss, link and ``max_bins`` must be the model's; the rows may be others.
-    class_weight : dict, "balanced" or None
-        Weights of classes, multiplied with ``sample_weight``.
-    random_state : int, RandomState instance or None, default=None
-    loss, link : str
-        One of `ordinal_objectives.losses.LOSSES` ("all_threshold" by default) and of `ordinal_objectives.links.LINKS`
-        ("logit" by default), or an instance of theirs; not a loss or link of one's own.
-    hessian : {"majorized", "exact"}, default="exact"
+    <<class_weight, random_state, loss, link>>
+        Neither a loss nor a link of your own.
+    hessian : {"exact", "majorized"}, default="exact"
         The exact one takes longer steps. A step that would raise the training loss is halved until it does not, with
         either. Steps with the majorised one need no halving with the all-threshold or immediate-threshold loss, the
         logit or probit link, a learning rate of at most 1 and a step fitted on all rows (no pruning, no adaptive step).
@@ -84,7 +75,7 @@ class HistGradientBoostingOrdinalClassifier(EngineModel):
     threshold_update : {"joint", "newton", "fixed"}, default="joint"
         "joint": leaves and thresholds move together. "newton": splits are judged by the score alone, and the thresholds
         follow by a Newton step. "fixed": thresholds stay where they start.
-    min_child_weight : float, default=1e-3
+    min_child_weight : float
         Smallest sum of weighted Hessians in a leaf; with the logit link a row has at most
         (n_classes - 1) / 4.
     gamma : float, default=0.0
@@ -113,40 +104,25 @@ class HistGradientBoostingOrdinalClassifier(EngineModel):
         thresholds, so that these move with x; after each tree the thresholds take a Newton step. "auto" is False where
         the loss allows it, all-threshold and immediate-threshold, ``order`` is 2 and thresholds are not "fixed";
         ``proportional_`` says which.
-    shift_l2 : float or None, default=None
-        Penalty lambda_v of the shifts, positive; None for 10. A large one leaves proportional odds. Together with
-        ``l2_regularization`` = (n_classes - 1) shift_l2 the thresholds' leaves are those of separate models.
-    shift_penalty : {"ridge", "smooth", "sparse"}, default="ridge"
-        Of their squares, or of the squared differences between neighbouring thresholds. "sparse": of their squares, and
-        a leaf shifts the ``max_shifts`` thresholds that this is worth most to, the others alike.
-    max_shifts : int or None, default=None
-        With "sparse"; None for 1.
+    <<shift_l2>>
+        Together with ``l2_regularization`` = (n_classes - 1) shift_l2 the thresholds' leaves are those of separate
+        models.
+    <<shift_penalty, max_shifts>>
     split_gain : {"auto", "vector", "joint", "scalar", "quadratic"}, default="auto"
         What splits are worth where leaves shift thresholds. "vector" ("auto"): what such leaves gain. Cheaper are
         "joint", what leaves of the score and thresholds gain together, and "scalar", what the score alone does.
         "quadratic" goes with ``order`` 3 and 4: splits are judged by the model of order 2, which is cheaper, and leaves
         take the longer steps; "auto" judges splits by the order of the leaves.
-    classes : array-like or None, default=None
-        The classes, lowest first; see :class:`ordinal_objectives.estimators.labels.OrderedLabels`.
-    decision_rule : {"median", "mode", "mean"}, default="median"
-    cost_matrix : array-like of float, shape (n_classes, n_classes), or None
-    importance_type : {"gain", "split"}, default="gain"
-    n_jobs : int or None, default=None
-        Threads; results do not depend on it.
+    <<classes, decision_rule, cost_matrix, importance_type, n_jobs>>
     **other_params
         There are none. A name of another library raises a TypeError that says what it is called here, an unknown one
         raises it in ``fit``.
 
     Attributes
     ----------
-    classes_, ordered_classes_ : ndarray, shape (n_classes,)
-        Labels sorted, as the columns of ``predict_proba`` are, and from the lowest class to the highest.
-    n_classes_ : int
-    thresholds_ : ndarray of float64, shape (n_classes - 1,)
-        Where they move with x, their mean over the training rows, which need not increase.
-    proportional_ : bool
-    n_iter_, best_iteration_ : int
-        Trees that predictions use: with early stopping those up to the best validation loss.
+    <<classes_, ordered_classes_, n_classes_, thresholds_, proportional_, n_iter_>>
+    best_iteration_ : int
+        The same as ``n_iter_``.
     threshold_history_ : ndarray of float64, shape (n_iter_ + 1, n_classes - 1)
         Thresholds that belong to the score after 0, 1, ... trees.
     evals_result_ : dict of str to list of float
@@ -154,9 +130,8 @@ class HistGradientBoostingOrdinalClassifier(EngineModel):
         measured as predictions are, by margins sorted in each row; training margins are not sorted, so where some
         cross, the same rows can have a lower loss as an evaluation set.
     feature_importances_ : ndarray of float64, shape (n_features,)
-    diagnostics_ : dict of str to int
-        Steps that were halved, thresholds that were repaired, and whatever else was not plain; see
-        :class:`ordinal_objectives.threshold_solver.Diagnostics`. ``n_without_split``: the trees that have no split.
+        Of each feature, by ``importance_type``.
+    <<n_features_in_, feature_names_in_, diagnostics_>>
 
     Examples
     --------
@@ -264,6 +239,7 @@ class HistGradientBoostingOrdinalClassifier(EngineModel):
         names = [*OF_MODEL, *(field.name for field in fields(BoostingParameters) if field.name != "spec")]
         return BoostingParameters.of(self.loss, link=self.link, **{name: getattr(self, name) for name in names})
 
+    @documented
     @explains_keywords
     def fit(
         self,
@@ -285,20 +261,7 @@ class HistGradientBoostingOrdinalClassifier(EngineModel):
         ----------
         X : array-like of float, or RowBlocks, shape (n_samples, n_features)
             NaN is missing. In frames and tables, columns of numbers and booleans.
-        y : array-like, shape (n_samples,)
-            Labels: integers, strings, or an ordered categorical.
-        sample_weight : array-like of float, shape (n_samples,), or None
-            Non-negative.
-        eval_set : (X, y) pair, list of such pairs, or None
-            Evaluated after each tree; early stopping looks at the last one.
-        eval_sample_weight : list of array-like or None
-            Weights of each evaluation set.
-        X_val, y_val, sample_weight_val : array-like or None
-            Another spelling of one evaluation set, by which early stopping works inside a pipeline.
-        groups : array-like, shape (n_samples,), or None
-            Rows of one group stay together where ``validation_fraction`` holds rows out.
-        callback : callable or None
-            ``callback(iteration, evals_result)`` after each tree; training ends if it returns True.
+        <<y, sample_weight, eval_set, eval_sample_weight, X_val, y_val, sample_weight_val, groups, callback>>
 
         Returns
         -------

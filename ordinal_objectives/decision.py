@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ordinal_objectives.shared_docs import documented
 from ordinal_objectives.validation import as_floats, check_choice, check_proba
 
 RULES = ("median", "mode", "mean")
 
 
+@documented
 def decide(proba: ArrayLike, rule: str = "median", cost_matrix: ArrayLike | None = None) -> NDArray[np.intp]:
     r"""Choose a class for every row.
 

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from ordinal_objectives.metrics import METRICS
 from ordinal_objectives.metrics.inputs import on_codes
 
+__all__ = ["EvalMetric"]
+
 # (name, value, higher is better), as LightGBM has it.
 Result = tuple[str, float, bool]
 Decide = Callable[[NDArray[np.float64]], NDArray[Any]]
@@ -28,6 +30,7 @@ class EvalMetric:
         default, gets the weights of the set, and ``labels=`` gets ``range(n_classes)``. It returns a number, of which
         lower is better, or (name, value, is_higher_better), or a list of these.
     n_classes : int
+        Number of classes K.
     decide : callable
         ``decide(proba)`` returns the class codes that metrics of decisions judge.
 

@@ -16,6 +16,8 @@ from sklearn.utils.validation import check_is_fitted
 from ordinal_objectives.estimators.column_types import column_kinds
 from ordinal_objectives.validation import collected
 
+__all__ = ["FeatureEffect", "ThresholdImportances", "feature_effect", "threshold_importances"]
+
 
 class ThresholdImportances(NamedTuple):
     """How far each feature moves each threshold; see :func:`threshold_importances`.
@@ -81,7 +83,9 @@ def threshold_importances(
     X : array-like, sparse matrix, data frame or Arrow table, shape (n_samples, n_features)
         At least two rows. The cost is ``n_features * n_repeats + 1`` predictions of them.
     n_repeats : int, default=5
+        How often each feature is permuted.
     random_state : int, RandomState instance or None, default=None
+        Seed of the permutations. None takes NumPy's global state.
 
     Returns
     -------

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ordinal_objectives.shared_docs import documented
+
 
 class MarginPredictions:
     """What the classifiers predict beside classes and probabilities: linear predictors theta_k - f(x) - v_k(x)."""
@@ -19,6 +21,7 @@ class MarginPredictions:
     def _scores(self, X: Any, **start: Any) -> NDArray[np.float64]:
         """Return f(x), (n_samples,), or f(x) + v_k(x), (n_samples, n_classes - 1)."""
 
+    @documented
     def predict_shifts(self, X: Any, **start: Any) -> NDArray[np.float64]:
         """Return the shifts v_k(x): how far each threshold moves with x, beside the score.
 
@@ -27,8 +30,8 @@ class MarginPredictions:
 
         Parameters
         ----------
-        X, **start
-            As in :meth:`predict_raw`. Start scores change no shift.
+        <<X, **start>>
+            They change no shift.
 
         Returns
         -------
@@ -41,6 +44,7 @@ class MarginPredictions:
         shifts: NDArray[np.float64] = scores - scores.mean(axis=1, keepdims=True)
         return shifts
 
+    @documented
     def predict_linear_predictors(self, X: Any, **start: Any) -> NDArray[np.float64]:
         """Return the linear predictors theta_k - f(x) - v_k(x), as R's VGAM calls what the link turns into P(y <= k).
 
@@ -50,8 +54,7 @@ class MarginPredictions:
 
         Parameters
         ----------
-        X, **start
-            As in :meth:`predict_raw`.
+        <<X, **start>>
 
         Returns
         -------

@@ -12,6 +12,8 @@ from ordinal_objectives.extras import not_installed
 from ordinal_objectives.inspection import FeatureEffect, feature_effect, feature_names, unwrapped
 from ordinal_objectives.validation import as_floats, check_codes, check_thresholds
 
+__all__ = ["FeatureEffectDisplay", "ScoreDistributionDisplay"]
+
 # More thresholds than this are named at even distances alone.
 _MOST_NAMES = 10
 
@@ -89,10 +91,13 @@ class ScoreDistributionDisplay:
         Parameters
         ----------
         estimator : fitted classifier of this package, or a pipeline or search that ends in one
+            What is drawn.
         X : array-like, sparse matrix, data frame or Arrow table, shape (n_samples, n_features)
+            Rows to predict.
         y : array-like, shape (n_samples,)
             Labels.
         ax : matplotlib.axes.Axes or None, default=None
+            Where to draw; None draws into a new figure.
         """
         model, prepared = unwrapped(estimator)
         X = prepared(X)
@@ -175,6 +180,7 @@ class FeatureEffectDisplay:
     effect : FeatureEffect
         What :func:`ordinal_objectives.inspection.feature_effect` returns. Categories are drawn as bars and points.
     feature_name : str
+        Name of the feature, for the axes.
     class_names : sequence of str or None, default=None
         Names of the classes, lowest first; None prints the codes. A threshold is named by the classes on its sides.
 
@@ -214,12 +220,15 @@ class FeatureEffectDisplay:
         Parameters
         ----------
         estimator : fitted classifier of this package, or a pipeline or search that ends in one
+            The features are those that the pipeline is given.
         X : array-like, sparse matrix, data frame or Arrow table, shape (n_samples, n_features)
             Rows to average over.
         feature : int or str
             Column, or its name.
         grid_resolution : int, default=50
+            At most so many values of the feature.
         axes : pair of matplotlib.axes.Axes or None, default=None
+            Where to draw; None draws into a new figure.
         """
         effect = feature_effect(estimator, X, feature, grid_resolution=grid_resolution)
         names = feature_names(estimator, X)

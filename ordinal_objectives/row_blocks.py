@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from ordinal_objectives.estimators.column_types import column_names, read_numbers, without_rows
 from ordinal_objectives.validation import collected
 
+__all__ = ["RowBlocks"]
+
 Features = NDArray[np.floating]
 
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ordinal_objectives.leaves.shifts import DEFAULT_SHIFT_PENALTY, STAY, Shifts, choose_shifts
 from ordinal_objectives.losses import OrdinalLoss, get_loss
+from ordinal_objectives.shared_docs import documented
 from ordinal_objectives.validation import check_choice, check_n_classes, check_thresholds
 
 THRESHOLD_UPDATES = ("newton", "fixed", "schur", "joint")
@@ -26,11 +27,15 @@ class Door:
     Attributes
     ----------
     name : str
-    threshold_update : str
+        The function or class, behind its framework.
+    threshold_update : {"newton", "fixed", "schur", "joint"}
+        How thresholds move where nothing is said.
     proportional : {True, False, "auto"}
+        Whether one score moves all thresholds alike, where nothing is said.
     shift_method : {"renewal", "host"} or None
         Who fits the shifts where nothing is said; None where there is one way alone.
     reason : str
+        Why these are the defaults.
     updates : tuple of str
         Values of threshold_update that it takes.
     """
@@ -64,6 +69,7 @@ DOORS = {
 }
 
 
+@documented
 @dataclass(frozen=True, eq=False)
 class OrdinalSpec:
     """An ordinal model, as a door was asked for it.
@@ -72,44 +78,12 @@ class OrdinalSpec:
 
     Parameters
     ----------
-    n_classes : int or None, default=None
-        Number of classes K. None takes the largest training label plus one.
-    loss : str or OrdinalLoss
-        One of `ordinal_objectives.losses.LOSSES`, or an instance, which brings its own link.
-    link : str or Link
-        One of `ordinal_objectives.links.LINKS`, or an instance: inverse link G in
-        P(y <= k | x) = G(theta_k - f(x)). It is a part of the loss, once the model is checked.
-    hessian : {"exact", "majorized"}, default="exact"
-        Curvature given to the framework. "majorized" takes shorter steps, and exists for some losses and
-        links only: with the all-threshold or immediate-threshold loss, the logit or probit link, all rows and
-        a learning rate of at most 1, no step raises the training loss. At learning rates of 0.3 and below the
-        exact one behaves as well and needs about half the rounds.
-    threshold_update : {"newton", "fixed", "schur", "joint"}
-        "newton": one conditional Newton step on the thresholds a round. "fixed": the thresholds that fit
-        the class shares, never moved. "schur": the Newton step by the Schur complement over the leaves of
-        the newest tree, times the learning rate; needs the callback. "joint": the same step with renewed
-        leaves, through ``train`` of the adapters alone, halved until the training loss is not higher. The
-        others leave the framework's trees as they are: where one raises the loss, as it may with the exact
-        Hessian or with sampled rows, ``diagnostics_`` counts the round ("n_raised").
+    <<loss, link, hessian, threshold_update, n_classes>>
     thresholds : array-like of float, shape (n_classes - 1,), or None
-        Where the thresholds start; None computes them from the class shares. The doors of the adapters also take the
-        ThresholdRecord of a model that is to be continued: its last thresholds, and its history before them.
-    proportional : {True, False, "auto"}
-        Whether one score moves all thresholds alike (proportional odds). False: the leaves of every tree are renewed
-        as vectors, which shift single thresholds too, and "joint" and "newton" both mean that the thresholds then
-        take one Newton step; through ``train`` of the adapters alone. It refuses what "joint" refuses, the
-        cumulative link, "fixed" and "schur". "auto": False where that is possible. XGBoost can fit such vectors
-        itself: ``shift_method`` of its adapter.
-    shift_l2 : float or None, default=None
-        L2 penalty of the shifts, positive; None for 10. With ``proportional=False`` or "auto".
-    shift_penalty : {"ridge", "smooth", "sparse"}, default="ridge"
-        What it penalises: the shifts' distance to their mean, or between neighbours. "sparse" is the former, with few
-        shifts in a leaf.
-    max_shifts : int or None, default=None
-        With "sparse", the thresholds of a leaf that have a shift of their own; None for 1.
-    shift_method : {"renewal", "host"} or None
-        With XGBoost: whether leaves are renewed after a tree is grown, or XGBoost fits shifts itself, as outputs of its
-        own. None for what the door does.
+        Where the thresholds start, lowest first, on the scale of the score. None computes them from the shares of the
+        classes.
+    <<proportional, shift_l2, shift_penalty, max_shifts, shift_method>>
+        None for what the door does.
     door : Door or None
         Where the model was asked for: a value of ``DOORS``, which holds the defaults of ``threshold_update``,
         ``proportional`` and ``shift_method``.
@@ -135,6 +109,7 @@ class OrdinalSpec:
     door: Door | None = None
 
     @classmethod
+    @documented
     def of(cls, door: str, *, loss: Any = "all_threshold", link: Any = "logit", **given: Any) -> OrdinalSpec:
         """Return the model that a door was asked for.
 
@@ -142,8 +117,7 @@ class OrdinalSpec:
         ----------
         door : str
             A key of ``DOORS``, whose defaults hold where nothing is given.
-        loss : str or OrdinalLoss
-        link : str or Link
+        <<loss, link>>
         **given
             Other fields by name. What is not given, and a ``shift_method`` of None, is the door's.
 

@@ -15,6 +15,7 @@ from ordinal_objectives.files import counts_from_json, losses_from_json, losses_
 from ordinal_objectives.leaves.shifts import Shifts
 from ordinal_objectives.losses import OrdinalLoss, get_loss
 from ordinal_objectives.named import NotRegisteredError
+from ordinal_objectives.shared_docs import documented
 from ordinal_objectives.spec import THRESHOLD_UPDATES
 from ordinal_objectives.threshold_solver.leaf_vectors import vectors_from_json, vectors_to_json
 from ordinal_objectives.threshold_solver.outputs import VectorOutputs
@@ -30,6 +31,7 @@ VERSION_WITH_OUTPUTS = 3
 _CONTAINERS = ("thresholds", "training_loss", "diagnostics", "classifier", "trees", "leaf_vectors", "outputs")
 
 
+@documented
 @dataclass(frozen=True)
 class ThresholdRecord:
     """Thresholds and training loss after t = 0, 1, ... boosting iterations.

@@ -9,12 +9,14 @@ import lightgbm
 
 from ordinal_objectives.adapters.lgbm.doors import check_set
 from ordinal_objectives.adapters.lgbm.objective import OrdinalObjective
-from ordinal_objectives.adapters.lgbm.train import all_metrics, callbacks_of, check_params, n_threads_of
+from ordinal_objectives.adapters.lgbm.train import all_metrics, callbacks_of, check_params, n_threads_of, train
 from ordinal_objectives.adapters.lgbm.training import LightGBMTraining
 from ordinal_objectives.adapters.parameters import ordinal_options, spec_and_record
 from ordinal_objectives.adapters.training import Plan
+from ordinal_objectives.shared_docs import documented
 
 
+@documented(like=train)
 def cv(
     params: Mapping[str, Any],
     train_set: lightgbm.Dataset,
@@ -28,17 +30,14 @@ def cv(
 
     Parameters
     ----------
-    params : mapping
-        As for :func:`.train.train`.
-    train_set : lightgbm.Dataset
-        Labels are class codes 0..n_classes - 1.
-    num_boost_round : int, default=100
-    feval : callable, list of callable or None
-        As for :func:`.train.train`: it gets class probabilities, with the thresholds of each fold and round.
+    <<params, train_set, num_boost_round, feval>>
+        Thresholds are those of each fold and round.
     callbacks : sequence of callable or None
+        Called each round with all folds, as :func:`lightgbm.cv` does.
+    <<n_classes, loss, link, hessian, threshold_update, thresholds, proportional, shift_l2, shift_penalty, max_shifts>>
     **options
-        ``n_classes``, ``loss``, ``link``, ``hessian``, ``threshold_update``, ``thresholds``, ``proportional``,
-        ``shift_l2`` and ``shift_penalty`` of :func:`.train.train`, and what else :func:`lightgbm.cv` takes.
+        What else :func:`lightgbm.cv` takes, such as ``nfold``, ``folds``, ``stratified`` (False unless given) and
+        ``seed``.
 
     Returns
     -------

@@ -26,32 +26,21 @@ from ordinal_objectives.estimators.host_classifier import HostClassifier
 from ordinal_objectives.estimators.host_parameters import ORDINAL_PARAMETERS, check_n_estimators
 from ordinal_objectives.eval_metric import EvalMetric, Result, eval_metrics
 from ordinal_objectives.losses import OrdinalLoss, get_loss
+from ordinal_objectives.shared_docs import documented
 from ordinal_objectives.threads import library_n_threads
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 
 
+@documented
 class LGBMOrdinalClassifier(HostClassifier):
     """Ordinal classifier grown by LightGBM, its thresholds learned with the trees.
 
     Parameters
     ----------
-    n_estimators : int, default=100
-        Number of boosting rounds.
-    classes : array-like or None, default=None
-        The classes, lowest first. None takes the order of numbers or of an ordered categorical; plain
-        strings are sorted, with a warning that prints the order.
-    loss, link, hessian, threshold_update
-        See :func:`ordinal_objectives.adapters.lgbm.train`.
-    proportional, shift_l2, shift_penalty, max_shifts
-        The same; "auto", the default, lets thresholds move with x where loss, update and parameters allow it.
-    decision_rule : {"median", "mode", "mean"}, default="median"
-        How :meth:`predict` turns probabilities into a class: "median" suits absolute error, "mode" the
-        zero-one error, "mean" squared error.
-    cost_matrix : array-like of float, shape (n_classes, n_classes), or None
-        Cost of predicting column j where row i is true, lowest class first; replaces ``decision_rule``.
-    class_weight : dict, "balanced" or None
-        Weights of classes, multiplied with ``sample_weight``. Evaluation sets are weighted by their own
-        weights alone.
+    <<n_estimators, classes, loss, link, hessian, threshold_update>>
+        "schur", "joint" and shifts refuse lambda_l1, max_delta_step, path_smooth, monotone constraints and linear_tree;
+        dart and rf are refused for all.
+    <<proportional, shift_l2, shift_penalty, max_shifts, decision_rule, cost_matrix, class_weight>>
     boosting_type, num_leaves, max_depth, learning_rate, subsample_for_bin, min_split_gain, min_child_weight, \
 min_child_samples, subsample, subsample_freq, colsample_bytree, reg_alpha, reg_lambda, random_state, n_jobs, \
 importance_type
@@ -71,23 +60,17 @@ importance_type
 
     Attributes
     ----------
-    classes_, ordered_classes_ : ndarray, shape (n_classes,)
-        Labels sorted as NumPy sorts them, and the same from the lowest class to the highest.
-    n_classes_ : int
-    thresholds_ : ndarray of float64, shape (n_classes - 1,)
-        Those of the iteration that predictions use. Where they move with x, their mean over the training rows, which
-        need not increase.
-    proportional_ : bool
-        Whether one score moves all thresholds alike.
+    <<classes_, ordered_classes_, n_classes_, thresholds_, proportional_>>
     booster_ : lightgbm.Booster
         Carries its thresholds: :func:`ordinal_objectives.adapters.lgbm.predict_proba` reads them.
-    n_iter_ : int
-        Iterations that predictions use.
+    <<n_iter_>>
     best_iteration_ : int
+        The same, as LightGBM counts.
     feature_importances_ : ndarray, shape (n_features,)
-    evals_result_ : dict
-    diagnostics_ : dict of str to int
-        What was repaired, halved, clipped or floored, and ``n_without_split``, the trees that have no split.
+        Of each feature, by ``importance_type``.
+    evals_result_ : dict of str to dict
+        Loss and metrics of each evaluation set after 1, 2, ... rounds, as :func:`lightgbm.record_evaluation` fills it.
+    <<n_features_in_, feature_names_in_, diagnostics_>>
 
     Notes
     -----
@@ -184,6 +167,7 @@ importance_type
         self.validation_fraction = validation_fraction
         self._keep_host_params(host_params)
 
+    @documented
     @explains_keywords
     def fit(
         self,
@@ -213,30 +197,21 @@ importance_type
         ----------
         X : array-like, sparse matrix, data frame or Arrow table, shape (n_samples, n_features)
             pandas and polars frames, lazy ones included. NaN is missing; what a sparse matrix does not store is 0.
-        y : array-like, shape (n_samples,)
-            Labels: integers, strings, or an ordered categorical.
-        sample_weight : array-like of float, shape (n_samples,), or None
-            Non-negative.
+        <<y, sample_weight>>
         init_score : array-like of float, shape (n_samples,), or None
             Scores that the trees' are added to. The thresholds are fitted to them before the first tree.
             Predictions start at 0 unless they are given scores of their own.
         eval_set : list of (X, y) pairs or None
             Evaluated each round.
         eval_X, eval_y : array-like, tuple of array-like, or None
-            The same in LightGBM's newer spelling: features and labels of one set, or tuples of several.
+            Features and labels of one evaluation set, or tuples of several: LightGBM's newer spelling of ``eval_set``.
         eval_names : list of str, str or None
             Names of the evaluation sets; None calls them valid_0, valid_1, ...
         eval_sample_weight : list of array-like or None
             Weights of each evaluation set.
         eval_init_score : list of array-like or None
             Start scores of each evaluation set.
-        X_val, y_val, sample_weight_val : array-like or None
-            Another spelling of one evaluation set, by which early stopping works inside a pipeline.
-        groups : array-like, shape (n_samples,), or None
-            Rows of one group stay together where ``validation_fraction`` holds rows out.
-        eval_metric : str, callable, list of these, or None
-            Measured each round beside the loss: "rps", "log_loss", "mae", "macro_mae", "zero_one", "qwk", or functions;
-            see :class:`ordinal_objectives.eval_metric.EvalMetric`.
+        <<X_val, y_val, sample_weight_val, groups, eval_metric>>
         categorical_feature : list of str, list of int, or "auto"
             Categorical columns; "auto" takes the categorical columns of a pandas data frame.
         callbacks : list of callable or None

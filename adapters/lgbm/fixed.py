@@ -11,11 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 from ordinal_objectives.adapters.lgbm.record import store_record
 from ordinal_objectives.losses import OrdinalLoss, get_loss
 from ordinal_objectives.rows import CPU
+from ordinal_objectives.shared_docs import documented
 from ordinal_objectives.threshold_solver import initial_thresholds
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.validation import check_thresholds, check_total_weight, check_two_classes
 
 
+@documented
 class FixedThresholds:
     """Objective with given thresholds: gradients are functions of each row alone, so rows may lie anywhere.
 
@@ -26,10 +28,9 @@ class FixedThresholds:
     Parameters
     ----------
     thresholds : array-like of float, shape (n_classes - 1,)
-    loss, link, hessian
-        See :class:`ordinal_objectives.spec.OrdinalSpec`.
-    n_threads : int or None, default=1
-        Threads of each worker's pass; see :func:`ordinal_objectives.threads.effective_n_threads`.
+        Lowest first, on the scale of the score. :meth:`of_classes` finds those of the classes' shares.
+    <<loss, link, hessian, n_threads>>
+        Those of each worker.
 
     Raises
     ------

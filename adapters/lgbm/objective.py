@@ -15,10 +15,12 @@ from ordinal_objectives.adapters.lgbm.record import store_record, stored_record
 from ordinal_objectives.adapters.lgbm.training import LightGBMTraining
 from ordinal_objectives.adapters.objective import OrdinalObjectiveBase
 from ordinal_objectives.decision import decide
+from ordinal_objectives.shared_docs import documented
 from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 
 
+@documented
 class OrdinalObjective(OrdinalObjectiveBase):
     """Ordinal objective for :func:`lightgbm.train`: ``params["objective"] = objective``.
 
@@ -32,10 +34,10 @@ class OrdinalObjective(OrdinalObjectiveBase):
 
     Parameters
     ----------
-    n_classes, loss, link, hessian, threshold_update, thresholds, proportional, shift_l2, shift_penalty, max_shifts
-        See :class:`ordinal_objectives.spec.OrdinalSpec`.
-    n_threads : int or None, default=None
-        Threads of the gradient kernel; None for LightGBM's. See :func:`ordinal_objectives.threads.effective_n_threads`.
+    <<n_classes, loss, link, hessian, threshold_update, thresholds, proportional, shift_l2, shift_penalty, max_shifts>>
+    shift_method : None
+        LightGBM fits no shifts itself, so nothing else is taken.
+    <<n_threads>>
 
     Examples
     --------
@@ -76,8 +78,9 @@ class OrdinalObjective(OrdinalObjectiveBase):
         ----------
         booster : lightgbm.Booster
             What the latest training with this objective returned.
-        data : array-like
-            The training features: the booster is recognised by its scores, and takes its last threshold step.
+        data : array-like or None, default=None
+            The training features, which are needed: the booster is recognised by its scores, and takes its last
+            threshold step.
 
         Raises
         ------

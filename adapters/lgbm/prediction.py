@@ -19,6 +19,7 @@ from ordinal_objectives.adapters.lgbm.record import best_iteration, carried_reco
 from ordinal_objectives.adapters.objective import predict_from_scores
 from ordinal_objectives.decision import decide
 from ordinal_objectives.predictions import without_mean
+from ordinal_objectives.shared_docs import documented
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 
 
@@ -116,18 +117,17 @@ def proba_of(
     return predict_from_scores(record, end, predict_scores(booster, record, data, 0, end))
 
 
+@documented
 def predict_proba(booster: lightgbm.Booster, data: Any, num_iteration: int | None = None) -> NDArray[np.float64]:
     """Return class probabilities of a booster that carries its thresholds.
 
     Parameters
     ----------
-    booster : lightgbm.Booster
-        Trained with the callback, or loaded by :func:`load_model`.
+    <<booster>>
+        From a file, :func:`load_model` loads it.
     data : array-like
         Features, as :meth:`lightgbm.Booster.predict` takes them.
-    num_iteration : int or None
-        How many iterations to use, with the thresholds that belong to them. None uses those up to the
-        best one if early stopping found one, else all.
+    <<num_iteration>>
 
     Returns
     -------
@@ -141,6 +141,7 @@ def predict_proba(booster: lightgbm.Booster, data: Any, num_iteration: int | Non
     return proba_of(booster, carried_record(booster), data, num_iteration)
 
 
+@documented(like=predict_proba)
 def predict(
     booster: lightgbm.Booster,
     data: Any,
@@ -149,9 +150,14 @@ def predict(
     decision_rule: str = "median",
     cost_matrix: ArrayLike | None = None,
 ) -> NDArray[np.intp]:
-    """Return class codes, (n_samples,), of a booster that carries its thresholds.
+    """Return class codes of a booster that carries its thresholds.
 
-    ``decision_rule`` and ``cost_matrix`` are those of :func:`ordinal_objectives.decision.decide`; the other
-    parameters are those of :func:`predict_proba`.
+    Parameters
+    ----------
+    <<booster, data, num_iteration, decision_rule, cost_matrix>>
+
+    Returns
+    -------
+    ndarray of int, shape (n_samples,)
     """
     return decide(predict_proba(booster, data, num_iteration), decision_rule, cost_matrix)

@@ -17,6 +17,7 @@ from ordinal_objectives.adapters.lgbm.doors import check_booster
 from ordinal_objectives.adapters.lgbm.model_text import check_text
 from ordinal_objectives.adapters.lgbm.trees import DART
 from ordinal_objectives.files import check_kind, check_path, damage
+from ordinal_objectives.shared_docs import documented
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 
 # LightGBM keeps unknown lines of the parameter section through loading, saving and truncating.
@@ -134,8 +135,18 @@ def carried_record(booster: lightgbm.Booster) -> ThresholdRecord:
     return record
 
 
+@documented
 def threshold_record(booster: lightgbm.Booster) -> ThresholdRecord:
     """Return what a booster carries about its thresholds: those of every iteration, losses, settings.
+
+    Parameters
+    ----------
+    <<booster>>
+
+    Returns
+    -------
+    ThresholdRecord
+        A copy.
 
     Raises
     ------
@@ -189,6 +200,15 @@ def save_model(booster: lightgbm.Booster, filename: str | PathLike[str], num_ite
 
 def load_model(filename: str | PathLike[str]) -> lightgbm.Booster:
     """Load a booster with its thresholds, as :func:`save_model` wrote it.
+
+    Parameters
+    ----------
+    filename : path-like
+        Where to read.
+
+    Returns
+    -------
+    lightgbm.Booster
 
     Raises
     ------

@@ -25,6 +25,7 @@ from ordinal_objectives.adapters.lgbm.trees import refuse_boosting
 from ordinal_objectives.adapters.parameters import refuse_parameters, spec_and_record
 from ordinal_objectives.adapters.training import Plan
 from ordinal_objectives.losses import OrdinalLoss
+from ordinal_objectives.shared_docs import documented
 from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 
@@ -42,6 +43,7 @@ _ALIASES = {
 }
 
 
+@documented
 def train(
     params: Mapping[str, Any],
     train_set: lightgbm.Dataset,
@@ -74,20 +76,27 @@ def train(
     Parameters
     ----------
     params : mapping
-        As for LightGBM. ``objective``, ``num_class`` and ``metric`` are refused.
+        Those of :func:`lightgbm.train`. ``objective``, ``num_class`` and ``metric`` are refused.
     train_set : lightgbm.Dataset
         Labels are class codes 0..n_classes - 1.
-    num_boost_round : int, default=100
-    valid_sets, valid_names, keep_training_booster, callbacks
-        As for LightGBM. Valid sets are evaluated each round with the ordinal loss.
+    <<num_boost_round>>
+    valid_sets : list of lightgbm.Dataset or None
+        Evaluated each round with the ordinal loss.
+    valid_names : list of str or None
+        Their names. None calls them valid_0, valid_1, ...
+    keep_training_booster : bool
+        Whether the booster that is returned can be trained further, as :func:`lightgbm.train` has it.
+    callbacks : sequence of callable or None
+        Called each round after the one that learns the thresholds, early stopping among them.
     feval : callable, list of callable or None
         ``feval(proba, data) -> (name, value, higher_is_better)``, with the class probabilities of the round
         just finished, float64 (n_samples, n_classes). Evaluated after the ordinal loss.
     init_model : Booster, path or None
         Model to continue, which must carry its thresholds unless ``thresholds`` holds them.
-    n_classes, loss, link, hessian, threshold_update, thresholds, proportional, shift_l2, shift_penalty, max_shifts
-        See :class:`ordinal_objectives.spec.OrdinalSpec`. "schur", "joint" and shifts refuse
-        lambda_l1, max_delta_step, path_smooth, monotone constraints and linear_tree; dart and rf are refused for all.
+    <<n_classes, loss, link, hessian, threshold_update>>
+        "schur", "joint" and shifts refuse lambda_l1, max_delta_step, path_smooth, monotone constraints and linear_tree;
+        dart and rf are refused for all.
+    <<thresholds, proportional, shift_l2, shift_penalty, max_shifts>>
 
     Returns
     -------

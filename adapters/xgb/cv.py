@@ -8,9 +8,11 @@ from typing import Any
 import xgboost
 
 from ordinal_objectives.adapters.parameters import ordinal_options, spec_and_record
-from ordinal_objectives.adapters.xgb.train import arguments_of, objective_of
+from ordinal_objectives.adapters.xgb.train import arguments_of, objective_of, train
+from ordinal_objectives.shared_docs import documented
 
 
+@documented(like=train)
 def cv(
     params: Mapping[str, Any],
     dtrain: xgboost.DMatrix,
@@ -25,19 +27,17 @@ def cv(
 
     Parameters
     ----------
-    params : mapping
-        As for :func:`.train.train`.
-    dtrain : xgboost.DMatrix
-        Labels are class codes 0..n_classes - 1.
-    num_boost_round : int, default=10
-    nfold : int, default=3
-    custom_metric : callable or None
-        As for :func:`.train.train`: it gets class probabilities, with the thresholds of each fold and round.
+    <<params, dtrain, num_boost_round>>
+    nfold : int
+        Number of folds.
+    <<custom_metric>>
+        Thresholds are those of each fold and round.
     callbacks : sequence of xgboost.callback.TrainingCallback or None
+        Called each round with all folds, as :func:`xgboost.cv` does.
+    <<n_classes, loss, link, hessian, threshold_update, thresholds>>
+    <<proportional, shift_l2, shift_penalty, max_shifts, shift_method>>
     **options
-        ``n_classes``, ``loss``, ``link``, ``hessian``, ``threshold_update``, ``thresholds``, ``proportional``,
-        ``shift_l2``, ``shift_penalty``, ``max_shifts`` and ``shift_method`` of :func:`.train.train`, and what else
-        :func:`xgboost.cv` takes.
+        What else :func:`xgboost.cv` takes, such as ``stratified``, ``folds``, ``seed`` and ``as_pandas``.
 
     Returns
     -------

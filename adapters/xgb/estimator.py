@@ -26,32 +26,21 @@ from ordinal_objectives.estimators.host_parameters import check_n_estimators
 from ordinal_objectives.eval_metric import eval_metrics
 from ordinal_objectives.files import check_kind, damage
 from ordinal_objectives.losses import OrdinalLoss, get_loss
+from ordinal_objectives.shared_docs import documented
 from ordinal_objectives.threads import effective_n_threads, library_n_threads, openmp_after_fork
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 
 
+@documented
 class XGBOrdinalClassifier(HostClassifier, HostMethods):
     """Ordinal classifier grown by XGBoost, its thresholds learned with the trees.
 
     Parameters
     ----------
-    n_estimators : int, default=100
-        Number of boosting rounds.
-    classes : array-like or None, default=None
-        The classes, lowest first. None takes the order of numbers or of an ordered categorical; plain
-        strings are sorted, with a warning that prints the order.
-    loss, link, hessian, threshold_update
-        See :func:`ordinal_objectives.adapters.xgb.train`.
-    proportional, shift_l2, shift_penalty, max_shifts, shift_method
-        The same; "auto", the default, lets thresholds move with x where loss, update and parameters allow it.
-    decision_rule : {"median", "mode", "mean"}, default="median"
-        How :meth:`predict` turns probabilities into a class: "median" suits absolute error, "mode" the
-        zero-one error, "mean" squared error.
-    cost_matrix : array-like of float, shape (n_classes, n_classes), or None
-        Cost of predicting column j where row i is true, lowest class first; replaces ``decision_rule``.
-    class_weight : dict, "balanced" or None
-        Weights of classes, multiplied with ``sample_weight``. Evaluation sets are weighted by their own
-        weights alone.
+    <<n_estimators, classes, loss, link, hessian, threshold_update>>
+        "schur", "joint" and shifts refuse reg_alpha, max_delta_step, monotone constraints, num_parallel_tree above 1,
+        dart and gblinear.
+    <<proportional, shift_l2, shift_penalty, max_shifts, shift_method, decision_rule, cost_matrix, class_weight>>
     max_depth, max_leaves, max_bin, learning_rate, gamma, min_child_weight, subsample, colsample_bytree, \
 reg_alpha, reg_lambda, tree_method, n_jobs, random_state, verbosity, missing, enable_categorical, \
 feature_types, feature_weights, importance_type, early_stopping_rounds, callbacks
@@ -61,31 +50,24 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
     validation_fraction : float or None, default=None
         Share of the rows held out and evaluated each round where ``fit`` is given no evaluation set, so that
         ``early_stopping_rounds`` works without one. Drawn by class with ``random_state``; class weights count there.
-    eval_metric : str, callable, list of these, or None
-        Measured each round beside the loss: "rps", "log_loss", "mae", "macro_mae", "zero_one", "qwk", or functions;
-        see :class:`ordinal_objectives.eval_metric.EvalMetric`. Early stopping takes the last one.
+    <<eval_metric>>
+        Early stopping takes the last one.
     **host_params
         Any other parameter of :func:`xgboost.train`.
 
     Attributes
     ----------
-    classes_, ordered_classes_ : ndarray, shape (n_classes,)
-        Labels sorted as NumPy sorts them, and the same from the lowest class to the highest.
-    n_classes_ : int
-    thresholds_ : ndarray of float64, shape (n_classes - 1,)
-        Those of the iteration that predictions use. Where they move with x, their mean over the training rows, which
-        need not increase.
-    proportional_ : bool
-        Whether one score moves all thresholds alike.
+    <<classes_, ordered_classes_, n_classes_, thresholds_, proportional_>>
     booster_ : xgboost.Booster
         Carries its thresholds: :func:`ordinal_objectives.adapters.xgb.predict_proba` reads them.
-    n_iter_ : int
-        Iterations that predictions use.
+    <<n_iter_>>
     best_iteration_ : int
+        Last of these iterations, counted from 0, as XGBoost does.
     feature_importances_ : ndarray of float32, shape (n_features,)
-    evals_result_ : dict
-    diagnostics_ : dict of str to int
-        What was repaired, halved, clipped or floored, and ``n_without_split``, the trees that have no split.
+        Of each feature, by ``importance_type``; they sum to 1.
+    evals_result_ : dict of str to dict
+        Loss and metrics of each evaluation set after 1, 2, ... rounds, as :func:`xgboost.train` fills it.
+    <<n_features_in_, feature_names_in_, diagnostics_>>
 
     Notes
     -----
@@ -194,6 +176,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         self.callbacks = callbacks
         self._keep_host_params(host_params)
 
+    @documented
     @openmp_after_fork()
     @explains_keywords
     def fit(
@@ -219,10 +202,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         ----------
         X : array-like, sparse matrix, data frame or Arrow table, shape (n_samples, n_features)
             pandas and polars frames, lazy ones included. NaN is missing; so is what a sparse matrix does not store.
-        y : array-like, shape (n_samples,)
-            Labels: integers, strings, or an ordered categorical.
-        sample_weight : array-like of float, shape (n_samples,), or None
-            Non-negative.
+        <<y, sample_weight>>
         base_margin : array-like of float, shape (n_samples,), or None
             Scores that the trees' are added to. The thresholds are fitted to them before the first tree, unless
             a model is continued. Predictions start at 0 unless they are given scores of their own.
@@ -233,15 +213,13 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
             Weights of each evaluation set.
         base_margin_eval_set : list of array-like or None
             Start scores of each evaluation set.
-        X_val, y_val, sample_weight_val : array-like or None
-            Another spelling of one evaluation set, by which early stopping works inside a pipeline.
-        groups : array-like, shape (n_samples,), or None
-            Rows of one group stay together where ``validation_fraction`` holds rows out.
+        <<X_val, y_val, sample_weight_val, groups>>
         xgb_model : XGBOrdinalClassifier, xgboost.Booster, path or None
             Model to go on with, which must carry its thresholds and have the same classes, loss and link. All of
             its rounds are kept, also those after the best one of an early stop.
         verbose : bool or int
-            As in :func:`xgboost.train`; without an evaluation set the training loss is printed.
+            Whether to print the loss and the metrics each round, or each so many rounds: ``verbose_eval`` of
+            :func:`xgboost.train`. Without an evaluation set those of the training rows are printed.
 
         Returns
         -------

@@ -10,6 +10,7 @@ import xgboost
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from ordinal_objectives.shared_docs import documented
 from ordinal_objectives.threads import openmp_after_fork
 
 
@@ -86,6 +87,7 @@ class HostMethods:
         total = values.sum()
         return values / total if total else values
 
+    @documented
     @openmp_after_fork()
     def apply(self, X: Any) -> NDArray[np.int32]:
         """Return the leaf that each row ends in, int32 (n_samples, n_iter_).
@@ -94,7 +96,7 @@ class HostMethods:
 
         Parameters
         ----------
-        X : array-like, sparse matrix, data frame or Arrow table, shape (n_samples, n_features)
+        <<X>>
         """
         check_is_fitted(self)
         matrix = self._matrix(self._check_features(X, reset=False))

@@ -15,6 +15,7 @@ from ordinal_objectives.adapters.xgb.prediction import proba_of
 from ordinal_objectives.adapters.xgb.record import store_record, stored_record
 from ordinal_objectives.adapters.xgb.training import XGBoostTraining
 from ordinal_objectives.decision import decide
+from ordinal_objectives.shared_docs import documented
 from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 
@@ -26,6 +27,7 @@ except ImportError:  # before 3.2
         """Stands in for XGBoost's."""
 
 
+@documented
 class OrdinalObjective(OrdinalObjectiveBase, TreeObjective):  # type: ignore[misc]
     """Ordinal objective for :func:`xgboost.train`.
 
@@ -41,14 +43,10 @@ class OrdinalObjective(OrdinalObjectiveBase, TreeObjective):  # type: ignore[mis
 
     Parameters
     ----------
-    n_classes, loss, link, hessian, threshold_update, thresholds, proportional, shift_l2, shift_penalty, max_shifts
-        See :class:`ordinal_objectives.spec.OrdinalSpec`.
-    shift_method : {"host", "renewal"} or None, default=None
-        Who fits the shifts: XGBoost, or :func:`.train.train`, which renews leaves and sets this itself. None: "host",
-        unless the model is proportional.
-    n_threads : int or None, default=None
-        Threads of the gradient kernel; None for the booster's. See
-        :func:`ordinal_objectives.threads.effective_n_threads`.
+    <<n_classes, loss, link, hessian, threshold_update, thresholds, proportional, shift_l2, shift_penalty, max_shifts>>
+    <<shift_method>>
+        None for "host", which alone is possible here: :func:`.train.train` renews leaves.
+    <<n_threads>>
 
     Raises
     ------

@@ -11,6 +11,7 @@ from ordinal_objectives.adapters.xgb.doors import check_matrix, check_names
 from ordinal_objectives.adapters.xgb.leaf_vectors import leaf_scores, start_scores
 from ordinal_objectives.adapters.xgb.record import carried_record, check_all_rounds, last_round
 from ordinal_objectives.decision import decide
+from ordinal_objectives.shared_docs import documented
 from ordinal_objectives.threads import openmp_after_fork
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 
@@ -36,6 +37,7 @@ def proba_of(
     return predict_from_scores(record, end, scores)
 
 
+@documented
 @openmp_after_fork()
 def predict_proba(
     booster: xgboost.Booster, data: xgboost.DMatrix, iteration_range: tuple[int, int] | None = None
@@ -44,13 +46,10 @@ def predict_proba(
 
     Parameters
     ----------
-    booster : xgboost.Booster
-        Trained with the callback, or loaded from a file of such a model.
+    <<booster>>
     data : xgboost.DMatrix
         Rows to predict.
-    iteration_range : tuple of int, or None
-        (0, t) uses the first t rounds and the thresholds of iteration t. None uses all rounds, or those
-        up to the best one if early stopping ended the training.
+    <<iteration_range>>
 
     Returns
     -------
@@ -66,6 +65,7 @@ def predict_proba(
     return proba_of(booster, carried_record(booster), data, iteration_range)
 
 
+@documented(like=predict_proba)
 def predict(
     booster: xgboost.Booster,
     data: xgboost.DMatrix,
@@ -74,9 +74,14 @@ def predict(
     decision_rule: str = "median",
     cost_matrix: ArrayLike | None = None,
 ) -> NDArray[np.intp]:
-    """Return class codes, (n_samples,), of a booster that carries its thresholds.
+    """Return class codes of a booster that carries its thresholds.
 
-    ``decision_rule`` and ``cost_matrix`` are those of :func:`ordinal_objectives.decision.decide`; the other
-    parameters are those of :func:`predict_proba`.
+    Parameters
+    ----------
+    <<booster, data, iteration_range, decision_rule, cost_matrix>>
+
+    Returns
+    -------
+    ndarray of int, shape (n_samples,)
     """
     return decide(predict_proba(booster, data, iteration_range), decision_rule, cost_matrix)

@@ -12,6 +12,7 @@ import xgboost
 
 from ordinal_objectives.adapters.xgb.doors import check_booster
 from ordinal_objectives.adapters.xgb.trees import checksums
+from ordinal_objectives.shared_docs import documented
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 
 ATTRIBUTE = "ordinal_objectives"
@@ -89,8 +90,18 @@ def carried_record(booster: xgboost.Booster) -> ThresholdRecord:
     return record
 
 
+@documented
 def threshold_record(booster: xgboost.Booster) -> ThresholdRecord:
     """Return what a booster carries about its thresholds: those of every iteration, losses, settings.
+
+    Parameters
+    ----------
+    <<booster>>
+
+    Returns
+    -------
+    ThresholdRecord
+        A copy.
 
     Raises
     ------
@@ -101,7 +112,17 @@ def threshold_record(booster: xgboost.Booster) -> ThresholdRecord:
 
 
 def kept_rounds(booster: xgboost.Booster) -> int:
-    """Return the number of rounds that predictions use: up to the best one after early stopping."""
+    """Return the number of rounds that predictions use: up to the best one after early stopping.
+
+    Parameters
+    ----------
+    booster : xgboost.Booster
+        Trained by XGBoost, in any way.
+
+    Returns
+    -------
+    int
+    """
     rounds: int = booster.num_boosted_rounds()
     try:
         best = booster.attr("best_iteration")

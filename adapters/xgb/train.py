@@ -17,6 +17,7 @@ from ordinal_objectives.adapters.xgb.callback import asks_for_early_stop
 from ordinal_objectives.adapters.xgb.objective import OrdinalObjective
 from ordinal_objectives.adapters.xgb.training import XGBoostTraining
 from ordinal_objectives.losses import OrdinalLoss
+from ordinal_objectives.shared_docs import documented
 from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threads import openmp_after_fork
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
@@ -30,6 +31,7 @@ _REFUSED = {
 }
 
 
+@documented
 @openmp_after_fork()
 def train(
     params: Mapping[str, Any],
@@ -63,18 +65,14 @@ def train(
     Parameters
     ----------
     params : mapping
-        As for XGBoost. ``objective``, ``num_class``, ``eval_metric`` and a ``base_score`` other than 0 are
-        refused.
+        Those of :func:`xgboost.train`. ``objective``, ``num_class``, ``eval_metric`` and a ``base_score`` other than 0
+        are refused.
     dtrain : xgboost.DMatrix
         Labels are class codes 0..n_classes - 1.
-    num_boost_round : int, default=10
-    n_classes, loss, link, hessian, threshold_update, thresholds, proportional, shift_l2, shift_penalty, max_shifts
-        See :class:`ordinal_objectives.spec.OrdinalSpec`. "schur", "joint" and shifts refuse
-        reg_alpha, max_delta_step, monotone constraints, num_parallel_tree above 1, dart and gblinear.
-    shift_method : {"renewal", "host"}, default="renewal"
-        With ``proportional=False`` or "auto". "renewal": every tree's leaves are renewed as vectors, which are kept
-        beside the model. "host": XGBoost fits them itself, as outputs beside the score, so its own ``predict`` and
-        ``pred_contribs`` know them; "auto" then means False. See the user guide for what differs.
+    <<num_boost_round, n_classes, loss, link, hessian, threshold_update>>
+        "schur", "joint" and shifts refuse reg_alpha, max_delta_step, monotone constraints, num_parallel_tree above 1,
+        dart and gblinear.
+    <<thresholds, proportional, shift_l2, shift_penalty, max_shifts, shift_method>>
     evals : sequence of (DMatrix, name) pairs or None
         Evaluated each round with the ordinal loss.
     xgb_model : Booster, path, bytearray or None

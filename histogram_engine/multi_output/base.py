@@ -24,6 +24,7 @@ from ordinal_objectives.histogram_engine.multi_output.fit import OutputTraining,
 from ordinal_objectives.histogram_engine.multi_output.losses import MultiOutputLoss
 from ordinal_objectives.histogram_engine.multi_output.parameters import MultiOutputParameters
 from ordinal_objectives.histogram_engine.parameters import REFUSED
+from ordinal_objectives.shared_docs import documented
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.trees import TreeEnsemble
 from ordinal_objectives.validation import (
@@ -38,10 +39,56 @@ Model = TypeVar("Model", bound="MultiOutputModel")
 FloatArray = NDArray[np.float64]
 
 
+@documented
 class MultiOutputModel(BaseEstimator):  # type: ignore[misc]
-    """Base of the multi-output estimators; a subclass knows its targets.
+    """Base of the multi-output estimators; a subclass knows its targets, and says what ``loss`` and ``hessian`` are.
 
-    Parameters are those of :class:`HistGradientBoostingMultiOutputRegressor`.
+    Parameters
+    ----------
+    learning_rate : float, default=0.1
+        Shrinkage of the leaves. A step that would raise the loss of the training rows is halved until it does not,
+        and counted in ``diagnostics_``.
+    <<max_iter, max_leaf_nodes, max_depth, min_samples_leaf>>
+    min_child_weight : float
+        Smallest sum of weighted Hessians in a leaf, over its rows and the outputs.
+    l2_regularization : float, default=1.0
+        Penalty lambda of each output's leaf value.
+    gamma : float, default=0.0
+        Gain, summed over outputs, that a split must exceed: for a threshold on the mean, as in [1]_, multiply it by
+        the number of outputs, or by ``max_outputs``.
+    <<max_bins>>
+    subsample, colsample_bytree : float, default=1.0
+        Share of rows and of columns that each tree is grown on, drawn without replacement from the rows of
+        positive weight. The leaves' values use all rows, and so does the loss that no step raises.
+    max_outputs : int or None, default=None
+        The most outputs that a leaf moves: those worth most. None, or as many as there are, for all.
+    search : {"restricted", "unrestricted"}, default="restricted"
+        With ``max_outputs``: whether the two sides of a split move the same outputs, or each its own.
+    early_stopping : "auto" or bool, default="auto"
+        Stop when the validation loss no longer falls: on ``eval_set``, or else on rows held out.
+        "auto" does so for more than 10,000 rows, or where ``eval_set`` is given.
+    validation_fraction : float, default=0.1
+        Share of the rows of positive weight held out.
+    <<n_iter_no_change, tol>>
+    warm_start : bool, default=False
+        Continue the fitted model, or a loaded one, up to ``max_iter`` trees, with its loss and ``max_bins``. Features
+        and targets must be the model's; the rows may be others.
+    <<random_state, importance_type, n_jobs>>
+
+    Attributes
+    ----------
+    <<n_iter_>>
+    best_iteration_ : int
+        The same as ``n_iter_``.
+    evals_result_ : dict of str to list of float
+        Weighted mean loss after 0, 1, ... trees: "training", and "validation" or "validation_<i>". The squared error
+        is halved and summed over targets.
+    feature_importances_ : ndarray of float64, shape (n_features,)
+        Of each feature, by ``importance_type``.
+    diagnostics_ : dict of str to int
+        Steps that were halved or given up, leaves without curvature, under the names of
+        :class:`ordinal_objectives.threshold_solver.Diagnostics`. Of a warm start, those of the last ``fit``. Empty
+        after loading a file that was written before they were counted.
     """
 
     _ensemble: TreeEnsemble
@@ -122,6 +169,7 @@ class MultiOutputModel(BaseEstimator):  # type: ignore[misc]
     def _recall_targets(self, classes: NDArray[Any], targets: dict[str, Any], n_outputs: int) -> MultiOutputLoss:
         """Set what :meth:`_describe_targets` returned, and return the loss; raise ValueError if it is damaged."""
 
+    @documented
     @explains_keywords
     def fit(
         self: Model,
@@ -145,18 +193,7 @@ class MultiOutputModel(BaseEstimator):  # type: ignore[misc]
             NaN is missing. In frames and tables, columns of numbers and booleans.
         y : array-like, shape (n_samples,) or (n_samples, n_targets)
             Numbers, or of a classifier labels, or columns of 0 and 1.
-        sample_weight : array-like of float, shape (n_samples,), or None
-            Non-negative.
-        eval_set : (X, y) pair, list of such pairs, or None
-            Evaluated after each tree; early stopping looks at the last one.
-        eval_sample_weight : list of array-like or None
-            Weights of each evaluation set.
-        X_val, y_val, sample_weight_val : array-like or None
-            Another spelling of one evaluation set.
-        groups : array-like, shape (n_samples,), or None
-            Rows of one group stay together where ``validation_fraction`` holds rows out.
-        callback : callable or None
-            ``callback(iteration, evals_result)`` after each tree; training ends if it returns True.
+        <<sample_weight, eval_set, eval_sample_weight, X_val, y_val, sample_weight_val, groups, callback>>
 
         Raises
         ------

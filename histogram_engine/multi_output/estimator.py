@@ -20,12 +20,14 @@ from ordinal_objectives.histogram_engine.multi_output.losses import (
     SoftmaxCrossEntropy,
     SquaredError,
 )
+from ordinal_objectives.shared_docs import documented
 from ordinal_objectives.validation import check_choice, check_flag, check_integer, check_two_classes, refuse_masked
 
 FloatArray = NDArray[np.float64]
 _LARGEST_TARGET = 1e38
 
 
+@documented
 class HistGradientBoostingMultiOutputRegressor(RegressorMixin, MultiOutputModel):  # type: ignore[misc]
     r"""Regressor of one or several targets: one tree a round, whose leaves hold a value for each target.
 
@@ -38,63 +40,19 @@ class HistGradientBoostingMultiOutputRegressor(RegressorMixin, MultiOutputModel)
         "auto" is the squared error. An object has the methods of
         :class:`~ordinal_objectives.histogram_engine.multi_output.losses.MultiOutputLoss`; it is given y as
         float64 (n_samples, n_targets).
-    learning_rate : float, default=0.1
-        Shrinkage of the leaves. A step that would raise the loss of the training rows is halved until it does not,
-        and counted in ``diagnostics_``.
-    max_iter : int, default=100
-        Number of trees.
-    max_leaf_nodes, max_depth : int or None, default=31 and None
-    min_samples_leaf : int, default=20
-        Rows of a leaf, whatever their weight.
-    min_child_weight : float, default=1e-3
-        Smallest sum of weighted Hessians in a leaf, over its rows and the outputs.
-    l2_regularization : float, default=1.0
-        Penalty lambda of each output's leaf value.
-    gamma : float, default=0.0
-        Gain, summed over outputs, that a split must exceed: for a threshold on the mean, as in [1]_, multiply it by
-        the number of outputs, or by ``max_outputs``.
-    max_bins : int, default=255
-        Bins of a feature, 2 to 255; missing values have one more.
-    subsample, colsample_bytree : float, default=1.0
-        Share of rows and of columns that each tree is grown on, drawn without replacement from the rows of
-        positive weight. The leaves' values use all rows, and so does the loss that no step raises.
-    max_outputs : int or None, default=None
-        The most outputs that a leaf moves: those worth most. None, or as many as there are, for all.
-    search : {"restricted", "unrestricted"}, default="restricted"
-        With ``max_outputs``: whether the two sides of a split move the same outputs, or each its own.
+    <<learning_rate, max_iter, max_leaf_nodes, max_depth, min_samples_leaf, min_child_weight, l2_regularization, gamma>>
+    <<max_bins, subsample, colsample_bytree, max_outputs, search>>
     hessian : {"diagonal", "exact", "bound"}, default="diagonal"
         The diagonal of a row's second derivatives; all of them, for at most 32 outputs, with a positive
         ``l2_regularization`` and without ``max_outputs``; or a diagonal that is nowhere below them. The squared
         error's are the same by all three.
-    early_stopping : "auto" or bool, default="auto"
-        Stop when the validation loss no longer falls: on ``eval_set``, or else on rows held out.
-        "auto" does so for more than 10,000 rows, or where ``eval_set`` is given.
-    validation_fraction : float, default=0.1
-        Share of the rows of positive weight held out.
-    n_iter_no_change : int, default=10
-    tol : float, default=1e-7
-        Smallest decrease of the validation loss that counts.
-    warm_start : bool, default=False
-        Continue the fitted model, or a loaded one, up to ``max_iter`` trees, with its loss and ``max_bins``. Features
-        and targets must be the model's; the rows may be others.
-    random_state : int, RandomState instance or None, default=None
-    importance_type : {"gain", "split"}, default="gain"
-    n_jobs : int or None, default=None
-        Threads; results do not depend on it.
+    <<early_stopping, validation_fraction, n_iter_no_change, tol, warm_start, random_state, importance_type, n_jobs>>
 
     Attributes
     ----------
     n_outputs_ : int
-    n_iter_, best_iteration_ : int
-        Trees that predictions use: with early stopping those up to the best validation loss.
-    evals_result_ : dict of str to list of float
-        Weighted mean loss after 0, 1, ... trees: "training", and "validation" or "validation_<i>". The squared error
-        is halved and summed over targets.
-    feature_importances_ : ndarray of float64, shape (n_features,)
-    diagnostics_ : dict of str to int
-        Steps that were halved or given up, leaves without curvature, under the names of
-        :class:`ordinal_objectives.threshold_solver.Diagnostics`. Of a warm start, those of the last ``fit``. Empty
-        after loading a file that was written before they were counted.
+        Targets.
+    <<n_iter_, best_iteration_, evals_result_, feature_importances_, n_features_in_, feature_names_in_, diagnostics_>>
 
     References
     ----------
@@ -151,6 +109,7 @@ class HistGradientBoostingMultiOutputRegressor(RegressorMixin, MultiOutputModel)
         return said.reshape(len(raw), *self._target_shape)
 
 
+@documented
 class HistGradientBoostingMultiOutputClassifier(ClassifierMixin, MultiOutputModel):  # type: ignore[misc]
     """Classifier of unordered classes or of several labels: one tree a round, with a value for each class or label.
 
@@ -168,8 +127,9 @@ class HistGradientBoostingMultiOutputClassifier(ClassifierMixin, MultiOutputMode
     hessian : {"diagonal", "exact", "bound"}, default="diagonal"
         For the softmax: p (1 - p) of each class; the matrix diag(p) - pp', for at most 32 classes; or 2 p (1 - p),
         which is nowhere below it.
-    **others
-        Those of :class:`HistGradientBoostingMultiOutputRegressor`.
+    <<learning_rate, max_iter, max_leaf_nodes, max_depth, min_samples_leaf, min_child_weight, l2_regularization, gamma>>
+    <<max_bins, subsample, colsample_bytree, max_outputs, search>>
+    <<early_stopping, validation_fraction, n_iter_no_change, tol, warm_start, random_state, importance_type, n_jobs>>
 
     Attributes
     ----------
@@ -177,8 +137,7 @@ class HistGradientBoostingMultiOutputClassifier(ClassifierMixin, MultiOutputMode
         Sorted; with columns of labels their numbers.
     n_outputs_ : int
         Classes, labels, or 1 where there are two classes.
-    n_iter_, best_iteration_, evals_result_, feature_importances_, diagnostics_
-        As the regressor's.
+    <<n_iter_, best_iteration_, evals_result_, feature_importances_, n_features_in_, feature_names_in_, diagnostics_>>
 
     Examples
     --------

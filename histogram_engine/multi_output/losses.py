@@ -31,6 +31,7 @@ class MultiOutputLoss(Protocol):
         y : ndarray
             All training targets, (n_samples,) or (n_samples, n_targets).
         weight : ndarray of float64, shape (n_samples,), or None
+            Weights of the rows; None for ones.
         """
 
     def derivatives(
@@ -41,7 +42,9 @@ class MultiOutputLoss(Protocol):
         Parameters
         ----------
         y : ndarray, shape (n_rows,) or (n_rows, n_targets)
+            Targets of a block of rows.
         raw_prediction : ndarray of float64, shape (n_rows, n_outputs)
+            What the trees say of these rows.
         hessian : {"diagonal", "exact", "bound"}
             The diagonal of the second derivatives, all of them, or a diagonal that is nowhere below them.
 
@@ -95,6 +98,7 @@ class SoftmaxCrossEntropy:
     Parameters
     ----------
     n_classes : int
+        Number of classes, and of outputs.
     """
 
     def __init__(self, n_classes: int) -> None:

@@ -22,6 +22,7 @@ from ordinal_objectives.estimators.start_scores import start_scores
 from ordinal_objectives.estimators.two_classes import two_classes_only
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.margin_predictions import MarginPredictions
+from ordinal_objectives.shared_docs import documented
 from ordinal_objectives.validation import (
     as_floats,
     check_choice,
@@ -232,16 +233,13 @@ class OrdinalClassifier(MarginPredictions, ClassifierMixin, BaseEstimator):  # t
                 f"of them"
             )
 
+    @documented
     def predict_raw(self, X: Any, **start: Any) -> NDArray[np.float64]:
         """Return the score f(x).
 
         Parameters
         ----------
-        X : array-like, sparse matrix, data frame or Arrow table, shape (n_samples, n_features)
-        **start
-            Scores that the trees' are added to, as in ``fit``: ``base_margin`` with XGBoost, ``init_score`` with
-            LightGBM, array-like of float, shape (n_samples,). Zero unless given, whatever ``fit`` was given: they
-            belong to the rows, not to the model. All methods that predict take them.
+        <<X, **start>>
 
         Returns
         -------
@@ -258,37 +256,88 @@ class OrdinalClassifier(MarginPredictions, ClassifierMixin, BaseEstimator):  # t
         before = start_scores(start, self._start_name, X.shape[0], type(self).__name__)
         return predictions.plus(before, self._score(self._prediction_data(X), 0, self.n_iter_))
 
+    @documented
     def predict_proba(self, X: Any, **start: Any) -> NDArray[np.float64]:
-        """Return the class probabilities, float64 (n_samples, n_classes), columns sorted by label as ``classes_``."""
+        """Return the class probabilities, columns sorted by label as ``classes_``.
+
+        Parameters
+        ----------
+        <<X, **start>>
+
+        Returns
+        -------
+        ndarray of float64, shape (n_samples, n_classes)
+        """
         proba = self.predict_proba_ordered(X, **start)
         return self._labels.sort_columns(proba)
 
+    @documented
     def predict_proba_ordered(self, X: Any, **start: Any) -> NDArray[np.float64]:
-        """Return P(y = k | x), float64 (n_samples, n_classes), columns from the lowest class to the highest.
+        """Return the class probabilities P(y = k | x), columns from the lowest class to the highest.
 
         They are in the order of ``ordered_classes_``, as ``thresholds_`` and what
         :func:`~ordinal_objectives.decision.decide` and :mod:`ordinal_objectives.metrics` take.
+
+        Parameters
+        ----------
+        <<X, **start>>
+
+        Returns
+        -------
+        ndarray of float64, shape (n_samples, n_classes)
         """
         scores = self._scores(X, **start)  # says so where there is no fit yet
         return predictions.proba(self._fitted_loss, scores, self.thresholds_)
 
+    @documented
     def predict_cumulative_proba(self, X: Any, **start: Any) -> NDArray[np.float64]:
-        """Return P(y <= k | x) for all classes but the highest, lowest first, float64 (n_samples, n_classes - 1)."""
+        """Return P(y <= k | x) for all classes but the highest, lowest first.
+
+        Parameters
+        ----------
+        <<X, **start>>
+
+        Returns
+        -------
+        ndarray of float64, shape (n_samples, n_classes - 1)
+        """
         scores = self._scores(X, **start)
         return predictions.cumulative_proba(self._fitted_loss, scores, self.thresholds_)
 
+    @documented
     def predict(self, X: Any, **start: Any) -> NDArray[Any]:
-        """Return labels, (n_samples,), by ``decision_rule`` or ``cost_matrix``."""
+        """Return labels, by ``decision_rule`` or ``cost_matrix``.
+
+        Parameters
+        ----------
+        <<X, **start>>
+
+        Returns
+        -------
+        ndarray, shape (n_samples,)
+        """
         proba = self.predict_proba_ordered(X, **start)
         return self._labels.decode(self._decide(proba))
 
+    @documented
     def staged_predict_proba(self, X: Any, **start: Any) -> Iterator[NDArray[np.float64]]:
-        """Yield what :meth:`predict_proba` returns after 1, 2, ... iterations, with the thresholds of each."""
+        """Yield what :meth:`predict_proba` returns after 1, 2, ... iterations, with the thresholds of each.
+
+        Parameters
+        ----------
+        <<X, **start>>
+        """
         check_is_fitted(self)
         yield from map(self._labels.sort_columns, self._staged_proba_ordered(X, **start))
 
+    @documented
     def staged_predict(self, X: Any, **start: Any) -> Iterator[NDArray[Any]]:
-        """Yield what :meth:`predict` returns after 1, 2, ... iterations, with the thresholds of each."""
+        """Yield what :meth:`predict` returns after 1, 2, ... iterations, with the thresholds of each.
+
+        Parameters
+        ----------
+        <<X, **start>>
+        """
         for proba in self._staged_proba_ordered(X, **start):
             yield self._labels.decode(self._decide(proba))
 
@@ -302,18 +351,28 @@ class OrdinalClassifier(MarginPredictions, ClassifierMixin, BaseEstimator):  # t
             yield predictions.proba(self._fitted_loss, scores, self._record.at(iteration + 1))
 
     @two_classes_only
+    @documented
     def decision_function(self, X: Any, **start: Any) -> NDArray[np.float64]:
         """Return f(x) - theta_0 + G^-1(1/2), float64 (n_samples,), or its negative where ``classes_[1]`` is the lower.
 
         Positive where ``classes_[1]`` is the more probable, as scikit-learn has it; G^-1(1/2) is 0 for a symmetric
         link. Two classes only: more would not fit its shape.
+
+        Parameters
+        ----------
+        <<X, **start>>
         """
         median = self._fitted_loss.link.link(np.array(0.5))
         above: NDArray[np.float64] = self.predict_raw(X, **start) - self.thresholds_[0] + median
         return above if self._labels.sorted_codes_ is None else -above
 
+    @documented
     def encode_labels(self, y: ArrayLike) -> NDArray[np.int32]:
         """Return the codes 0..n_classes - 1 of labels, int32 (n_samples,), as ``ordered_classes_``.
+
+        Parameters
+        ----------
+        <<y>>
 
         Raises
         ------

@@ -73,6 +73,7 @@ def register_link(link: Link) -> None:
     Parameters
     ----------
     link : Link
+        Found in files by its ``identity``.
 
     Raises
     ------

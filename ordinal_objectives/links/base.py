@@ -34,6 +34,7 @@ class IntervalTerms:
     Attributes
     ----------
     value : ndarray of float64
+        l(a, b).
     d_lower, d_upper : ndarray of float64
         dl/da and dl/db.
     d_shift : ndarray of float64

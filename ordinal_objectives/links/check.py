@@ -20,6 +20,7 @@ def check_link(link: Link) -> None:
     Parameters
     ----------
     link : Link
+        An object of a class of your own, or of this package.
 
     Raises
     ------

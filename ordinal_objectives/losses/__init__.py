@@ -15,6 +15,7 @@ from ordinal_objectives.losses.higher import check_order, higher_derivatives
 from ordinal_objectives.losses.quantities import LeafSums, MarginDerivatives, RoundStatistics, RoundSums, RowDerivatives
 from ordinal_objectives.losses.threshold_sums import AllThreshold, ImmediateThreshold
 from ordinal_objectives.named import Registry
+from ordinal_objectives.shared_docs import documented
 
 __all__ = [
     "HESSIANS",
@@ -39,6 +40,7 @@ LOSSES.update({loss.name: loss for loss in (AllThreshold, CumulativeLink, Immedi
 _OWN: Registry[OrdinalLoss] = Registry("loss", LOSSES)
 
 
+@documented
 def get_loss(loss: str | OrdinalLoss, link: str | Link = "logit") -> OrdinalLoss:
     """Return a loss by name; an instance passes through and keeps its own link.
 
@@ -46,8 +48,7 @@ def get_loss(loss: str | OrdinalLoss, link: str | Link = "logit") -> OrdinalLoss
     ----------
     loss : str or OrdinalLoss
         A key of `LOSSES`, the identity of a loss that is registered or in use, or a loss.
-    link : str or Link, default="logit"
-        See :func:`ordinal_objectives.links.get_link`.
+    <<link>>
 
     Raises
     ------
@@ -74,6 +75,7 @@ def register_loss(loss: OrdinalLoss) -> None:
     Parameters
     ----------
     loss : OrdinalLoss
+        Found in files by its ``identity``.
 
     Raises
     ------

@@ -10,16 +10,17 @@ from ordinal_objectives.losses.formulas import CodeArray
 from ordinal_objectives.losses.margins import MarginFunctions
 from ordinal_objectives.losses.quantities import Curvatures, RoundStatistics, RoundSums, RowDerivatives
 from ordinal_objectives.read_only import asked
+from ordinal_objectives.shared_docs import documented
 from ordinal_objectives.validation import check_codes, check_sample_weight, check_thresholds
 
 
+@documented
 class OrdinalLoss(MarginFunctions):
     """Loss of ordered labels y in 0..n_classes - 1, given a score f and n_classes - 1 thresholds theta.
 
     Parameters
     ----------
-    link : str or Link, default="logit"
-        See :func:`ordinal_objectives.links.get_link`.
+    <<link>>
 
     Attributes
     ----------
@@ -56,6 +57,7 @@ class OrdinalLoss(MarginFunctions):
         Parameters
         ----------
         thresholds : ndarray of shape (n_classes - 1,)
+            Lowest first.
         class_weights : ndarray of shape (n_classes,)
             Weight, or number, of the rows of each class.
 
@@ -134,8 +136,11 @@ class OrdinalLoss(MarginFunctions):
         Parameters
         ----------
         raw_prediction : array-like of shape (n_samples,)
+            Scores f(x).
         y : array-like of int of shape (n_samples,)
+            Class codes 0..n_classes - 1.
         thresholds : array-like of shape (n_classes - 1,)
+            Lowest first, on the scale of the scores.
         sample_weight : array-like of shape (n_samples,), default=None
             Not negative; None weighs every row 1.
         hessian : {"majorized", "exact"}, default="majorized"

@@ -26,6 +26,7 @@ def check_loss(loss: OrdinalLoss, n_classes: int = 5) -> None:
     loss : OrdinalLoss
         Its link is checked first, if it is not one of this package.
     n_classes : int, default=5
+        Number of classes of the rows that it is checked on, at least 3.
 
     Raises
     ------

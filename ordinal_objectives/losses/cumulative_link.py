@@ -8,8 +8,10 @@ from ordinal_objectives.links import FloatArray, IntervalTerms, Link, Logit
 from ordinal_objectives.losses.base import OrdinalLoss, beside_label, sum_of_higher
 from ordinal_objectives.losses.formulas import CodeArray
 from ordinal_objectives.losses.quantities import Curvatures, RowDerivatives
+from ordinal_objectives.shared_docs import documented
 
 
+@documented
 class CumulativeLink(OrdinalLoss):
     """Negative log-likelihood of P(y <= k) = G(theta_k - f) [1]_.
 
@@ -20,8 +22,7 @@ class CumulativeLink(OrdinalLoss):
 
     Parameters
     ----------
-    link : str or Link, default="logit"
-        See :func:`ordinal_objectives.links.get_link`.
+    <<link>>
 
     References
     ----------

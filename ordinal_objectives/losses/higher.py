@@ -16,8 +16,11 @@ def check_order(loss: OrdinalLoss, hessian: str, order: int) -> None:
     Parameters
     ----------
     loss : OrdinalLoss
+        What is minimised, with its link.
     hessian : {"exact", "majorized"}
+        Second derivative by which steps are taken.
     order : {2, 3, 4}
+        Highest derivative of the loss that is asked for.
 
     Raises
     ------
@@ -51,9 +54,11 @@ def higher_derivatives(loss: OrdinalLoss, raw_prediction: ArrayLike, y: ArrayLik
     loss : OrdinalLoss
         That has them: of those built in, with the logit link.
     raw_prediction : array-like of float, shape (n_samples,)
+        Scores f(x).
     y : array-like of int, shape (n_samples,)
         Class codes.
     thresholds : array-like of float, shape (n_classes - 1,)
+        Lowest first, on the scale of the scores.
 
     Returns
     -------

@@ -31,6 +31,7 @@ class MarginFunctions(Formulas):
         y : array-like of int, shape (n_samples,)
             Class codes.
         hessian : {"majorized", "exact"}, default="majorized"
+            Second derivative of the loss, or a bound above it.
 
         Returns
         -------

@@ -13,6 +13,7 @@ from ordinal_objectives.losses.base import OrdinalLoss, beside_label, sum_of_hig
 from ordinal_objectives.losses.formulas import CodeArray
 from ordinal_objectives.losses.quantities import Curvatures, RowDerivatives
 from ordinal_objectives.losses.start import ClassWeights, InitialThresholds, from_neighbours
+from ordinal_objectives.shared_docs import documented
 
 
 class _ThresholdSum(OrdinalLoss):
@@ -68,6 +69,7 @@ class _ThresholdSum(OrdinalLoss):
         return sum_of_higher(self.link, thresholds - f[:, None], y, self._counted(y, len(thresholds)))
 
 
+@documented
 class AllThreshold(_ThresholdSum):
     """Sum over all thresholds of the loss of telling on which side the label lies [1]_.
 
@@ -77,8 +79,7 @@ class AllThreshold(_ThresholdSum):
 
     Parameters
     ----------
-    link : str or Link, default="logit"
-        See :func:`ordinal_objectives.links.get_link`.
+    <<link>>
 
     References
     ----------
@@ -100,6 +101,7 @@ class AllThreshold(_ThresholdSum):
         return np.ones((len(y), n_thresholds), dtype=np.bool_)
 
 
+@documented
 class ImmediateThreshold(_ThresholdSum):
     """The all-threshold loss restricted to the two thresholds next to the label [1]_.
 
@@ -108,8 +110,7 @@ class ImmediateThreshold(_ThresholdSum):
 
     Parameters
     ----------
-    link : str or Link, default="logit"
-        See :func:`ordinal_objectives.links.get_link`.
+    <<link>>
 
     References
     ----------

@@ -18,11 +18,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives.metrics.inputs import check_decisions, check_forecasts, undefined
 from ordinal_objectives.metrics.table import MetricTable
+from ordinal_objectives.shared_docs import documented
 
 METRICS = MetricTable()
 
 
 @METRICS.entry("mae", judges="decisions", stands_for=("l1",))
+@documented
 def mean_absolute_error(
     y_true: ArrayLike, y_pred: ArrayLike, sample_weight: ArrayLike | None = None, *, labels: ArrayLike | None = None
 ) -> float:
@@ -62,6 +64,7 @@ def mean_absolute_error(
 
 
 @METRICS.entry("macro_mae", judges="decisions")
+@documented(like=mean_absolute_error)
 def macro_mean_absolute_error(
     y_true: ArrayLike, y_pred: ArrayLike, sample_weight: ArrayLike | None = None, *, labels: ArrayLike | None = None
 ) -> float:
@@ -71,8 +74,7 @@ def macro_mean_absolute_error(
 
     Parameters
     ----------
-    y_true, y_pred, sample_weight, labels : array-like
-        As in `mean_absolute_error`.
+    <<y_true, y_pred, sample_weight, labels>>
 
     Returns
     -------
@@ -82,7 +84,7 @@ def macro_mean_absolute_error(
     Raises
     ------
     ValueError
-        As `mean_absolute_error`.
+        If an array has the wrong shape or values, or labels have no known order; the message names it.
 
     References
     ----------
@@ -103,6 +105,7 @@ def macro_mean_absolute_error(
 
 
 @METRICS.entry("zero_one", judges="decisions", stands_for=("error", "merror", "multi_error", "binary_error"))
+@documented(like=mean_absolute_error)
 def zero_one_error(
     y_true: ArrayLike, y_pred: ArrayLike, sample_weight: ArrayLike | None = None, *, labels: ArrayLike | None = None
 ) -> float:
@@ -110,8 +113,7 @@ def zero_one_error(
 
     Parameters
     ----------
-    y_true, y_pred, sample_weight, labels : array-like
-        As in `mean_absolute_error`.
+    <<y_true, y_pred, sample_weight, labels>>
 
     Returns
     -------
@@ -121,7 +123,7 @@ def zero_one_error(
     Raises
     ------
     ValueError
-        As `mean_absolute_error`.
+        If an array has the wrong shape or values, or labels have no known order; the message names it.
 
     Examples
     --------
@@ -134,6 +136,7 @@ def zero_one_error(
 
 
 @METRICS.entry("qwk", judges="decisions", higher_is_better=True)
+@documented(like=mean_absolute_error)
 def quadratic_weighted_kappa(
     y_true: ArrayLike, y_pred: ArrayLike, sample_weight: ArrayLike | None = None, *, labels: ArrayLike | None = None
 ) -> float:
@@ -146,8 +149,7 @@ def quadratic_weighted_kappa(
 
     Parameters
     ----------
-    y_true, y_pred, sample_weight, labels : array-like
-        As in `mean_absolute_error`.
+    <<y_true, y_pred, sample_weight, labels>>
 
     Returns
     -------
@@ -157,7 +159,7 @@ def quadratic_weighted_kappa(
     Raises
     ------
     ValueError
-        As `mean_absolute_error`.
+        If an array has the wrong shape or values, or labels have no known order; the message names it.
 
     Warns
     -----
@@ -189,6 +191,7 @@ def quadratic_weighted_kappa(
 
 
 @METRICS.entry("rps", judges="probabilities")
+@documented
 def ranked_probability_score(
     y_true: ArrayLike, proba: ArrayLike, sample_weight: ArrayLike | None = None, *, labels: ArrayLike | None = None
 ) -> float:
@@ -249,6 +252,7 @@ def ranked_probability_score(
 @METRICS.entry(
     "log_loss", judges="probabilities", stands_for=("logloss", "mlogloss", "multi_logloss", "binary_logloss")
 )
+@documented(like=ranked_probability_score)
 def ordinal_log_loss(
     y_true: ArrayLike, proba: ArrayLike, sample_weight: ArrayLike | None = None, *, labels: ArrayLike | None = None
 ) -> float:
@@ -259,8 +263,7 @@ def ordinal_log_loss(
 
     Parameters
     ----------
-    y_true, proba, sample_weight, labels : array-like
-        As in `ranked_probability_score`.
+    <<y_true, proba, sample_weight, labels>>
 
     Returns
     -------
@@ -270,7 +273,7 @@ def ordinal_log_loss(
     Raises
     ------
     ValueError
-        As `ranked_probability_score`.
+        If an array has the wrong shape or values, or labels have no known order; the message names it.
 
     Examples
     --------

@@ -8,8 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives.metrics.inputs import check_scores, undefined
+from ordinal_objectives.shared_docs import documented
 
 
+@documented
 def concordance(
     y_true: ArrayLike, score: ArrayLike, sample_weight: ArrayLike | None = None, *, labels: ArrayLike | None = None
 ) -> float:

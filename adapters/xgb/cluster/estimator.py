@@ -26,6 +26,7 @@ from ordinal_objectives.estimators.fit_keywords import explains_keywords
 from ordinal_objectives.estimators.host_parameters import check_n_estimators
 from ordinal_objectives.estimators.labels import OrderedLabels
 from ordinal_objectives.losses import get_loss
+from ordinal_objectives.shared_docs import documented
 from ordinal_objectives.threads import library_n_threads
 
 # Parameters that a cluster has no answer to, and what to do instead.
@@ -37,6 +38,7 @@ _REFUSED = {
 _QUANTILES = (None, "auto", "hist")
 
 
+@documented
 class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
     """Ordinal classifier trained on a Dask cluster, with the conventions of :class:`xgboost.dask.DaskXGBClassifier`.
 
@@ -45,14 +47,21 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
 
     Parameters
     ----------
-    n_estimators, ..., **host_params
-        As for :class:`.estimator.XGBOrdinalClassifier`. ``validation_fraction``, ``eval_metric`` and
-        ``feature_weights`` are refused.
+    <<n_estimators, classes, loss, link, hessian, threshold_update, proportional, shift_l2, shift_penalty, max_shifts>>
+    <<shift_method, decision_rule, cost_matrix, class_weight, max_depth>>
+        ``feature_weights`` is refused: rows stay with their workers.
+    <<validation_fraction>>
+        Refused on a cluster: pass ``eval_set``.
+    <<eval_metric>>
+        Refused on a cluster: the loss is measured over all rows; other metrics are not sums over rows.
+    <<host_params>>
 
     Attributes
     ----------
     client : distributed.Client
         The one that was set, or else the current one.
+    <<classes_, ordered_classes_, n_classes_, thresholds_, proportional_, booster_, n_iter_, best_iteration_>>
+    <<feature_importances_, evals_result_, n_features_in_, feature_names_in_, diagnostics_>>
 
     Examples
     --------
@@ -81,6 +90,7 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
         state: dict[str, Any] = super().__getstate__()
         return {name: value for name, value in state.items() if name != "_client"}
 
+    @documented(like=XGBOrdinalClassifier.fit)
     @explains_keywords
     def fit(  # type: ignore[override]
         self,
@@ -102,12 +112,19 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
         ----------
         X : dask.array.Array or dask.dataframe.DataFrame, shape (n_samples, n_features)
             One block of columns. NaN is missing.
-        y, sample_weight, base_margin : Dask collection or None, shape (n_samples,)
-            Parted as ``X`` is.
-        eval_set, sample_weight_eval_set, base_margin_eval_set : list or None
-            As for :meth:`.estimator.XGBOrdinalClassifier.fit`, of Dask collections.
-        xgb_model, verbose
-            As there.
+        y : Dask collection, shape (n_samples,)
+            Labels: integers, strings, or categories. Parted as ``X`` is.
+        sample_weight : Dask collection of float or None, shape (n_samples,)
+            Weights of the rows, finite and non-negative, parted as ``X`` is. None for ones.
+        base_margin : Dask collection of float or None, shape (n_samples,)
+            Scores that the trees' are added to, parted as ``X`` is.
+        eval_set : list of (X, y) pairs of Dask collections, or None
+            Evaluated each round; the last one decides early stopping.
+        sample_weight_eval_set : list of Dask collections or None
+            Weights of each evaluation set.
+        base_margin_eval_set : list of Dask collections or None
+            Start scores of each evaluation set.
+        <<xgb_model, verbose>>
         coll_cfg : xgboost.collective.Config or None
             How workers connect.
 

@@ -18,10 +18,13 @@ except ImportError as error:
 from ordinal_objectives.adapters.parameters import given_options, spec_and_record
 from ordinal_objectives.adapters.xgb.cluster.doors import check_client, check_parts
 from ordinal_objectives.adapters.xgb.train import arguments_of, objective_of
+from ordinal_objectives.adapters.xgb.train import train as train_here
+from ordinal_objectives.shared_docs import documented
 from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 
 
+@documented(like=train_here)
 def train(
     client: distributed.Client | None,
     params: Mapping[str, Any],
@@ -44,12 +47,12 @@ def train(
     ----------
     client : distributed.Client or None
         None takes the current one.
-    params : mapping
-        As for :func:`.train.train`.
+    <<params>>
     dtrain : xgboost.dask.DaskDMatrix or DaskQuantileDMatrix
         Labels are class codes 0..n_classes - 1; a worker may lack some, or have no rows.
-    num_boost_round : int, default=10
+    <<num_boost_round>>
     evals : sequence of (DaskDMatrix, name) pairs or None
+        Evaluated each round with the ordinal loss.
     xgb_model : Booster or None
         Model to continue, which must carry its thresholds.
     callbacks : sequence of xgboost.callback.TrainingCallback or None
@@ -57,10 +60,11 @@ def train(
     custom_metric : callable or None
         ``custom_metric(proba, dmatrix) -> (name, value)``, called on each worker with its own rows. XGBoost takes the
         mean of the workers' values, unweighted.
+    <<n_classes, loss, link, hessian, threshold_update, thresholds>>
+    <<proportional, shift_l2, shift_penalty, max_shifts, shift_method>>
+        "host" is refused: XGBoost does not add up such leaves over workers.
     **options
-        The ordinal parameters of :func:`.train.train`, from ``n_classes`` to ``shift_method``, with its defaults;
-        ``shift_method="host"`` is refused, since XGBoost does not add up such leaves. And ``early_stopping_rounds``,
-        ``verbose_eval`` and ``coll_cfg`` of :func:`xgboost.dask.train`.
+        ``early_stopping_rounds``, ``verbose_eval`` and ``coll_cfg`` of :func:`xgboost.dask.train`.
 
     Returns
     -------

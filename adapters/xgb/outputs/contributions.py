@@ -9,10 +9,12 @@ from numpy.typing import NDArray
 from ordinal_objectives.adapters.xgb.doors import check_matrix
 from ordinal_objectives.adapters.xgb.outputs.settings import CONTRIBUTIONS, refuse_before
 from ordinal_objectives.adapters.xgb.record import carried_record, check_all_rounds, last_round
+from ordinal_objectives.shared_docs import documented
 from ordinal_objectives.threads import openmp_after_fork
 
 
 @openmp_after_fork()
+@documented
 def margin_contributions(
     booster: xgboost.Booster, data: xgboost.DMatrix, iteration_range: tuple[int, int] | None = None
 ) -> NDArray[np.float64]:
@@ -26,8 +28,8 @@ def margin_contributions(
     booster : xgboost.Booster
         Proportional, or trained with ``shift_method="host"``, and carrying its thresholds.
     data : xgboost.DMatrix
-    iteration_range : tuple of int, or None
-        As for :func:`.prediction.predict_proba`.
+        Rows to explain.
+    <<iteration_range>>
 
     Returns
     -------

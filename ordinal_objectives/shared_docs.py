@@ -1,0 +1,236 @@
+"""Entries of docstrings that several doors share, written once, and the decorator that fills them in."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar, overload
+
+Thing = TypeVar("Thing", bound=Callable[..., Any])
+
+_ENTRIES = """
+    Parameters
+    ----------
+    n_classes : int or None
+        Number of classes K. None takes the largest training label plus one.
+    loss : str or OrdinalLoss
+        What the training minimises. "all_threshold": a binary loss for each threshold of a row, which aims at absolute
+        error. "immediate_threshold": the binary losses of the two thresholds beside the row's class. "cumulative_link":
+        minus the logarithm of the probability of the class, as in proportional odds models. An instance of
+        :class:`ordinal_objectives.losses.OrdinalLoss` brings its own link.
+    link : str or Link
+        "logit", "probit", "cloglog", "loglog", "cauchit", or an instance of :class:`ordinal_objectives.links.Link`. Its
+        inverse is G in P(y <= k | x) = G(theta_k - f(x)).
+    hessian : {"exact", "majorized"}
+        Second derivative by which steps are taken. "exact": that of the loss. "majorized": a bound above it, so steps
+        are shorter; it exists for some losses and links only. With the all-threshold or immediate-threshold loss, the
+        logit or probit link, all rows and a learning rate of at most 1, no step of it raises the training loss. At
+        learning rates of 0.3 and below the exact one behaves as well and needs about half the rounds.
+    threshold_update : {"newton", "fixed", "schur", "joint"}
+        How thresholds move after each tree. "newton": one Newton step, given the score. "fixed": not at all. "schur":
+        the joint Newton step of thresholds and leaves, of which the thresholds take their part times the learning rate;
+        needs the callback. "joint": both take that step, halved until the training loss is not higher; not with a bare
+        objective, since leaves are renewed. The others leave the framework's trees as they are: where one raises the
+        loss, as it may with the exact Hessian or with sampled rows, ``diagnostics_`` counts the round ("n_raised").
+    thresholds : array-like of float, shape (n_classes - 1,), ThresholdRecord, or None
+        Where the thresholds start, lowest first, on the scale of the score. None computes them from the shares of the
+        classes. The record of a model that is continued brings its last thresholds, and its history before them.
+    proportional : {True, False, "auto"}
+        True: one score moves all thresholds alike (proportional odds). False: leaves also shift single thresholds, so
+        that these move with x (partial proportional odds); "joint" and "newton" both mean then that the thresholds take
+        one Newton step after each tree. False refuses what "joint" refuses, the cumulative link, "fixed" and "schur".
+        "auto": False where that is possible.
+    shift_l2 : float or None
+        L2 penalty of the shifts, positive; a large one leaves proportional odds. None for 10. Not with
+        ``proportional=True``.
+    shift_penalty : {"ridge", "smooth", "sparse"}
+        What ``shift_l2`` penalises. "ridge": the squared shifts, which sum to zero over the thresholds. "smooth": the
+        squared differences between neighbouring thresholds. "sparse": as "ridge", and ``max_shifts`` thresholds of a
+        leaf, those that it is worth most to, have a shift of their own; the others move alike.
+    max_shifts : int or None
+        With ``shift_penalty="sparse"``: how many thresholds of a leaf have a shift of their own. None for 1.
+    shift_method : {"renewal", "host"} or None
+        Who fits the shifts where thresholds move with x. "renewal": every tree's leaves are renewed as vectors, which
+        are kept beside the model. "host": XGBoost fits them itself, as outputs beside the score, so its own ``predict``
+        and ``pred_contribs`` know them; ``proportional="auto"`` then means False. See the user guide for what differs.
+    n_threads : int or None
+        Threads of the passes over rows that compute gradients. None for the framework's; see
+        :func:`ordinal_objectives.threads.effective_n_threads`. Results do not depend on it.
+    classes : array-like, shape (n_classes,), or None
+        The classes, lowest first; they may lack rows. None takes the order of numbers or of an ordered categorical;
+        plain strings are sorted, with a warning that prints the order.
+    class_weight : dict, "balanced" or None
+        Weights of classes, multiplied with ``sample_weight``. "balanced": in inverse proportion to their rows. A class
+        that a dict does not name has 1. Evaluation sets are weighted by their own weights alone.
+    decision_rule : {"median", "mode", "mean"}
+        How probabilities become a class: "median" suits absolute error, "mode" the zero-one error, "mean" squared
+        error.
+    cost_matrix : array-like of float, shape (n_classes, n_classes), or None
+        Cost of predicting column j where row i is true, lowest class first; replaces ``decision_rule``.
+    n_estimators : int
+        Number of boosting rounds.
+    num_boost_round : int
+        Number of boosting rounds.
+    eval_metric : str, callable, list of these, or None
+        Measured each round beside the loss: "rps", "log_loss", "mae", "macro_mae", "zero_one", "qwk", or functions
+        ``metric(y, proba)``; see :class:`ordinal_objectives.eval_metric.EvalMetric`.
+    random_state : int, RandomState instance or None
+        Seed of everything that is drawn: rows, columns, and rows held out. None takes NumPy's global state.
+    importance_type : {"gain", "split"}
+        What ``feature_importances_`` adds up for each feature: the gains of its splits, or their number.
+    n_jobs : int or None
+        Threads; results do not depend on it. None for those of the processors that the process may use, -1 for all.
+    X : array-like, sparse matrix, data frame or Arrow table, shape (n_samples, n_features)
+        Rows, with the features of the training.
+    **start : array-like of float, shape (n_samples,)
+        Scores that the trees' are added to, by the name that they have in ``fit``: ``base_margin`` with XGBoost,
+        ``init_score`` with LightGBM. Zero unless given, whatever ``fit`` was given: they belong to the rows, not to the
+        model.
+    y : array-like, shape (n_samples,)
+        Labels: integers, strings, or an ordered categorical.
+    sample_weight : array-like of float, shape (n_samples,), or None
+        Weights of the rows, finite and non-negative. None for ones.
+    X_val, y_val, sample_weight_val : array-like or None
+        Another spelling of one evaluation set, by which early stopping works inside a pipeline.
+    groups : array-like, shape (n_samples,), or None
+        Rows of one group stay together where ``validation_fraction`` holds rows out.
+    max_iter : int
+        Number of trees.
+    max_leaf_nodes : int or None
+        Leaves of a tree, at least 2. None for no limit.
+    max_depth : int or None
+        Depth of a tree, at least 1. None for no limit.
+    min_samples_leaf : int
+        Rows of a leaf, whatever their weight.
+    max_bins : int
+        Bins of a feature, 2 to 255; missing values have one more.
+    n_iter_no_change : int
+        Early stopping ends the training after so many trees without a lower validation loss.
+    tol : float
+        Smallest decrease of the validation loss that counts.
+    eval_set : (X, y) pair, list of such pairs, or None
+        Evaluated after each tree; early stopping looks at the last one.
+    eval_sample_weight : list of array-like or None
+        Weights of each evaluation set.
+    callback : callable or None
+        ``callback(iteration, evals_result)`` after each tree; training ends if it returns True.
+    booster : xgboost.Booster or lightgbm.Booster
+        Trained with the callback or by ``train``, or loaded from a file of such a model: it carries its thresholds.
+    iteration_range : tuple of int, or None
+        (0, t) uses the first t rounds and the thresholds of iteration t. None uses all rounds, or those up to the best
+        one if early stopping ended the training.
+    num_iteration : int or None
+        How many iterations to use, with the thresholds that belong to them; 0 and below for all. None uses those up to
+        the best one if early stopping found one, else all.
+
+    Attributes
+    ----------
+    classes_ : ndarray, shape (n_classes,)
+        Labels sorted as NumPy sorts them, which is the order of the columns of ``predict_proba``.
+    ordered_classes_ : ndarray, shape (n_classes,)
+        Labels from the lowest class to the highest.
+    n_classes_ : int
+        Number of classes.
+    thresholds_ : ndarray of float64, shape (n_classes - 1,)
+        Those of the iteration that predictions use. Where they move with x, their mean over the training rows, which
+        need not increase.
+    proportional_ : bool
+        Whether one score moves all thresholds alike.
+    n_iter_ : int
+        Iterations that predictions use: with early stopping those up to the best one.
+    n_features_in_ : int
+        Number of features of the training.
+    feature_names_in_ : ndarray of object, shape (n_features,)
+        Names of the features; there where those of the training had names, all of them strings.
+    diagnostics_ : dict of str to int
+        How often something other than the plain step was taken: thresholds repaired, steps halved, values clipped; see
+        :class:`ordinal_objectives.threshold_solver.Diagnostics`. "n_without_split": the trees that have no split.
+"""
+
+
+def entries_of(doc: str | None, *titles: str) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Yield the entries in sections of a docstring: their names, and header with text."""
+    for section in re.split(r"\n(?=.+\n-{3,}\n)", inspect.cleandoc(doc or "")):
+        title, _, entries = section.partition("\n")
+        if title in titles:
+            for block in re.split(r"\n(?=\S)", entries.partition("\n")[2].rstrip()):
+                names = block.split("\n")[0].partition(" : ")[0].split(",")
+                yield tuple(name.strip().lstrip("*") for name in names), block
+
+
+def _known(doc: str | None) -> dict[str, str]:
+    """Return the entries of a docstring by name; a parameter's where an attribute has the same."""
+    return {
+        name: block
+        for title in ("Attributes", "Parameters")
+        for names, block in entries_of(doc, title)
+        for name in names
+    }
+
+
+_SHARED = _known(_ENTRIES)
+
+
+@overload
+def documented(thing: Thing) -> Thing: ...
+@overload
+def documented(*, like: Callable[..., Any]) -> Callable[[Thing], Thing]: ...
+def documented(thing: Any = None, *, like: Any = None) -> Any:
+    """Fill shared entries into the docstring of a class or function, and defaults into the headers of parameters.
+
+    A line ``<<loss, link>>`` becomes the entries of these names: those of the bases of a class or of ``like``, or
+    else those of this module. Lines under it that are indented go on with the last one. Without docstrings, as under
+    ``python -OO``, nothing happens.
+
+    Parameters
+    ----------
+    thing : class or callable
+    like : class or callable
+        Another one whose entries and defaults hold as well, such as that of a function's ``**options``.
+
+    Raises
+    ------
+    KeyError
+        If no entry has the name.
+    """
+    if thing is None:
+        return lambda decorated: _fill(decorated, [like])
+    return _fill(thing, [one for one in getattr(thing, "__mro__", ())[1:] if one.__module__.startswith(_PACKAGE)])
+
+
+_PACKAGE = __name__.partition(".")[0]
+
+
+def _fill(thing: Any, sources: list[Any]) -> Any:
+    if thing.__doc__ is None:
+        return thing
+    known = dict(_SHARED)
+    for source in reversed(sources):
+        known |= _known(source.__doc__)
+    doc = re.sub(r"^<<([^>]+)>>", lambda found: _entries(found[1], known), inspect.cleandoc(thing.__doc__), flags=re.M)
+    defaults = dict[str, Any]()
+    for one in (*reversed(sources), thing):
+        defaults |= {p.name: p.default for p in inspect.signature(one).parameters.values() if is_told(p)}
+    for names, block in list(entries_of(doc, "Parameters")):
+        header, newline, text = block.partition("\n")
+        of_each = {_written(defaults[name]) for name in names if name in defaults}
+        if " : " in header and "default=" not in header and len(of_each) == 1:
+            doc = doc.replace(block, f"{header}, default={of_each.pop()}{newline}{text}")
+    thing.__doc__ = doc
+    return thing
+
+
+def is_told(parameter: inspect.Parameter) -> bool:
+    """Tell whether a parameter has a default that can be written down: a dataclass makes some anew each time."""
+    return parameter.default is not parameter.empty and repr(parameter.default) != "<factory>"
+
+
+def _entries(names: str, known: dict[str, str]) -> str:
+    return "\n".join(dict.fromkeys(known[name.strip().lstrip("*")] for name in names.split(",")))
+
+
+def _written(default: Any) -> str:
+    """Return a default as code, strings in double quotes."""
+    return json.dumps(default) if isinstance(default, str) else repr(default)

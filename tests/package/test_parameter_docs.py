@@ -1,0 +1,155 @@
+"""Every parameter of a public name says what it is where it stands: its type, its default, and what it does."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+import subprocess
+import sys
+
+import pytest
+
+from ordinal_objectives.shared_docs import documented, entries_of, is_told
+from ordinal_objectives.spec import DOORS
+
+TOP = "ordinal_objectives"
+HOMES = ["", "adapters.xgb", "adapters.lgbm", "adapters.xgb.dask", "losses", "links", "metrics", "scorers"]
+HOMES += ["inspection", "plotting", "decision", "eval_metric", "row_blocks", "spec", "versions"]
+HOMES += ["histogram_engine.multi_output.losses"]
+CHASE = re.compile(r"(See|The same|As (in|for|there))\b")
+HOSTS = (":class:`xgboost.XGBClassifier`", ":class:`lightgbm.LGBMClassifier`")
+VARIABLE = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
+
+def public():
+    """Yield every public class and function, and the methods of classes that list parameters, each by its name."""
+    found = {}
+    for home in HOMES:
+        module = importlib.import_module(f"{TOP}.{home}".rstrip("."))
+        names = getattr(module, "__all__", None) or [name for name in vars(module) if not name.startswith("_")]
+        for name in names:
+            thing = getattr(module, name)
+            ours = getattr(thing, "__module__", "").startswith(TOP if hasattr(module, "__all__") else module.__name__)
+            if callable(thing) and hasattr(thing, "__name__") and ours:
+                found[f"{thing.__module__}.{thing.__qualname__}".removeprefix(f"{TOP}.")] = thing
+    for name, thing in list(found.items()):
+        for one in dir(thing) if isinstance(thing, type) else ():
+            method = inspect.unwrap(getattr(inspect.getattr_static(thing, one), "__func__", getattr(thing, one)))
+            ours = inspect.isfunction(method) and method.__module__.startswith(TOP) and not one.startswith("_")
+            if ours and "\nParameters\n" in (inspect.getdoc(method) or ""):
+                found[f"{name}.{one}"] = getattr(thing, one)
+    return found
+
+
+PUBLIC = public()
+
+
+def parameters_of(thing):
+    """Return the parameters of a function, or of a class that is not only there to be implemented."""
+    if getattr(thing, "_is_protocol", False):
+        return []
+    return [p for p in inspect.signature(thing).parameters.values() if p.name not in ("self", "cls")]
+
+
+def faults(thing):
+    """Return what the docstring of a class or function lacks."""
+    found = []
+    doc = inspect.cleandoc(thing.__doc__)
+    sections = ("Parameters",) if "\nParameters\n" in doc else ("Attributes",)  # of what is returned
+    entries = {name: block for names, block in entries_of(doc, *sections) for name in names}
+    for parameter in parameters_of(thing):
+        header, _, text = entries.get(parameter.name, "").partition("\n")
+        kind, text = header.partition(" : ")[2], " ".join(text.split())
+        if not header:
+            found.append(f"{parameter.name} has no entry")
+        elif not kind and any(host in text for host in HOSTS):
+            continue
+        elif not kind and parameter.kind not in VARIABLE:
+            found.append(f"{parameter.name} has no type")
+        elif not text or (CHASE.match(text) and ". " not in text):
+            found.append(f"{parameter.name} says nothing: {text!r}")
+        elif is_told(parameter) and sections == ("Parameters",):
+            told = kind.partition("default=")[2].replace('"', "'")
+            if told != repr(parameter.default):
+                found.append(f"{parameter.name} has the default {parameter.default!r}; its entry says {told!r}")
+    return found
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_parameters_say_what_they_are(name):
+    assert not faults(PUBLIC[name])
+
+
+def test_the_public_names_are_found():
+    assert len(PUBLIC) > 90
+    fits = [name for name in PUBLIC if name.endswith("Classifier.fit")]
+    assert len(fits) == 5
+
+
+@pytest.mark.parametrize("door", ["xgb.cv", "xgb.dask.train", "lgbm.cv"])
+def test_ordinal_parameters_among_the_options_have_the_defaults_of_the_door(door):
+    host, _, name = door.partition(".")
+    home, _, name = name.rpartition(".")
+    module = importlib.import_module(f"{TOP}.adapters.{host}.{home}".rstrip("."))
+    headers = {
+        names[0]: block.split("\n")[0] for names, block in entries_of(getattr(module, name).__doc__, "Parameters")
+    }
+    for option in ("threshold_update", "proportional", "shift_method")[: 3 if host == "xgb" else 2]:
+        default = getattr(DOORS[door], option)
+        written = f'"{default}"' if isinstance(default, str) else repr(default)
+        assert headers[option].endswith(f", default={written}")
+
+
+def undocumented(a, b=1):
+    """Do.
+
+    Parameters
+    ----------
+    a : int
+        See :func:`other`.
+    """
+
+
+def test_faults_are_seen():
+    assert faults(undocumented) == ["a says nothing: 'See :func:`other`.'", "b has no entry"]
+
+    @documented
+    def function(loss, link="logit", n=2, *, X=None):
+        """Do.
+
+        Parameters
+        ----------
+        <<loss>>
+            More.
+        <<link>>
+        n : int, default=3
+            Number.
+        X
+            Features.
+        """
+
+    assert faults(function) == ["n has the default 2; its entry says '3'", "X has no type"]
+    assert '\nlink : str or Link, default="logit"\n' in str(function.__doc__)
+    assert "brings its own link.\n    More.\nlink" in str(function.__doc__)
+
+
+def test_an_unknown_entry_is_named():
+    def function():
+        """Do.
+
+        Parameters
+        ----------
+        <<nothing>>
+        """
+
+    with pytest.raises(KeyError, match="nothing"):
+        documented(function)
+
+
+@pytest.mark.slow
+def test_without_docstrings():
+    """XGBoost itself cannot be imported so."""
+    program = "from ordinal_objectives import HistGradientBoostingOrdinalClassifier as C; print(C.__doc__, C().link)"
+    ran = subprocess.run([sys.executable, "-OO", "-c", program], capture_output=True, text=True, check=True)
+    assert ran.stdout == "None logit\n"
