@@ -28,6 +28,10 @@ class GrownTree(NamedTuple):
         tree: slow, always right. None where the framework has let go of the rows.
     renew : callable
         ``renew(leaf_values)`` writes new values into the tree, or leaves that to the end of the training.
+    leaves : ndarray of int32, shape (n_samples,), or None
+        Leaf of every training row, where it is known already.
+    off : float
+        How far ``leaf_values`` may be from those that the framework added.
     """
 
     leaf_values: NDArray[np.float64]
@@ -36,6 +40,8 @@ class GrownTree(NamedTuple):
     value_type: type
     route: Callable[[Any], NDArray[np.int32] | None]
     renew: Callable[[NDArray[np.float64]], None]
+    leaves: NDArray[np.int32] | None = None
+    off: float = 0.0
 
 
 class FollowedScore:
@@ -84,7 +90,7 @@ class FollowedScore:
         ascending = values[order]
         leaves, error, largest = self._device.match_leaves(self.framework_score, score, ascending, order)
         # The framework rounds each sum once; twice that leaves room for its own order of adding.
-        noise = float(np.finfo(self.framework_score.dtype).eps) * max(largest, float(np.abs(values).max()))
+        noise = float(np.finfo(self.framework_score.dtype).eps) * max(largest, float(np.abs(values).max())) + tree.off
         close = np.diff(ascending) <= 2 * noise
         identity = np.arange(values.shape[0])
         if error <= noise and not close.any():
@@ -139,8 +145,12 @@ class FollowedMargins(FollowedScore):
 class Host(Protocol):
     """What a framework shows of its trees and matrices: a :class:`.training.Training`."""
 
-    def newest_tree(self, matrix: Any) -> GrownTree:
-        """Return the tree that the framework added last for a training matrix."""
+    def newest_tree(self, matrix: Any, before: Any, after: Any) -> GrownTree:
+        """Return the tree that the framework added last for a training matrix.
+
+        ``before`` and ``after`` are the framework's scores without it and with it, for a framework that shows its
+        scores sooner than its trees.
+        """
         ...
 
     def initial_score(self, matrix: Any) -> NDArray[Any]:
@@ -219,9 +229,11 @@ class FollowedScores:
     def newest(self, score: NDArray[Any]) -> NewestTree:
         """Return the newest tree with the training rows in it, at the framework's score with the tree."""
         matrix = self.matrix
-        self._tree = tree = self._host.newest_tree(matrix)
-        leaves, merged = self._of[matrix].find_leaves(score, tree, matrix)
-        return NewestTree(tree, self._of[matrix], score, leaves, merged)
+        own = self._of[matrix]
+        self._tree = tree = self._host.newest_tree(matrix, own.framework_score, score)
+        if tree.leaves is not None:
+            return NewestTree(tree, own, score, tree.leaves, np.arange(tree.leaf_values.shape[0]))
+        return NewestTree(tree, own, score, *own.find_leaves(score, tree, matrix))
 
     def score_of(self, matrix: Any, score: NDArray[Any], added: list[Any]) -> NDArray[Any]:
         """Return the model's own score of any matrix.

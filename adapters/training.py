@@ -43,12 +43,15 @@ class Plan:
         What ``train`` was given that does not go with shifts.
     stops_early : str or None
         The argument that asks for an early stop, if one does.
+    settings_stay : bool
+        Whether no callback of a user's can change the framework's parameters between rounds.
     """
 
     driven: bool = False
     watched: tuple[Any, ...] = ()
     refusal: str | None = None
     stops_early: str | None = None
+    settings_stay: bool = False
 
 
 class _OfThread(threading.local):
@@ -147,8 +150,8 @@ class Training(ABC):
         """Return the score of an evaluated matrix before the first tree, (n_samples,)."""
 
     @abstractmethod
-    def newest_tree(self, matrix: Any) -> GrownTree:
-        """Return the tree that the framework added last for a training matrix."""
+    def newest_tree(self, matrix: Any, before: Any, after: Any) -> GrownTree:
+        """Return the tree that the framework added last for a training matrix, given its scores without and with it."""
 
     def initial_shifts(self, matrix: Any) -> NDArray[np.float64] | None:
         """Return the shifts of a matrix by the model that is continued, (n_samples, n_classes - 1), or None."""

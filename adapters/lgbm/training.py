@@ -224,7 +224,7 @@ class LightGBMTraining(Training):
         """Return the score of an evaluated data set before the first tree, (n_samples,)."""
         return initial_score(matrix)
 
-    def newest_tree(self, matrix: lightgbm.Dataset) -> GrownTree:
+    def newest_tree(self, matrix: lightgbm.Dataset, before: Any, after: Any) -> GrownTree:
         """Return the tree of the last iteration."""
         update = f"threshold_update={self.spec.threshold_update!r}"
         return newest_tree(self.booster_of(matrix), update if self.shifts is None else SHIFTS)

@@ -25,22 +25,40 @@ _TYPES = _OF_NODES | {"leaf_weights": ("d", ">f4")}
 
 def spans(raw: bytes | bytearray, name: str) -> list[tuple[int, int]]:
     """Return where the numbers of an array begin and end, for each tree that has it."""
-    # No attribute of the booster can look like this: the length holds bytes of zero.
-    letter, kind = _TYPES[name]
-    head = len(name).to_bytes(8, "big") + f"{name}[${letter}#L".encode()
+    head = _head(name)
     found, at = [], raw.find(head)
     while at >= 0:
-        start = at + len(head) + 8
-        stop = start + np.dtype(kind).itemsize * int.from_bytes(raw[start - 8 : start], "big")
-        found.append((start, stop))
-        at = raw.find(head, stop)
+        found.append(_span(raw, at + len(head), name))
+        at = raw.find(head, found[-1][1])
     return found
+
+
+def _head(name: str) -> bytes:
+    """Return what stands before the count of an array's numbers."""
+    # No attribute of the booster can look like this: the length holds bytes of zero.
+    return len(name).to_bytes(8, "big") + f"{name}[${_TYPES[name][0]}#L".encode()
+
+
+def _span(raw: bytes | bytearray, at: int, name: str) -> tuple[int, int]:
+    """Return where the numbers begin and end whose count stands at a place."""
+    start = at + 8
+    return start, start + np.dtype(_TYPES[name][1]).itemsize * int.from_bytes(raw[at:start], "big")
 
 
 def arrays(raw: bytes | bytearray, name: str) -> list[NDArray[Any]]:
     """Return an array of each tree that has it; those of a bytearray can be written to."""
+    return [_numbers(raw, name, *span) for span in spans(raw, name)]
+
+
+def newest_array(raw: bytes | bytearray, name: str) -> NDArray[Any]:
+    """Return an array of the last tree that has it."""
+    head = _head(name)
+    return _numbers(raw, name, *_span(raw, raw.rindex(head) + len(head), name))
+
+
+def _numbers(raw: bytes | bytearray, name: str, start: int, stop: int) -> NDArray[Any]:
     kind = np.dtype(_TYPES[name][1])
-    return [np.frombuffer(raw, kind, (stop - start) // kind.itemsize, start) for start, stop in spans(raw, name)]
+    return np.frombuffer(raw, kind, (stop - start) // kind.itemsize, start)
 
 
 def trees(raw: bytes | bytearray) -> list[dict[str, NDArray[Any]]]:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ordinal_objectives.adapters.run import score_of_rows
 from ordinal_objectives.adapters.xgb.leaf_vectors import shifts_before
+from ordinal_objectives.adapters.xgb.newest import TreeReader
 from ordinal_objectives.adapters.xgb.record import ATTRIBUTE, check_all_rounds, stored_record
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 
@@ -42,6 +43,8 @@ class Shown(threading.local):
         self.before: Callable[[xgboost.DMatrix], NDArray[np.float64]] | None = None
         # Scores of evaluated matrices before the first round, where leaves are renewed.
         self._starts: weakref.WeakKeyDictionary[xgboost.DMatrix, NDArray[Any]] = weakref.WeakKeyDictionary()
+        # What reads the trees of each training matrix.
+        self._readers: weakref.WeakKeyDictionary[xgboost.DMatrix, TreeReader] = weakref.WeakKeyDictionary()
         # Matrices that asked for gradients in this round, by their ids.
         self._asked: set[int] = set()
         # Parameters of XGBoost's that the training changes, as they are set again at its end.
@@ -49,7 +52,7 @@ class Shown(threading.local):
 
     def start(self, model: Any, previous: ThresholdRecord | None) -> None:
         """Take over the model of a training that begins."""
-        self._starts = weakref.WeakKeyDictionary()
+        self._starts, self._readers = weakref.WeakKeyDictionary(), weakref.WeakKeyDictionary()
         self.previous, self.before = previous, None
         self._afterwards = {}
         self.start_round(model, 0)
@@ -73,6 +76,7 @@ class Shown(threading.local):
     def end(self) -> None:
         """Let go of the model."""
         self.model = None
+        self._readers = weakref.WeakKeyDictionary()
 
     def finish(self, model: Any) -> None:
         """Set again what the training changed in its model, and let go of it."""
@@ -136,6 +140,16 @@ class Shown(threading.local):
         if folds is None:
             return self.model
         return next((fold.bst for fold in folds if dmatrix is fold.dtrain or dmatrix is fold.dtest), None)
+
+    def reader_of(self, dtrain: xgboost.DMatrix, *, settings_stay: bool) -> TreeReader:
+        """Return what reads the newest tree of a training matrix; see :class:`.newest.TreeReader`."""
+        reader = self._readers.get(dtrain)
+        if reader is None:
+            booster = self.booster_of(dtrain)
+            if booster is None:
+                raise RuntimeError("the newest tree belongs to a booster that the callback has not seen")
+            reader = self._readers[dtrain] = TreeReader(booster, settings_stay=settings_stay)
+        return reader
 
     def was_asked(self, dtrain: xgboost.DMatrix) -> bool:
         """Tell whether a matrix, or any of a training without folds, has asked for gradients in this round."""

@@ -29,6 +29,8 @@ _REFUSED = {
     "base_score": "the score starts at 0 and the thresholds hold the location",
     "eval_metric": "built-in metrics do not know the thresholds; pass custom_metric, which gets probabilities",
 }
+# Callbacks that leave the booster's parameters as they are.
+_LOOK_ON = (xgboost.callback.EarlyStopping, xgboost.callback.EvaluationMonitor, xgboost.callback.TrainingCheckPoint)
 
 
 @documented
@@ -176,6 +178,7 @@ def objective_of(
         watched=tuple(dmatrix for dmatrix, _ in watched or ()),
         refusal=refusal,
         stops_early=asks_for_early_stop(options, callbacks),
+        settings_stay=all(type(callback) in _LOOK_ON for callback in callbacks),
     )
     n_threads = n_threads_of(checked_params(params))
     return OrdinalObjective.of(XGBoostTraining(spec, record, n_threads=n_threads, plan=plan))

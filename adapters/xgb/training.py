@@ -28,7 +28,7 @@ from ordinal_objectives.adapters.xgb.outputs.settings import (
 from ordinal_objectives.adapters.xgb.outputs.update import OutputUpdate
 from ordinal_objectives.adapters.xgb.record import why_last_only
 from ordinal_objectives.adapters.xgb.shown import Shown
-from ordinal_objectives.adapters.xgb.trees import check_configuration, newest_tree, why_not_renewed
+from ordinal_objectives.adapters.xgb.trees import check_configuration, why_not_renewed
 from ordinal_objectives.rows import Device, agreed
 from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
@@ -283,12 +283,11 @@ class XGBoostTraining(Training):
         """Return the shifts of a matrix by the model that is continued, (n_samples, n_classes - 1), or None."""
         return None if self.shown.before is None else self.shown.before(matrix)
 
-    def newest_tree(self, matrix: xgboost.DMatrix) -> GrownTree:
-        """Return the tree of the last round."""
-        booster = self.shown.booster_of(matrix)
-        if booster is None:
-            raise RuntimeError("the newest tree belongs to a booster that the callback has not seen")
-        return newest_tree(booster)
+    def newest_tree(self, matrix: xgboost.DMatrix, before: Any, after: Any) -> GrownTree:
+        """Return the tree of the last round, whose leaf values are right to the rounding of the scores."""
+        reader = self.shown.reader_of(matrix, settings_stay=self.plan.settings_stay)
+        by_steps = reader.from_steps(matrix, before, after) if isinstance(before, np.ndarray) else None
+        return by_steps or reader.from_bytes()
 
 
 def _for_outputs(spec: OrdinalSpec) -> OrdinalSpec:

@@ -1,4 +1,4 @@
-"""The trees of an XGBoost booster: refuse what a joint step cannot follow, read the newest one, renew leaves."""
+"""The trees of an XGBoost booster: refuse what a joint step cannot follow, renew leaves."""
 
 from __future__ import annotations
 
@@ -10,12 +10,8 @@ import numpy as np
 import xgboost
 from numpy.typing import NDArray
 
-from ordinal_objectives.adapters.followed import GrownTree
 from ordinal_objectives.adapters.xgb.raw_trees import arrays, leaf_nodes, spans
 from ordinal_objectives.spec import TREE_UPDATES
-
-# Writing the bytes of so many rounds takes less time than cutting the newest one off.
-_FEW = 16
 
 
 def check_configuration(booster: xgboost.Booster, threshold_update: str) -> None:
@@ -73,34 +69,6 @@ def why_not_renewed(booster: xgboost.Booster) -> tuple[str, str] | None:
         updates = forest["updater_seq"].split(",")[0] in ("refresh", "prune", "sync")
         found |= {"process_type": "update"} if updates or forest["process_type"] != "default" else {}
     return next(((f"params[{name!r}] = {value!r}", reason[name]) for name, value in found.items()), None)
-
-
-def newest_tree(booster: xgboost.Booster) -> GrownTree:
-    """Return the tree of the last round."""
-    rounds = booster.num_boosted_rounds()
-    raw = (booster if rounds <= _FEW else booster[rounds - 1 : rounds]).save_raw("ubj")
-    nodes = leaf_nodes(arrays(raw, "left_children")[-1])
-
-    def route(dmatrix: xgboost.DMatrix) -> NDArray[np.int32]:
-        reached = rounds_of(booster, rounds - 1, rounds).predict(dmatrix, pred_leaf=True).ravel()
-        leaves: NDArray[np.int32] = np.searchsorted(nodes, reached).astype(np.int32)
-        return leaves
-
-    settings = booster.save_config()  # callbacks can change parameters in every round
-    return GrownTree(
-        leaf_values=arrays(raw, "split_conditions")[-1][nodes].astype(np.float64),
-        learning_rate=_tree_parameter(settings, "learning_rate"),
-        reg_lambda=_tree_parameter(settings, "reg_lambda"),
-        value_type=np.float32,
-        route=route,
-        renew=lambda leaf_values: None,  # renew_leaves writes them all at the end
-    )
-
-
-def _tree_parameter(configuration: str, name: str) -> float:
-    """Return a parameter of the trees; parsing all of the configuration takes longer than reading the tree."""
-    start = configuration.index(f'"{name}":"', configuration.index('"tree_train_param":')) + len(name) + 4
-    return float(configuration[start : configuration.index('"', start)])
 
 
 def rounds_of(

@@ -73,7 +73,7 @@ class SmallTraining(Training):
     def initial_score(self, rows):
         return np.zeros(len(rows.y))
 
-    def newest_tree(self, rows):
+    def newest_tree(self, rows, before, after):
         t = len(self.booster.trees) - 1
         return GrownTree(
             leaf_values=self.booster.values[t].copy(),

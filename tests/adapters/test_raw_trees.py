@@ -11,8 +11,9 @@ import pytest
 import xgboost
 
 from ordinal_objectives.adapters import xgb as oxgb
-from ordinal_objectives.adapters.xgb import raw_trees, trees
-from ordinal_objectives.adapters.xgb.trees import categories_of, checksums, newest_tree, nodes_of_trees, renew_leaves
+from ordinal_objectives.adapters.xgb import newest, raw_trees
+from ordinal_objectives.adapters.xgb.newest import TreeReader
+from ordinal_objectives.adapters.xgb.trees import categories_of, checksums, nodes_of_trees, renew_leaves
 
 RNG = np.random.default_rng(0)
 # Names with letters that JSON escapes.
@@ -37,14 +38,14 @@ def leaf_values(tree):
 @pytest.mark.parametrize("max_depth", [1, 4])
 @pytest.mark.parametrize("few", [0, 2, 16], ids="cut off from {} rounds on".format)
 def test_the_newest_tree_is_that_of_the_json_file(max_depth, few, monkeypatch):
-    monkeypatch.setattr(trees, "_FEW", few)
+    monkeypatch.setattr(newest, "_FEW_ROUNDS", few)
     data = matrix()
     booster = xgboost.Booster({"nthread": 1, "lambda": 0.1, "max_depth": max_depth}, [data])
     booster.set_attr(note="left_children[$l#L, split_conditions[$d#L of a tree")
     for iteration, eta in enumerate([0.3, 0.3, 1e-9, 0.1]):
         booster.set_param({"eta": eta})
         booster.update(data, iteration)
-        found, expected = newest_tree(booster), trees_in_json(booster)[-1]
+        found, expected = TreeReader(booster, settings_stay=False).from_bytes(), trees_in_json(booster)[-1]
         np.testing.assert_array_equal(found.leaf_values, np.float32(leaf_values(expected)))
         assert found.leaf_values.dtype == np.float64
         assert (found.learning_rate, found.reg_lambda) == (pytest.approx(eta), pytest.approx(0.1))

@@ -10,7 +10,8 @@ import xgboost
 from ordinal_objectives import LGBMOrdinalClassifier, XGBOrdinalClassifier
 from ordinal_objectives.adapters import xgb as oxgb
 from ordinal_objectives.adapters.xgb import leaf_vectors
-from ordinal_objectives.adapters.xgb.trees import newest_tree, rounds_of
+from ordinal_objectives.adapters.xgb.newest import TreeReader
+from ordinal_objectives.adapters.xgb.trees import rounds_of
 
 KINDS = [
     pytest.param(XGBOrdinalClassifier, {"early_stopping_rounds": 3}, id="XGBoost"),
@@ -75,8 +76,8 @@ def test_a_slice_reads_them_as_the_whole(table):
     part = rounds_of(booster, 2, 5)
     np.testing.assert_array_equal(part.predict(matrix(other, y), pred_leaf=True), leaves[:, 2:5])
     assert 'nthread":"1"' in part.save_config()
-    routed = newest_tree(booster).route(matrix(other, y))
-    np.testing.assert_array_equal(routed, newest_tree(booster).route(matrix(X, y)))
+    newest = TreeReader(booster, settings_stay=True).from_bytes()
+    np.testing.assert_array_equal(newest.route(matrix(other, y)), newest.route(matrix(X, y)))
 
 
 def test_categories_stand_where_they_stood_in_fit(ordinal_data, tmp_path):
