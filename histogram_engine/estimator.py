@@ -311,7 +311,7 @@ class HistGradientBoostingOrdinalClassifier(EngineModel):
             )
             self._max_bins, self.proportional_ = parameters.max_bins, parameters.shifts is None
             self._remember(trained, parameters.spec.loss, diagnostics)
-        self._warn_if_constant(len(rows[1]), "min_samples_leaf", self.min_samples_leaf)
+        self._warn_if_constant(len(rows[1]), "min_samples_leaf", self.min_samples_leaf, stacklevel=4)
         return self
 
     def _labelled(self, rows: Rows) -> LabelledRows:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -36,6 +36,7 @@ class _KernelThreads(threadpoolctl.LibController):  # type: ignore[misc]
 threadpoolctl.register(_KernelThreads)
 
 _process = {"forked": False}
+_limits: list[Callable[[], object]] = []
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=lambda: _process.update(forked=True))
 
@@ -73,17 +74,24 @@ def library_n_threads(n_jobs: int | None = None) -> int | None:
     return 1 if _process["forked"] else n_threads
 
 
-@contextmanager
-def openmp_after_fork() -> Iterator[None]:
-    """Let OpenMP start no threads from this one while a forked process is in XGBoost; elsewhere this does nothing.
+def limit_after_fork(limit: Callable[[], object]) -> None:
+    """Call ``limit`` too, whenever a forked process enters a host: for one that OpenMP's own limit does not bind."""
+    _limits.append(limit)
 
-    A booster that was there before the fork asks for the threads that it was trained with, even to be copied or
-    written. To set them is no way out: XGBoost configures the booster anew, while other threads may use it.
-    It takes no more threads than OpenMP allows the thread that calls it.
+
+@contextmanager
+def one_thread_after_fork() -> Iterator[None]:
+    """Keep XGBoost and LightGBM on one thread while a forked process is in them; elsewhere this does nothing.
+
+    Every public function that enters one of them does it inside. A booster that was there before the fork asks for the
+    threads that it was trained with, even to be copied or written. To set them is no way out: XGBoost configures the
+    booster anew, while other threads may use it. It takes no more threads than OpenMP allows the thread that calls it.
     """
     if not _process["forked"]:
         yield
         return
+    for limit in _limits:
+        limit()
     with _openmp().limit(limits=1):
         yield
 

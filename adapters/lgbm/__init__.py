@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
+
 from ordinal_objectives.extras import not_installed
 
 try:
-    import lightgbm  # noqa: F401
+    import lightgbm
 except ModuleNotFoundError as error:
     raise not_installed(error, "lightgbm") from None
 
@@ -15,7 +17,12 @@ from ordinal_objectives.adapters.lgbm.objective import OrdinalObjective
 from ordinal_objectives.adapters.lgbm.prediction import predict, predict_proba
 from ordinal_objectives.adapters.lgbm.record import load_model, save_model, threshold_record
 from ordinal_objectives.adapters.lgbm.train import train
+from ordinal_objectives.threads import limit_after_fork
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
+
+# LightGBM asks OpenMP for as many threads as a booster was last given, whatever OpenMP's own limit. What bounds them
+# has no public name in Python.
+limit_after_fork(lambda: vars(lightgbm.basic)["_LIB"].LGBM_SetMaxThreads(ctypes.c_int(1)))
 
 __all__ = [
     "FixedThresholds",

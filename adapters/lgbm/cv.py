@@ -14,9 +14,11 @@ from ordinal_objectives.adapters.lgbm.training import LightGBMTraining
 from ordinal_objectives.adapters.parameters import ordinal_options, spec_and_record
 from ordinal_objectives.adapters.training import Plan
 from ordinal_objectives.shared_docs import documented
+from ordinal_objectives.threads import one_thread_after_fork
 
 
 @documented(like=train)
+@one_thread_after_fork()
 def cv(
     params: Mapping[str, Any],
     train_set: lightgbm.Dataset,

@@ -27,7 +27,7 @@ from ordinal_objectives.estimators.host_parameters import ORDINAL_PARAMETERS, ch
 from ordinal_objectives.eval_metric import EvalMetric, Result, eval_metrics
 from ordinal_objectives.losses import OrdinalLoss, get_loss
 from ordinal_objectives.shared_docs import documented
-from ordinal_objectives.threads import library_n_threads
+from ordinal_objectives.threads import library_n_threads, one_thread_after_fork
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 
 
@@ -168,6 +168,7 @@ importance_type
         self._keep_host_params(host_params)
 
     @documented
+    @one_thread_after_fork()
     @explains_keywords
     def fit(
         self,
@@ -232,7 +233,7 @@ importance_type
         with self._all_or_nothing():
             given = self._resolved_params()
             for words in self._by_other_names()[1]:
-                warnings.warn(words, stacklevel=3)
+                warnings.warn(words, stacklevel=4)
             sets = GivenSets(
                 either_library(eval_set, eval_X, eval_y), eval_sample_weight, "eval_sample_weight",
                 eval_init_score, "eval_init_score", X_val, y_val, sample_weight_val,
@@ -272,6 +273,7 @@ importance_type
             found.append(lightgbm.Dataset(X, codes, weight=weight, init_score=start, **options))
         return found
 
+    @one_thread_after_fork()
     def _splits(self) -> list[bool]:
         n_trees = self.booster_.current_iteration()
         # LightGBM keeps a tree without a split as the first one alone.
@@ -300,11 +302,6 @@ importance_type
         self._check_same_classes(threshold_record(booster), model, "init_model")
         return booster
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        if "booster_" in state:  # LightGBM's deep copy of a booster leaves the record behind
-            carry(self.booster_, self._record)
-
     def _by_other_names(self) -> tuple[dict[str, Any], list[str]]:
         """Return what other names of LightGBM say, and in words what is not used; see :func:`.names.resolved`."""
         if not self._host_params:
@@ -328,6 +325,7 @@ importance_type
     def _prediction_data(self, X: Any) -> Any:
         return X
 
+    @one_thread_after_fork()
     def _score(self, data: Any, start: int, stop: int) -> NDArray[np.float64]:
         n_threads = library_n_threads(self._by_other_names()[0].get("n_jobs", self.n_jobs))
         threads = {} if n_threads is None else {"num_threads": n_threads}
@@ -343,6 +341,7 @@ importance_type
         return record, self.booster_.current_iteration(), self.booster_.num_feature()
 
     @property
+    @one_thread_after_fork()
     def feature_importances_(self) -> NDArray[Any]:
         """Importance of each feature by ``importance_type``, (n_features,)."""
         check_is_fitted(self)

@@ -12,6 +12,7 @@ from ordinal_objectives.adapters.lgbm.record import store_record
 from ordinal_objectives.losses import OrdinalLoss, get_loss
 from ordinal_objectives.rows import CPU
 from ordinal_objectives.shared_docs import documented
+from ordinal_objectives.threads import one_thread_after_fork
 from ordinal_objectives.threshold_solver import initial_thresholds
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.validation import check_thresholds, check_total_weight, check_two_classes
@@ -90,6 +91,7 @@ class FixedThresholds:
         statistics = rows(y_pred, self.thresholds, self.hessian, want_loss=False)
         return statistics.gradient, statistics.hessian
 
+    @one_thread_after_fork()
     def attach(self, booster: lightgbm.Booster) -> None:
         """Give its thresholds to a booster that was trained with this objective."""
         n = booster.current_iteration() + 1

@@ -17,6 +17,7 @@ from ordinal_objectives.adapters.objective import OrdinalObjectiveBase
 from ordinal_objectives.decision import decide
 from ordinal_objectives.shared_docs import documented
 from ordinal_objectives.spec import OrdinalSpec
+from ordinal_objectives.threads import one_thread_after_fork
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 
 
@@ -71,6 +72,7 @@ class OrdinalObjective(OrdinalObjectiveBase):
         """Weighted mean of the loss, for ``feval=``; fresh thresholds if the callback is passed."""
         return self.training.metric(preds, data)
 
+    @one_thread_after_fork()
     def attach(self, booster: lightgbm.Booster, data: Any = None) -> None:
         """Give its thresholds to a booster that was trained without the callback.
 
@@ -93,6 +95,7 @@ class OrdinalObjective(OrdinalObjectiveBase):
     def _record(self, booster: lightgbm.Booster) -> ThresholdRecord:
         return stored_record(booster) or finished_record(self.training, booster, None)
 
+    @one_thread_after_fork()
     def predict_proba(
         self, booster: lightgbm.Booster, data: Any, num_iteration: int | None = None
     ) -> NDArray[np.float64]:

@@ -20,6 +20,7 @@ from ordinal_objectives.adapters.objective import predict_from_scores
 from ordinal_objectives.decision import decide
 from ordinal_objectives.predictions import without_mean
 from ordinal_objectives.shared_docs import documented
+from ordinal_objectives.threads import one_thread_after_fork
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 
 
@@ -118,6 +119,7 @@ def proba_of(
 
 
 @documented
+@one_thread_after_fork()
 def predict_proba(booster: lightgbm.Booster, data: Any, num_iteration: int | None = None) -> NDArray[np.float64]:
     """Return class probabilities of a booster that carries its thresholds.
 

@@ -18,6 +18,7 @@ from ordinal_objectives.adapters.lgbm.model_text import check_text
 from ordinal_objectives.adapters.lgbm.trees import DART
 from ordinal_objectives.files import check_kind, check_path, damage
 from ordinal_objectives.shared_docs import documented
+from ordinal_objectives.threads import one_thread_after_fork
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 
 # LightGBM keeps unknown lines of the parameter section through loading, saving and truncating.
@@ -136,6 +137,7 @@ def carried_record(booster: lightgbm.Booster) -> ThresholdRecord:
 
 
 @documented
+@one_thread_after_fork()
 def threshold_record(booster: lightgbm.Booster) -> ThresholdRecord:
     """Return what a booster carries about its thresholds: those of every iteration, losses, settings.
 
@@ -172,6 +174,7 @@ def check_same_categories(booster: lightgbm.Booster, train_set: lightgbm.Dataset
         )
 
 
+@one_thread_after_fork()
 def save_model(booster: lightgbm.Booster, filename: str | PathLike[str], num_iteration: int | None = None) -> None:
     """Save a booster with its thresholds in LightGBM's text format.
 
@@ -198,6 +201,7 @@ def save_model(booster: lightgbm.Booster, filename: str | PathLike[str], num_ite
     Path(filename).write_text(text.replace(_SECTION_END, line + _SECTION_END, 1), encoding="utf-8")
 
 
+@one_thread_after_fork()
 def load_model(filename: str | PathLike[str]) -> lightgbm.Booster:
     """Load a booster with its thresholds, as :func:`save_model` wrote it.
 

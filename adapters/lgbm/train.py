@@ -27,6 +27,7 @@ from ordinal_objectives.adapters.training import Plan
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.shared_docs import documented
 from ordinal_objectives.spec import OrdinalSpec
+from ordinal_objectives.threads import one_thread_after_fork
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 
 _REFUSED = {
@@ -44,6 +45,7 @@ _ALIASES = {
 
 
 @documented
+@one_thread_after_fork()
 def train(
     params: Mapping[str, Any],
     train_set: lightgbm.Dataset,

@@ -10,9 +10,11 @@ import xgboost
 from ordinal_objectives.adapters.parameters import ordinal_options, spec_and_record
 from ordinal_objectives.adapters.xgb.train import arguments_of, objective_of, train
 from ordinal_objectives.shared_docs import documented
+from ordinal_objectives.threads import one_thread_after_fork
 
 
 @documented(like=train)
+@one_thread_after_fork()
 def cv(
     params: Mapping[str, Any],
     dtrain: xgboost.DMatrix,

@@ -27,7 +27,7 @@ from ordinal_objectives.eval_metric import eval_metrics
 from ordinal_objectives.files import check_kind, damage
 from ordinal_objectives.losses import OrdinalLoss, get_loss
 from ordinal_objectives.shared_docs import documented
-from ordinal_objectives.threads import effective_n_threads, library_n_threads, openmp_after_fork
+from ordinal_objectives.threads import effective_n_threads, library_n_threads, one_thread_after_fork
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 
 
@@ -177,7 +177,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         self._keep_host_params(host_params)
 
     @documented
-    @openmp_after_fork()
+    @one_thread_after_fork()
     @explains_keywords
     def fit(
         self,
@@ -259,10 +259,10 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
             )
             record, n_iter = threshold_record(self.booster_), kept_rounds(self.booster_)
             self._keep(record, get_loss(self.loss, self.link), n_iter)
-        self._warn_if_constant(dtrain.num_row(), "min_child_weight", stacklevel=5)
+        self._warn_if_constant(dtrain.num_row(), "min_child_weight")
         return self
 
-    @openmp_after_fork()
+    @one_thread_after_fork()
     def _splits(self) -> list[bool]:
         return [n_nodes > 1 for n_nodes in nodes_of_trees(self.booster_)]
 
@@ -326,7 +326,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
             check_categories(X, self.booster_.feature_types)
         return self._matrix(X)
 
-    @openmp_after_fork()
+    @one_thread_after_fork()
     def _score(self, data: Any, start: int, stop: int) -> NDArray[np.float64]:
         if start or stop != self.booster_.num_boosted_rounds():
             check_all_rounds(self.booster_, self._record, stop)
@@ -342,14 +342,14 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
                 scores = self.booster_.predict(data, output_margin=True, iteration_range=(start, stop))
         return np.asarray(scores, dtype=np.float64) if outputs is None else outputs.scores(scores, start, stop)
 
-    @openmp_after_fork()
+    @one_thread_after_fork()
     def _write(self, path: str | PathLike[str], record: ThresholdRecord) -> None:
         store_record(self.booster_, record)
         with open(path, "ab"):  # what is wrong with the path Python says better than XGBoost
             pass
         self.booster_.save_model(path)
 
-    @openmp_after_fork()
+    @one_thread_after_fork()
     def _read(self, path: str | PathLike[str]) -> tuple[ThresholdRecord, int, int]:
         threads = library_n_threads(self.n_jobs)
         check_kind(path, "XGBoost")

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.shared_docs import documented
-from ordinal_objectives.threads import openmp_after_fork
+from ordinal_objectives.threads import one_thread_after_fork
 
 
 class HostMethods:
@@ -52,6 +52,7 @@ class HostMethods:
         return getattr(self, "evals_result_", {})  # no file keeps them
 
     @property
+    @one_thread_after_fork()
     def best_score(self) -> float:
         """The value by which early stopping chose the best round.
 
@@ -78,6 +79,7 @@ class HostMethods:
         return self.n_iter_ - 1
 
     @property
+    @one_thread_after_fork()
     def feature_importances_(self) -> NDArray[np.float32]:
         """Importance of each feature by ``importance_type``, summing to 1, float32 (n_features,)."""
         check_is_fitted(self)
@@ -88,7 +90,7 @@ class HostMethods:
         return values / total if total else values
 
     @documented
-    @openmp_after_fork()
+    @one_thread_after_fork()
     def apply(self, X: Any) -> NDArray[np.int32]:
         """Return the leaf that each row ends in, int32 (n_samples, n_iter_).
 

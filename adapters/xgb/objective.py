@@ -17,6 +17,7 @@ from ordinal_objectives.adapters.xgb.training import XGBoostTraining
 from ordinal_objectives.decision import decide
 from ordinal_objectives.shared_docs import documented
 from ordinal_objectives.spec import OrdinalSpec
+from ordinal_objectives.threads import one_thread_after_fork
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 
 try:
@@ -103,6 +104,7 @@ class OrdinalObjective(OrdinalObjectiveBase, TreeObjective):  # type: ignore[mis
         """Weighted mean of the loss, for ``custom_metric=``; fresh thresholds if the callback is passed."""
         return self.loss.name, self.mean_loss(predt, dmatrix)
 
+    @one_thread_after_fork()
     def attach(self, booster: xgboost.Booster, dtrain: xgboost.DMatrix | None = None) -> None:
         """Store the thresholds in a booster that was trained without the callback.
 
@@ -126,6 +128,7 @@ class OrdinalObjective(OrdinalObjectiveBase, TreeObjective):  # type: ignore[mis
     def _record(self, booster: xgboost.Booster) -> ThresholdRecord:
         return stored_record(booster) or finished_record(self.training, booster, None)
 
+    @one_thread_after_fork()
     def predict_proba(
         self, booster: xgboost.Booster, data: xgboost.DMatrix, iteration_range: tuple[int, int] | None = None
     ) -> NDArray[np.float64]:

@@ -12,7 +12,7 @@ from ordinal_objectives.adapters.xgb.leaf_vectors import leaf_scores, start_scor
 from ordinal_objectives.adapters.xgb.record import carried_record, check_all_rounds, last_round
 from ordinal_objectives.decision import decide
 from ordinal_objectives.shared_docs import documented
-from ordinal_objectives.threads import openmp_after_fork
+from ordinal_objectives.threads import one_thread_after_fork
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 
 
@@ -38,7 +38,7 @@ def proba_of(
 
 
 @documented
-@openmp_after_fork()
+@one_thread_after_fork()
 def predict_proba(
     booster: xgboost.Booster, data: xgboost.DMatrix, iteration_range: tuple[int, int] | None = None
 ) -> NDArray[np.float64]:

@@ -13,6 +13,7 @@ import xgboost
 from ordinal_objectives.adapters.xgb.doors import check_booster
 from ordinal_objectives.adapters.xgb.trees import checksums
 from ordinal_objectives.shared_docs import documented
+from ordinal_objectives.threads import one_thread_after_fork
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 
 ATTRIBUTE = "ordinal_objectives"
@@ -91,6 +92,7 @@ def carried_record(booster: xgboost.Booster) -> ThresholdRecord:
 
 
 @documented
+@one_thread_after_fork()
 def threshold_record(booster: xgboost.Booster) -> ThresholdRecord:
     """Return what a booster carries about its thresholds: those of every iteration, losses, settings.
 
@@ -111,6 +113,7 @@ def threshold_record(booster: xgboost.Booster) -> ThresholdRecord:
     return carried_record(booster).copied()
 
 
+@one_thread_after_fork()
 def kept_rounds(booster: xgboost.Booster) -> int:
     """Return the number of rounds that predictions use: up to the best one after early stopping.
 

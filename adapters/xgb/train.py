@@ -19,7 +19,7 @@ from ordinal_objectives.adapters.xgb.training import XGBoostTraining
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.shared_docs import documented
 from ordinal_objectives.spec import OrdinalSpec
-from ordinal_objectives.threads import openmp_after_fork
+from ordinal_objectives.threads import one_thread_after_fork
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.validation import n_classes_of
 
@@ -34,7 +34,7 @@ _LOOK_ON = (xgboost.callback.EarlyStopping, xgboost.callback.EvaluationMonitor, 
 
 
 @documented
-@openmp_after_fork()
+@one_thread_after_fork()
 def train(
     params: Mapping[str, Any],
     dtrain: xgboost.DMatrix,

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from ordinal_objectives.estimators.booster_in_transit import BoosterInTransit
 from ordinal_objectives.estimators.evaluation_sets import GivenSets
 from ordinal_objectives.estimators.held_out import hold_out_unless_given
 from ordinal_objectives.estimators.host_parameters import HostParameters
@@ -54,6 +55,14 @@ class HostClassifier(HostParameters, OrdinalClassifier):
     @abstractmethod
     def _read(self, path: str | PathLike[str]) -> tuple[Any, int, int]:
         """Read the model: return the record, the number of iterations kept and of features."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = super().__getstate__()
+        return state | {"booster_": BoosterInTransit(state["booster_"])} if "booster_" in state else state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        booster = state.get("booster_")  # still in transit in a shallow copy
+        super().__setstate__(state | {"booster_": booster.booster} if isinstance(booster, BoosterInTransit) else state)
 
     def save_model(self, path: str | PathLike[str]) -> None:
         """Save the model, with its thresholds, labels and decision rule, in the host library's own format.

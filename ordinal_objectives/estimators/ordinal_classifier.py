@@ -96,7 +96,7 @@ class OrdinalClassifier(MarginPredictions, ClassifierMixin, BaseEstimator):  # t
         self.diagnostics_ = dict(record.diagnostics) | {"n_without_split": splits.count(False)}
         self._is_constant = bool(splits) and not any(splits)
 
-    def _warn_if_constant(self, n_samples: int, leaf: str, least: int = 0, stacklevel: int = 4) -> None:
+    def _warn_if_constant(self, n_samples: int, leaf: str, least: int = 0, stacklevel: int = 5) -> None:
         """Warn if no tree has a split; ``leaf`` names what bounds the size of leaves, ``least`` its number of rows."""
         if not self._is_constant:
             return

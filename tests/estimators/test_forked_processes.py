@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -94,6 +95,13 @@ def test_threads_of_a_forked_process_predict_what_the_parent_does(kind, options,
 @pytest.mark.parametrize("options", ['{"proportional": true}', '{"proportional": false}'])
 def test_functions_of_boosters_end_in_a_forked_process(options, tmp_path):
     run(FUNCTIONS, "XGBOrdinalClassifier", options, tmp_path)
+
+
+@in_child
+def test_every_door_ends_in_a_forked_process(tmp_path):
+    call = [sys.executable, str(Path(__file__).with_name("forked_doors.py"))]
+    doors = subprocess.run(call, cwd=tmp_path, timeout=250, capture_output=True, text=True, check=False)
+    assert not doors.returncode, doors.stdout + doors.stderr
 
 
 @pytest.mark.parametrize("shifts", SHIFTS)

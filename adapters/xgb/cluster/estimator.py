@@ -174,7 +174,7 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
             self.booster_, self.evals_result_ = found["booster"], found["history"] if evals else {}
             self.booster_.set_param({"nthread": library_n_threads(self.n_jobs) or 0})
             self._keep(threshold_record(self.booster_), get_loss(self.loss, self.link), kept_rounds(self.booster_))
-        self._warn_if_constant(0, "min_child_weight")
+        self._warn_if_constant(0, "min_child_weight", stacklevel=4)
         return self
 
     def _evaluation_sets(self, eval_set: Any, sample_weight: Any, base_margin: Any) -> list[tuple[Any, Any, Any, Any]]:

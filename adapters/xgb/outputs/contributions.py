@@ -10,11 +10,11 @@ from ordinal_objectives.adapters.xgb.doors import check_matrix
 from ordinal_objectives.adapters.xgb.outputs.settings import CONTRIBUTIONS, refuse_before
 from ordinal_objectives.adapters.xgb.record import carried_record, check_all_rounds, last_round
 from ordinal_objectives.shared_docs import documented
-from ordinal_objectives.threads import openmp_after_fork
+from ordinal_objectives.threads import one_thread_after_fork
 
 
-@openmp_after_fork()
 @documented
+@one_thread_after_fork()
 def margin_contributions(
     booster: xgboost.Booster, data: xgboost.DMatrix, iteration_range: tuple[int, int] | None = None
 ) -> NDArray[np.float64]:

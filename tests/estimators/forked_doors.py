@@ -1,0 +1,185 @@
+"""Goes through every public door of the estimators and of the hosts' modules, each in a forked process of its own.
+
+The parent has trained with two threads, so a library that asks OpenMP for two hangs in the child. Run as a script, in a
+folder to write to, it prints the doors that do not end as they should, with what happened, and ends with 1 if there are
+any.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import os
+import pickle
+import signal
+import sys
+import traceback
+import warnings
+from functools import partial
+
+import lightgbm
+import numpy as np
+import xgboost
+from sklearn.base import clone
+
+import ordinal_objectives
+from ordinal_objectives.adapters import lgbm as olgbm
+from ordinal_objectives.adapters import xgb as oxgb
+from ordinal_objectives.adapters.xgb.outputs.settings import CONTRIBUTIONS, is_at_least
+
+OUTPUTS = ("HistGradientBoostingMultiOutputClassifier", "HistGradientBoostingMultiOutputRegressor")
+# They change or describe parameters alone.
+OF_PARAMETERS = {"get_params", "set_params", "set_fit_request", "set_score_request", "get_metadata_routing"}
+SECONDS = 15
+
+
+def public(kind):
+    """Return the public names of a class that this package's classes define."""
+    names = (name for name in dir(kind) if not name.startswith("_"))
+    owner = {name: next(base for base in kind.__mro__ if name in vars(base)) for name in names}
+    return sorted(name for name, base in owner.items() if base.__module__.startswith("ordinal_objectives"))
+
+
+def of_estimator(name, model, X, y):
+    """Return name -> function for everything that a fitted estimator does; what is not named here takes X."""
+    kind, path = type(model), f"{name}.model"
+    model.save_model(path)
+    written = pickle.dumps(model)
+    special = {
+        "fit": lambda: clone(model).fit(X, y),
+        "encode_labels": lambda: model.encode_labels(y),
+        "save_model": lambda: model.save_model(f"{path} again"),
+        "load_model": lambda: kind().load_model(path),
+    }
+    doors = {
+        "pickle": lambda: pickle.dumps(model),
+        "unpickle": lambda: pickle.loads(written).predict(X[:5]),
+        "deepcopy": lambda: copy.deepcopy(model).predict(X[:5]),
+        "copy": lambda: copy.copy(model).predict(X[:5]),
+        "score": lambda: model.score(X, y),
+    }
+    further = {"xgb_model", "init_model"} & set(inspect.signature(kind.fit).parameters)
+    if further:
+        doors["fit further"] = lambda: clone(model).fit(X, y, **dict.fromkeys(further, model))
+    names = [name for name in public(kind) if name not in OF_PARAMETERS and hasattr(model, name)]
+    return doors | {name: special.get(name) or partial(enter, model, name, X) for name in names}
+
+
+def enter(model, name, X):
+    """Read a property, or call a method with the rows, or with nothing where it takes nothing."""
+    found = getattr(model, name)
+    return found if not callable(found) else found(X) if inspect.signature(found).parameters else found()
+
+
+def estimators(X, y):
+    """Return name -> fitted estimator, a proportional one and one with shifts of each kind."""
+    asked = {"n_estimators": 6, "n_jobs": 2}
+    found = {}
+    for proportional in (True, False):
+        words = "proportional" if proportional else "shifts"
+        found[f"XGBOrdinalClassifier {words}"] = ordinal_objectives.XGBOrdinalClassifier(
+            **asked, proportional=proportional, validation_fraction=0.2, early_stopping_rounds=3, random_state=0
+        ).fit(X, y)
+        found[f"LGBMOrdinalClassifier {words}"] = ordinal_objectives.LGBMOrdinalClassifier(
+            **asked, proportional=proportional
+        ).fit(X, y)
+    found["XGBOrdinalClassifier host"] = ordinal_objectives.XGBOrdinalClassifier(
+        **asked, proportional=False, shift_method="host"
+    ).fit(X, y)
+    engine = {"max_iter": 6, "n_jobs": 2}
+    found["HistGradientBoostingOrdinalClassifier"] = ordinal_objectives.HistGradientBoostingOrdinalClassifier(
+        **engine
+    ).fit(X, y)
+    for name in OUTPUTS:
+        found[name] = getattr(ordinal_objectives, name)(**engine).fit(X, y)
+    return found
+
+
+def of_xgboost(X, y):
+    """Return name -> function for the module of XGBoost."""
+    rows = xgboost.DMatrix(X, y, nthread=1)
+    params = {"nthread": 2, "max_depth": 3}
+    booster = oxgb.train(params, rows, 6, n_classes=4)
+    objective = oxgb.OrdinalObjective(n_classes=4)
+    bare = xgboost.train(params | {"base_score": 0.0, "disable_default_eval_metric": 1}, rows, 6, obj=objective)
+    doors = {
+        "train": lambda: oxgb.train(params, rows, 6, evals=[(rows, "rows")], verbose_eval=False),
+        "train further": lambda: oxgb.train(params, rows, 6, xgb_model=booster),
+        "cv": lambda: oxgb.cv(params, rows, 6),
+        "predict": lambda: oxgb.predict(booster, rows),
+        "predict_proba": lambda: oxgb.predict_proba(booster, rows, (0, 3)),
+        "threshold_record": lambda: oxgb.threshold_record(booster),
+        "kept_rounds": lambda: oxgb.kept_rounds(booster),
+        "margin_contributions": lambda: oxgb.margin_contributions(booster, rows),
+        "OrdinalObjective": lambda: objective.predict(bare, rows),
+        "OrdinalObjective.attach": lambda: objective.attach(bare, rows),
+    }
+    if is_at_least(CONTRIBUTIONS):
+        shifted = oxgb.train(params, rows, 6, proportional=False, shift_method="host")
+        doors["margin_contributions host"] = lambda: oxgb.margin_contributions(shifted, rows)
+    return doors
+
+
+def of_lightgbm(X, y):
+    """Return name -> function for the module of LightGBM."""
+    params = {"num_threads": 2, "num_leaves": 4, "verbosity": -1}
+    data = partial(lightgbm.Dataset, X, y, free_raw_data=False)
+    booster = olgbm.train(params, data(), 6, n_classes=4)
+    olgbm.save_model(booster, "booster")
+    objective = olgbm.OrdinalObjective(n_classes=4)
+    bare = lightgbm.train(params | {"objective": objective, "metric": "None"}, data(), 6)
+    fixed = olgbm.FixedThresholds([-1.0, 0.0, 1.0])
+    return {
+        "train": lambda: olgbm.train(params, data(), 6, valid_sets=[data()]),
+        "train further": lambda: olgbm.train(params, data(), 6, init_model=booster),
+        "cv": lambda: olgbm.cv(params, data(), 6),
+        "predict": lambda: olgbm.predict(booster, X),
+        "predict_proba": lambda: olgbm.predict_proba(booster, X, 3),
+        "threshold_record": lambda: olgbm.threshold_record(booster),
+        "save_model": lambda: olgbm.save_model(booster, "booster2"),
+        "load_model": lambda: olgbm.load_model("booster"),
+        "OrdinalObjective": lambda: olgbm.OrdinalObjective().predict(booster, X),
+        "OrdinalObjective.attach": lambda: objective.attach(bare, X),
+        "FixedThresholds": lambda: fixed.attach(booster),
+    }
+
+
+def in_child(door):
+    """Go through a door in a forked process; return "ok" or what happened."""
+    child = os.fork()
+    if not child:
+        signal.alarm(SECONDS)
+        try:
+            result = door()
+            if inspect.isgenerator(result):
+                list(result)
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
+        os._exit(0)
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    return {0: "ok", -signal.SIGALRM: "hangs"}.get(code, f"ends with {code}")
+
+
+def all_doors(X, y):
+    """Return name -> function for all of them."""
+    doors = {
+        f"{name}.{door}": go
+        for name, model in estimators(X, y).items()
+        for door, go in of_estimator(name, model, X, y).items()
+    }
+    for host, found, module in (("xgb", of_xgboost(X, y), oxgb), ("lgbm", of_lightgbm(X, y), olgbm)):
+        named = {name for name in module.__all__ if callable(getattr(module, name))} - {"ThresholdRecord"}
+        missing = named - {door.split()[0] for door in found}
+        assert not missing, f"doors of {host} that are not tried: {missing}"
+        doors |= {f"{host}.{door}": go for door, go in found.items()}
+    return doors
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")  # Python 3.12 and newer warn of every fork of a process with threads
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 4))
+    found = {name: in_child(go) for name, go in all_doors(X, np.digitize(X[:, 0], [-1.0, 0.0, 1.0])).items()}
+    print(*(f"{name} {what}" for name, what in found.items() if what != "ok"), sep="\n")
+    sys.exit(set(found.values()) != {"ok"})
