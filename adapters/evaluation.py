@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ordinal_objectives.rows import Workers, agreed
+from ordinal_objectives.rows import Workers, fail_together
 from ordinal_objectives.validation import check_codes, check_total_weight
 
 
@@ -35,7 +35,7 @@ class EvaluatedRows:
         self, label: Any, weight: Any, n_classes: int, rows_of: Callable[..., Any], workers: Workers | None = None
     ) -> None:
         part, name = workers is not None, "an evaluation set"
-        self._label = agreed(workers, lambda: check_codes(np.array(label), n_classes, name=name, part=part))
+        self._label = fail_together(workers, lambda: check_codes(np.array(label), n_classes, name=name, part=part))
         self._weight = None if weight is None else np.array(weight)
         if not part:
             check_total_weight(self._weight, name=f"the weight of {name}")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinal_objectives.adapters.place import Place
+from ordinal_objectives.adapters.row_placement import RowPlacement
 from ordinal_objectives.losses import RoundStatistics
 from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threshold_solver import Diagnostics, ThresholdLearner
@@ -25,7 +25,7 @@ class RoundState:
     rows : RowPass
         Of the training rows.
     learner : ThresholdLearner
-    place : Place
+    placement : RowPlacement
 
     Attributes
     ----------
@@ -34,11 +34,16 @@ class RoundState:
     """
 
     def __init__(
-        self, spec: OrdinalSpec, labels: tuple[Any, int, Any], rows: Any, learner: ThresholdLearner, place: Place
+        self,
+        spec: OrdinalSpec,
+        labels: tuple[Any, int, Any],
+        rows: Any,
+        learner: ThresholdLearner,
+        placement: RowPlacement,
     ) -> None:
         self.loss, self.hessian = spec.loss, spec.hessian
         self._labels: tuple[Any, int, Any] | None = labels
-        self.rows, self.learner, self.place = rows, learner, place
+        self.rows, self.learner, self.placement = rows, learner, placement
         self.newest: RoundStatistics | None = None
         self._columns: Any = None
 
@@ -55,7 +60,7 @@ class RoundState:
     def read_again(self, rows_of: Callable[..., Any]) -> None:
         """Pass over the same rows in another way, before the first tree."""
         assert self._labels is not None
-        self.rows = rows_of(self.place, self.loss, *self._labels)
+        self.rows = rows_of(self.placement, self.loss, *self._labels)
 
     def begun(self) -> None:
         """Let go of what the rows were read from: they are not read again."""

@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives.adapters.evaluation import EvaluationSets
-from ordinal_objectives.adapters.place import Place
 from ordinal_objectives.adapters.recognition import SeenScores
 from ordinal_objectives.adapters.round_state import RoundState
+from ordinal_objectives.adapters.row_placement import RowPlacement
 from ordinal_objectives.adapters.updates import Update
 from ordinal_objectives.adapters.updates.newton import step_thresholds
 from ordinal_objectives.losses import RoundSums
@@ -58,7 +58,7 @@ class TrainingRun:
     previous : ThresholdRecord or None
         Record of the model that is continued: its last thresholds are where this run starts, and its
         history comes first in this run's.
-    place : Place or None, default=None
+    placement : RowPlacement or None, default=None
         Where the rows are; None for the memory of this machine.
 
     Attributes
@@ -82,11 +82,11 @@ class TrainingRun:
         *,
         update: Update,
         previous: ThresholdRecord | None = None,
-        place: Place | None = None,
+        placement: RowPlacement | None = None,
     ) -> None:
         self.spec, self.update = spec, update
-        self.place = place = place or Place()
-        rows = update.rows_of(place, spec.loss, y, n_classes, sample_weight)
+        self.placement = placement = placement or RowPlacement()
+        rows = update.rows_of(placement, spec.loss, y, n_classes, sample_weight)
         check_total_weight(rows.class_weights)
         check_two_classes(rows.class_weights, name="the training labels")
         self.first_iteration = 0 if previous is None else previous.n_iterations
@@ -96,12 +96,12 @@ class TrainingRun:
         if start is not None:
             start = check_thresholds(start, n_classes, ordered=spec.loss.ordered and ordered).copy()
         learner = ThresholdLearner(spec.loss, rows.class_weights, start, ordered=ordered)
-        self._state = RoundState(spec, (y, n_classes, sample_weight), rows, learner, place)
+        self._state = RoundState(spec, (y, n_classes, sample_weight), rows, learner, placement)
         update.begin(self._state, previous)
         self.history: list[NDArray[np.float64]] = previous.thresholds[:-1] if previous else []
         self.training_loss: list[float] = previous.training_loss[:-1] if previous else []
         self.seen = SeenScores(self.first_iteration)
-        self._sets = EvaluationSets(n_classes, self._rows_of, place.workers)
+        self._sets = EvaluationSets(n_classes, self._rows_of, placement.workers)
         self._recorded_loss: float | None = None  # the sum of the newest record of this run
 
     @property
@@ -127,7 +127,7 @@ class TrainingRun:
             # Kept until the tree is grown: the step is taken from the same sums as the tree.
             return self.update.gradients(state, state.now())
         self.seen.note_tree(raw_prediction, iteration)
-        recorded = self.place.grows_on_recorded
+        recorded = self.placement.grows_on_recorded
         if recorded is None:
             recorded = self.seen.grows_on_recorded()
         statistics = state.newest
@@ -151,7 +151,7 @@ class TrainingRun:
             self._fit_start(score)
         self._record(raw_prediction, score)
 
-    def settle(self, raw_prediction: ArrayLike, iteration: int) -> None:
+    def refit_thresholds(self, raw_prediction: ArrayLike, iteration: int) -> None:
         """Fit the thresholds of ``iteration`` to its score, where earlier ones belong to other scores."""
         if iteration < len(self.history):
             return
@@ -206,7 +206,7 @@ class TrainingRun:
         return self.spec.threshold_update != "fixed"
 
     def _rows_of(self, y: ArrayLike, n_classes: int, weight: Any) -> Any:
-        return self.update.rows_of(self.place, self.spec.loss, y, n_classes, weight)
+        return self.update.rows_of(self.placement, self.spec.loss, y, n_classes, weight)
 
     def _record(self, raw_prediction: ArrayLike, score: Any) -> None:
         state = self._state
@@ -214,7 +214,7 @@ class TrainingRun:
         self.training_loss.append(float("nan"))  # until the sums are known
         # Once an iteration is recorded, a step looks at the scores before the record does: they are known to be sound.
         under_way = len(self.history) > self.first_iteration and self._learns
-        if state.newest is None and self.place.defers_loss and under_way and not self.update.follows:
+        if state.newest is None and self.placement.defers_loss and under_way and not self.update.follows:
             state.keep(state.rows.deferred(self._note_sums, score, self.thresholds, state.hessian))
         else:
             newest = state.newest or state.keep(state.evaluate(score, self.thresholds))
@@ -236,7 +236,7 @@ class TrainingRun:
 
     def _collect(self) -> None:
         """Bring the sums of the newest record, if they are still to be sent."""
-        if self.place.workers is not None:
+        if self.placement.workers is not None:
             self._state.rows.collect()
 
     def _fit_start(self, score: Any) -> None:
@@ -246,13 +246,13 @@ class TrainingRun:
         middle = self._middle_of(on_cpu(score))
         if middle is not None:
             # From a start far away, steps would not get there where the loss is flat or steep.
-            self._state.learner.place(self.thresholds + middle)
+            self._state.learner.set_thresholds(self.thresholds + middle)
             self._fit(score)
 
     def _middle_of(self, score: NDArray[Any]) -> float | None:
         """Return the median of the training scores, or the mean of the workers' medians; None if all are 0."""
         middle = float(np.median(score)) if score.any() else 0.0
-        workers = self.place.workers
+        workers = self.placement.workers
         if workers is None:
             return middle if score.any() else None
         n_not_zero, n, total = workers.sum(np.array([np.count_nonzero(score), score.size, score.size * middle]))

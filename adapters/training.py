@@ -16,14 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinal_objectives.adapters.followed import GrownTree
-from ordinal_objectives.adapters.place import Place
+from ordinal_objectives.adapters.row_placement import RowPlacement
 from ordinal_objectives.adapters.run import TrainingRun
 from ordinal_objectives.adapters.updates import Update
 from ordinal_objectives.adapters.updates.joint import JointUpdate
 from ordinal_objectives.adapters.updates.newton import NewtonUpdate
 from ordinal_objectives.adapters.updates.vector import VectorUpdate
 from ordinal_objectives.leaves.shifts import Shifts
-from ordinal_objectives.rows import CPU, Device, Workers, agreed
+from ordinal_objectives.rows import CPU, Device, Workers, fail_together
 from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.validation import check_codes
@@ -222,7 +222,7 @@ class Training(ABC):
             raise ValueError("the objective has not been used in a training yet, so it holds no thresholds")
         return run
 
-    def only(self, own: TrainingRun | None = None) -> TrainingRun:
+    def unambiguous_run(self, own: TrainingRun | None = None) -> TrainingRun:
         """Return the run that evaluates a matrix which no callback knows: the latest.
 
         Raises
@@ -247,12 +247,12 @@ class Training(ABC):
         spec, workers = self.spec, self.workers
         label, weight = self.label_and_weight(matrix)
         part, name = workers is not None, "the training set"
-        codes = agreed(workers, lambda: check_codes(label, spec.n_classes, name=name, part=part))
+        codes = fail_together(workers, lambda: check_codes(label, spec.n_classes, name=name, part=part))
         n_classes = spec.n_classes or (previous.n_classes if previous else self._n_classes_of(codes))
         agrees = grows_on_recorded is not None
-        place = Place(self.device(matrix), workers, grows_on_recorded, defers_loss=agrees)
+        placement = RowPlacement(self.device(matrix), workers, grows_on_recorded, defers_loss=agrees)
         update = self.update_of(matrix)
-        run = TrainingRun(spec, codes, n_classes, weight, update=update, previous=previous, place=place)
+        run = TrainingRun(spec, codes, n_classes, weight, update=update, previous=previous, placement=placement)
         self._here.add(matrix, run)
         self._latest_anywhere = run
         return run

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinal_objectives.named import NotRegisteredError
+from ordinal_objectives.registry import NotRegisteredError
 
 _NUMBERS = re.compile(r"[<>|=]?[biuf][1248]")
 _TEXT = re.compile(r"[<>|=]?U\d+")

@@ -26,7 +26,7 @@ def free_directions(active: NDArray[np.bool_], tied: NDArray[np.bool_]) -> NDArr
     return np.equal.outer(group, np.arange(group.max(initial=-1) + 1)).astype(np.float64)
 
 
-def give_way(
+def move_outer_thresholds(
     step: NDArray[np.float64], threshold_gradient: NDArray[np.float64], active: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
     """Move thresholds beyond the outermost active ones outwards with these, where that lowers their own loss.

@@ -58,7 +58,7 @@ class ThresholdLearner:
         self.step_hessian = "majorized" if loss.supports("majorized") else "exact"
         self.diagnostics = Diagnostics(n_inactive=int((~start.active).sum()), n_tied=int(start.tied.sum()))
 
-    def place(self, thresholds: NDArray[np.float64]) -> None:
+    def set_thresholds(self, thresholds: NDArray[np.float64]) -> None:
         """Put the thresholds somewhere else; what is put there is kept as it is."""
         self.thresholds = thresholds
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives.threshold_solver.checks import as_mask, as_vector
-from ordinal_objectives.threshold_solver.curvature import free_groups, give_way, solve_tridiagonal
+from ordinal_objectives.threshold_solver.curvature import free_groups, move_outer_thresholds, solve_tridiagonal
 from ordinal_objectives.threshold_solver.diagnostics import Diagnostics
 
 
@@ -82,4 +82,4 @@ def conditional_step(
     """Do what `newton_step` does, for the sums of a pass."""
     step, fell_back = solve_tridiagonal(v, off, -u, free_groups(active, tied))
     diagnostics.add(n_fallback=int(fell_back))
-    return give_way(step, u, active)
+    return move_outer_thresholds(step, u, active)

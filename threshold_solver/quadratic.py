@@ -12,7 +12,7 @@ from ordinal_objectives.leaves import joint, scalar
 from ordinal_objectives.threshold_solver.checks import as_array, as_mask, as_vector
 from ordinal_objectives.threshold_solver.curvature import (
     free_directions,
-    give_way,
+    move_outer_thresholds,
     solve_positive_definite,
     tridiagonal,
 )
@@ -226,7 +226,7 @@ def _joint_step(
     leaf_weights = joint.weights(G, H, L, threshold_step, reg_lambda)
     decrease = joint.value(G, H, S, r, free_step, reg_lambda)
     diagnostics.add(n_fallback=int(fell_back), n_flat_leaves=_n_flat(sums, reg_lambda))
-    return JointStep(leaf_weights, give_way(threshold_step, u, active), decrease)
+    return JointStep(leaf_weights, move_outer_thresholds(threshold_step, u, active), decrease)
 
 
 def _n_flat(sums: JointQuadratic, reg_lambda: float) -> int:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ordinal_objectives.files import counts_from_json, losses_from_json, losses_to_json, numbers_from_json
 from ordinal_objectives.leaves.shifts import Shifts
 from ordinal_objectives.losses import OrdinalLoss, get_loss
-from ordinal_objectives.named import NotRegisteredError
+from ordinal_objectives.registry import NotRegisteredError
 from ordinal_objectives.shared_docs import documented
 from ordinal_objectives.spec import THRESHOLD_UPDATES
 from ordinal_objectives.threshold_solver.leaf_vectors import vectors_from_json, vectors_to_json

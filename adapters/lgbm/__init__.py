@@ -12,7 +12,7 @@ except ModuleNotFoundError as error:
     raise not_installed(error, "lightgbm") from None
 
 from ordinal_objectives.adapters.lgbm.cv import cv
-from ordinal_objectives.adapters.lgbm.fixed import FixedThresholds
+from ordinal_objectives.adapters.lgbm.fixed_thresholds import FixedThresholds
 from ordinal_objectives.adapters.lgbm.objective import OrdinalObjective
 from ordinal_objectives.adapters.lgbm.prediction import predict, predict_proba
 from ordinal_objectives.adapters.lgbm.record import load_model, save_model, threshold_record

@@ -26,7 +26,7 @@ class ThresholdCallback:
 
     def __call__(self, env: CallbackEnv) -> None:
         """Learn the thresholds of the round, and give the booster what is known of them."""
-        first = self._training.meet(env.model)
+        first = self._training.set_model(env.model)
         for booster in self._training.boosters():
             self._training.advance(booster)
             before = getattr(booster, "ordinal_thresholds", None)
@@ -52,7 +52,7 @@ class ThresholdCallback:
                 results[i] = type(result)(*entry) if hasattr(result, "_fields") else entry
 
 
-class Introduction:
+class BeforeIterationCallback:
     """Shows the booster before the first tree, so that the first metrics are fresh as well.
 
     Parameters
@@ -68,6 +68,6 @@ class Introduction:
 
     def __call__(self, env: CallbackEnv) -> None:
         """Introduce the booster."""
-        if self._training.meet(env.model):
+        if self._training.set_model(env.model):
             for booster in self._training.boosters():
                 let_train_without_features(booster)

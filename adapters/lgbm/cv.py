@@ -7,7 +7,7 @@ from typing import Any
 
 import lightgbm
 
-from ordinal_objectives.adapters.lgbm.doors import check_set
+from ordinal_objectives.adapters.lgbm.input_checks import check_set
 from ordinal_objectives.adapters.lgbm.objective import OrdinalObjective
 from ordinal_objectives.adapters.lgbm.train import all_metrics, callbacks_of, check_params, n_threads_of, train
 from ordinal_objectives.adapters.lgbm.training import LightGBMTraining

@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, csr_matrix
 from sklearn.utils.validation import check_is_fitted
 
-from ordinal_objectives.adapters.lgbm.doors import categorical_columns, check_columns, names_of_sets
-from ordinal_objectives.adapters.lgbm.names import DIALECT, FIT_HINTS, KNOWN, NATIVE, REFUSED, resolved
+from ordinal_objectives.adapters.lgbm.input_checks import categorical_columns, check_columns, names_of_sets
+from ordinal_objectives.adapters.lgbm.parameter_names import DIALECT, FIT_HINTS, KNOWN, NATIVE, REFUSED, resolved
 from ordinal_objectives.adapters.lgbm.prediction import predict_scores
 from ordinal_objectives.adapters.lgbm.record import as_booster, carry, load_model, save_model, threshold_record
 from ordinal_objectives.adapters.lgbm.train import train_spec

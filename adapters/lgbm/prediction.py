@@ -13,7 +13,7 @@ import lightgbm
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ordinal_objectives.adapters.lgbm.doors import check_rows
+from ordinal_objectives.adapters.lgbm.input_checks import check_rows
 from ordinal_objectives.adapters.lgbm.leaf_vectors import leaf_scores
 from ordinal_objectives.adapters.lgbm.record import best_iteration, carried_record
 from ordinal_objectives.adapters.objective import predict_from_scores

@@ -13,7 +13,7 @@ from typing import Any
 
 import lightgbm
 
-from ordinal_objectives.adapters.lgbm.doors import check_booster
+from ordinal_objectives.adapters.lgbm.input_checks import check_booster
 from ordinal_objectives.adapters.lgbm.model_text import check_text
 from ordinal_objectives.adapters.lgbm.trees import DART
 from ordinal_objectives.files import check_kind, check_path, damage

@@ -9,8 +9,8 @@ from typing import Any
 import lightgbm
 from numpy.typing import ArrayLike
 
-from ordinal_objectives.adapters.lgbm.callback import Introduction
-from ordinal_objectives.adapters.lgbm.doors import check_set
+from ordinal_objectives.adapters.lgbm.callback import BeforeIterationCallback
+from ordinal_objectives.adapters.lgbm.input_checks import check_set
 from ordinal_objectives.adapters.lgbm.objective import OrdinalObjective
 from ordinal_objectives.adapters.lgbm.prediction import shifts_of
 from ordinal_objectives.adapters.lgbm.record import (
@@ -171,7 +171,7 @@ def train_spec(
     training = LightGBMTraining(spec, record, n_threads=n_threads_of(params), plan=Plan(driven=True))
     if record is not None and record.shifts is not None and init_model is not None:
         for data in sets:
-            training.begin_at(data, shifts_of(init_model, record, data.data))
+            training.set_initial_shifts(data, shifts_of(init_model, record, data.data))
     objective = OrdinalObjective.of(training)
     booster = lightgbm.train(
         {**params, "objective": objective, "metric": "None"},
@@ -188,7 +188,7 @@ def train_spec(
 
 def callbacks_of(objective: OrdinalObjective, callbacks: Sequence[Callable[..., Any]] | None) -> list[Any]:
     """Return the callbacks of a training that this module drives."""
-    return [Introduction(objective.training), objective.callback, *(callbacks or [])]
+    return [BeforeIterationCallback(objective.training), objective.callback, *(callbacks or [])]
 
 
 def all_metrics(objective: OrdinalObjective, feval: Any) -> list[Callable[..., Any]]:

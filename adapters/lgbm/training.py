@@ -22,7 +22,7 @@ _MACHINES = ("num_machines", "num_machine")
 _THREADS = ("num_threads", "num_thread", "nthread", "nthreads", "n_jobs")
 
 
-class _ShownBoosters(threading.local):
+class _LightGBMState(threading.local):
     """What LightGBM shows of its trainings, in each thread."""
 
     def __init__(self) -> None:
@@ -32,11 +32,11 @@ class _ShownBoosters(threading.local):
         # Booster -> its iterations before those of its run.
         self.unseen: weakref.WeakKeyDictionary[lightgbm.Booster, int] = weakref.WeakKeyDictionary()
 
-    def meet(self, model: Any) -> None:
+    def set_model(self, model: Any) -> None:
         """Take over a booster, or folds."""
         self.model = model
 
-    def let_go(self) -> None:
+    def clear_model(self) -> None:
         """Let go of the booster: another training begins."""
         self.model = None
 
@@ -63,29 +63,29 @@ class LightGBMTraining(Training):
                 f"shift_method={spec.shift_method!r} belongs to XGBoost: LightGBM fits no shifts itself; leave it out"
             )
         super().__init__(spec, continues, n_threads=n_threads, plan=plan)
-        self._shown = _ShownBoosters()
+        self._state = _LightGBMState()
         # Shifts by the model that is continued, if it has any.
         self._before: weakref.WeakKeyDictionary[lightgbm.Dataset, NDArray[np.float64]] = weakref.WeakKeyDictionary()
 
-    def begin_at(self, data: lightgbm.Dataset, shifts: NDArray[np.float64]) -> None:
+    def set_initial_shifts(self, data: lightgbm.Dataset, shifts: NDArray[np.float64]) -> None:
         """Take over the shifts of a data set by the model that is continued, (n_samples, n_classes - 1)."""
         self._before[data] = shifts
 
-    def meet(self, model: Any) -> bool:
+    def set_model(self, model: Any) -> bool:
         """Take over a booster, if its parameters suit the objective; return whether it is a new one."""
-        if self._shown.model is model:
+        if self._state.model is model:
             return False
         boosters = getattr(model, "boosters", None) or [model]
         for booster in boosters:
             check_parameters(booster, self.spec.threshold_update)
         if not self.items() or self.plan.driven:
             self.choose_shifts(why_not_renewed(boosters[0]))
-        self._shown.meet(model)
+        self._state.set_model(model)
         return True
 
     def boosters(self) -> list[Any]:
         """Return the boosters of the training with the callback."""
-        model = self._shown.model
+        model = self._state.model
         return [] if model is None else getattr(model, "boosters", None) or [model]
 
     def booster_of(self, data: lightgbm.Dataset) -> Any:
@@ -101,7 +101,7 @@ class LightGBMTraining(Training):
                 "and Dask classes take LGBMOrdinalClassifier, or FixedThresholds for thresholds that stay"
             )
         run = self.of(train_data)
-        if run is None or not self._shown.scores[train_data].is_in(preds):
+        if run is None or not self._state.scores[train_data].is_in(preds):
             run = self._begin(preds, train_data)
         elif self.needs_tree and self.booster_of(train_data) is None:
             raise self.callback_is_needed()
@@ -114,9 +114,9 @@ class LightGBMTraining(Training):
     def _iteration(self, preds: NDArray[Any], data: lightgbm.Dataset, run: TrainingRun) -> int:
         """Return the iteration of a training score: the booster's, or as counted where the callback shows none."""
         booster = self.booster_of(data)
-        unseen = None if booster is None else self._shown.unseen.get(booster)
+        unseen = None if booster is None else self._state.unseen.get(booster)
         if unseen is None:
-            return self._shown.scores[data].count(preds)
+            return self._state.scores[data].count(preds)
         # A tree whose leaves are below the rounding of the score is one all the same.
         rounds: int = booster.current_iteration()
         if rounds - unseen < len(run.history) - 1:
@@ -131,9 +131,9 @@ class LightGBMTraining(Training):
         self._check_machines(train_data)
         self.check_start(preds, previous, "init_model or init_score is set")
         if not self.plan.driven:
-            self._shown.let_go()
+            self._state.clear_model()
         run = self.begin(train_data, previous)
-        self._shown.scores[train_data] = TrainingScore(preds, run.first_iteration)
+        self._state.scores[train_data] = TrainingScore(preds, run.first_iteration)
         return run
 
     def _check_machines(self, train_data: lightgbm.Dataset) -> None:
@@ -151,7 +151,7 @@ class LightGBMTraining(Training):
     def evaluating(self, preds: NDArray[Any], data: lightgbm.Dataset) -> TrainingRun:
         """Return the run whose booster evaluates a data set, at the iteration of that booster."""
         own = self.of(data)
-        if own is not None and self._shown.scores[data].is_in(preds) and not self.needs_tree:
+        if own is not None and self._state.scores[data].is_in(preds) and not self.needs_tree:
             self._learn(preds, data, own)
             return own
         for booster in self.boosters():
@@ -162,7 +162,7 @@ class LightGBMTraining(Training):
         # lightgbm.cv hands over training scores in other arrays, in the first round before the callback knows it.
         if own is not None and len(own.history) > own.first_iteration + 1:
             raise _foreign_scores()
-        return own or self.only()
+        return own or self.unambiguous_run()
 
     def advance(self, booster: Any) -> TrainingRun:
         """Learn the thresholds of a booster's iteration; return its run."""
@@ -177,7 +177,7 @@ class LightGBMTraining(Training):
         return run
 
     def _learn(self, preds: NDArray[Any], train_data: lightgbm.Dataset, run: TrainingRun) -> None:
-        score = self._shown.scores[train_data]
+        score = self._state.scores[train_data]
         if not score.is_in(preds):
             raise _foreign_scores()
         run.advance(preds, self._iteration(preds, train_data, run))
@@ -197,7 +197,7 @@ class LightGBMTraining(Training):
         # Trees that the run has not seen stand first, and stay as many: those of a model continued without its
         # record, and that of a first round which leaves the score as it was, a constant if it finds no split.
         unseen = rounds - (len(run.history) - 1)
-        expected = self._shown.unseen.setdefault(booster, unseen)
+        expected = self._state.unseen.setdefault(booster, unseen)
         if unseen != expected:
             raise _out_of_count(rounds, rounds - unseen + expected)
         return unseen

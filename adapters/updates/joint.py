@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives.adapters.followed import FollowedScore, FollowedScores, Host, NewestTree
-from ordinal_objectives.adapters.place import Place
 from ordinal_objectives.adapters.round_state import RoundState
+from ordinal_objectives.adapters.row_placement import RowPlacement
 from ordinal_objectives.leaves.shifts import Shifts
 from ordinal_objectives.losses import OrdinalLoss, RoundStatistics
 from ordinal_objectives.threshold_solver import JointQuadratic, JointStep, ThresholdRecord, schur_step
@@ -43,13 +43,13 @@ class JointUpdate:
         self.leaf_values: list[NDArray[np.float64]] = []
         self._scores = FollowedScores(host, matrix)
 
-    def rows_of(self, place: Place, loss: OrdinalLoss, y: ArrayLike, n_classes: int, weight: Any) -> Any:
+    def rows_of(self, placement: RowPlacement, loss: OrdinalLoss, y: ArrayLike, n_classes: int, weight: Any) -> Any:
         """Return a pass over rows with one score each."""
-        return place.rows(loss, y, n_classes, weight)
+        return placement.rows(loss, y, n_classes, weight)
 
     def begin(self, state: RoundState, previous: ThresholdRecord | None) -> None:
         """Take over where scores are kept."""
-        device = state.place.device
+        device = state.placement.device
         self._scores.open(lambda matrix, score, iteration: FollowedScore(score, iteration, device))
 
     def start(self, state: RoundState, raw_prediction: Any, iteration: int) -> Any:
@@ -64,7 +64,7 @@ class JointUpdate:
         if self.renews:
             after = self._renew(state, newest, step.leaf_weights[newest.merged], step.threshold_step)
         else:
-            after = state.place.device.copy(newest.score, np.float64)
+            after = state.placement.device.copy(newest.score, np.float64)
             _move_thresholds(state, after, newest.tree.learning_rate * step.threshold_step)
         newest.own.move(newest.score, after)
         return after

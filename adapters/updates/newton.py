@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ordinal_objectives.adapters.place import Place
 from ordinal_objectives.adapters.round_state import RoundState
+from ordinal_objectives.adapters.row_placement import RowPlacement
 from ordinal_objectives.leaves.shifts import Shifts
 from ordinal_objectives.losses import OrdinalLoss, RoundStatistics
 from ordinal_objectives.threshold_solver import ThresholdRecord
@@ -54,9 +54,9 @@ class NewtonUpdate:
         self.leaf_values: list[NDArray[np.float64]] = []
         self._learns = learns
 
-    def rows_of(self, place: Place, loss: OrdinalLoss, y: ArrayLike, n_classes: int, weight: Any) -> Any:
+    def rows_of(self, placement: RowPlacement, loss: OrdinalLoss, y: ArrayLike, n_classes: int, weight: Any) -> Any:
         """Return a pass over rows with one score each."""
-        return place.rows(loss, y, n_classes, weight)
+        return placement.rows(loss, y, n_classes, weight)
 
     def begin(self, state: RoundState, previous: ThresholdRecord | None) -> None:
         """Take over nothing: thresholds are all that a model of one score has."""

@@ -7,8 +7,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ordinal_objectives.adapters.place import Place
 from ordinal_objectives.adapters.round_state import RoundState
+from ordinal_objectives.adapters.row_placement import RowPlacement
 from ordinal_objectives.leaves.shifts import Shifts
 from ordinal_objectives.losses import OrdinalLoss, RoundStatistics
 from ordinal_objectives.threshold_solver import ThresholdRecord
@@ -40,7 +40,7 @@ class Update(Protocol):
         """How thresholds move with x, or None if they do not. Rows have a score for each threshold where they do."""
         ...
 
-    def rows_of(self, place: Place, loss: OrdinalLoss, y: ArrayLike, n_classes: int, weight: Any) -> Any:
+    def rows_of(self, placement: RowPlacement, loss: OrdinalLoss, y: ArrayLike, n_classes: int, weight: Any) -> Any:
         """Return the pass over some rows that the run learns from and evaluates with."""
         ...
 

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives.adapters.followed import FollowedMargins, FollowedScores, Host, NewestTree
-from ordinal_objectives.adapters.place import Place
 from ordinal_objectives.adapters.round_state import RoundState
+from ordinal_objectives.adapters.row_placement import RowPlacement
 from ordinal_objectives.adapters.updates.newton import step_thresholds
 from ordinal_objectives.leaves import vector
 from ordinal_objectives.leaves.shifts import Shifts
@@ -50,9 +50,9 @@ class VectorUpdate:
         self._scores = FollowedScores(host, matrix)
         self._in_doubles = False
 
-    def rows_of(self, place: Place, loss: OrdinalLoss, y: ArrayLike, n_classes: int, weight: Any) -> Any:
+    def rows_of(self, placement: RowPlacement, loss: OrdinalLoss, y: ArrayLike, n_classes: int, weight: Any) -> Any:
         """Return a pass over rows with a score for each threshold."""
-        return place.margins(loss, y, n_classes, weight, in_doubles=self._in_doubles)
+        return placement.margins(loss, y, n_classes, weight, in_doubles=self._in_doubles)
 
     def begin(self, state: RoundState, previous: ThresholdRecord | None) -> None:
         """Take over where scores are kept, and the vectors of the model that is continued."""
@@ -62,11 +62,11 @@ class VectorUpdate:
 
         def follow(matrix: Any, score: NDArray[Any], iteration: int) -> FollowedMargins:
             scores = self._margins_at(matrix, score, state.thresholds.shape[0])
-            if matrix is self._scores.matrix and _any(is_far(scores), state.place):
+            if matrix is self._scores.matrix and _any(is_far(scores), state.placement):
                 self._in_doubles = True
                 state.read_again(self.rows_of)
             dtype = state.rows.scores_dtype
-            return FollowedMargins(score, iteration, state.place.device, np.asarray(scores, dtype=dtype, order="F"))
+            return FollowedMargins(score, iteration, state.placement.device, np.asarray(scores, dtype=dtype, order="F"))
 
         self._scores.open(follow)
 
@@ -144,7 +144,7 @@ class VectorUpdate:
             ordered=False,
             diagnostics=state.diagnostics,
         )
-        learner.place(thresholds)
+        learner.set_thresholds(thresholds)
         if share == 0.0:
             vectors, scores, after = np.zeros_like(vectors), own.raw_prediction, None
         self.leaf_vectors.append(vectors)
@@ -153,7 +153,7 @@ class VectorUpdate:
         return scores, after
 
 
-def _any(of_these_rows: bool, place: Place) -> bool:
+def _any(of_these_rows: bool, placement: RowPlacement) -> bool:
     """Tell whether it is so with any worker."""
-    workers = place.workers
+    workers = placement.workers
     return of_these_rows if workers is None else bool(workers.max(np.array([float(of_these_rows)]))[0])

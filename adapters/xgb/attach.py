@@ -57,7 +57,7 @@ def finished_record(
         )
     if dtrain is not None:
         # Where the rounds cannot be compared, thresholds that fit the score are right for any booster.
-        step = run.settle if last_only else run.advance
+        step = run.refit_thresholds if last_only else run.advance
         step(booster.predict(dtrain, output_margin=True), run.first_iteration + run.seen.n_grown)
     record = run.record().stretched(rounds, rounds - run.first_iteration - run.seen.n_grown)
     if last_only:

@@ -34,7 +34,7 @@ class ThresholdCallback(TrainingCallback):  # type: ignore[misc]
 
     def before_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
         """Show the number of the round."""
-        self._training.shown.start_round(model, epoch)
+        self._training.callback_state.start_round(model, epoch)
         return False
 
     def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
@@ -44,16 +44,16 @@ class ThresholdCallback(TrainingCallback):  # type: ignore[misc]
 
     def after_training(self, model: Any) -> Any:
         """Store the thresholds in the booster."""
-        shown = self._training.shown
+        callback_state = self._training.callback_state
         # A model that early stopping cut short keeps the whole record; predictions use its own iteration.
         for dtrain, run in self._training.items():
-            record = replace(run.record(), last_only=shown.last_only)
-            booster = model if isinstance(model, xgboost.Booster) else shown.booster_of(dtrain)
+            record = replace(run.record(), last_only=callback_state.last_only)
+            booster = model if isinstance(model, xgboost.Booster) else callback_state.booster_of(dtrain)
             if booster is model and run.update.renews:
                 renew_leaves(booster, run.first_iteration, run.update.leaf_values)
             if booster is not None:
                 store_record(booster, record)
-        shown.finish(model)
+        callback_state.finish(model)
         return model
 
 

@@ -10,12 +10,12 @@ import xgboost
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ordinal_objectives.adapters.xgb.doors import check_categories, check_finite, refused_by_host
+from ordinal_objectives.adapters.xgb.custom_metric import CustomMetric
 from ordinal_objectives.adapters.xgb.host_methods import HostMethods
+from ordinal_objectives.adapters.xgb.input_checks import check_categories, check_finite, refused_by_host
 from ordinal_objectives.adapters.xgb.leaf_vectors import check_leaves, leaf_scores
-from ordinal_objectives.adapters.xgb.measured import Measured
-from ordinal_objectives.adapters.xgb.names import DIALECT, KNOWN, NATIVE, OWN, REFUSED
 from ordinal_objectives.adapters.xgb.outputs.settings import start_outputs
+from ordinal_objectives.adapters.xgb.parameter_names import DIALECT, KNOWN, NATIVE, OWN, REFUSED
 from ordinal_objectives.adapters.xgb.record import check_all_rounds, kept_rounds, store_record, threshold_record
 from ordinal_objectives.adapters.xgb.train import train_spec
 from ordinal_objectives.adapters.xgb.trees import nodes_of_trees
@@ -241,8 +241,8 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
             check_rounds("early_stopping_rounds", self.early_stopping_rounds, len(held_out))
             dtrain = self._matrix(*rows, like=continued, feature_weights=self.feature_weights)
             evals = [(self._matrix(*one, like=dtrain), f"validation_{i}") for i, one in enumerate(held_out)]
-            measured = Measured(eval_metrics(self.eval_metric, self.n_classes_, self._decide))
-            callbacks, rounds = measured.stopping(self.callbacks, self.early_stopping_rounds)
+            metric = CustomMetric(eval_metrics(self.eval_metric, self.n_classes_, self._decide))
+            callbacks, rounds = metric.early_stopping(self.callbacks, self.early_stopping_rounds)
             self.evals_result_: dict[str, Any] = {}
             self.booster_ = train_spec(
                 (self._spec("XGBOrdinalClassifier"), None),
@@ -252,7 +252,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
                 xgb_model=continued,
                 evals=evals or ([(dtrain, "training")] if verbose else []),  # what verbose prints
                 callbacks=callbacks,
-                custom_metric=measured if measured.metrics else None,
+                custom_metric=metric if metric.metrics else None,
                 evals_result=self.evals_result_ if evals else {},
                 early_stopping_rounds=rounds,
                 verbose_eval=verbose,

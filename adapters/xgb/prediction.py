@@ -7,7 +7,7 @@ import xgboost
 from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives.adapters.objective import predict_from_scores
-from ordinal_objectives.adapters.xgb.doors import check_matrix, check_names
+from ordinal_objectives.adapters.xgb.input_checks import check_matrix, check_names
 from ordinal_objectives.adapters.xgb.leaf_vectors import leaf_scores, start_scores
 from ordinal_objectives.adapters.xgb.record import carried_record, check_all_rounds, last_round
 from ordinal_objectives.decision import decide

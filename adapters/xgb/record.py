@@ -10,7 +10,7 @@ from typing import Any
 
 import xgboost
 
-from ordinal_objectives.adapters.xgb.doors import check_booster
+from ordinal_objectives.adapters.xgb.input_checks import check_booster
 from ordinal_objectives.adapters.xgb.trees import checksums
 from ordinal_objectives.shared_docs import documented
 from ordinal_objectives.threads import one_thread_after_fork

@@ -16,6 +16,7 @@ from ordinal_objectives.adapters.recognition import SAME_SCORE, sample_of
 from ordinal_objectives.adapters.run import TrainingRun, score_of_rows
 from ordinal_objectives.adapters.training import Plan, Training
 from ordinal_objectives.adapters.updates import Update
+from ordinal_objectives.adapters.xgb.callback_state import CallbackState
 from ordinal_objectives.adapters.xgb.cluster.collective import Collective
 from ordinal_objectives.adapters.xgb.gpu import device_of
 from ordinal_objectives.adapters.xgb.outputs.settings import (
@@ -27,9 +28,8 @@ from ordinal_objectives.adapters.xgb.outputs.settings import (
 )
 from ordinal_objectives.adapters.xgb.outputs.update import OutputUpdate
 from ordinal_objectives.adapters.xgb.record import why_last_only
-from ordinal_objectives.adapters.xgb.shown import Shown
 from ordinal_objectives.adapters.xgb.trees import check_configuration, why_not_renewed
-from ordinal_objectives.rows import Device, agreed
+from ordinal_objectives.rows import Device, fail_together
 from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 
@@ -49,7 +49,7 @@ class XGBoostTraining(Training):
     ----------
     in_outputs : bool
         Whether XGBoost fits the shifts itself.
-    shown : Shown
+    callback_state : CallbackState
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class XGBoostTraining(Training):
                 "shift_method='host' belongs to thresholds that move with x: pass proportional=False with it"
             )
         super().__init__(spec, continues, n_threads=n_threads, plan=plan)
-        self.shown = Shown()
+        self.callback_state = CallbackState()
 
     @property
     def needs_tree(self) -> bool:
@@ -85,7 +85,7 @@ class XGBoostTraining(Training):
 
     def update_of(self, matrix: Any) -> Update:
         """Return how the rounds of a run on a training matrix move leaves and thresholds."""
-        booster = self.shown.booster_of(matrix)
+        booster = self.callback_state.booster_of(matrix)
         if not self.in_outputs or self.shifts is None or booster is None:
             return super().update_of(matrix)
         if self.workers is not None:
@@ -96,14 +96,14 @@ class XGBoostTraining(Training):
             )
         if "c" in (matrix.feature_types or ()):
             refuse_before(CATEGORICAL_SPLITS, "categorical features")
-        return OutputUpdate(self.shifts, reg_lambda=reg_lambda_of(booster), halves=not self.shown.last_only)
+        return OutputUpdate(self.shifts, reg_lambda=reg_lambda_of(booster), halves=not self.callback_state.last_only)
 
     def start(self, model: Any) -> None:
         """Take over the model of a training that begins: refuse what would spoil it, find what is continued."""
         self.forget()
-        shown, plan = self.shown, self.plan
-        shown.start(model, self.continues)
-        boosters = shown.boosters()
+        callback_state, plan = self.callback_state, self.plan
+        callback_state.start(model, self.continues)
+        boosters = callback_state.boosters()
         for booster in boosters:
             check_configuration(booster, "newton" if self.in_outputs else self.spec.threshold_update)
         reason = why_last_only(boosters[0])
@@ -112,16 +112,16 @@ class XGBoostTraining(Training):
                 f"{plan.stops_early} is not allowed here: {reason}, so that the model of the best round is lost; train "
                 f"a fixed number of rounds, or use booster='gbtree' without dropped trees"
             )
-        shown.note_kind(last_only=reason is not None)
+        callback_state.note_kind(last_only=reason is not None)
         if isinstance(model, xgboost.Booster):
-            shown.find_previous(self.check_continues)
-        self._check_kind(shown.previous)
+            callback_state.find_previous(self.check_continues)
+        self._check_kind(callback_state.previous)
         found = why_not_renewed(boosters[0])
         self.choose_shifts(found and ": ".join(found))
         if self.in_outputs and self.shifts is not None:
             for booster in boosters:
-                shown.change(booster, *ask_for_outputs(booster, self._n_classes(), self.shifts))
-        shown.look_at_starts(plan.watched, reads_trees=self.needs_tree)
+                callback_state.change(booster, *ask_for_outputs(booster, self._n_classes(), self.shifts))
+        callback_state.look_at_starts(plan.watched, reads_trees=self.needs_tree)
         self.plan = replace(plan, watched=())  # they need not outlive the training
 
     def _check_kind(self, previous: ThresholdRecord | None) -> None:
@@ -140,7 +140,7 @@ class XGBoostTraining(Training):
 
     def _n_classes(self) -> int:
         """Return the number of classes, which XGBoost is told before it shows the labels."""
-        previous, n_classes = self.shown.previous, self.spec.n_classes
+        previous, n_classes = self.callback_state.previous, self.spec.n_classes
         if n_classes is None and previous is not None:
             return previous.n_classes
         if n_classes is None:
@@ -155,13 +155,13 @@ class XGBoostTraining(Training):
         run = self.of(dtrain)
         if self._is_of_callback(predt, dtrain):
             if run is None:
-                agreed_on = None if self.workers is None else not self.shown.last_only
-                run = self._begin(predt, dtrain, self.shown.previous, agreed_on)
+                agreed_on = None if self.workers is None else not self.callback_state.last_only
+                run = self._begin(predt, dtrain, self.callback_state.previous, agreed_on)
                 run.advance(predt, run.first_iteration)
-                if self.shown.last_only and self.shown.previous is not None:
+                if self.callback_state.last_only and self.callback_state.previous is not None:
                     # dart leaves trees out of this score already: its loss is not that of the iteration.
                     run.forget_loss()
-            return run, run.first_iteration + self.shown.round
+            return run, run.first_iteration + self.callback_state.round
         if self.in_outputs:
             raise ValueError(
                 "proportional=False tells XGBoost to grow vector leaves through the callback: pass "
@@ -180,20 +180,20 @@ class XGBoostTraining(Training):
 
         Each of its matrices asks once a round. Whatever else asks shows that an exception has ended that training.
         """
-        shown = self.shown
-        if self.shown.booster_of(dtrain) is None:
+        callback_state = self.callback_state
+        if self.callback_state.booster_of(dtrain) is None:
             return False
         if self.workers is not None:  # no other training is among them, and they must not disagree
             return True
         run = self.of(dtrain)
-        if shown.round == 0:
+        if callback_state.round == 0:
             lost = self._starts_elsewhere(predt, dtrain)
         else:
-            lost = run is None or (not shown.last_only and run.seen.begins_again(predt))
-        if shown.was_asked(dtrain) or lost:
-            shown.end()
+            lost = run is None or (not callback_state.last_only and run.seen.begins_again(predt))
+        if callback_state.was_asked(dtrain) or lost:
+            callback_state.end()
             return False
-        shown.note_asked(dtrain)
+        callback_state.note_asked(dtrain)
         return True
 
     def _starts_elsewhere(self, predt: NDArray[Any], dtrain: xgboost.DMatrix) -> bool:
@@ -201,8 +201,8 @@ class XGBoostTraining(Training):
 
         dart starts without some of the model's trees, so there any score will do.
         """
-        model = self.shown.model
-        if self.shown.last_only or not isinstance(model, xgboost.Booster) or not model.num_boosted_rounds():
+        model = self.callback_state.model
+        if self.callback_state.last_only or not isinstance(model, xgboost.Booster) or not model.num_boosted_rounds():
             return False
         expected = sample_of(model.predict(dtrain, output_margin=True))
         return not np.allclose(sample_of(predt), expected, rtol=SAME_SCORE, atol=SAME_SCORE * np.abs(expected).max())
@@ -214,7 +214,7 @@ class XGBoostTraining(Training):
         previous: ThresholdRecord | None,
         grows_on_recorded: bool | None = None,
     ) -> TrainingRun:
-        agreed(self.workers, lambda: self._check_first_score(predt, dtrain, previous))
+        fail_together(self.workers, lambda: self._check_first_score(predt, dtrain, previous))
         run = self.begin(dtrain, previous, grows_on_recorded=grows_on_recorded)
         if not run.update.renews:  # that follows its own scores, in doubles
             _warn_of_coarse_scores(predt)
@@ -236,20 +236,20 @@ class XGBoostTraining(Training):
     def evaluating(self, predt: NDArray[Any], dmatrix: xgboost.DMatrix) -> TrainingRun:
         """Return the run whose booster evaluates a matrix; with the callback, at the round just finished."""
         self.refresh()
-        booster = self.shown.booster_of(dmatrix)
+        booster = self.callback_state.booster_of(dmatrix)
         if booster is not None:
             for dtrain, run in self.items():
-                if self.shown.booster_of(dtrain) is booster:
+                if self.callback_state.booster_of(dtrain) is booster:
                     return run
-        return self.only(self.of(dmatrix))
+        return self.unambiguous_run(self.of(dmatrix))
 
     def refresh(self) -> None:
         """Learn the thresholds of the round just finished; a second call in a round costs nothing."""
         for dtrain, run in self.items():
-            booster = self.shown.booster_of(dtrain)
-            iteration = run.first_iteration + self.shown.round + 1
+            booster = self.callback_state.booster_of(dtrain)
+            iteration = run.first_iteration + self.callback_state.round + 1
             if booster is not None and booster.num_boosted_rounds() < iteration:
-                self.shown.end()  # an exception has ended its training before this tree
+                self.callback_state.end()  # an exception has ended its training before this tree
                 return
             if booster is not None and len(run.history) <= iteration:
                 run.advance(score_of_rows(booster.predict(dtrain, output_margin=True)), iteration)
@@ -261,11 +261,11 @@ class XGBoostTraining(Training):
 
     def device(self, matrix: xgboost.DMatrix) -> Device:
         """Return where the rows of a training matrix are passed over: the GPU that the booster is on, if any."""
-        return device_of(self.shown.booster_of(matrix), self.spec.loss, self.n_threads(matrix))
+        return device_of(self.callback_state.booster_of(matrix), self.spec.loss, self.n_threads(matrix))
 
     def n_threads(self, matrix: xgboost.DMatrix) -> int | None:
         """Return the threads of the passes over a training matrix: the booster's, unless the objective has its own."""
-        booster = self.shown.booster_of(matrix)
+        booster = self.callback_state.booster_of(matrix)
         if self.asked_threads is not None or booster is None:
             return self.asked_threads
         return int(json.loads(booster.save_config())["learner"]["generic_param"]["nthread"]) or None
@@ -277,15 +277,15 @@ class XGBoostTraining(Training):
 
     def initial_score(self, matrix: xgboost.DMatrix) -> NDArray[Any]:
         """Return the score of an evaluated matrix before the first tree, (n_samples,)."""
-        return self.shown.score_before(matrix)
+        return self.callback_state.score_before(matrix)
 
     def initial_shifts(self, matrix: xgboost.DMatrix) -> NDArray[np.float64] | None:
         """Return the shifts of a matrix by the model that is continued, (n_samples, n_classes - 1), or None."""
-        return None if self.shown.before is None else self.shown.before(matrix)
+        return None if self.callback_state.before is None else self.callback_state.before(matrix)
 
     def newest_tree(self, matrix: xgboost.DMatrix, before: Any, after: Any) -> GrownTree:
         """Return the tree of the last round, whose leaf values are right to the rounding of the scores."""
-        reader = self.shown.reader_of(matrix, settings_stay=self.plan.settings_stay)
+        reader = self.callback_state.reader_of(matrix, settings_stay=self.plan.settings_stay)
         by_steps = reader.from_steps(matrix, before, after) if isinstance(before, np.ndarray) else None
         return by_steps or reader.from_bytes()
 

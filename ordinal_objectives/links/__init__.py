@@ -17,7 +17,7 @@ from ordinal_objectives.links.check import check_link
 from ordinal_objectives.links.gumbel import Cloglog, Loglog
 from ordinal_objectives.links.logit import Logit
 from ordinal_objectives.links.probit import Probit
-from ordinal_objectives.named import Registry
+from ordinal_objectives.registry import Registry
 
 __all__ = [
     "LINKS",

@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ordinal_objectives import _core
-from ordinal_objectives.named import Named
 from ordinal_objectives.read_only import asked
+from ordinal_objectives.registry import Named
 
 FloatArray: TypeAlias = npt.NDArray[np.float64]
 

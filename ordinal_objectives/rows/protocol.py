@@ -24,7 +24,7 @@ class _Rows(Protocol):
         Class codes of these rows.
     n_classes : int
     class_weights : ndarray of float64, shape (n_classes,)
-        Sum of the weights of each class: a sum over all rows, where rows are parted.
+        Sum of the weights of each class: a sum over all rows, where rows are distributed.
     total_weight : float
     loss_precision : float
         Relative rounding of the loss sum.

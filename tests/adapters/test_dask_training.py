@@ -288,7 +288,9 @@ def test_weights_of_nothing_and_rows_without_a_label_are_named(client):
     with pytest.raises(ValueError, match="weights of the training set are zero for every row"):
         oxgb_dask.train(client, PARAMS, zeros, 1)
     X_, y_ = on_workers(client, [X], [100, 200], workers[:2]) + on_workers(client, [y], [150, 150], workers[:2])
-    with pytest.raises(ValueError, match=r"labels of the training set must be parted as X is; got 150 for .00 rows"):
+    with pytest.raises(
+        ValueError, match=r"labels of the training set must be partitioned as X is; got 150 for .00 rows"
+    ):
         oxgb_dask.train(client, PARAMS, xgboost.dask.DaskDMatrix(client, X_, y_), 1)
     some = w * (np.arange(300) >= 100)  # one worker may have nothing that counts
     dtrain = dask_matrix(client, X, y, some, chunks=[100, 200], workers=workers[:2])

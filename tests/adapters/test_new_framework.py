@@ -62,7 +62,7 @@ class SmallTraining(Training):
 
     def evaluating(self, score, rows):
         if self.booster is None:
-            return self.only()
+            return self.unambiguous_run()
         run = self[self.booster.rows]
         run.advance(self.booster.training_score, len(self.booster.trees))
         return run

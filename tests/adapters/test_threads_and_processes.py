@@ -123,11 +123,11 @@ def test_passes_take_the_frameworks_threads(own):
         xgboost.train(
             PARAMS | {"nthread": asked}, xgboost.DMatrix(X, y), 2, obj=objective, callbacks=[objective.callback]
         )
-        device: Any = objective.training.latest.place.device
+        device: Any = objective.training.latest.placement.device
         assert device.n_threads == (own or asked)
     objective = olgbm.OrdinalObjective(4, n_threads=own)
     for name in ("num_threads", "n_jobs"):
         params = {"objective": objective, "verbosity": -1, name: 2}
         lightgbm.train(params, lightgbm.Dataset(X, y), 2)
-        device = objective.training.latest.place.device
+        device = objective.training.latest.placement.device
         assert device.n_threads == (own or 2)

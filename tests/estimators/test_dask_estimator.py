@@ -189,8 +189,8 @@ def test_weights_meet_their_rows_whatever_their_index_says(client, data):
         model = DaskXGBOrdinalClassifier(**options).fit(in_parts(frame), in_parts(labels), sample_weight=weights)
         np.testing.assert_allclose(model.predict_proba(frame), expected.predict_proba(frame), atol=1e-5)
     for rows, message in (
-        (400, "sample_weight must be parted as y is; got 2 parts for those 4 of y"),
-        ((100, 300, 200, 200), "weights of the training set must be parted as X is; got .00 for 200 rows"),
+        (400, "sample_weight must be partitioned as y is; got 2 parts for those 4 of y"),
+        ((100, 300, 200, 200), "weights of the training set must be partitioned as X is; got .00 for 200 rows"),
     ):
         with pytest.raises(ValueError, match=message):
             DaskXGBOrdinalClassifier(**options).fit(

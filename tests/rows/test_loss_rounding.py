@@ -10,8 +10,8 @@ from ordinal_objectives import HistGradientBoostingOrdinalClassifier
 from ordinal_objectives.adapters import xgb as oxgb
 from ordinal_objectives.losses import get_loss
 from ordinal_objectives.rows import RowStatistics
+from ordinal_objectives.rows.distributed_rows import distributed_pass
 from ordinal_objectives.rows.margins import MarginStatistics
-from ordinal_objectives.rows.parted import parted
 
 LOSSES = ["all_threshold", "immediate_threshold", "cumulative_link"]
 
@@ -61,7 +61,7 @@ def test_a_rise_is_bounded_by_the_loss_and_not_by_the_weights(workers):
 
     weight = np.append(1e12, np.ones(99))
     of_one = [get_loss("all_threshold"), np.arange(100) % 3, 3, weight]
-    rows = parted(RowStatistics, Alone() if workers else None, *of_one)
+    rows = distributed_pass(RowStatistics, Alone() if workers else None, *of_one)
     for loss in (1e5, 1e12, 1e14):
         assert loss < rows.highest_loss(loss) < loss * (1 + 5e-7)
         assert not rows.is_higher(loss * (1 + 5e-7), loss)

@@ -18,7 +18,12 @@ except ImportError as error:
     raise not_installed(error, "xgboost", "dask") from None
 
 from ordinal_objectives.adapters.xgb.cluster import train as on_dask
-from ordinal_objectives.adapters.xgb.cluster.doors import check_client, check_numbers_of_rows, check_table, flat_labels
+from ordinal_objectives.adapters.xgb.cluster.input_checks import (
+    check_client,
+    check_numbers_of_rows,
+    check_table,
+    flat_labels,
+)
 from ordinal_objectives.adapters.xgb.estimator import XGBOrdinalClassifier
 from ordinal_objectives.adapters.xgb.record import kept_rounds, threshold_record
 from ordinal_objectives.estimators.evaluation_sets import check_rounds, evaluation_pairs, one_for_each
@@ -115,9 +120,9 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
         y : Dask collection, shape (n_samples,)
             Labels: integers, strings, or categories. Parted as ``X`` is.
         sample_weight : Dask collection of float or None, shape (n_samples,)
-            Weights of the rows, finite and non-negative, parted as ``X`` is. None for ones.
+            Weights of the rows, finite and non-negative, partitioned as ``X`` is. None for ones.
         base_margin : Dask collection of float or None, shape (n_samples,)
-            Scores that the trees' are added to, parted as ``X`` is.
+            Scores that the trees' are added to, partitioned as ``X`` is.
         eval_set : list of (X, y) pairs of Dask collections, or None
             Evaluated each round; the last one decides early stopping.
         sample_weight_eval_set : list of Dask collections or None
@@ -260,7 +265,7 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
             raise ValueError(f"{name} must hold labels of one type, and no missing ones; {error}") from error
 
     def _codes(self, y: Any) -> Any:
-        """Return class codes, parted as the labels are."""
+        """Return class codes, partitioned as the labels are."""
         labels, none = self._labels, np.empty(0, np.int32)
 
         def encode(block: Any) -> Any:
@@ -294,7 +299,7 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
         given = _blocks(sample_weight)
         if given.numblocks != array.numblocks:
             raise ValueError(
-                f"sample_weight must be parted as y is; got {given.numblocks[0]} parts for those "
+                f"sample_weight must be partitioned as y is; got {given.numblocks[0]} parts for those "
                 f"{array.numblocks[0]} of y"
             )
         return da.map_blocks(times, array, given, meta=of_class[:0])
@@ -313,5 +318,5 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
 
 
 def _blocks(values: Any) -> da.Array:
-    """Return one dimension of a Dask array, frame or series, parted as it is."""
+    """Return one dimension of a Dask array, frame or series, partitioned as it is."""
     return values if isinstance(values, da.Array) else values.to_dask_array()

@@ -16,7 +16,7 @@ except ImportError as error:
     raise not_installed(error, "xgboost", "dask") from None
 
 from ordinal_objectives.adapters.parameters import given_options, spec_and_record
-from ordinal_objectives.adapters.xgb.cluster.doors import check_client, check_parts
+from ordinal_objectives.adapters.xgb.cluster.input_checks import check_client, check_parts
 from ordinal_objectives.adapters.xgb.train import arguments_of, objective_of
 from ordinal_objectives.adapters.xgb.train import train as train_here
 from ordinal_objectives.shared_docs import documented

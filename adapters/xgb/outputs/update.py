@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ordinal_objectives.adapters.place import Place
 from ordinal_objectives.adapters.round_state import RoundState
+from ordinal_objectives.adapters.row_placement import RowPlacement
 from ordinal_objectives.adapters.updates.newton import step_thresholds
 from ordinal_objectives.leaves.contrasts import contrasts
 from ordinal_objectives.leaves.shifts import Shifts
@@ -51,9 +51,9 @@ class OutputUpdate:
         self._reg_lambda = reg_lambda
         self._halves, self._damping, self._n_raised = halves, 1.0, 0
 
-    def rows_of(self, place: Place, loss: OrdinalLoss, y: ArrayLike, n_classes: int, weight: Any) -> Any:
+    def rows_of(self, placement: RowPlacement, loss: OrdinalLoss, y: ArrayLike, n_classes: int, weight: Any) -> Any:
         """Return a pass over rows with a score for each threshold."""
-        return place.margins(loss, y, n_classes, weight)
+        return placement.margins(loss, y, n_classes, weight)
 
     def begin(self, state: RoundState, previous: ThresholdRecord | None) -> None:
         """Find how outputs become scores: as in the model that is continued, if there is one.
@@ -78,7 +78,7 @@ class OutputUpdate:
         # A threshold without weight on one side takes no shift of its own.
         mixing = np.where(active[:, np.newaxis], self._outputs.mixing, [1.0] + [0.0] * (n_thresholds - 1))
         self._to_gradient, self._to_hessian = mixing.astype(np.float32), (mixing**2).astype(np.float32)
-        device, weight, n_samples = state.place.device, rows.sample_weight, rows.y.shape[0]
+        device, weight, n_samples = state.placement.device, rows.sample_weight, rows.y.shape[0]
         shares = np.ones(n_samples) if weight is None else weight.astype(np.float64)
         self._device = device
         self._shares = device.copy((shares / shares.sum()).astype(np.float32))
@@ -133,7 +133,7 @@ class OutputUpdate:
         means.append(self._device.weighted_sum(self._shares, _rows_of(outputs))[1:])
         if iteration:
             moved = self._outputs.offset(iteration) - self._outputs.offset(iteration - 1)
-            state.learner.place(state.thresholds - moved)
+            state.learner.set_thresholds(state.thresholds - moved)
 
 
 def _rows_of(outputs: ArrayLike) -> NDArray[np.float32]:

@@ -8,11 +8,11 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from ordinal_objectives.losses import OrdinalLoss
-from ordinal_objectives.rows import CPU, Device, Workers, parted
+from ordinal_objectives.rows import CPU, Device, Workers, distributed_pass
 
 
 @dataclass(frozen=True)
-class Place:
+class RowPlacement:
     """Where rows are passed over, by whom, and what those who share them have agreed on.
 
     Attributes
@@ -34,8 +34,10 @@ class Place:
 
     def rows(self, loss: OrdinalLoss, y: ArrayLike, n_classes: int, weight: Any) -> Any:
         """Return the pass over rows with one score each."""
-        return parted(self.device.row_pass, self.workers, loss, y, n_classes, weight)
+        return distributed_pass(self.device.row_pass, self.workers, loss, y, n_classes, weight)
 
     def margins(self, loss: OrdinalLoss, y: ArrayLike, n_classes: int, weight: Any, *, in_doubles: bool = False) -> Any:
         """Return the pass over rows with a score for each threshold."""
-        return parted(self.device.margin_pass, self.workers, loss, y, n_classes, weight, in_doubles=in_doubles)
+        return distributed_pass(
+            self.device.margin_pass, self.workers, loss, y, n_classes, weight, in_doubles=in_doubles
+        )

@@ -18,7 +18,7 @@ from ordinal_objectives.adapters.xgb.record import ATTRIBUTE, check_all_rounds, 
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 
 
-class Shown(threading.local):
+class CallbackState(threading.local):
     """What the callback shows of a training, in each thread.
 
     Attributes

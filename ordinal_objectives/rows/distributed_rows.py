@@ -1,4 +1,4 @@
-"""A pass over rows that are parted among workers: each keeps its own arrays, and all know the sums.
+"""A pass over rows that are distributed over workers: each keeps its own arrays, and all know the sums.
 
 A step on the thresholds reads sums alone, so every worker takes the same one. What a framework must bring is a way to
 add up a short vector over its workers.
@@ -40,7 +40,7 @@ class Workers(Protocol):
         ...
 
 
-def agreed(workers: Workers | None, function: Callable[[], Result]) -> Result:
+def fail_together(workers: Workers | None, function: Callable[[], Result]) -> Result:
     """Return what a function returns, if it raises an error on no worker.
 
     Raises
@@ -69,7 +69,7 @@ def raise_error(workers: Workers, own: Exception | None) -> None:
             raise ValueError(f"worker {rank} met an error: {text}")
 
 
-class PartedRows(LossBounds):
+class DistributedRows(LossBounds):
     """One worker's rows of a training or an evaluation set, with sums over the rows of all workers.
 
     Parameters
@@ -91,7 +91,7 @@ class PartedRows(LossBounds):
 
     def __init__(self, rows_of: Callable[[], Any], workers: Workers) -> None:
         self._workers = workers
-        self._own = agreed(workers, rows_of)
+        self._own = fail_together(workers, rows_of)
         self.class_weights = workers.sum(self._own.class_weights)
         self.total_weight = float(self.class_weights.sum())
         self.loss_precision = float(workers.max(np.array([self._own.loss_precision]))[0])
@@ -155,11 +155,11 @@ class PartedRows(LossBounds):
         return float(self._workers.sum(np.array([self._own.loss_of_prediction(scores, thresholds)]))[0])
 
 
-def parted(kind: Callable[..., Any], workers: Workers | None, *args: Any, **options: Any) -> Any:
+def distributed_pass(kind: Callable[..., Any], workers: Workers | None, *args: Any, **options: Any) -> Any:
     """Return a pass of a kind over some rows, with sums over those of all workers if there are any."""
     if workers is None:
         return kind(*args, **options)
-    return PartedRows(lambda: kind(*args, part=True, **options), workers)
+    return DistributedRows(lambda: kind(*args, part=True, **options), workers)
 
 
 def _as_vector(sums: Any) -> NDArray[np.float64]:

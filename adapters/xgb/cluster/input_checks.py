@@ -161,7 +161,7 @@ def _fault_of_rows(part: Mapping[str, Any]) -> str | None:
         if values is None:
             continue
         if len(values) != rows:
-            return f"{what} of {{name}} must be parted as X is; got {len(values)} for {rows} rows"
+            return f"{what} of {{name}} must be partitioned as X is; got {len(values)} for {rows} rows"
         if hasattr(values, "to_numpy"):
             values = values.to_numpy()
         if values.size != rows:

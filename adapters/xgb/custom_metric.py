@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ordinal_objectives.eval_metric import EvalMetric
 
 
-class Measured:
+class CustomMetric:
     """Metrics for ``custom_metric`` of :func:`ordinal_objectives.adapters.xgb.train`.
 
     XGBoost guesses from its name whether a high value of a metric is good. These say it, so the callbacks that stop
@@ -26,7 +26,7 @@ class Measured:
         self.metrics = metrics
         self._stoppers: list[Any] = []
 
-    def stopping(self, callbacks: Any, rounds: int | None) -> tuple[list[Any], int | None]:
+    def early_stopping(self, callbacks: Any, rounds: int | None) -> tuple[list[Any], int | None]:
         """Return callbacks and ``early_stopping_rounds`` for XGBoost: a callback where there are metrics."""
         every = list(callbacks or [])
         if self.metrics and rounds:

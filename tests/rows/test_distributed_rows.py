@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ordinal_objectives import AllThreshold, CumulativeLink, ImmediateThreshold
-from ordinal_objectives.rows import MarginStatistics, RowStatistics, agreed, parted
+from ordinal_objectives.rows import MarginStatistics, RowStatistics, distributed_pass, fail_together
 
 N_CLASSES = 4
 
@@ -88,7 +88,7 @@ def test_sums_are_those_of_all_rows(rows, loss):
 
     def of(workers, rank):
         part = parts[rank]
-        one = parted(RowStatistics, workers, loss, y[part], N_CLASSES, weight[part])
+        one = distributed_pass(RowStatistics, workers, loss, y[part], N_CLASSES, weight[part])
         found = one(score[part, 0], THETA, "exact")
         np.testing.assert_array_equal(found.gradient, expected.gradient[part])
         return one, found.sums, one.leaf_sums(leaves[part], 5), one.leaf_weights(leaves[part], 5)
@@ -115,7 +115,7 @@ def test_sums_of_rows_whose_thresholds_move(rows):
 
     def of(workers, rank):
         part = parts[rank]
-        one = parted(MarginStatistics, workers, AllThreshold(), y[part], N_CLASSES, weight[part])
+        one = distributed_pass(MarginStatistics, workers, AllThreshold(), y[part], N_CLASSES, weight[part])
         sums = one(score[part], THETA, "exact").sums
         return sums, one.leaf_sums(leaves[part], 5), one.loss_of_prediction(score[part], THETA)
 
@@ -130,7 +130,7 @@ def test_an_error_in_one_workers_labels_reaches_all(rows):
     y = rows[0]
 
     def of(workers, rank):
-        return parted(RowStatistics, workers, AllThreshold(), y[:9] + (9 if rank == 1 else 0), N_CLASSES)
+        return distributed_pass(RowStatistics, workers, AllThreshold(), y[:9] + (9 if rank == 1 else 0), N_CLASSES)
 
     outcomes = on_workers(of)
     assert all(
@@ -144,7 +144,7 @@ def test_an_error_in_one_workers_pass_reaches_all(rows):
     y, score, *_ = rows
 
     def of(workers, rank):
-        one = parted(RowStatistics, workers, AllThreshold(), y, N_CLASSES)
+        one = distributed_pass(RowStatistics, workers, AllThreshold(), y, N_CLASSES)
         raw = score[:, 0].copy()
         raw[0] = np.nan if rank == 2 else 0.0
         return one(raw, THETA)
@@ -162,7 +162,7 @@ def test_deferred_sums_travel_with_the_next_call(rows):
 
     def of(workers, rank):
         part = parts[rank]
-        one = parted(RowStatistics, workers, AllThreshold(), y[part], N_CLASSES, weight[part])
+        one = distributed_pass(RowStatistics, workers, AllThreshold(), y[part], N_CLASSES, weight[part])
         sent, arrived, plain = [], [], workers.sum
 
         def counted(values):
@@ -194,7 +194,7 @@ def test_an_error_in_the_call_that_brings_deferred_sums_reaches_all(rows):
     y, score, *_ = rows
 
     def of(workers, rank):
-        one, arrived = parted(RowStatistics, workers, AllThreshold(), y, N_CLASSES), []
+        one, arrived = distributed_pass(RowStatistics, workers, AllThreshold(), y, N_CLASSES), []
         one.deferred(arrived.append, score[:, 0], THETA, "majorized")
         raw = score[:, 0].copy()
         raw[0] = np.nan if rank == 2 else 0.0
@@ -207,5 +207,5 @@ def test_an_error_in_the_call_that_brings_deferred_sums_reaches_all(rows):
 
 
 def test_agreed_returns_where_nobody_fails():
-    assert on_workers(lambda workers, rank: agreed(workers, lambda: rank)) == [0, 1, 2]
-    assert agreed(None, lambda: 5) == 5
+    assert on_workers(lambda workers, rank: fail_together(workers, lambda: rank)) == [0, 1, 2]
+    assert fail_together(None, lambda: 5) == 5
