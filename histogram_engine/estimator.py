@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from ordinal_objectives.estimators.fit_keywords import explains_keywords
 from ordinal_objectives.estimators.held_out import hold_out
 from ordinal_objectives.histogram_engine.columns import check_features
-from ordinal_objectives.histogram_engine.fit_loop import Callback, EarlyStopping, Rows, fit_rows
+from ordinal_objectives.histogram_engine.fit_loop import Callback, EarlyStopping, Rows, check_callback, fit_rows
 from ordinal_objectives.histogram_engine.labelled_rows import LabelledRows
 from ordinal_objectives.histogram_engine.parameters import (
     DIALECT,
@@ -278,6 +278,7 @@ class HistGradientBoostingOrdinalClassifier(EngineModel):
             parameters = self._parameters()
             asked = (self.early_stopping, self.validation_fraction, self.n_iter_no_change, self.tol)
             stopping = EarlyStopping.asked(*asked)
+            check_callback(callback)
             earlier = fitted = None
             if check_flag("warm_start", self.warm_start) and hasattr(self, "_ensemble"):
                 earlier, fitted = self._grown(), copy.copy(self)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -28,6 +29,24 @@ Rows = tuple[NDArray[np.floating] | RowBlocks, NDArray[np.int32], NDArray[np.flo
 # early_stopping="auto" holds rows out where there are more than this, as scikit-learn does.
 MANY_ROWS = 10_000
 Callback = Callable[[int, dict[str, list[float]]], object]
+
+
+def check_callback(callback: Any) -> None:
+    """Raise TypeError unless a callback is None, or can be called with an iteration and what has been evaluated."""
+    allowed = "callback must be a function of (iteration, evals_result), or None"
+    if callback is None:
+        return
+    if not callable(callback):
+        raise TypeError(f"{allowed}; got {callback!r}")
+    try:
+        parameters = inspect.signature(callback)
+    except (TypeError, ValueError):  # not every callable has a signature
+        return
+    try:
+        parameters.bind(1, {})
+    except TypeError:
+        name = getattr(callback, "__name__", type(callback).__name__)
+        raise TypeError(f"{allowed}; got {name}{parameters}") from None
 
 
 @dataclass

@@ -18,6 +18,8 @@ _LEAST_TOTAL_WEIGHT, _MOST_TOTAL_WEIGHT = 1e-3, 1e15
 
 # The largest integer of the core. No count of leaves, levels or trees reaches it.
 _MOST_COUNT = 2**31 - 1
+# A joint step solves for all thresholds at once, with a matrix of the square of their number.
+MOST_CLASSES = 2**15
 
 
 def refuse_masked(values: Any, *, name: str) -> None:
@@ -55,21 +57,17 @@ def as_floats(values: ArrayLike, *, name: str) -> NDArray[np.float64]:
         raise ValueError(f"{name} must be an array of numbers: {error}") from None
 
 
-def check_n_classes(n_classes: Any) -> int:
-    """Return ``n_classes`` as an int of at least 2.
+def check_n_classes(n_classes: Any, most: int = MOST_CLASSES) -> int:
+    """Return ``n_classes`` as an int between 2 and `most`.
 
     Raises
     ------
     TypeError
         If it is not an integer.
     ValueError
-        If it is below 2.
+        If it is out of range.
     """
-    if isinstance(n_classes, (bool, np.bool_)) or not isinstance(n_classes, (int, np.integer)):
-        raise TypeError(f"n_classes must be an integer of at least 2; got {n_classes!r}")
-    if n_classes < 2:
-        raise ValueError(f"n_classes must be at least 2; got {n_classes}")
-    return int(n_classes)
+    return check_integer("n_classes", n_classes, 2, most)
 
 
 def check_codes(
@@ -105,7 +103,8 @@ def check_codes(
         raise ValueError(f"{name} must hold class codes 0, 1, 2, ...; got values of dtype {labels.dtype}")
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         raise ValueError(f"{name} holds NaN or infinite labels; class codes must be finite integers")
-    codes = labels.astype(np.int32)
+    with np.errstate(invalid="ignore"):  # what int32 does not hold differs from it
+        codes = labels.astype(np.int32)
     wrong = codes != labels
     if wrong.any():
         raise ValueError(f"{name} must hold integer class codes; got {_some(labels[wrong])}")
@@ -128,7 +127,10 @@ def _from_one(codes: NDArray[np.int32], n_classes: int | None) -> str:
 
 def n_classes_of(y: ArrayLike, *, name: str = "the training labels") -> int:
     """Return the number of classes that codes speak of: the largest plus one, 2 at least."""
-    return max(2, int(check_codes(y, name=name).max()) + 1)
+    n_classes = max(2, int(check_codes(y, name=name).max()) + 1)
+    if n_classes > MOST_CLASSES:
+        raise ValueError(f"{name} must hold class codes below {MOST_CLASSES}; got {n_classes - 1}")
+    return n_classes
 
 
 def check_two_classes(class_weights: NDArray[np.float64], *, name: str = "y") -> None:
@@ -292,7 +294,7 @@ def check_integer(name: str, value: Any, least: int, most: int | None = None, *,
     """
     allowed = f"at least {least}" if most is None else f"between {least} and {most}"
     message = f"{name} must be an integer {allowed}{' or None' if or_none else ''}; got {value!r}"
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
         raise TypeError(message)
     if value < least or (most is not None and value > most):
         raise ValueError(message)

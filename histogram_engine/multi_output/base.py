@@ -19,7 +19,7 @@ from ordinal_objectives.estimators.held_out import hold_out
 from ordinal_objectives.files import damage, warn_of
 from ordinal_objectives.histogram_engine import model_file
 from ordinal_objectives.histogram_engine.columns import check_features
-from ordinal_objectives.histogram_engine.fit_loop import Callback, EarlyStopping, GrownModel
+from ordinal_objectives.histogram_engine.fit_loop import Callback, EarlyStopping, GrownModel, check_callback
 from ordinal_objectives.histogram_engine.multi_output.fit import OutputTraining, TargetRows
 from ordinal_objectives.histogram_engine.multi_output.losses import MultiOutputLoss
 from ordinal_objectives.histogram_engine.multi_output.parameters import MultiOutputParameters
@@ -162,6 +162,10 @@ class MultiOutputModel(BaseEstimator):  # type: ignore[misc]
         """Return class codes by which rows are held out, and what the loss takes."""
 
     @abstractmethod
+    def _n_columns(self) -> tuple[int, ...]:
+        """Return how many columns the predictions of the loss may have."""
+
+    @abstractmethod
     def _describe_targets(self) -> tuple[NDArray[Any], dict[str, Any]]:
         """Return the classes, and in JSON's types what else a file must hold of the targets."""
 
@@ -218,6 +222,7 @@ class MultiOutputModel(BaseEstimator):  # type: ignore[misc]
         parameters = MultiOutputParameters.of(self)
         asked = (self.early_stopping, self.validation_fraction, self.n_iter_no_change, self.tol)
         stopping = EarlyStopping.asked(*asked)
+        check_callback(callback)
         check_choice(self.importance_type, ("gain", "split"), name="importance_type")
         X, y, weight = training
         if y is None:
@@ -237,7 +242,7 @@ class MultiOutputModel(BaseEstimator):  # type: ignore[misc]
         stops = stopping.wanted(self.early_stopping, len(rows[1]), [one[:3] for one in watched])
         if stops and not watched:
             rows, *watched = hold_out(rows, self.validation_fraction, self._seed, groups)
-        of_outputs = OutputTraining(parameters, self._fitted_loss, self._seed, self.n_jobs)
+        of_outputs = OutputTraining(parameters, self._fitted_loss, self._n_columns(), self._seed, self.n_jobs)
         trained = of_outputs.fit(rows, watched, earlier, stopping if stops else None, callback)
         self._max_bins = parameters.max_bins
         self._remember(*trained)

@@ -16,12 +16,12 @@ _METHODS = ("start", "derivatives", "predict")
 
 def predictions(loss: MultiOutputLoss, raw_prediction: FloatArray, *n_columns: int) -> NDArray[Any]:
     """Return what a loss predicts, (n_rows, one of n_columns); raise ValueError if it is no such array of numbers."""
-    said, n = np.asarray(asked(type(loss).__name__, loss.predict, raw_prediction)), len(raw_prediction)
+    said, (n, n_outputs) = np.asarray(asked(type(loss).__name__, loss.predict, raw_prediction)), raw_prediction.shape
     said = said[:, np.newaxis] if 1 in n_columns and said.shape == (n,) else said
     if said.dtype.kind not in "fiub" or said.shape not in [(n, k) for k in n_columns]:
         raise ValueError(
             f"{type(loss).__name__}.predict must return real numbers, {' or '.join(f'({n}, {k})' for k in n_columns)} "
-            f"for {n} rows; got {said.shape} of the type {said.dtype}"
+            f"for {n} rows of {n_outputs} outputs, as start says; got {said.shape} of the type {said.dtype}"
         )
     return said
 
@@ -35,20 +35,24 @@ class CheckedLoss:
     Parameters
     ----------
     loss : MultiOutputLoss
+    n_columns : tuple of int
+        How many columns its predictions may have.
 
     Raises
     ------
     TypeError
-        If it lacks a method.
+        If it lacks a method, or is a class.
     """
 
-    def __init__(self, loss: MultiOutputLoss) -> None:
+    def __init__(self, loss: MultiOutputLoss, n_columns: tuple[int, ...]) -> None:
+        if isinstance(loss, type):
+            raise TypeError(f"loss must be an object, not a class: pass {loss.__name__}(); got {loss!r}")
         if missing := [name for name in _METHODS if not callable(getattr(loss, name, None))]:
             raise TypeError(
                 f"a loss of your own must have the methods {', '.join(_METHODS)}; got {loss!r} without "
                 f"{', '.join(missing)}"
             )
-        self._loss = loss
+        self._loss, self._n_columns = loss, n_columns
         self.name = type(loss).__name__
         self._first: dict[str, Any] = {}  # the Hessian's shape, without rows, by what was asked for
 
@@ -59,6 +63,10 @@ class CheckedLoss:
         if start.ndim != 1 or not start.size or not np.isfinite(start).all():
             raise ValueError(f"{self.name}.start must return one finite number for each output; got {start}")
         return start
+
+    def predictions(self, raw_prediction: FloatArray) -> NDArray[Any]:
+        """Return what it predicts; see :func:`predictions`."""
+        return predictions(self._loss, raw_prediction, *self._n_columns)
 
     def derivatives(
         self, y: NDArray[Any], raw_prediction: FloatArray, hessian: str

@@ -12,6 +12,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_array, column_or_1d
 
+from ordinal_objectives.estimators.column_types import refuse_but_numbers
 from ordinal_objectives.histogram_engine.multi_output.base import MultiOutputModel
 from ordinal_objectives.histogram_engine.multi_output.checked_loss import predictions
 from ordinal_objectives.histogram_engine.multi_output.losses import (
@@ -85,6 +86,9 @@ class HistGradientBoostingMultiOutputRegressor(RegressorMixin, MultiOutputModel)
             raise ValueError(f"{name} must have the shape (n_samples, *{self._target_shape}); got {targets.shape}")
         return np.zeros(len(targets), np.int32), targets.reshape(len(targets), -1)
 
+    def _n_columns(self) -> tuple[int, ...]:
+        return (int(np.prod(self._target_shape)),)
+
     def _describe_targets(self) -> tuple[NDArray[Any], dict[str, Any]]:
         return np.zeros(0), {"shape": list(self._target_shape)}
 
@@ -105,7 +109,7 @@ class HistGradientBoostingMultiOutputRegressor(RegressorMixin, MultiOutputModel)
             yield self._shaped(raw.copy())
 
     def _shaped(self, raw: FloatArray) -> FloatArray:
-        said: FloatArray = predictions(self._fitted_loss, raw, int(np.prod(self._target_shape)))
+        said: FloatArray = predictions(self._fitted_loss, raw, *self._n_columns())
         return said.reshape(len(raw), *self._target_shape)
 
 
@@ -177,6 +181,10 @@ class HistGradientBoostingMultiOutputClassifier(ClassifierMixin, MultiOutputMode
         one_each = self._has_labels or len(self.classes_) == 2
         return BinaryCrossEntropy() if one_each else SoftmaxCrossEntropy(len(self.classes_))
 
+    def _n_columns(self) -> tuple[int, ...]:
+        n = len(self.classes_)
+        return (n,) if self._has_labels or n > 2 else (n, 1)
+
     def _describe_targets(self) -> tuple[NDArray[Any], dict[str, Any]]:
         return self.classes_, {"labels": self._has_labels}
 
@@ -232,8 +240,7 @@ class HistGradientBoostingMultiOutputClassifier(ClassifierMixin, MultiOutputMode
         yield from map(self._proba, self._staged_raw(X))
 
     def _proba(self, raw: FloatArray) -> FloatArray:
-        n = len(self.classes_)
-        p = predictions(self._fitted_loss, raw, *((n,) if self._has_labels or n > 2 else (n, 1)))
+        p = predictions(self._fitted_loss, raw, *self._n_columns())
         p = p.copy() if p is raw else p
         return p if self._has_labels or p.shape[1] > 1 else np.column_stack([1.0 - p, p])
 
@@ -250,6 +257,9 @@ class HistGradientBoostingMultiOutputClassifier(ClassifierMixin, MultiOutputMode
 def _numbers(y: Any, name: str) -> FloatArray:
     """Return targets as finite float64, (n_samples,) or (n_samples, n_targets)."""
     refuse_masked(y, name=name)
+    refuse_but_numbers(
+        y, name=name, hint="A regressor's targets are numbers; HistGradientBoostingMultiOutputClassifier takes labels"
+    )
     targets: FloatArray = check_array(y, ensure_2d=False, dtype=np.float64, input_name=name)
     if targets.ndim > 2 or targets.size == 0:
         raise ValueError(f"{name} must have the shape (n_samples,) or (n_samples, n_targets); got {targets.shape}")

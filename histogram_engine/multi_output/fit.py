@@ -66,12 +66,15 @@ class OutputTraining:
     ----------
     parameters : MultiOutputParameters
     loss : MultiOutputLoss
+    n_columns : tuple of int
+        How many columns its predictions may have.
     seed : int
     n_threads : int or None
     """
 
     parameters: MultiOutputParameters
     loss: MultiOutputLoss
+    n_columns: tuple[int, ...]
     seed: int
     n_threads: int | None
 
@@ -91,7 +94,7 @@ class OutputTraining:
             raw = np.tile(start, (len(y), 1))
             grown.ensemble.add_to(raw, X, 0, len(grown.ensemble), effective_n_threads(self.n_threads))
             state = start, raw, grown.cuts, len(grown.ensemble)
-        checked, seed, n_threads = CheckedLoss(self.loss), self.seed, self.n_threads
+        checked, seed, n_threads = CheckedLoss(self.loss, self.n_columns), self.seed, self.n_threads
         run = MultiOutputRun(self.parameters, checked, X, y, weight, seed=seed, n_threads=n_threads, earlier=state)
         sets = [
             WatchedTargets(name, one, checked, self.parameters.hessian, run.start, self.n_threads)

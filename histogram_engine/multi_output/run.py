@@ -76,6 +76,7 @@ class MultiOutputRun:
         if earlier is None:
             self.start = loss.start(y, sample_weight)
             self.raw_prediction = np.tile(self.start, (len(y), 1))
+            loss.predictions(self.raw_prediction[: len(self.start) + 1])  # not as many rows as outputs
             self.cuts, self.iteration = find_cuts(X, parameters.max_bins, sample_weight, seed), 0
         else:
             self.start, self.raw_prediction, self.cuts, self.iteration = earlier

@@ -23,6 +23,12 @@ _TEXT = re.compile(r"(large_)?(string|utf8|binary).*|str|String|Utf8|Binary")
 _DATE = re.compile(r"(timestamp|date|time|duration|period|Date|Time|Duration).*")
 
 
+_OF_ENGINE = (
+    "The engine takes no categories, strings or dates: encode them as numbers whose order means something, or use "
+    "XGBOrdinalClassifier or LGBMOrdinalClassifier with categories"
+)
+
+
 def column_kinds(X: Any) -> Iterator[tuple[Any, Any, str]]:
     """Yield name, type and kind of every column.
 
@@ -116,16 +122,36 @@ def read_numbers(X: Any, **checks: Any) -> NDArray[np.floating]:
     refuse_masked(X, name="X")
     X = np.asarray(X) if isinstance(X, (list, tuple)) else X
     check_table(X)
-    allowed = "X must hold numbers, booleans and missing values"
-    strange = _strange(X, ("category", "text", "date", "other"), allowed)
-    if strange:
-        raise ValueError(
-            f"{allowed}; got {first_few(strange)}. The engine takes no categories, strings or dates: encode them as "
-            f"numbers whose order means something, or use XGBOrdinalClassifier or LGBMOrdinalClassifier with categories"
-        )
+    refuse_but_numbers(X, name="X", hint=_OF_ENGINE)
     numbers_of = check_array(X, input_name="X", ensure_all_finite=False, dtype=[np.float64, np.float32], **checks)
     features: NDArray[np.floating] = np.require(numbers_of, requirements="A")
     return features  # any strides of whole entries: fields of records have others
+
+
+def refuse_but_numbers(values: Any, *, name: str, hint: str) -> None:
+    """Raise ValueError if features or targets hold anything but numbers, booleans and missing values.
+
+    Parameters
+    ----------
+    values : array-like, pandas or polars series or frame, or Arrow table
+    name : str
+        The argument's name in messages.
+    hint : str
+        What else to do.
+
+    Raises
+    ------
+    TypeError
+        If an array of objects holds what is neither a string nor a number.
+    """
+    if hasattr(values, "to_frame") and not hasattr(values, "columns"):  # a series
+        values = values.to_frame("values")
+    elif isinstance(values, (list, tuple)):
+        values = np.asarray(values)
+    allowed = f"{name} must hold numbers, booleans and missing values"
+    strange = _strange(values, ("category", "text", "date", "other"), allowed)
+    if strange:
+        raise ValueError(f"{allowed}; got {first_few(strange)}. {hint}")
 
 
 def check_table(X: Any, *, name: str = "X") -> None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from ordinal_objectives.links.base import LINKS, FloatArray, IntervalTerms, Link
 from ordinal_objectives.links.cauchit import Cauchit
-from ordinal_objectives.links.check import check_link
+from ordinal_objectives.links.check import check_formulas, check_link
 from ordinal_objectives.links.gumbel import Cloglog, Loglog
 from ordinal_objectives.links.logit import Logit
 from ordinal_objectives.links.probit import Probit
@@ -60,7 +60,11 @@ def get_link(link: str | Link) -> Link:
     """
     if isinstance(link, Link):
         known = _OWN.add(link)
-        _ = known.mirror_link  # raises where there is none
+        try:
+            _ = known.mirror_link  # raises where there is none
+        except ValueError:
+            check_formulas(known)  # a formula that is wrong is told first
+            raise
         return known
     if not isinstance(link, str):
         raise TypeError(f"link must be a string or a Link; got {link!r}")

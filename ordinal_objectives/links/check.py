@@ -40,33 +40,16 @@ def check_link(link: Link) -> None:
     """
     if not isinstance(link, Link):
         raise TypeError(f"check_link takes a Link, an object of the class; got {link!r}")
-    owner = f"link {link.identity!r}"
-    x = np.asarray(link.link(_P), dtype=np.float64)
-    compare(owner, "link", link.inverse(x), _P, "inverse of it must give", lambda i: f"p={_P[i]:.4g}")
-
-    derivative = _differences(x).derivative
-
-    def where(i: int) -> str:
-        return f"x={x[i]:.4g}"
-
-    same, rule = partial(compare, owner, where=where), partial(require, owner, where=where)
+    check_formulas(link)
+    owner, x, same, rule = _at_points(link)
     p = link.inverse(x)
-    rule("density", link.density(x) > 0, link.density(x), "be positive, so that G increases")
     for name, got, expected, says in (
-        ("density", link.density(x), derivative(link.inverse, x), _SAYS),
-        ("density_derivative", link.density_derivative(x), derivative(link.density, x), _SAYS),
-        ("log_inverse", link.log_inverse(x), np.log(p), "log inverse is"),
         ("complement", link.complement(x), 1 - p, "1 - inverse is"),
         ("log_complement", link.log_complement(x), np.log1p(-p), "log(1 - inverse) is"),
         ("the mirror of mirror_link", link.mirror_link.complement(-x), p, "inverse is"),
     ):
         same(name, got, expected, says)
-    for name, function, log in (("lower", link.lower, link.log_inverse), ("upper", link.upper, link.log_complement)):
-        _check_terms(name, function, x, -log(x), same)
-    if link.highest_order == 4:
-        third, fourth = link.higher(x)
-        same("the third derivative of higher", third, derivative(lambda t: link.lower(t)[2], x), _SAYS)
-        same("the fourth derivative of higher", fourth, derivative(lambda t: link.higher(t)[0], x), _SAYS)
+    _check_terms("upper", link.upper, x, -link.log_complement(x), same)
     e = link.lower(x)[2]
     if link.curvature_bound is not None:
         rule(
@@ -83,6 +66,36 @@ def check_link(link: Link) -> None:
         f"be no less than minus the curvature of -log G, but is {link.curvature_floor}",
     )
     _check_interval(link, owner, x)
+
+
+def check_formulas(link: Link) -> None:
+    """Check what needs no mirror: G, its derivatives, and those of -log G; raise ValueError as `check_link`."""
+    owner, x, same, rule = _at_points(link)
+    compare(owner, "link", link.inverse(x), _P, "inverse of it must give", lambda i: f"p={_P[i]:.4g}")
+    derivative = _differences(x).derivative
+    rule("density", link.density(x) > 0, link.density(x), "be positive, so that G increases")
+    for name, got, expected, says in (
+        ("density", link.density(x), derivative(link.inverse, x), _SAYS),
+        ("density_derivative", link.density_derivative(x), derivative(link.density, x), _SAYS),
+        ("log_inverse", link.log_inverse(x), np.log(link.inverse(x)), "log inverse is"),
+    ):
+        same(name, got, expected, says)
+    _check_terms("lower", link.lower, x, -link.log_inverse(x), same)
+    if link.highest_order == 4:
+        third, fourth = link.higher(x)
+        same("the third derivative of higher", third, derivative(lambda t: link.lower(t)[2], x), _SAYS)
+        same("the fourth derivative of higher", fourth, derivative(lambda t: link.higher(t)[0], x), _SAYS)
+
+
+def _at_points(link: Link) -> tuple[str, FloatArray, Callable[..., None], Callable[..., None]]:
+    """Return what messages call a link, points to look at, and how numbers there are compared and required."""
+    owner = f"link {link.identity!r}"
+    x = np.asarray(link.link(_P), dtype=np.float64)
+
+    def where(i: int) -> str:
+        return f"x={x[i]:.4g}"
+
+    return owner, x, partial(compare, owner, where=where), partial(require, owner, where=where)
 
 
 def _differences(x: FloatArray) -> Differences:

@@ -26,7 +26,7 @@ def check_loss(loss: OrdinalLoss, n_classes: int = 5) -> None:
     loss : OrdinalLoss
         Its link is checked first, if it is not one of this package.
     n_classes : int, default=5
-        Number of classes of the rows that it is checked on, at least 3.
+        Number of classes of the rows that it is checked on, 2 to 60.
 
     Raises
     ------
@@ -47,7 +47,7 @@ def check_loss(loss: OrdinalLoss, n_classes: int = 5) -> None:
     if not isinstance(loss, OrdinalLoss):
         raise TypeError(f"check_loss takes an OrdinalLoss, an object of the class; got {loss!r}")
     loss.check_needs()
-    check_n_classes(n_classes)
+    check_n_classes(n_classes, _N_ROWS)
     if not loss.link.is_built_in:
         check_link(loss.link)
     rows = _CheckedRows(loss, n_classes)

@@ -10,7 +10,13 @@ from numpy.typing import ArrayLike, NDArray
 from ordinal_objectives import _core
 from ordinal_objectives.links import Cloglog
 from ordinal_objectives.losses import OrdinalLoss, RoundSums
-from ordinal_objectives.validation import check_choice, check_codes, check_sample_weight, check_total_weight
+from ordinal_objectives.validation import (
+    check_choice,
+    check_codes,
+    check_n_classes,
+    check_sample_weight,
+    check_total_weight,
+)
 
 # Distances |theta_k - f| beyond which derivatives that grow like exp are held: 80 for float32 outputs, and less
 # where a row's sum of them, with its weight, would be larger than this.
@@ -97,8 +103,8 @@ class CheckedRows(LossBounds):
     ) -> None:
         check_choice(precision, ("float32", "float64"), name="precision")
         self.loss = loss
-        self.n_classes = n_classes
-        self.y = check_codes(y, n_classes, part=part)
+        self.n_classes = check_n_classes(n_classes)
+        self.y = check_codes(y, self.n_classes, part=part)
         self.n_threads = n_threads
         fits = loss.link.code == _core.link_codes[_core.lane_link] and n_classes <= _core.max_lane_classes
         self._lanes = lanes and fits and precision == "float32"

@@ -43,7 +43,8 @@ TRAINERS = pytest.mark.parametrize(
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"n_classes": 1}, ValueError, "n_classes must be at least 2; got 1"),
+        ({"n_classes": 1}, ValueError, "n_classes must be an integer between 2 and 32768; got 1"),
+        ({"n_classes": 2**40}, ValueError, f"n_classes must be an integer between 2 and 32768; got {2**40}"),
         ({"n_classes": 2.5}, TypeError, "n_classes must be an integer"),
         ({"loss": "hinge"}, ValueError, "all_threshold.*got .hinge"),
         ({"link": "logistic"}, ValueError, "logit.*cauchit.*got .logistic"),

@@ -135,11 +135,11 @@ def test_wrong_starts_are_refused(start, message):
 
 
 PREDICTIONS = {
-    "one column": (lambda raw: raw[:, :1], r"\(200, 1\) of the type float64"),
+    "one column": (lambda raw: raw[:, :1], r"\({n}, 1\) of the type float64"),
     "one row": (lambda raw: raw[0], r"\(2,\) of the type float64"),
-    "the other way round": (lambda raw: raw.T, r"\(2, 200\) of the type float64"),
-    "text": (lambda raw: raw.astype(str), r"\(200, 2\) of the type <U"),
-    "complex": (lambda raw: raw * 1j, r"\(200, 2\) of the type complex128"),
+    "the other way round": (lambda raw: raw.T, r"\(2, {n}\) of the type float64"),
+    "text": (lambda raw: raw.astype(str), r"\({n}, 2\) of the type <U"),
+    "complex": (lambda raw: raw * 1j, r"\({n}, 2\) of the type complex128"),
     "nothing": (lambda raw: None, r"\(\) of the type object"),
 }
 
@@ -147,12 +147,12 @@ PREDICTIONS = {
 @pytest.mark.parametrize("kind", PREDICTIONS)
 def test_wrong_predictions_are_refused(kind):
     loss = Own()
-    loss.predict, message = PREDICTIONS[kind]
     model = fit(loss)
-    with pytest.raises(
-        ValueError, match=rf"^Own\.predict must return real numbers, \(200, 2\) for 200 rows; got {message}"
-    ):
-        model.predict(X)
+    loss.predict, message = PREDICTIONS[kind]
+    for n, use in ((200, lambda: model.predict(X)), (3, lambda: fit(loss))):
+        expected = rf"numbers, \({n}, 2\) for {n} rows of 2 outputs, as start says; got {message.format(n=n)}"
+        with pytest.raises(ValueError, match=rf"^Own\.predict must return real {expected}"):
+            use()
 
 
 @pytest.mark.parametrize("make", [HistGradientBoostingMultiOutputRegressor, HistGradientBoostingMultiOutputClassifier])
@@ -170,7 +170,7 @@ def test_probabilities_of_the_wrong_shape_are_refused():
         model = HistGradientBoostingMultiOutputClassifier(loss=loss, max_iter=2, n_jobs=1).fit(X, y)
         assert model.predict_proba(X).shape == (200, y.max() + 1)
         loss.predict = lambda raw: np.zeros((len(raw), 4))
-        with pytest.raises(ValueError, match=re.escape(f"real numbers, {shapes} for 200 rows; got (200, 4)")):
+        with pytest.raises(ValueError, match=re.escape(f"real numbers, {shapes} for 200 rows of")):
             model.predict(X)
 
 
@@ -193,3 +193,18 @@ def test_a_loss_cannot_change_what_it_is_given(method, argument):
         fit(loss, y, sample_weight=weight).predict(X)
     assert np.array_equal(y, Y)
     assert np.array_equal(weight, np.ones(len(Y)))
+
+
+@pytest.mark.parametrize("n_targets", [1, 2])
+def test_a_start_of_another_width_is_refused(n_targets):
+    y = Y[:, :n_targets]
+    with pytest.raises(ValueError, match=rf"numbers, \(\d, {n_targets}\) for \d rows of 5 outputs, as start says; got"):
+        fit(Own(start=np.zeros(5)), y)
+    with pytest.raises(ValueError, match=r"numbers, \(8, 3\) for 8 rows of 7 outputs, as start says; got \(8, 7\)"):
+        HistGradientBoostingMultiOutputClassifier(loss=SoftmaxCrossEntropy(7)).fit(X, np.arange(200) % 3)
+
+
+@pytest.mark.parametrize("make", [HistGradientBoostingMultiOutputRegressor, HistGradientBoostingMultiOutputClassifier])
+def test_a_class_in_the_place_of_a_loss_is_refused(make):
+    with pytest.raises(TypeError, match=r"^loss must be an object, not a class: pass Own\(\); got <class '.*Own'>"):
+        make(loss=Own).fit(X, np.arange(200) % 3)

@@ -10,6 +10,7 @@ from ordinal_objectives.links import LINKS, Logit
 from ordinal_objectives.losses import LOSSES, get_loss
 from ordinal_objectives.rows import CPU, MarginStatistics, RowStatistics
 from ordinal_objectives.rows.reference import ReferenceMargins, ReferenceRows
+from ordinal_objectives.validation import check_codes, n_classes_of
 from own_losses import Rising, Scaled, Steep
 
 CASES = [
@@ -125,6 +126,20 @@ def test_what_is_wrong_is_refused():
         margins.leaf_sums(np.zeros(3, np.int32), 1)
     with pytest.raises(ValueError, match="too far from the thresholds for float32"):
         ReferenceRows(AllThreshold("cloglog"), [0, 1, 2], 3)([0.0, 0.0, -100.0], [-1.0, 1.0], "exact")
+
+
+@pytest.mark.parametrize("kind", [ReferenceRows, RowStatistics, ReferenceMargins, MarginStatistics])
+def test_how_many_classes_a_pass_takes(kind):
+    for n_classes in (1, 2**40, 2**70):
+        with pytest.raises(ValueError, match=f"n_classes must be an integer between 2 and 32768; got {n_classes}"):
+            kind(AllThreshold(), [0, 1], n_classes)
+
+
+def test_labels_that_are_no_codes_are_refused_before_memory_is_asked_for():
+    with pytest.raises(ValueError, match="the training labels must hold class codes below 32768; got 2000000000"):
+        n_classes_of([0, 1, 2 * 10**9])
+    with pytest.raises(ValueError, match=r"y must hold integer class codes; got 1e\+300"):
+        check_codes([0.0, 1e300])
 
 
 class Narrow(Rising):
