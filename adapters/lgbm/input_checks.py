@@ -9,6 +9,7 @@ from typing import Any
 import lightgbm
 import numpy as np
 
+from ordinal_objectives.adapters.metric_names import check_set_names
 from ordinal_objectives.estimators.column_types import column_kinds, refuse_text_and_dates
 from ordinal_objectives.validation import first_few
 
@@ -105,12 +106,18 @@ def categorical_columns(columns: Any, X: Any) -> Any:
 
 
 def names_of_sets(names: Any, n_sets: int) -> list[str] | None:
-    """Return ``eval_names``, one for each evaluation set; LightGBM puts the losses of two sets of one name together."""
+    """Return ``eval_names``, checked: one for each evaluation set."""
     if names is None:
         return None
     each = [names] if isinstance(names, str) else list(names)
     if len(each) != n_sets:
         raise ValueError(f"eval_names must have {n_sets} entries; got {len(each)}")
-    if len(set(each)) < n_sets:
-        raise ValueError(f"eval_names must have a name of its own for each set; got {each}")
+    check_set_names(each, "eval_names")
     return each
+
+
+def check_valid_names(names: Any, valid_sets: list[lightgbm.Dataset], train_set: lightgbm.Dataset) -> None:
+    """Raise ValueError if two sets to evaluate have one name, by ``valid_names`` or by LightGBM's defaults."""
+    given = [names] if isinstance(names, str) else list(names or [])
+    defaults = ["training" if data is train_set else f"valid_{i}" for i, data in enumerate(valid_sets)]
+    check_set_names(given[: len(defaults)] + defaults[len(given) :], "valid_names")

@@ -10,7 +10,7 @@ import lightgbm
 from numpy.typing import ArrayLike
 
 from ordinal_objectives.adapters.lgbm.callback import BeforeIterationCallback
-from ordinal_objectives.adapters.lgbm.input_checks import check_set
+from ordinal_objectives.adapters.lgbm.input_checks import check_set, check_valid_names
 from ordinal_objectives.adapters.lgbm.objective import OrdinalObjective
 from ordinal_objectives.adapters.lgbm.prediction import shifts_of
 from ordinal_objectives.adapters.lgbm.record import (
@@ -22,6 +22,7 @@ from ordinal_objectives.adapters.lgbm.record import (
 )
 from ordinal_objectives.adapters.lgbm.training import LightGBMTraining
 from ordinal_objectives.adapters.lgbm.trees import refuse_boosting
+from ordinal_objectives.adapters.metric_names import joined
 from ordinal_objectives.adapters.parameters import refuse_parameters, spec_and_record
 from ordinal_objectives.adapters.training import Plan
 from ordinal_objectives.losses import OrdinalLoss
@@ -163,6 +164,7 @@ def train_spec(
     sets = [train_set, *(data for data in evaluated if data is not train_set)]
     for data in sets:
         check_set(data, "train_set" if data is train_set else "valid_sets")
+    check_valid_names(options.get("valid_names"), evaluated, train_set)
     if init_model is not None:
         init_model = as_booster(init_model)
         check_same_categories(init_model, train_set)
@@ -191,12 +193,12 @@ def callbacks_of(objective: OrdinalObjective, callbacks: Sequence[Callable[..., 
     return [BeforeIterationCallback(objective.training), objective.callback, *(callbacks or [])]
 
 
-def all_metrics(objective: OrdinalObjective, feval: Any) -> list[Callable[..., Any]]:
+def all_metrics(objective: OrdinalObjective, feval: Any) -> Callable[..., Any]:
     """Return the ordinal loss, and metrics of class probabilities, as LightGBM asks for them."""
     metrics = [] if feval is None else feval if isinstance(feval, list) else [feval]
     if not all(map(callable, metrics)):
         raise TypeError(f"feval must be a function, or a list of functions; got {feval!r}")
-    return [objective.metric, *map(objective.proba_metric, metrics)]
+    return joined([objective.metric, *map(objective.proba_metric, metrics)])
 
 
 def check_params(params: Mapping[str, Any]) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 import xgboost
 from numpy.typing import ArrayLike, NDArray
 
+from ordinal_objectives.adapters.metric_names import check_set_names, joined
 from ordinal_objectives.adapters.parameters import refuse_parameters, spec_and_record
 from ordinal_objectives.adapters.training import Plan
 from ordinal_objectives.adapters.xgb.callback import asks_for_early_stop
@@ -163,6 +164,7 @@ def objective_of(
     """
     if options.get("obj") is not None:
         raise ValueError("obj is not allowed: train brings the ordinal objective; use xgboost.train for another one")
+    check_set_names([name for _, name in options.get("evals") or []], "evals")
     spec, record = asked
     callbacks = options.get("callbacks") or []
     refusal = None
@@ -198,16 +200,7 @@ def arguments_of(objective: OrdinalObjective, params: Mapping[str, Any], options
 
 def all_metrics(objective: OrdinalObjective, function: Callable[..., Any] | None) -> Callable[..., Any]:
     """Return the ordinal loss, and a metric of class probabilities, as XGBoost asks for them."""
-    own = None if function is None else objective.proba_metric(function)
-
-    def metrics(predt: NDArray[Any], dmatrix: xgboost.DMatrix) -> list[tuple[str, float]]:
-        values = [objective.metric(predt, dmatrix)]
-        if own is not None:
-            more = own(predt, dmatrix)
-            values += more if isinstance(more, list) else [more]
-        return values
-
-    return metrics
+    return joined([objective.metric, *([] if function is None else [objective.proba_metric(function)])])
 
 
 def checked_params(params: Mapping[str, Any]) -> dict[str, Any]:

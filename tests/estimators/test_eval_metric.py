@@ -97,6 +97,26 @@ def test_what_is_no_metric_is_refused(fit, wrong, error, message, halves):
         fit(X, y, (Xv, yv), wrong)
 
 
+def mae(y, proba):
+    return 5.0
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("wanted", "names"),
+    [
+        ([lambda y, proba: 1.0, lambda y, proba: 2.0], "'<lambda>', '<lambda>'"),
+        (lambda y, proba: [("a", 1.0, False), ("a", 2.0, False)], "'a', 'a'"),
+        ([mae, "mae"], "'mae', 'mae'"),
+        (lambda y, proba: ("all_threshold", 1.0, False), "'all_threshold'"),
+    ],
+)
+def test_two_of_one_name_are_refused(fit, wanted, names, halves):
+    X, y, Xv, yv = halves
+    with pytest.raises(ValueError, match=f"each metric must have a name of its own; got 'all_threshold', {names}, of"):
+        fit(X, y, (Xv, yv), wanted)
+
+
 @pytest.mark.parametrize("metric", ["qwk", lambda y, proba: ("mean_class", (proba @ np.arange(4)).mean() * 1.0, True)])
 def test_early_stopping_of_xgboost_goes_the_way_of_the_metric(metric, halves):
     """XGBoost takes every metric that it does not know by name for one of which lower is better."""
