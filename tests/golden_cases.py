@@ -244,7 +244,7 @@ def of_orders() -> Iterator[Case]:
 
 def of_outputs() -> Iterator[Case]:
     for task, hessian, more in itertools.product(
-        ("targets", "classes", "labels"), ("diagonal", "exact", "bound"), OUTPUT_OPTIONS
+        ("targets", "classes", "labels"), ("diagonal", "full", "majorized"), OUTPUT_OPTIONS
     ):
         if hessian == "diagonal" or "max_outputs" not in more:
             yield {"task": task, "hessian": hessian, "K": 4, **more}

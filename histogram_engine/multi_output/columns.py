@@ -20,7 +20,7 @@ class OutputColumns:
     Attributes
     ----------
     n_outputs : int
-    kind : {"shared", "diagonal", "exact"}
+    kind : {"shared", "diagonal", "full"}
         One Hessian for all outputs, one for each, or the lower triangle of a matrix.
     is_count : bool
         The one Hessian is 1 for every row: the count that the engine carries anyway.
@@ -40,10 +40,10 @@ class OutputColumns:
             If there are more outputs than the engine takes.
         """
         shared = hessian is None or hessian.shape[1:] == (1,)
-        kind = "shared" if shared else "diagonal" if hessian is not None and hessian.ndim == 2 else "exact"
-        most = _core.max_exact_outputs if kind == "exact" else _core.max_outputs
+        kind = "shared" if shared else "diagonal" if hessian is not None and hessian.ndim == 2 else "full"
+        most = _core.max_full_outputs if kind == "full" else _core.max_outputs
         if n_outputs > most:
-            hint = "; hessian='diagonal' takes more" if kind == "exact" else ""
+            hint = "; hessian='diagonal' takes more" if kind == "full" else ""
             raise ValueError(f"a leaf has at most {most} outputs here; got {n_outputs}{hint}")
         return cls(n_outputs, kind, hessian is None and not weighted)
 
@@ -56,7 +56,7 @@ class OutputColumns:
     def n_columns(self) -> int:
         """Columns in front of the count."""
         d = self.n_outputs
-        n_hessians = {"shared": 0 if self.is_count else 1, "diagonal": d, "exact": d * (d + 1) // 2}
+        n_hessians = {"shared": 0 if self.is_count else 1, "diagonal": d, "full": d * (d + 1) // 2}
         return d + n_hessians[self.kind]
 
     def hold(self, statistics: NDArray[np.float32]) -> bool:
@@ -78,7 +78,7 @@ class OutputColumns:
 
     def _diagonal(self) -> slice | NDArray[np.intp]:
         d = self.n_outputs
-        if self.kind != "exact":
+        if self.kind != "full":
             return slice(d, self.n_columns)
         j = np.arange(d)
         return d + j * (j + 3) // 2
@@ -104,7 +104,7 @@ class OutputColumns:
     def split(self, sums: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return gradients and Hessians of sums over rows (n_nodes, width), in the shapes of a loss."""
         d = self.n_outputs
-        if self.kind != "exact":
+        if self.kind != "full":
             return sums[:, :d], sums[:, d : 2 * d if self.kind == "diagonal" else d + 1]
         H = np.zeros((len(sums), d, d))
         lower = np.tril_indices(d)

@@ -43,10 +43,10 @@ class HistGradientBoostingMultiOutputRegressor(RegressorMixin, MultiOutputModel)
         float64 (n_samples, n_targets).
     <<learning_rate, max_iter, max_leaf_nodes, max_depth, min_samples_leaf, min_child_weight, l2_regularization, gamma>>
     <<max_bins, subsample, colsample_bytree, max_outputs, search>>
-    hessian : {"diagonal", "exact", "bound"}, default="diagonal"
-        The diagonal of a row's second derivatives; all of them, for at most 32 outputs, with a positive
-        ``l2_regularization`` and without ``max_outputs``; or a diagonal that is nowhere below them. The squared
-        error's are the same by all three.
+    hessian : {"diagonal", "full", "majorized"}, default="diagonal"
+        "diagonal": the diagonal of a row's second derivatives. "full": the whole matrix, for at most 32 outputs, with
+        a positive ``l2_regularization`` and without ``max_outputs``. "majorized": a diagonal that is nowhere below the
+        matrix. For the squared error the three are the same.
     <<early_stopping, validation_fraction, n_iter_no_change, tol, warm_start, random_state, importance_type, n_jobs>>
 
     Attributes
@@ -128,9 +128,10 @@ class HistGradientBoostingMultiOutputClassifier(ClassifierMixin, MultiOutputMode
         has no probabilities. An object has the methods of
         :class:`~ordinal_objectives.histogram_engine.multi_output.losses.MultiOutputLoss`; it is given class codes
         (n_samples,), or the columns, and its ``predict`` returns probabilities.
-    hessian : {"diagonal", "exact", "bound"}, default="diagonal"
-        For the softmax: p (1 - p) of each class; the matrix diag(p) - pp', for at most 32 classes; or 2 p (1 - p),
-        which is nowhere below it.
+    hessian : {"diagonal", "full", "majorized"}, default="diagonal"
+        Second derivatives of the softmax. "diagonal": p (1 - p) of each class. "full": the matrix diag(p) - pp', for at
+        most 32 classes, with a positive ``l2_regularization`` and without ``max_outputs``. "majorized": 2 p (1 - p),
+        which is nowhere below the matrix.
     <<learning_rate, max_iter, max_leaf_nodes, max_depth, min_samples_leaf, min_child_weight, l2_regularization, gamma>>
     <<max_bins, subsample, colsample_bytree, max_outputs, search>>
     <<early_stopping, validation_fraction, n_iter_no_change, tol, warm_start, random_state, importance_type, n_jobs>>

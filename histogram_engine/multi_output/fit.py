@@ -54,7 +54,7 @@ class WatchedTargets:
 
     def loss(self, thresholds: NDArray[np.float64]) -> float:
         """Return the weighted mean loss; there are no thresholds."""
-        hessian = "diagonal" if self._hessian == "exact" else self._hessian  # a matrix a row for nothing
+        hessian = "diagonal" if self._hessian == "full" else self._hessian  # a matrix a row for nothing
         return float(np.average(self._loss.derivatives(self._y, self._raw, hessian)[0], weights=self._weight))
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, softmax
 
 FloatArray = NDArray[np.float64]
-HESSIANS = ("diagonal", "exact", "bound")
+HESSIANS = ("diagonal", "full", "majorized")
 # A probability of 0 or 1 has no curvature, which a leaf would take for certainty.
 _LEAST_HESSIAN = 1e-16
 
@@ -45,8 +45,8 @@ class MultiOutputLoss(Protocol):
             Targets of a block of rows.
         raw_prediction : ndarray of float64, shape (n_rows, n_outputs)
             What the trees say of these rows.
-        hessian : {"diagonal", "exact", "bound"}
-            The diagonal of the second derivatives, all of them, or a diagonal that is nowhere below them.
+        hessian : {"diagonal", "full", "majorized"}
+            The diagonal of the second derivatives, the full matrix, or a diagonal that is nowhere below it.
 
         Returns
         -------
@@ -58,7 +58,7 @@ class MultiOutputLoss(Protocol):
         ndarray or None
             The Hessian: (n_rows, n_outputs, n_outputs), (n_rows, n_outputs), (n_rows, 1) where all outputs have the
             same, or None where it is the identity. Finite like the gradient, with a diagonal that is not negative; of
-            matrices the lower triangle is read. The shape must be the same at every call; "exact" may be answered
+            matrices the lower triangle is read. The shape must be the same at every call; "full" may be answered
             with a diagonal where it is one.
         """
 
@@ -93,7 +93,7 @@ class SoftmaxCrossEntropy:
     r"""Cross-entropy of the softmax of one output a class: -log p_y.
 
     The Hessian diag(p) - pp' has rows whose other entries sum to the diagonal's p (1 - p): it is nowhere above
-    2 diag(p (1 - p)), the bound (Appendix A of the paper).
+    2 diag(p (1 - p)), the majorized one (Appendix A of the paper).
 
     Parameters
     ----------
@@ -124,13 +124,13 @@ class SoftmaxCrossEntropy:
         # The largest is 1: without it the sum is as exact as the loss of a row that is nearly certain has to be.
         others = np.einsum("ij->i", p, dtype=np.float64, casting="same_kind") - 1.0
         p /= total[:, np.newaxis]
-        if hessian == "exact":
+        if hessian == "full":
             second = -p[:, :, np.newaxis] * p[:, np.newaxis, :]
             np.einsum("ijj->ij", second)[:] += p
         else:
             second = p * p
             np.subtract(p, second, out=second)
-            if hessian == "bound":
+            if hessian == "majorized":
                 second *= 2.0
             np.maximum(second, _LEAST_HESSIAN, out=second)
         p[rows, y] -= 1.0

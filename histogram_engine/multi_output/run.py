@@ -84,11 +84,11 @@ class MultiOutputRun:
         self._columns = OutputColumns.of(gradient, hessian, len(self.start), weighted=sample_weight is not None)
         d = self._columns.n_outputs
         self._most = d if parameters.max_outputs is None else min(parameters.max_outputs, d)
-        if self._columns.kind == "exact":
+        if self._columns.kind == "full":
             if self._most < d:
                 raise ValueError(f"max_outputs={self._most} needs outputs that are separate: hessian='diagonal'")
             if parameters.l2_regularization == 0.0:
-                raise ValueError("hessian='exact' inverts matrices: it needs l2_regularization > 0; got 0.0")
+                raise ValueError("hessian='full' inverts matrices: it needs l2_regularization > 0; got 0.0")
         self._engine = bin_rows(X, self.cuts, effective_n_threads(n_threads), in_float64=uneven(sample_weight))
         self._statistics = self._engine.statistics(self._columns.n_columns)
         self._total_weight = float(len(y) if sample_weight is None else sample_weight.sum())
@@ -169,7 +169,7 @@ class MultiOutputRun:
                 _share(worth, tree.left)
             outputs = multi_output.largest(worth[tree.leaves], self._most)
         G, H = self._columns.split(sums[tree.leaves])
-        if self._columns.kind != "exact":
+        if self._columns.kind != "full":
             flat = ((G != 0.0) & (H + l2 <= 0.0)).any(axis=1)
             self.diagnostics.add(n_flat_leaves=int(np.count_nonzero(flat)))
         return multi_output.steps(G, H, l2, outputs)

@@ -145,22 +145,22 @@ ordinal::MultiOutputCriterion::Input multi_output_input(const ordinal::Engine& e
                                                         int n_outputs, const std::string& hessian,
                                                         int first_hessian, int max_outputs, bool restricted) {
     using ordinal::OutputHessian;
-    require(hessian == "shared" || hessian == "diagonal" || hessian == "exact",
-            "hessian must be 'shared', 'diagonal' or 'exact'");
+    require(hessian == "shared" || hessian == "diagonal" || hessian == "full",
+            "hessian must be 'shared', 'diagonal' or 'full'");
     const auto kind = hessian == "shared"     ? OutputHessian::shared
                       : hessian == "diagonal" ? OutputHessian::diagonal
-                                              : OutputHessian::exact;
-    const bool exact = kind == OutputHessian::exact;
-    const int most = exact ? ordinal::kMostExactOutputs : ordinal::kMostOutputs;
+                                              : OutputHessian::full;
+    const bool full = kind == OutputHessian::full;
+    const int most = full ? ordinal::kMostFullOutputs : ordinal::kMostOutputs;
     require(n_outputs >= 1 && n_outputs <= most, "too many outputs");
-    const int n_hessians = exact                             ? n_outputs * (n_outputs + 1) / 2
+    const int n_hessians = full                              ? n_outputs * (n_outputs + 1) / 2
                            : kind == OutputHessian::diagonal ? n_outputs
                                                              : 1;
     require(first_hessian >= n_outputs && first_hessian + n_hessians <= engine.width(),
             "the rows do not carry so many derivatives");
     require(max_outputs >= 1 && max_outputs <= n_outputs, "max_outputs must be between 1 and n_outputs");
-    require(!exact || (max_outputs == n_outputs && growth.limits.l2 > 0.0),
-            "an exact Hessian needs all outputs and a positive l2");
+    require(!full || (max_outputs == n_outputs && growth.limits.l2 > 0.0),
+            "a full Hessian needs all outputs and a positive l2");
     ordinal::MultiOutputLeaf input;
     input.n_outputs = n_outputs;
     input.hessian = kind;
@@ -357,7 +357,7 @@ void register_engine(nb::module_& m) {
     m.attr("max_joint_classes") = ordinal::kMostCross + 1;
     m.attr("max_vector_classes") = ordinal::kMostGroups + 1;
     m.attr("max_outputs") = ordinal::kMostOutputs;
-    m.attr("max_exact_outputs") = ordinal::kMostExactOutputs;
+    m.attr("max_full_outputs") = ordinal::kMostFullOutputs;
     m.def("predict", &predict, "X"_a.noconvert(), "first_node"_a.noconvert(), "feature"_a.noconvert(),
           "threshold"_a.noconvert(), "left"_a.noconvert(), "missing_left"_a.noconvert(),
           "value"_a.noconvert(), "scores"_a.noconvert(), "leaves"_a.noconvert().none(), "n_threads"_a);

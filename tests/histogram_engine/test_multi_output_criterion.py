@@ -28,7 +28,7 @@ class Rows:
         H = {
             "shared": None,
             "diagonal": rng.gamma(0.5, 0.3, (n_rows, n_outputs)),
-            "exact": (root := rng.normal(size=(n_rows, n_outputs, 2))) @ root.transpose(0, 2, 1) / 4,
+            "full": (root := rng.normal(size=(n_rows, n_outputs, 2))) @ root.transpose(0, 2, 1) / 4,
         }[hessian]
         weight = rng.gamma(2.0, size=n_rows) if weighted else None
         self.columns = OutputColumns.of(self.G, H, n_outputs, weighted=weighted)
@@ -103,10 +103,10 @@ def follow_the_tree(rows, grown, l2, *options):
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("hessian", ["shared", "diagonal", "exact"])
+@pytest.mark.parametrize("hessian", ["shared", "diagonal", "full"])
 @pytest.mark.parametrize("n_outputs", [1, 2, 3, 7, 8, 20])
 def test_gains_of_all_outputs(instruction_set, n_outputs, hessian, weighted):
-    for seed, l2 in enumerate([0.01 if hessian == "exact" else 1e-6, 1.0, 5.0]):
+    for seed, l2 in enumerate([0.01 if hessian == "full" else 1e-6, 1.0, 5.0]):
         rows = Rows(seed, n_outputs, hessian, missing=0.2 * (seed % 2), weighted=weighted)
         follow_the_tree(rows, rows.grow(l2, n_outputs, "restricted"), l2, n_outputs, "restricted")
 
@@ -125,11 +125,11 @@ def test_the_searches_differ():
     assert not np.array_equal(grown[0]["gain"], grown[1]["gain"])
 
 
-@pytest.mark.parametrize("hessian", ["shared", "diagonal", "exact"])
+@pytest.mark.parametrize("hessian", ["shared", "diagonal", "full"])
 def test_the_least_weight_is_that_of_all_outputs(hessian):
     rows = Rows(4, 3, hessian)
     of_rows = rows.columns.split(rows.statistics.astype(float))[1]
-    diagonal = np.einsum("ijj->ij", of_rows) if hessian == "exact" else np.broadcast_to(of_rows, rows.G.shape)
+    diagonal = np.einsum("ijj->ij", of_rows) if hessian == "full" else np.broadcast_to(of_rows, rows.G.shape)
     for least in (0.3, 0.45):
         grown = rows.grow(1.0, 3, "restricted", min_child_weight=least * diagonal.sum())
         of_leaves = [diagonal[rows.leaf_of_row == leaf].sum() for leaf in np.flatnonzero(grown["feature"] < 0)]
@@ -152,9 +152,9 @@ def test_what_rows_cannot_carry_is_refused():
     for arguments, message in [
         ((3, "diagonal", 6, 3, True), "carry"),
         ((3, "diagonal", 2, 3, True), "carry"),
-        ((3, "full", 3, 3, True), "'exact'"),
+        ((3, "full", 3, 3, True), "'full'"),
         ((3, "diagonal", 3, 4, True), "max_outputs"),
-        ((2, "exact", 2, 2, True), "positive l2"),
+        ((2, "full", 2, 2, True), "positive l2"),
         ((_core.max_outputs + 1, "shared", 3, 1, True), "too many"),
     ]:
         with pytest.raises(ValueError, match=message):

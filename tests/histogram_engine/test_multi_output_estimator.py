@@ -55,12 +55,12 @@ def second(hessian, shape):
         ("numbers", {}),
         ("numbers", {"max_outputs": 2}),
         ("numbers", {"max_outputs": 4, "search": "unrestricted"}),
-        ("numbers", {"hessian": "exact"}),
+        ("numbers", {"hessian": "full"}),
         ("numbers", {"subsample": 0.5, "max_outputs": 3}),
         ("class", {"subsample": 0.4, "colsample_bytree": 0.6}),
         ("class", {}),
-        ("class", {"hessian": "bound"}),
-        ("class", {"hessian": "exact"}),
+        ("class", {"hessian": "majorized"}),
+        ("class", {"hessian": "full"}),
         ("class", {"max_outputs": 2, "search": "unrestricted"}),
         ("class", {"max_outputs": 3}),
         ("labels", {"max_outputs": 1}),
@@ -139,21 +139,21 @@ def test_derivatives_are_those_of_the_loss(loss):
     rng = np.random.default_rng(2)
     raw = rng.normal(size=(9, 4)) * 2
     y = rng.integers(0, 4, 9) if isinstance(loss, SoftmaxCrossEntropy) else rng.integers(0, 2, (9, 4)).astype(float)
-    values, gradient, matrix = loss.derivatives(y, raw, "exact")
+    values, gradient, matrix = loss.derivatives(y, raw, "full")
     p = loss.predict(raw)
     if isinstance(loss, SoftmaxCrossEntropy):
         np.testing.assert_allclose(values, -np.log(p[np.arange(9), y]), rtol=1e-5)
     for j in range(4):
         step = np.zeros(4)
         step[j] = 0.02
-        up, down = loss.derivatives(y, raw + step, "exact"), loss.derivatives(y, raw - step, "exact")
+        up, down = loss.derivatives(y, raw + step, "full"), loss.derivatives(y, raw - step, "full")
         np.testing.assert_allclose(gradient[:, j], (up[0] - down[0]) / 0.04, atol=1e-3)
         if isinstance(loss, SoftmaxCrossEntropy):
             np.testing.assert_allclose(matrix[:, :, j], (up[1] - down[1]) / 0.04, atol=1e-3)
         elif matrix is not None:
             np.testing.assert_allclose(matrix[:, j], (up[1] - down[1])[:, j] / 0.04, atol=1e-3)
     if isinstance(loss, SoftmaxCrossEntropy):
-        bound = loss.derivatives(y, raw, "bound")[2]
+        bound = loss.derivatives(y, raw, "majorized")[2]
         np.testing.assert_allclose(bound, 2 * loss.derivatives(y, raw, "diagonal")[2])
         assert np.linalg.eigvalsh(np.einsum("ij,jk->ijk", bound, np.eye(4)) - matrix).min() > -1e-6
 
@@ -313,9 +313,9 @@ def test_threads_change_nothing(data):
         (regressor, {"loss": "huber"}, "loss must be one of 'auto', 'squared_error'; got 'huber'; an object"),
         (regressor, {"max_outputs": 0}, "max_outputs must be an integer at least 1 or None; got 0"),
         (regressor, {"search": "greedy"}, "search must be one of"),
-        (regressor, {"hessian": "majorized"}, "hessian must be one of"),
-        (classifier, {"hessian": "exact", "max_outputs": 2}, "max_outputs=2 needs outputs that are separate"),
-        (classifier, {"hessian": "exact", "l2_regularization": 0.0}, "l2_regularization > 0"),
+        (regressor, {"hessian": "exact"}, "hessian must be one of .diagonal., .full., .majorized.; got .exact."),
+        (classifier, {"hessian": "full", "max_outputs": 2}, "max_outputs=2 needs outputs that are separate"),
+        (classifier, {"hessian": "full", "l2_regularization": 0.0}, "l2_regularization > 0"),
         (regressor, {"l2_regularization": -1.0}, "l2_regularization must be"),
         (regressor, {"subsample": 0.0}, "subsample must be a finite number above 0 and at most 1; got 0.0"),
         (classifier, {"colsample_bytree": 1.5}, "colsample_bytree must be a finite number above 0 and at most 1"),

@@ -39,8 +39,8 @@ def rises(losses):
     ("task", "options"),
     [
         ("classes", {}),
-        ("classes", {"hessian": "exact"}),
-        ("classes", {"hessian": "bound"}),
+        ("classes", {"hessian": "full"}),
+        ("classes", {"hessian": "majorized"}),
         ("classes", {"subsample": 0.3}),
         ("classes", LOOSE),
         ("labels", {}),

@@ -39,7 +39,7 @@ models = [
     (Ordinal(**common, order=4), few),
     (Ordinal(**common, link="probit"), few),
     (MultiOutput(**common), many),
-    (MultiOutput(**common, hessian="exact"), np.minimum(few, 2)),
+    (MultiOutput(**common, hessian="full"), np.minimum(few, 2)),
     (MultiOutput(**common, max_outputs=2, search="unrestricted"), many),
     (MultiOutput(**common, max_outputs=2), many),
 ]

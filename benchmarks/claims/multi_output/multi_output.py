@@ -32,7 +32,17 @@ import numpy as np
 
 from claims.multi_output import multi_output_report, multi_output_tables
 from claims.multi_output.multi_output_data import KINDS, Part, Problem, made_classes, problem
-from claims.multi_output.multi_output_methods import EACH, METHODS, VECTOR, Fitted, Setting, loss, ours, top_1
+from claims.multi_output.multi_output_methods import (
+    EACH,
+    HESSIAN_RUNS,
+    METHODS,
+    VECTOR,
+    Fitted,
+    Setting,
+    loss,
+    ours,
+    top_1,
+)
 from lib import report
 from lib.runner import CsvFile, Row, resume
 
@@ -73,7 +83,7 @@ def variants(name: str) -> dict[str, dict[str, Any]]:
         for search in ("restricted", "unrestricted"):
             found[f"{search}, k = {k}"] = {"max_outputs": k, "search": search}
     if name in HESSIANS:
-        found |= {f"{hessian} Hessian": {"hessian": hessian} for hessian in ("exact", "bound")}
+        found |= {label: {"hessian": hessian} for hessian, label in HESSIAN_RUNS.items()}
     return found
 
 

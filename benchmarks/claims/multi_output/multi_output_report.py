@@ -118,7 +118,7 @@ def write(results: dict[str, list[Row]], *, small: bool = False) -> None:
             "tests": ("Are vector leaves better?", tables_of.tests(runs), TESTS),
             "trees": ("Trees of the best model", tables_of.trees(runs), TREES),
             "searches": ("Leaves with k outputs", tables_of.searches(runs, rounds), SEARCHES),
-            "hessians": ("Diagonal and exact Hessian", tables_of.hessians(runs, rounds), HESSIANS),
+            "hessians": ("Diagonal, full and majorized Hessian", tables_of.hessians(runs, rounds), HESSIANS),
         }
     if "rounds" in found:
         tables["ms"] = ("A round of vector leaves", tables_of.rounds(found["rounds"]), ROUNDS)

@@ -10,7 +10,7 @@ from scipy import stats
 
 from claims.multi_output import multi_output_methods
 from claims.multi_output.multi_output_data import KINDS
-from claims.multi_output.multi_output_methods import EACH, VECTOR
+from claims.multi_output.multi_output_methods import EACH, HESSIAN_RUNS, VECTOR
 from claims.report.shifts_table import MEASURES, ratios
 from lib.runner import Row
 
@@ -174,8 +174,8 @@ def searches(runs: pd.DataFrame, rounds: pd.DataFrame) -> list[Row]:
 
 def hessians(runs: pd.DataFrame, rounds: pd.DataFrame) -> list[Row]:
     table = []
-    for name in (name for name in names_of(runs) if not of_method(runs, name, "exact Hessian").empty):
-        for label, method in (("diagonal", VECTOR), ("exact", "exact Hessian"), ("bound", "bound Hessian")):
+    for name in (name for name in names_of(runs) if not of_method(runs, name, HESSIAN_RUNS["full"]).empty):
+        for label, method in {"diagonal": VECTOR, **HESSIAN_RUNS}.items():
             found = of_method(runs, name, method)
             table.append(
                 {

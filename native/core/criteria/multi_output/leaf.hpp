@@ -4,10 +4,10 @@
 
 namespace ordinal {
 
-constexpr int kMostOutputs = 511;      // whose columns fit into a row
-constexpr int kMostExactOutputs = 32;  // with a matrix each
+constexpr int kMostOutputs = 511;     // whose columns fit into a row
+constexpr int kMostFullOutputs = 32;  // with a matrix each
 
-enum class OutputHessian { shared, diagonal, exact };
+enum class OutputHessian { shared, diagonal, full };
 
 struct MultiOutputLeaf {
     double parent_score = 0.0;  // twice the leaf's value

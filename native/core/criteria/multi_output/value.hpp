@@ -34,7 +34,7 @@ template <class Take>
 inline void each_curvature(const MultiOutputLeaf& leaf, const Take& take) {
     if (leaf.hessian == OutputHessian::shared) return take(leaf.first_hessian, double(leaf.n_outputs));
     for (int j = 0, c = leaf.first_hessian; j < leaf.n_outputs; ++j) {
-        c += leaf.hessian == OutputHessian::exact && j > 0 ? j : 0;
+        c += leaf.hessian == OutputHessian::full && j > 0 ? j : 0;
         take(c++, 1.0);
     }
 }
@@ -68,8 +68,8 @@ inline void each_output(const MultiOutputLeaf& leaf, const Sums& sums, const Tak
 // G' (H + l I)^-1 G by elimination, row by row of the lower triangle: M = L D. In exact numbers no pivot is
 // below l.
 template <class Real, class Sums>
-inline Real exact_score(const MultiOutputLeaf& leaf, const Sums& sums, int side, Real* scratch) {
-    constexpr int kSize = kMostExactOutputs;
+inline Real full_score(const MultiOutputLeaf& leaf, const Sums& sums, int side, Real* scratch) {
+    constexpr int kSize = kMostFullOutputs;
     static_assert(kSize * (kSize + 2) <= kMostScratch, "what is put aside has room");
     Real(*const M)[kSize] = reinterpret_cast<Real(*)[kSize]>(scratch);
     Real *const inverse = scratch + kSize * kSize, *const x = inverse + kSize;
@@ -95,8 +95,8 @@ inline Real exact_score(const MultiOutputLeaf& leaf, const Sums& sums, int side,
 template <int kSides, class Real, class Sums>
 inline Real multi_output_score(const MultiOutputLeaf& leaf, const Sums& sums, Real* scratch) {
     Real score{};
-    if (leaf.hessian == OutputHessian::exact) {
-        for (int s = 0; s < kSides; ++s) score += exact_score<Real>(leaf, sums, s, scratch);
+    if (leaf.hessian == OutputHessian::full) {
+        for (int s = 0; s < kSides; ++s) score += full_score<Real>(leaf, sums, s, scratch);
         return score;
     }
     if (leaf.most == leaf.n_outputs) {
