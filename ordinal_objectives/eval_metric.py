@@ -25,10 +25,11 @@ class EvalMetric:
     Parameters
     ----------
     metric : str or callable
-        A name or a function in :data:`.metrics.METRICS`, or a function of your own, ``metric(y, proba)``: class codes
-        and probabilities, lowest class first. Where it takes them, ``sample_weight=``, or a third parameter without a
-        default, gets the weights of the set, and ``labels=`` gets ``range(n_classes)``. It returns a number, of which
-        lower is better, or (name, value, is_higher_better), or a list of these.
+        A name or a function in :data:`.metrics.METRICS` that judges decisions or probabilities, or a function of your
+        own, ``metric(y, proba)``: class codes and probabilities, lowest class first. Where it takes them,
+        ``sample_weight=``, or a third parameter without a default, gets the weights of the set, and ``labels=`` gets
+        ``range(n_classes)``. It returns a number, of which lower is better, or (name, value, is_higher_better), or a
+        list of these.
     n_classes : int
         Number of classes K.
     decide : callable
@@ -45,7 +46,10 @@ class EvalMetric:
     def __init__(self, metric: Any, n_classes: int, decide: Decide) -> None:
         known = METRICS.get(metric) if isinstance(metric, str) else METRICS.of(metric)
         function = metric if known is None else known.function
-        allowed = f"a function of (y, proba), one of {', '.join(map(repr, sorted(METRICS)))}, or a list of these"
+        names = sorted(name for name, one in METRICS.items() if one.by_rounds)
+        allowed = f"a function of (y, proba), one of {', '.join(map(repr, names))}, or a list of these"
+        if known is not None and not known.by_rounds:
+            raise ValueError(f"eval_metric must be {allowed}; got {known.name!r}, which judges {known.judges}")
         if isinstance(function, str):
             meant = METRICS.meant_by(function)
             hint = "" if meant is None else f"; did you mean {meant.name!r}?"

@@ -16,11 +16,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import MetadataRequest
 
 from ordinal_objectives.estimators.labels import OrderedLabels
 from ordinal_objectives.metrics import METRICS
 from ordinal_objectives.metrics.inputs import on_codes
+from ordinal_objectives.metrics.table import RESPONSES
 from ordinal_objectives.validation import check_choice
 
 __all__ = ["OrdinalScorer", "get_scorer", "get_scorer_names"]
@@ -36,9 +38,10 @@ class OrdinalScorer:
         ``metric(y_true, response, sample_weight=None) -> float`` on class codes, from
         :mod:`ordinal_objectives.metrics` or of your own. If it takes `labels`, it is called with
         ``labels=range(n_classes)``.
-    response_method : {"predict", "predict_proba"} or None, default=None
-        What `metric` judges: decisions, as codes, or probabilities, columns from the lowest class to the highest. None
-        takes what :data:`ordinal_objectives.metrics.METRICS` says, and "predict" for a metric of your own.
+    response_method : {"predict", "predict_proba", "predict_raw"} or None, default=None
+        What `metric` judges: decisions, as codes; probabilities, columns from the lowest class to the highest; or the
+        score, which classifiers of this package have, also at the end of a pipeline or a search. None takes what
+        :data:`ordinal_objectives.metrics.METRICS` says, and "predict" for a metric of your own.
     greater_is_better : bool or None, default=None
         Whether a high value of `metric` is good; otherwise the scorer returns its negative. None takes what the table
         says, and False for a metric of your own.
@@ -74,7 +77,7 @@ class OrdinalScorer:
             response_method = "predict" if known is None else known.response_method
         if greater_is_better is None:
             greater_is_better = known is not None and known.higher_is_better
-        check_choice(response_method, ("predict", "predict_proba"), name="response_method")
+        check_choice(response_method, RESPONSES, name="response_method")
         self.metric = metric
         self.response_method = response_method
         self.greater_is_better = greater_is_better
@@ -111,7 +114,7 @@ class OrdinalScorer:
         ValueError
             If `y_true` holds labels that the estimator does not know, or nobody says what the order of strings is.
         """
-        response = getattr(estimator, self.response_method)(X)
+        response = self._response(estimator, X)
         order = self._order(estimator)
         if order is None:
             value = self.metric(y_true, response, sample_weight=sample_weight)
@@ -119,11 +122,26 @@ class OrdinalScorer:
             encode = order.encode
             if self.response_method == "predict":
                 codes = encode(response, name="predictions")
-            else:
+            elif self.response_method == "predict_proba":
                 codes = _columns(response, order, getattr(estimator, "classes_", order.ordered_classes_))
+            else:
+                codes = response
             metric = on_codes(self.metric, len(order.ordered_classes_))
             value = metric(encode(y_true, name="y_true"), codes, sample_weight=sample_weight)
         return value if self.greater_is_better else -value
+
+    def _response(self, estimator: Any, X: Any) -> Any:
+        """Return what the estimator, or one that it ends in, says of some rows."""
+        if hasattr(estimator, self.response_method) or self.response_method != "predict_raw":
+            return getattr(estimator, self.response_method)(X)
+        if hasattr(estimator, "best_estimator_"):
+            return self._response(estimator.best_estimator_, X)
+        if isinstance(estimator, Pipeline) and len(estimator) > 1:
+            return self._response(estimator[-1], estimator[:-1].transform(X))
+        raise TypeError(
+            f"{self.metric.__name__} judges scores, and {type(estimator).__name__} has no predict_raw, as the "
+            f"classifiers of ordinal_objectives have, nor ends in an estimator that has"
+        )
 
     def _order(self, estimator: Any) -> OrderedLabels | None:
         """Return the order of the classes, or None for an estimator without classes."""

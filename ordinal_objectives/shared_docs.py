@@ -19,7 +19,7 @@ _ENTRIES = """
         What the training minimises. "all_threshold": a binary loss for each threshold of a row, which aims at absolute
         error. "immediate_threshold": the binary losses of the two thresholds beside the row's class. "cumulative_link":
         minus the logarithm of the probability of the class, as in proportional odds models. An instance of
-        :class:`ordinal_objectives.losses.OrdinalLoss` brings its own link.
+        :class:`ordinal_objectives.losses.OrdinalLoss` brings its own link; another ``link`` beside it is refused.
     link : str or Link
         "logit", "probit", "cloglog", "loglog", "cauchit", or an instance of :class:`ordinal_objectives.links.Link`. Its
         inverse is G in P(y <= k | x) = G(theta_k - f(x)).

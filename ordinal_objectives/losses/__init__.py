@@ -53,7 +53,7 @@ def get_loss(loss: str | OrdinalLoss, link: str | Link = "logit") -> OrdinalLoss
     Raises
     ------
     ValueError
-        If a name is unknown.
+        If a name is unknown, or the link is neither the instance's own nor the default.
     TypeError
         If `loss` is neither a string nor an OrdinalLoss.
 
@@ -63,10 +63,21 @@ def get_loss(loss: str | OrdinalLoss, link: str | Link = "logit") -> OrdinalLoss
     CumulativeLink(link='probit')
     """
     if isinstance(loss, OrdinalLoss):
-        return _OWN.add(loss)
+        own = _OWN.add(loss)
+        _check_same_link(own, get_link(link))
+        return own
     if not isinstance(loss, str):
         raise TypeError(f"loss must be a string or an OrdinalLoss; got {loss!r}")
     return LOSSES[loss](link) if loss in LOSSES else _OWN.get(loss, get_link(link).identity)
+
+
+def _check_same_link(loss: OrdinalLoss, link: Link) -> None:
+    """Raise ValueError if another link than the loss's own was asked for; "logit" is what nobody asked for."""
+    if link not in (loss.link, get_link("logit")):
+        raise ValueError(
+            f"link={link.identity!r} contradicts loss={loss!r}, which brings its own link: leave link out, or make the "
+            f"loss with it"
+        )
 
 
 def register_loss(loss: OrdinalLoss) -> None:

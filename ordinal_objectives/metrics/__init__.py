@@ -2,6 +2,7 @@
 
 from ordinal_objectives.metrics.functions import METRICS as METRICS
 from ordinal_objectives.metrics.functions import (
+    concordance,
     macro_mean_absolute_error,
     mean_absolute_error,
     ordinal_log_loss,
@@ -9,7 +10,6 @@ from ordinal_objectives.metrics.functions import (
     ranked_probability_score,
     zero_one_error,
 )
-from ordinal_objectives.metrics.ranking import concordance
 
 __all__ = [
     "concordance",

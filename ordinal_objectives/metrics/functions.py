@@ -5,8 +5,8 @@ class probabilities, and `concordance` judges a score of any scale. `labels` giv
 highest; without it an ordered categorical `y_true` brings its own order, and other labels must be class codes
 0, 1, 2, ... Strings have no order that could be guessed.
 
-`METRICS` is the table of those that judge decisions or probabilities. :mod:`ordinal_objectives.scorers` makes
-scikit-learn scorers of its entries, which find the order in the estimator, and `eval_metric` takes them by name.
+`METRICS` is the table of all of them. :mod:`ordinal_objectives.scorers` makes scikit-learn scorers of its entries,
+which find the order in the estimator, and `eval_metric` takes by name those of decisions and probabilities.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ordinal_objectives.metrics.inputs import check_decisions, check_forecasts, undefined
+from ordinal_objectives.metrics.inputs import check_decisions, check_forecasts, check_scores, undefined
+from ordinal_objectives.metrics.ranking import concordant_weight
 from ordinal_objectives.metrics.table import MetricTable
 from ordinal_objectives.shared_docs import documented
 
@@ -284,3 +285,56 @@ def ordinal_log_loss(
     true, P, weight = check_forecasts(y_true, proba, sample_weight, labels)
     of_truth = np.clip(P[np.arange(true.size), true].astype(np.float64), np.finfo(P.dtype).eps, 1.0)
     return float(np.average(-np.log(of_truth), weights=weight))
+
+
+@METRICS.entry("concordance", judges="scores", higher_is_better=True)
+@documented
+def concordance(
+    y_true: ArrayLike, score: ArrayLike, sample_weight: ArrayLike | None = None, *, labels: ArrayLike | None = None
+) -> float:
+    """Share of the pairs of rows of different classes that the score puts in the right order.
+
+    Equal scores count one half; a pair weighs the product of its weights. It is the area under the ROC curve when
+    K = 2, and (1 + d) / 2 with Somers' d of the score given the classes. It takes O(n log n log K) steps.
+
+    Parameters
+    ----------
+    y_true : array-like, shape (n_samples,)
+        Labels; integers in the order of the classes unless `labels` or an ordered categorical `y_true` says
+        otherwise.
+    score : array-like of float, shape (n_samples,)
+        Score that should grow with the class, such as `predict_raw`.
+    sample_weight : array-like of float, shape (n_samples,), or None
+        Weights; None for ones.
+    labels : array-like of shape (n_classes,), or None
+        The classes from lowest to highest.
+
+    Returns
+    -------
+    float
+        In [0, 1], higher is better; NaN if all rows are of one class.
+
+    Raises
+    ------
+    ValueError
+        If an array has the wrong shape or values, or labels have no known order; the message names it.
+
+    Warns
+    -----
+    UndefinedMetricWarning
+        If the result is NaN.
+
+    Examples
+    --------
+    >>> from ordinal_objectives.metrics import concordance
+    >>> concordance([0, 1, 2], [-3.0, 5.0, 4.0]) * 3
+    2.0
+    """
+    codes, values, weight = check_scores(y_true, score, sample_weight, labels)
+    true = np.unique(codes, return_inverse=True)[1]
+    of_class = np.bincount(true, weights=weight)
+    pairs = of_class[1:] @ np.cumsum(of_class)[:-1]
+    if np.unique(true[weight > 0.0]).size < 2:
+        return undefined("concordance", "all true labels are of one class")
+    order = np.argsort(values, kind="stable")
+    return concordant_weight(true[order], values[order], weight[order], 0, int(true.max()) + 1) / float(pairs)

@@ -10,7 +10,8 @@ from ordinal_objectives.validation import check_choice
 
 _Function = TypeVar("_Function", bound=Callable[..., float])
 # What a metric judges, and the method of an estimator that answers with it.
-_RESPONSE = {"decisions": "predict", "probabilities": "predict_proba"}
+_RESPONSE = {"decisions": "predict", "probabilities": "predict_proba", "scores": "predict_raw"}
+RESPONSES = tuple(_RESPONSE.values())
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,7 @@ class Metric:
         Short name, by which `eval_metric` finds it.
     function : callable
         ``function(y_true, response, sample_weight=None, *, labels=None) -> float``.
-    judges : {"decisions", "probabilities"}
+    judges : {"decisions", "probabilities", "scores"}
         What `response` is.
     higher_is_better : bool
         Whether a high value is good.
@@ -49,6 +50,11 @@ class Metric:
     def response_method(self) -> str:
         """The method of an estimator that gives what the metric judges."""
         return _RESPONSE[self.judges]
+
+    @property
+    def by_rounds(self) -> bool:
+        """Whether `eval_metric` takes it: what is known after each round are probabilities, not scores."""
+        return self.judges != "scores"
 
     @property
     def names(self) -> tuple[str, ...]:

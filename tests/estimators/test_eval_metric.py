@@ -40,7 +40,7 @@ def seen(model):
 
 @BOTH
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("name", METRICS)
+@pytest.mark.parametrize("name", [name for name, metric in METRICS.items() if metric.by_rounds])
 def test_every_name_measures_its_metric(fit, name, weighted, halves):
     X, y, Xv, yv = halves
     labels = np.array(NAMED)
@@ -160,3 +160,10 @@ def test_what_a_function_takes():
     assert call(lambda y, proba, *, labels: len(labels)) == [("<lambda>", 2.0, False)]
     assert call(lambda y, proba, **rest: sum(rest["sample_weight"])) == [("<lambda>", 3.0, False)]
     assert call(lambda *both: len(both)) == [("<lambda>", 2.0, False)]
+
+
+@pytest.mark.parametrize("metric", ["concordance", metrics.concordance])
+def test_metrics_of_scores_are_refused(metric):
+    """What is known after a round are probabilities."""
+    with pytest.raises(ValueError, match=r"eval_metric must be a function .*; got 'concordance', which judges scores"):
+        EvalMetric(metric, 3, np.argmax)

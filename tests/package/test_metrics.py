@@ -286,7 +286,12 @@ def test_every_public_name_is_a_metric_that_returns_a_float():
     results = [metric([0, 1, 1], proba) for metric in FORECAST_METRICS]
     results += [metric([0, 1, 1], [0, 1, 0]) for metric in (*DECISION_METRICS, concordance)]
     assert all(type(result) is float for result in results)
-    assert set(metrics.__all__) == {m.__name__ for m in (*DECISION_METRICS, *FORECAST_METRICS, concordance)}
+
+
+def test_every_public_metric_has_its_traits():
+    assert set(metrics.__all__) == {metric.function.__name__ for metric in METRICS.values()}
+    assert METRICS.of(concordance).higher_is_better
+    assert METRICS.of(concordance).response_method == "predict_raw"
 
 
 @pytest.mark.parametrize("name", METRICS)
@@ -294,10 +299,10 @@ def test_the_table_tells_what_is_so(name):
     """What a metric judges is its second parameter, and the truth itself scores best."""
     metric = METRICS[name]
     judged = list(inspect.signature(metric.function).parameters)[1]
-    assert judged == {"decisions": "y_pred", "probabilities": "proba"}[metric.judges]
+    assert judged == {"decisions": "y_pred", "probabilities": "proba", "scores": "score"}[metric.judges]
     true = np.arange(40) % 4
     wrong = np.where(np.arange(40) % 3 == 0, 3 - true, true)
-    best, worse = (answer if judged == "y_pred" else 0.7 * np.eye(4)[answer] + 0.075 for answer in (true, wrong))
+    best, worse = (0.7 * np.eye(4)[answer] + 0.075 if judged == "proba" else answer for answer in (true, wrong))
     gain = metric.function(true, best) - metric.function(true, worse)
     assert gain > 0 if metric.higher_is_better else gain < 0
     assert METRICS.of(metric.function) is metric
@@ -311,8 +316,8 @@ def test_an_entry_is_checked():
     assert table.meant_by("zero_one") is table.of(concordance) is table.of("ours") is None
     with pytest.raises(ValueError, match="there is a metric called 'ours' already: zero_one_error"):
         table.entry("ours", judges="decisions")
-    with pytest.raises(ValueError, match="judges must be one of 'decisions', 'probabilities'; got 'scores'"):
-        table.entry("other", judges="scores")(concordance)
+    with pytest.raises(ValueError, match="judges must be one of 'decisions', 'probabilities', 'scores'; got 'ranks'"):
+        table.entry("other", judges="ranks")(concordance)
     assert list(table) == ["ours"]
 
 

@@ -17,7 +17,14 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from ordinal_objectives import metrics, scorers
-from ordinal_objectives.scorers import OrdinalScorer, class_order, neg_mae_scorer, neg_rps_scorer, qwk_scorer
+from ordinal_objectives.scorers import (
+    OrdinalScorer,
+    class_order,
+    concordance_scorer,
+    neg_mae_scorer,
+    neg_rps_scorer,
+    qwk_scorer,
+)
 
 GRADES = np.array(["low", "medium", "high"])
 ALL = [scorers.get_scorer(name) for name in scorers.get_scorer_names()]
@@ -39,6 +46,9 @@ class NearestGrade(ClassifierMixin, BaseEstimator):
     def predict(self, X):
         return GRADES[self.codes(X)]
 
+    def predict_raw(self, X):
+        return np.abs(np.asarray(X)[:, 0] + self.shift)
+
     def predict_proba_ordered(self, X):
         return 0.8 * np.eye(3)[self.codes(X)] + 0.2 / 3
 
@@ -58,11 +68,15 @@ def test_scorers_use_the_order_of_the_estimators_classes(scorer, graded):
     X, y, codes = graded
     model = NearestGrade().fit(X, y)
     weight = np.random.default_rng(1).uniform(size=60)
-    response = model.codes(X) if scorer.response_method == "predict" else model.predict_proba_ordered(X)
+    response = {
+        "predict": model.codes,
+        "predict_proba": model.predict_proba_ordered,
+        "predict_raw": model.predict_raw,
+    }[scorer.response_method](X)
     sign = 1 if scorer.greater_is_better else -1
     assert scorer(model, X, y) == sign * scorer.metric(codes, response)
     assert scorer(model, X, y, sample_weight=weight) == sign * scorer.metric(codes, response, weight)
-    assert scorer(model, X, y) > scorer(NearestGrade(shift=2.0).fit(X, y), X, y)
+    assert scorer(model, X, y) > scorer(NearestGrade(shift=-2.0).fit(X, y), X, y)
 
 
 def test_the_order_of_the_alphabet_would_give_another_score(graded):
@@ -114,7 +128,7 @@ def test_an_estimator_trained_on_codes_inside_another_tells_no_order():
     assert class_order(SimpleNamespace(estimator_=inner), np.sort(GRADES)) is None
 
 
-@pytest.mark.parametrize("scorer", ALL, ids=repr)
+@pytest.mark.parametrize("scorer", [one for one in ALL if one.response_method != "predict_raw"], ids=repr)
 def test_strings_without_an_order_are_refused_and_labels_give_it(scorer, graded):
     X, y, codes = graded
     by_name, by_code = LogisticRegression().fit(X, y), LogisticRegression().fit(X, codes)
@@ -178,12 +192,23 @@ def test_a_metric_of_the_table_needs_no_traits(graded):
     assert repr(OrdinalScorer(max)) == "OrdinalScorer(max, response_method='predict', greater_is_better=False)"
 
 
+def test_scores_of_an_estimator_that_has_none_are_refused(graded):
+    X, y, codes = graded
+    model = make_pipeline(FunctionTransformer(), LogisticRegression()).fit(X, codes)
+    with pytest.raises(TypeError, match="concordance judges scores, and LogisticRegression has no predict_raw"):
+        concordance_scorer(model, X, codes)
+    of_scores = OrdinalScorer(metrics.concordance)
+    assert of_scores.greater_is_better
+    assert of_scores(NearestGrade().fit(X, y), X, y) == metrics.concordance(codes, np.abs(X[:, 0])) > 0.8
+
+
 def test_unknown_labels_are_refused(graded):
     X, y, _ = graded
     with pytest.raises(ValueError, match=r"outside the classes \['low', 'medium', 'high'\]; got 'huge'"):
         neg_mae_scorer(NearestGrade().fit(X, y), X[:1], ["huge"])
     with pytest.raises(
-        ValueError, match="response_method must be one of 'predict', 'predict_proba'; got 'decision_function'"
+        ValueError,
+        match="response_method must be one of 'predict', 'predict_proba', 'predict_raw'; got 'decision_function'",
     ):
         OrdinalScorer(metrics.zero_one_error, response_method="decision_function")
 
@@ -213,7 +238,7 @@ def test_scorers_have_names():
     assert names == {f"{name}_scorer" for name in scorers.get_scorer_names()} < set(dir(scorers))
     assert all(getattr(scorers, name) is scorers.get_scorer(name.removesuffix("_scorer")) for name in names)
     assert scorers.get_scorer("neg_rps") is neg_rps_scorer
-    with pytest.raises(ValueError, match=r"scoring must be one of 'neg_log_loss', .*; got 'rps'"):
+    with pytest.raises(ValueError, match=r"scoring must be one of 'concordance', .*; got 'rps'"):
         scorers.get_scorer("rps")
     with pytest.raises(ValueError, match=r"; got 'rps'; did you mean 'neg_rps'\?$"):
         scorers.get_scorer("rps")

@@ -10,14 +10,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 import ordinal_objectives
-from makers import make_lgb, make_xgb
+from makers import make_engine, make_lgb, make_xgb
 from ordinal_objectives import AllThreshold
 from ordinal_objectives.adapters import lgbm as olgbm
 from ordinal_objectives.adapters import xgb as oxgb
 from ordinal_objectives.leaves.shifts import Shifts
 from ordinal_objectives.spec import DOORS, OrdinalSpec, door_table
+from ordinal_objectives.threshold_solver import initial_thresholds
 
 GUIDE = Path(__file__).parents[2] / "docs" / "user_guide.md"
 # Their parameters are among the options, with the door's defaults.
@@ -53,6 +55,48 @@ def test_doors_without_a_signature_take_the_defaults_of_train(door):
 
 def test_the_guide_has_the_table():
     assert door_table() in GUIDE.read_text(), "paste what ordinal_objectives.spec.door_table() returns"
+
+
+LINKED = AllThreshold("probit")
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_a_link_beside_a_loss_that_has_another_is_refused(door):
+    message = (
+        r"link='cloglog' contradicts loss=AllThreshold\(link='probit'\), which brings its own link: leave link out, or "
+        r"make the loss with it"
+    )
+    with pytest.raises(ValueError, match=message):
+        OrdinalSpec.of(door, loss=LINKED, link="cloglog")
+    for same in ("logit", "probit", LINKED.link):  # the first is the default: nobody asked for it
+        assert OrdinalSpec.of(door, loss=LINKED, link=same).loss is LINKED
+    with pytest.raises(ValueError, match="link must be one of"):
+        OrdinalSpec.of(door, loss=LINKED, link="logistic")
+
+
+@pytest.mark.parametrize("make", [make_xgb, make_lgb, make_engine], ids=["xgboost", "lightgbm", "engine"])
+def test_a_link_beside_a_loss_in_a_classifier(make, ordinal_data):
+    X, y = ordinal_data(100, 3)
+    model = make(loss=LINKED)
+    assert clone(model.fit(X, y)).get_params()["link"] == "logit"
+    with pytest.raises(ValueError, match="link='cloglog' contradicts"):
+        clone(model).set_params(link="cloglog").fit(X, y)
+    assert np.isfinite(make(loss=AllThreshold("cloglog"), link="cloglog").fit(X, y).thresholds_).all()
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda **options: oxgb.OrdinalObjective(n_classes=3, **options),
+        lambda **options: olgbm.OrdinalObjective(n_classes=3, **options),
+        lambda **options: olgbm.FixedThresholds([0.0, 1.0], **options),
+        lambda **options: olgbm.FixedThresholds.of_classes([5, 5, 5], **options),
+        lambda **options: initial_thresholds([5, 5, 5], **options),
+    ],
+)
+def test_a_link_beside_a_loss_elsewhere(use):
+    with pytest.raises(ValueError, match=r"link='cloglog' contradicts loss=AllThreshold\(link='probit'\)"):
+        use(loss=LINKED, link="cloglog")
 
 
 def test_a_spec_does_not_change():

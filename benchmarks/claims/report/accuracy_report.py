@@ -34,7 +34,7 @@ def of_metrics() -> generated.Table:
     rows = [
         {
             "function": f"`{metric.function.__name__}`",
-            "`eval_metric`": f"`{metric.name}`",
+            "`eval_metric`": f"`{metric.name}`" if metric.by_rounds else "",
             "scorer": f"`{metric.scorer_name}`",
             "judges": metric.judges,
             "better": "higher" if metric.higher_is_better else "lower",
