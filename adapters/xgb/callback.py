@@ -38,12 +38,13 @@ class ThresholdCallback(TrainingCallback):  # type: ignore[misc]
         return False
 
     def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
-        """Learn the thresholds of the round, unless a metric has asked for them already."""
-        self._training.refresh()
+        """Show the end of the round."""
+        self._training.finish_round()
         return False
 
     def after_training(self, model: Any) -> Any:
-        """Store the thresholds in the booster."""
+        """Learn the thresholds of the last round, and store those of all in the booster."""
+        self._training.refresh()
         callback_state = self._training.callback_state
         # A model that early stopping cut short keeps the whole record; predictions use its own iteration.
         for dtrain, run in self._training.items():

@@ -189,12 +189,19 @@ class XGBoostTraining(Training):
         if callback_state.round == 0:
             lost = self._starts_elsewhere(predt, dtrain)
         else:
-            lost = run is None or (not callback_state.last_only and run.seen.begins_again(predt))
+            lost = run is None or (not callback_state.last_only and self._begins_again(run, predt))
         if callback_state.was_asked(dtrain) or lost:
             callback_state.end()
             return False
         callback_state.note_asked(dtrain)
         return True
+
+    def _begins_again(self, run: TrainingRun, predt: NDArray[Any]) -> bool:
+        """Tell whether a score is that of the run's first tree again, though trees have changed it since."""
+        if not run.seen.starts_at(predt):
+            return False
+        self._learn_newest()
+        return run.seen.begins_again(predt)
 
     def _starts_elsewhere(self, predt: NDArray[Any], dtrain: xgboost.DMatrix) -> bool:
         """Tell whether the first score is not that of the model that the callback saw continued.
@@ -245,14 +252,39 @@ class XGBoostTraining(Training):
 
     def refresh(self) -> None:
         """Learn the thresholds of the round just finished; a second call in a round costs nothing."""
+        if not self._learn_newest():
+            self.callback_state.end()  # an exception has ended its training before this tree
+
+    def finish_round(self) -> None:
+        """Note that a round has ended. Its thresholds wait for the next gradient, unless somebody asks for them.
+
+        The next gradient is asked for at the same score, which XGBoost then computes and copies once, except where it
+        drops trees (dart). A callback may change the parameters that the tree was grown with, and workers must not
+        ask one by one.
+        """
+        changes = self.needs_tree and not self.plan.settings_stay
+        if changes or self.callback_state.last_only or self.workers is not None:
+            self.refresh()
+
+    @property
+    def latest(self) -> TrainingRun:
+        """The latest run of this thread, at its newest tree, or else of any."""
+        self._learn_newest()
+        return super().latest
+
+    def _learn_newest(self) -> bool:
+        """Learn the thresholds of the newest tree of each run; return whether it is that of the round under way."""
         for dtrain, run in self.items():
             booster = self.callback_state.booster_of(dtrain)
-            iteration = run.first_iteration + self.callback_state.round + 1
-            if booster is not None and booster.num_boosted_rounds() < iteration:
-                self.callback_state.end()  # an exception has ended its training before this tree
-                return
-            if booster is not None and len(run.history) <= iteration:
-                run.advance(score_of_rows(booster.predict(dtrain, output_margin=True)), iteration)
+            if booster is None:
+                continue
+            iteration = run.first_iteration + self.callback_state.round
+            grown = booster.num_boosted_rounds() > iteration
+            if len(run.history) <= iteration + grown:
+                run.advance(score_of_rows(booster.predict(dtrain, output_margin=True)), iteration + grown)
+            if not grown:
+                return False
+        return True
 
     @property
     def workers(self) -> Collective | None:
