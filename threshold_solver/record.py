@@ -216,9 +216,14 @@ def _content_of(text: str) -> tuple[dict[str, Any], int]:
     """Return what a text of JSON holds, and the version of the format that it is written in."""
     try:
         content: dict[str, Any] = json.loads(text)
-        version = content["version"] if content["format"] == FORMAT else None
+        written_as, version = content["format"], content["version"]
     except Exception as error:  # whatever a damaged text makes the reader raise
         raise ValueError(f"the model's threshold record is damaged: {error}") from error
+    if written_as != FORMAT:
+        raise ValueError(
+            f"the text that stands for the model's threshold record is none: its format must be {FORMAT!r}; got "
+            f"{written_as!r}"
+        )
     if type(version) is not int or version not in (VERSION, VERSION_WITH_SHIFTS, VERSION_WITH_OUTPUTS):
         raise ValueError(
             f"the model's threshold record has format version {version!r}; this version of "

@@ -17,7 +17,14 @@ from sklearn.utils.validation import check_is_fitted
 from ordinal_objectives.adapters.lgbm.input_checks import categorical_columns, check_columns, names_of_sets
 from ordinal_objectives.adapters.lgbm.parameter_names import DIALECT, FIT_HINTS, KNOWN, NATIVE, REFUSED, resolved
 from ordinal_objectives.adapters.lgbm.prediction import predict_scores
-from ordinal_objectives.adapters.lgbm.record import as_booster, carry, load_model, save_model, threshold_record
+from ordinal_objectives.adapters.lgbm.record import (
+    as_booster,
+    carry,
+    check_all_rounds,
+    load_model,
+    save_model,
+    threshold_record,
+)
 from ordinal_objectives.adapters.lgbm.train import train_spec
 from ordinal_objectives.adapters.lgbm.trees import leaf_values_in
 from ordinal_objectives.estimators.evaluation_sets import GivenSets, check_rounds, either_library
@@ -338,7 +345,9 @@ importance_type
     def _read(self, path: str | PathLike[str]) -> tuple[ThresholdRecord, int, int]:
         self.booster_ = load_model(path)
         record = threshold_record(self.booster_)
-        return record, self.booster_.current_iteration(), self.booster_.num_feature()
+        n_iter = self.booster_.current_iteration()
+        check_all_rounds(self.booster_, record, n_iter)
+        return record, n_iter, self.booster_.num_feature()
 
     @property
     @one_thread_after_fork()

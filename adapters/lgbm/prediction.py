@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives.adapters.lgbm.input_checks import check_rows
 from ordinal_objectives.adapters.lgbm.leaf_vectors import leaf_scores
-from ordinal_objectives.adapters.lgbm.record import best_iteration, carried_record
+from ordinal_objectives.adapters.lgbm.record import best_iteration, carried_record, check_all_rounds
 from ordinal_objectives.adapters.objective import predict_from_scores
 from ordinal_objectives.decision import decide
 from ordinal_objectives.predictions import without_mean
@@ -114,7 +114,7 @@ def proba_of(
     check_rows(data, "data")
     rounds = booster.current_iteration()
     end = rounds if num_iteration is None or num_iteration <= 0 else min(num_iteration, rounds)
-    record.at(end)  # iterations that were added without the callback have none
+    check_all_rounds(booster, record, end)
     return predict_from_scores(record, end, predict_scores(booster, record, data, 0, end))
 
 

@@ -111,6 +111,17 @@ def check_trees(booster: lightgbm.Booster, record: ThresholdRecord) -> None:
         )
 
 
+def check_all_rounds(booster: lightgbm.Booster, record: ThresholdRecord, end: int) -> None:
+    """Refuse the first ``end`` iterations, 0 and below for all, where there are no thresholds for them."""
+    rounds, known = booster.current_iteration(), record.n_iterations
+    if (min(end, rounds) if end > 0 else rounds) > known:
+        raise ValueError(
+            f"booster has {rounds} iterations, but thresholds of {known} alone: the others were added without the "
+            f"objective's callback; use num_iteration={known}, and cut the booster with "
+            f"olgbm.save_model(booster, filename, num_iteration={known})"
+        )
+
+
 def _split(text: str) -> tuple[str, str]:
     """Return a model text without its line of thresholds, and what that line holds."""
     start = text.index(_LINE_START)
@@ -194,7 +205,9 @@ def save_model(booster: lightgbm.Booster, filename: str | PathLike[str], num_ite
     """
     record = carried_record(booster)
     check_path(filename)
-    text = booster.model_to_string(num_iteration=best_iteration(booster) if num_iteration is None else num_iteration)
+    end = best_iteration(booster) if num_iteration is None else num_iteration
+    check_all_rounds(booster, record, end)
+    text = booster.model_to_string(num_iteration=end)
     if _LINE_START in text:
         text = _split(text)[0]
     line = f"{_LINE_START}{record.to_json()}]\n"

@@ -16,6 +16,7 @@ from ordinal_objectives.adapters.lgbm.prediction import shifts_of
 from ordinal_objectives.adapters.lgbm.record import (
     as_booster,
     best_iteration,
+    check_all_rounds,
     check_same_categories,
     forget_rounds,
     threshold_record,
@@ -169,7 +170,9 @@ def train_spec(
         init_model = as_booster(init_model)
         check_same_categories(init_model, train_set)
         if record is None and spec.thresholds is None:
-            record = threshold_record(init_model).kept(init_model.current_iteration())
+            record = threshold_record(init_model)
+            check_all_rounds(init_model, record, init_model.current_iteration())
+            record = record.kept(init_model.current_iteration())
     training = LightGBMTraining(spec, record, n_threads=n_threads_of(params), plan=Plan(driven=True))
     if record is not None and record.shifts is not None and init_model is not None:
         for data in sets:

@@ -359,4 +359,6 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         self.shift_method = "renewal" if record.outputs is None else "host"
         with damage(path):
             check_leaves(self.booster_, record)
-            return record, kept_rounds(self.booster_), self.booster_.num_features()
+            n_iter = kept_rounds(self.booster_)
+        check_all_rounds(self.booster_, record, n_iter)
+        return record, n_iter, self.booster_.num_features()

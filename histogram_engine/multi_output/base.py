@@ -338,8 +338,10 @@ class MultiOutputModel(BaseEstimator):  # type: ignore[misc]
             targets, start = stored.targets, stored.start
             assert targets is not None
             assert start is not None
-            if targets["estimator"] != type(self).__name__:
-                raise ValueError(f"it is a model of {targets['estimator']}; got {type(self).__name__}")
+            written_by = targets["estimator"]
+        if written_by != type(self).__name__:
+            raise ValueError(f"{path} holds a model of {written_by}; {type(self).__name__} cannot load it")
+        with damage(path):
             model = type(self)(**stored.params)
             MultiOutputParameters.of(model)
             effective_n_threads(model.n_jobs)

@@ -355,7 +355,7 @@ def test_record_round_trips_exactly(thresholds, loss):
     [
         ("{", "damaged"),
         ("[]", "damaged"),
-        ('{"format": "other", "version": 1}', "format version None"),
+        ('{"format": "other", "version": 1}', "its format must be 'ordinal_objectives'; got 'other'"),
         ('{"format": "ordinal_objectives", "version": 99}', "format version 99"),
         ('{"format": "ordinal_objectives", "version": 1}', "damaged"),
         (

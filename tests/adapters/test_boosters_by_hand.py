@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import xgboost
 
-from ordinal_objectives import XGBOrdinalClassifier
+from ordinal_objectives import LGBMOrdinalClassifier, XGBOrdinalClassifier
 from ordinal_objectives.adapters import lgbm as olgbm
 from ordinal_objectives.adapters import xgb as oxgb
 
@@ -75,13 +75,32 @@ def test_rounds_before_those_that_were_added_are_checked():
 
 
 @pytest.mark.parametrize("proportional", [True, False])
-def test_iterations_that_were_added_to_lightgbm_by_hand_have_no_thresholds(proportional):
+def test_iterations_that_were_added_to_lightgbm_by_hand_have_no_thresholds(proportional, tmp_path):
     params = {"verbosity": -1, "num_threads": 1}
     booster = olgbm.train(
         params, lightgbm.Dataset(X, Y), 4, n_classes=4, proportional=proportional, keep_training_booster=True
     )
     expected = olgbm.predict_proba(booster, X)
     booster.update(fobj=lambda predt, _: (predt - 1.0, np.ones_like(predt)))
-    with pytest.raises(ValueError, match=r"iteration must be in 0\.\.4, .* recorded; got 5"):
-        olgbm.predict_proba(booster, X)
+    path, says = tmp_path / "model.txt", "booster has 5 iterations, but thresholds of 4 alone: the others were added"
+    for ask in (
+        lambda: olgbm.predict_proba(booster, X),
+        lambda: olgbm.save_model(booster, path),
+        lambda: olgbm.train(params, lightgbm.Dataset(X, Y), 1, proportional=proportional, init_model=booster),
+        lambda: LGBMOrdinalClassifier(n_estimators=1, proportional=proportional).fit(X, Y, init_model=booster),
+    ):
+        with pytest.raises(ValueError, match=says):
+            ask()
+    assert not path.exists()
+    # What the message offers.
     np.testing.assert_array_equal(olgbm.predict_proba(booster, X, 4), expected)
+    olgbm.save_model(booster, path, num_iteration=4)
+    np.testing.assert_array_equal(LGBMOrdinalClassifier().load_model(path).predict_proba(X), expected)
+
+
+def test_a_file_with_rounds_that_were_added_by_hand_is_no_classifier(tmp_path):
+    path, booster = tmp_path / "model.ubj", trained(KINDS["proportional"])
+    boost_once(booster)
+    booster.save_model(path)
+    with pytest.raises(ValueError, match="booster has 5 rounds, but thresholds of 4 alone"):
+        XGBOrdinalClassifier().load_model(path)

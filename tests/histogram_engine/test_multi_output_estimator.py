@@ -241,7 +241,7 @@ def test_files(data, tmp_path):
             np.testing.assert_array_equal(getattr(loaded, method)(data[0]), getattr(model, method)(data[0]))
         with pytest.raises(ValueError, match="multi-output model"):
             HistGradientBoostingOrdinalClassifier().load_model(tmp_path / str(n))
-    with pytest.raises(ValueError, match=r"is a model of .*Regressor"):
+    with pytest.raises(ValueError, match=r"0 holds a model of .*Regressor; .*Classifier cannot load it"):
         classifier().load_model(tmp_path / "0")
     HistGradientBoostingOrdinalClassifier(max_iter=2).fit(data[0], np.arange(700) % 3).save_model(tmp_path / "ordinal")
     with pytest.raises(ValueError, match="HistGradientBoostingOrdinalClassifier loads"):
