@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+_GIVE_ROWS = "validation_fraction, or eval_set or X_val and y_val to fit"
+
 
 class GivenSets(NamedTuple):
     """Evaluation sets, as the ``fit`` of a host's classifier was given them.
@@ -103,8 +105,10 @@ def either_library(eval_set: Any, eval_X: Any, eval_y: Any) -> Any:
     return list(zip(eval_X, eval_y, strict=True))
 
 
-def check_rounds(name: str, rounds: Any, n_sets: int) -> None:
+def check_rounds(name: str, rounds: Any, n_sets: int, instead: str = _GIVE_ROWS) -> None:
     """Check the number of rounds without a better value after which a training stops; None and 0 never stop it.
+
+    ``instead`` says what to give where there is no set to look at.
 
     Raises
     ------
@@ -118,7 +122,4 @@ def check_rounds(name: str, rounds: Any, n_sets: int) -> None:
     if rounds < 0:
         raise ValueError(f"{name} must be an integer of at least 0 or None; got {rounds}")
     if rounds > 0 and n_sets == 0:
-        raise ValueError(
-            f"{name}={rounds} needs rows to look at: give validation_fraction, or eval_set or X_val and y_val to fit; "
-            f"got none"
-        )
+        raise ValueError(f"{name}={rounds} needs rows to look at: give {instead}; got none")

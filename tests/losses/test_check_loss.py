@@ -193,7 +193,7 @@ class Upwards(Rising):
         (Backwards(), r"^start of loss .* must be 4 thresholds in order; got \["),
         (WrongHigher(), rf"^higher\[1\] of loss .*{NUMBERS}"),
         (Deficient(), "^the sum of predict_proba of loss .* got 0.99, where it must be 1"),
-        (Negative(), "^predict_proba of loss .* must not be negative; got -"),
+        (Negative(), "^_proba of loss .* must be probabilities; got "),
         (OtherCumulative(), r"^cumulative_proba\[0\] of loss .* where predict_proba sums to"),
         (Upwards(), "^cumulative_proba of loss .* must fall as the score rises; got "),
     ],

@@ -8,7 +8,7 @@ import pytest
 from makers import make_lgb, make_xgb
 from ordinal_objectives import AllThreshold, CumulativeLink
 from ordinal_objectives.links import Logit
-from ordinal_objectives.losses import higher_derivatives
+from ordinal_objectives.losses import check_order, higher_derivatives
 from ordinal_objectives.rows.reference import ReferenceMargins, ReferenceRows
 from ordinal_objectives.threshold_solver import initial_thresholds
 from own_losses import Rising
@@ -213,3 +213,56 @@ def test_where_a_loss_starts_is_checked(answer, error, message, halves):
     loss = answering("start", answer)
     with pytest.raises(error, match=message):
         initial_thresholds(np.ones(3), loss=loss)
+
+
+@pytest.mark.parametrize(
+    ("formula", "answer", "message"),
+    [
+        ("_proba", lambda p: p * np.nan, "_proba of loss .* must be probabilities; got nan"),
+        ("_proba", lambda p: p - 1.0, "must be probabilities; got -0"),
+        ("_proba", lambda p: 0.9 * p, r"must have rows that sum to 1; got a sum of 0\.9"),
+        ("_proba", lambda p: p[:, 1:], r"must be float64 \(6, 3\); got float64 \(6, 2\)"),
+        ("_proba", lambda p: None, r"must be float64 \(6, 3\); got object \(\)"),
+        ("_cumulative_proba", lambda p: 2.0 * p, "_cumulative_proba of loss .* must be probabilities; got 1"),
+        ("_cumulative_proba", lambda p: p[:, :1], r"must be float64 \(6, 2\); got float64 \(6, 1\)"),
+    ],
+)
+def test_probabilities_of_a_loss_are_checked(formula, answer, message):
+    def changed(self, x):
+        return answer(getattr(Rising, formula)(self, x))
+
+    changed.__name__ = formula
+    loss = type("Wrong", (Rising,), {formula: changed})()
+    predict = loss.predict_proba if formula == "_proba" else loss.cumulative_proba
+    with pytest.raises(ValueError, match=message):
+        predict(np.zeros(6), THETA)
+
+
+@pytest.mark.parametrize("answer", [lambda found: None, lambda found: found[0], lambda found: (found[0], "many")])
+def test_what_floored_returns_is_checked(answer):
+    with pytest.raises(TypeError, match=r"_floored of loss '.*Wrong' must return Curvatures and how many were raised"):
+        rows_of("exact")(answering("_floored", answer))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [["1.5"], [1j], np.array([1], "M8[D]"), np.ma.masked_array([1.0], [True])],
+    ids=lambda x: str(np.asarray(x).dtype),
+)
+def test_scores_and_margins_are_numbers(wrong):
+    for use, name in (
+        (lambda: AllThreshold().value(wrong, [0], [0.0]), "raw_prediction"),
+        (lambda: AllThreshold().predict_proba(wrong, [0.0]), "raw_prediction"),
+        (lambda: AllThreshold().margin_proba(np.ma.atleast_2d(wrong)), "margins"),
+        (lambda: AllThreshold().value([0.0], [0], wrong), "thresholds"),
+        (lambda: Logit().link(wrong), "p"),
+        (lambda: ReferenceRows(AllThreshold(), [0], 2, part=True)(wrong, [0.0]), "raw_prediction"),
+    ):
+        with pytest.raises(ValueError, match=f"^{name} (must be an array of numbers|is a masked array)"):
+            use()
+
+
+@pytest.mark.parametrize(("order", "error"), [(7, ValueError), (1, ValueError), ("3", TypeError), (2.5, TypeError)])
+def test_orders_that_there_are_not(order, error):
+    with pytest.raises(error, match="order must be an integer between 2 and 4; got"):
+        check_order(AllThreshold(), "exact", order)

@@ -156,7 +156,7 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
             check_numbers_of_rows("sample_weight", sample_weight)
             check_numbers_of_rows("base_margin", base_margin)
             sets = self._evaluation_sets(eval_set, sample_weight_eval_set, base_margin_eval_set)
-            check_rounds("early_stopping_rounds", self.early_stopping_rounds, len(sets))
+            check_rounds("early_stopping_rounds", self.early_stopping_rounds, len(sets), instead="eval_set to fit")
             codes = self._codes(y)
             dtrain = self._dask_matrix(X, codes, self._weights(codes, sample_weight), base_margin)
             evals = [
