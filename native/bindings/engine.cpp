@@ -1,39 +1,11 @@
 // Registration of the histogram engine: arrays arrive checked (histogram_engine/), the core does the work.
 #include "engine.hpp"
 
-#include <nanobind/ndarray.h>
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/vector.h>
-
-#include <algorithm>
-#include <cstring>
-#include <optional>
-#include <stdexcept>
-#include <string>
-
-#include "criteria/criteria.hpp"
-#include "trees/engine.hpp"
+#include "bindings/growth.hpp"
+#include "criteria/every_binding.hpp"
 #include "trees/predictor.hpp"
 
-namespace nb = nanobind;
-using namespace nb::literals;
-
 namespace {
-
-template <class T>
-using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-template <class T>
-using Matrix = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-template <class T>
-using Output = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-template <class T>
-using OutputMatrix = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-using Features = nb::ndarray<nb::ro, nb::ndim<2>, nb::device::cpu>;
-
-void require(bool holds, const char* what) {
-    if (!holds) throw std::invalid_argument(what);
-}
 
 constexpr std::int64_t kMostRows = std::int64_t{1} << 31;
 
@@ -59,115 +31,6 @@ void require_cuts(const std::vector<std::vector<double>>& cuts, int n_features) 
         for (std::size_t i = 0; i < feature.size(); ++i)
             require(i == 0 ? feature[i] == feature[i] : feature[i - 1] < feature[i], "cuts must increase");
     }
-}
-
-template <class T>
-nb::ndarray<nb::numpy, T> as_array(std::vector<T>&& values, std::initializer_list<std::size_t> shape) {
-    auto* kept = new std::vector<T>(std::move(values));
-    nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
-    return nb::ndarray<nb::numpy, T>(kept->data(), shape, owner);
-}
-
-nb::dict as_dict(const ordinal::Tree& tree) {
-    const std::size_t n = tree.nodes.size();
-    std::vector<std::int32_t> feature(n), bin(n), left(n), parent(n);
-    std::vector<std::uint8_t> missing_left(n);
-    std::vector<double> gain(n);
-    std::vector<std::int64_t> count(n);
-    for (std::size_t i = 0; i < n; ++i) {
-        const ordinal::TreeNode& node = tree.nodes[i];
-        feature[i] = node.feature;
-        bin[i] = node.split.last_left;
-        left[i] = node.left;
-        parent[i] = node.parent;
-        missing_left[i] = node.split.missing_left;
-        gain[i] = node.gain;
-        count[i] = node.end - node.begin;
-    }
-    nb::dict result;
-    result["feature"] = as_array(std::move(feature), {n});
-    result["bin"] = as_array(std::move(bin), {n});
-    result["left"] = as_array(std::move(left), {n});
-    result["parent"] = as_array(std::move(parent), {n});
-    result["missing_left"] = as_array(std::move(missing_left), {n});
-    result["gain"] = as_array(std::move(gain), {n});
-    result["count"] = as_array(std::move(count), {n});
-    return result;
-}
-
-// What growing by any criterion takes beside the criterion's own input.
-struct Growth {
-    std::vector<std::int32_t> features;
-    std::optional<Vector<std::uint32_t>> rows;
-    Output<std::int32_t> leaf_of_row;
-    ordinal::GrowthLimits limits;
-};
-
-template <class Criterion>
-nb::dict grow(ordinal::Engine& engine, const typename Criterion::Input& input, const Growth& growth) {
-    require(static_cast<std::int64_t>(growth.leaf_of_row.size()) == engine.n_rows(),
-            "leaf_of_row must have one entry for each row");
-    for (const std::int32_t feature : growth.features)
-        require(feature >= 0 && feature < engine.n_features(), "features must be among those of X");
-    const std::uint32_t* rows = growth.rows ? growth.rows->data() : nullptr;
-    const std::int64_t n_rows =
-        growth.rows ? static_cast<std::int64_t>(growth.rows->size()) : engine.n_rows();
-    ordinal::Tree tree;
-    {
-        // Only pointers into arrays that the caller's frame keeps alive are used from here on.
-        nb::gil_scoped_release release;
-        tree = engine.grow<Criterion>(input, growth.limits, growth.features, rows, n_rows,
-                                      growth.leaf_of_row.data());
-    }
-    return as_dict(tree);
-}
-
-ordinal::JointCriterion::Input joint_input(const ordinal::Engine& engine, const Vector<double>& gradient,
-                                           const Matrix<double>& hessian, const Vector<std::int32_t>& group,
-                                           int first_carried, const Matrix<double>& weights) {
-    const std::size_t n = gradient.size();
-    require(hessian.shape(0) == n && hessian.shape(1) == n && group.size() == n && weights.shape(1) == n,
-            "sums over thresholds must have one size");
-    require(first_carried >= 0 && first_carried + static_cast<int>(weights.shape(0)) <= engine.width(),
-            "the rows do not carry so many cross terms");
-    ordinal::JointCriterion::Input input;
-    input.n = static_cast<int>(n);
-    input.gradient = gradient.data();
-    input.hessian = hessian.data();
-    input.group = group.data();
-    input.first_carried = first_carried;
-    input.n_carried = static_cast<int>(weights.shape(0));
-    input.weights = weights.data();
-    return input;
-}
-
-ordinal::MultiOutputCriterion::Input multi_output_input(const ordinal::Engine& engine, const Growth& growth,
-                                                        int n_outputs, const std::string& hessian,
-                                                        int first_hessian, int max_outputs, bool restricted) {
-    using ordinal::OutputHessian;
-    require(hessian == "shared" || hessian == "diagonal" || hessian == "full",
-            "hessian must be 'shared', 'diagonal' or 'full'");
-    const auto kind = hessian == "shared"     ? OutputHessian::shared
-                      : hessian == "diagonal" ? OutputHessian::diagonal
-                                              : OutputHessian::full;
-    const bool full = kind == OutputHessian::full;
-    const int most = full ? ordinal::kMostFullOutputs : ordinal::kMostOutputs;
-    require(n_outputs >= 1 && n_outputs <= most, "too many outputs");
-    const int n_hessians = full                              ? n_outputs * (n_outputs + 1) / 2
-                           : kind == OutputHessian::diagonal ? n_outputs
-                                                             : 1;
-    require(first_hessian >= n_outputs && first_hessian + n_hessians <= engine.width(),
-            "the rows do not carry so many derivatives");
-    require(max_outputs >= 1 && max_outputs <= n_outputs, "max_outputs must be between 1 and n_outputs");
-    require(!full || (max_outputs == n_outputs && growth.limits.l2 > 0.0),
-            "a full Hessian needs all outputs and a positive l2");
-    ordinal::MultiOutputLeaf input;
-    input.n_outputs = n_outputs;
-    input.hessian = kind;
-    input.first_hessian = first_hessian;
-    input.most = max_outputs;
-    input.restricted = restricted;
-    return input;
 }
 
 // scores and value have one axis more where a leaf has several values.
@@ -239,7 +102,8 @@ void register_engine(nb::module_& m) {
             },
             "features"_a, "rows"_a.noconvert().none(), "leaf_of_row"_a.noconvert(), "max_leaves"_a,
             "max_depth"_a, "min_samples_leaf"_a, "min_child_weight"_a, "l2"_a, "min_gain"_a);
-    nb::class_<ordinal::Engine>(m, "Engine")
+    nb::class_<ordinal::Engine> engine(m, "Engine");
+    engine
         .def(
             "__init__",
             [](ordinal::Engine* self, std::int64_t n_rows, const std::vector<std::vector<double>>& cuts,
@@ -281,64 +145,6 @@ void register_engine(nb::module_& m) {
             },
             "n_columns"_a, "n_behind"_a = 0)
         .def(
-            "grow_scalar",
-            [](ordinal::Engine& self, const Growth& growth) {
-                return grow<ordinal::ScalarCriterion>(self, {}, growth);
-            },
-            "growth"_a)
-        .def(
-            "grow_joint",
-            [](ordinal::Engine& self, const Growth& growth, Vector<double> gradient, Matrix<double> hessian,
-               Vector<std::int32_t> group, int first_carried, Matrix<double> weights) {
-                const auto input = joint_input(self, gradient, hessian, group, first_carried, weights);
-                return grow<ordinal::JointCriterion>(self, input, growth);
-            },
-            "growth"_a, "threshold_gradient"_a.noconvert(), "threshold_hessian"_a.noconvert(),
-            "group"_a.noconvert(), "first_carried"_a, "weights"_a.noconvert())
-        .def(
-            "grow_vector",
-            [](ordinal::Engine& self, const Growth& growth, Vector<std::int32_t> sizes, Vector<bool> active,
-               double shift_l2, bool smooth, int max_shifts) {
-                const int n = static_cast<int>(active.size());
-                require(2 * n < self.width(), "the rows do not carry so many groups");
-                require(static_cast<int>(sizes.size()) == n &&
-                            std::all_of(sizes.data(), sizes.data() + n, [](int size) { return size > 0; }),
-                        "each group must have a threshold");
-                require(std::any_of(active.data(), active.data() + n, [](bool one) { return one; }),
-                        "one group must take a shift");
-                require(shift_l2 > 0.0, "shift_l2 must be positive");
-                require(max_shifts > 0, "max_shifts must be positive");
-                return grow<ordinal::VectorCriterion>(
-                    self, {n, sizes.data(), active.data(), shift_l2, smooth, max_shifts}, growth);
-            },
-            "growth"_a, "sizes"_a.noconvert(), "active"_a.noconvert(), "shift_l2"_a, "smooth"_a,
-            "max_shifts"_a = ordinal::kMostGroups)
-        .def(
-            "grow_multi_output",
-            [](ordinal::Engine& self, const Growth& growth, int n_outputs, const std::string& hessian,
-               int first_hessian, int max_outputs, bool restricted) {
-                return grow<ordinal::MultiOutputCriterion>(
-                    self,
-                    multi_output_input(self, growth, n_outputs, hessian, first_hessian, max_outputs,
-                                       restricted),
-                    growth);
-            },
-            "growth"_a, "n_outputs"_a, "hessian"_a, "first_hessian"_a, "max_outputs"_a, "restricted"_a)
-        .def(
-            "grow_high_order",
-            [](ordinal::Engine& self, const Growth& growth, int order, int third, Vector<double> gradient,
-               Matrix<double> hessian, Vector<std::int32_t> group, int first_carried,
-               Matrix<double> weights) {
-                require(order == 3 || order == 4, "order must be 3 or 4");
-                require(third >= 0 && third + order - 2 <= self.width(),
-                        "the rows do not carry so many derivatives");
-                const auto input = joint_input(self, gradient, hessian, group, first_carried, weights);
-                return grow<ordinal::HighOrderCriterion>(self, {input, third, order}, growth);
-            },
-            "growth"_a, "order"_a, "third"_a, "threshold_gradient"_a.noconvert(),
-            "threshold_hessian"_a.noconvert(), "group"_a.noconvert(), "first_carried"_a,
-            "weights"_a.noconvert())
-        .def(
             "leaf_sums",
             [](ordinal::Engine& self, Vector<std::int32_t> leaf_of_row, int n_leaves,
                std::optional<Vector<std::uint32_t>> rows) {
@@ -354,6 +160,9 @@ void register_engine(nb::module_& m) {
                                 {static_cast<std::size_t>(n_leaves), static_cast<std::size_t>(self.width())});
             },
             "leaf_of_row"_a.noconvert(), "n_leaves"_a, "rows"_a.noconvert().none());
+#define ORDINAL_REGISTER(folder, Name) register_##folder(engine);
+    ORDINAL_CRITERIA(ORDINAL_REGISTER)
+#undef ORDINAL_REGISTER
     m.attr("max_joint_classes") = ordinal::kMostCross + 1;
     m.attr("max_vector_classes") = ordinal::kMostGroups + 1;
     m.attr("max_outputs") = ordinal::kMostOutputs;

@@ -152,7 +152,7 @@ def test_what_rows_cannot_carry_is_refused():
     for arguments, message in [
         ((3, "diagonal", 6, 3, True), "carry"),
         ((3, "diagonal", 2, 3, True), "carry"),
-        ((3, "full", 3, 3, True), "'full'"),
+        ((3, "exact", 3, 3, True), "'full'"),
         ((3, "diagonal", 3, 4, True), "max_outputs"),
         ((2, "full", 2, 2, True), "positive l2"),
         ((_core.max_outputs + 1, "shared", 3, 1, True), "too many"),

@@ -2,7 +2,7 @@
 #include <cstdio>
 #include <vector>
 
-#include "criteria/criteria.hpp"
+#include "criteria/every_criterion.hpp"
 #include "trees/engine.hpp"
 
 int main() {

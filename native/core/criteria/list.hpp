@@ -15,21 +15,8 @@
 //                    split(parent, left, right)    a leaf gives way to its children
 //
 // A criterion says what the columns of a row mean; histograms, scan and grower only add them up. To add one,
-// write its folder and add a line here, in gains.hpp and in criteria.hpp.
+// write its folder, and bindings/criteria/<name>.hpp: list_criteria.py writes the headers every_leaf.hpp,
+// every_gain.hpp, every_criterion.hpp and every_binding.hpp from the folders that there are.
 #pragma once
 
-#include "criteria/high_order/leaf.hpp"
-#include "criteria/joint/leaf.hpp"
-#include "criteria/multi_output/leaf.hpp"
-#include "criteria/scalar/leaf.hpp"
-#include "criteria/vector/leaf.hpp"
-
-// ORDINAL_CRITERIA(use) calls use(folder, Name) for each.
-// clang-format off
-#define ORDINAL_CRITERIA(use) \
-    use(scalar, Scalar) \
-    use(vector, Vector) \
-    use(multi_output, MultiOutput) \
-    use(high_order, HighOrder) \
-    use(joint, Joint)
-// clang-format on
+#include "criteria/every_leaf.hpp"  // defines ORDINAL_CRITERIA(use), which calls use(folder, Name) for each

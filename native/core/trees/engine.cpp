@@ -4,7 +4,8 @@
 #include <cmath>
 #include <limits>
 
-#include "criteria/criteria.hpp"
+#include "criteria/every_criterion.hpp"
+#include "criteria/list.hpp"
 #include "simd/dispatch.hpp"
 #include "trees/grower.hpp"
 #include "trees/split.hpp"

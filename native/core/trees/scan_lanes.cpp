@@ -1,5 +1,5 @@
 // The best split of one leaf along one feature: several candidates at a time, by any criterion.
-#include "criteria/gains.hpp"
+#include "criteria/every_gain.hpp"
 #include "simd/doubles.hpp"
 #include "trees/row_layout.hpp"
 #include "trees/tasks.hpp"
