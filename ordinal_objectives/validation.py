@@ -50,7 +50,7 @@ def as_floats(values: ArrayLike, *, name: str) -> NDArray[np.float64]:
     refuse_masked(values, name=name)
     try:
         array: Any = np.asarray(values) if isinstance(values, (list, tuple)) else values
-        if is_no_number(array):
+        if is_no_number(array) or getattr(getattr(array, "dtype", None), "kind", None) == "c":
             raise ValueError(f"got an array of type {array.dtype}")
         return np.asarray(array, dtype=np.float64)
     except (TypeError, ValueError) as error:

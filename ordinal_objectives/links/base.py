@@ -18,6 +18,7 @@ import numpy.typing as npt
 from ordinal_objectives import _core
 from ordinal_objectives.read_only import asked
 from ordinal_objectives.registry import Named
+from ordinal_objectives.validation import as_floats
 
 FloatArray: TypeAlias = npt.NDArray[np.float64]
 
@@ -215,7 +216,7 @@ class Link(Named, ABC):
         >>> get_link("logit").link(np.array([0.5, 0.75])).round(4)
         array([0.    , 1.0986])
         """
-        p = np.asarray(p, dtype=np.float64)
+        p = as_floats(p, name="p")
         outside = ~((p >= 0) & (p <= 1))
         if outside.any():
             raise ValueError(f"p must lie in [0, 1]; got {p[outside].flat[0]}")

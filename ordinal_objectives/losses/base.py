@@ -9,9 +9,8 @@ from ordinal_objectives.links import FloatArray, Link, get_link
 from ordinal_objectives.losses.formulas import CodeArray
 from ordinal_objectives.losses.margins import MarginFunctions
 from ordinal_objectives.losses.quantities import Curvatures, RoundStatistics, RoundSums, RowDerivatives
-from ordinal_objectives.read_only import asked
 from ordinal_objectives.shared_docs import documented
-from ordinal_objectives.validation import check_codes, check_sample_weight, check_thresholds
+from ordinal_objectives.validation import as_floats, check_codes, check_sample_weight, check_thresholds
 
 
 @documented
@@ -209,7 +208,7 @@ class OrdinalLoss(MarginFunctions):
         ValueError
             If the thresholds decrease somewhere and the loss needs them in order.
         """
-        return asked(self.owner, self._cumulative_proba, self._distances(raw_prediction, thresholds))
+        return self._said(self._cumulative_proba, self._distances(raw_prediction, thresholds))
 
     def predict_proba(self, raw_prediction: ArrayLike, thresholds: ArrayLike) -> FloatArray:
         """P(y = k), shape (n_samples, n_classes); never negative, and each row sums to one.
@@ -225,7 +224,7 @@ class OrdinalLoss(MarginFunctions):
         >>> CumulativeLink().predict_proba([0.0], [-1.0, 1.0]).round(4)
         array([[0.2689, 0.4621, 0.2689]])
         """
-        return asked(self.owner, self._proba, self._distances(raw_prediction, thresholds))
+        return self._said(self._proba, self._distances(raw_prediction, thresholds))
 
     def _distances(self, raw_prediction: ArrayLike, thresholds: ArrayLike) -> FloatArray:
         """Return theta_k - f_i, shape (n_samples, n_classes - 1)."""
@@ -247,7 +246,7 @@ def beside_label(y: CodeArray, n_thresholds: int) -> NDArray[np.bool_]:
 
 
 def _check_scores(raw_prediction: ArrayLike) -> FloatArray:
-    f = np.asarray(raw_prediction, dtype=np.float64)
+    f = as_floats(raw_prediction, name="raw_prediction")
     if f.ndim != 1:
         raise ValueError(f"raw_prediction must have shape (n_samples,); got {f.shape}")
     if not np.isfinite(f).all():

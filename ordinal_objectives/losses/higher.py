@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 from ordinal_objectives.links import FloatArray
 from ordinal_objectives.losses.base import OrdinalLoss
 from ordinal_objectives.read_only import asked
+from ordinal_objectives.validation import as_floats, check_integer
 
 
 def check_order(loss: OrdinalLoss, hessian: str, order: int) -> None:
@@ -32,7 +33,7 @@ def check_order(loss: OrdinalLoss, hessian: str, order: int) -> None:
     >>> from ordinal_objectives import AllThreshold
     >>> check_order(AllThreshold(), "exact", 4)
     """
-    if order == 2:
+    if check_integer("order", order, 2, 4) == 2:
         return
     if hessian != "exact":
         raise ValueError(
@@ -77,5 +78,5 @@ def higher_derivatives(loss: OrdinalLoss, raw_prediction: ArrayLike, y: ArrayLik
     """
     check_order(loss, "exact", 4)
     loss.gradient(raw_prediction, y, thresholds)  # checks the rows
-    f, theta = (np.asarray(x, dtype=np.float64) for x in (raw_prediction, thresholds))
+    f, theta = (as_floats(x, name="scores") for x in (raw_prediction, thresholds))
     return asked(loss.owner, loss.higher, f, np.asarray(y, dtype=np.int32), theta)

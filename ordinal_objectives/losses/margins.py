@@ -12,10 +12,12 @@ from ordinal_objectives.links import FloatArray
 from ordinal_objectives.losses.formulas import CodeArray, Formulas
 from ordinal_objectives.losses.quantities import Curvatures, MarginDerivatives, RowDerivatives
 from ordinal_objectives.read_only import asked
-from ordinal_objectives.validation import check_codes
+from ordinal_objectives.validation import as_floats, check_codes
 
 # How far beyond the thresholds a loss must still be finite, in widths between the quartiles of the link.
 _NOT_FAR = 5.0
+# By how much rounding may take a probability out of [0, 1], or a sum from 1.
+_ROUNDING = 1e-6
 
 
 class MarginFunctions(Formulas):
@@ -105,7 +107,12 @@ class MarginFunctions(Formulas):
             curvatures, n_floored = asked(self.owner, majorized, *arguments), 0
         else:
             formula = self._floored
-            curvatures, n_floored = asked(self.owner, self._floored, rows, y)
+            found: Any = asked(self.owner, self._floored, rows, y)
+            if not isinstance(found, tuple) or len(found) != 2 or not isinstance(found[1], (int, np.integer)):
+                raise TypeError(
+                    f"_floored of {self.owner} must return Curvatures and how many were raised; got {found!r}"
+                )
+            curvatures, n_floored = found
         if not isinstance(curvatures, Curvatures):
             got = type(curvatures).__name__
             raise TypeError(f"{formula.__name__} of {self.owner} must return Curvatures; got {got}")
@@ -129,11 +136,28 @@ class MarginFunctions(Formulas):
         >>> AllThreshold().margin_proba([[1.0, -1.0]]).round(4)
         array([[0.2689, 0.4621, 0.2689]])
         """
-        return asked(self.owner, self._proba, self._in_order(margins))
+        return self._said(self._proba, self._in_order(margins))
 
     def margin_cumulative_proba(self, margins: ArrayLike) -> FloatArray:
         """P(y <= k) at margins given one by one, shape (n_samples, n_classes - 1); see :meth:`margin_proba`."""
-        return asked(self.owner, self._cumulative_proba, self._in_order(margins))
+        return self._said(self._cumulative_proba, self._in_order(margins))
+
+    def _said(self, formula: Callable[[FloatArray], FloatArray], x: FloatArray) -> FloatArray:
+        """Return probabilities at margins, one more a row than these where they are of classes; looked at."""
+        proba = asked(self.owner, formula, x)
+        if self.codes is None:
+            proba, name = np.asarray(proba), f"{formula.__name__} of {self.owner}"
+            of_classes = formula == self._proba
+            expected = (len(x), x.shape[1] + of_classes)
+            if proba.shape != expected or proba.dtype != np.float64:
+                raise ValueError(f"{name} must be float64 {expected}; got {proba.dtype} {proba.shape}")
+            inside = (proba >= -_ROUNDING) & (proba <= 1.0 + _ROUNDING)
+            if not inside.all():
+                raise ValueError(f"{name} must be probabilities; got {proba[~inside][0]}")
+            wrong = np.abs(proba.sum(axis=1) - 1.0) > _ROUNDING
+            if of_classes and wrong.any():
+                raise ValueError(f"{name} must have rows that sum to 1; got a sum of {proba[wrong][0].sum()}")
+        return proba
 
     def _in_order(self, margins: ArrayLike) -> FloatArray:
         self.check_shifts()
@@ -142,7 +166,7 @@ class MarginFunctions(Formulas):
 
 
 def _check_margins(margins: ArrayLike) -> FloatArray:
-    x = np.asarray(margins, dtype=np.float64)
+    x = as_floats(margins, name="margins")
     if x.ndim != 2 or x.shape[1] == 0:
         raise ValueError(f"margins must have shape (n_samples, n_classes - 1); got {x.shape}")
     if not np.isfinite(x).all():

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives.losses import LeafSums, OrdinalLoss, RoundStatistics, RoundSums
 from ordinal_objectives.rows.checked import CheckedRows
-from ordinal_objectives.validation import check_thresholds
+from ordinal_objectives.validation import as_floats, check_thresholds
 
 
 class _Reference(CheckedRows):
@@ -39,7 +39,7 @@ class _Reference(CheckedRows):
         self._weights: NDArray[Any] = np.ones(len(self.y)) if self._weight is None else self._weight
 
     def _checked(self, scores: ArrayLike, shape: tuple[int, ...], name: str) -> NDArray[np.float64]:
-        scores = np.asarray(scores, dtype=np.float64)
+        scores = as_floats(scores, name=name)
         if scores.shape != shape:
             raise ValueError(f"{name} must have shape {shape}; got {scores.shape}")
         if not np.isfinite(scores).all():
