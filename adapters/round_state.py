@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Generic
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ordinal_objectives.adapters.row_placement import RowPlacement
 from ordinal_objectives.losses import RoundStatistics
+from ordinal_objectives.rows.protocol import Pass
 from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threshold_solver import Diagnostics, ThresholdLearner
 
 
-class RoundState:
+class RoundState(Generic[Pass]):
     """State of a training in one round.
 
     Parameters
@@ -22,7 +23,7 @@ class RoundState:
     spec : OrdinalSpec
     labels : tuple of (y, n_classes, sample_weight)
         Of the training rows.
-    rows : RowPass
+    rows : RowPass or MarginPass
         Of the training rows.
     learner : ThresholdLearner
     placement : RowPlacement
@@ -37,7 +38,7 @@ class RoundState:
         self,
         spec: OrdinalSpec,
         labels: tuple[Any, int, Any],
-        rows: Any,
+        rows: Pass,
         learner: ThresholdLearner,
         placement: RowPlacement,
     ) -> None:
@@ -57,7 +58,7 @@ class RoundState:
         """Counters."""
         return self.learner.diagnostics
 
-    def read_again(self, rows_of: Callable[..., Any]) -> None:
+    def read_again(self, rows_of: Callable[..., Pass]) -> None:
         """Pass over the same rows in another way, before the first tree."""
         assert self._labels is not None
         self.rows = rows_of(self.placement, self.loss, *self._labels)
@@ -72,19 +73,18 @@ class RoundState:
 
     def evaluate(self, scores: Any, thresholds: NDArray[np.float64]) -> RoundStatistics:
         """Return the pass at scores and thresholds that a tree is grown on; what it clipped and floored is counted."""
-        columns = {} if self._columns is None else {"columns": self._columns}
-        statistics: RoundStatistics = self.rows(scores, thresholds, self.hessian, **columns)
+        columns: dict[str, Any] = {} if self._columns is None else {"columns": self._columns}
+        statistics = self.rows(scores, thresholds, self.hessian, **columns)
         self.diagnostics.add(n_clipped=statistics.n_clipped, n_floored=statistics.n_floored)
         return statistics
 
     def sums_for_step(self, scores: Any) -> RoundStatistics:
         """Return the pass at scores and the newest thresholds that a conditional step is taken from."""
         learner = self.learner
-        options = {"want_loss": learner.newton_may_rise}
+        options: dict[str, Any] = {"want_loss": learner.newton_may_rise}
         if self._columns is not None:
             options["want_rows"] = False
-        statistics: RoundStatistics = self.rows(scores, self.thresholds, learner.step_hessian, **options)
-        return statistics
+        return self.rows(scores, self.thresholds, learner.step_hessian, **options)
 
     def keep(self, statistics: RoundStatistics) -> RoundStatistics:
         """Keep a pass as the newest, and return it."""
@@ -109,5 +109,4 @@ class RoundState:
 
     def highest_now(self) -> float:
         """Return the loss above which a step from the newest pass is shortened."""
-        highest: float = self.rows.highest_loss(self.now().loss)
-        return highest
+        return self.rows.highest_loss(self.now().loss)

@@ -8,7 +8,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from ordinal_objectives.losses import OrdinalLoss
-from ordinal_objectives.rows import CPU, Device, Workers, distributed_pass
+from ordinal_objectives.rows import CPU, Device, MarginPass, RowPass, Workers, distributed_pass
 
 
 @dataclass(frozen=True)
@@ -32,11 +32,13 @@ class RowPlacement:
     grows_on_recorded: bool | None = None
     defers_loss: bool = False
 
-    def rows(self, loss: OrdinalLoss, y: ArrayLike, n_classes: int, weight: Any) -> Any:
+    def rows(self, loss: OrdinalLoss, y: ArrayLike, n_classes: int, weight: Any) -> RowPass:
         """Return the pass over rows with one score each."""
         return distributed_pass(self.device.row_pass, self.workers, loss, y, n_classes, weight)
 
-    def margins(self, loss: OrdinalLoss, y: ArrayLike, n_classes: int, weight: Any, *, in_doubles: bool = False) -> Any:
+    def margins(
+        self, loss: OrdinalLoss, y: ArrayLike, n_classes: int, weight: Any, *, in_doubles: bool = False
+    ) -> MarginPass:
         """Return the pass over rows with a score for each threshold."""
         return distributed_pass(
             self.device.margin_pass, self.workers, loss, y, n_classes, weight, in_doubles=in_doubles

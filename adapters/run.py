@@ -80,7 +80,7 @@ class TrainingRun:
         n_classes: int,
         sample_weight: ArrayLike | None = None,
         *,
-        update: Update,
+        update: Update[Any],
         previous: ThresholdRecord | None = None,
         placement: RowPlacement | None = None,
     ) -> None:

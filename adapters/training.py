@@ -257,7 +257,7 @@ class Training(ABC):
         self._latest_anywhere = run
         return run
 
-    def update_of(self, matrix: Any) -> Update:
+    def update_of(self, matrix: Any) -> Update[Any]:
         """Return how the rounds of a run on a training matrix move leaves and thresholds."""
         if self.shifts is not None:
             return VectorUpdate(self, matrix, self.shifts)

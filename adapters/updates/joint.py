@@ -16,6 +16,7 @@ from ordinal_objectives.adapters.round_state import RoundState
 from ordinal_objectives.adapters.row_placement import RowPlacement
 from ordinal_objectives.leaves.shifts import Shifts
 from ordinal_objectives.losses import OrdinalLoss, RoundStatistics
+from ordinal_objectives.rows import RowPass
 from ordinal_objectives.threshold_solver import JointQuadratic, JointStep, ThresholdRecord, schur_step
 
 
@@ -43,20 +44,20 @@ class JointUpdate:
         self.leaf_values: list[NDArray[np.float64]] = []
         self._scores = FollowedScores(host, matrix)
 
-    def rows_of(self, placement: RowPlacement, loss: OrdinalLoss, y: ArrayLike, n_classes: int, weight: Any) -> Any:
+    def rows_of(self, placement: RowPlacement, loss: OrdinalLoss, y: ArrayLike, n_classes: int, weight: Any) -> RowPass:
         """Return a pass over rows with one score each."""
         return placement.rows(loss, y, n_classes, weight)
 
-    def begin(self, state: RoundState, previous: ThresholdRecord | None) -> None:
+    def begin(self, state: RoundState[RowPass], previous: ThresholdRecord | None) -> None:
         """Take over where scores are kept."""
         device = state.placement.device
         self._scores.open(lambda matrix, score, iteration: FollowedScore(score, iteration, device))
 
-    def start(self, state: RoundState, raw_prediction: Any, iteration: int) -> Any:
+    def start(self, state: RoundState[RowPass], raw_prediction: Any, iteration: int) -> Any:
         """Begin to follow the score of the training rows, and return it."""
         return self._scores.start(np.asarray(raw_prediction), iteration).raw_prediction
 
-    def take(self, state: RoundState, raw_prediction: Any, iteration: int) -> Any:
+    def take(self, state: RoundState[RowPass], raw_prediction: Any, iteration: int) -> Any:
         """Step thresholds, and leaves if they are renewed, over the newest tree; return the model's new score."""
         newest = self._scores.newest(np.asarray(raw_prediction))
         state.diagnostics.add(n_merged_leaves=newest.n_merged)
@@ -69,7 +70,7 @@ class JointUpdate:
         newest.own.move(newest.score, after)
         return after
 
-    def gradients(self, state: RoundState, statistics: RoundStatistics) -> tuple[NDArray[Any], NDArray[Any]]:
+    def gradients(self, state: RoundState[RowPass], statistics: RoundStatistics) -> tuple[NDArray[Any], NDArray[Any]]:
         """Return those of the score."""
         return statistics.gradient, statistics.hessian
 
@@ -81,7 +82,7 @@ class JointUpdate:
         """Return nothing: renewed leaves are in the model's trees."""
         return {}
 
-    def _solve_joint(self, state: RoundState, newest: NewestTree) -> JointStep:
+    def _solve_joint(self, state: RoundState[RowPass], newest: NewestTree) -> JointStep:
         """Sum up over the newest tree's leaves, and return the step of leaves and thresholds."""
         now, tree, learner = state.now(), newest.tree, state.learner
         sums = state.rows.leaf_sums(newest.leaves, tree.leaf_values.shape[0])
@@ -99,7 +100,7 @@ class JointUpdate:
 
     def _renew(
         self,
-        state: RoundState,
+        state: RoundState[RowPass],
         newest: NewestTree,
         leaf_weights: NDArray[np.float64],
         threshold_step: NDArray[np.float64],
@@ -122,7 +123,7 @@ class JointUpdate:
         return after
 
 
-def _move_thresholds(state: RoundState, scores: NDArray[np.float64], delta: NDArray[np.float64]) -> None:
+def _move_thresholds(state: RoundState[RowPass], scores: NDArray[np.float64], delta: NDArray[np.float64]) -> None:
     """Move the thresholds alone. Without renewal nothing bounds the loss, so the step is always checked."""
 
     def loss_at(_: float, thresholds: NDArray[np.float64]) -> float:

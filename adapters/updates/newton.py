@@ -14,10 +14,11 @@ from ordinal_objectives.adapters.round_state import RoundState
 from ordinal_objectives.adapters.row_placement import RowPlacement
 from ordinal_objectives.leaves.shifts import Shifts
 from ordinal_objectives.losses import OrdinalLoss, RoundStatistics
+from ordinal_objectives.rows import RowPass
 from ordinal_objectives.threshold_solver import ThresholdRecord
 
 
-def step_thresholds(state: RoundState, scores: Any, now: RoundStatistics | None = None) -> None:
+def step_thresholds(state: RoundState[Any], scores: Any, now: RoundStatistics | None = None) -> None:
     """Take one conditional Newton step on the thresholds, given the training rows' scores.
 
     Parameters
@@ -54,25 +55,25 @@ class NewtonUpdate:
         self.leaf_values: list[NDArray[np.float64]] = []
         self._learns = learns
 
-    def rows_of(self, placement: RowPlacement, loss: OrdinalLoss, y: ArrayLike, n_classes: int, weight: Any) -> Any:
+    def rows_of(self, placement: RowPlacement, loss: OrdinalLoss, y: ArrayLike, n_classes: int, weight: Any) -> RowPass:
         """Return a pass over rows with one score each."""
         return placement.rows(loss, y, n_classes, weight)
 
-    def begin(self, state: RoundState, previous: ThresholdRecord | None) -> None:
+    def begin(self, state: RoundState[RowPass], previous: ThresholdRecord | None) -> None:
         """Take over nothing: thresholds are all that a model of one score has."""
 
-    def start(self, state: RoundState, raw_prediction: Any, iteration: int) -> Any:
+    def start(self, state: RoundState[RowPass], raw_prediction: Any, iteration: int) -> Any:
         """Return the framework's score."""
         return raw_prediction
 
-    def take(self, state: RoundState, raw_prediction: Any, iteration: int) -> Any:
+    def take(self, state: RoundState[RowPass], raw_prediction: Any, iteration: int) -> Any:
         """Take the step at the framework's score, and return it."""
         state.forget()
         if self._learns:
             step_thresholds(state, raw_prediction)
         return raw_prediction
 
-    def gradients(self, state: RoundState, statistics: RoundStatistics) -> tuple[NDArray[Any], NDArray[Any]]:
+    def gradients(self, state: RoundState[RowPass], statistics: RoundStatistics) -> tuple[NDArray[Any], NDArray[Any]]:
         """Return those of the score."""
         return statistics.gradient, statistics.hessian
 

@@ -11,10 +11,11 @@ from ordinal_objectives.adapters.round_state import RoundState
 from ordinal_objectives.adapters.row_placement import RowPlacement
 from ordinal_objectives.leaves.shifts import Shifts
 from ordinal_objectives.losses import OrdinalLoss, RoundStatistics
+from ordinal_objectives.rows.protocol import Pass
 from ordinal_objectives.threshold_solver import ThresholdRecord
 
 
-class Update(Protocol):
+class Update(Protocol[Pass]):
     """How the rounds of one run move leaves and thresholds.
 
     Four questions make an update: what the rows carry (:meth:`rows_of`), how the tree's leaves are valued
@@ -40,23 +41,23 @@ class Update(Protocol):
         """How thresholds move with x, or None if they do not. Rows have a score for each threshold where they do."""
         ...
 
-    def rows_of(self, placement: RowPlacement, loss: OrdinalLoss, y: ArrayLike, n_classes: int, weight: Any) -> Any:
+    def rows_of(self, placement: RowPlacement, loss: OrdinalLoss, y: ArrayLike, n_classes: int, weight: Any) -> Pass:
         """Return the pass over some rows that the run learns from and evaluates with."""
         ...
 
-    def begin(self, state: RoundState, previous: ThresholdRecord | None) -> None:
+    def begin(self, state: RoundState[Pass], previous: ThresholdRecord | None) -> None:
         """Take over what the model that is continued brings."""
         ...
 
-    def start(self, state: RoundState, raw_prediction: Any, iteration: int) -> Any:
+    def start(self, state: RoundState[Pass], raw_prediction: Any, iteration: int) -> Any:
         """Return the training rows' scores before the first tree of the run, given the framework's."""
         ...
 
-    def take(self, state: RoundState, raw_prediction: Any, iteration: int) -> Any:
+    def take(self, state: RoundState[Pass], raw_prediction: Any, iteration: int) -> Any:
         """Take the step of an iteration; return the training rows' scores after it, given the framework's."""
         ...
 
-    def gradients(self, state: RoundState, statistics: RoundStatistics) -> tuple[NDArray[Any], NDArray[Any]]:
+    def gradients(self, state: RoundState[Pass], statistics: RoundStatistics) -> tuple[NDArray[Any], NDArray[Any]]:
         """Return the gradient and the Hessian that the framework values the next tree's leaves by."""
         ...
 

@@ -18,6 +18,7 @@ from ordinal_objectives.adapters.updates.newton import step_thresholds
 from ordinal_objectives.leaves import vector
 from ordinal_objectives.leaves.shifts import Shifts
 from ordinal_objectives.losses import OrdinalLoss, RoundStatistics
+from ordinal_objectives.rows import MarginPass
 from ordinal_objectives.rows.margins import is_far
 from ordinal_objectives.threshold_solver import ThresholdRecord, longest_step
 
@@ -50,11 +51,13 @@ class VectorUpdate:
         self._scores = FollowedScores(host, matrix)
         self._in_doubles = False
 
-    def rows_of(self, placement: RowPlacement, loss: OrdinalLoss, y: ArrayLike, n_classes: int, weight: Any) -> Any:
+    def rows_of(
+        self, placement: RowPlacement, loss: OrdinalLoss, y: ArrayLike, n_classes: int, weight: Any
+    ) -> MarginPass:
         """Return a pass over rows with a score for each threshold."""
         return placement.margins(loss, y, n_classes, weight, in_doubles=self._in_doubles)
 
-    def begin(self, state: RoundState, previous: ThresholdRecord | None) -> None:
+    def begin(self, state: RoundState[MarginPass], previous: ThresholdRecord | None) -> None:
         """Take over where scores are kept, and the vectors of the model that is continued."""
         if previous is not None:
             none = np.zeros((0, previous.n_classes - 1), np.float32)
@@ -70,11 +73,11 @@ class VectorUpdate:
 
         self._scores.open(follow)
 
-    def start(self, state: RoundState, raw_prediction: Any, iteration: int) -> Any:
+    def start(self, state: RoundState[MarginPass], raw_prediction: Any, iteration: int) -> Any:
         """Begin to follow the scores of the training rows, and return them."""
         return self._scores.start(np.asarray(raw_prediction), iteration).raw_prediction
 
-    def take(self, state: RoundState, raw_prediction: Any, iteration: int) -> Any:
+    def take(self, state: RoundState[MarginPass], raw_prediction: Any, iteration: int) -> Any:
         """Renew the newest tree's leaves as vectors, then step the thresholds; return the model's new scores."""
         newest = self._scores.newest(np.asarray(raw_prediction))
         state.diagnostics.add(n_merged_leaves=newest.n_merged)
@@ -90,7 +93,9 @@ class VectorUpdate:
         newest.own.move(newest.score, scores)
         return scores
 
-    def gradients(self, state: RoundState, statistics: RoundStatistics) -> tuple[NDArray[Any], NDArray[Any]]:
+    def gradients(
+        self, state: RoundState[MarginPass], statistics: RoundStatistics
+    ) -> tuple[NDArray[Any], NDArray[Any]]:
         """Return those of the score."""
         return statistics.gradient, statistics.hessian
 
@@ -110,7 +115,7 @@ class VectorUpdate:
 
     def _renew(
         self,
-        state: RoundState,
+        state: RoundState[MarginPass],
         newest: NewestTree,
         steps: NDArray[np.float64],
         leaf_weights: NDArray[np.float64],

@@ -83,7 +83,7 @@ class XGBoostTraining(Training):
         else:
             super().choose_shifts(refusal)
 
-    def update_of(self, matrix: Any) -> Update:
+    def update_of(self, matrix: Any) -> Update[Any]:
         """Return how the rounds of a run on a training matrix move leaves and thresholds."""
         booster = self.callback_state.booster_of(matrix)
         if not self.in_outputs or self.shifts is None or booster is None:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import astuple, replace
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives.losses import RoundStatistics, RoundSums
 from ordinal_objectives.rows.checked import LossBounds
+from ordinal_objectives.rows.protocol import Pass
 
 Result = TypeVar("Result")
 
@@ -155,11 +156,11 @@ class DistributedRows(LossBounds):
         return float(self._workers.sum(np.array([self._own.loss_of_prediction(scores, thresholds)]))[0])
 
 
-def distributed_pass(kind: Callable[..., Any], workers: Workers | None, *args: Any, **options: Any) -> Any:
+def distributed_pass(kind: Callable[..., Pass], workers: Workers | None, *args: Any, **options: Any) -> Pass:
     """Return a pass of a kind over some rows, with sums over those of all workers if there are any."""
     if workers is None:
         return kind(*args, **options)
-    return DistributedRows(lambda: kind(*args, part=True, **options), workers)
+    return cast(Pass, DistributedRows(lambda: kind(*args, part=True, **options), workers))
 
 
 def _as_vector(sums: Any) -> NDArray[np.float64]:

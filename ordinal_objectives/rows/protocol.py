@@ -7,7 +7,7 @@ of a file, a device's or a worker's rows. Thresholds are functions of the sums a
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -103,3 +103,7 @@ class MarginPass(_Rows, Protocol):
     def loss_of_prediction(self, scores: Any, thresholds: ArrayLike) -> float:
         """Return the loss of the margins as predictions use them: sorted in each row, if the loss has an order."""
         ...
+
+
+# One of the two.
+Pass = TypeVar("Pass", bound=RowPass | MarginPass)

@@ -1,9 +1,10 @@
-"""Rows parted among workers: sums are those of all rows, and an error of one is an error of all."""
+"""Rows distributed over workers: sums are those of all rows, and an error of one is an error of all."""
 
 from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 import pytest
@@ -162,7 +163,7 @@ def test_deferred_sums_travel_with_the_next_call(rows):
 
     def of(workers, rank):
         part = parts[rank]
-        one = distributed_pass(RowStatistics, workers, AllThreshold(), y[part], N_CLASSES, weight[part])
+        one: Any = distributed_pass(RowStatistics, workers, AllThreshold(), y[part], N_CLASSES, weight[part])
         sent, arrived, plain = [], [], workers.sum
 
         def counted(values):
@@ -194,7 +195,8 @@ def test_an_error_in_the_call_that_brings_deferred_sums_reaches_all(rows):
     y, score, *_ = rows
 
     def of(workers, rank):
-        one, arrived = distributed_pass(RowStatistics, workers, AllThreshold(), y, N_CLASSES), []
+        one: Any = distributed_pass(RowStatistics, workers, AllThreshold(), y, N_CLASSES)
+        arrived: list[Any] = []
         one.deferred(arrived.append, score[:, 0], THETA, "majorized")
         raw = score[:, 0].copy()
         raw[0] = np.nan if rank == 2 else 0.0

@@ -22,6 +22,7 @@ from ordinal_objectives.adapters.updates.newton import step_thresholds
 from ordinal_objectives.leaves.contrasts import contrasts
 from ordinal_objectives.leaves.shifts import Shifts
 from ordinal_objectives.losses import OrdinalLoss, RoundStatistics
+from ordinal_objectives.rows import MarginPass
 from ordinal_objectives.threshold_solver.outputs import VectorOutputs
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 
@@ -51,11 +52,13 @@ class OutputUpdate:
         self._reg_lambda = reg_lambda
         self._halves, self._damping, self._n_raised = halves, 1.0, 0
 
-    def rows_of(self, placement: RowPlacement, loss: OrdinalLoss, y: ArrayLike, n_classes: int, weight: Any) -> Any:
+    def rows_of(
+        self, placement: RowPlacement, loss: OrdinalLoss, y: ArrayLike, n_classes: int, weight: Any
+    ) -> MarginPass:
         """Return a pass over rows with a score for each threshold."""
         return placement.margins(loss, y, n_classes, weight)
 
-    def begin(self, state: RoundState, previous: ThresholdRecord | None) -> None:
+    def begin(self, state: RoundState[MarginPass], previous: ThresholdRecord | None) -> None:
         """Find how outputs become scores: as in the model that is continued, if there is one.
 
         Raises
@@ -85,18 +88,20 @@ class OutputUpdate:
         self._columns = device.columns(n_samples, 2 * n_thresholds)
         state.fill(self._columns)
 
-    def start(self, state: RoundState, raw_prediction: Any, iteration: int) -> Any:
+    def start(self, state: RoundState[MarginPass], raw_prediction: Any, iteration: int) -> Any:
         """Return the scores at the outputs, without the mean of the shifts."""
         self._centre(state, raw_prediction, iteration)
         return self.score_of(None, raw_prediction)
 
-    def take(self, state: RoundState, raw_prediction: Any, iteration: int) -> Any:
+    def take(self, state: RoundState[MarginPass], raw_prediction: Any, iteration: int) -> Any:
         """Take the conditional step at the outputs, and return their scores."""
         scores = self.start(state, raw_prediction, iteration)
         step_thresholds(state, scores)
         return scores
 
-    def gradients(self, state: RoundState, statistics: RoundStatistics) -> tuple[NDArray[Any], NDArray[Any]]:
+    def gradients(
+        self, state: RoundState[MarginPass], statistics: RoundStatistics
+    ) -> tuple[NDArray[Any], NDArray[Any]]:
         """Return those of every output, (n_samples, n_classes - 1) each; the first columns are those of the score."""
         self._note_round(state.diagnostics.n_raised)
         n_thresholds = len(self._mixing)
@@ -121,7 +126,7 @@ class OutputUpdate:
             self._damping = max(1.0, _RECOVERY * self._damping)
         self._n_raised = n_raised
 
-    def _centre(self, state: RoundState, outputs: ArrayLike, iteration: int) -> None:
+    def _centre(self, state: RoundState[MarginPass], outputs: ArrayLike, iteration: int) -> None:
         """Take the mean of the shifts out of the scores and into the thresholds, which changes no margin.
 
         A model that is continued brings the mean of its last iteration.
