@@ -1,6 +1,7 @@
 // Registration only: arrays arrive checked (ordinal_objectives/rows/native.py), the core does the work.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include "arrays.hpp"
@@ -10,6 +11,7 @@
 #include "simd/dispatch.hpp"
 #include "sums.hpp"
 #include "threads/parallel.hpp"
+#include "threads/region_times.hpp"
 
 using namespace nb::literals;
 
@@ -101,6 +103,15 @@ NB_MODULE(_core, m) {
     define_leaves(m);
     define_margins(m);
     register_engine(m);
+    // Empty unless they are asked for (threads/region_times.hpp): (phase, shared, begin, end, seconds of each
+    // task).
+    m.def("region_times", [] {
+        std::vector<std::tuple<std::string, bool, double, double, std::vector<float>>> found;
+        if (ordinal::RegionTimes* times = ordinal::RegionTimes::asked())
+            for (const ordinal::Region& one : times->take())
+                found.emplace_back(one.phase, one.shared, one.begin, one.end, one.tasks);
+        return found;
+    });
     m.def("thread_limit", [] { return ordinal::thread_limit().load(); });
     m.def("set_thread_limit", [](int limit) { ordinal::thread_limit().store(limit); }, "limit"_a);
     m.def("instruction_set", [] { return std::string(ordinal::active_instruction_set().name); });

@@ -24,7 +24,7 @@ std::vector<double> sum_leaf_chunks(std::int64_t n_rows, int n_leaves, int width
     const std::size_t stride = size + 8;
     std::vector<double> chunks(static_cast<std::size_t>(n_chunks) * stride, 0.0);
     parallel_blocks(
-        n_chunks, n_threads,
+        "sums by leaf", n_chunks, n_threads,
         [&](std::int64_t c) {
             fill(c * chunk, std::min(chunk, n_rows - c * chunk),
                  chunks.data() + static_cast<std::size_t>(c) * stride);

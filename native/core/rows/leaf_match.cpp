@@ -55,8 +55,9 @@ inline double worse(double a, double b) { return a >= b || a != a ? a : b; }
 
 template <class Body>
 void over_chunks(std::int64_t n_rows, int n_threads, const Body& body) {
-    parallel_blocks((n_rows + kChunk - 1) / kChunk, n_threads,
-                    [&](std::int64_t c) { body(c, c * kChunk, std::min(n_rows, (c + 1) * kChunk)); }, kLeast);
+    parallel_blocks(
+        "leaves of rows", (n_rows + kChunk - 1) / kChunk, n_threads,
+        [&](std::int64_t c) { body(c, c * kChunk, std::min(n_rows, (c + 1) * kChunk)); }, kLeast);
 }
 
 }  // namespace

@@ -235,18 +235,18 @@ std::vector<double> margin_leaf_sums(const MarginRound<Real>& round, const std::
 template <class Real>
 void add_leaf_vectors(const Real* scores, const std::int32_t* leaves, const Real* values, std::int64_t n_rows,
                       int n_thresholds, int n_leaves, Real* sums, int n_threads) {
-    parallel_blocks((n_rows + kChunk - 1) / kChunk, n_threads,
-                    [&](std::int64_t c) {
-                        const std::int64_t end = std::min(n_rows, (c + 1) * kChunk);
-                        for (int k = 0; k < n_thresholds; ++k) {
-                            const Real* of_leaf = values + static_cast<std::int64_t>(k) * n_leaves;
-                            const Real* from = scores + k * n_rows;
-                            Real* to = sums + k * n_rows;
-                            for (std::int64_t i = c * kChunk; i < end; ++i)
-                                to[i] = from[i] + of_leaf[leaves[i]];
-                        }
-                    },
-                    kLeast);
+    parallel_blocks(
+        "move scores", (n_rows + kChunk - 1) / kChunk, n_threads,
+        [&](std::int64_t c) {
+            const std::int64_t end = std::min(n_rows, (c + 1) * kChunk);
+            for (int k = 0; k < n_thresholds; ++k) {
+                const Real* of_leaf = values + static_cast<std::int64_t>(k) * n_leaves;
+                const Real* from = scores + k * n_rows;
+                Real* to = sums + k * n_rows;
+                for (std::int64_t i = c * kChunk; i < end; ++i) to[i] = from[i] + of_leaf[leaves[i]];
+            }
+        },
+        kLeast);
 }
 
 #define ORDINAL_INSTANTIATE(Real)                                                                           \

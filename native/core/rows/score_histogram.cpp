@@ -29,7 +29,7 @@ std::vector<double> score_histogram(const double* scores, const double* weight, 
     const std::size_t n_bins = static_cast<std::size_t>(bins.n_bins), size = 4 * n_bins;
     const std::int64_t n_chunks = (n_rows + kChunk - 1) / kChunk;
     std::vector<double> chunks(static_cast<std::size_t>(n_chunks) * size, 0.0);
-    parallel_blocks(n_chunks, n_threads, [&](std::int64_t c) {
+    parallel_blocks("score histogram", n_chunks, n_threads, [&](std::int64_t c) {
         const std::int64_t begin = c * kChunk, n = std::min(kChunk, n_rows - begin);
         double* tables = chunks.data() + static_cast<std::size_t>(c) * size;
         if (weight)

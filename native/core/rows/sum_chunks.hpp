@@ -21,7 +21,7 @@ RoundSums sum_chunks(std::int64_t n_rows, std::int64_t chunk, int n_thresholds, 
     std::vector<double> arrays(static_cast<std::size_t>(n_chunks) * stride, 0.0);
     std::vector<BlockSums> chunks(static_cast<std::size_t>(n_chunks));
     parallel_blocks(
-        n_chunks, n_threads,
+        "pass", n_chunks, n_threads,
         [&](std::int64_t c) {
             double* u = arrays.data() + static_cast<std::size_t>(c) * stride;
             BlockSums sums{u, u + width, u + 2 * width, 0.0, 0, 0};

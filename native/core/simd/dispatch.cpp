@@ -10,9 +10,10 @@ namespace {
 #define ORDINAL_SCAN_baseline(folder, Name) scan_##folder##_baseline,
 #define ORDINAL_SCAN_avx2(folder, Name) scan_##folder##_avx2,
 #define ORDINAL_SCAN_avx512(folder, Name) scan_##folder##_avx512,
-#define ORDINAL_ENTRIES(isa)                                                                             \
-    logit_block_##isa, leaf_block_##isa, margin_block_##isa, build_histogram_##isa, subtract_bins_##isa, \
-        ORDINAL_CRITERIA(ORDINAL_SCAN_##isa) bin_column_##isa, sum_by_leaf_##isa, partition_rows_##isa
+#define ORDINAL_ENTRIES(isa)                                                                           \
+    logit_block_##isa, leaf_block_##isa, margin_block_##isa, build_histogram_##isa, add_block_##isa,   \
+        flush_block_##isa, subtract_bins_##isa, ORDINAL_CRITERIA(ORDINAL_SCAN_##isa) bin_column_##isa, \
+        sum_by_leaf_##isa, partition_rows_##isa
 
 #if defined(ORDINAL_X86_DISPATCH)
 // The compiler's own test also asks the operating system whether it saves the wide registers.

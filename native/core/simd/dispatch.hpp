@@ -14,7 +14,7 @@ struct InstructionSet {
     LogitBlock logit_block;
     LeafBlock leaf_block;
     MarginBlock margin_block;
-    BuildHistogram build_histogram;
+    BuildHistogram build_histogram, add_block, flush_block;
     SubtractBins subtract_bins;
 #define ORDINAL_SCAN(folder, Name) ScanFeature<Name##Leaf> scan_##folder;
     ORDINAL_CRITERIA(ORDINAL_SCAN)

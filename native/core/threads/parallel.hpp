@@ -1,4 +1,5 @@
-// Threads started for one call: no runtime to share with OpenMP, no state that a fork could break.
+// Threads of one call: those of the training that the caller is in, or else started for the call. No runtime
+// is shared with OpenMP, and no state that a fork could break.
 #pragma once
 
 #include <atomic>
@@ -6,6 +7,9 @@
 #include <exception>
 #include <memory>
 #include <thread>
+
+#include "threads/pool.hpp"
+#include "threads/region_times.hpp"
 
 namespace ordinal {
 
@@ -37,10 +41,21 @@ struct SharedBlocks {
 // only to its own block; results summed over blocks in order are then the same for any number of threads.
 // body must not throw. Every thread gets `least` blocks or more. The caller waits for blocks, not for
 // threads: where those of a framework still spin, a helper may not run before milliseconds have passed.
+// phase: what the counters call it.
 template <class Body>
-void parallel_blocks(std::int64_t n_blocks, int n_threads, const Body& body, std::int64_t least = 1) {
+void parallel_blocks(const char* phase, std::int64_t n_blocks, int n_threads, const Body& body,
+                     std::int64_t least = 1) {
+    if (RegionTimes* times = RegionTimes::asked()) {
+        times->run(phase, n_blocks, n_threads > 1 && n_blocks > least, body);
+        return;
+    }
     const std::int64_t useful = (n_blocks + least - 1) / least;
     const std::int64_t wanted = n_threads < useful ? n_threads : useful;
+    const std::shared_ptr<Pool> pool = wanted > 1 ? pool_of_thread().lock() : nullptr;
+    if (pool && pool->n_threads() >= wanted && pool->is_free()) {
+        pool->run(phase, n_blocks, true, body, static_cast<int>(wanted));
+        return;
+    }
     const auto blocks = std::make_shared<SharedBlocks<Body>>(n_blocks, body);
     for (std::int64_t t = 1; t < wanted; ++t) {
         try {

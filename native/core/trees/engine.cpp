@@ -34,7 +34,8 @@ std::vector<Value> padded_cuts(const std::vector<double>& cuts) {
 
 Engine::Engine(std::int64_t n_rows, const std::vector<std::vector<double>>& cuts, int n_threads,
                bool in_float64)
-    : pool_(n_threads), in_float64_(in_float64) {
+    : pool_(std::make_shared<Pool>(n_threads)), in_float64_(in_float64) {
+    pool_of_thread() = pool_;
     data_.n_rows = n_rows;
     data_.n_features = static_cast<int>(cuts.size());
     data_.stride = (data_.n_features + kStrideUnit - 1) / kStrideUnit * kStrideUnit;
@@ -56,7 +57,7 @@ void Engine::recut(const std::vector<std::vector<double>>& cuts) {
     data_.rows = row_bins_.data();
     data_.columns = column_bins_.data();
     data_.n_bins = n_bins_.data();
-    histograms_ = std::make_unique<LeafHistograms>(data_, pool_, in_float64_);
+    histograms_ = std::make_unique<LeafHistograms>(data_, *pool_, in_float64_);
 }
 
 void Engine::bin(std::int64_t first_row, const FeatureMatrix& X) {
@@ -71,7 +72,7 @@ void Engine::bin(std::int64_t first_row, const FeatureMatrix& X) {
     const BinColumn bin_column = active_instruction_set().bin_column;
     const std::int64_t block_rows = 1 << 12;
     const std::int64_t n_blocks = (X.n_rows + block_rows - 1) / block_rows;
-    pool_.run(n_blocks, X.n_rows * X.n_features > (1 << 14), [&](std::int64_t block) {
+    pool_->run("bin", n_blocks, X.n_rows * X.n_features > (1 << 14), [&](std::int64_t block) {
         for (int f = 0; f < X.n_features; ++f) {
             BinTask task;
             task.is_float32 = X.is_float32;
@@ -124,7 +125,7 @@ void Engine::note_leaves(const Tree& tree, const std::uint32_t* rows, std::int32
     if (rows) {
         // Rows outside the sample are not in any leaf: all rows walk down the tree.
         const std::int64_t n_blocks = (data_.n_rows + kBlockRows - 1) / kBlockRows;
-        pool_.run(n_blocks, true, [&](std::int64_t block) {
+        pool_->run("find leaves", n_blocks, true, [&](std::int64_t block) {
             const std::int64_t end = std::min(data_.n_rows, (block + 1) * kBlockRows);
             for (std::int64_t i = block * kBlockRows; i < end; ++i) {
                 const std::uint8_t* bins = data_.rows + i * data_.stride;
@@ -138,7 +139,7 @@ void Engine::note_leaves(const Tree& tree, const std::uint32_t* rows, std::int32
         });
         return;
     }
-    pool_.run(static_cast<std::int64_t>(tree.nodes.size()), true, [&](std::int64_t index) {
+    pool_->run("note leaves", static_cast<std::int64_t>(tree.nodes.size()), true, [&](std::int64_t index) {
         const TreeNode& node = tree.nodes[static_cast<std::size_t>(index)];
         if (node.feature >= 0) return;
         for (std::int64_t i = node.begin; i < node.end; ++i)
@@ -154,7 +155,7 @@ std::vector<double> Engine::leaf_sums(const std::int32_t* leaf_of_row, int n_lea
     const std::size_t size = static_cast<std::size_t>(n_leaves) * static_cast<std::size_t>(width());
     std::vector<double> blocks(static_cast<std::size_t>(n_blocks) * size, 0.0);
     const SumByLeaf sum = active_instruction_set().sum_by_leaf;
-    pool_.run(n_blocks, true, [&](std::int64_t block) {
+    pool_->run("sum by leaf", n_blocks, true, [&](std::int64_t block) {
         SumTask task{statistics_.data(),
                      width(),
                      leaf_of_row,

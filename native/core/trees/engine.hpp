@@ -56,7 +56,7 @@ class Engine {
   private:
     void note_leaves(const Tree& tree, const std::uint32_t* rows, std::int32_t* leaf_of_row);
 
-    Pool pool_;
+    std::shared_ptr<Pool> pool_;
     bool in_float64_;
     BinnedData data_;
     AlignedVector<std::uint8_t> row_bins_, column_bins_;

@@ -182,6 +182,67 @@ void add_slice(const HistogramTask& task, int lane) {
     }
 }
 
+// Where a block's sums of a feature are to be flushed to, the first time or again, without the order of
+// blocks.
+template <int kWidth>
+void flush_within(const HistogramTask& task, int f, std::int64_t block) {
+    HistogramTask beside = task;
+    beside.histogram = task.beside;
+    block < blocks_in_float(task.n_bins[task.features[f]])
+        ? flush_feature<kWidth, true>(beside, task.lane, f)
+        : flush_feature<kWidth, false>(beside, task.lane, f);
+}
+
+template <int kWidth, bool kGathered, bool kConsecutive>
+void add_to_scratch(const HistogramTask& task) {
+    for (std::int64_t begin = task.begin, block = 0; begin < task.end; begin += kBlockRows, ++block) {
+        const bool is_last = begin + kBlockRows >= task.end;
+        const std::int64_t end = is_last ? task.end : begin + kBlockRows;
+        add_rows<kWidth, kGathered, kConsecutive>(task, task.lane, begin, end);
+        for (int f = 0; f < task.n_features; ++f) {
+            const std::int64_t together = blocks_in_float(task.n_bins[task.features[f]]);
+            if (together < kFloatRows / kBlockRows && (is_last || (block + 1) % together == 0))
+                flush_within<kWidth>(task, f, block);
+        }
+    }
+}
+
+template <int kWidth>
+void add_to_scratch(const HistogramTask& task) {
+    if (task.rows)
+        task.consecutive ? add_to_scratch<kWidth, true, true>(task)
+                         : add_to_scratch<kWidth, true, false>(task);
+    else
+        task.consecutive ? add_to_scratch<kWidth, false, true>(task)
+                         : add_to_scratch<kWidth, false, false>(task);
+}
+
+template <int kWidth, bool kFirst>
+void add_beside(const HistogramTask& task, int feature) {
+    const std::int64_t at = (task.offsets[feature] - task.first_bin) * task.width + task.lane;
+    for (int bin = 0; bin <= task.n_bins[feature]; ++bin) {
+        const double* from = task.beside + at + std::int64_t{bin} * task.width;
+        double* to = task.histogram + at + std::int64_t{bin} * task.width;
+        for (int k = 0; k < kWidth; ++k) to[k] = (kFirst ? 0.0 : to[k]) + from[k];
+    }
+}
+
+template <int kWidth, bool kFirst>
+void flush_all(const HistogramTask& task) {
+    for (int f = 0; f < task.n_features; ++f) {
+        const int feature = task.features[f];
+        if (blocks_in_float(task.n_bins[feature]) < kFloatRows / kBlockRows)
+            add_beside<kWidth, kFirst>(task, feature);
+        else
+            flush_feature<kWidth, kFirst>(task, task.lane, f);
+    }
+}
+
+template <int kWidth>
+void flush_all(const HistogramTask& task) {
+    task.is_first ? flush_all<kWidth, true>(task) : flush_all<kWidth, false>(task);
+}
+
 template <int kWidth>
 void add_slice(const HistogramTask& task, int lane) {
     if (task.rows)
@@ -200,6 +261,20 @@ void ORDINAL_PASTE(build_histogram_, ORDINAL_ISA)(const HistogramTask& task) {
     if (task.width == 4) return add_slice<4>(task, 0);
     if (task.width == 8) return add_slice<8>(task, 0);
     for (int lane = 0; lane < task.width; lane += kSlice) add_slice<kSlice>(task, lane);
+}
+
+// At most kFloatRows rows, one slice of their columns: `scratch` comes zeroed, and holds their sums until
+// flush_block() takes them.
+void ORDINAL_PASTE(add_block_, ORDINAL_ISA)(const HistogramTask& task) {
+    if (task.width == 4) return add_to_scratch<4>(task);
+    if (task.width == 8) return add_to_scratch<8>(task);
+    add_to_scratch<kSlice>(task);
+}
+
+void ORDINAL_PASTE(flush_block_, ORDINAL_ISA)(const HistogramTask& task) {
+    if (task.width == 4) return flush_all<4>(task);
+    if (task.width == 8) return flush_all<8>(task);
+    flush_all<kSlice>(task);
 }
 
 void ORDINAL_PASTE(subtract_bins_, ORDINAL_ISA)(const SubtractTask& task) {

@@ -1,8 +1,10 @@
 #include "trees/leaf_histograms.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <numeric>
+#include <thread>
 
 #include "simd/dispatch.hpp"
 
@@ -10,15 +12,26 @@ namespace ordinal {
 namespace {
 
 constexpr int kGroup = 32;  // features whose float32 histograms one thread fills together
-constexpr std::int64_t kPartitionBlock = 1 << 15;
+constexpr std::int64_t kPartitionBlock = 1 << 13;
+constexpr int kRowsCost = 6;  // to read a row for a group of features costs what so many features do
+
+// Whose turn it is among the blocks of a chain, which are added to one histogram in their order. On a cache
+// line of its own.
+struct alignas(64) Turn {
+    std::atomic<std::int64_t> block{0};
+};
 
 }  // namespace
 
 LeafHistograms::LeafHistograms(const BinnedData& data, Pool& pool, bool in_float64)
     : data_(data), pool_(pool), in_float64_(in_float64) {
-    for (int f = 0; f < data_.n_features; ++f) n_most_slots_ += data_.n_bins[f] + 1;
+    for (int f = 0; f < data_.n_features; ++f) {
+        n_most_slots_ += data_.n_bins[f] + 1;
+        few_bins_ |= data_.n_bins[f] < 255;
+    }
     offsets_.resize(static_cast<std::size_t>(data_.n_features));
-    buffer_.resize(static_cast<std::size_t>(data_.n_rows));
+    left_.resize(static_cast<std::size_t>(data_.n_rows));
+    right_.resize(static_cast<std::size_t>(data_.n_rows));
 }
 
 void LeafHistograms::begin(const float* statistics, RowLayout layout,
@@ -39,9 +52,11 @@ void LeafHistograms::begin(const float* statistics, RowLayout layout,
         n_slots_ += data_.n_bins[feature] + 1;
     }
     // Each thread fills the same places for one group after the other, so that its cache keeps them.
-    const int groups = std::min(n_groups(), groups_of_part(n_parts(n)));
+    const int groups = std::min(n_groups(), fewest_groups());
     scratch_step_ =
         static_cast<std::int64_t>(features.size() / static_cast<std::size_t>(groups) + 1) * kSlots;
+    beside_.resize(few_bins_ ? static_cast<std::size_t>(n_most_slots_ * layout.width() * pool_.n_threads())
+                             : 0);
     const std::size_t n_places = static_cast<std::size_t>(scratch_step_ * pool_.n_threads());
     own_step_ = keeps(0) ? 0 : together(kFewToRead) * std::int64_t{kSlots} * layout_.width();
     own_.resize(static_cast<std::size_t>(2 * own_step_ * pool_.n_threads()));
@@ -51,11 +66,12 @@ void LeafHistograms::begin(const float* statistics, RowLayout layout,
     scratch_.resize(n_places * static_cast<std::size_t>(slice_width(layout_.width())), 0.0f);
 
     rows_.resize(static_cast<std::size_t>(n));
-    pool_.run((n + kPartitionBlock - 1) / kPartitionBlock, n >= kWorthRows, [&](std::int64_t block) {
-        const std::int64_t end = std::min(n, (block + 1) * kPartitionBlock);
-        for (std::int64_t i = block * kPartitionBlock; i < end; ++i)
-            rows_[static_cast<std::size_t>(i)] = rows ? rows[i] : static_cast<std::uint32_t>(i);
-    });
+    pool_.run("list rows", (n + kPartitionBlock - 1) / kPartitionBlock, n >= kWorthRows,
+              [&](std::int64_t block) {
+                  const std::int64_t end = std::min(n, (block + 1) * kPartitionBlock);
+                  for (std::int64_t i = block * kPartitionBlock; i < end; ++i)
+                      rows_[static_cast<std::size_t>(i)] = rows ? rows[i] : static_cast<std::uint32_t>(i);
+              });
 }
 
 std::unique_ptr<Histogram> LeafHistograms::take() {
@@ -77,11 +93,23 @@ int LeafHistograms::n_groups() const {
     return std::min(n_features, rounds * pool_.n_threads());
 }
 
-// As few as fill their places in the cache, or keep all threads busy.
-int LeafHistograms::groups_of_part(int parts) const {
+// As few as fill their places in the cache.
+int LeafHistograms::fewest_groups() const {
     const int n_features = static_cast<int>(features_->size());
-    const int fitting = (n_features + kGroup - 1) / kGroup;
-    return std::min(n_features, std::max(fitting, (pool_.n_threads() + parts - 1) / parts));
+    return std::min(n_features, (n_features + kGroup - 1) / kGroup);
+}
+
+// Groups of features with which the threads end soonest, of pieces that each read all of their rows.
+int LeafHistograms::n_groups_of(std::int64_t n_pieces) const {
+    const std::int64_t n_features = static_cast<std::int64_t>(features_->size()), threads = pool_.n_threads();
+    const auto cost = [&](std::int64_t groups) {
+        const std::int64_t in_turn = (n_pieces * groups + threads - 1) / threads;
+        return in_turn * ((n_features + groups - 1) / groups + kRowsCost);
+    };
+    std::int64_t best = fewest_groups();
+    for (std::int64_t groups = best + 1; groups <= n_features && groups <= threads; ++groups)
+        if (cost(groups) < cost(best)) best = groups;
+    return static_cast<int>(best);
 }
 
 void LeafHistograms::build_parts(const std::unique_ptr<Histogram>& kept, const std::uint32_t* rows,
@@ -89,16 +117,48 @@ void LeafHistograms::build_parts(const std::unique_ptr<Histogram>& kept, const s
     const int parts = n_parts(n);
     if (!kept || parts == 1) return;
     while (static_cast<int>(parts_.size()) < parts - 1) parts_.push_back(take());
-    const int groups = groups_of_part(parts);
+    const int width = layout_.width(), slice = slice_width(width), slices = width / slice;
+    // The blocks of a part are added to its histogram in their order, whoever has added them up: the same
+    // sums for any number of threads. Few threads take whole parts, whose histogram then stays in their
+    // cache.
+    const std::int64_t n_blocks = in_float64_ ? 1 : ((n + parts - 1) / parts + kFloatRows - 1) / kFloatRows;
+    const std::int64_t n_taken = parts * slices >= pool_.n_threads() ? 1 : n_blocks;
     const std::int64_t n_features = static_cast<std::int64_t>(features_->size());
-    pool_.run(std::int64_t{parts} * groups, true, [&](std::int64_t piece, int thread) {
-        const std::int64_t part = piece / groups, group = piece % groups;
-        const std::int64_t begin = part * n / parts, end = (part + 1) * n / parts;
-        HistogramTask task = task_of(rows, begin, end, static_cast<int>(group * n_features / groups),
+    const int groups = n_groups_of(parts * slices * n_taken);
+    const std::int64_t n_chains = std::int64_t{parts} * slices * groups;
+    std::vector<Turn> turns(static_cast<std::size_t>(n_chains));
+    pool_.run("histogram in parts", n_taken * n_chains, true, [&](std::int64_t piece, int thread) {
+        const std::int64_t chain = piece % n_chains, group = chain % groups;
+        const std::int64_t part = chain / groups % parts, lane = chain / groups / parts * slice;
+        HistogramTask task = task_of(rows, part * n / parts, (part + 1) * n / parts,
+                                     static_cast<int>(group * n_features / groups),
                                      static_cast<int>((group + 1) * n_features / groups), thread);
         task.histogram = part ? parts_[static_cast<std::size_t>(part) - 1]->data() : kept->data();
-        active_instruction_set().build_histogram(task);
+        task.lane = static_cast<int>(lane);
+        const std::int64_t first = piece / n_chains;
+        add_blocks(task, first, n_taken == 1 ? n_blocks : first + 1,
+                   turns[static_cast<std::size_t>(chain)].block);
     });
+}
+
+void LeafHistograms::add_blocks(HistogramTask task, std::int64_t first, std::int64_t last,
+                                std::atomic<std::int64_t>& turn) const {
+    const InstructionSet& set = active_instruction_set();
+    if (in_float64_) {
+        if (task.lane == 0) set.build_histogram(task);
+        return;
+    }
+    const std::int64_t begin = task.begin, end = task.end;
+    for (std::int64_t block = first; block < last; ++block) {
+        task.begin = std::min(end, begin + block * kFloatRows);
+        task.end = std::min(end, task.begin + kFloatRows);
+        task.is_first = block == 0;
+        if (task.begin == task.end) return;
+        set.add_block(task);
+        while (turn.load(std::memory_order_acquire) != block) std::this_thread::yield();
+        set.flush_block(task);
+        turn.store(block + 1, std::memory_order_release);
+    }
 }
 
 HistogramTask LeafHistograms::task_of(const std::uint32_t* rows, std::int64_t begin, std::int64_t end,
@@ -120,6 +180,9 @@ HistogramTask LeafHistograms::task_of(const std::uint32_t* rows, std::int64_t be
     task.scratch = scratch_of(thread);
     task.histogram = nullptr;
     task.in_float64 = in_float64_;
+    task.lane = 0;
+    task.is_first = true;
+    task.beside = few_bins_ ? beside_.data() + thread * n_most_slots_ * layout_.width() : nullptr;
     return task;
 }
 
@@ -196,30 +259,30 @@ std::int64_t LeafHistograms::partition(const TreeNode& node) {
     const std::int64_t n_blocks = (n + kPartitionBlock - 1) / kPartitionBlock;
     std::vector<std::int64_t> n_left(static_cast<std::size_t>(n_blocks) + 1, 0);
     const PartitionRows partition_rows = active_instruction_set().partition_rows;
-    pool_.run(n_blocks, n >= kWorthRows, [&](std::int64_t block) {
+    pool_.run("partition", n_blocks, n >= kWorthRows, [&](std::int64_t block) {
         const std::int64_t begin = block * kPartitionBlock;
         PartitionTask task;
         task.column = column;
         task.rows = rows + begin;
-        task.right = buffer_.data() + begin;
+        // A single block leaves them where they are.
+        task.left = n_blocks == 1 ? rows : left_.data() + begin;
+        task.right = right_.data() + begin;
         task.n = std::min(n - begin, kPartitionBlock);
         task.split = node.split;
         n_left[static_cast<std::size_t>(block) + 1] = partition_rows(task);
     });
-    std::int64_t total_left = 0;
-    for (std::int64_t block = 0; block < n_blocks; ++block) {
-        const std::int64_t count = n_left[static_cast<std::size_t>(block) + 1];
-        std::memmove(rows + total_left, rows + block * kPartitionBlock,
-                     static_cast<std::size_t>(count) * sizeof *rows);
-        total_left += count;
-    }
     // What is on the left of all blocks before a block, then all rows before it without these.
     std::partial_sum(n_left.begin(), n_left.end(), n_left.begin());
-    pool_.run(n_blocks, n >= kWorthRows, [&](std::int64_t block) {
+    const std::int64_t total_left = n_left.back();
+    pool_.run("join the parted", n_blocks, n >= kWorthRows, [&](std::int64_t block) {
         const std::int64_t begin = block * kPartitionBlock, end = std::min(n, begin + kPartitionBlock);
         const std::int64_t* before = n_left.data() + block;
-        std::memcpy(rows + total_left + (begin - before[0]), buffer_.data() + begin,
-                    static_cast<std::size_t>((end - begin) - (before[1] - before[0])) * sizeof *rows);
+        const std::int64_t of_block = before[1] - before[0];
+        if (n_blocks > 1)
+            std::memcpy(rows + before[0], left_.data() + begin,
+                        static_cast<std::size_t>(of_block) * sizeof *rows);
+        std::memcpy(rows + total_left + (begin - before[0]), right_.data() + begin,
+                    static_cast<std::size_t>((end - begin) - of_block) * sizeof *rows);
     });
     return total_left;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -53,7 +54,7 @@ class LeafHistograms {
     void over_features(std::int64_t n_rows, const Work& work) const {
         const int n_features = static_cast<int>(features_->size());
         const bool worth = n_rows * n_features >= kWorthRows || n_slots_ * layout_.width() >= kWorthSums;
-        pool_.run(n_groups(), worth, [&](std::int64_t group, int thread) {
+        pool_.run("histogram and scan", n_groups(), worth, [&](std::int64_t group, int thread) {
             // Such a product leaves an int from 262,144 features on.
             const int end = static_cast<int>((group + 1) * n_features / n_groups());
             for (int first = static_cast<int>(group * n_features / n_groups()), last; first < end;
@@ -120,7 +121,11 @@ class LeafHistograms {
         if (features_->size() > kMostInParts || n_slots_ * layout_.width() > kLargestPart) return 1;
         return n >= kRowsOfFourParts ? 4 : n >= kRowsOfTwoParts ? 2 : 1;
     }
-    int groups_of_part(int parts) const;
+    int fewest_groups() const;
+    int n_groups_of(std::int64_t n_pieces) const;
+    // Blocks first..last-1 of a part, each added once those before it are.
+    void add_blocks(HistogramTask part, std::int64_t first, std::int64_t last,
+                    std::atomic<std::int64_t>& turn) const;
     float* scratch_of(int thread) {
         return scratch_.data() + thread * scratch_step_ * slice_width(layout_.width());
     }
@@ -142,11 +147,13 @@ class LeafHistograms {
     bool in_float64_;
     std::vector<std::int64_t> offsets_;  // of the tree's features
     std::int64_t n_slots_ = 0, n_most_slots_ = 0;
-    std::vector<std::uint32_t> rows_, buffer_;
+    bool few_bins_ = false;  // of a feature, so that its sums go to float64 within a block
+    std::vector<std::uint32_t> rows_, left_, right_;
     AlignedVector<double> own_;  // bins of each thread, for both sides of a split
     std::int64_t own_step_ = 0;  // numbers of a thread and side
     AlignedVector<float> scratch_;
     std::int64_t scratch_step_ = 0;  // places of a thread
+    AlignedVector<double> beside_;   // bins of each thread, where features have few
     AlignedVector<double> scan_;
     std::int64_t scan_step_ = 0;  // numbers of a thread
     std::vector<std::unique_ptr<Histogram>> spare_;

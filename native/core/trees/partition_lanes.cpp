@@ -6,9 +6,9 @@
 
 namespace ordinal {
 
-// The left rows stay in `rows`, in front; the right ones go to `right`. Returns the number of left rows.
+// Returns the number of left rows.
 std::int64_t ORDINAL_PASTE(partition_rows_, ORDINAL_ISA)(const PartitionTask& task) {
-    std::uint32_t* left = task.rows;
+    std::uint32_t* left = task.left;
     std::uint32_t* right = task.right;
     std::int64_t i = 0;
 #if defined(__AVX512F__)
@@ -33,7 +33,7 @@ std::int64_t ORDINAL_PASTE(partition_rows_, ORDINAL_ISA)(const PartitionTask& ta
         left += to_left;
         right += !to_left;
     }
-    return left - task.rows;
+    return left - task.left;
 }
 
 }  // namespace ordinal

@@ -104,7 +104,7 @@ void predict(const FeatureMatrix& X, const Ensemble& ensemble, double* scores, s
     const std::size_t block_size = static_cast<std::size_t>(kRows) * static_cast<std::size_t>(X.n_features);
     std::vector<double> blocks(static_cast<std::size_t>(n_threads) * block_size, 0.0);
     std::atomic<int> next_worker{0};
-    parallel_blocks(n_threads, n_threads, [&](std::int64_t) {
+    parallel_blocks("predict", n_threads, n_threads, [&](std::int64_t) {
         // Each worker takes every n_threads-th block and keeps one buffer.
         const int worker = next_worker++;
         double* block = blocks.data() + static_cast<std::size_t>(worker) * block_size;
@@ -134,7 +134,7 @@ void predict(const FeatureMatrix& X, const Ensemble& ensemble, double* scores, s
 bool add_tree_vectors(const LeafTable& table, double* scores, int n_threads) {
     constexpr std::int64_t kBlock = 256;
     std::atomic<bool> inside{true};
-    parallel_blocks((table.n_rows + kBlock - 1) / kBlock, n_threads, [&](std::int64_t b) {
+    parallel_blocks("add tree vectors", (table.n_rows + kBlock - 1) / kBlock, n_threads, [&](std::int64_t b) {
         const std::int64_t end = std::min(table.n_rows, (b + 1) * kBlock);
         for (std::int64_t i = b * kBlock; i < end; ++i) {
             double* score = scores + i * table.n_outputs;

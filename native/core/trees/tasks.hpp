@@ -34,6 +34,10 @@ struct HistogramTask {
     float* scratch;               // (n_features * kSlots * slice_width(width),)
     double* histogram;            // (bins, width); the missing bin is each feature's last
     bool in_float64;              // add every row up in float64, however many there are
+    // Of a block alone.
+    int lane;        // of the slice's first column
+    bool is_first;   // nothing is in the histogram yet
+    double* beside;  // (bins, width): features of few bins, which go to float64 within the block
 };
 
 // The candidates of one leaf along one feature; a criterion's leaf says what they are judged with.
@@ -89,7 +93,8 @@ struct SumTask {
 
 struct PartitionTask {
     const std::uint8_t* column;  // bins of the split's feature, readable kPadding bytes beyond its end
-    std::uint32_t* rows;         // (n,)
+    const std::uint32_t* rows;   // (n,)
+    std::uint32_t* left;         // (n,), or `rows`
     std::uint32_t* right;        // (n,)
     std::int64_t n;
     Split split;
@@ -114,6 +119,8 @@ ORDINAL_CRITERIA(ORDINAL_SCAN_ENTRIES)
 
 #define ORDINAL_ENGINE_ENTRIES(isa)                   \
     void build_histogram_##isa(const HistogramTask&); \
+    void add_block_##isa(const HistogramTask&);       \
+    void flush_block_##isa(const HistogramTask&);     \
     void subtract_bins_##isa(const SubtractTask&);    \
     void bin_column_##isa(const BinTask&);            \
     void sum_by_leaf_##isa(const SumTask&);           \
