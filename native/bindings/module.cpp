@@ -112,6 +112,9 @@ NB_MODULE(_core, m) {
                 found.emplace_back(one.phase, one.shared, one.begin, one.end, one.tasks);
         return found;
     });
+    // Helpers of the thread that makes them, for all passes over rows until they go. They sleep between two
+    // passes: what else runs then, such as a framework's own threads, has the processors.
+    nb::class_<ordinal::ThreadHelpers>(m, "ThreadHelpers").def(nb::init<int>(), "n_threads"_a);
     m.def("thread_limit", [] { return ordinal::thread_limit().load(); });
     m.def("set_thread_limit", [](int limit) { ordinal::thread_limit().store(limit); }, "limit"_a);
     m.def("instruction_set", [] { return std::string(ordinal::active_instruction_set().name); });

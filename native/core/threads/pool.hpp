@@ -176,4 +176,15 @@ inline std::weak_ptr<Pool>& pool_of_thread() {
     return pool;
 }
 
+// A pool of this thread that belongs to no engine.
+class ThreadHelpers {
+  public:
+    explicit ThreadHelpers(int n_threads) : pool_(std::make_shared<Pool>(n_threads, 0)) {
+        pool_of_thread() = pool_;
+    }
+
+  private:
+    std::shared_ptr<Pool> pool_;
+};
+
 }  // namespace ordinal
