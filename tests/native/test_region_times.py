@@ -40,9 +40,8 @@ print(model.predict_proba(X[:50]).sum(axis=0).tolist())
 
 def printed(code, **environment):
     run = [sys.executable, "-c", code]
-    result = subprocess.run(run, env={**os.environ, **environment}, capture_output=True, text=True, timeout=120)
-    assert result.returncode == 0, result.stderr
-    return result.stdout
+    environment = {**os.environ, **environment}
+    return subprocess.run(run, env=environment, check=True, stdout=subprocess.PIPE, text=True, timeout=120).stdout
 
 
 def test_the_counters_see_every_task_of_so_many_threads_and_change_no_model():
