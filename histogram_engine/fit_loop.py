@@ -269,7 +269,8 @@ def fit_loop(
         for rows in watched:
             rows.add(TreeEnsemble(trees[-1:], n_features))
         ends = record()
-        ends = (callback is not None and callback(len(trees), evals) is True) or ends
+        said = None if callback is None else callback(len(trees), evals)
+        ends = (isinstance(said, (bool, np.bool_)) and bool(said)) or ends
     kept = len(trees) if stopping is None else stopping.best_iteration
     return GrownModel(TreeEnsemble(trees[:kept], n_features), np.array(history[: kept + 1]), evals, *of_kept)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from ordinal_objectives.metrics import METRICS
 from ordinal_objectives.metrics.inputs import on_codes
+from ordinal_objectives.read_only import asked, read_only
 
 __all__ = ["EvalMetric"]
 
@@ -73,12 +75,13 @@ class EvalMetric:
             If the function returns what is no result.
         """
         response = proba if self._decide is None else self._decide(proba)
+        function: Any = self._function
+        given: tuple[Any, ...] = (y, response)
         if self._takes_third:
-            result = self._function(y, response, weight)
+            given = (y, response, weight)
         elif self._weight_name and weight is not None:
-            result = self._function(y, response, sample_weight=weight)
-        else:
-            result = self._function(y, response)
+            function = partial(function, sample_weight=read_only(weight))
+        result = asked(f"eval_metric {self.__name__!r}", function, *given)
         return [self._named(one) for one in (result if isinstance(result, list) else [result])]
 
     def _named(self, result: Any) -> Result:

@@ -28,23 +28,24 @@ def asked(owner: str, formula: Callable[..., Answer], *arguments: Any) -> Answer
         If it writes into one of the arrays; the message names the formula and its owner.
     """
     try:
-        return formula(*map(_read_only, arguments))
+        return formula(*map(read_only, arguments))
     except ValueError as error:
         if "read-only" not in str(error):  # as NumPy says it, whatever writes
             raise
-        name = getattr(formula, "__name__", type(formula).__name__)
+        name = getattr(formula, "__name__", None)
         raise ValueError(
-            f"{name} of {owner} must not change the arrays that it is given; let it compute with copies of them"
+            f"{owner if name is None else f'{name} of {owner}'} must not change the arrays that it is given; let it compute with copies of them"
         ) from error
 
 
-def _read_only(argument: Any) -> Any:
+def read_only(argument: Any) -> Any:
+    """Return a view of an array, or of those of a named tuple or dataclass, that cannot be written into."""
     if isinstance(argument, np.ndarray):
         view = argument.view()
         view.setflags(write=False)
         return view
     if hasattr(argument, "_fields"):
-        return type(argument)(*map(_read_only, argument))
+        return type(argument)(*map(read_only, argument))
     if is_dataclass(argument) and not isinstance(argument, type):
-        return type(argument)(*(_read_only(getattr(argument, field.name)) for field in fields(argument)))
+        return type(argument)(*(read_only(getattr(argument, field.name)) for field in fields(argument)))
     return argument

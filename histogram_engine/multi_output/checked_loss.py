@@ -23,6 +23,8 @@ def predictions(loss: MultiOutputLoss, raw_prediction: FloatArray, *n_columns: i
             f"{type(loss).__name__}.predict must return real numbers, {' or '.join(f'({n}, {k})' for k in n_columns)} "
             f"for {n} rows of {n_outputs} outputs, as start says; got {said.shape} of the type {said.dtype}"
         )
+    if not np.isfinite(said).all():
+        raise ValueError(f"{type(loss).__name__}.predict must return finite numbers; got {said[~np.isfinite(said)][0]}")
     return said
 
 

@@ -167,3 +167,17 @@ def test_metrics_of_scores_are_refused(metric):
     """What is known after a round are probabilities."""
     with pytest.raises(ValueError, match=r"eval_metric must be a function .*; got 'concordance', which judges scores"):
         EvalMetric(metric, 3, np.argmax)
+
+
+@BOTH
+@pytest.mark.parametrize("argument", range(3))
+def test_a_metric_cannot_change_what_it_is_given(fit, argument, halves):
+    """The metrics after it, and the rounds, had read what it left."""
+
+    def writes(y, proba, weight):
+        (y, proba, weight)[argument][...] = 0
+        return 1.0
+
+    X, y, Xv, yv = halves
+    with pytest.raises(Exception, match="eval_metric 'writes' must not change the arrays that it is given"):
+        fit(X, y, (Xv, yv), [writes, "mae"], np.linspace(1.0, 2.0, 200))

@@ -95,3 +95,9 @@ def test_targets_of_a_regressor_are_numbers(kind):
 def test_numbers_of_any_container_are_targets(targets):
     expected = make_regressor().fit(X, np.asarray(targets, float)).predict(X)
     np.testing.assert_array_equal(make_regressor().fit(X, targets).predict(X), expected)
+
+
+@EACH
+@pytest.mark.parametrize(("said", "n_trees"), [(True, 1), (np.True_, 1), (1, 3), (None, 3), (np.False_, 3)])
+def test_a_callback_ends_a_training_by_a_true_of_any_kind(make, said, n_trees):
+    assert make().set_params(max_iter=3).fit(X, Y, callback=lambda *both: said).n_iter_ == n_trees

@@ -208,3 +208,10 @@ def test_a_start_of_another_width_is_refused(n_targets):
 def test_a_class_in_the_place_of_a_loss_is_refused(make):
     with pytest.raises(TypeError, match=r"^loss must be an object, not a class: pass Own\(\); got <class '.*Own'>"):
         make(loss=Own).fit(X, np.arange(200) % 3)
+
+
+def test_predictions_that_are_not_finite_are_refused():
+    loss = Own()
+    loss.predict = lambda raw: raw * np.nan
+    with pytest.raises(ValueError, match=r"^Own\.predict must return finite numbers; got nan"):
+        fit(loss)

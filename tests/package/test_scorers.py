@@ -247,3 +247,10 @@ def test_scorers_have_names():
     for wrong in ("rps_scorer", "neg_rps", "missing"):
         with pytest.raises(AttributeError, match=f"'ordinal_objectives.scorers' has no attribute '{wrong}'"):
             getattr(scorers, wrong)
+
+
+def test_what_is_no_metric_and_no_name_is_refused():
+    with pytest.raises(TypeError, match=r"metric must be a function, .*; got None"):
+        OrdinalScorer(None)
+    with pytest.raises(ValueError, match=r"scoring must be one of .*; got \['neg_rps'\]"):
+        scorers.get_scorer(["neg_rps"])
