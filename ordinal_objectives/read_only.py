@@ -33,8 +33,9 @@ def asked(owner: str, formula: Callable[..., Answer], *arguments: Any) -> Answer
         if "read-only" not in str(error):  # as NumPy says it, whatever writes
             raise
         name = getattr(formula, "__name__", None)
+        who = owner if name is None else f"{name} of {owner}"
         raise ValueError(
-            f"{owner if name is None else f'{name} of {owner}'} must not change the arrays that it is given; let it compute with copies of them"
+            f"{who} must not change the arrays that it is given; let it compute with copies of them"
         ) from error
 
 
