@@ -75,7 +75,13 @@ class OrdinalObjectiveBase(ABC):
 
     @classmethod
     def of(cls, training: Training) -> Self:
-        """Return the objective of a training that has not begun."""
+        """Return the objective of a training that has not begun.
+
+        Parameters
+        ----------
+        training : Training
+            Of the framework, with the model and what drives it.
+        """
         objective = object.__new__(cls)
         objective._connect(training)
         return objective
@@ -156,7 +162,15 @@ class OrdinalObjectiveBase(ABC):
         return self.training.latest.diagnostics.as_dict()
 
     def mean_loss(self, raw_prediction: ArrayLike, matrix: Any) -> float:
-        """Return the weighted mean loss of a matrix at given scores, with the newest thresholds of its run."""
+        """Return the weighted mean loss of a matrix at given scores, with the newest thresholds of its run.
+
+        Parameters
+        ----------
+        raw_prediction : array-like of float, shape (n_samples,)
+            Scores of its rows.
+        matrix : xgboost.DMatrix or lightgbm.Dataset
+            The training matrix, or one that is evaluated.
+        """
         return self.training.mean_loss(score_of_rows(raw_prediction), matrix)
 
     def proba_metric(self, function: Callable[..., Any]) -> Callable[..., Any]:

@@ -331,6 +331,7 @@ class HistGradientBoostingOrdinalClassifier(EngineModel):
         self._ensemble.add_to(scores, data, start, stop, effective_n_threads(self.n_jobs))
         return scores
 
+    @documented
     def apply(self, X: Any) -> NDArray[np.int32]:
         """Return the node that each row ends in, int32 (n_samples, n_iter_)."""
         check_is_fitted(self)

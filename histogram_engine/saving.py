@@ -18,6 +18,7 @@ from ordinal_objectives.histogram_engine import model_file
 from ordinal_objectives.histogram_engine.fit_loop import GrownModel
 from ordinal_objectives.leaves.shifts import DEFAULT_SHIFT_L2, Shifts
 from ordinal_objectives.losses import OrdinalLoss, get_loss
+from ordinal_objectives.shared_docs import documented
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.trees import TreeEnsemble
 from ordinal_objectives.validation import check_integer, check_thresholds
@@ -56,6 +57,7 @@ class EngineModel(HostParameters, OrdinalClassifier):
             record = replace(record, shifts=Shifts(l2, self.shift_penalty, self.max_shifts or 1))
         self._keep(record, loss, n_iter)
 
+    @documented
     def save_model(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a file; see :mod:`ordinal_objectives.histogram_engine.model_file`."""
         check_is_fitted(self)
@@ -74,6 +76,7 @@ class EngineModel(HostParameters, OrdinalClassifier):
         )
         model_file.save(stored, path)
 
+    @documented
     def load_model(self: Model, path: str | os.PathLike[str]) -> Model:
         """Become the model that :meth:`save_model` wrote, its parameters included.
 

@@ -65,6 +65,7 @@ class MarginPredictions:
         found: NDArray[np.float64] = self.thresholds_ - (scores if scores.ndim == 2 else scores[:, np.newaxis])
         return found
 
+    @documented
     def predict_margins(self, X: Any, **start: Any) -> NDArray[np.float64]:
         """Return what :meth:`predict_linear_predictors` does, under the name that it had.
 

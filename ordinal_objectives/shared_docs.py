@@ -82,8 +82,8 @@ _ENTRIES = """
         What ``feature_importances_`` adds up for each feature: the gains of its splits, or their number.
     n_jobs : int or None
         Threads; results do not depend on it. None for those of the processors that the process may use, -1 for all.
-    X : array-like, sparse matrix, data frame or Arrow table, shape (n_samples, n_features)
-        Rows, with the features of the training.
+    X : array-like, data frame, Arrow table or sparse matrix, shape (n_samples, n_features)
+        Rows with the features of the training, as ``fit`` takes them.
     **start : array-like of float, shape (n_samples,)
         Scores that the trees' are added to, by the name that they have in ``fit``: ``base_margin`` with XGBoost,
         ``init_score`` with LightGBM. Zero unless given, whatever ``fit`` was given: they belong to the rows, not to the
@@ -116,6 +116,8 @@ _ENTRIES = """
         Weights of each evaluation set.
     callback : callable or None
         ``callback(iteration, evals_result)`` after each tree; training ends if it returns True.
+    path : path-like
+        The file.
     booster : xgboost.Booster or lightgbm.Booster
         Trained with the callback or by ``train``, or loaded from a file of such a model: it carries its thresholds.
     iteration_range : tuple of int, or None
@@ -181,8 +183,8 @@ def documented(thing: Any = None, *, like: Any = None) -> Any:
     """Fill shared entries into the docstring of a class or function, and defaults into the headers of parameters.
 
     A line ``<<loss, link>>`` becomes the entries of these names: those of the bases of a class or of ``like``, or
-    else those of this module. Lines under it that are indented go on with the last one. Without docstrings, as under
-    ``python -OO``, nothing happens.
+    else those of this module. Lines under it that are indented go on with the last one. A function whose docstring has
+    no parameters gets those of its signature. Without docstrings, as under ``python -OO``, nothing happens.
 
     Parameters
     ----------
@@ -209,7 +211,12 @@ def _fill(thing: Any, sources: list[Any]) -> Any:
     known = dict(_SHARED)
     for source in reversed(sources):
         known |= _known(source.__doc__)
-    doc = re.sub(r"^<<([^>]+)>>", lambda found: _entries(found[1], known), inspect.cleandoc(thing.__doc__), flags=re.M)
+    doc = inspect.cleandoc(thing.__doc__)
+    if not isinstance(thing, type) and "\nParameters\n" not in doc:
+        own = ", ".join(name for name in inspect.signature(thing).parameters if name not in ("self", "cls"))
+        text, *sections = re.split(r"\n\n(?=.+\n-{3,}\n)", doc)
+        doc = "\n\n".join([text, f"Parameters\n----------\n<<{own}>>", *sections])
+    doc = re.sub(r"^<<([^>]+)>>", lambda found: _entries(found[1], known), doc, flags=re.M)
     defaults = dict[str, Any]()
     for one in (*reversed(sources), thing):
         defaults |= {p.name: p.default for p in inspect.signature(one).parameters.values() if is_told(p)}

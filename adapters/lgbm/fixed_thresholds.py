@@ -93,7 +93,13 @@ class FixedThresholds:
 
     @one_thread_after_fork()
     def attach(self, booster: lightgbm.Booster) -> None:
-        """Give its thresholds to a booster that was trained with this objective."""
+        """Give its thresholds to a booster that was trained with this objective.
+
+        Parameters
+        ----------
+        booster : lightgbm.Booster
+            ``booster_`` of the regressor.
+        """
         n = booster.current_iteration() + 1
         history, losses = [self.thresholds] * n, [float("nan")] * n
         store_record(booster, ThresholdRecord.of(self.loss, self.hessian, "fixed", history, losses, {}))

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives.adapters.lgbm.attach import finished_record
 from ordinal_objectives.adapters.lgbm.callback import ThresholdCallback
-from ordinal_objectives.adapters.lgbm.prediction import proba_of
+from ordinal_objectives.adapters.lgbm.prediction import predict, predict_proba, proba_of
 from ordinal_objectives.adapters.lgbm.record import store_record, stored_record
 from ordinal_objectives.adapters.lgbm.training import LightGBMTraining
 from ordinal_objectives.adapters.objective import OrdinalObjectiveBase
@@ -69,7 +69,17 @@ class OrdinalObjective(OrdinalObjectiveBase):
         return self
 
     def metric(self, preds: NDArray[Any], data: lightgbm.Dataset) -> tuple[str, float, bool]:
-        """Weighted mean of the loss, for ``feval=``; fresh thresholds if the callback is passed."""
+        """Return the name and weighted mean of the loss and False, for ``feval=``: lower is better.
+
+        Thresholds are those of the round if the callback is passed as well.
+
+        Parameters
+        ----------
+        preds : ndarray of float, shape (n_samples,)
+            Scores that LightGBM hands over.
+        data : lightgbm.Dataset
+            Whose rows they are.
+        """
         return self.training.metric(preds, data)
 
     @one_thread_after_fork()
@@ -96,12 +106,14 @@ class OrdinalObjective(OrdinalObjectiveBase):
         return stored_record(booster) or finished_record(self.training, booster, None)
 
     @one_thread_after_fork()
+    @documented(like=predict_proba)
     def predict_proba(
         self, booster: lightgbm.Booster, data: Any, num_iteration: int | None = None
     ) -> NDArray[np.float64]:
-        """Class probabilities, float64 (n_samples, n_classes); see :func:`predict_proba`."""
+        """Class probabilities, float64 (n_samples, n_classes)."""
         return proba_of(booster, self._record(booster), data, num_iteration)
 
+    @documented(like=predict)
     def predict(
         self,
         booster: lightgbm.Booster,
@@ -111,5 +123,5 @@ class OrdinalObjective(OrdinalObjectiveBase):
         decision_rule: str = "median",
         cost_matrix: ArrayLike | None = None,
     ) -> NDArray[np.intp]:
-        """Class codes, (n_samples,); see :func:`predict`."""
+        """Class codes, (n_samples,)."""
         return decide(self.predict_proba(booster, data, num_iteration), decision_rule, cost_matrix)

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from ordinal_objectives.adapters.objective import OrdinalObjectiveBase
 from ordinal_objectives.adapters.xgb.attach import finished_record
 from ordinal_objectives.adapters.xgb.callback import ThresholdCallback
-from ordinal_objectives.adapters.xgb.prediction import proba_of
+from ordinal_objectives.adapters.xgb.prediction import predict, predict_proba, proba_of
 from ordinal_objectives.adapters.xgb.record import store_record, stored_record
 from ordinal_objectives.adapters.xgb.training import XGBoostTraining
 from ordinal_objectives.decision import decide
@@ -95,13 +95,30 @@ class OrdinalObjective(OrdinalObjectiveBase, TreeObjective):  # type: ignore[mis
         """Return what judges splits where that is not what values leaves: the score's, (n_samples, 1) each, or None.
 
         Where XGBoost fits the shifts, its leaves have the outputs (w, z), the score and contrasts of the shifts.
+
+        Parameters
+        ----------
+        iteration : int
+            Number of the round.
+        grad, hess : ndarray of float32, shape (n_samples, n_outputs)
+            What the objective returned.
         """
         if not self.training.in_outputs:
             return None
         return grad[:, :1].copy(), hess[:, :1].copy()  # of either device
 
     def metric(self, predt: NDArray[Any], dmatrix: xgboost.DMatrix) -> tuple[str, float]:
-        """Weighted mean of the loss, for ``custom_metric=``; fresh thresholds if the callback is passed."""
+        """Return the name and weighted mean of the loss, for ``custom_metric=``.
+
+        Thresholds are those of the round if the callback is passed as well.
+
+        Parameters
+        ----------
+        predt : ndarray of float, shape (n_samples,)
+            Scores that XGBoost hands over.
+        dmatrix : xgboost.DMatrix
+            Whose rows they are.
+        """
         return self.loss.name, self.mean_loss(predt, dmatrix)
 
     @one_thread_after_fork()
@@ -129,12 +146,14 @@ class OrdinalObjective(OrdinalObjectiveBase, TreeObjective):  # type: ignore[mis
         return stored_record(booster) or finished_record(self.training, booster, None)
 
     @one_thread_after_fork()
+    @documented(like=predict_proba)
     def predict_proba(
         self, booster: xgboost.Booster, data: xgboost.DMatrix, iteration_range: tuple[int, int] | None = None
     ) -> NDArray[np.float64]:
-        """Class probabilities, float64 (n_samples, n_classes); see :func:`predict_proba`."""
+        """Class probabilities, float64 (n_samples, n_classes)."""
         return proba_of(booster, self._record(booster), data, iteration_range)
 
+    @documented(like=predict)
     def predict(
         self,
         booster: xgboost.Booster,
@@ -144,5 +163,5 @@ class OrdinalObjective(OrdinalObjectiveBase, TreeObjective):  # type: ignore[mis
         decision_rule: str = "median",
         cost_matrix: ArrayLike | None = None,
     ) -> NDArray[np.intp]:
-        """Class codes, (n_samples,); see :func:`predict`."""
+        """Class codes, (n_samples,)."""
         return decide(self.predict_proba(booster, data, iteration_range), decision_rule, cost_matrix)

@@ -280,6 +280,7 @@ class MultiOutputModel(BaseEstimator):  # type: ignore[misc]
         self.evals_result_, self.n_outputs_ = grown.evals, len(start)
         self.n_iter_ = self.best_iteration_ = len(grown.ensemble)
 
+    @documented
     def predict_raw(self, X: Any) -> FloatArray:
         """Return the raw prediction, float64 (n_samples, n_outputs_): what the loss is a function of."""
         check_is_fitted(self)
@@ -297,6 +298,7 @@ class MultiOutputModel(BaseEstimator):  # type: ignore[misc]
             self._ensemble.add_to(raw, X, iteration, iteration + 1, effective_n_threads(self.n_jobs))
             yield raw
 
+    @documented
     def save_model(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a file; see :mod:`ordinal_objectives.histogram_engine.model_file`.
 
@@ -327,6 +329,7 @@ class MultiOutputModel(BaseEstimator):  # type: ignore[misc]
         )
         model_file.save(stored, path)
 
+    @documented
     def load_model(self: Model, path: str | os.PathLike[str]) -> Model:
         """Become the model that :meth:`save_model` wrote, its parameters included.
 
@@ -356,6 +359,7 @@ class MultiOutputModel(BaseEstimator):  # type: ignore[misc]
         warn_of(stored.left_out, stacklevel=2)
         return self
 
+    @documented
     def apply(self, X: Any) -> NDArray[np.int32]:
         """Return the node that each row ends in, int32 (n_samples, n_iter_)."""
         check_is_fitted(self)

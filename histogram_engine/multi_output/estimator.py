@@ -99,10 +99,12 @@ class HistGradientBoostingMultiOutputRegressor(RegressorMixin, MultiOutputModel)
         check_choice(self.loss, ("auto", "squared_error"), name="loss")
         return SquaredError()
 
+    @documented
     def predict(self, X: Any) -> FloatArray:
         """Return the targets, float64 in the shape of the training's: (n_samples,) or (n_samples, n_targets)."""
         return self._shaped(self.predict_raw(X))
 
+    @documented
     def staged_predict(self, X: Any) -> Iterator[FloatArray]:
         """Yield what :meth:`predict` returns after 1, 2, ... iterations."""
         for raw in self._staged_raw(X):
@@ -218,10 +220,12 @@ class HistGradientBoostingMultiOutputClassifier(ClassifierMixin, MultiOutputMode
             return codes, codes[:, np.newaxis].astype(np.float64)
         return codes, np.eye(n)[codes] if isinstance(self._fitted_loss, SquaredError) else codes
 
+    @documented
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the most probable class, (n_samples,), or int (n_samples, n_labels): 1 where that is more probable."""
         return self._decide(self.predict_raw(X))
 
+    @documented
     def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
         """Yield what :meth:`predict` returns after 1, 2, ... iterations."""
         yield from map(self._decide, self._staged_raw(X))
@@ -231,11 +235,13 @@ class HistGradientBoostingMultiOutputClassifier(ClassifierMixin, MultiOutputMode
         return not isinstance(loss, str) or loss == "auto"
 
     @available_if(_has_proba)  # type: ignore[untyped-decorator]
+    @documented
     def predict_proba(self, X: Any) -> FloatArray:
         """Return probabilities, float64 (n_samples, n_classes) in the order of ``classes_``, or those of each label."""
         return self._proba(self.predict_raw(X))
 
     @available_if(_has_proba)  # type: ignore[untyped-decorator]
+    @documented
     def staged_predict_proba(self, X: Any) -> Iterator[FloatArray]:
         """Yield what :meth:`predict_proba` returns after 1, 2, ... iterations."""
         yield from map(self._proba, self._staged_raw(X))

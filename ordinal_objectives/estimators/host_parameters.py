@@ -63,11 +63,23 @@ class HostParameters:
         self._host_params = dict(host_params)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters, those passed on to the host library included."""
+        """Return the parameters, those passed on to the host library included.
+
+        Parameters
+        ----------
+        deep : bool, default=True
+            Whether to return those of estimators among them as well.
+        """
         return {**super().get_params(deep=deep), **self._host_params}  # type: ignore[misc]
 
     def set_params(self, **params: Any) -> Any:
-        """Set parameters; names unknown to the constructor go to the host library."""
+        """Set parameters; names unknown to the constructor go to the host library.
+
+        Parameters
+        ----------
+        **params
+            Values by name.
+        """
         own = set(self._get_param_names())  # type: ignore[attr-defined]
         self._keep_host_params({**self._host_params, **{k: v for k, v in params.items() if k not in own}})
         return super().set_params(**{k: v for k, v in params.items() if k in own})  # type: ignore[misc]

@@ -258,86 +258,41 @@ class OrdinalClassifier(MarginPredictions, ClassifierMixin, BaseEstimator):  # t
 
     @documented
     def predict_proba(self, X: Any, **start: Any) -> NDArray[np.float64]:
-        """Return the class probabilities, columns sorted by label as ``classes_``.
-
-        Parameters
-        ----------
-        <<X, **start>>
-
-        Returns
-        -------
-        ndarray of float64, shape (n_samples, n_classes)
-        """
+        """Return the class probabilities, float64 (n_samples, n_classes), columns sorted by label as ``classes_``."""
         proba = self.predict_proba_ordered(X, **start)
         return self._labels.sort_columns(proba)
 
     @documented
     def predict_proba_ordered(self, X: Any, **start: Any) -> NDArray[np.float64]:
-        """Return the class probabilities P(y = k | x), columns from the lowest class to the highest.
+        """Return P(y = k | x), float64 (n_samples, n_classes), columns from the lowest class to the highest.
 
         They are in the order of ``ordered_classes_``, as ``thresholds_`` and what
         :func:`~ordinal_objectives.decision.decide` and :mod:`ordinal_objectives.metrics` take.
-
-        Parameters
-        ----------
-        <<X, **start>>
-
-        Returns
-        -------
-        ndarray of float64, shape (n_samples, n_classes)
         """
         scores = self._scores(X, **start)  # says so where there is no fit yet
         return predictions.proba(self._fitted_loss, scores, self.thresholds_)
 
     @documented
     def predict_cumulative_proba(self, X: Any, **start: Any) -> NDArray[np.float64]:
-        """Return P(y <= k | x) for all classes but the highest, lowest first.
-
-        Parameters
-        ----------
-        <<X, **start>>
-
-        Returns
-        -------
-        ndarray of float64, shape (n_samples, n_classes - 1)
-        """
+        """Return P(y <= k | x) for all classes but the highest, lowest first, float64 (n_samples, n_classes - 1)."""
         scores = self._scores(X, **start)
         return predictions.cumulative_proba(self._fitted_loss, scores, self.thresholds_)
 
     @documented
     def predict(self, X: Any, **start: Any) -> NDArray[Any]:
-        """Return labels, by ``decision_rule`` or ``cost_matrix``.
-
-        Parameters
-        ----------
-        <<X, **start>>
-
-        Returns
-        -------
-        ndarray, shape (n_samples,)
-        """
+        """Return labels, (n_samples,), by ``decision_rule`` or ``cost_matrix``."""
         proba = self.predict_proba_ordered(X, **start)
         return self._labels.decode(self._decide(proba))
 
     @documented
     def staged_predict_proba(self, X: Any, **start: Any) -> Iterator[NDArray[np.float64]]:
-        """Yield what :meth:`predict_proba` returns after 1, 2, ... iterations, with the thresholds of each.
-
-        Parameters
-        ----------
-        <<X, **start>>
-        """
+        """Yield what :meth:`predict_proba` returns after 1, 2, ... iterations, with the thresholds of each."""
         check_is_fitted(self)
         yield from map(self._labels.sort_columns, self._staged_proba_ordered(X, **start))
 
     @documented
     def staged_predict(self, X: Any, **start: Any) -> Iterator[NDArray[Any]]:
-        """Yield what :meth:`predict` returns after 1, 2, ... iterations, with the thresholds of each.
-
-        Parameters
-        ----------
-        <<X, **start>>
-        """
+        """Yield what :meth:`predict` returns after 1, 2, ... iterations, with the thresholds of each."""
         for proba in self._staged_proba_ordered(X, **start):
             yield self._labels.decode(self._decide(proba))
 
@@ -357,10 +312,6 @@ class OrdinalClassifier(MarginPredictions, ClassifierMixin, BaseEstimator):  # t
 
         Positive where ``classes_[1]`` is the more probable, as scikit-learn has it; G^-1(1/2) is 0 for a symmetric
         link. Two classes only: more would not fit its shape.
-
-        Parameters
-        ----------
-        <<X, **start>>
         """
         median = self._fitted_loss.link.link(np.array(0.5))
         above: NDArray[np.float64] = self.predict_raw(X, **start) - self.thresholds_[0] + median
@@ -369,10 +320,6 @@ class OrdinalClassifier(MarginPredictions, ClassifierMixin, BaseEstimator):  # t
     @documented
     def encode_labels(self, y: ArrayLike) -> NDArray[np.int32]:
         """Return the codes 0..n_classes - 1 of labels, int32 (n_samples,), as ``ordered_classes_``.
-
-        Parameters
-        ----------
-        <<y>>
 
         Raises
         ------

@@ -19,6 +19,8 @@ HOMES += ["inspection", "plotting", "decision", "eval_metric", "row_blocks", "sp
 HOMES += ["histogram_engine.multi_output.losses"]
 CHASE = re.compile(r"(See|The same|As (in|for|there))\b")
 HOSTS = (":class:`xgboost.XGBClassifier`", ":class:`lightgbm.LGBMClassifier`")
+# Classes whose every method says what its parameters are.
+WHOLE = ("adapters.", "histogram_engine.estimator.", "histogram_engine.multi_output.estimator.")
 VARIABLE = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
@@ -37,7 +39,8 @@ def public():
         for one in dir(thing) if isinstance(thing, type) else ():
             method = inspect.unwrap(getattr(inspect.getattr_static(thing, one), "__func__", getattr(thing, one)))
             ours = inspect.isfunction(method) and method.__module__.startswith(TOP) and not one.startswith("_")
-            if ours and "\nParameters\n" in (inspect.getdoc(method) or ""):
+            # Of a loss or a link those that list parameters: the others are functions of a margin or of rows.
+            if ours and (name.startswith(WHOLE) or "\nParameters\n" in (inspect.getdoc(method) or "")):
                 found[f"{name}.{one}"] = getattr(thing, one)
     return found
 

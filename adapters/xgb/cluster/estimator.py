@@ -194,18 +194,22 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
             check_numbers_of_rows("base_margin_eval_set", margin)
         return [(one, self._known_labels(labels), weight, margin) for one, labels, weight, margin in sets]
 
+    @documented
     def predict(self, X: Any, **start: Any) -> Any:
         """Return labels, (n_samples,); of a Dask collection a Dask array."""
         return self._blockwise("predict", X, start)
 
+    @documented
     def predict_raw(self, X: Any, **start: Any) -> Any:
         """Return the score f(x), (n_samples,); of a Dask collection a Dask array."""
         return self._blockwise("predict_raw", X, start)
 
+    @documented
     def predict_proba(self, X: Any, **start: Any) -> Any:
         """Return the class probabilities, columns as ``classes_``; of a Dask collection a Dask array."""
         return self._blockwise("predict_proba", X, start)
 
+    @documented
     def predict_proba_ordered(self, X: Any, **start: Any) -> Any:
         """Return the class probabilities from the lowest class on; of a Dask collection a Dask array."""
         return self._blockwise("predict_proba_ordered", X, start)
