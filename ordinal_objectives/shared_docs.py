@@ -224,7 +224,7 @@ def _fill(thing: Any, sources: list[Any]) -> Any:
         header, newline, text = block.partition("\n")
         of_each = {_written(defaults[name]) for name in names if name in defaults}
         if " : " in header and "default=" not in header and len(of_each) == 1:
-            doc = doc.replace(block, f"{header}, default={of_each.pop()}{newline}{text}")
+            doc = doc.replace(block, f"{header}, default={of_each.pop()}{newline}{text}", 1)
     thing.__doc__ = doc
     return thing
 

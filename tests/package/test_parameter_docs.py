@@ -137,6 +137,22 @@ def test_faults_are_seen():
     assert "beside it is refused.\n    More.\nlink" in str(function.__doc__)
 
 
+def test_a_function_that_lists_no_parameters_gets_them():
+    @documented
+    def function(link="logit", *, sample_weight=None):
+        """Do.
+
+        Raises
+        ------
+        ValueError
+            Never.
+        """
+
+    assert not faults(function)
+    titles = re.findall(r"^(.+)\n-+$", str(function.__doc__), re.MULTILINE)
+    assert titles == ["Parameters", "Raises"]
+
+
 def test_an_unknown_entry_is_named():
     def function():
         """Do.
