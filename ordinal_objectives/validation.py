@@ -47,6 +47,8 @@ def as_floats(values: ArrayLike, *, name: str) -> NDArray[np.float64]:
     ValueError
         If they are no numbers, text, dates and durations among them, or no array of any shape, or some are masked.
     """
+    if type(values) is np.ndarray and values.dtype == np.float64:
+        return values
     refuse_masked(values, name=name)
     try:
         array: Any = np.asarray(values) if isinstance(values, (list, tuple)) else values

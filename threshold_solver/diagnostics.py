@@ -81,14 +81,14 @@ class Diagnostics:
         ValueError
             If a name is no counter or a count is negative.
         """
-        allowed = [field.name for field in fields(self)]
         for name, count in counts.items():
-            if name not in allowed:
-                raise ValueError(f"{name!r} is no counter; allowed: {', '.join(allowed)}")
+            if name not in _COUNTERS:
+                raise ValueError(f"{name!r} is no counter; allowed: {', '.join(_COUNTERS)}")
             if operator.index(count) < 0:
                 raise ValueError(f"{name} can only grow, got {count}")
         for name, count in counts.items():
-            setattr(self, name, getattr(self, name) + operator.index(count))
+            if count:
+                setattr(self, name, getattr(self, name) + operator.index(count))
 
     def merge(self, other: Diagnostics) -> None:
         """Add all counters of another run to these."""
@@ -102,3 +102,6 @@ class Diagnostics:
         dict of str to int
         """
         return asdict(self)
+
+
+_COUNTERS = tuple(field.name for field in fields(Diagnostics))

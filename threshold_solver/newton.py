@@ -80,6 +80,10 @@ def conditional_step(
     diagnostics: Diagnostics,
 ) -> NDArray[np.float64]:
     """Do what `newton_step` does, for the sums of a pass."""
+    if off is None and active.all() and not tied.any() and v.min() > 0.0:
+        step = (0.0 - u) / v  # as the solver does it: no negative zero
+        if np.isfinite(step).all():
+            return step
     step, fell_back = solve_tridiagonal(v, off, -u, free_groups(active, tied))
     diagnostics.add(n_fallback=int(fell_back))
     return move_outer_thresholds(step, u, active)

@@ -20,7 +20,7 @@ from ordinal_objectives.leaves.shifts import Shifts
 from ordinal_objectives.losses import OrdinalLoss, RoundStatistics
 from ordinal_objectives.rows import MarginPass
 from ordinal_objectives.rows.margins import is_far
-from ordinal_objectives.threshold_solver import ThresholdRecord, longest_step
+from ordinal_objectives.threshold_solver import ThresholdRecord
 
 
 class VectorUpdate:
@@ -141,16 +141,7 @@ class VectorUpdate:
             after = state.rows(scores, thresholds, learner.step_hessian)
             return after.loss
 
-        thresholds, share = longest_step(
-            state.thresholds,
-            -tree.learning_rate * off,
-            loss_at,
-            state.highest_now(),
-            ordered=False,
-            diagnostics=state.diagnostics,
-        )
-        learner.set_thresholds(thresholds)
-        if share == 0.0:
+        if learner.move(-tree.learning_rate * off, loss_at, state.highest_now()) == 0.0:
             vectors, scores, after = np.zeros_like(vectors), own.raw_prediction, None
         self.leaf_vectors.append(vectors)
         self.leaf_values.append(vectors.mean(axis=1, dtype=np.float64).astype(tree.value_type).astype(np.float64))

@@ -15,6 +15,8 @@ with the penalty l, those of GBDT-MO.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -77,21 +79,29 @@ def steps(
     if not reg_lambda >= 0.0:
         raise ValueError(f"reg_lambda must be at least 0; got {reg_lambda!r}")
     shifted = np.ones(G.shape[1], bool) if active is None else np.asarray(active, dtype=bool)
-    n = int(shifted.sum())
+    n = int(np.count_nonzero(shifted))
     if n < 2:
         return np.repeat(scalar.weights(G.sum(axis=1), H.sum(axis=1), reg_lambda)[:, np.newaxis], G.shape[1], axis=1)
-    # Thresholds without a shift move with the mean: their sums are a part of its gradient and of its penalty.
-    g = G[:, shifted] + G[:, ~shifted].sum(axis=1, keepdims=True) / n
-    h = H[:, shifted]
-    of_mean = reg_lambda + H[:, ~shifted].sum(axis=1)
-    u = np.zeros_like(G)
-    if shift_penalty == "sparse" and max_shifts < n - 1:
-        u[:, shifted] = _sparse(g, h, of_mean, shift_l2, max_shifts)
+    of_mean: Any = reg_lambda
+    if n == G.shape[1]:
+        g, h = np.add(G, 0.0, order="F"), np.array(H, order="F")  # as columns that are picked lie in memory
     else:
-        u[:, shifted] = (_smooth if shift_penalty == "smooth" else _ridge)(g, h, of_mean, shift_l2)
-    u[:, ~shifted] = u[:, shifted].mean(axis=1, keepdims=True)
+        # Thresholds without a shift move with the mean: their sums are a part of its gradient and of its penalty.
+        g = G[:, shifted] + G[:, ~shifted].sum(axis=1, keepdims=True) / n
+        h = H[:, shifted]
+        of_mean = reg_lambda + H[:, ~shifted].sum(axis=1)
+    if shift_penalty == "sparse" and max_shifts < n - 1:
+        found = _sparse(g, h, of_mean, shift_l2, max_shifts)
+    else:
+        found = (_smooth if shift_penalty == "smooth" else _ridge)(g, h, of_mean, shift_l2)
+    u: FloatArray = np.array(found, order="C")
+    if n < G.shape[1]:
+        u = np.empty_like(G)
+        u[:, shifted] = found
+        u[:, ~shifted] = u[:, shifted].mean(axis=1, keepdims=True)
     flat = h.sum(axis=1) <= _NO_CURVATURE * (of_mean + shift_l2)
-    u[flat] = scalar.weights(G[flat].sum(axis=1), H[flat].sum(axis=1), reg_lambda)[:, np.newaxis]
+    if flat.any():
+        u[flat] = scalar.weights(G[flat].sum(axis=1), H[flat].sum(axis=1), reg_lambda)[:, np.newaxis]
     return u
 
 
@@ -133,7 +143,8 @@ def mean_shift(leaf_steps: FloatArray, leaf_weights: FloatArray) -> FloatArray:
     leaf_weights : ndarray of float64, shape (n_leaves,)
         Sum of the weights of each leaf's rows.
     """
-    mean: FloatArray = leaf_weights @ (leaf_steps - leaf_steps.mean(axis=1, keepdims=True)) / leaf_weights.sum()
+    of_leaves = leaf_steps.sum(axis=1, keepdims=True) / leaf_steps.shape[1]
+    mean: FloatArray = leaf_weights @ (leaf_steps - of_leaves) / leaf_weights.sum()
     return mean
 
 
@@ -145,18 +156,18 @@ def check_penalty(shift_l2: float, shift_penalty: str) -> None:
         raise ValueError(f"shift_l2 must be a positive, finite number; got {shift_l2!r}")
 
 
-def _ridge(g: FloatArray, h: FloatArray, of_mean: FloatArray, shift_l2: float) -> FloatArray:
+def _ridge(g: FloatArray, h: FloatArray, of_mean: Any, shift_l2: float) -> FloatArray:
     n = g.shape[1]
     D = h + shift_l2
     c = (of_mean / n - shift_l2) / n
-    p = np.sum(g / D, axis=1)
-    q = np.sum(h / D, axis=1) / n + of_mean / n**2 * np.sum(1.0 / D, axis=1)
+    p = (g / D).sum(axis=1)
+    q = (h / D).sum(axis=1) / n + of_mean / n**2 * (1.0 / D).sum(axis=1)
     share = np.divide(c * p, q, out=np.zeros_like(q), where=q > 0.0)
     u: FloatArray = -(g - share[:, np.newaxis]) / D
     return u
 
 
-def _sparse(g: FloatArray, h: FloatArray, of_mean: FloatArray, shift_l2: float, max_shifts: int) -> FloatArray:
+def _sparse(g: FloatArray, h: FloatArray, of_mean: Any, shift_l2: float, max_shifts: int) -> FloatArray:
     """Solve the ridge of the chosen thresholds and of the others as one group, that is, of one shift."""
     n = g.shape[1]
     w = scalar.weights(g.sum(axis=1), h.sum(axis=1) + of_mean)
@@ -177,7 +188,7 @@ def _sparse(g: FloatArray, h: FloatArray, of_mean: FloatArray, shift_l2: float, 
     return of_thresholds
 
 
-def _smooth(g: FloatArray, h: FloatArray, of_mean: FloatArray, shift_l2: float) -> FloatArray:
+def _smooth(g: FloatArray, h: FloatArray, of_mean: Any, shift_l2: float) -> FloatArray:
     """Solve (diag h + lambda_v P + a 11') u = -g: a tridiagonal system and a term of rank one."""
     n = g.shape[1]
     neighbours = np.full(n, 2.0)

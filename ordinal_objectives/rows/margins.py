@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives import _core
-from ordinal_objectives.losses import OrdinalLoss, RoundStatistics
+from ordinal_objectives.losses import OrdinalLoss, RoundStatistics, RoundSums
 from ordinal_objectives.rows.checked import CheckedRows, as_round_sums
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.validation import check_thresholds
@@ -217,7 +217,7 @@ class MarginStatistics(CheckedRows):
             gradient=gradient.astype(self._dtype, copy=False),
             hessian=hessian_of_rows.astype(self._dtype, copy=False),
             cross=np.empty((0, self.n_classes - 1), self._dtype),
-            sums=as_round_sums(sums),
+            sums=sums,
         )
 
     def leaf_sums(self, leaves: NDArray[np.int32], n_leaves: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -242,9 +242,7 @@ class MarginStatistics(CheckedRows):
         """Return the loss of the margins as predictions use them: sorted in each row, if the loss has an order."""
         theta = check_thresholds(thresholds, self.n_classes, ordered=False)
         majorized = self.loss.supports("majorized")
-        sums = self._pass(self._check_scores(scores), theta, majorized, _Written(), in_order=self.loss.ordered)
-        loss: float = sums["loss"]
-        return loss
+        return self._pass(self._check_scores(scores), theta, majorized, _Written(), in_order=self.loss.ordered).loss
 
     def _pass(
         self,
@@ -255,26 +253,28 @@ class MarginStatistics(CheckedRows):
         *,
         want_loss: bool = True,
         in_order: bool = False,
-    ) -> dict[str, Any]:
+    ) -> RoundSums:
         kernel: Any = _core.margin_statistics
-        sums: dict[str, Any] = kernel(
-            raw,
-            self.y,
-            theta,
-            self._weight,
-            *written[:5],
-            0 if written.groups is None else int(written.groups.max()) + 1,
-            written.leaves,
-            written.leaf_sums,
-            *self._codes,
-            majorized,
-            want_loss,
-            in_order,
-            self._limit,
-            effective_n_threads(self.n_threads),
+        sums = as_round_sums(
+            kernel(
+                raw,
+                self.y,
+                theta,
+                self._weight,
+                *written[:5],
+                0 if written.groups is None else int(written.groups.max()) + 1,
+                written.leaves,
+                written.leaf_sums,
+                *self._codes,
+                majorized,
+                want_loss,
+                in_order,
+                self._limit,
+                effective_n_threads(self.n_threads),
+            )
         )
         # A NaN reaches every sum of its threshold, and not always the loss.
-        if written.leaves is None and not np.isfinite(sums["threshold_gradient"]).all():
+        if not np.isfinite(sums.threshold_gradient).all():
             raise ValueError("the scores hold NaN, or overflow the link; they must be numbers")
         return sums
 

@@ -220,8 +220,8 @@ class RowStatistics(CheckedRows):
         return np.require(raw, requirements=["C", "A"])
 
     def _result(self, sums: dict[str, Any], cross: NDArray[Any]) -> RoundStatistics:
-        u = np.asarray(sums["threshold_gradient"])
-        if not np.isfinite(u).all():
+        of_all = as_round_sums(sums)
+        if not np.isfinite(of_all.threshold_gradient).all():
             # A NaN score reaches every threshold's sum: the check is free here and would cost a pass before.
             raise ValueError("raw_prediction holds NaN, or overflows the link; scores must be numbers")
         self._check_derivatives(self._gradient, self._hessian)
@@ -229,5 +229,5 @@ class RowStatistics(CheckedRows):
             gradient=self._gradient.astype(self._dtype, copy=False),
             hessian=self._hessian.astype(self._dtype, copy=False),
             cross=cross.astype(self._dtype, copy=False),
-            sums=as_round_sums(sums),
+            sums=of_all,
         )
