@@ -81,7 +81,8 @@ def conditional_step(
 ) -> NDArray[np.float64]:
     """Do what `newton_step` does, for the sums of a pass."""
     if off is None and active.all() and not tied.any() and v.min() > 0.0:
-        step = (0.0 - u) / v  # as the solver does it: no negative zero
+        with np.errstate(over="ignore"):
+            step = (0.0 - u) / v  # as the solver does it: no negative zero
         if np.isfinite(step).all():
             return step
     step, fell_back = solve_tridiagonal(v, off, -u, free_groups(active, tied))

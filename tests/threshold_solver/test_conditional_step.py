@@ -18,7 +18,9 @@ from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.links import LINKS
 from ordinal_objectives.losses import LOSSES, get_loss
 from ordinal_objectives.spec import OrdinalSpec
-from ordinal_objectives.threshold_solver import ThresholdLearner, newton_step
+from ordinal_objectives.threshold_solver import Diagnostics, ThresholdLearner, newton_step
+from ordinal_objectives.threshold_solver.curvature import free_groups, solve_tridiagonal
+from ordinal_objectives.threshold_solver.newton import conditional_step
 
 K = 4
 HAVE_ONE = [(loss, link) for loss in LOSSES for link in LINKS if get_loss(loss, link).supports("majorized")]
@@ -66,3 +68,18 @@ def test_trainings_with_the_exact_hessian_move_thresholds_by_the_majorised_one(o
     tolerance = 1e-5 * np.abs(expected["majorized"]).max()
     np.testing.assert_allclose(run.thresholds, before + expected["majorized"], rtol=0, atol=tolerance)
     assert np.abs(expected["exact"] - expected["majorized"]).max() > 1000 * tolerance
+
+
+@pytest.mark.parametrize("n_thresholds", [1, 4, 9])
+def test_thresholds_without_neighbours_are_divided_as_the_solver_does_it(n_thresholds):
+    rng = np.random.default_rng(0)
+    every, none = np.ones(n_thresholds, bool), np.zeros(n_thresholds, bool)
+    for scale in (1e-300, 1.0, 1e300):
+        u, v = scale * rng.normal(size=n_thresholds), scale * rng.random(n_thresholds)
+        for u0, v0 in [(0.0, v[0]), (0.0, 0.0), (u[0], -v[0]), (0.0, 5e-324), (1.0, 5e-324)]:
+            u[0], v[0] = u0, v0
+            counts = Diagnostics()
+            step = conditional_step(u, v, None, every, none, counts)
+            expected, fell_back = solve_tridiagonal(v, None, -u, free_groups(every, none))
+            assert step.tobytes() == expected.tobytes()
+            assert counts.n_fallback == fell_back == (v0 <= 0.0 or u0 / v0 > 1e308)
