@@ -95,10 +95,10 @@ class HistGradientBoostingOrdinalClassifier(EngineModel):
         follows; the step is fitted on all training rows. Early stopping by these rows ends a training that they want no
         more steps of; their loss is no estimate of other rows' then.
     cross_terms : {"auto", "all"}, default="auto"
-        Thresholds whose cross terms judge splits. "auto": of eight classes and more a few, where these say the others
-        (gains within about 0.5%, as far as float32 rows know them); ``diagnostics_["n_all_cross_terms"]`` counts the
-        trees where they did not. Where leaves shift thresholds: the sums of 5 ("joint") or 3 ("vector") groups of
-        neighbouring thresholds.
+        Thresholds whose cross terms judge splits. "auto": with eight classes and more those of a few thresholds, where
+        the others' follow from them with gains that differ by about 0.5%;
+        ``diagnostics_["n_all_cross_terms"]`` counts the trees that took all instead. Where leaves shift thresholds: the
+        sums of 5 ("joint") or 3 ("vector") groups of neighbouring thresholds.
     proportional : bool or "auto", default="auto"
         True: one score cut by the same thresholds everywhere (proportional odds). False: leaves also shift single
         thresholds, so that these move with x; after each tree the thresholds take a Newton step. "auto" is False where

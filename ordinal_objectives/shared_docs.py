@@ -43,12 +43,12 @@ _ENTRIES = """
         one Newton step after each tree. False refuses what "joint" refuses, the cumulative link, "fixed" and "schur".
         "auto": False where that is possible.
     shift_l2 : float or None
-        L2 penalty of the shifts, positive; a large one leaves proportional odds. None for 10. Not with
-        ``proportional=True``.
+        L2 penalty of the shifts, positive. The larger it is, the closer the model is to proportional odds. None for 10.
+        Not with ``proportional=True``.
     shift_penalty : {"ridge", "smooth", "sparse"}
         What ``shift_l2`` penalises. "ridge": the squared shifts, which sum to zero over the thresholds. "smooth": the
-        squared differences between neighbouring thresholds. "sparse": as "ridge", and ``max_shifts`` thresholds of a
-        leaf, those that it is worth most to, have a shift of their own; the others move alike.
+        squared differences between neighbouring thresholds. "sparse": as "ridge", and a leaf gives ``max_shifts``
+        thresholds alone a shift of their own, those where it lowers the loss most; the others move alike.
     max_shifts : int or None
         With ``shift_penalty="sparse"``: how many thresholds of a leaf have a shift of their own. None for 1.
     shift_method : {"renewal", "host"} or None
@@ -81,7 +81,8 @@ _ENTRIES = """
     importance_type : {"gain", "split"}
         What ``feature_importances_`` adds up for each feature: the gains of its splits, or their number.
     n_jobs : int or None
-        Threads; results do not depend on it. None for those of the processors that the process may use, -1 for all.
+        Threads; results do not depend on it. None for one a processor, or OMP_NUM_THREADS where that is less; -1 for
+        one a processor.
     X : array-like, data frame, Arrow table or sparse matrix, shape (n_samples, n_features)
         Rows with the features of the training, as ``fit`` takes them.
     **start : array-like of float, shape (n_samples,)

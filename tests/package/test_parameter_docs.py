@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import doctest
 import importlib
 import inspect
+import pkgutil
 import re
 import subprocess
 import sys
 
 import pytest
 
+import ordinal_objectives
 from ordinal_objectives.shared_docs import documented, entries_of, is_told
 from ordinal_objectives.spec import DOORS
 
@@ -102,6 +105,15 @@ def test_ordinal_parameters_among_the_options_have_the_defaults_of_the_door(door
         default = getattr(DOORS[door], option)
         written = f'"{default}"' if isinstance(default, str) else repr(default)
         assert headers[option].endswith(f", default={written}")
+
+
+def test_every_shared_entry_is_filled_in():
+    left = []
+    for info in pkgutil.walk_packages(ordinal_objectives.__path__, f"{TOP}."):
+        if not info.name.endswith(("__main__", "_core")):
+            tests = doctest.DocTestFinder(exclude_empty=False).find(importlib.import_module(info.name))
+            left += [test.name for test in tests if re.search(r"^ *<<", test.docstring or "", re.MULTILINE)]
+    assert not left
 
 
 def undocumented(a, b=1):
