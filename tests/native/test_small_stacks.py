@@ -56,9 +56,10 @@ print("all trained")
 
 
 @pytest.mark.parametrize("instruction_set", _core.instruction_sets())
-def test_the_engine_trains_and_predicts_on_small_stacks(instruction_set):
+def test_the_engine_trains_and_predicts_on_small_stacks(instruction_set, tmp_path):
     child = subprocess.run(
         [sys.executable, "-c", CHILD, instruction_set],
+        cwd=tmp_path,  # Python 3.10 looks for modules there first, and would find the source
         capture_output=True,
         text=True,
         timeout=120,
