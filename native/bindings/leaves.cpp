@@ -1,5 +1,4 @@
-// Registration of the leaf kernels: arrays arrive checked (ordinal_objectives/rows/native.py and
-// adapters/leaves.py), leaf numbers included.
+// Registration of the leaf kernels: arrays and leaf numbers arrive checked (ordinal_objectives/rows).
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 

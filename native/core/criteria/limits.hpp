@@ -1,9 +1,9 @@
-// What a split has to keep to, whatever it is worth.
+// Limits that every split must keep, whatever its gain.
 #pragma once
 
 namespace ordinal {
 
-// Values that a criterion may put aside while it judges candidates.
+// Working memory of a criterion while it judges candidates, in vectors of them.
 constexpr int kMostScratch = 1088;
 
 struct GrowthLimits {

@@ -15,7 +15,7 @@ inline Real smaller(Real a, Real b) {
     return a > b ? b : a;
 }
 
-// Keeps the largest values, or the others, in order, whichever are fewer.
+// Keeps the largest values or the others, whichever are fewer, sorted.
 template <class Real>
 class Selection {
   public:

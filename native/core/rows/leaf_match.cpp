@@ -9,7 +9,7 @@ namespace ordinal {
 namespace {
 
 constexpr std::int64_t kChunk = 8192;
-constexpr std::int64_t kLeast = 16;  // chunks worth a thread
+constexpr std::int64_t kLeast = 16;  // chunks for which a thread is started
 
 // Finds the nearest of some ascending values: by a table of equal cells, each knowing the value nearest to
 // its middle, and by bisection where that value may not be the nearest after all.

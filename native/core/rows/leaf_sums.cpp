@@ -11,7 +11,7 @@
 namespace ordinal {
 namespace {
 
-constexpr std::int64_t kLeast = 8;  // chunks of the lanes worth a thread
+constexpr std::int64_t kLeast = 8;  // chunks of the lanes for which a thread is started
 
 }  // namespace
 
@@ -36,7 +36,7 @@ LeafSums link_leaf_sums(const LinkRound& round, const std::int32_t* leaves, int 
     const int width = round.n_thresholds + 2;
     return sum_leaf_chunks(
         n_rows, n_leaves, width, n_threads, [&](std::int64_t begin, std::int64_t n, double* sums) {
-            // The row kernel writes the cross terms of a few rows at a time; its other results are known.
+            // The row kernel writes the cross terms of a few rows at a time; its other results are not used.
             std::vector<double> cross(kLaneBlock * columns), unused(2 * kLaneBlock);
             LinkRound part = round;
             part.want_loss = false;

@@ -1,4 +1,5 @@
-// What the joint step needs of the leaves of one tree: which leaf a row is in, and sums over its rows.
+// What the joint step needs of the leaves of one tree: the leaf of each row, and sums over the rows of a
+// leaf.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +25,8 @@ struct LeafMatch {
     double largest_score = 0.0;
 };
 
-// Finds each row's leaf from the step of its score: leaves[i] = order[j] where sorted_values[j] is nearest to
-// after[i] - before[i].
+// Finds each row's leaf from the change of its score: leaves[i] = order[j] where sorted_values[j] is nearest
+// to after[i] - before[i].
 template <class Real>
 LeafMatch match_leaves(const Real* before, const Real* after, std::int64_t n_rows,
                        const double* sorted_values, const std::int32_t* order, int n_leaves,

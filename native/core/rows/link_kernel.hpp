@@ -5,7 +5,7 @@
 //   lower<kValue>(x)         -log G(x) and its derivatives; the value only if kValue
 //   interval<kValue>(a, b)   -log[G(b) - G(a)] and its derivatives, a < b finite
 //   sharp_curvature(d)       curvature of a majoriser, for links with kMajorizes
-// with kFloor (the curvature that `exact` does not go below), kLimit (larger arguments are held there,
+// with kFloor (the curvature that `exact` does not go below), kLimit (larger arguments are clipped to it,
 // because exp overflows) and Mirror, the link m with G_m(x) = 1 - G(-x). To add a link: one struct here, in
 // the list `Links` at the end too, and one class in ordinal_objectives/links, with a line in its __init__.py.
 #pragma once

@@ -14,7 +14,7 @@ constexpr std::int64_t kChunk = 4096;
 
 inline double score(const LinkRound& round, std::int64_t i) {
     const double f = round.raw64 ? round.raw64[i] : round.raw32[i];
-    // An infinite score must reach the sums as NaN, where Python looks for it.
+    // Python checks the sums for NaN: an infinite score becomes one.
     return std::isfinite(f) ? f : std::numeric_limits<double>::quiet_NaN();
 }
 
@@ -85,7 +85,7 @@ void logit_higher_rows(const LinkRound& round, std::int64_t begin, std::int64_t 
     }
 }
 
-// Between the thresholds on both sides of the label; beyond the last one there is one side.
+// Between the thresholds on both sides of the label; the lowest and the highest class have one threshold.
 template <class L, bool kValue>
 IntervalTerms between(const double* thresholds, int n_thresholds, int y, double f) {
     if (y == 0) {

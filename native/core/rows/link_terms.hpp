@@ -1,4 +1,4 @@
-// What a link says of one row and one threshold, or one row and two of them.
+// Terms of a link for one row and one threshold, or one row and the two thresholds beside its class.
 #pragma once
 
 namespace ordinal {
@@ -8,8 +8,8 @@ struct PairTerms {
     double value, slope, bend;
 };
 
-// -log[G(b) - G(a)] and its derivatives. Those along the common shift of a and b are primary: differences
-// of larger terms would lose all digits between close thresholds.
+// -log[G(b) - G(a)] and its derivatives. Those along the common shift of a and b are
+// computed directly: as differences of larger terms they would lose all digits between close thresholds.
 struct IntervalTerms {
     double value, d_lower, d_upper, d_shift, d_lower_shift, d_upper_shift;
 

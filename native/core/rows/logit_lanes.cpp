@@ -39,7 +39,7 @@ struct Vector {
                 slope *= weight;
                 bend *= weight;
             }
-            const Mask beside = (y == k) | (y == k + 1);  // of a masked sum alone
+            const Mask beside = (y == k) | (y == k + 1);  // used with kMasked only
             if (kMasked) {
                 slope = select(beside, slope, Floats{});
                 bend = select(beside, bend, Floats{});
@@ -77,7 +77,7 @@ inline Floats load_scores(const LogitRound& round, const LogitConstants& constan
     return load(scores);
 }
 
-// Third and fourth derivatives go where their row is. Rows are few numbers apart: one by one.
+// Stores third and fourth derivatives one by one: rows are only a few numbers apart.
 inline void store_higher(const LogitRound& round, std::int64_t at, int n, Floats third, Floats fourth) {
     float* to = round.higher + at * round.higher_step;
     for (int i = 0; i < n; ++i, to += round.higher_step) {
@@ -167,7 +167,7 @@ LogitBlock pick_exact(bool weighted, bool keep, bool higher) {
 
 void ORDINAL_PASTE(logit_block_, ORDINAL_ISA)(const LogitRound& round, const LogitConstants& constants,
                                               std::int64_t begin, int n, BlockSums& sums, float* lanes) {
-    // Padding needs weights.
+    // Padded rows have weight 0.
     const bool weighted = round.weight || n % kLanes != 0;
     const bool keep = round.want_loss || round.cross;
     const bool masked = round.loss != Loss::all_threshold;

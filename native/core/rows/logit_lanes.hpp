@@ -17,8 +17,8 @@ constexpr int kMaxThresholds = 128;
 constexpr double kMaxDistance = 80.0;
 
 // What depends on the thresholds alone, prepared once a round. Scores are taken relative to `center`, a
-// float32, and clipped to within kMaxDistance of every threshold; Python sees to it that these are half as
-// far apart at most, and near enough to 0 that a float32 holds them to one unit.
+// float32, and clipped to within kMaxDistance of every threshold. Python ensures that thresholds are at most
+// half as far apart, and near enough to 0 that rounding the center to float32 changes it by at most 1/2.
 struct LogitConstants {
     double center;
     float lowest_score, highest_score;
@@ -26,17 +26,17 @@ struct LogitConstants {
     const float* scale;  // (n_thresholds,) exp(theta_k - center)
 };
 
-// What the sums of `width` columns in lanes take, in the widest vectors there are.
+// Memory of the sums of `width` columns in lanes, in the widest vectors there are.
 constexpr std::size_t lane_memory(int width) { return 16 * static_cast<std::size_t>(width); }
 
 // lanes: lane_memory(2 * n_thresholds) numbers on a cache line, for the sums over these rows.
 using LogitBlock = void (*)(const LogitRound&, const LogitConstants&, std::int64_t begin, int n, BlockSums&,
                             float* lanes);
 
-// What a LeafBlock puts aside.
+// Working memory of a LeafBlock.
 struct LeafRows {
     static constexpr int kTile = 16;
-    // One more vector a row, so that a column of `bend` does not fall onto one set of the cache.
+    // One vector more in each row: otherwise the entries of a column of `bend` would share one cache set.
     static constexpr int kStride = kLaneBlock + 16;
     alignas(64) float score[kLaneBlock];
     alignas(64) float t[kLaneBlock];

@@ -1,5 +1,5 @@
-// What one threshold says of some rows, in float32 lanes; as lanes.hpp, only for files that are compiled once
-// for each instruction set.
+// Terms of one threshold for several rows, in float32 lanes. Like lanes.hpp, only for files that are compiled
+// once for each instruction set.
 #pragma once
 
 #include "simd/lanes.hpp"
@@ -23,7 +23,7 @@ inline Term one_term(Floats z, Floats d, Mask above) {
         const Floats d2 = d * d;
         const Mask near = d2 < 0.01f;
         const Floats safe_d = select(near, all(1.0f), d);
-        // One division serves sigma and (sigma - 1/2) / d, which is 0/0 in the middle: a series there.
+        // One division gives sigma and (sigma - 1/2) / d. At d = 0 the latter is 0/0: a series is used there.
         const Floats r = reciprocal((1.0f + z) * safe_d);
         sigma = r * safe_d;
         const Floats series = 0.25f - d2 * (1.0f / 48 - d2 * (1.0f / 480));
@@ -41,7 +41,7 @@ inline Term one_term(Floats z, Floats d, Mask above) {
 struct Product {
     Floats mantissa = all(1.0f);
     Ints exponent = Ints{};
-    // What the product lacks of 1: near 1 it holds the digits.
+    // 1 minus the product: near 1 this keeps the digits.
     Floats missing = Floats{};
 
     void take(Floats right, Floats wrong) {

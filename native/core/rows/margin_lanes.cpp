@@ -12,7 +12,8 @@ namespace {
 
 constexpr float kReach = static_cast<float>(kMaxDistance);
 
-// Margins of one vector of rows, at most kMaxThresholds of them; `n` rows are there, the others are padding.
+// Margins of one vector of rows, at most kMaxThresholds each. The first `n` rows exist, the others are
+// padding.
 inline void load_margins(const MarginRound<float>& round, std::int64_t at, int n, Floats* margins) {
     for (int k = 0; k < round.n_thresholds; ++k) {
         const float* from = round.scores + k * round.n_rows + at;
@@ -27,7 +28,7 @@ inline void load_margins(const MarginRound<float>& round, std::int64_t at, int n
     }
 }
 
-// In every lane for itself, by neighbours that change places: margins are nearly in order.
+// Sorts each lane by swaps of neighbours: margins are nearly in order.
 inline void sort_margins(Floats* margins, int n_thresholds) {
     for (int last = n_thresholds - 1; last > 0; --last)
         for (int k = 0; k < last; ++k) {

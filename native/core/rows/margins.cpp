@@ -16,15 +16,15 @@ namespace ordinal {
 namespace {
 
 constexpr std::int64_t kChunk = 16 * kMarginBlock;
-constexpr std::int64_t kLeast = 8;  // chunks worth a thread
+constexpr std::int64_t kLeast = 8;  // chunks for which a thread is started
 
 template <class Real>
 double weight_of(const MarginRound<Real>& round, std::int64_t i) {
     return round.weight ? static_cast<double>(round.weight[i]) : 1.0;
 }
 
-// The margins of one row, in order if that is asked for. An infinite one becomes NaN: it must reach the sums,
-// where Python looks for it.
+// The margins of one row, in order if that is asked for. An infinite one becomes NaN, for which
+// Python checks the sums.
 template <class Real>
 void margins_of(const MarginRound<Real>& round, std::int64_t i, std::vector<double>& margins) {
     for (int k = 0; k < round.n_thresholds; ++k) {
@@ -40,7 +40,7 @@ bool counted(const MarginRound<Real>& round, int y, int k) {
     return round.loss == Loss::all_threshold || k == y || k + 1 == y;
 }
 
-// The lanes hold margins within their reach; beyond it the loss is a line, whose rise comes on top.
+// The lanes clip margins to their range. Beyond it the loss is linear: this adds what it grows by there.
 void add_loss_out_of_reach(const MarginRound<float>& round, std::int64_t begin, std::int64_t n,
                            BlockSums& sums) {
     std::vector<double> margins(static_cast<std::size_t>(round.n_thresholds));
@@ -137,7 +137,7 @@ void run_block(const MarginRound<double>& round, std::int64_t begin, int n, Bloc
 
 void add_loss_out_of_reach(const MarginRound<double>&, std::int64_t, std::int64_t, BlockSums&) {}
 
-// Where the sums of each group are found among the buffers of the thresholds: in its first one.
+// The buffer that holds a group's sums: that of its first threshold.
 template <class Real>
 std::vector<int> first_of_groups(const MarginRound<Real>& round) {
     std::vector<int> first(static_cast<std::size_t>(round.group ? round.n_groups : round.n_thresholds), -1);

@@ -10,7 +10,7 @@
 
 namespace ordinal {
 
-// What rows hold side by side. thresholds: the gradients of every threshold, then the Hessians. score:
+// What the columns of a row hold. thresholds: the gradients of every threshold, then the Hessians. score:
 // gradient and Hessian of the score. cross: these and the cross terms of score and every threshold.
 enum class Columns : int { thresholds = 0, score = 1, cross = 2 };
 
@@ -27,8 +27,8 @@ struct MarginRound {
     Link link{};
     bool majorized = true;
     bool want_loss = false;
-    bool sorted = false;   // each row's margins are put in order first; only the loss means something then
-    double limit = 700.0;  // as in Round
+    bool sorted = false;       // each row's margins are sorted first; only the loss is defined then
+    double limit = 700.0;      // as in Round
     Real* gradient = nullptr;  // (n_rows,) summed over the thresholds; null where no one asks, score and
                                // cross do
     Real* hessian = nullptr;
@@ -40,7 +40,7 @@ struct MarginRound {
     int n_groups = 0;
 };
 
-// Rows that share float32 accumulators, and the distance between the thresholds of a block's buffers.
+// Rows that share float32 accumulators, and the distance between the buffers of two thresholds.
 constexpr int kMarginBlock = 256;
 constexpr int kMarginStride = kMarginBlock + 16;
 

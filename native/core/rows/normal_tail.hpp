@@ -73,7 +73,7 @@ inline IntervalTerms narrow_normal_interval(double a, double b) {
             rate_b * half * (1.0 - mean)};
 }
 
-// Mills ratios scaled by phi(b); b beyond 37 is held there, where Phi(b) is 1 to 300 digits.
+// Mills ratios scaled by phi(b); b is clipped to 37, where Phi(b) is 1 to 300 digits.
 inline IntervalTerms wide_normal_interval(double a, double b) {
     b = std::min(b, 37.0);
     const MillsRatio at_a(-a);
@@ -82,7 +82,7 @@ inline IntervalTerms wide_normal_interval(double a, double b) {
     const double decay = std::exp(exponent);
     const double shrunk = decay * at_a.ratio;
     const double mass = at_b.ratio - shrunk;
-    // Shares first: the ratios reach 1e297, and their products with a large b - a would overflow.
+    // Divides first: the ratios reach 1e297, and their products with a large b - a would overflow.
     const double share_a = shrunk / mass;
     const double share_b = at_b.ratio / mass;
     const double value = b > 0.0 ? -std::log1p(-(normal_tail(-a) + normal_tail(b)))

@@ -25,15 +25,15 @@ struct Round {
     Link link{};
     bool majorized = true;
     bool want_loss = false;
-    double limit = 700.0;        // link kernels: terms that grow like exp(|theta_k - f|) stop growing here
-    Output* gradient = nullptr;  // (n,)
-    Output* hessian = nullptr;   // (n,)
-    Output* cross = nullptr;     // (n, n_thresholds) row-major, or null
+    double limit = 700.0;  // link kernels: |theta_k - f| is clipped here in terms that grow like its exp
+    Output* gradient = nullptr;                  // (n,)
+    Output* hessian = nullptr;                   // (n,)
+    Output* cross = nullptr;                     // (n, n_thresholds) row-major, or null
     const std::int32_t* cross_places = nullptr;  // (n_thresholds,) in a row of cross, below 0 for nowhere;
                                                  // null for places in order. float32 kernel alone.
     std::int64_t cross_step = 0;                 // between the rows of cross, in numbers
-    Output* beside = nullptr;  // gradient and Hessian once more, next to each other in rows of that step
-    // Third and fourth derivatives in the score, of the logit and next to exact Hessians alone: (n, n_higher)
+    Output* beside = nullptr;  // gradient and Hessian once more, side by side, in rows cross_step apart
+    // Third and fourth derivatives in the score, for the logit link and exact Hessians only: (n, n_higher)
     // rows higher_step apart, or null. The fourth is the second column, if there are two.
     Output* higher = nullptr;
     int n_higher = 0;

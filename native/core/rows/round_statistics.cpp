@@ -13,19 +13,19 @@
 namespace ordinal {
 namespace {
 
-// Rows whose sums are kept apart until the end: a multiple of kLaneBlock, large enough to share out.
+// Rows of a chunk; chunks have sums of their own, which are added up at the end. A multiple of kLaneBlock.
 constexpr std::int64_t kChunk = 16 * kLaneBlock;
-constexpr std::int64_t kLeast = 16;  // chunks worth a thread
+constexpr std::int64_t kLeast = 16;  // chunks for which a thread is started
 
-// The lanes hold scores within their reach of the thresholds. Beyond it every sigma is 0 or 1 and the loss a
-// line, whose slope is the number of thresholds on the wrong side: what it rises by out there comes on top.
+// The lanes clip scores to their range around the thresholds. Beyond it every sigma is 0 or 1 and the loss is
+// linear; its slope is the number of thresholds on the wrong side. This adds what the loss grows by there.
 void add_loss_out_of_reach(const LogitRound& round, const LogitConstants& constants, std::int64_t begin,
                            std::int64_t n, BlockSums& sums) {
     const bool all = round.loss == Loss::all_threshold;
     const int last = round.n_thresholds;
     for (std::int64_t i = begin; i < begin + n; ++i) {
         const double f = round.raw64 ? round.raw64[i] : round.raw32[i];
-        // An infinite score must reach the sums as NaN, where Python looks for it.
+        // Python checks the sums for NaN: an infinite score becomes one.
         if (std::isinf(f)) sums.threshold_gradient[0] = std::numeric_limits<double>::quiet_NaN();
         const double above = f - constants.center - constants.highest_score;
         const double below = constants.lowest_score - (f - constants.center);

@@ -7,9 +7,9 @@
 namespace ordinal {
 namespace {
 
-constexpr std::int64_t kChunk = 1 << 17;  // rows: a tenth of a millisecond
+constexpr std::int64_t kChunk = 1 << 17;  // rows, about 0.1 ms
 
-// Two tables take turns, since rows of one bin in a row would wait for each other.
+// Two tables alternate: consecutive additions to one bin would wait for each other.
 template <bool weighted>
 void fill(const double* scores, const double* weight, std::int64_t n, const ScoreBins& bins, double* tables) {
     const double last = bins.n_bins - 1;

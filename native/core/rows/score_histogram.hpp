@@ -1,4 +1,4 @@
-// Where the rows lie on the score's axis, and with what weight.
+// Histogram of the scores: how much weight lies where.
 #pragma once
 
 #include <cstdint>
@@ -6,8 +6,8 @@
 
 namespace ordinal {
 
-// n_bins equal bins from `low`, `per_unit` of them to a unit of the score; the rows beyond are in those at
-// the ends.
+// n_bins equal bins from `low`, `per_unit` of them to a unit of the score; rows beyond the range count in
+// the first or the last bin.
 struct ScoreBins {
     double low = 0.0;
     double per_unit = 1.0;

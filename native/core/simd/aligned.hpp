@@ -27,7 +27,7 @@ struct AlignedAllocator {
         const std::size_t n_bytes = n * sizeof(T);
         void* memory = ::operator new(n_bytes, alignment(n_bytes));
 #if defined(__linux__) && defined(MADV_HUGEPAGE)
-        // Whole pages alone: the rest of the last one may be a neighbour's. A refusal costs nothing.
+        // Only whole pages: other memory may share the last one. If the system refuses, nothing is lost.
         if (n_bytes >= kHugePage) madvise(memory, n_bytes / kHugePage * kHugePage, MADV_HUGEPAGE);
 #endif
         return static_cast<T*>(memory);

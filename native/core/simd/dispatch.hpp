@@ -24,7 +24,7 @@ struct InstructionSet {
     PartitionRows partition_rows;
 };
 
-// The scan of a criterion, by what it judges a leaf's candidates with.
+// The scan of each criterion, by the type of its leaf.
 #define ORDINAL_SCAN(folder, Name)                                                                           \
     inline Candidate scan_feature(const InstructionSet& set, const ScanTask& task, const Name##Leaf& leaf) { \
         return set.scan_##folder(task, leaf);                                                                \
@@ -32,7 +32,7 @@ struct InstructionSet {
 ORDINAL_CRITERIA(ORDINAL_SCAN)
 #undef ORDINAL_SCAN
 
-// The table's length goes to `count`.
+// `count` receives the length of the table.
 const InstructionSet* instruction_sets(int& count);
 
 // The one in use: the best supported, unless select_instruction_set chose another.

@@ -1,5 +1,5 @@
-// Vectors of float64 lanes, as many as a register holds. As lanes.hpp, only for files that are compiled once
-// for each instruction set.
+// Vectors of float64, as many lanes as a register holds. Like lanes.hpp, only for files that are compiled
+// once for each instruction set.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ inline bool any(Flags mask) {
     return all != 0;
 }
 
-// One entry of each of kWide rows.
+// One entry from each of kWide rows.
 inline Doubles column(const double* from, std::int64_t step) {
     Doubles entries;
     for (int i = 0; i < kWide; ++i) entries[i] = from[i * step];

@@ -1,7 +1,7 @@
 // Histograms of all statistics at once: a row's vector is loaded once and added to one bin of every feature.
 //
-// Measured against feature-by-feature passes over blocks of rows: with the whole row at hand consecutive
-// additions hit different features, so none waits for the one before, and gathered rows are read once.
+// Measured against one pass for each feature over blocks of rows: consecutive additions go to different
+// features here, so none waits for the one before, and gathered rows are read once.
 #include <cstddef>
 
 #include "trees/row_layout.hpp"
@@ -14,7 +14,7 @@ namespace ordinal {
 namespace {
 
 constexpr std::int64_t kBlockRows = 2048;
-constexpr std::int64_t kAhead = 512;      // additions between asking for a row and using it
+constexpr std::int64_t kAhead = 512;      // additions between the prefetch of a row and its use
 constexpr std::int64_t kFewestAhead = 8;  // rows
 constexpr std::int64_t kMostAhead = 128;  // rows
 
@@ -114,7 +114,7 @@ inline double* bins_of(const HistogramTask& task, int feature) {
     return task.histogram + (task.offsets[feature] - task.first_bin) * task.width;
 }
 
-// In float64 from the start. Of few rows there is nothing to win by vectors of float32, and ties stay ties.
+// Adds up in float64 from the start. With few rows float32 vectors gain no time, and equal gains stay equal.
 void add_in_float64(const HistogramTask& task) {
     const std::int64_t width = task.width;
     for (int f = 0; f < task.n_features; ++f) {
@@ -139,7 +139,7 @@ void add_in_float64(const HistogramTask& task) {
     }
 }
 
-// Moves n bins of one slice from float32 to float64. The first time nothing is read there.
+// Moves n bins of one slice from float32 to float64. The first call overwrites the target.
 template <int kWidth, bool kFirst>
 void flush_bins(float* from, int n, std::int64_t step, double* to) {
     for (int bin = 0; bin < n; ++bin, from += kWidth, to += step) {
@@ -160,7 +160,8 @@ void flush_feature(const HistogramTask& task, int lane, int f) {
     flush_bins<kWidth, kFirst>(from + kMissing * kWidth, 1, task.width, to + n_bins * task.width);
 }
 
-// Blocks of rows between two flushes of a feature: the fewer its bins, the sooner its sums are long.
+// Blocks of rows between two flushes of a feature: with fewer bins more rows fall into each, so it is flushed
+// sooner.
 inline std::int64_t blocks_in_float(int n_bins) {
     const std::int64_t most = kFloatRows / kBlockRows;
     const std::int64_t wanted = n_bins * most / 255;

@@ -16,7 +16,7 @@ namespace {
 constexpr int kRows = 64;    // of a block; its values and a tree's nodes share the first-level cache
 constexpr int kAtOnce = 16;  // rows that walk down a tree together, so that their loads overlap
 
-// A leaf points to itself from both sides, so that rows which arrive early wait there.
+// A leaf is its own child on both sides, so that rows which reach it early stay there.
 struct Node {
     double threshold;
     std::int32_t feature;
@@ -65,7 +65,7 @@ void copy_rows(const FeatureMatrix& X, std::int64_t begin, int n, double* block)
                 static_cast<double>(data[(begin + i) * X.row_step + f * X.column_step]);
 }
 
-// Until all rows wait in leaves: the deepest leaf of a tree grown best first is far below most rows.
+// Ends when all rows are in leaves: in a tree grown best first, most leaves are far above the deepest one.
 void walk(const PackedTree& tree, const double* block, int n_features, std::int32_t* at) {
     const Node* nodes = tree.nodes.data();
     for (std::int32_t moved = 1; moved != 0;) {

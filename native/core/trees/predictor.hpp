@@ -33,7 +33,8 @@ struct LeafTable {
     int n_outputs = 1;
 };
 
-// scores (n_rows, n_outputs) is added to. False, with the scores spoilt, if a leaf is none of its tree's.
+// scores (n_rows, n_outputs) is added to. Returns false if a leaf number is out of
+// range; the scores are wrong then.
 bool add_tree_vectors(const LeafTable& table, double* scores, int n_threads);
 
 }  // namespace ordinal

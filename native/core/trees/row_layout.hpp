@@ -27,7 +27,7 @@ struct RowLayout {
 
 // Lanes of a row that are added at a time; the passes over a wider row use the same scratch.
 constexpr int kSlice = 16;
-// Rows of several vectors, whose bins cost more than finding out which are empty.
+// Rows of several vectors: for these, testing whether a bin is empty costs less than reading it.
 inline bool is_wide(int width) { return width > kSlice; }
 inline int slice_width(int width) { return width < kSlice ? width : kSlice; }
 

@@ -32,8 +32,8 @@ inline void transpose(const __m512d* row, Doubles* column) {
 }
 #endif
 
-// Adds n <= kWide bins, those numbered `at`, up one after the other, from `sums` on and into it; lane i of
-// left[c] is column c of the sum through bin at[i].
+// Cumulative sums of n <= kWide bins, those numbered `at`: they start from `sums`, which takes the last of
+// them. Lane i of left[c] is column c of the sum through bin at[i].
 inline void left_sums(const double* bins, const std::uint8_t* at, int n, int width, double* sums,
                       Doubles* left) {
 #if defined(__AVX512F__)
@@ -64,8 +64,8 @@ inline void left_sums(const double* bins, const std::uint8_t* at, int n, int wid
 #endif
 }
 
-// Takes the best of n candidates, at the bins `at`, if it beats the best so far. Nearly always none does, and
-// one comparison of all says so.
+// Takes the best of n candidates, at the bins `at`, if it beats the best so far. Usually none does, which one
+// comparison of all candidates finds.
 inline void take_best(Doubles gain, int n, const std::uint8_t* at, bool missing_left, Candidate& best) {
     if (!any(gain > best.gain * (1.0 + kTie))) return;
     for (int i = 0; i < n; ++i)
@@ -92,9 +92,9 @@ Candidate scan(const ScanTask& task, const Leaf& leaf) {
     for (int c = 0; c < width; ++c) sums[c] = 0.0;
     const double* missing = task.histogram + task.n_bins * width;
     const bool any_missing = missing[task.count] > 0.0;
-    // The last bin alone on the left side is a split only if the missing values are the right side. A bin
-    // without rows splits as the one before it does, so that wide rows pass over it; the first one stays,
-    // since missing values may go left alone.
+    // All bins on the left side are a split only if missing values go right. A bin without rows gives the
+    // same split as the bin before it, so wide rows skip it; the first bin is never skipped, since missing
+    // values alone may go left.
     const int last_bin = any_missing ? task.n_bins : task.n_bins - 1;
     std::uint8_t at[kMissing + kWide] = {};
     int n_candidates = last_bin;

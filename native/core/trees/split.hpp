@@ -1,6 +1,5 @@
-// What a split asks of a row: the one place that says which rows go left, while a tree is grown, when its
-// rows are parted, and when it predicts. Compiled for each instruction set, so nothing here is of the
-// standard library.
+// Which rows go left at a split: the one place that says so, for growth, partition and prediction. Compiled
+// once for each instruction set, so it uses nothing of the standard library.
 #pragma once
 
 #include <cstdint>

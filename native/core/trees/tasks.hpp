@@ -1,4 +1,4 @@
-// What binning, histograms, split search and partition are asked: the parts of the histogram engine that are
+// Arguments of binning, histograms, split search and partition: the parts of the histogram engine that are
 // compiled once for each instruction set. Plain structs, because an inline function of the standard library
 // must not be compiled there.
 #pragma once

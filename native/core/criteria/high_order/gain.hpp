@@ -27,7 +27,7 @@ inline Doubles raised_sides(const HighOrderLeaf& leaf, const Sides& two, Doubles
 inline Doubles gains(const HighOrderLeaf& leaf, const GrowthLimits& limits, const double* parent,
                      const Doubles* left, Doubles*) {
     Sides two = sides(limits, parent, left);
-    // What is not allowed may be no number.
+    // A candidate that the limits forbid may be NaN.
     const Doubles inverse = 1.0 / (two.h_a * two.h_b);
     const Doubles inverse_a = two.h_b * inverse, inverse_b = two.h_a * inverse;
     two.alpha = two.G_a * inverse_a;

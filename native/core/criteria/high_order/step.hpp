@@ -1,6 +1,6 @@
 // Steps of order three and four (ordinal_objectives/leaves/high_order.py has the formulas), of one leaf or a
-// vector of them. Also compiled once for each instruction set: see simd/lanes.hpp. Divisions are the
-// caller's, who needs fewer.
+// vector of them. Also compiled once for each instruction set: see simd/lanes.hpp. The caller
+// divides: it can share divisions.
 #pragma once
 
 namespace ordinal {
@@ -9,11 +9,11 @@ namespace {
 // Longest step of order p in Newton steps, p - 1, and room for rounding.
 constexpr double kRoom = 1.001;
 
-// The step's length in Newton steps is above / below where it stands.
+// The step is above / below Newton steps long where it is valid (`stands`); elsewhere Newton's step is taken.
 template <class Real, class Mask>
 struct LongStep {
     Real third, fourth;  // epsilon / 6 and kappa / 24
-    Real above, below;   // below is 1 where the step does not stand
+    Real above, below;   // below is 1 where the step is not valid
     Mask stands;
 };
 
@@ -31,14 +31,14 @@ inline auto long_step(Real w, Real inverse_h, Real third, Real fourth) {
         (1.0 / 6) * epsilon, (1.0 / 24) * kappa, above, stands ? below : Real{} + 1.0, stands};
 }
 
-// What the Taylor polynomial falls by at this length, in units of w^2 h, beyond the half of a Newton step's.
+// Decrease of the Taylor polynomial at this length, in units of w^2 h, less the 1/2 of a Newton step.
 template <int kOrder, class Real, class Mask>
 inline Real raised(const LongStep<Real, Mask>& step, Real length) {
     const Real cubic = kOrder > 3 ? step.third - step.fourth * length : step.third;
     Real rise = length * (1.0 + length * (length * cubic - 0.5)) - 0.5;
     if (kOrder > 3) {
-        // The polynomial turns before a long step ends; the loss does not rise where Newton's shorter one
-        // falls.
+        // A long step can end where the polynomial has risen again. At Newton's shorter step the loss falls,
+        // so at least that decrease counts.
         const Real at_newton = step.third - step.fourth;
         rise = (length > 1.0) & (rise < at_newton) ? at_newton : rise;
     }

@@ -6,8 +6,8 @@
 namespace ordinal {
 namespace {
 
-// ||S 1|| relative to the trace of V below which the common shift of score and thresholds counts as free;
-// sums of float32 rows do not know it better.
+// ||S 1|| relative to the trace of V below which the common shift of score and thresholds counts as free:
+// sums of float32 rows are not more exact.
 constexpr double kGauge = 1e-6;
 // A direction with less curvature than this share of the largest has none.
 constexpr double kFlat = 1e-12;
@@ -93,8 +93,8 @@ JointCriterion::Prepared JointCriterion::prepare(const double* leaf) const {
     }
     terms.gauge = std::sqrt(shift) <= kGauge * trace_;
 
-    // Thresholds that move together are one row; what is asked of A^{-1} are its products with W' and four
-    // more.
+    // Thresholds that move together are one row. Of A^{-1} only its products with W' and with four more
+    // vectors are needed.
     const int size = n_groups_, in_W = size, in_L = size + n_carried_, in_r_A = in_L + 1, in_r = in_L + 2;
     const int in_ones = in_L + 3, width = in_L + 4;
     std::vector<double> rows(static_cast<std::size_t>(size) * width, 0.0);

@@ -19,7 +19,7 @@ struct JointLeaf {
     const double* q = nullptr;        // W A^{-1} r_A
     double r_A_q = 0.0, pm = 0.0, pq = 0.0;
     bool gauge = false;  // S is singular along the ones
-    // What tells the thresholds' step with the sum 0 among those that are as good where S is singular.
+    // Where S is singular, they select the step of the thresholds with sum 0 among the equally good ones.
     const double* ones = nullptr;       // W A^{-1} 1
     double ones_m = 0.0, ones_q = 0.0;  // 1' A^{-1} L_p, 1' A^{-1} r_A
     double inverse_ones_m = 0.0;

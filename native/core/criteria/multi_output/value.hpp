@@ -1,4 +1,4 @@
-// What leaves with several outputs are worth: ordinal_objectives/leaves/multi_output.py in sums.
+// The value of leaves with several outputs: ordinal_objectives/leaves/multi_output.py, from sums.
 //
 // Templates over a number or a vector of candidates, in an unnamed namespace because gain.hpp is compiled
 // once for each instruction set. One leaf, or the two sides of a split at once, which share divisions:

@@ -1,4 +1,4 @@
-// The scalar criterion: leaves move the score, and know nothing of each other.
+// The scalar criterion: leaves move the score, and do not depend on each other.
 #pragma once
 
 #include "criteria/limits.hpp"

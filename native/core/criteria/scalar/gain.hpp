@@ -8,7 +8,7 @@
 namespace ordinal {
 namespace {
 
-// Both sides of a candidate, as far as the score goes.
+// Both sides of a candidate: their Newton steps of the score.
 struct Sides {
     Doubles G_a, G_b, h_a, h_b;
     Doubles alpha, beta;  // G / h

@@ -1,4 +1,4 @@
-// The vector criterion: leaves move the margin of every threshold, and know nothing of each other.
+// The vector criterion: leaves move the margin of every threshold, and do not depend on each other.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What leaves are worth whose steps move every threshold's margin: ordinal_objectives/leaves/vector.py in
+// The value of leaves that move the margin of every threshold: ordinal_objectives/leaves/vector.py, from
 // sums.
 //
 // A leaf's step u minimises sum_k [G_k u_k + 1/2 H_k u_k^2] + 1/2 l w^2 + 1/2 v P(u), w the mean of u, over
