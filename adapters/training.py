@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinal_objectives.adapters.followed import GrownTree
+from ordinal_objectives.adapters.followed_scores import GrownTree
 from ordinal_objectives.adapters.row_placement import RowPlacement
 from ordinal_objectives.adapters.run import TrainingRun
 from ordinal_objectives.adapters.updates import Update

@@ -75,7 +75,7 @@ class EngineRun:
             leaves_rows_out=parameters.judges and judge is None,
         )
         self.criterion = (criterion or choose(parameters))(self.state)
-        self.state.see(self.criterion.columns(self.state.score, self.state.thresholds))
+        self.state.set_newest(self.criterion.columns(self.state.score, self.state.thresholds))
 
     @property
     def cuts(self) -> list[NDArray[np.float64]]:

@@ -102,7 +102,7 @@ class EngineState(Generic[Pass]):
             self.engine.recut([c.tolist() for c in self.cuts])
             fill(self.engine, self.rows.X)
 
-    def see(self, now: RoundStatistics) -> None:
+    def set_newest(self, now: RoundStatistics) -> None:
         """Note what a pass says of the newest score and thresholds."""
         self.now = now
 
@@ -111,7 +111,7 @@ class EngineState(Generic[Pass]):
         self.diagnostics.add(n_clipped=now.n_clipped, n_floored=now.n_floored)
         return now
 
-    def part(self, rows: NDArray[np.uint32] | None) -> tuple[Pass, RoundStatistics]:
+    def pass_over(self, rows: NDArray[np.uint32] | None) -> tuple[Pass, RoundStatistics]:
         """Return the pass over some rows, None for all, and what it says of the newest score and thresholds."""
         if rows is None:
             return self.row_pass, self.now
@@ -150,11 +150,11 @@ class EngineState(Generic[Pass]):
         """Take one conditional Newton step on the thresholds given the score, from its sums by their own Hessian."""
 
         def loss_at(thresholds: FloatArray) -> float:
-            self.see(evaluate(self.score, thresholds))
+            self.set_newest(evaluate(self.score, thresholds))
             return self.now.loss
 
         if not self.learner.newton(now, loss_at, self._highest_loss):
-            self.see(evaluate(self.score, self.thresholds))
+            self.set_newest(evaluate(self.score, self.thresholds))
 
     def renumber(self, number: NDArray[np.int32]) -> None:
         """Give the rows the leaves of a pruned tree."""

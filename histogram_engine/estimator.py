@@ -277,7 +277,7 @@ class HistGradientBoostingOrdinalClassifier(EngineModel):
             self._refuse_unknown()
             parameters = self._parameters()
             asked = (self.early_stopping, self.validation_fraction, self.n_iter_no_change, self.tol)
-            stopping = EarlyStopping.asked(*asked)
+            stopping = EarlyStopping.from_parameters(*asked)
             check_callback(callback)
             earlier = fitted = None
             if check_flag("warm_start", self.warm_start) and hasattr(self, "_ensemble"):
@@ -291,7 +291,7 @@ class HistGradientBoostingOrdinalClassifier(EngineModel):
             sets = (eval_set, eval_sample_weight, "eval_sample_weight", X_val, y_val, sample_weight_val)
             watched = self._check_evaluation(*sets)
             judged = parameters.judged_by == "validation"
-            if not watched and (judged or stopping.wanted(self.early_stopping, len(rows[1]), watched)):
+            if not watched and (judged or stopping.applies(self.early_stopping, len(rows[1]), watched)):
                 if isinstance(rows[0], RowBlocks):
                     name, other = ("judged_by", "'out_of_bag'") if judged else ("early_stopping", "False")
                     raise ValueError(
@@ -299,7 +299,7 @@ class HistGradientBoostingOrdinalClassifier(EngineModel):
                         f"{name}={other}; got {getattr(self, name)!r}"
                     )
                 rows, *watched = hold_out(rows, self.validation_fraction, self._seed, groups)
-            stops = stopping.wanted(self.early_stopping, len(rows[1]), watched)
+            stops = stopping.applies(self.early_stopping, len(rows[1]), watched)
             trained, diagnostics = fit_rows(
                 parameters,
                 earlier,

@@ -147,7 +147,9 @@ class EarlyStopping:
         self.tol = check_number("tol", self.tol, at_least=0.0)
 
     @classmethod
-    def asked(cls, early_stopping: Any, validation_fraction: Any, n_iter_no_change: Any, tol: Any) -> EarlyStopping:
+    def from_parameters(
+        cls, early_stopping: Any, validation_fraction: Any, n_iter_no_change: Any, tol: Any
+    ) -> EarlyStopping:
         """Check an estimator's parameters of early stopping, whether it will stop or not.
 
         Raises
@@ -162,13 +164,13 @@ class EarlyStopping:
         return cls(n_iter_no_change, tol)
 
     @staticmethod
-    def wanted(early_stopping: Any, n_rows: int, watched: list[Rows]) -> bool:
+    def applies(early_stopping: Any, n_rows: int, watched: list[Rows]) -> bool:
         """Tell whether a training stops early: "auto" leaves it to the number of rows, or to rows that are watched."""
         if isinstance(early_stopping, str):
             return n_rows > MANY_ROWS or bool(watched)
         return bool(early_stopping)
 
-    def see(self, loss: float, iteration: int) -> bool:
+    def should_stop(self, loss: float, iteration: int) -> bool:
         """Note the loss of an iteration and tell whether it is time to stop."""
         if loss < self.best - self.tol:
             self.last_gain = iteration
@@ -257,7 +259,7 @@ def fit_loop(
         evals["training"].append(run.training_loss)
         for rows in watched:
             evals[rows.name].append(rows.loss(run.thresholds))
-        ends = stopping is not None and stopping.see(evals[watched[-1].name][-1], len(trees))
+        ends = stopping is not None and stopping.should_stop(evals[watched[-1].name][-1], len(trees))
         if stopping is None or stopping.best_iteration == len(trees):
             of_kept = run.cuts, run.curvature
         return ends

@@ -33,10 +33,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinal_objectives.files import (
+    as_damaged_file,
     check_kind,
     check_path,
     counts_from_json,
-    damage,
     labels_from_json,
     labels_to_json,
     losses_from_json,
@@ -190,7 +190,7 @@ def load(path: str | os.PathLike[str], *, multi_output: bool = False) -> StoredM
     if multi_output != (version == _MULTI_OUTPUT):
         kinds = ("an ordinal model, which HistGradientBoostingOrdinalClassifier loads", "a multi-output model")
         raise ValueError(f"{path} holds {kinds[version == _MULTI_OUTPUT]}")
-    with damage(path):
+    with as_damaged_file(path):
         header, arrays = _read(content[len(first) + 1 :])
         return _model(header, arrays, proportional=version == VERSIONS[True], multi_output=multi_output)
 

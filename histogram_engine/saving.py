@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from ordinal_objectives.estimators.host_parameters import HostParameters
 from ordinal_objectives.estimators.labels import OrderedLabels
 from ordinal_objectives.estimators.ordinal_classifier import OrdinalClassifier
-from ordinal_objectives.files import damage, warn_of
+from ordinal_objectives.files import as_damaged_file, warn_of
 from ordinal_objectives.histogram_engine import model_file
 from ordinal_objectives.histogram_engine.fit_loop import GrownModel
 from ordinal_objectives.leaves.shifts import DEFAULT_SHIFT_L2, Shifts
@@ -83,7 +83,7 @@ class EngineModel(HostParameters, OrdinalClassifier):
         Raises ValueError if the file is damaged, or of a newer format; warns of parameters that it could not hold.
         """
         stored = model_file.load(path)
-        with damage(path):
+        with as_damaged_file(path):
             model = type(self)(**{"proportional": stored.proportional, **stored.params})
             model._refuse_unknown()
             effective_n_threads(model.n_jobs)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ordinal_objectives.metrics import METRICS
 from ordinal_objectives.metrics.inputs import on_codes
-from ordinal_objectives.read_only import asked, read_only
+from ordinal_objectives.read_only import call_read_only, read_only
 
 __all__ = ["EvalMetric"]
 
@@ -81,7 +81,7 @@ class EvalMetric:
             given = (y, response, weight)
         elif self._weight_name and weight is not None:
             function = partial(function, sample_weight=read_only(weight))
-        result = asked(f"eval_metric {self.__name__!r}", function, *given)
+        result = call_read_only(f"eval_metric {self.__name__!r}", function, *given)
         return [self._named(one) for one in (result if isinstance(result, list) else [result])]
 
     def _named(self, result: Any) -> Result:

@@ -31,7 +31,7 @@ _KINDS = {
 
 
 @contextmanager
-def damage(path: str | PathLike[str]) -> Iterator[None]:
+def as_damaged_file(path: str | PathLike[str]) -> Iterator[None]:
     """Turn whatever a file's content makes its reader raise into a ValueError that names the file.
 
     Errors of the file system pass, and that of a loss that is not registered: they say nothing of the content.

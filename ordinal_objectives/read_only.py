@@ -11,7 +11,7 @@ import numpy as np
 Answer = TypeVar("Answer")
 
 
-def asked(owner: str, formula: Callable[..., Answer], *arguments: Any) -> Answer:
+def call_read_only(owner: str, formula: Callable[..., Answer], *arguments: Any) -> Answer:
     """Return what a formula says of its arguments, of which it gets views that it cannot write into: no copies.
 
     Parameters

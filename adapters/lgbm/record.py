@@ -16,7 +16,7 @@ import lightgbm
 from ordinal_objectives.adapters.lgbm.input_checks import check_booster
 from ordinal_objectives.adapters.lgbm.model_text import check_text
 from ordinal_objectives.adapters.lgbm.trees import DART
-from ordinal_objectives.files import check_kind, check_path, damage
+from ordinal_objectives.files import as_damaged_file, check_kind, check_path
 from ordinal_objectives.shared_docs import documented
 from ordinal_objectives.threads import one_thread_after_fork
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
@@ -233,16 +233,16 @@ def load_model(filename: str | PathLike[str]) -> lightgbm.Booster:
         If the file carries no thresholds, or it is damaged, or the model was trained with dart.
     """
     check_kind(filename, "LightGBM")
-    with damage(filename):
+    with as_damaged_file(filename):
         text = Path(filename).read_text(encoding="utf-8")
     if _LINE_START not in text:
         raise ValueError(f"{filename} holds no ordinal thresholds; it was not written by olgbm.save_model")
-    with damage(filename):
+    with as_damaged_file(filename):
         plain, record = _split(text)
     if "\n[boosting: dart]\n" in plain:
         raise ValueError(f"{filename} holds a model trained with boosting='dart': {DART}")
     thresholds = ThresholdRecord.from_json(record)
-    with damage(filename):
+    with as_damaged_file(filename):
         check_text(plain)
         booster = lightgbm.Booster(model_str=plain)
         check_trees(booster, thresholds)

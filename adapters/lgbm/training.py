@@ -10,7 +10,7 @@ import lightgbm
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinal_objectives.adapters.followed import GrownTree
+from ordinal_objectives.adapters.followed_scores import GrownTree
 from ordinal_objectives.adapters.lgbm.scores import TrainingScore, out_of_step
 from ordinal_objectives.adapters.lgbm.trees import SHIFTS, check_parameters, initial_score, newest_tree, why_not_renewed
 from ordinal_objectives.adapters.run import TrainingRun

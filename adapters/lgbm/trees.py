@@ -9,7 +9,7 @@ import lightgbm
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinal_objectives.adapters.followed import GrownTree
+from ordinal_objectives.adapters.followed_scores import GrownTree
 from ordinal_objectives.spec import TREE_UPDATES
 
 DART = (

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ordinal_objectives.adapters.followed import FollowedScore, FollowedScores, Host, NewestTree
+from ordinal_objectives.adapters.followed_scores import FollowedScore, FollowedScores, Host, NewestTree
 from ordinal_objectives.adapters.round_state import RoundState
 from ordinal_objectives.adapters.row_placement import RowPlacement
 from ordinal_objectives.leaves.shifts import Shifts

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ordinal_objectives.adapters.run import score_of_rows
 from ordinal_objectives.adapters.xgb.leaf_vectors import shifts_before
-from ordinal_objectives.adapters.xgb.newest import TreeReader
+from ordinal_objectives.adapters.xgb.newest_tree import TreeReader
 from ordinal_objectives.adapters.xgb.record import ATTRIBUTE, check_all_rounds, stored_record
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 

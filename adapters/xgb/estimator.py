@@ -24,7 +24,7 @@ from ordinal_objectives.estimators.fit_keywords import explains_keywords
 from ordinal_objectives.estimators.host_classifier import HostClassifier
 from ordinal_objectives.estimators.host_parameters import check_n_estimators
 from ordinal_objectives.eval_metric import eval_metrics
-from ordinal_objectives.files import check_kind, damage
+from ordinal_objectives.files import as_damaged_file, check_kind
 from ordinal_objectives.losses import OrdinalLoss, get_loss
 from ordinal_objectives.shared_docs import documented
 from ordinal_objectives.threads import effective_n_threads, library_n_threads, one_thread_after_fork
@@ -353,11 +353,11 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
     def _read(self, path: str | PathLike[str]) -> tuple[ThresholdRecord, int, int]:
         threads = library_n_threads(self.n_jobs)
         check_kind(path, "XGBoost")
-        with damage(path):
+        with as_damaged_file(path):
             self.booster_ = xgboost.Booster({} if threads is None else {"nthread": threads}, model_file=path)
         record = threshold_record(self.booster_)
         self.shift_method = "renewal" if record.outputs is None else "host"
-        with damage(path):
+        with as_damaged_file(path):
             check_leaves(self.booster_, record)
             n_iter = kept_rounds(self.booster_)
         check_all_rounds(self.booster_, record, n_iter)

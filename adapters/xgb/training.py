@@ -11,7 +11,7 @@ import numpy as np
 import xgboost
 from numpy.typing import NDArray
 
-from ordinal_objectives.adapters.followed import GrownTree
+from ordinal_objectives.adapters.followed_scores import GrownTree
 from ordinal_objectives.adapters.recognition import SAME_SCORE, sample_of
 from ordinal_objectives.adapters.run import TrainingRun, score_of_rows
 from ordinal_objectives.adapters.training import Plan, Training

@@ -103,7 +103,7 @@ class Joint(Criterion):
     def threshold_terms(self, in_bag: NDArray[np.uint32] | None) -> tuple[Any, ...]:
         """Return what the native criterion is told of the thresholds, for a tree on some rows, None for all."""
         state, learner = self._state, self._state.learner
-        _, now = state.part(in_bag)
+        _, now = state.pass_over(in_bag)
         V, n_rows = full_hessian(now), len(state.rows.y) if in_bag is None else len(in_bag)
         self._judge_cross_terms(in_bag, V, n_rows)
         cross = self.cross_terms
@@ -123,7 +123,7 @@ class Joint(Criterion):
                 few = self._few(state.score[in_bag], weight, state.thresholds, self.cross_terms.chosen)
             exact_hessian = state.parameters.spec.hessian == "exact"
             if few is None or (exact_hessian and not few.agree(V, n_rows, state.learner.active)):
-                state.see(self._fill(self._all, state.score, state.thresholds))
+                state.set_newest(self._fill(self._all, state.score, state.thresholds))
             else:
                 self.cross_terms = few
         state.diagnostics.add(n_all_cross_terms=int(self._few_may_do and self.cross_terms.exact))
@@ -135,7 +135,7 @@ class Joint(Criterion):
         columns, if they are known.
         """
         state = self._state
-        row_pass, now = state.part(rows)
+        row_pass, now = state.pass_over(rows)
         if not self.cross_terms.exact:
             return self.exact_sums(row_pass, now, state.leaves_of(rows), n_nodes)
         if of_nodes is None:
@@ -156,7 +156,7 @@ class Joint(Criterion):
 
     def take(self, tree: Tree, step: LeafStep, size: float) -> None:
         """Move score and thresholds together."""
-        self._state.see(self._state.move(tree, step, size, self.columns))
+        self._state.set_newest(self._state.move(tree, step, size, self.columns))
 
 
 def full_hessian(now: RoundStatistics) -> FloatArray:

@@ -104,7 +104,7 @@ class Scalar(Criterion):
     def take(self, tree: Tree, step: LeafStep, size: float) -> None:
         """Move the score, and then the thresholds given the new score."""
         state = self._state
-        state.see(state.move(tree, step, size, self.columns))
+        state.set_newest(state.move(tree, step, size, self.columns))
         if state.parameters.spec.threshold_update == "newton":
             learner = state.learner
             hessian, may_rise = learner.step_hessian, learner.newton_may_rise

@@ -127,7 +127,7 @@ class Vector(Criterion):
 
     def _joint_terms(self, in_bag: NDArray[np.uint32] | None) -> tuple[Any, ...]:
         """Return what the native joint criterion is told of the groups: that each is a threshold."""
-        _, now = self._state.part(in_bag)
+        _, now = self._state.pass_over(in_bag)
         own, n = self.groups >= 0, int(self.groups.max()) + 1
         u, V = np.zeros(n), np.zeros(n)
         np.add.at(u, self.groups[own], now.threshold_gradient[own])
@@ -140,7 +140,7 @@ class Vector(Criterion):
         if self.gain == "vector" and n_groups == len(self.groups):
             of_nodes = state.engine.leaf_sums(state.leaf_of_row, n_nodes, rows)
             return VectorQuadratic(of_nodes[:, self.groups], of_nodes[:, n_groups + self.groups])
-        row_pass, now = state.part(rows)
+        row_pass, now = state.pass_over(rows)
         return self.exact_sums(row_pass, now, state.leaves_of(rows), n_nodes)
 
     def exact_sums(

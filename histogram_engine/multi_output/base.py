@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from ordinal_objectives.estimators.evaluation_sets import either_spelling, evaluation_pairs, one_for_each
 from ordinal_objectives.estimators.fit_keywords import explains_keywords
 from ordinal_objectives.estimators.held_out import hold_out
-from ordinal_objectives.files import damage, warn_of
+from ordinal_objectives.files import as_damaged_file, warn_of
 from ordinal_objectives.histogram_engine import model_file
 from ordinal_objectives.histogram_engine.columns import check_features
 from ordinal_objectives.histogram_engine.fit_loop import Callback, EarlyStopping, GrownModel, check_callback
@@ -221,7 +221,7 @@ class MultiOutputModel(BaseEstimator):  # type: ignore[misc]
     def _fit(self, training: tuple[Any, ...], sets: tuple[Any, ...], groups: Any, callback: Callback | None) -> None:
         parameters = MultiOutputParameters.of(self)
         asked = (self.early_stopping, self.validation_fraction, self.n_iter_no_change, self.tol)
-        stopping = EarlyStopping.asked(*asked)
+        stopping = EarlyStopping.from_parameters(*asked)
         check_callback(callback)
         check_choice(self.importance_type, ("gain", "split"), name="importance_type")
         X, y, weight = training
@@ -239,7 +239,7 @@ class MultiOutputModel(BaseEstimator):  # type: ignore[misc]
         for (X_eval, y_eval), w in zip(pairs, one_for_each(weights, pairs, sets[2]), strict=True):
             X_eval = check_features(self, X_eval, reset=False)
             watched.append(self._rows(X_eval, y_eval, w, "y of an evaluation set", sets[2]))
-        stops = stopping.wanted(self.early_stopping, len(rows[1]), [one[:3] for one in watched])
+        stops = stopping.applies(self.early_stopping, len(rows[1]), [one[:3] for one in watched])
         if stops and not watched:
             rows, *watched = hold_out(rows, self.validation_fraction, self._seed, groups)
         of_outputs = OutputTraining(parameters, self._fitted_loss, self._n_columns(), self._seed, self.n_jobs)
@@ -337,14 +337,14 @@ class MultiOutputModel(BaseEstimator):  # type: ignore[misc]
         it could not hold.
         """
         stored = model_file.load(path, multi_output=True)
-        with damage(path):
+        with as_damaged_file(path):
             targets, start = stored.targets, stored.start
             assert targets is not None
             assert start is not None
             written_by = targets["estimator"]
         if written_by != type(self).__name__:
             raise ValueError(f"{path} holds a model of {written_by}; {type(self).__name__} cannot load it")
-        with damage(path):
+        with as_damaged_file(path):
             model = type(self)(**stored.params)
             MultiOutputParameters.of(model)
             effective_n_threads(model.n_jobs)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinal_objectives.histogram_engine.multi_output.losses import MultiOutputLoss
-from ordinal_objectives.read_only import asked
+from ordinal_objectives.read_only import call_read_only
 
 FloatArray = NDArray[np.float64]
 _METHODS = ("start", "derivatives", "predict")
@@ -16,7 +16,10 @@ _METHODS = ("start", "derivatives", "predict")
 
 def predictions(loss: MultiOutputLoss, raw_prediction: FloatArray, *n_columns: int) -> NDArray[Any]:
     """Return what a loss predicts, (n_rows, one of n_columns); raise ValueError if it is no such array of numbers."""
-    said, (n, n_outputs) = np.asarray(asked(type(loss).__name__, loss.predict, raw_prediction)), raw_prediction.shape
+    said, (n, n_outputs) = (
+        np.asarray(call_read_only(type(loss).__name__, loss.predict, raw_prediction)),
+        raw_prediction.shape,
+    )
     said = said[:, np.newaxis] if 1 in n_columns and said.shape == (n,) else said
     if said.dtype.kind not in "fiub" or said.shape not in [(n, k) for k in n_columns]:
         raise ValueError(
@@ -60,7 +63,7 @@ class CheckedLoss:
 
     def start(self, y: NDArray[Any], weight: FloatArray | None) -> FloatArray:
         """Return the raw prediction before the first tree."""
-        said = asked(self.name, self._loss.start, y, weight)
+        said = call_read_only(self.name, self._loss.start, y, weight)
         start: FloatArray = self._numbers(said, "start", "answer").astype(np.float64)
         if start.ndim != 1 or not start.size or not np.isfinite(start).all():
             raise ValueError(f"{self.name}.start must return one finite number for each output; got {start}")
@@ -81,7 +84,7 @@ class CheckedLoss:
             If one of them has another shape or type than it may, the Hessian another than at the first call, or a
             row's loss is NaN or minus infinity.
         """
-        answer = asked(self.name, self._loss.derivatives, y, raw_prediction, hessian)
+        answer = call_read_only(self.name, self._loss.derivatives, y, raw_prediction, hessian)
         if not isinstance(answer, (tuple, list)) or len(answer) != 3:
             raise ValueError(
                 f"{self.name}.derivatives must return a tuple of three, the loss, gradient and Hessian; "

@@ -14,7 +14,7 @@ from ordinal_objectives.histogram_engine.multi_output.columns import OutputColum
 from ordinal_objectives.histogram_engine.multi_output.parameters import MultiOutputParameters
 from ordinal_objectives.histogram_engine.sampling import Sampler
 from ordinal_objectives.leaves import multi_output
-from ordinal_objectives.rows.checked import IN_FLOAT32, IN_FLOAT64, highest_loss
+from ordinal_objectives.rows.checked_rows import IN_FLOAT32, IN_FLOAT64, highest_loss
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.threshold_solver import Diagnostics, longest_step
 from ordinal_objectives.trees import Tree

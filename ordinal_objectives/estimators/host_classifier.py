@@ -18,8 +18,8 @@ from ordinal_objectives.estimators.host_parameters import HostParameters
 from ordinal_objectives.estimators.labels import OrderedLabels
 from ordinal_objectives.estimators.ordinal_classifier import OrdinalClassifier
 from ordinal_objectives.files import (
+    as_damaged_file,
     check_path,
-    damage,
     labels_from_json,
     labels_to_json,
     names_from_json,
@@ -126,7 +126,7 @@ class HostClassifier(HostParameters, OrdinalClassifier):
             self.shift_l2 = None if record.shifts is None else record.shifts.l2
             self.shift_penalty = DEFAULT_SHIFT_PENALTY if record.shifts is None else record.shifts.penalty
             self.max_shifts = None if record.shifts is None or record.shifts.most == 1 else record.shifts.most
-            with damage(path) if described else nullcontext():
+            with as_damaged_file(path) if described else nullcontext():
                 if described:
                     self.classes = labels_from_json(described["classes"], described["dtype"])
                     self.decision_rule, self.cost_matrix = described["decision_rule"], described["cost_matrix"]

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ordinal_objectives import _core
-from ordinal_objectives.read_only import asked
+from ordinal_objectives.read_only import call_read_only
 from ordinal_objectives.registry import Named
 from ordinal_objectives.validation import as_floats
 
@@ -221,7 +221,7 @@ class Link(Named, ABC):
         if outside.any():
             raise ValueError(f"p must lie in [0, 1]; got {p[outside].flat[0]}")
         with np.errstate(divide="ignore"):
-            return asked(f"link {self.identity!r}", self._link, p)
+            return call_read_only(f"link {self.identity!r}", self._link, p)
 
     def interval(self, lower: FloatArray, upper: FloatArray) -> IntervalTerms:
         """-log[G(upper) - G(lower)] and its derivatives: the loss of a label between two thresholds.
@@ -256,7 +256,7 @@ class Link(Named, ABC):
         from_below, to_above = np.isneginf(lower), np.isposinf(upper)
         both = ~from_below & ~to_above
         if both.any():
-            inner = asked(f"link {self.identity!r}", self._interval, lower[both], upper[both])
+            inner = call_read_only(f"link {self.identity!r}", self._interval, lower[both], upper[both])
             for name, whole in vars(terms).items():
                 whole[both] = getattr(inner, name)
         only = from_below & ~to_above

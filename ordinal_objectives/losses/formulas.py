@@ -13,7 +13,7 @@ from ordinal_objectives import _core
 from ordinal_objectives.links import LINKS, FloatArray, Link
 from ordinal_objectives.losses.quantities import Curvatures, RowDerivatives
 from ordinal_objectives.losses.start import ClassWeights, InitialThresholds, from_shares
-from ordinal_objectives.read_only import asked
+from ordinal_objectives.read_only import call_read_only
 from ordinal_objectives.registry import Named
 from ordinal_objectives.validation import check_choice
 
@@ -120,7 +120,7 @@ class Formulas(Named, ABC):
 
     def start_at(self, classes: ClassWeights) -> InitialThresholds:
         """Return what :meth:`start` says, looked at."""
-        found, n = asked(self.owner, self.start, classes), len(classes.weights) - 1
+        found, n = call_read_only(self.owner, self.start, classes), len(classes.weights) - 1
         if not isinstance(found, InitialThresholds):
             raise TypeError(f"start of {self.owner} must return InitialThresholds; got {type(found).__name__}")
         thresholds, *masks = map(np.asarray, found)

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from ordinal_objectives.links import FloatArray
 from ordinal_objectives.losses.base import OrdinalLoss
-from ordinal_objectives.read_only import asked
+from ordinal_objectives.read_only import call_read_only
 from ordinal_objectives.validation import as_floats, check_integer
 
 
@@ -79,4 +79,4 @@ def higher_derivatives(loss: OrdinalLoss, raw_prediction: ArrayLike, y: ArrayLik
     check_order(loss, "exact", 4)
     loss.gradient(raw_prediction, y, thresholds)  # checks the rows
     f, theta = (as_floats(x, name="scores") for x in (raw_prediction, thresholds))
-    return asked(loss.owner, loss.higher, f, np.asarray(y, dtype=np.int32), theta)
+    return call_read_only(loss.owner, loss.higher, f, np.asarray(y, dtype=np.int32), theta)

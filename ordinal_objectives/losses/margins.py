@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from ordinal_objectives.links import FloatArray
 from ordinal_objectives.losses.formulas import CodeArray, Formulas
 from ordinal_objectives.losses.quantities import Curvatures, MarginDerivatives, RowDerivatives
-from ordinal_objectives.read_only import asked
+from ordinal_objectives.read_only import call_read_only
 from ordinal_objectives.validation import as_floats, check_codes
 
 # How far beyond the thresholds a loss must still be finite, in widths between the quartiles of the link.
@@ -75,7 +75,7 @@ class MarginFunctions(Formulas):
         self, shape: tuple[int, ...], formula: Callable[..., RowDerivatives], *arguments: Any
     ) -> RowDerivatives:
         """Return what a formula says of the rows, which are so many, at so many thresholds."""
-        rows = asked(self.owner, formula, *arguments)
+        rows = call_read_only(self.owner, formula, *arguments)
         if not isinstance(rows, RowDerivatives):
             raise TypeError(f"{formula.__name__} of {self.owner} must return RowDerivatives; got {type(rows).__name__}")
         rows.check(self.owner, *shape)
@@ -104,10 +104,10 @@ class MarginFunctions(Formulas):
         curvatures: Any
         if hessian == "majorized":
             formula: Any = majorized
-            curvatures, n_floored = asked(self.owner, majorized, *arguments), 0
+            curvatures, n_floored = call_read_only(self.owner, majorized, *arguments), 0
         else:
             formula = self._floored
-            found: Any = asked(self.owner, self._floored, rows, y)
+            found: Any = call_read_only(self.owner, self._floored, rows, y)
             if not isinstance(found, tuple) or len(found) != 2 or not isinstance(found[1], (int, np.integer)):
                 raise TypeError(
                     f"_floored of {self.owner} must return Curvatures and how many were raised; got {found!r}"
@@ -144,7 +144,7 @@ class MarginFunctions(Formulas):
 
     def _said(self, formula: Callable[[FloatArray], FloatArray], x: FloatArray) -> FloatArray:
         """Return probabilities at margins, one more a row than these where they are of classes; looked at."""
-        proba = asked(self.owner, formula, x)
+        proba = call_read_only(self.owner, formula, x)
         if self.codes is None:
             proba, name = np.asarray(proba), f"{formula.__name__} of {self.owner}"
             of_classes = formula == self._proba

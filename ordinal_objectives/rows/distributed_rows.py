@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives.losses import RoundStatistics, RoundSums
-from ordinal_objectives.rows.checked import LossBounds
+from ordinal_objectives.rows.checked_rows import LossBounds
 from ordinal_objectives.rows.protocol import Pass
 
 Result = TypeVar("Result")

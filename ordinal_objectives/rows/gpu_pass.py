@@ -21,7 +21,7 @@ from ordinal_objectives.losses import (
     RoundStatistics,
     RoundSums,
 )
-from ordinal_objectives.rows.checked import IN_FLOAT32, CheckedRows
+from ordinal_objectives.rows.checked_rows import IN_FLOAT32, CheckedRows
 from ordinal_objectives.rows.device import on_cpu
 from ordinal_objectives.validation import check_thresholds
 
@@ -49,7 +49,7 @@ class _GPUPass(CheckedRows):
     loss : OrdinalLoss
         All-threshold or immediate-threshold, with the logit link.
     y, n_classes, sample_weight, part
-        See :class:`.checked.CheckedRows`.
+        See :class:`.checked_rows.CheckedRows`.
 
     Raises
     ------

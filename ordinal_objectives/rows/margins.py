@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives import _core
 from ordinal_objectives.losses import OrdinalLoss, RoundStatistics, RoundSums
-from ordinal_objectives.rows.checked import CheckedRows, as_round_sums
+from ordinal_objectives.rows.checked_rows import CheckedRows, as_round_sums
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.validation import check_thresholds
 
@@ -72,7 +72,7 @@ class MarginStatistics(CheckedRows):
     loss : OrdinalLoss
         All-threshold or immediate-threshold.
     y, n_classes, sample_weight, precision, n_threads, part
-        See :class:`.checked.CheckedRows`.
+        See :class:`.checked_rows.CheckedRows`.
     in_doubles : bool, default=False
         Whether scores are kept, and computed with, in float64: for rows whose scores `is_far` says are far from 0.
 

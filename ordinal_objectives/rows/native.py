@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives import _core
 from ordinal_objectives.losses import LeafSums, OrdinalLoss, RoundStatistics, check_order
-from ordinal_objectives.rows.checked import CheckedRows, as_round_sums
+from ordinal_objectives.rows.checked_rows import CheckedRows, as_round_sums
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.validation import check_thresholds
 
@@ -36,7 +36,7 @@ class RowStatistics(CheckedRows):
     Parameters
     ----------
     loss, y, n_classes, sample_weight, precision, n_threads, part
-        See :class:`.checked.CheckedRows`.
+        See :class:`.checked_rows.CheckedRows`.
     """
 
     def __init__(

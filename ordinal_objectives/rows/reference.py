@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives.losses import LeafSums, OrdinalLoss, RoundStatistics, RoundSums
-from ordinal_objectives.rows.checked import CheckedRows
+from ordinal_objectives.rows.checked_rows import CheckedRows
 from ordinal_objectives.validation import as_floats, check_thresholds
 
 
@@ -22,7 +22,7 @@ class _Reference(CheckedRows):
     Parameters
     ----------
     loss, y, n_classes, sample_weight, n_threads, part
-        See :class:`.checked.CheckedRows`; there is one thread.
+        See :class:`.checked_rows.CheckedRows`; there is one thread.
     """
 
     def __init__(

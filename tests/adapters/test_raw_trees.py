@@ -11,8 +11,8 @@ import pytest
 import xgboost
 
 from ordinal_objectives.adapters import xgb as oxgb
-from ordinal_objectives.adapters.xgb import newest, raw_trees
-from ordinal_objectives.adapters.xgb.newest import TreeReader
+from ordinal_objectives.adapters.xgb import newest_tree, raw_trees
+from ordinal_objectives.adapters.xgb.newest_tree import TreeReader
 from ordinal_objectives.adapters.xgb.trees import categories_of, checksums, nodes_of_trees, renew_leaves
 
 RNG = np.random.default_rng(0)
@@ -38,7 +38,7 @@ def leaf_values(tree):
 @pytest.mark.parametrize("max_depth", [1, 4])
 @pytest.mark.parametrize("few", [0, 2, 16], ids="cut off from {} rounds on".format)
 def test_the_newest_tree_is_that_of_the_json_file(max_depth, few, monkeypatch):
-    monkeypatch.setattr(newest, "_FEW_ROUNDS", few)
+    monkeypatch.setattr(newest_tree, "_FEW_ROUNDS", few)
     data = matrix()
     booster = xgboost.Booster({"nthread": 1, "lambda": 0.1, "max_depth": max_depth}, [data])
     booster.set_attr(note="left_children[$l#L, split_conditions[$d#L of a tree")

@@ -57,7 +57,7 @@ def test_variants_differ_where_they_say(n_classes):
         training = high_order.Training(rows, [high_order.Watched(watched)], order, (0.1, 1.0), **variant)
         run, state = training.run, training.run.state
         state.score[:], state.learner.thresholds = start[0], start[1].copy()
-        state.see(run.criterion.columns(state.score, state.thresholds))
+        state.set_newest(run.criterion.columns(state.score, state.thresholds))
         training.advance()
         trees[name], moved[name] = state.leaf_of_row.copy(), run.raw_prediction - start[0]
         assert len(training.watched[0].loss) == 2

@@ -10,7 +10,7 @@ import xgboost
 from ordinal_objectives import LGBMOrdinalClassifier, XGBOrdinalClassifier
 from ordinal_objectives.adapters import xgb as oxgb
 from ordinal_objectives.adapters.xgb import leaf_vectors
-from ordinal_objectives.adapters.xgb.newest import TreeReader
+from ordinal_objectives.adapters.xgb.newest_tree import TreeReader
 from ordinal_objectives.adapters.xgb.trees import rounds_of
 
 KINDS = [

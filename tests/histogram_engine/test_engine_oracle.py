@@ -32,7 +32,7 @@ class Oracle:
 
     def __init__(self, boosting, X, rows=None):
         now, parameters = boosting.state.now, boosting.parameters
-        _, sums = boosting.state.part(rows)
+        _, sums = boosting.state.pass_over(rows)
         self.rows = np.arange(len(X)) if rows is None else rows
         self.parameters = parameters
         self.joint = parameters.spec.threshold_update == "joint"

@@ -8,7 +8,7 @@ import numpy as np
 import xgboost
 from numpy.typing import NDArray
 
-from ordinal_objectives.adapters.followed import GrownTree
+from ordinal_objectives.adapters.followed_scores import GrownTree
 from ordinal_objectives.adapters.xgb.raw_trees import leaf_nodes, newest_array
 from ordinal_objectives.adapters.xgb.trees import rounds_of
 
