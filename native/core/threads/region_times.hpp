@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
+#include <ctime>
 #include <mutex>
 #include <utility>
 #include <vector>
@@ -16,7 +17,7 @@ namespace ordinal {
 struct Region {
     const char* phase = "";
     bool shared = false;            // among threads; else the caller alone does it, since it is little
-    double begin = 0.0, end = 0.0;  // seconds, of the clock that Python's time.perf_counter reads
+    double begin = 0.0, end = 0.0;  // seconds that the calling thread has run, as Python's time.thread_time
     std::vector<float> tasks;       // seconds
 };
 
@@ -53,8 +54,15 @@ class RegionTimes {
     }
 
   private:
+    // Of the thread, so that other work on the machine does not count.
     static double now() {
+#if defined(CLOCK_THREAD_CPUTIME_ID)
+        timespec time;
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+        return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+#else
         return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+#endif
     }
 
     std::mutex mutex_;
