@@ -7,7 +7,7 @@ A machine of few cores cannot time sixteen threads. Here the work is parted as f
 done on one; each task is timed (`native/core/threads/region_times.hpp`), in seconds of the processor. On T threads a
 parallel region takes as long as its tasks do when each thread takes the next one once it is free, and a barrier; what
 lies outside of regions takes as long as it does. The barrier is that of two threads, measured. Memory is assumed to
-serve all threads as fast as one: sixteen real cores take longer. Beside it: the same rounds, and LightGBM's binary ones,
+serve all threads as fast as one: sixteen real cores take longer. Beside it: these rounds and LightGBM's binary ones,
 measured with as many threads as this machine has. Lines that it has measured before are kept: run again to continue,
 delete the result's .json to start anew.
 """
