@@ -260,11 +260,11 @@ def _choices(
     free = np.append(np.zeros(n_given, bool), np.ones(len(counts), bool))
     counts = np.append(np.zeros(n_given, bool), counts)
     for n_chosen in range(-n_given, widths[-1]):
-        left = np.diag(rest)
+        left = rest.diagonal()
         pivot = n_chosen + n_given if n_chosen < 0 else int(np.argmax(np.where(free, left * counts, -1.0)))
         free[pivot] = False
         if left[pivot] > _ROUNDING**2 * square[pivot, pivot]:
             column = rest[pivot] / np.sqrt(left[pivot])
-            rest = rest - np.outer(column, column)
-        if n_chosen + 1 in widths and np.diag(rest)[counts & free].sum() <= TOLERANCE**2:
+            rest -= column[:, None] * column
+        if n_chosen + 1 in widths and rest.diagonal()[counts & free].sum() <= TOLERANCE**2:
             yield np.append(np.arange(n_given), np.flatnonzero(~free)[n_given:])
