@@ -10,7 +10,9 @@ import re
 import subprocess
 import sys
 
+import numpy as np
 import pytest
+import sklearn.base
 
 import ordinal_objectives
 from ordinal_objectives.shared_docs import documented, entries_of, is_told
@@ -87,10 +89,27 @@ def test_parameters_say_what_they_are(name):
     assert not faults(PUBLIC[name])
 
 
+ESTIMATORS = [
+    thing for name, thing in PUBLIC.items() if isinstance(thing, type) and issubclass(thing, sklearn.base.BaseEstimator)
+]
+
+
+@pytest.mark.parametrize("kind", ESTIMATORS, ids=lambda kind: kind.__name__)
+def test_attributes_of_a_fitted_model_say_what_they_are(kind):
+    entries = {name: block for names, block in entries_of(kind.__doc__, "Attributes") for name in names}
+    assert all(re.match(r".+ : .+\n +\S", block) for block in entries.values())
+    if kind.__name__.startswith("Dask"):  # fitted on a cluster alone
+        return
+    X = np.arange(60.0).reshape(-1, 1)
+    model = kind(**({"verbosity": -1} if kind.__name__.startswith("LGBM") else {})).fit(X, np.arange(60) // 20)
+    found = {name for name in (*vars(model), *dir(kind)) if name.endswith("_") and not name.startswith("_")}
+    assert set(entries) == found | {"feature_names_in_"}  # X has no names
+
+
 def test_the_public_names_are_found():
     assert len(PUBLIC) > 90
     fits = [name for name in PUBLIC if name.endswith("Classifier.fit")]
-    assert len(fits) == 5
+    assert len(fits) == len(ESTIMATORS) - 1 == 5
 
 
 @pytest.mark.parametrize("door", ["xgb.cv", "xgb.dask.train", "lgbm.cv"])
