@@ -46,7 +46,7 @@ template <class Body>
 void parallel_blocks(const char* phase, std::int64_t n_blocks, int n_threads, const Body& body,
                      std::int64_t least = 1) {
     if (RegionTimes* times = RegionTimes::asked()) {
-        times->run(phase, n_blocks, n_threads > 1 && n_blocks > least, body);
+        times->run(phase, n_blocks, n_blocks > least, body);
         return;
     }
     const std::int64_t useful = (n_blocks + least - 1) / least;
