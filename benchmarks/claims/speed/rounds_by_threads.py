@@ -69,7 +69,8 @@ def start(rows: int, n_classes: int, variant: str, threads: int) -> EngineRun:
 
 def predict(rows: int, n_classes: int, variant: str, threads: int, barrier: float) -> Row:
     """Return milliseconds of a round on so many threads, and of its phases: all of them, and on each thread."""
-    run, found = start(rows, n_classes, variant, threads), []
+    run = start(rows, n_classes, variant, threads)
+    found: list[Row] = []
     for _ in range(ROUNDS):
         _core.region_times()
         began = time.thread_time()
