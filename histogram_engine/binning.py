@@ -12,7 +12,7 @@ from ordinal_objectives.row_blocks import RowBlocks, blocks_of
 
 # Rows that the cuts of a large table are computed from.
 SUBSAMPLE = 200_000
-# Where weights differ by more than this factor, a float32 sum forgets what light rows say beside heavy ones.
+# Where weights differ by more than this factor, a float32 sum loses the contribution of light rows beside heavy ones.
 _UNEVEN = 100.0
 
 
@@ -111,7 +111,7 @@ def _cuts_of(
     if len(distinct) <= max_bins:
         last = np.arange(len(distinct) - 1)
     else:
-        # Sums of weights carry rounding, which must not decide where whole counts would meet the share exactly.
+        # Sums of weights are rounded. Where whole counts meet the share exactly, rounding must not decide.
         wanted = below[-1] * np.arange(1, max_bins) / max_bins * (1.0 - 1e-10)
         last = np.unique(np.searchsorted(below, wanted))
         last = last[last < len(distinct) - 1]

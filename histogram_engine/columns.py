@@ -1,4 +1,4 @@
-"""Which features the engine takes: numbers and booleans, by the types that a container declares."""
+"""Checks of features: the engine takes columns of numbers and booleans."""
 
 from __future__ import annotations
 

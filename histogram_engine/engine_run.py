@@ -1,7 +1,7 @@
 """The boosting loop: every round grows a tree and moves leaves and thresholds together.
 
-Iteration t is the state after t trees: the score f_t and the thresholds that belong to it. One pass over the
-rows at that state gives its loss and all that the next tree is grown on.
+Iteration t is the state after t trees: the score f_t and the thresholds that belong to it. One pass over the rows at
+that state gives its loss and the derivatives that the next tree is grown on.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class EngineRun:
 
     @property
     def curvature(self) -> NDArray[np.float64] | None:
-        """What the criterion keeps for a training that goes on from here, (n_classes - 1,), or None."""
+        """What the criterion keeps for a training that continues this one, (n_classes - 1,), or None."""
         return self.criterion.curvature
 
     @property

@@ -1,4 +1,4 @@
-"""Where a training of the engine stands: its rows in bins, their score, the thresholds, and the newest sums."""
+"""State of a training of the engine: its rows in bins, their score, the thresholds, and the newest sums."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ordinal_objectives.validation import check_two_classes
 
 FloatArray = NDArray[np.float64]
 Pass = TypeVar("Pass")
-# The pass at a score and thresholds. It may leave the columns of the next tree behind.
+# The pass at a score and thresholds. It may fill the columns of the next tree.
 Evaluate = Callable[[NDArray[Any], FloatArray], RoundStatistics]
 
 
@@ -45,7 +45,7 @@ class EngineState(Generic[Pass]):
     learner : ThresholdLearner
         The newest thresholds, and how they move.
     now : RoundStatistics
-        What the newest pass says of the newest score and thresholds.
+        Statistics of the newest pass, at the newest score and thresholds.
     engine : _core.Engine
         The rows in bins, and their columns.
     cuts : list of ndarray
@@ -69,7 +69,7 @@ class EngineState(Generic[Pass]):
         check_two_classes(of_all.class_weights, name="the training labels")
         self._highest_loss: Callable[[float], float] = of_all.highest_loss
         self.score = self._scores.spread(of_all, score)
-        self._next_score = np.empty_like(self.score)  # changes places with the score when a step is taken
+        self._next_score = np.empty_like(self.score)  # swapped with the score when a step is taken
         ordered = parameters.shifts is None
         self.learner = ThresholdLearner(parameters.spec.loss, of_all.class_weights, start.thresholds, ordered=ordered)
         self._seed = seed
@@ -96,18 +96,18 @@ class EngineState(Generic[Pass]):
         return find_cuts(self.rows.X, self.parameters.max_bins, sample_weight, self._seed)
 
     def recut(self) -> None:
-        """Cut the features into bins of equal Hessian (thesis, section 4.1.3), if there is any."""
+        """Cut the features into bins of equal Hessian (thesis, section 4.1.3), unless all Hessians are 0."""
         if self.now.hessian.any():
             self.cuts = self._find_cuts(self.now.hessian.astype(np.float64))
             self.engine.recut([c.tolist() for c in self.cuts])
             fill(self.engine, self.rows.X)
 
     def set_newest(self, now: RoundStatistics) -> None:
-        """Note what a pass says of the newest score and thresholds."""
+        """Keep the statistics of a pass at the newest score and thresholds."""
         self.now = now
 
     def count(self, now: RoundStatistics) -> RoundStatistics:
-        """Count the rows that a pass had to hold, and return what it says."""
+        """Count the rows that a pass clipped, and return its statistics."""
         self.diagnostics.add(n_clipped=now.n_clipped, n_floored=now.n_floored)
         return now
 
@@ -128,7 +128,7 @@ class EngineState(Generic[Pass]):
         """Move score and thresholds by the longest of the steps scale, scale/2, ... that does not raise the loss.
 
         The loss is that of all rows, whichever of them the step was fitted on. The next tree needs the pass that
-        computes it, so a step that stands at once costs nothing more. Returns what the pass says of the new state.
+        computes it, so a step that is accepted at once costs nothing more. Returns the statistics of the new state.
         """
         leaves, score = tree.leaves, self._next_score
         now = self.now

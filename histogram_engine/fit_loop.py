@@ -171,7 +171,7 @@ class EarlyStopping:
         return bool(early_stopping)
 
     def should_stop(self, loss: float, iteration: int) -> bool:
-        """Note the loss of an iteration and tell whether it is time to stop."""
+        """Keep the loss of an iteration and tell whether to stop."""
         if loss < self.best - self.tol:
             self.last_gain = iteration
         if loss < self.best:
@@ -190,7 +190,7 @@ class Run(Protocol):
 
     @property
     def curvature(self) -> NDArray[np.float64] | None:
-        """What else a training that goes on from here is told."""
+        """What else a training that continues this one needs."""
 
     @property
     def thresholds(self) -> NDArray[np.float64]:
@@ -288,7 +288,7 @@ def fit_rows(
     seed: int,
     n_threads: int | None,
 ) -> tuple[GrownModel, dict[str, int]]:
-    """Train on some rows, from nothing or from where `earlier` ended; return the training and its counters."""
+    """Train on some rows, from the start or from where `earlier` ended; return the training and its counters."""
     names = set_names(len(watched))
     sets = [WatchedRows(name, one, parameters, n_threads) for name, one in zip(names, watched, strict=True)]
     run = EngineRun(

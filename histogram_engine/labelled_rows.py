@@ -1,4 +1,4 @@
-"""Rows and their classes, and where a training of them starts."""
+"""Rows with their classes, and the start of a training."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class LabelledRows:
 
 @dataclass(frozen=True)
 class RunStart:
-    """Where a run starts: at nothing, or at the end of another training.
+    """Start of a run: a score of 0, or the end of another training.
 
     Attributes
     ----------

@@ -51,7 +51,7 @@ from ordinal_objectives.histogram_engine.parameters import SHIFT_GAINS
 from ordinal_objectives.trees import NODE_ARRAYS, Tree, TreeEnsemble
 from ordinal_objectives.validation import check_integer
 
-# By whether the model is proportional. Whoever reads version 1 alone must not take leaves of several values for it.
+# By whether the model is proportional. A reader of version 1 must not misread leaves of several values.
 VERSIONS = {True: 1, False: 2}
 _MULTI_OUTPUT = 3
 _OF_SHIFTS = ("proportional", "shift_l2", "shift_penalty", "max_shifts", "split_gain")

@@ -1,4 +1,4 @@
-"""What a training run is told, checked once."""
+"""Parameters of a training run, checked once."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from ordinal_objectives.validation import check_choice, check_flag, check_intege
 
 DOOR = "HistGradientBoostingOrdinalClassifier"
 THRESHOLD_UPDATES = DOORS[DOOR].updates
-# What the spec knows of a model, beside loss and link.
+# Fields of the spec, beside loss and link.
 OF_MODEL = ("hessian", "threshold_update", "proportional", "shift_l2", "shift_penalty", "max_shifts")
 # Gains of leaves that shift thresholds.
 SHIFT_GAINS = ("vector", "joint", "scalar")
 SPLIT_GAINS = ("auto", *SHIFT_GAINS, "quadratic")
 JUDGES = ("out_of_bag", "validation")
-# What other libraries call a parameter, and what cannot be had.
+# Names of parameters in other libraries, and parameters that do not exist here.
 DIALECT = {
     "n_estimators": "max_iter",
     "num_boost_round": "max_iter",
@@ -57,7 +57,7 @@ REFUSED = {
 
 @dataclass
 class BoostingParameters:
-    """Parameters of a training run; see HistGradientBoostingOrdinalClassifier for what they mean.
+    """Parameters of a training run; HistGradientBoostingOrdinalClassifier says what they mean.
 
     Attributes
     ----------

@@ -47,7 +47,7 @@ def judged_step(
     Returns
     -------
     Tree
-        What is left of it.
+        The pruned tree.
     ndarray of int32, shape (n_nodes,)
         The new number of each node; see :meth:`.trees.Tree.pruned`.
     LeafStep

@@ -16,7 +16,7 @@ class Sampler:
     ----------
     n_rows, n_features : int
     sample_weight : ndarray of float64, shape (n_rows,), or None
-        Rows of weight 0 tell nothing: only the others are drawn.
+        Rows of weight 0 are not drawn.
     subsample, colsample_bytree : float
         Shares, above 0 and at most 1.
     seed : int

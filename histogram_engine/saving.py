@@ -27,7 +27,7 @@ Model = TypeVar("Model", bound="EngineModel")
 
 
 class EngineModel(HostParameters, OrdinalClassifier):
-    """What a training leaves behind, or a file: trees and the thresholds that belong to them."""
+    """What a training or a file gives: trees and the thresholds that belong to them."""
 
     _ensemble: TreeEnsemble
     _cuts: list[NDArray[np.float64]]
@@ -47,7 +47,7 @@ class EngineModel(HostParameters, OrdinalClassifier):
         return GrownModel(self._ensemble, self.threshold_history_, self.evals_result_, self._cuts, self._curvature)
 
     def _remember(self, grown: GrownModel, loss: OrdinalLoss, diagnostics: dict[str, int]) -> None:
-        """Store what training, or a file, leaves behind."""
+        """Store what a training or a file gives."""
         n_iter = self.best_iteration_ = len(grown.ensemble)
         self._ensemble, self._cuts, self._curvature = grown.ensemble, grown.cuts, grown.curvature
         self.threshold_history_, self.evals_result_ = grown.thresholds, grown.evals
@@ -62,7 +62,7 @@ class EngineModel(HostParameters, OrdinalClassifier):
         """Write the fitted model to a file; see :mod:`ordinal_objectives.histogram_engine.model_file`."""
         check_is_fitted(self)
         self._check_decision()
-        loss = self._fitted_loss  # that of the fit, whatever has been set since: the thresholds belong to it
+        loss = self._fitted_loss  # that of the fit, not parameters set afterwards: the thresholds belong to it
         stored = model_file.StoredModel(
             params=self.get_params(deep=False) | {"loss": loss.name, "link": loss.link.name},
             classes=self.ordered_classes_,
@@ -78,7 +78,7 @@ class EngineModel(HostParameters, OrdinalClassifier):
 
     @documented
     def load_model(self: Model, path: str | os.PathLike[str]) -> Model:
-        """Become the model that :meth:`save_model` wrote, its parameters included.
+        """Load the model that :meth:`save_model` wrote, its parameters included, into this object.
 
         Raises ValueError if the file is damaged, or of a newer format; warns of parameters that it could not hold.
         """

@@ -1,4 +1,4 @@
-"""What a row's score is, one number or one for every threshold: the pass over them, and how a tree moves them."""
+"""Scores of the rows, one number or one for each threshold: the pass over the rows, and the step of a tree."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FloatArray = NDArray[np.float64]
 
 
 class Scores(Protocol):
-    """What is the same for all rows of a training."""
+    """Base of the two kinds of score; holds what does not depend on the rows."""
 
     def n_values(self, n_classes: int) -> int | None:
         """Return how many values a leaf has; None for one that is no vector."""

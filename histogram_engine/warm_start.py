@@ -15,7 +15,7 @@ from ordinal_objectives.row_blocks import header_of
 def check_continued(
     model: Any, X: Any, parameters: BoostingParameters, grown: GrownModel, loss: OrdinalLoss, max_bins: int
 ) -> None:
-    """Raise ValueError, naming what differs, unless a fit can go on with what an earlier one has grown.
+    """Raise ValueError, naming what differs, unless a fit can continue an earlier one.
 
     Parameters and features must be those of the fitted classifier ``model``, and loss and bins those of its fit. Rows,
     weights and parameters of growth may be others: trees and thresholds mean the same with them. The classes are

@@ -1,4 +1,4 @@
-"""Thresholds only: initialise, Newton step, Schur step, order. Pure functions of sums."""
+"""Steps of the thresholds: start values, Newton step, Schur step, order. Functions of sums over the rows."""
 
 from __future__ import annotations
 

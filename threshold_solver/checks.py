@@ -1,4 +1,4 @@
-"""Checks at the door of the solver."""
+"""Checks of the arguments of the solver."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from scipy.linalg.lapack import dptsv as ptsv
 
 
 def free_groups(active: NDArray[np.bool_], tied: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """Return the number of the unknown that each threshold follows, -1 for those that stay.
+    """Return the number of the unknown that moves each threshold, -1 for those that stay.
 
     Several tied thresholds are one unknown; all of them stay if one is not active.
     """
@@ -31,8 +31,8 @@ def move_outer_thresholds(
 ) -> NDArray[np.float64]:
     """Move thresholds beyond the outermost active ones outwards with these, where that lowers their own loss.
 
-    A threshold without weight on one side has no best place, but it must not block the way of the others,
-    which spread as the score does. Since it moves downhill alone, no promise of the step is lost.
+    The loss of a threshold without weight on one side has no minimum, but the threshold must not block the others,
+    which spread as the score does. It moves only where that lowers the loss, so the step still does not raise the loss.
     """
     free = np.flatnonzero(active)
     if 0 < free.size < step.size:
@@ -78,7 +78,7 @@ def solve_tridiagonal(
     moves, low, high = group >= 0, group[:-1], group[1:]
     inside = (low == high) & moves[1:]
     beside = (low < high) & moves[:-1]
-    # An unknown more, coupled to nothing, because ptsv refuses an empty side diagonal.
+    # One more unknown, coupled to no other, because ptsv refuses an empty side diagonal.
     size = n_free + 1
     free_right: NDArray[np.float64] = np.bincount(group[moves], right[moves], size).astype(np.float64)
     free_diagonal = np.bincount(group[moves], v[moves], size) + np.bincount(low[inside], 2.0 * off[inside], size)

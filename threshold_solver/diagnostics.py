@@ -1,4 +1,4 @@
-"""Counters of everything a training run did beside the plain step."""
+"""Counters of everything that a training did beside the plain step."""
 
 from __future__ import annotations
 
@@ -21,14 +21,16 @@ class Diagnostics:
     n_rejected : int
         Steps given up after the last halving.
     n_raised : int
-        Rounds after which the training loss was higher than before: trees that a framework grew on a sample or
-        shrank too little, and whose leaves are not ours to halve. 0 with the joint step and in the native engine.
+        Rounds after which the training loss was higher than before: trees that a framework grew on a sample or with too
+        large a learning rate, and whose leaves this package does not halve. 0 with the joint step and in the native
+        engine.
     n_fallback : int
         Systems that were not positive definite, solved with a diagonal bound instead.
     n_flat_leaves : int
         Leaves with a gradient but no curvature, whose weight was set to 0.
     n_merged_leaves : int
-        Leaves that could not be told from another one of the same value and took the same renewed value.
+        Leaves with the value of another leaf, which took the same renewed value because their rows cannot be told
+        apart.
     n_floored : int
         Curvatures raised to the link's floor.
     n_clipped : int
@@ -38,11 +40,11 @@ class Diagnostics:
     n_tied : int
         Thresholds that move together with the one below because no row lies between them.
     n_all_cross_terms : int
-        Trees of the native engine whose splits were judged by the cross terms of all thresholds because those of
-        few would not do.
+        Trees of the native engine whose splits were judged by the cross terms of all thresholds because those of a few
+        were not exact enough.
     n_low_order : int
-        Leaves of an order above two that took the Newton step because theirs did not exist, turned back or was too
-        long.
+        Leaves that took the Newton step because the step of the higher order did not exist, had the other sign or was
+        too long.
 
     Examples
     --------

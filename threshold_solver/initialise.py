@@ -22,9 +22,9 @@ def initial_thresholds(
     :math:`\theta_k = G^{-1}(n_k / (n_k + n_{k+1}))`, with n the weight of each class.
 
     Nothing in the data places a threshold that has no weight on one side: half a row is assumed there (less
-    if a class weighs less than one row), shared out if several classes are empty. Two thresholds around an
-    empty inner class are one question to the data, and would cross if each answered alone: they are tied.
-    With the cumulative link, whose loss needs a gap, half a row is assumed between them.
+    if a class weighs less than one row), shared out if several classes are empty. The data do not separate two
+    thresholds around an empty inner class, and estimated alone they would cross: they are tied. With the cumulative
+    link, whose loss needs a gap, half a row is assumed between them.
 
     Parameters
     ----------

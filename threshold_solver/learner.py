@@ -59,7 +59,7 @@ class ThresholdLearner:
         self.diagnostics = Diagnostics(n_inactive=int((~start.active).sum()), n_tied=int(start.tied.sum()))
 
     def set_thresholds(self, thresholds: NDArray[np.float64]) -> None:
-        """Put the thresholds somewhere else; what is put there is kept as it is."""
+        """Replace the thresholds; the array is kept as it is, not copied."""
         self.thresholds = thresholds
 
     @property

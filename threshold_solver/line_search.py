@@ -27,8 +27,8 @@ def longest_step(
 ) -> tuple[NDArray[np.float64], float]:
     """Take the longest of the steps delta, delta/2, delta/4, ... after which the loss is not above `highest`.
 
-    A step that leaves thresholds out of order is sorted where the loss exists without order too, since sorting
-    never raises the all-threshold loss, and halved where it does not.
+    Where a step leaves thresholds out of order, they are sorted if the loss is defined without order, since sorting
+    never raises the all-threshold loss; otherwise the step is halved.
 
     Parameters
     ----------
@@ -42,9 +42,9 @@ def longest_step(
     highest : float
         Largest loss that is allowed: the one before the step, and its rounding.
     ordered : bool, default=True
-        Whether thresholds may not cross. The immediate-threshold loss lets them.
+        Whether thresholds must be in order. With the immediate-threshold loss they need not.
     strictly_ordered : bool, default=False
-        Whether the loss exists for strictly increasing thresholds alone, as that of the cumulative link. A step
+        Whether the loss is defined for strictly increasing thresholds only, as that of the cumulative link. A step
         that breaks this is halved without a call of `loss_at`.
     max_halvings : int, default=30
         Halvings before the step is given up. With 0 the step is only tried, and no rejection is counted.

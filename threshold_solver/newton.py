@@ -22,8 +22,8 @@ def newton_step(
     r"""Newton step of the thresholds given the score.
 
     Solves :math:`V \delta = -u` over the thresholds that may move. With a majorised curvature of the
-    all-threshold or immediate-threshold loss the full step never raises the loss; with the exact one, and
-    always with the cumulative link, it can, and belongs into `longest_step`.
+    all-threshold or immediate-threshold loss the full step never raises the loss; with the exact one, and always with
+    the cumulative link, it can: use `longest_step`.
 
     Parameters
     ----------
@@ -34,8 +34,8 @@ def newton_step(
     threshold_hessian_off : array-like of shape (n_classes - 2,), float64, or None
         V next to the diagonal, for the cumulative-link loss; None for a diagonal V.
     active : array-like of shape (n_classes - 1,), bool, or None
-        Thresholds with weight on both sides, which the system is solved for; None for all. Those beyond
-        the outermost of them give way: they move outwards with these if that lowers the loss.
+        Thresholds with weight on both sides, which the system is solved for; None for all. Those beyond the outermost
+        of them move outwards with these if that lowers the loss.
     tied : array-like of shape (n_classes - 1,), bool, or None
         Thresholds that move together with the one below; None for none.
     diagnostics : Diagnostics or None

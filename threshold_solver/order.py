@@ -1,4 +1,4 @@
-"""Order of the thresholds: is it kept, and repair by sorting."""
+"""Order of the thresholds: check, and repair by sorting."""
 
 from __future__ import annotations
 
@@ -39,10 +39,9 @@ def is_ordered(thresholds: ArrayLike, strict: bool = False) -> bool:
 def repair_order(thresholds: ArrayLike) -> tuple[NDArray[np.float64], int]:
     """Sort thresholds that a partial step left out of order.
 
-    Sorting never raises the all-threshold loss. Two crossing thresholds matter to a row of the classes
-    between them alone, which wants the lower one below its score and the higher one above; all other rows
-    have both on the same side and do not notice the swap. Projections that move thresholds to new values,
-    such as isotonic regression, have no such property.
+    Sorting never raises the all-threshold loss. Only rows of the classes between two crossing thresholds depend on
+    their order, and for these the loss is lower in order; for all other rows the sum of both terms is the same.
+    Projections that move thresholds to new values, such as isotonic regression, have no such property.
 
     Parameters
     ----------

@@ -13,7 +13,7 @@ from ordinal_objectives.validation import as_floats
 
 @dataclass
 class VectorOutputs:
-    r"""What turns outputs (w, z) of a row into its scores, :math:`f + v_k = w + \sum_j C_{kj} (z_j - \bar z_j)`.
+    r"""How outputs (w, z) of a row become its scores, :math:`f + v_k = w + \sum_j C_{kj} (z_j - \bar z_j)`.
 
     Parameters
     ----------

@@ -18,7 +18,8 @@ from ordinal_objectives.threshold_solver.curvature import (
 )
 from ordinal_objectives.threshold_solver.diagnostics import Diagnostics
 
-# Sums of float32 rows know the common shift of score and thresholds no better; the native criterion says the same.
+# Sums of float32 rows determine the common shift of score and thresholds no better; the native criterion has the same
+# number.
 GAUGE_TOLERANCE = 1e-6
 
 
@@ -44,8 +45,8 @@ class JointStep(NamedTuple):
 class JointQuadratic:
     """The joint quadratic model of a set of rows: sums of each node of a tree, and of the thresholds.
 
-    Where thresholds have no part in it, ``n_cross`` is 0. Numbers of a pass are taken as they are; :meth:`of` checks
-    those of anybody else.
+    Where thresholds have no part in it, ``n_cross`` is 0. Numbers of a pass are not checked; :meth:`of` checks those of
+    other callers.
 
     Attributes
     ----------

@@ -27,7 +27,7 @@ VERSION = 1
 VERSION_WITH_SHIFTS = 2
 # Of models whose framework predicts the shifts.
 VERSION_WITH_OUTPUTS = 3
-# What could be changed inside a record.
+# Fields of a record that are mutable.
 _CONTAINERS = ("thresholds", "training_loss", "diagnostics", "classifier", "trees", "leaf_vectors", "outputs")
 
 
@@ -51,7 +51,7 @@ class ThresholdRecord:
     diagnostics : dict of str to int
         Counters of everything that was repaired, halved, clipped or floored.
     classifier : dict or None
-        What a scikit-learn classifier adds: its class labels, features and decision rule. JSON types only.
+        Fields of a scikit-learn classifier: class labels, features and decision rule. JSON types only.
     trees : list of int or None
         A checksum of the trees of each iteration, where the adapter compares them with the model's.
     last_only : bool or None

@@ -1,1 +1,1 @@
-"""What a split is worth, and what its leaves are: one file for each criterion, as in native/core/criteria."""
+"""The gain of a split and the values of its leaves: one file for each criterion, as in native/core/criteria."""

@@ -1,15 +1,14 @@
-"""What every criterion answers.
+"""The interface of a criterion.
 
-The run knows the loop: draw rows and columns, grow, solve, move. It asks its criterion four questions a round and knows
-nothing of the answers' algebra:
+The run has the loop: draw rows and columns, grow, solve, move. In each round it calls four methods of its criterion:
 
 1. `columns`: what do the rows carry through the histograms?
 2. `grow`: what is a split worth, and how is the tree grown?
 3. `sums`: what is summed over the leaves?
 4. `solve` and `take`: which steps of leaves and thresholds follow from these sums, and how are they taken?
 
-A criterion belongs to one training. It reads where that stands from its `EngineState`, and keeps what it alone knows,
-such as which cross terms the rows carry at the moment.
+A criterion belongs to one training. It reads the state of the training from its `EngineState`, and keeps what no one
+else needs, such as which cross terms the rows carry at the moment.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ FloatArray = NDArray[np.float64]
 
 
 class Criterion(ABC):
-    """What splits are worth in one training, and the leaves that go with them.
+    """Gains of splits in one training, and the steps of the leaves and thresholds.
 
     Parameters
     ----------
@@ -48,12 +47,12 @@ class Criterion(ABC):
 
     @property
     def curvature(self) -> FloatArray | None:
-        """What a training that goes on from here is told, (n_classes - 1,); None where it needs nothing."""
+        """What a training that continues this one needs, (n_classes - 1,); None if nothing."""
         return None
 
     @abstractmethod
     def columns(self, score: NDArray[Any], thresholds: FloatArray) -> RoundStatistics:
-        """Fill the columns that the rows carry at a score and thresholds; return what the pass says of them."""
+        """Fill the columns that the rows carry at a score and thresholds; return the statistics of that pass."""
 
     @abstractmethod
     def grow(self, growth: Any, in_bag: NDArray[np.uint32] | None) -> dict[str, Any]:
@@ -89,4 +88,4 @@ class Criterion(ABC):
 
     @abstractmethod
     def take(self, tree: Tree, step: LeafStep, size: float) -> None:
-        """Move score and thresholds by a share of the step, without raising the loss, and leave the columns filled."""
+        """Move score and thresholds by a share of the step, without raising the loss, and fill the columns anew."""

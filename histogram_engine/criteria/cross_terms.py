@@ -1,7 +1,7 @@
-"""Which cross terms the rows carry through the histograms, and how the others follow from them.
+"""Which cross terms the rows carry through the histograms, and how the others are computed from them.
 
-With an exact Hessian, H = -sum_k L_k, so one cross term follows from the others. The rows leave it out where that saves
-a vector.
+With an exact Hessian, H = -sum_k L_k, so one cross term follows from the others. It is left out where the row then
+needs one vector less.
 
 With many classes the rows carry a few only. The cross term of the logit, e_k(f) = sigma(theta_k - f)
 (1 - sigma(theta_k - f)), is a bump about four units wide. Where thresholds lie closer together than that, a few bumps
@@ -9,13 +9,13 @@ determine the others: at the scores of the rows, each is nearly a linear combina
 their sums over rows, so splits are judged by sums that are nearly exact. Leaves and thresholds still move by exact
 sums.
 
-One bound says how near, for all splits at once. Let r_ik be the error of row i in e_k. The joint criterion sees the
+One bound holds for the error in all splits. Let r_ik be the error of row i in e_k. The joint criterion sees the
 errors summed over a leaf j, divided by sqrt(H_j) of the leaf and sqrt(V_k) of the threshold. By Cauchy and Schwarz
 
     sum_jk (sum_{i in j} w_i r_ik)^2 / (H_j V_k)  <=  sum_ik w_i r_ik^2 / (h_i V_k)
 
-for any leaves. The fit makes the right side small, over all rows with their weights. `TOLERANCE` is its root. Rows that
-are few, far out or heavy count in it as much as they do in a split.
+for any leaves. The fit makes the right side small, over all rows with their weights. `TOLERANCE` is its root. Rare,
+distant and heavy rows count in it as much as they do in a split.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ CROSS_TERMS = ("auto", "all")
 WIDTHS = (1, 5, 13, 29, 45)
 # With fewer classes those of all thresholds take no more room.
 FEWEST_CLASSES = WIDTHS[1] + 3
-# The largest error, as above. Gains of splits are off by about as much, and by half a hundredth at most, as far as
-# float32 rows know them at all: not along a direction of thresholds and leaves that has less than a millionth of the
-# curvature, nor where they are less than a thousandth of what the tree has gained already.
+# The largest error, as above. Relative errors of gains are about as large, and at most 0.5%. This holds for gains that
+# float32 rows determine: not along a direction of thresholds and leaves with less than a millionth of the curvature,
+# nor for gains below a thousandth of what the tree has gained already.
 TOLERANCE = 1e-3
-# The scores are known by so many bins. Those further than _REACH from every threshold have no curvature that counts;
+# Number of bins of the scores. Scores further than _REACH from every threshold have no curvature that counts;
 # where thresholds lie so far apart that a bin is wider than _WIDEST, the reduced set is not used.
 _BINS, _REACH, _WIDEST = 1024, 16.0, 0.1
-# So many thresholds stand for choice.
+# Most thresholds among which the few are chosen.
 _CANDIDATES = 50
 # Shares of a column and curvatures below these are rounding, not information.
 _ROUNDING, _LEAST_CURVATURE = 1e-6, 1e-12
-# Multiplications in one matrix product. Larger ones would wake the linear algebra library's threads, whose patience
-# afterwards costs more than the work.
+# Multiplications in one matrix product. Larger ones would start the threads of the linear algebra library, which go on
+# spinning afterwards and cost more than the product.
 _SMALL = 200_000
 
 
@@ -65,7 +65,7 @@ class CrossTerms:
     first : int
         from this one on.
     error : float
-        How far L is from that at most, as `TOLERANCE` measures it; 0 where it is exact up to rounding.
+        Largest error of L, measured as for `TOLERANCE`; 0 where it is exact up to rounding.
     """
 
     chosen: NDArray[np.int32]
@@ -85,7 +85,7 @@ class CrossTerms:
     def threshold_hessian(self, V: NDArray[np.float64], n_rows: int) -> NDArray[np.float64]:
         """Return V of an exact Hessian, computed from the same sums as the L by which splits are judged.
 
-        V is the diagonal of -L over all rows. Beside an approximate L, the exact V would charge something for a common
+        V is the diagonal of -L over all rows. With an approximate L, the exact V would give a curvature to the common
         shift of score and thresholds, which changes no probability.
         """
         if self.exact:
@@ -105,7 +105,7 @@ class CrossTerms:
 
 
 def no_cross_terms() -> CrossTerms:
-    """Where thresholds have no part in the splits."""
+    """Return the cross terms of splits that do not depend on the thresholds: none."""
     return CrossTerms(np.zeros(0, np.int32), np.zeros((0, 0)))
 
 
@@ -133,7 +133,7 @@ def all_cross_terms(class_weights: NDArray[np.float64], *, one_follows: bool, n_
 
 
 class ScoreMass(NamedTuple):
-    """How many rows have which score.
+    """Weights of the rows by score.
 
     Attributes
     ----------
@@ -153,7 +153,7 @@ def score_mass(
     thresholds: NDArray[np.float64],
     n_threads: int,
 ) -> ScoreMass:
-    """Count the rows by their score: one pass over them, at one or two nanoseconds a row."""
+    """Add up the weights of the rows by score, in one pass over them."""
     low, high = thresholds.min() - _REACH, thresholds.max() + _REACH
     sums = np.empty((2, _BINS))
     _core.score_histogram(raw_prediction, sample_weight, low, _BINS / (high - low), sums, n_threads)
@@ -179,9 +179,9 @@ def few_cross_terms(
     thresholds : ndarray of float64, shape (n_thresholds,)
     hessian : {"exact", "majorized"}
     weighted : bool
-        Whether rows have weights. Where they have none, the number of rows says one thing more of the cross terms.
+        Whether rows have weights. Without weights, the number of rows is one more regressor of the cross terms.
     active : ndarray of bool, shape (n_thresholds,), or None
-        Thresholds that move; how well those of the others follow does not matter.
+        Thresholds that move; errors of the others do not count.
     chosen : ndarray of int32 or None
         Take these.
     n_behind : int
@@ -190,7 +190,7 @@ def few_cross_terms(
     Returns
     -------
     CrossTerms or None
-        None where only the cross terms of all thresholds will do.
+        None if the error of every small set is too large.
     """
     n_thresholds = len(thresholds)
     if n_thresholds + 1 < FEWEST_CLASSES or np.ptp(thresholds) + 2 * _REACH > _BINS * _WIDEST:
@@ -222,7 +222,7 @@ def few_cross_terms(
             return None
         weights *= size[n_beside:] / size[places[carried], None]
         if hessian == "exact":
-            # The bumps of all thresholds add up to the Hessian, or the step along a common shift would not be free.
+            # The bumps of all thresholds add up to the Hessian, so that the common shift has no curvature.
             weights -= weights.mean(axis=1, keepdims=True)
             weights[0] += 1.0 / n_thresholds
         # Rows carry H, the chosen L_k = -e_k and 1.
@@ -252,7 +252,7 @@ def _products(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.floa
 def _choices(
     square: NDArray[np.float64], n_given: int, counts: NDArray[np.bool_], widths: list[int]
 ) -> Iterator[NDArray[np.intp]]:
-    """Choose columns by a pivoted Cholesky decomposition of their products; yield those of widths that may do.
+    """Choose columns by a pivoted Cholesky decomposition of their products; yield the sets of the sizes to be tried.
 
     The given columns come first. Then comes at each step the column that the earlier ones explain least.
     """

@@ -1,6 +1,6 @@
 """Leaves of order three and four, and splits by them or by the quadratic model.
 
-Thresholds take the joint step, whose model is of order two. Given it, each leaf's weight is raised to the order: its
+Thresholds take the joint step, whose model is of order two. Given it, each leaf takes a step of the higher order: its
 Newton step already holds the gradient after the thresholds have moved (:mod:`ordinal_objectives.leaves.high_order`).
 """
 

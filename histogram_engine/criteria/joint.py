@@ -1,4 +1,4 @@
-"""Splits by the joint step of leaves and thresholds, which both take."""
+"""Splits judged by the joint step, which leaves and thresholds take."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Joint(Criterion):
         follows = parameters.spec.hessian == "exact" and loss.link.curvature_floor == 0.0
         weights = state.row_pass.class_weights
         self._all = self.cross_terms = all_cross_terms(weights, one_follows=follows, n_behind=higher.n_behind)
-        # Bumps that do not depend on the label.
+        # The cross terms do not depend on the label.
         self._few_may_do = (
             parameters.cross_terms == "auto"
             and n_classes >= FEWEST_CLASSES
@@ -68,7 +68,7 @@ class Joint(Criterion):
         return parameters.spec.threshold_update == "joint"
 
     def columns(self, score: NDArray[Any], thresholds: FloatArray) -> RoundStatistics:
-        """Fill gradient, Hessian and the cross terms: few where these say the others."""
+        """Fill gradient, Hessian and the cross terms: a few where the others follow from them."""
         few = self._few(score, self._state.rows.sample_weight, thresholds) if self._few_may_do else None
         return self._fill(few or self._all, score, thresholds)
 
@@ -83,7 +83,7 @@ class Joint(Criterion):
         thresholds: FloatArray,
         chosen: NDArray[np.int32] | None = None,
     ) -> CrossTerms | None:
-        """Return few cross terms that speak for these rows, if there are any: those chosen, or the best."""
+        """Return a few cross terms that determine the others at these rows, or None."""
         state = self._state
         return few_cross_terms(
             score_mass(score, sample_weight, thresholds, state.n_threads),
@@ -101,7 +101,7 @@ class Joint(Criterion):
         return grown
 
     def threshold_terms(self, in_bag: NDArray[np.uint32] | None) -> tuple[Any, ...]:
-        """Return what the native criterion is told of the thresholds, for a tree on some rows, None for all."""
+        """Return the arguments of the native criterion about the thresholds, for a tree on some rows, None for all."""
         state, learner = self._state, self._state.learner
         _, now = state.pass_over(in_bag)
         V, n_rows = full_hessian(now), len(state.rows.y) if in_bag is None else len(in_bag)
@@ -114,7 +114,7 @@ class Joint(Criterion):
         return now.threshold_gradient, V, (group[:-1] - 1).astype(np.int32), cross.first, cross.weights
 
     def _judge_cross_terms(self, in_bag: NDArray[np.uint32] | None, V: FloatArray, n_rows: int) -> None:
-        """Let few cross terms speak for the rows of the sample, and carry all where they cannot."""
+        """Check the few cross terms at the rows of the sample, and carry all where their error is too large."""
         state = self._state
         if not self.cross_terms.exact:
             few: CrossTerms | None = self.cross_terms

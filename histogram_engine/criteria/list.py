@@ -9,7 +9,7 @@ from ordinal_objectives.histogram_engine.criteria.scalar import Scalar
 from ordinal_objectives.histogram_engine.criteria.vector import Vector
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 
-# A training has the first that suits its parameters.
+# A training takes the first that suits its parameters.
 CRITERIA: tuple[type[Criterion], ...] = (Vector, HighOrder, Joint, Scalar)
 
 

@@ -1,4 +1,4 @@
-"""Splits and leaves by the score alone. The thresholds follow by a Newton step of their own, or stay."""
+"""Splits and leaves by the score alone. The thresholds then take a Newton step of their own, or stay."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Scalar(Criterion):
 
     @classmethod
     def suits(cls, parameters: BoostingParameters) -> bool:
-        """Tell whether thresholds have no part in the splits."""
+        """Tell whether splits do not depend on the thresholds."""
         return parameters.spec.threshold_update != "joint"
 
     def columns(self, score: NDArray[Any], thresholds: FloatArray) -> RoundStatistics:

@@ -1,8 +1,8 @@
-"""Which thresholds judge splits together, where leaves shift single thresholds and there are many.
+"""Groups of neighbouring thresholds by which splits are judged, where leaves shift single thresholds.
 
 A row carries a gradient and a Hessian for each group of neighbouring thresholds, their sums, and splits are judged as
-if these thresholds were shifted by the same amount: no split is worth more than that, and where neighbours answer
-alike it is worth little less. Leaves are then fitted to all thresholds, by exact sums.
+if these thresholds were shifted by the same amount: the value of a leaf is at most the true one, and little less
+where the best shifts of neighbours are similar. Leaves are then fitted to all thresholds, by exact sums.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def neighbours(curvature: NDArray[np.float64], units: NDArray[np.int32], most: i
     Parameters
     ----------
     curvature : ndarray of float64, shape (n_thresholds,)
-        V, the sum over the rows of each threshold's second derivative: what its shift could be worth grows with it.
+        V, the sum over the rows of each threshold's second derivative: the possible gain of its shift grows with it.
     units : ndarray of int32, shape (n_thresholds,)
         Increasing from 0 in steps of at most 1; -1 for thresholds that are not to be grouped.
     most : int

@@ -1,9 +1,9 @@
 r"""Leaves that shift single thresholds: a score f(x) + v_k(x) for every threshold.
 
 Each tree moves the scores R_k = f + v_k of a row by its leaf's step u_k (:mod:`ordinal_objectives.leaves.vector`).
-The mean over the training rows of a tree's shifts, u_k less the mean of u, belongs to the thresholds, and goes there:
-so that v has mean zero over these rows, and the thresholds are what a model without shifts would call them. Then they
-take one conditional Newton step.
+The mean over the training rows of a tree's shifts, u_k less the mean of u, is added to the thresholds: so v has mean
+zero over these rows, and the thresholds mean the same as in a model without shifts. Then they take one conditional
+Newton step.
 
 Splits are judged by what such leaves gain, or by a cheaper gain: what leaves of the score and thresholds gain together,
 or what the score alone does.
@@ -118,7 +118,7 @@ class Vector(Criterion):
         return grown
 
     def _vector_terms(self) -> tuple[Any, ...]:
-        """Return what the native vector criterion is told of the groups."""
+        """Return the arguments of the native vector criterion about the groups."""
         sizes, shifts = np.bincount(self.groups).astype(np.int32), self._shifts
         active = np.zeros(len(sizes), np.bool_)
         active[self.groups[self._state.learner.active]] = True
@@ -126,7 +126,7 @@ class Vector(Criterion):
         return sizes, active, shifts.l2, shifts.penalty == "smooth", most
 
     def _joint_terms(self, in_bag: NDArray[np.uint32] | None) -> tuple[Any, ...]:
-        """Return what the native joint criterion is told of the groups: that each is a threshold."""
+        """Return the arguments of the native joint criterion, for which each group is a threshold."""
         _, now = self._state.pass_over(in_bag)
         own, n = self.groups >= 0, int(self.groups.max()) + 1
         u, V = np.zeros(n), np.zeros(n)
@@ -166,7 +166,7 @@ class Vector(Criterion):
         state.newton(now, self.columns)
 
     def _at(self, score: NDArray[Any], thresholds: FloatArray) -> RoundStatistics:
-        """Return the sums that the thresholds' own step takes, and learn the curvature from them."""
+        """Return the sums that the thresholds' own step takes, and keep their curvature."""
         state = self._state
         now = state.row_pass(score, thresholds, state.learner.step_hessian, want_rows=False)
         self._curvature = now.threshold_hessian

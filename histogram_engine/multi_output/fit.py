@@ -54,7 +54,7 @@ class WatchedTargets:
 
     def loss(self, thresholds: NDArray[np.float64]) -> float:
         """Return the weighted mean loss; there are no thresholds."""
-        hessian = "diagonal" if self._hessian == "full" else self._hessian  # a matrix a row for nothing
+        hessian = "diagonal" if self._hessian == "full" else self._hessian  # Hessians are not used
         return float(np.average(self._loss.derivatives(self._y, self._raw, hessian)[0], weights=self._weight))
 
 
@@ -86,7 +86,7 @@ class OutputTraining:
         stopping: EarlyStopping | None,
         callback: Callback | None,
     ) -> tuple[NDArray[np.float64], GrownModel, dict[str, int]]:
-        """Train from nothing or from where `earlier` ended; return start, what has grown, and counters."""
+        """Train from the start or from where `earlier` ended; return the start, the grown model and the counters."""
         X, _, weight, y = rows
         state = None
         if earlier is not None:

@@ -1,4 +1,4 @@
-"""Losses of several outputs: what a training asks of one, and three of them.
+"""Losses of several outputs: the interface that a training needs, and three losses.
 
 A loss of your own is any object with the methods of :class:`MultiOutputLoss`.
 """
@@ -13,14 +13,14 @@ from scipy.special import expit, softmax
 
 FloatArray = NDArray[np.float64]
 HESSIANS = ("diagonal", "full", "majorized")
-# A probability of 0 or 1 has no curvature, which a leaf would take for certainty.
+# With a probability of 0 or 1 the curvature is 0, and a leaf would take an infinite step.
 _LEAST_HESSIAN = 1e-16
 
 
 class MultiOutputLoss(Protocol):
-    """What a training asks of a loss. Methods are given blocks of rows and must not change them.
+    """Interface of a loss. Methods are given blocks of rows and must not change them.
 
-    Answers that are not what is said here are refused with a ValueError, at the first call and at every later one.
+    Each call is checked: results of another shape or type than said here raise a ValueError.
     """
 
     def start(self, y: NDArray[Any], weight: FloatArray | None) -> FloatArray:
@@ -44,7 +44,7 @@ class MultiOutputLoss(Protocol):
         y : ndarray, shape (n_rows,) or (n_rows, n_targets)
             Targets of a block of rows.
         raw_prediction : ndarray of float64, shape (n_rows, n_outputs)
-            What the trees say of these rows.
+            Sums of the trees for these rows.
         hessian : {"diagonal", "full", "majorized"}
             The diagonal of the second derivatives, the full matrix, or a diagonal that is nowhere below it.
 

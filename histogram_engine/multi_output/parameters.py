@@ -1,4 +1,4 @@
-"""What a multi-output training is told, checked once."""
+"""Parameters of a multi-output training, checked once."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NUMBERS = {
 
 @dataclass
 class MultiOutputParameters:
-    """Parameters of a training run; see HistGradientBoostingMultiOutputRegressor for what they mean.
+    """Parameters of a training run; HistGradientBoostingMultiOutputRegressor says what they mean.
 
     Raises
     ------

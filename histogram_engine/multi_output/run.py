@@ -95,7 +95,7 @@ class MultiOutputRun:
         shares = parameters.subsample, parameters.colsample_bytree
         self._sampler = Sampler(len(y), len(self.cuts), sample_weight, *shares, seed)
         self._leaf_of_row = np.zeros(len(y), np.int32)
-        self._next_raw = np.empty_like(self.raw_prediction)  # changes places with raw_prediction after a step
+        self._next_raw = np.empty_like(self.raw_prediction)  # swapped with raw_prediction after a step
         self.diagnostics = Diagnostics()
         self._rounding = IN_FLOAT64  # of the loss sum, relative
         self._loss_sum = self._evaluate(np.zeros((1, d)))
@@ -103,7 +103,7 @@ class MultiOutputRun:
             raise ValueError(
                 f"{loss.name} must be finite before the first tree; got a mean loss of {self.training_loss}"
             )
-        self._least = abs(self._loss_sum)  # losses near 0 are as inexact as those that the training began with
+        self._least = abs(self._loss_sum)  # losses near 0 have the rounding error of the first one
         self._settle()
 
     @property
@@ -192,7 +192,7 @@ class MultiOutputRun:
         return self._tried
 
     def _settle(self) -> None:
-        """Stand where the loss was evaluated last."""
+        """Take the state at which the loss was evaluated last."""
         if not self._hold:
             self._columns.refuse(self._statistics, self._loss.name)
         self._loss_sum = self._tried
@@ -206,6 +206,6 @@ def _add_up(sums: FloatArray, left: NDArray[np.int32]) -> None:
 
 
 def _share(worth: FloatArray, left: NDArray[np.int32]) -> None:
-    """Give the two children of a split the sum of what their outputs are worth: they move the same ones."""
+    """Give both children of a split the sum of the gains of each output: they move the same outputs."""
     for node in np.flatnonzero(left >= 0):
         worth[left[node] : left[node] + 2] = worth[left[node]] + worth[left[node] + 1]

@@ -1,1 +1,1 @@
-"""What all classifiers share: labels, rows to evaluate, start scores, parameters and files of a host."""
+"""Code that all classifiers share: labels, rows to evaluate, start scores, parameters and files of a host."""

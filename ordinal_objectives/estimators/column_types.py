@@ -1,4 +1,4 @@
-"""What the columns of frames and Arrow tables hold: by the types that they declare, or if need be by their values."""
+"""Types of the columns of frames and Arrow tables, as declared, or else read from their values."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def columns_of(X: Any, *kinds: str) -> list[str]:
 
 
 def refuse_text_and_dates(X: Any, *, name: str = "X") -> None:
-    """Raise ValueError if features hold what no host library takes, naming columns and types.
+    """Raise ValueError for columns that neither XGBoost nor LightGBM takes, naming columns and types.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ def read_numbers(X: Any, **checks: Any) -> NDArray[np.floating]:
     """Return features that are numbers as float32 or float64, (n_samples, n_features).
 
     NumPy would read the codes or the labels of a category, the digits of a string and the ticks of a date as
-    numbers. Values are looked at in columns of Python objects alone.
+    numbers. Values are checked only in columns of Python objects.
 
     Parameters
     ----------

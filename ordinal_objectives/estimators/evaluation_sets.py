@@ -1,4 +1,4 @@
-"""Evaluation sets as users spell them."""
+"""Evaluation sets in the forms that ``fit`` takes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class GivenSets(NamedTuple):
     starts, starts_name : list or None, str
         Scores that the trees' are added to.
     X_val, y_val, sample_weight_val : array-like or None
-        Another spelling of one set.
+        Another form of one set.
     """
 
     pairs: Any
@@ -108,12 +108,12 @@ def either_library(eval_set: Any, eval_X: Any, eval_y: Any) -> Any:
 def check_rounds(name: str, rounds: Any, n_sets: int, instead: str = _GIVE_ROWS) -> None:
     """Check the number of rounds without a better value after which a training stops; None and 0 never stop it.
 
-    ``instead`` says what to give where there is no set to look at.
+    ``instead`` names the arguments to pass where there is no evaluation set.
 
     Raises
     ------
     TypeError, ValueError
-        If it is no such number, or there is no set to look at.
+        If it is not such a number, or there is no evaluation set.
     """
     if rounds is None:
         return

@@ -20,7 +20,7 @@ _SAME = (
 
 
 def explains_keywords(fit: Fit) -> Fit:
-    """Let ``fit`` raise a TypeError of more words for a keyword that it does not take.
+    """Make ``fit`` explain in its TypeError where a keyword that it does not take belongs.
 
     An estimator's ``_fit_hints`` says what to do instead of a keyword; its ``_refused`` and ``_dialect`` are those of
     :class:`.host_parameters.HostParameters`.

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import GroupShuffleSplit, train_test_split
 from sklearn.utils import _safe_indexing, check_random_state
 
-# Draws of whole groups, of which the one that is most like the rows is taken.
+# Number of draws of whole groups; the one with class shares closest to those of all rows is taken.
 _DRAWS = 20
 
 
@@ -20,8 +20,8 @@ def hold_out(
 ) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     """Return rows to train on and rows held out.
 
-    They are drawn by class where every class has two rows, and both parts have a row for each class. Rows of
-    weight 0 would tell nothing about a loss: they are not held out.
+    They are drawn by class where every class has two rows, and both parts have a row for each class. Rows of weight 0
+    do not count in a loss: they are not held out.
 
     Parameters
     ----------

@@ -32,7 +32,7 @@ from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.validation import check_start_score
 
-# Said elsewhere in a model file, or of the machine that loads it.
+# Stored elsewhere in a model file, or a property of the machine that loads it.
 _NOT_IN_FILES = frozenset(
     {"classes", "cost_matrix", "decision_rule", "hessian", "link", "loss", "threshold_update"}
 ) | {
@@ -88,7 +88,7 @@ class HostClassifier(HostParameters, OrdinalClassifier):
         self._write(path, self._record)
 
     def load_model(self, path: str | PathLike[str]) -> HostClassifier:
-        """Load what :meth:`save_model` wrote; a model trained without the classifier will do as well.
+        """Load what :meth:`save_model` wrote; or a model trained without the classifier.
 
         Sets the parameters of the training, so that a clone trains the same model on the same rows. Left as they are:
         ``n_jobs``, ``verbosity`` and ``device``, which belong to the machine; ``missing`` where it was NaN; what JSON

@@ -35,7 +35,7 @@ ORDINAL_PARAMETERS = frozenset(
 
 
 class HostParameters:
-    """Gives an estimator all parameters of its host library, those its constructor does not name included.
+    """Mixin of estimators that take all parameters of their host library, also those not in the constructor.
 
     A subclass says which names the host's ``train`` spells otherwise (``_native``), which of its own never
     go there (``_own``), which names belong to another library and what it calls them (``_dialect``), and

@@ -1,4 +1,4 @@
-"""Labels as they come: checked, told apart, and the categories that order them."""
+"""Labels before encoding: checks, distinct values, and the order of categoricals."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _FEW = 8
 
 
 class DistinctLabels(NamedTuple):
-    """One label of each kind, and which of them each row has."""
+    """The distinct labels, and the number of the label of each row."""
 
     distinct: NDArray[Any]
     inverse: NDArray[np.intp]

@@ -1,4 +1,4 @@
-"""Ordered class labels: which order they have, and their codes 0..K-1."""
+"""Ordered class labels: their order, and their codes 0..K-1."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ordinal_objectives.validation import check_codes, first_few
 
 
 class LabelOrderWarning(UserWarning):
-    """Plain strings were put into alphabetical order because nobody said what their order is."""
+    """Plain strings were put into alphabetical order because no order was given."""
 
 
 class OrderedLabels:
@@ -29,10 +29,10 @@ class OrderedLabels:
     Parameters
     ----------
     classes : array-like of shape (n_classes,), or None
-        Labels from the lowest class to the highest; classes without rows allowed. None reads the order off
-        the labels given to `fit`.
+        Labels from the lowest class to the highest; classes without rows allowed. None takes the order from the labels
+        given to `fit`.
     name : str, default="classes"
-        What messages call `classes`.
+        Name of `classes` in messages.
 
     Attributes
     ----------
@@ -118,9 +118,9 @@ class OrderedLabels:
         Parameters
         ----------
         y : array-like of shape (n_samples,)
-            Labels; one class alone will do here.
+            Labels; a single class is allowed here.
         name : str, default="y"
-            What messages call `y`.
+            Name of `y` in messages.
 
         Returns
         -------

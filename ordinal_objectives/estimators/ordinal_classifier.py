@@ -1,4 +1,4 @@
-"""What the classifiers share: labels, checks, decision rules and predictions from a score and thresholds."""
+"""Base of the classifiers: labels, checks, decision rules and predictions from a score and thresholds."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class OrdinalClassifier(MarginPredictions, ClassifierMixin, BaseEstimator):  # t
     thresholds_: NDArray[np.float64]
     diagnostics_: dict[str, int]
     n_features_in_: int
-    # What the host calls the scores that the trees' are added to.
+    # Name in the host of the scores that the trees' are added to.
     _start_name: ClassVar[str | None] = None
     # Loss and thresholds of the fit: parameters set afterwards change neither.
     _fitted_loss: OrdinalLoss
@@ -220,7 +220,7 @@ class OrdinalClassifier(MarginPredictions, ClassifierMixin, BaseEstimator):  # t
         return [check_start_score(start, codes.shape[0], name=name) for (_, codes, _), start in each]
 
     def _check_same_classes(self, record: Any, model: Any, name: str) -> None:
-        """Refuse to go on with a model whose classes are known and differ, or have another order."""
+        """Raise ValueError if a continued model has other classes, or the same in another order."""
         known = (
             model.ordered_classes_.tolist()
             if isinstance(model, OrdinalClassifier)
@@ -244,8 +244,8 @@ class OrdinalClassifier(MarginPredictions, ClassifierMixin, BaseEstimator):  # t
         Returns
         -------
         ndarray of float64, shape (n_samples,)
-            On the scale of ``thresholds_``. Of a model that is not ``proportional_`` it is the mean over thresholds
-            of f(x) + v_k(x), and does not say alone how probable P(y > k) is.
+            On the scale of ``thresholds_``. Of a model that is not ``proportional_`` it is the mean over thresholds of
+            f(x) + v_k(x), from which P(y > k) cannot be computed.
         """
         return predictions.score(self._scores(X, **start))
 

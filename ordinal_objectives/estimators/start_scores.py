@@ -1,4 +1,4 @@
-"""Arguments of the classifiers' predictions: start scores by the host's name, and nothing else."""
+"""Keyword arguments of the classifiers' predictions: start scores under the host's name."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def start_scores(given: Mapping[str, Any], name: str | None, n_samples: int, own
     given : mapping
         Keyword arguments of a prediction.
     name : str or None
-        What the host calls start scores; None if it has none.
+        Name of the start scores in the host; None if it has none.
     n_samples : int
     owner : str
         Name of the classifier.

@@ -1,4 +1,4 @@
-"""A method that a classifier of two classes has, and one of more has not."""
+"""Methods that exist for classifiers of two classes only."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 
 class two_classes_only:  # noqa: N801 - a decorator
-    """Let a method exist for two classes alone; for more, the AttributeError says what to call instead.
+    """Make a method exist for two classes only; for more, the AttributeError names the methods to call instead.
 
     :func:`sklearn.utils.metaestimators.available_if` does the same, but words the error itself.
     """

@@ -1,1 +1,1 @@
-"""What a leaf is worth and what it moves, in closed form: the reference of the native criteria."""
+"""Steps of leaves and the decrease of the loss that they give, in closed form: the reference of the native criteria."""

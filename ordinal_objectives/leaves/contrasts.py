@@ -1,4 +1,4 @@
-r"""Shifts as contrasts: coordinates in which their penalty is the score's own, for trainers with one penalty for all.
+r"""Shifts as contrasts, for trainers with a single penalty: coordinates whose penalty is that of the score.
 
 A trainer whose leaves hold T numbers, each :math:`-G / (H + \lambda)`, fits the scores of T thresholds as
 :math:`u = w 1 + C z`, with the score w and T - 1 contrasts z. The columns of C sum to zero and are orthogonal, scaled

@@ -10,7 +10,7 @@ With :math:`h = G_2 + \lambda`, the Newton step :math:`w_2 = -G_1 / h`,
 
 and the Taylor polynomial falls at :math:`w = b w_2` by
 :math:`w_2^2 h (b - b^2 / 2 + \epsilon b^3 / 6 - \kappa b^4 / 24)`, the last term of order 4 alone. Where thresholds
-move too, G_1 is the gradient after their step: the Newton step of the joint model says both.
+move too, G_1 is the gradient after their step; it follows from the Newton step of the joint model.
 
 References
 ----------
@@ -28,8 +28,8 @@ from numpy.typing import ArrayLike, NDArray
 
 ORDERS = (2, 3, 4)
 RULES = ("householder", "root", "expanded")
-# Rows that agree and are well on their side pull like exp(-w): there a step of order p is p - 1 Newton steps long. A
-# longer one is an error of the polynomial. The rest is room for rounding.
+# Where all rows of a leaf are far on the right side, their gradient falls like exp(-w): there a step of order p is p -
+# 1 Newton steps long. A longer step is an error of the polynomial. The rest is for rounding.
 _ROOM = 1.001
 
 
@@ -40,9 +40,9 @@ class HighOrderStep(NamedTuple):
     ----------
     weights : ndarray of float64, shape (n_leaves,)
     decrease : ndarray of float64, shape (n_leaves,)
-        What each leaf's Taylor polynomial falls by.
+        Decrease of each leaf's Taylor polynomial.
     fell_back : ndarray of bool, shape (n_leaves,)
-        Leaves that took the Newton step because theirs does not exist, turns back, or is too long.
+        Leaves that took the Newton step because the other one does not exist, has the other sign, or is too long.
     """
 
     weights: NDArray[np.float64]
@@ -103,7 +103,7 @@ def step(
         stands = bent & np.isfinite(below) & (above > 0.0) & (above <= (order - 1) * _ROOM * below)
         b = np.where(stands, above, 1.0) / np.where(stands, below, 1.0)
         fall = b * (1.0 - 0.5 * b + b * b * (epsilon / 6.0 - kappa * b / 24.0))
-        # The polynomial turns before a long step ends; the loss does not rise where Newton's shorter one falls.
+        # A long step can end where the polynomial has risen again; the decrease of Newton's shorter step then counts.
         at_newton = 0.5 + epsilon / 6.0 - kappa / 24.0
         fall = np.where((b > 1.0) & (fall < at_newton), at_newton, fall)
         decrease = np.where(bent, w * w * h * np.where(stands, fall, 0.5), 0.0)
@@ -131,7 +131,7 @@ def householder(newton: ArrayLike, curvature: ArrayLike, *higher: ArrayLike) -> 
     Returns
     -------
     ndarray of float64, shape (n_leaves,)
-        The Newton step where this one does not exist, turns back, or is more than p Newton steps long.
+        The Newton step where this one does not exist, has the other sign, or is more than p Newton steps long.
 
     Examples
     --------

@@ -5,7 +5,7 @@ The quadratic model of leaf weights w and threshold step delta is
 .. math:: \sum_j G_j w_j + u'\delta + \tfrac12 \sum_j (H_j + \lambda) w_j^2 + \tfrac12 \delta' V \delta
           + \sum_j w_j L_j'\delta .
 
-Without the leaves it leaves the thresholds the system S delta = -r (thesis, eqs. 3.8 to 3.13).
+Eliminating the leaf weights gives S delta = -r for the thresholds (thesis, eqs. 3.8 to 3.13).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-r"""Leaves with d outputs (Zhang and Jung, GBDT-MO): every output has a step of its own, or the few worth most.
+r"""Leaves with d outputs (Zhang and Jung, GBDT-MO): each output has its own step, or only those with the largest gains.
 
 With a leaf's sums G and H of the outputs' derivatives the step w minimises
 
@@ -18,7 +18,7 @@ SEARCHES = ("restricted", "unrestricted")
 
 
 def output_values(gradient: ArrayLike, hessian: ArrayLike, reg_lambda: float) -> FloatArray:
-    """Return what each output's own step is worth, 1/2 G^2 / (H + lambda), (n_leaves, n_outputs).
+    """Return the decrease by each output's own step, 1/2 G^2 / (H + lambda), (n_leaves, n_outputs).
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Whether leaves shift single thresholds: the parameters that all trainers share."""
+"""Parameters of leaves that shift single thresholds, which all trainers share."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ordinal_objectives.validation import check_integer
 
 DEFAULT_SHIFT_L2 = 10.0
 DEFAULT_SHIFT_PENALTY = "ridge"
-# Why thresholds that are fixed take no shifts.
+# Reason that fixed thresholds take no shifts.
 STAY = "threshold_update='fixed' keeps the thresholds where they start"
 
 

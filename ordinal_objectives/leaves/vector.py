@@ -7,10 +7,10 @@ of each threshold's derivatives in f, u minimises
 .. math:: \sum_k \left[ G_k u_k + \tfrac12 H_k u_k^2 \right] + \tfrac12 \lambda w^2 + \tfrac12 \lambda_v P(u) .
 
 P is :math:`\sum_k (u_k - w)^2` ("ridge") or :math:`\sum_k (u_{k+1} - u_k)^2` ("smooth"). "sparse" is the ridge with all
-but a few thresholds shifted alike: a shift of their own have the k largest of :math:`(G_k + H_k w_0)^2 / (H_k +
-\lambda_v)`, what one is worth at the step :math:`w_0` of the score alone. A large :math:`\lambda_v`
-leaves the scalar leaf, proportional odds; :math:`\lambda = T l, \lambda_v = l` with the ridge are T separate leaves
-with the penalty l, those of GBDT-MO.
+but a few thresholds shifted alike: those with the k largest :math:`(G_k + H_k w_0)^2 / (H_k + \lambda_v)`, the gain of
+a single shift at the step :math:`w_0` of the score alone, have a shift of their own. A large :math:`\lambda_v` gives
+the scalar leaf, proportional odds; :math:`\lambda = T l, \lambda_v = l` with the ridge are T separate leaves with the
+penalty l, those of GBDT-MO.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def steps(
     if n == G.shape[1]:
         g, h = np.add(G, 0.0, order="F"), np.array(H, order="F")  # as columns that are picked lie in memory
     else:
-        # Thresholds without a shift move with the mean: their sums are a part of its gradient and of its penalty.
+        # Thresholds without a shift move with the mean: their sums are added to its gradient and its penalty.
         g = G[:, shifted] + G[:, ~shifted].sum(axis=1, keepdims=True) / n
         h = H[:, shifted]
         of_mean = reg_lambda + H[:, ~shifted].sum(axis=1)
@@ -134,8 +134,8 @@ def values(
 def mean_shift(leaf_steps: FloatArray, leaf_weights: FloatArray) -> FloatArray:
     """Return the mean over the rows of a tree's shifts, u_k less the mean of u, (n_thresholds,).
 
-    It belongs to the thresholds: moved there, and out of the leaves, it changes no margin, and the shifts of a model
-    have mean zero over its training rows.
+    It is moved from the leaves to the thresholds: this changes no margin, and the shifts of a model have mean zero over
+    its training rows.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
 """Inverse links of the cumulative model P(y <= k | x) = G(theta_k - f(x)), as stable NumPy float64.
 
-Three quantities carry every loss: ``-log G`` (label at or below the threshold), ``-log(1 - G)`` (label
+Every loss is made of three quantities: ``-log G`` (label at or below the threshold), ``-log(1 - G)`` (label
 above it) and ``-log[G(b) - G(a)]`` (label between two thresholds), each with its derivatives. They are
 written so that no digit is lost in the tails or between close thresholds.
 
@@ -72,7 +72,7 @@ def get_link(link: str | Link) -> Link:
 
 
 def register_link(link: Link) -> None:
-    """Let model files that name a link of one's own be read.
+    """Register a link of your own, so that model files that name it can be read.
 
     Parameters
     ----------

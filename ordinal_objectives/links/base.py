@@ -1,4 +1,4 @@
-"""What every link offers: G, its derivatives, and the negative log probabilities made of it.
+"""Base class of links: G, its derivatives, and the negative log probabilities computed from it.
 
 References
 ----------
@@ -29,8 +29,8 @@ LINKS: dict[str, Link] = {}
 class IntervalTerms:
     """``l(a, b) = -log[G(b) - G(a)]`` and its derivatives, each an array of the shape of a and b.
 
-    The derivatives along the common shift (a + t, b + t) are primary: subtracting larger terms to get
-    them would lose all digits between close thresholds. The others follow from them by sums alone.
+    The derivatives along the common shift (a + t, b + t) are computed directly: as differences of larger terms they
+    would lose all digits between close thresholds. The others are sums of them.
 
     Attributes
     ----------
@@ -85,7 +85,7 @@ class Link(Named, ABC):
         max(e, floor) on the diagonal and -e off it, |e| never exceeds the diagonal, so that the joint
         matrix of leaves and thresholds stays positive semidefinite.
     argument_limit : float
-        Arguments beyond it are held there, because double precision ends (exp(700) is about 1e304).
+        Larger arguments are clipped to it, because double precision ends (exp(700) is about 1e304).
     highest_order : int
         Of the derivatives of -log G: 2, or 4 with :meth:`higher`.
 
@@ -104,7 +104,7 @@ class Link(Named, ABC):
     argument_limit: ClassVar[float] = float("inf")
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Take away what a class with formulas of its own must say again: majorisers and higher derivatives."""
+        """Remove what a class that overrides formulas must define again: majorisers and higher derivatives."""
         super().__init_subclass__(**options)
         own = vars(cls).keys()
         if "lower" in own and not own & {"curvature_bound", "sharp_curvature"}:

@@ -1,4 +1,4 @@
-"""Whether a link is what it says: every quantity against finite differences and the others."""
+"""Check of a link: every quantity is compared with finite differences and with the others."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SAYS = "finite differences say"
 
 
 def check_link(link: Link) -> None:
-    """Raise ValueError if a link contradicts itself, naming the first quantity that is wrong, with the numbers.
+    """Raise ValueError if the formulas of a link disagree, naming the first quantity that is wrong, with the numbers.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ def check_link(link: Link) -> None:
 
     Notes
     -----
-    It looks at probabilities between 0.004 and 0.996. Digits in the tails are not checked.
+    Probabilities between 0.004 and 0.996 are checked. Digits in the tails are not.
 
     Examples
     --------

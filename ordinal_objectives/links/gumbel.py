@@ -11,8 +11,8 @@ from ordinal_objectives.links.base import FloatArray, IntervalTerms, Link
 class Cloglog(Link):
     """G(x) = 1 - exp(-exp(x)), the complementary log-log link (proportional hazards).
 
-    The curvature of -log(1 - G) is exp(x): it has no bound, so no quadratic majoriser exists. Arguments
-    of exp are held at 700.
+    The curvature of -log(1 - G) is exp(x): it has no bound, so no quadratic majoriser exists. Arguments of exp are
+    clipped to 700.
     """
 
     name = "cloglog"

@@ -1,4 +1,4 @@
-"""Tails of the normal distribution without cancellation: what the probit link is made of."""
+"""Tails of the normal distribution without cancellation, for the probit link."""
 
 from __future__ import annotations
 
@@ -80,14 +80,14 @@ def _narrow(a: FloatArray, b: FloatArray) -> tuple[FloatArray, ...]:
 
 
 def _wide(a: FloatArray, b: FloatArray) -> tuple[FloatArray, ...]:
-    """Mills ratios, scaled by phi(b); b beyond 37 is held there, where Phi(b) is 1 to 300 digits."""
+    """Mills ratios, scaled by phi(b); b is clipped to 37, where Phi(b) is 1 to 300 digits."""
     b = np.minimum(b, _CERTAIN)
     exponent = (b - a) * (a + b) / 2
     decay = np.exp(exponent)
     ratio_a, ratio_b = mills_ratio(-a), mills_ratio(-b)
     excess_a, excess_b = hazard_excess(-a), hazard_excess(-b)
     mass = ratio_b - decay * ratio_a
-    # Shares first: the ratios reach 1e297, and their products with a large b - a would overflow.
+    # Divides first: the ratios reach 1e297, and their products with a large b - a would overflow.
     share_a, share_b = decay * ratio_a / mass, ratio_b / mass
     a_term = share_b * ((b - a) - excess_b) + share_a * excess_a
     b_term = share_b * excess_b - share_a * (excess_a + (b - a))

@@ -81,7 +81,7 @@ def _check_same_link(loss: OrdinalLoss, link: Link) -> None:
 
 
 def register_loss(loss: OrdinalLoss) -> None:
-    """Let model files that name a loss of one's own be read: with its link, which is registered too.
+    """Register a loss of your own and its link, so that model files that name it can be read.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What every ordinal loss offers."""
+"""Base class of the ordinal losses."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class OrdinalLoss(MarginFunctions):
         self.link = get_link(link)
 
     def check_gaps(self, thresholds: FloatArray, class_weights: FloatArray) -> None:
-        """Raise if a strictly ordered loss has rows of a class that finds no room between its thresholds.
+        """Raise if a strictly ordered loss has rows of a class whose two thresholds are equal.
 
         Parameters
         ----------
@@ -130,7 +130,7 @@ class OrdinalLoss(MarginFunctions):
         sample_weight: ArrayLike | None = None,
         hessian: str = "majorized",
     ) -> RoundStatistics:
-        """All statistics of one round, weighted: what the native kernels are compared with.
+        """All statistics of one round, weighted: the reference of the native kernels.
 
         Parameters
         ----------
@@ -167,7 +167,7 @@ class OrdinalLoss(MarginFunctions):
         return self.statistics_of(f, y, thresholds, weight, hessian)
 
     def rows_of(self, f: FloatArray, y: CodeArray, thresholds: FloatArray) -> RowDerivatives:
-        """Row derivatives of checked arrays, looked at; see :meth:`row_derivatives`."""
+        """Row derivatives of checked arrays, checked themselves; see :meth:`row_derivatives`."""
         rows = self._looked_at((len(f), len(thresholds)), self._row_derivatives, f, y, thresholds)
         if np.isinf(rows.value).any():
             self._check_near(rows.value, thresholds - f[:, None], y)
@@ -257,7 +257,7 @@ def _check_scores(raw_prediction: ArrayLike) -> FloatArray:
 def _check_rows(
     raw_prediction: ArrayLike, y: ArrayLike, thresholds: ArrayLike
 ) -> tuple[FloatArray, CodeArray, FloatArray]:
-    # A partial step may leave the thresholds unordered, and its loss must still be computable: no order here.
+    # The loss after a partial step must be computable although thresholds may be out of order: order is not checked.
     theta = check_thresholds(thresholds, ordered=False)
     f, codes = _check_scores(raw_prediction), check_codes(y, len(theta) + 1)
     if f.shape != codes.shape:

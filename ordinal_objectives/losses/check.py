@@ -1,4 +1,4 @@
-"""Whether a loss is what it says: every quantity against finite differences and the others."""
+"""Check of a loss: every quantity is compared with finite differences and with the others."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _N_ROWS = 60
 
 
 def check_loss(loss: OrdinalLoss, n_classes: int = 5) -> None:
-    """Raise ValueError if a loss contradicts itself, naming the first quantity that is wrong, with the numbers.
+    """Raise ValueError if the formulas of a loss disagree, naming the first quantity that is wrong, with the numbers.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def check_loss(loss: OrdinalLoss, n_classes: int = 5) -> None:
 
     Notes
     -----
-    It looks at rows of each class with scores of usual size. Digits far away are not checked.
+    Rows of each class with scores of usual size are checked. Digits far away are not.
 
     Examples
     --------
@@ -60,7 +60,7 @@ def check_loss(loss: OrdinalLoss, n_classes: int = 5) -> None:
 
 
 class _CheckedRows:
-    """Rows of every class at scores and thresholds, and what the loss says of them."""
+    """Rows of every class at scores and thresholds, with the quantities of the loss."""
 
     def __init__(self, loss: OrdinalLoss, n_classes: int) -> None:
         rng = np.random.default_rng(0)
@@ -146,7 +146,7 @@ class _CheckedRows:
             )
 
     def check_probabilities(self) -> None:
-        """Check that probabilities are some, and fall as the score rises."""
+        """Check that probabilities are between 0 and 1 and sum to 1, and that P(y <= k) falls as the score rises."""
         loss, f, theta = self.loss, np.sort(self.f), self.theta
 
         def where(i: int) -> str:

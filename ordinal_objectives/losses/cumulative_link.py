@@ -58,7 +58,7 @@ class CumulativeLink(OrdinalLoss):
         self.check_gaps(thresholds, np.bincount(y, minlength=len(thresholds) + 1).astype(np.float64))
         ends = np.concatenate([[-np.inf], thresholds, [np.inf]])
         lower, upper = ends[y] - f, ends[y + 1] - f
-        # Far from the score, a narrow gap can round to nothing although the thresholds differ.
+        # Far from the score, a narrow gap can round to 0 although the thresholds differ.
         return self.link.interval(lower, np.maximum(upper, np.nextafter(lower, np.inf)))
 
     def _majorized(self, f: FloatArray, y: CodeArray, thresholds: FloatArray) -> Curvatures:
@@ -85,7 +85,7 @@ class CumulativeLink(OrdinalLoss):
 
     @property
     def highest_order(self) -> int:
-        """4 with the logit, where the loss is a sum over thresholds as far as the score goes."""
+        """4 with the logit, where the loss is a sum over thresholds plus a term free of the score."""
         return 4 if type(self.link) is Logit else 2
 
     def higher(self, f: FloatArray, y: CodeArray, thresholds: FloatArray) -> FloatArray:

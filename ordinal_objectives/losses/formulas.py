@@ -1,4 +1,4 @@
-"""What a loss says of itself: the formulas that its class fills in, and which of them there are."""
+"""Formulas that a class of losses defines, and which of them are optional."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LOSSES: dict[str, Any] = {}
 
 
 class Formulas(Named, ABC):
-    """What a class of losses fills in; arrays that come here are checked."""
+    """Formulas that a class of losses defines; the arrays that they get are checked."""
 
     needs: ClassVar[Mapping[str, type]] = {
         "name": str,
@@ -42,12 +42,12 @@ class Formulas(Named, ABC):
     link: Link
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Take away what a class with formulas of its own must say again: shifts, majorisers, higher derivatives.
+        """Remove what a class that overrides formulas must define again: shifts, majorisers, higher derivatives.
 
         Raises
         ------
         TypeError
-            If the class takes shifts, and has not what they need.
+            If the class takes shifts and lacks a formula that they need.
         """
         super().__init_subclass__(**options)
         own = vars(cls).keys()
@@ -69,12 +69,12 @@ class Formulas(Named, ABC):
 
     @property
     def key(self) -> tuple[str, ...]:
-        """What makes it equal to another."""
+        """Losses with the same key are equal."""
         return self.identity, self.link.identity
 
     @property
     def owner(self) -> str:
-        """What messages call it: its link is named if it is a user's own."""
+        """Name in messages; with its link, if that is a user's own."""
         return f"loss {self.identity!r}" + ("" if self.link.is_built_in else f" with link {self.link.identity!r}")
 
     def _parameters(self) -> dict[str, Any]:
@@ -103,9 +103,9 @@ class Formulas(Named, ABC):
         raise NotImplementedError(f"loss {self.identity!r} has no majoriser")
 
     def _floored(self, rows: RowDerivatives, y: CodeArray) -> tuple[Curvatures, int]:
-        """Exact curvatures, none below `curvature_floor` but those of thresholds that do not count, which are 0.
+        """Exact curvatures, raised to `curvature_floor`, except those of thresholds that do not count, which are 0.
 
-        And how many were raised.
+        The number of those that were raised is returned too.
         """
         floor = self.curvature_floor
         low, low_diagonal = rows.hessian < floor, (rows.curvature < floor) & (rows.curvature != 0.0)
@@ -119,7 +119,7 @@ class Formulas(Named, ABC):
         return from_shares(self.link, classes, with_gaps=self.strictly_ordered)
 
     def start_at(self, classes: ClassWeights) -> InitialThresholds:
-        """Return what :meth:`start` says, looked at."""
+        """Return the thresholds of :meth:`start`, checked."""
         found, n = call_read_only(self.owner, self.start, classes), len(classes.weights) - 1
         if not isinstance(found, InitialThresholds):
             raise TypeError(f"start of {self.owner} must return InitialThresholds; got {type(found).__name__}")
@@ -180,7 +180,7 @@ class Formulas(Named, ABC):
 
     @property
     def codes(self) -> tuple[int, int] | None:
-        """Numbers by which native kernels know the loss and its link; None if there is one that they do not know."""
+        """Numbers of the loss and its link in the native kernels; None if there is no kernel for one of them."""
         loss, link = self.code, self.link.code
         return None if loss is None or link is None else (loss, link)
 

@@ -21,12 +21,12 @@ def check_order(loss: OrdinalLoss, hessian: str, order: int) -> None:
     hessian : {"exact", "majorized"}
         Second derivative by which steps are taken.
     order : {2, 3, 4}
-        Highest derivative of the loss that is asked for.
+        Highest derivative of the loss that is needed.
 
     Raises
     ------
     ValueError
-        If order > 2 meets a majorised Hessian, or a link other than the logit.
+        If order > 2 is combined with a majorised Hessian, or a link other than the logit.
 
     Examples
     --------
@@ -53,7 +53,7 @@ def higher_derivatives(loss: OrdinalLoss, raw_prediction: ArrayLike, y: ArrayLik
     Parameters
     ----------
     loss : OrdinalLoss
-        That has them: of those built in, with the logit link.
+        A loss that has them: one of this package, with the logit link.
     raw_prediction : array-like of float, shape (n_samples,)
         Scores f(x).
     y : array-like of int, shape (n_samples,)

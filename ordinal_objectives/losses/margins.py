@@ -16,12 +16,12 @@ from ordinal_objectives.validation import as_floats, check_codes
 
 # How far beyond the thresholds a loss must still be finite, in widths between the quartiles of the link.
 _NOT_FAR = 5.0
-# By how much rounding may take a probability out of [0, 1], or a sum from 1.
+# How far rounding may move a probability out of [0, 1], or a sum away from 1.
 _ROUNDING = 1e-6
 
 
 class MarginFunctions(Formulas):
-    """What a loss offers of the margins theta_k - f(x_i) - v_k(x_i), in which the shifts v move single thresholds."""
+    """Methods of a loss for margins theta_k - f(x_i) - v_k(x_i), in which the shifts v move single thresholds."""
 
     def margin_derivatives(self, margins: ArrayLike, y: ArrayLike, hessian: str = "majorized") -> MarginDerivatives:
         """Loss of margins that are given one by one, and its derivatives: thresholds may move with x.
@@ -65,7 +65,7 @@ class MarginFunctions(Formulas):
         return MarginDerivatives(rows.value, -rows.threshold_gradient, curvatures.diagonal, n_floored)
 
     def rows_of_margins(self, x: FloatArray, y: CodeArray) -> RowDerivatives:
-        """Row derivatives of checked margins, looked at."""
+        """Row derivatives of checked margins, checked themselves."""
         rows = self._looked_at(x.shape, self._of_margins, x, y)
         if np.isinf(rows.value).any():
             self._check_near(rows.value, x, y)
@@ -74,7 +74,7 @@ class MarginFunctions(Formulas):
     def _looked_at(
         self, shape: tuple[int, ...], formula: Callable[..., RowDerivatives], *arguments: Any
     ) -> RowDerivatives:
-        """Return what a formula says of the rows, which are so many, at so many thresholds."""
+        """Return the result of a formula for the rows, checked for their number and that of the thresholds."""
         rows = call_read_only(self.owner, formula, *arguments)
         if not isinstance(rows, RowDerivatives):
             raise TypeError(f"{formula.__name__} of {self.owner} must return RowDerivatives; got {type(rows).__name__}")
@@ -84,7 +84,7 @@ class MarginFunctions(Formulas):
     def _check_near(self, value: FloatArray, x: FloatArray, y: CodeArray) -> None:
         """Raise ValueError if the loss is infinite at margins that are not far away.
 
-        An honest loss may be so where float64 ends, as those of the cloglog are at a distance of 700. It is finite
+        A correct loss may be infinite where float64 overflows, as with the cloglog at a distance of 700. It is finite
         where the score lies among the thresholds, or not far beyond them.
         """
         quarter, three = self.link.link(np.array([0.25, 0.75]))
@@ -100,7 +100,7 @@ class MarginFunctions(Formulas):
     def _curvatures_of(
         self, rows: RowDerivatives, y: CodeArray, hessian: str, majorized: Callable[..., Curvatures], *arguments: Any
     ) -> tuple[Curvatures, int]:
-        """Curvatures of a step, majorised or exact and floored, looked at, and how many were raised to the floor."""
+        """Curvatures of a step, majorised or exact and floored, checked, and how many were raised to the floor."""
         curvatures: Any
         if hessian == "majorized":
             formula: Any = majorized
@@ -143,7 +143,7 @@ class MarginFunctions(Formulas):
         return self._said(self._cumulative_proba, self._in_order(margins))
 
     def _said(self, formula: Callable[[FloatArray], FloatArray], x: FloatArray) -> FloatArray:
-        """Return probabilities at margins, one more a row than these where they are of classes; looked at."""
+        """Return probabilities at margins, checked; of classes there is one more in a row than margins."""
         proba = call_read_only(self.owner, formula, x)
         if self.codes is None:
             proba, name = np.asarray(proba), f"{formula.__name__} of {self.owner}"

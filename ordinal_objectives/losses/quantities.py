@@ -1,4 +1,4 @@
-"""What a loss hands out: per row, and summed for one boosting round."""
+"""Results of a loss: for each row, and summed for one boosting round."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class MarginDerivatives:
 
 @dataclass(frozen=True)
 class RoundSums:
-    """Sums over rows of one boosting round, multiplied by the sample weights. Those of parts of the rows add up.
+    """Sums over rows of one boosting round, multiplied by the sample weights. Sums of parts of the rows can be added.
 
     Attributes
     ----------
@@ -121,8 +121,8 @@ class RoundSums:
     n_floored : int
         Curvatures that were raised to the link's `curvature_floor`.
     n_clipped : int
-        Rows with |f_i - theta_k| beyond the link's `argument_limit` for some k. The float32 kernels hold the
-        logit, cloglog and loglog at 80 instead.
+        Rows with |f_i - theta_k| beyond the link's `argument_limit` for some k. The float32 kernels clip the logit,
+        cloglog and loglog at 80 instead.
     """
 
     loss: float
@@ -138,7 +138,7 @@ class RoundSums:
 
 @dataclass(frozen=True)
 class RoundStatistics:
-    """All that one boosting round needs of the rows, multiplied by the sample weights.
+    """Gradients, Hessians and sums of one boosting round, multiplied by the sample weights.
 
     Attributes
     ----------

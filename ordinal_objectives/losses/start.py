@@ -12,7 +12,7 @@ from ordinal_objectives.links import FloatArray, Link
 
 
 class ClassWeights(NamedTuple):
-    """What the rows say of the thresholds before the first tree.
+    """Weights of the classes, from which the start thresholds are computed.
 
     Attributes
     ----------
@@ -21,7 +21,7 @@ class ClassWeights(NamedTuple):
     observed : ndarray of int
         Classes that do not count as empty, in order; at least two.
     half_a_row : float
-        What is assumed where nothing places a threshold.
+        Weight that is assumed where the data do not determine a threshold.
     """
 
     weights: FloatArray
@@ -38,8 +38,8 @@ class InitialThresholds(NamedTuple):
         Cut points. Increasing for the all-threshold loss, with equal ones around an empty inner class;
         strictly increasing for the cumulative link; in any order for the immediate-threshold loss.
     active : ndarray of shape (n_classes - 1,), bool
-        Whether a threshold has weight on both sides. The loss pulls one that has not to infinity, so no
-        step is solved for it.
+        Whether a threshold has weight on both sides. Without it the loss has no minimum in that threshold, so no step
+        is solved for it.
     tied : ndarray of shape (n_classes - 1,), bool
         Whether a threshold moves together with the one below it, because the class between them is empty.
     """

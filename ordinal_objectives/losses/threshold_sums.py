@@ -1,4 +1,4 @@
-"""Losses that are sums over thresholds, each asking on which side of it the label lies."""
+"""Losses that are sums over thresholds of the binary loss of "label above the threshold"."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class _ThresholdSum(OrdinalLoss):
 
 @documented
 class AllThreshold(_ThresholdSum):
-    """Sum over all thresholds of the loss of telling on which side the label lies [1]_.
+    """Sum over all thresholds of the binary loss of "label above the threshold" [1]_.
 
     l_i = sum_k psi(s_ik (f_i - theta_k)) with s_ik = 1 if y_i > k, else -1, and psi = -log G for a symmetric
     link. With two classes and the logit it is the logistic loss. Fisher consistent for the absolute
@@ -145,8 +145,8 @@ class ImmediateThreshold(_ThresholdSum):
 def _log_products(log_odds: FloatArray) -> FloatArray:
     """Logarithms of the products of the first 0, 1, ... odds, relative to the largest product of each row.
 
-    Summed from the largest outwards: log-odds reach 1e17 and more, and a sum from one end, once so large,
-    would swallow the odds between the likely classes.
+    Summed from the largest outwards: log-odds reach 1e17 and more, and a sum from one end that is so large would lose
+    the digits of the odds between the likely classes.
     """
     # Twice the largest double is infinite, and the difference of infinities is no number.
     steps = np.clip(log_odds.T, -1e300, 1e300)

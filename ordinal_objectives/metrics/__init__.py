@@ -1,4 +1,4 @@
-"""Metrics of ordinal predictions, and the table that says of each what it judges and which way is better."""
+"""Metrics of ordinal predictions, and a table of what each one judges and whether higher is better."""
 
 from ordinal_objectives.metrics.functions import METRICS as METRICS
 from ordinal_objectives.metrics.functions import (

@@ -3,7 +3,7 @@
 All metrics average over rows with `sample_weight`. Those of `y_pred` judge decisions, those of `proba` judge
 class probabilities, and `concordance` judges a score of any scale. `labels` gives the classes from lowest to
 highest; without it an ordered categorical `y_true` brings its own order, and other labels must be class codes
-0, 1, 2, ... Strings have no order that could be guessed.
+0, 1, 2, ... The order of strings is not guessed.
 
 `METRICS` is the table of all of them. :mod:`ordinal_objectives.scorers` makes scikit-learn scorers of its entries,
 which find the order in the estimator, and `eval_metric` takes by name those of decisions and probabilities.
@@ -71,7 +71,7 @@ def macro_mean_absolute_error(
 ) -> float:
     """Mean over the observed classes of the mean absolute error within each [1]_.
 
-    Rare classes count as much as frequent ones, so predicting one class throughout does not pay.
+    Rare classes count as much as frequent ones, so always predicting the most frequent class gives a large error.
 
     Parameters
     ----------
@@ -155,7 +155,7 @@ def quadratic_weighted_kappa(
     Returns
     -------
     float
-        At most 1, higher is better, 0 for chance; NaN if `y_true` and `y_pred` are one and the same class.
+        At most 1, higher is better, 0 for chance; NaN if `y_true` and `y_pred` hold only one class, the same.
 
     Raises
     ------
@@ -200,8 +200,8 @@ def ranked_probability_score(
 
     .. math:: \overline{\sum_{k=0}^{K-2} (P(y \le k) - 1[y \le k])^2}
 
-    It is proper, counts in classes like the absolute error, which it is when all probabilities are 0 or 1, and is
-    the Brier score when K = 2. Some authors divide by K - 1; this one does not.
+    It is a proper score in units of classes. It equals the absolute error when all probabilities are 0 or 1, and the
+    Brier score when K = 2. Some authors divide by K - 1; this one does not.
 
     Parameters
     ----------

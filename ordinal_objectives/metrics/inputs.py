@@ -1,4 +1,4 @@
-"""What the metrics take: labels whose order is known, probabilities, scores, weights."""
+"""Checks of the arguments of metrics: labels whose order is known, probabilities, scores, weights."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ordinal_objectives.validation import as_floats, check_codes, check_proba, c
 
 
 def on_codes(metric: Callable[..., Any], n_classes: int) -> Callable[..., Any]:
-    """Return `metric` as it judges class codes: with ``labels=range(n_classes)`` where it takes `labels`."""
+    """Return `metric` for class codes: with ``labels=range(n_classes)`` where it takes `labels`."""
     try:
         takes_labels = "labels" in inspect.signature(metric).parameters
     except (TypeError, ValueError):  # not every callable has a signature

@@ -1,4 +1,4 @@
-"""How many pairs of rows a score puts in the right order."""
+"""Number of pairs of rows that a score puts in the right order."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 def concordant_weight(true: NDArray[Any], score: NDArray[Any], weight: NDArray[Any], lowest: int, beyond: int) -> float:
     """Weight of the concordant pairs among rows of classes lowest..beyond - 1, sorted by score.
 
-    A pair is met once, where halving the range of classes parts its two rows.
+    Each pair is counted once: where halving the range of classes separates its two rows.
     """
     if beyond - lowest < 2 or true.size == 0:
         return 0.0

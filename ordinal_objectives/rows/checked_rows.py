@@ -18,7 +18,7 @@ from ordinal_objectives.validation import (
     check_total_weight,
 )
 
-# Distances |theta_k - f| beyond which derivatives that grow like exp are held: 80 for float32 outputs, and less
+# Distances |theta_k - f| at which derivatives that grow like exp are clipped: 80 for float32 outputs, and less
 # where a row's sum of them, with its weight, would be larger than this.
 _LIMIT, LARGEST = 80.0, 1e38
 # Relative rounding of a sum of losses, by the type that a row's loss is computed in.
@@ -30,7 +30,7 @@ MOST_ROUNDING = 10.0
 
 
 class LossBounds:
-    """How far rounding may take the loss sum of some rows.
+    """Bounds of the rounding error of a loss sum.
 
     Attributes
     ----------
@@ -43,16 +43,16 @@ class LossBounds:
     total_weight: float
 
     def highest_loss(self, loss: float) -> float:
-        """Return the loss sum above which a step from `loss` is shortened: the usual rounding is let pass."""
+        """Return the loss sum above which a step from `loss` is shortened: the usual rounding is allowed."""
         return highest_of_rows(loss, self.loss_precision, self.total_weight)
 
     def is_higher(self, loss: float, before: float) -> bool:
-        """Tell whether a loss sum is higher than that before by more than rounding ever made of one."""
+        """Tell whether a loss sum is higher than that before by more than the largest rounding error."""
         return loss > highest_of_rows(before, MOST_ROUNDING * self.loss_precision, self.total_weight)
 
 
 class CheckedRows(LossBounds):
-    """What every pass needs of its rows.
+    """Rows of a pass: labels and weights, checked.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ class CheckedRows(LossBounds):
         self._lanes = lanes and fits and precision == "float32"
         self.loss_precision = IN_FLOAT32 if self._lanes else IN_FLOAT64
         self._dtype: type = np.float32 if precision == "float32" else np.float64
-        # A part of a training may weigh little, but not less than float32 holds.
+        # The rows of one worker may have little weight, but not less than float32 can represent.
         weight = check_sample_weight(sample_weight, self.y.shape[0], part=part)
         weight = check_total_weight(weight, least=0.0 if part else float(np.finfo(np.float32).tiny))
         self.class_weights: NDArray[np.float64] = np.bincount(self.y, weights=weight, minlength=n_classes).astype(
@@ -157,7 +157,7 @@ class CheckedRows(LossBounds):
         return weights
 
     def _check_derivatives(self, gradient: NDArray[np.floating], hessian: NDArray[np.floating]) -> None:
-        """Refuse derivatives that the output's type does not hold."""
+        """Raise ValueError if derivatives overflow the output's type."""
         narrows = gradient.dtype != self._dtype and gradient.size > 0
         if narrows and max(-gradient.min(), gradient.max(), hessian.max()) > LARGEST:
             raise ValueError(
@@ -174,14 +174,15 @@ def highest_loss(loss: float, precision: float, least: float) -> float:
 def highest_of_rows(loss: float, precision: float, total_weight: float) -> float:
     """Return the largest sum of the rows' losses that may still be `loss`, rounded.
 
-    These losses are not negative. Float32 rounds a row's loss, and the sum of some hundred rows, by a share of itself:
-    a heavy row does not hide what light ones lose. Losses are logarithms of numbers next to 1, which float64 rounds.
+    These losses are not negative. The rounding error of a row's loss in float32, and of the sum of some hundred rows,
+    is proportional to it: a heavy row does not hide the error of light ones. Losses are logarithms of numbers next to
+    1, which float64 rounds.
     """
     return highest_loss(loss, precision, _ROUNDING_OF_ONE / precision * total_weight)
 
 
 def as_round_sums(sums: dict[str, Any]) -> RoundSums:
-    """Return what a native pass says of all rows."""
+    """Return the sums of a native pass."""
     return RoundSums(
         loss=sums["loss"],
         threshold_gradient=np.asarray(sums["threshold_gradient"]),

@@ -1,4 +1,4 @@
-"""Where the rows of a training are, and what is done with arrays over them beside the pass itself."""
+"""Devices that hold the rows of a training, and operations on arrays over rows beside the pass itself."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _BLOCK = 1 << 17
 
 
 class LeafMatch(NamedTuple):
-    """Leaf of every row, as two scores show it.
+    """Leaf of every row, found from two scores.
 
     Attributes
     ----------
     leaves : array of int32, shape (n_samples,)
     worst_error : float
-        Largest distance of a score's step from the value of its leaf.
+        Largest difference between the change of a score and the value of its leaf.
     largest_score : float
     """
 
@@ -36,7 +36,7 @@ class LeafMatch(NamedTuple):
 
 
 class Device(Protocol):
-    """Keeps arrays over rows, and answers for them: :class:`CPU`, or :class:`.gpu.GPU`.
+    """Holds arrays over rows and computes with them: :class:`CPU`, or :class:`.gpu.GPU`.
 
     Leaf values, thresholds and sums are NumPy arrays everywhere.
     """
@@ -87,7 +87,7 @@ class Device(Protocol):
         ...
 
     def match_leaves(self, before: Any, after: Any, values: NDArray[np.float64], order: NDArray[np.int32]) -> LeafMatch:
-        """Return the leaf whose value is closest to the step of each row's score.
+        """Return the leaf whose value is closest to the change of each row's score.
 
         Parameters
         ----------

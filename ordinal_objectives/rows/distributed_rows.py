@@ -1,7 +1,7 @@
-"""A pass over rows that are distributed over workers: each keeps its own arrays, and all know the sums.
+"""A pass over rows that are distributed over workers: each keeps its own arrays, and all get the sums.
 
-A step on the thresholds reads sums alone, so every worker takes the same one. What a framework must bring is a way to
-add up a short vector over its workers.
+A step on the thresholds depends on sums alone, so every worker takes the same one. The framework must be able to add up
+a short vector over its workers.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Result = TypeVar("Result")
 
 
 class Workers(Protocol):
-    """Those who share a training. All of them must call the same methods in the same order."""
+    """The workers of a training. All of them must call the same methods in the same order."""
 
     @property
     def rank(self) -> int:
@@ -42,13 +42,13 @@ class Workers(Protocol):
 
 
 def fail_together(workers: Workers | None, function: Callable[[], Result]) -> Result:
-    """Return what a function returns, if it raises an error on no worker.
+    """Call a function on each worker and return its result, unless it raises an error on one of them.
 
     Raises
     ------
     Exception
-        What the function raised here, or ValueError with the text of the error that another worker met. No worker
-        is left waiting for one that has failed.
+        What the function raised here, or ValueError with the text of the error of another worker. No worker waits for
+        one that has failed.
     """
     if workers is None:
         return function()
@@ -62,7 +62,7 @@ def fail_together(workers: Workers | None, function: Callable[[], Result]) -> Re
 
 
 def raise_error(workers: Workers, own: Exception | None) -> None:
-    """Raise ValueError if another worker brings an error, and this one none; called by all."""
+    """Raise ValueError if another worker has an error and this one has none; called by all."""
     rank = int(workers.max(np.array([-1.0 if own is None else workers.rank]))[0])
     if rank >= 0:
         text = workers.tell("" if own is None else f"{type(own).__name__}: {own}", rank)
@@ -87,7 +87,7 @@ class DistributedRows(LossBounds):
     Notes
     -----
     Other attributes are those of the worker's own pass. Every call is one sum over workers, of a vector whose length
-    does not depend on the number of rows. What :meth:`deferred` leaves to be summed travels with the next call.
+    does not depend on the number of rows. Sums that :meth:`deferred` has postponed are sent with the next call.
     """
 
     def __init__(self, rows_of: Callable[[], Any], workers: Workers) -> None:
@@ -129,12 +129,12 @@ class DistributedRows(LossBounds):
         return statistics
 
     def collect(self) -> None:
-        """Bring the sums that wait now, if any do; called by all."""
+        """Add up the postponed sums now, if there are any; called by all."""
         if self._waiting is not None:
             self._sum(np.empty(0))
 
     def _sum(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return sums over all workers; those that wait travel with them, and go to whom they were left for."""
+        """Return sums over all workers; postponed sums are sent with them and passed to their functions."""
         if self._waiting is None:
             return self._workers.sum(values)
         (own, then), self._waiting = self._waiting, None

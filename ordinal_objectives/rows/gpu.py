@@ -1,6 +1,6 @@
-"""A GPU as the device of a training's rows: its arrays are those of CuPy.
+"""A GPU as the device that holds the rows of a training, with CuPy arrays.
 
-Any other array library with NumPy's functions and operators would do: so the tests run this without a GPU.
+Any array library with NumPy's functions and operators can be used: so the tests run this without a GPU.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ordinal_objectives.rows.gpu_pass import GPUMargins, GPURows
 
 
 class GPU:
-    """A device whose arrays an array library keeps.
+    """A device with the arrays of an array library.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The pass over rows on a GPU: labels, weights, scores, gradients and Hessians stay there, and sums alone come back.
+"""The pass over rows on a GPU: arrays over rows stay there, and only sums are copied back.
 
 Everything is a sum over thresholds of functions of one margin, theta_k - f(x_i) - v_k(x_i), which are computed
 threshold by threshold in float32 and added up in float64.
@@ -27,21 +27,21 @@ from ordinal_objectives.validation import check_thresholds
 
 # Numbers that a block of rows takes where they are added up leaf by leaf.
 _BLOCK = 1 << 25
-# float32 margins leave no trace up to this spread of the thresholds, and this distance from 0.
+# float32 margins are exact enough up to this spread of the thresholds, and this distance from 0.
 _WIDEST, _FARTHEST = 40.0, 1e4
 # tanh(x / 2) / (2 x) is 1/4 to float32's last digit below.
 _NEAR = 1e-3
 
 
 def why_no_pass(loss: OrdinalLoss) -> str | None:
-    """Return what of a loss there is no pass for here, in words, or None."""
+    """Return why there is no pass for a loss on a GPU, as a message, or None if there is one."""
     if type(loss) not in (AllThreshold, ImmediateThreshold):
         return f"loss={loss.identity!r} has no pass on a GPU"
     return None if type(loss.link) is Logit else f"link={loss.link.identity!r} has no pass on a GPU"
 
 
 class _GPUPass(CheckedRows):
-    """What both passes share: sums over thresholds of functions of one margin, for the logit link.
+    """Base of both passes: sums over thresholds of functions of one margin, for the logit link.
 
     Parameters
     ----------
@@ -89,11 +89,11 @@ class _GPUPass(CheckedRows):
         return (float(theta[k]) - score).astype(np.float32)
 
     def _in_float64(self, theta: NDArray[np.float64]) -> bool:
-        """Tell whether margins are computed in float64, and then not held, as in the native kernels."""
+        """Tell whether margins are computed in float64, and then not clipped, as in the native kernels."""
         raise NotImplementedError
 
     def _reach(self, x: Any) -> float:
-        """Return how far from 0 derivatives hold margins."""
+        """Return the absolute value at which derivatives clip margins."""
         return self._limit if x.dtype == np.float32 else np.inf
 
     def _scores_of(self, scores: Any, k: int) -> Any:
@@ -148,7 +148,7 @@ class _GPUPass(CheckedRows):
         beyond = xp.zeros(len(self.y), np.bool_)
         for k in range(n_thresholds):
             x = self._margin(scores, theta, k, every)
-            finite.append((x * 0.0).sum(dtype=np.float64))  # an infinite score leaves no trace in the derivatives
+            finite.append((x * 0.0).sum(dtype=np.float64))  # an infinite score does not show in the derivatives
             beyond = beyond | (abs(x) > self._reach(x))
             slope, curvature = self._derivatives(x, k, every, majorized)
             gradient -= slope

@@ -13,13 +13,13 @@ from ordinal_objectives.rows.checked_rows import CheckedRows, as_round_sums
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.validation import check_thresholds
 
-# float32 scores are right to 4e-6 up to here; those of rows that start farther away belong in doubles.
+# float32 scores are exact to 4e-6 up to here; rows that start farther away need float64.
 _FARTHEST = 64.0
 _COLUMNS = {"thresholds": 0, "score": 1, "cross": 2}
 
 
 def is_far(scores: NDArray[np.floating]) -> bool:
-    """Tell whether rows start so far from 0 that their scores belong in doubles."""
+    """Tell whether rows start so far from 0 that their scores need float64."""
     return bool(np.abs(scores).max(initial=0.0) > _FARTHEST)
 
 
@@ -49,7 +49,7 @@ def add_leaf_vectors(
 
 
 class _Written(NamedTuple):
-    """What a pass writes beside its sums: numbers of rows, or sums of leaves; what is None is not asked for."""
+    """Outputs of a pass beside its sums: numbers of rows, or sums of leaves; None for those not wanted."""
 
     gradient: NDArray[Any] | None = None
     hessian: NDArray[Any] | None = None
@@ -273,7 +273,7 @@ class MarginStatistics(CheckedRows):
                 effective_n_threads(self.n_threads),
             )
         )
-        # A NaN reaches every sum of its threshold, and not always the loss.
+        # A NaN makes every sum of its threshold NaN, but not always the loss.
         if not np.isfinite(sums.threshold_gradient).all():
             raise ValueError("the scores hold NaN, or overflow the link; they must be numbers")
         return sums

@@ -18,17 +18,17 @@ from ordinal_objectives.rows.checked_rows import CheckedRows, as_round_sums
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.validation import check_thresholds
 
-# The lanes hold a score within 80 of every threshold. Up to this spread of thresholds that leaves no trace,
-# since sigma is 0 or 1 in float32 from half of it on; a wider model, seen on separable data, takes doubles.
+# The lanes clip a score to within 80 of every threshold. Up to this spread of thresholds that changes nothing, since
+# sigma is 0 or 1 in float32 from half of it on; wider thresholds, as on separable data, need float64.
 _WIDEST = 40.0
-# Their float32 scores are relative to the middle of the thresholds as a float32, right to 1/2 up to here.
+# Their float32 scores are relative to the middle of the thresholds, which float32 rounds by at most 1/2 up to here.
 _FARTHEST = 1e7
 
 
 class RowStatistics(CheckedRows):
     """One pass over a fixed set of rows, as often as needed: the kernel behind every adapter.
 
-    For the losses and links of this package alone; :class:`.reference.ReferenceRows` is for others.
+    For the losses and links of this package; :class:`.reference.ReferenceRows` is for others.
 
     Labels and weights are checked and stored once; each call costs one native pass. The arrays of the
     result are reused by the next call, so copy what must outlive it.
@@ -222,7 +222,8 @@ class RowStatistics(CheckedRows):
     def _result(self, sums: dict[str, Any], cross: NDArray[Any]) -> RoundStatistics:
         of_all = as_round_sums(sums)
         if not np.isfinite(of_all.threshold_gradient).all():
-            # A NaN score reaches every threshold's sum: the check is free here and would cost a pass before.
+            # A NaN score makes every threshold's sum NaN: checking the sums is free, checking the scores would cost a
+            # pass.
             raise ValueError("raw_prediction holds NaN, or overflows the link; scores must be numbers")
         self._check_derivatives(self._gradient, self._hessian)
         return RoundStatistics(

@@ -1,8 +1,8 @@
-"""What a pass over rows must answer, wherever the rows are.
+"""Interface of a pass over rows, on any device.
 
-Two kinds of answers are kept apart. Arrays over rows stay where the rows are: a tree is grown on them there. Sums add
-up: those of all rows are the sums of the parts' (`RoundSums`, `LeafSums`, both with ``+``), whether a part is a block
-of a file, a device's or a worker's rows. Thresholds are functions of the sums alone.
+A pass returns two kinds of results. Arrays over rows stay on the device of the rows: a tree is grown on them there.
+Sums of parts of the rows can be added (`RoundSums`, `LeafSums`, both with ``+``); a part is a block of a file, or the
+rows of a device or a worker. Thresholds depend on the sums alone.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class _Rows(Protocol):
         ...
 
     def is_higher(self, loss: float, before: float) -> bool:
-        """Tell whether a loss sum is higher than that before by more than rounding ever made of one."""
+        """Tell whether a loss sum is higher than that before by more than the largest rounding error."""
         ...
 
 

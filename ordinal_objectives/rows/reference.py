@@ -1,6 +1,6 @@
 """The passes over rows in NumPy, for losses and links that the native kernels do not know: slow, and for any of them.
 
-The methods of the loss compute everything in float64; gradient and Hessian of the rows are handed out as float32.
+The methods of the loss compute everything in float64; gradient and Hessian of the rows are returned as float32.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ordinal_objectives.validation import as_floats, check_thresholds
 
 
 class _Reference(CheckedRows):
-    """What both passes share.
+    """Base of both passes.
 
     Parameters
     ----------
