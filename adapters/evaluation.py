@@ -1,4 +1,4 @@
-"""Rows of evaluation sets, prepared once for as long as their labels and weights stay."""
+"""Rows of evaluation sets, prepared once and again only if their labels or weights change."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ class EvaluatedRows:
     rows_of : callable
         ``rows_of(codes, n_classes, weight)`` returns the pass over the rows.
     workers : Workers or None
-        Those who hold parts of the rows.
+        The workers that hold parts of the rows.
 
     Raises
     ------
     ValueError
-        If labels are no class codes, or the weights sum to nothing.
+        If labels are no class codes, or the weights sum to 0.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class EvaluatedRows:
 
 
 class EvaluationSets:
-    """Evaluation sets of one run, each read once for as long as its labels and weights stay.
+    """Evaluation sets of one run, each read again only if its labels or weights change.
 
     Parameters
     ----------

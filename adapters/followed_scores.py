@@ -1,4 +1,4 @@
-"""Scores that are followed beside the framework's: rows find their leaves in the newest tree, and take new values."""
+"""The model's own scores beside the framework's: each row's leaf in the newest tree is found, its new value added."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ordinal_objectives.rows import Device
 
 
 class GrownTree(NamedTuple):
-    """What a joint step needs of a tree.
+    """The properties of a tree that a joint step needs.
 
     Attributes
     ----------
@@ -25,11 +25,11 @@ class GrownTree(NamedTuple):
         float32 or float64: how the framework stores a leaf value.
     route : callable
         ``route(matrix)`` returns the leaf of every row, int32 (n_samples,), by passing the rows through the
-        tree: slow, always right. None where the framework has let go of the rows.
+        tree: slow, but always exact. None where the framework has freed the rows.
     renew : callable
         ``renew(leaf_values)`` writes new values into the tree, or leaves that to the end of the training.
     leaves : ndarray of int32, shape (n_samples,), or None
-        Leaf of every training row, where it is known already.
+        Leaf of every training row, if it is known already.
     off : float
         How far ``leaf_values`` may be from those that the framework added.
     """
@@ -66,10 +66,10 @@ class FollowedScore:
     def find_leaves(
         self, score: NDArray[Any], tree: GrownTree, matrix: Any
     ) -> tuple[NDArray[np.int32], NDArray[np.intp]]:
-        """Return the leaf of every row in the newest tree, and which leaves had to be taken as one.
+        """Return the leaf of every row in the newest tree, and which leaves were merged.
 
-        The step of the framework's score is the leaf value. Where two values are too close to be told apart,
-        the rows are routed through the tree; without the rows, such leaves are taken as one.
+        The change of the framework's score is the leaf value. Where two values are too close to be distinguished, the
+        rows are routed through the tree; without the rows, such leaves are merged.
 
         Parameters
         ----------
@@ -83,7 +83,7 @@ class FollowedScore:
         -------
         leaves : ndarray of int32, shape (n_samples,)
         merged : ndarray of int, shape (n_leaves,)
-            Entry j is the leaf that stands for leaf j: j itself, or one with the same value.
+            Entry j is the leaf that leaf j is merged into: j itself, or one with the same value.
         """
         values = tree.leaf_values
         order = np.argsort(values, kind="stable").astype(np.int32)
@@ -143,13 +143,13 @@ class FollowedMargins(FollowedScore):
 
 
 class Host(Protocol):
-    """What a framework shows of its trees and matrices: a :class:`.training.Training`."""
+    """Access to the trees and matrices of a framework: a :class:`.training.Training`."""
 
     def newest_tree(self, matrix: Any, before: Any, after: Any) -> GrownTree:
         """Return the tree that the framework added last for a training matrix.
 
-        ``before`` and ``after`` are the framework's scores without it and with it, for a framework that shows its
-        scores sooner than its trees.
+        ``before`` and ``after`` are the framework's scores without it and with it, for a framework that passes scores
+        before its trees can be read.
         """
         ...
 
@@ -185,7 +185,7 @@ class NewestTree(NamedTuple):
 
     @property
     def n_merged(self) -> int:
-        """Number of leaves that another one stands for."""
+        """Number of leaves that were merged into another one."""
         return int(np.count_nonzero(self.merged != np.arange(self.merged.shape[0])))
 
 

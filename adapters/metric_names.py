@@ -1,4 +1,4 @@
-"""Metrics and evaluation sets must have names of their own: the frameworks keep values of one name in one list."""
+"""Metrics and evaluation sets must have different names: the frameworks keep values of one name in one list."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the objectives of all frameworks share: gradients and metrics of the run that a score belongs to."""
+"""Base of the objectives of all frameworks: gradients and metrics of the run that a score belongs to."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ class OrdinalObjectiveBase(ABC):
     Attributes
     ----------
     training : Training
-        What the objective asks for the run and the iteration of a score.
+        Returns the run and the iteration of a score.
     callback : object
-        What shows the training its booster.
+        Passes the booster to the training.
     """
 
     training: Training
@@ -80,7 +80,7 @@ class OrdinalObjectiveBase(ABC):
         Parameters
         ----------
         training : Training
-            Of the framework, with the model and what drives it.
+            A training of the framework.
         """
         objective = object.__new__(cls)
         objective._connect(training)

@@ -1,4 +1,4 @@
-"""Ordinal parameters among those of a framework's doors, and what is refused beside them."""
+"""Ordinal parameters among the arguments of a framework, and parameters that are refused beside them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.validation import n_classes_of
 
-# What describes the model beside the number of its classes.
+# Parameters of the model beside the number of its classes.
 OPTIONS = (
     "loss",
     "link",
@@ -50,7 +50,7 @@ def spec_and_record(door: str, **given: Any) -> tuple[OrdinalSpec, ThresholdReco
 
 
 def refuse_parameters(params: Mapping[str, Any], refused: Mapping[str, str]) -> None:
-    """Raise ValueError for the first parameter in ``params`` that an ordinal objective cannot live with.
+    """Raise ValueError for the first parameter in ``params`` that is not allowed with an ordinal objective.
 
     ``refused`` maps a name to the reason.
     """

@@ -1,4 +1,4 @@
-"""Scores that a training was grown on, by which it is known again."""
+"""Scores that a training was grown on, by which it is recognised."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives.rows.device import on_cpu
 
-# So many rows of a score are kept, to know it again.
+# Number of rows of a score that are kept to recognise it.
 _SAMPLE = 1024
-# Relative difference of a score that was added up again in another order.
+# Relative difference of a score that is added up in another order.
 SAME_SCORE = 1e-4
 
 

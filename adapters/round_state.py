@@ -1,4 +1,4 @@
-"""What the steps of a training read and move: rows, thresholds, and the newest pass over the rows."""
+"""State that the steps of a training read and change: rows, thresholds, and the newest pass over the rows."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class RoundState(Generic[Pass]):
     Attributes
     ----------
     newest : RoundStatistics or None
-        The pass at the newest score and thresholds, until they change or the next tree takes its arrays.
+        The pass at the newest score and thresholds; None after they change or the next tree reuses its arrays.
     """
 
     def __init__(
@@ -64,11 +64,11 @@ class RoundState(Generic[Pass]):
         self.rows = rows_of(self.placement, self.loss, *self._labels)
 
     def begun(self) -> None:
-        """Let go of what the rows were read from: they are not read again."""
+        """Free the labels and weights that the rows were read from."""
         self._labels = None
 
     def fill(self, columns: Any) -> None:
-        """Let the passes that trees are grown on fill columns, (n_samples, 2 (n_classes - 1)), and no others."""
+        """Make the passes that trees are grown on fill columns, (n_samples, 2 (n_classes - 1)), and no others."""
         self._columns = columns
 
     def evaluate(self, scores: Any, thresholds: NDArray[np.float64]) -> RoundStatistics:

@@ -1,4 +1,4 @@
-"""Where the rows of a training are, and with whom they are shared."""
+"""Device of the rows of a training, and the workers that share them."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from ordinal_objectives.rows import CPU, Device, MarginPass, RowPass, Workers, d
 
 @dataclass(frozen=True)
 class RowPlacement:
-    """Where rows are passed over, by whom, and what those who share them have agreed on.
+    """Device of the rows, their workers, and settings that must be the same on all workers.
 
     Attributes
     ----------
     device : Device
-        Where the rows' arrays are kept.
+        Device that holds the rows' arrays.
     workers : Workers or None
-        Those who train together, each on its own rows; None if all rows are here.
+        The workers of the training, each with its own rows; None if all rows are on this machine.
     grows_on_recorded : bool or None
-        Whether trees grow on the recorded scores, which workers must not find out one by one; None compares the scores.
+        Whether trees grow on the recorded scores; workers must not decide this separately. None compares the scores.
     defers_loss : bool
         Whether the loss of a record may wait for the next step's sums: all workers ask for the record at the end.
     """

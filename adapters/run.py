@@ -3,10 +3,10 @@
 A run belongs to one training matrix. Iteration t is the state after t trees: the score f_t, and the thresholds that
 belong to it. All adapters drive a run the same way:
 
-    advance(f_t, t)    learns the thresholds of t, once
+    advance(f_t, t)    moves the thresholds to those of t, once
     gradient(f_t, t)   what the next tree is grown on; advances first if nobody has
 
-How a round moves leaves and thresholds is the business of the update that the run holds: see `updates/`.
+How a round moves leaves and thresholds is decided by the update of the run: see `updates/`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _START_TOLERANCE = 1e-10
 
 
 def score_of_rows(score: ArrayLike) -> NDArray[Any]:
-    """Return a framework's score; that of no rows, which XGBoost 3.4 gives the shape (0, 0), has the shape (0,)."""
+    """Return a framework's score; without rows, where XGBoost 3.4 passes the shape (0, 0), its shape is (0,)."""
     score = np.asarray(score)
     return score if score.size else score.reshape(0)
 
@@ -56,10 +56,10 @@ class TrainingRun:
     update : Update
         How a round moves leaves and thresholds; it belongs to this run alone.
     previous : ThresholdRecord or None
-        Record of the model that is continued: its last thresholds are where this run starts, and its
-        history comes first in this run's.
+        Record of the model that is continued: the run starts at its last thresholds, and its history precedes that of
+        the run.
     placement : RowPlacement or None, default=None
-        Where the rows are; None for the memory of this machine.
+        Device and workers of the rows; None for the memory of this machine.
 
     Attributes
     ----------
@@ -245,7 +245,7 @@ class TrainingRun:
             return
         middle = self._middle_of(on_cpu(score))
         if middle is not None:
-            # From a start far away, steps would not get there where the loss is flat or steep.
+            # From a start far away, steps would not converge where the loss is flat or steep.
             self._state.learner.set_thresholds(self.thresholds + middle)
             self._fit(score)
 

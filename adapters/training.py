@@ -1,7 +1,7 @@
 """One training: which run, which iteration, what is watched, what is refused, when it stops.
 
-The objective, the callback and the runs know this object, and not each other. ``train`` makes it with a plan, or the
-objective does without one.
+The objective, the callback and the runs have references to this object, and not to each other. ``train`` makes it with
+a plan, or the objective does without one.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from ordinal_objectives.validation import check_codes
 
 @dataclass(frozen=True)
 class Plan:
-    """What this package's own ``train`` knows of a training before it begins.
+    """Settings that this package's own ``train`` passes to a training before it begins.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class Plan:
 
 
 class _OfThread(threading.local):
-    """What every thread has for itself: trainings in several threads share an objective, not its runs."""
+    """State of one thread: trainings in several threads share an objective, not its runs."""
 
     def __init__(self) -> None:
         # One run for each training matrix: cross-validation interleaves its folds through one objective.
@@ -70,7 +70,7 @@ class _OfThread(threading.local):
         self.in_turns = False
 
     def note_turn(self, run: TrainingRun) -> None:
-        """Note whose tree is grown."""
+        """Keep which run grows a tree."""
         self.in_turns = self.in_turns or run is not self.latest
 
     def forget(self) -> None:
@@ -83,8 +83,8 @@ class _OfThread(threading.local):
 class Training(ABC):
     """A training with an ordinal objective, and those that follow with the same one.
 
-    The callback tells it what the framework shows, and the objective asks it for the run and the iteration of a score.
-    Each framework's subclass reads its own matrices, boosters and trees. Every thread has its own runs. A copy, and
+    The callback passes it what the framework provides, and the objective gets the run and the iteration of a score from
+    it. Each framework's subclass reads its own matrices, boosters and trees. Every thread has its own runs. A copy, and
     what comes out of a pickle, is a training that has not begun.
 
     Parameters
@@ -163,7 +163,7 @@ class Training(ABC):
         return self.shifts is not None or self.spec.reads_trees
 
     def choose_shifts(self, refusal: str | None) -> None:
-        """Settle whether thresholds move with x, given what the framework's parameters have against renewed leaves."""
+        """Decide whether thresholds move with x; ``refusal`` says what excludes renewed leaves, if anything does."""
         previous = self.continues
         if self.spec.proportional == "auto" and previous is not None and previous.shifts is None:
             refusal = "the model that is continued is proportional"
@@ -266,7 +266,7 @@ class Training(ABC):
         return NewtonUpdate(learns=self.spec.learns)
 
     def _n_classes_of(self, codes: NDArray[np.int32]) -> int:
-        """Return the number of classes that the codes of all workers speak of."""
+        """Return the number of classes by the largest code of all workers."""
         lowest, highest = (int(codes.min()), int(codes.max())) if codes.size else (np.iinfo(np.int32).max, -1)
         if self.workers is not None:
             least, most = self.workers.max(np.array([-lowest, highest], np.float64))
@@ -280,7 +280,7 @@ class Training(ABC):
 
     @property
     def workers(self) -> Workers | None:
-        """Those who train together, each on its own rows; None if all rows are here."""
+        """The workers of the training, each with its own rows; None if all rows are on this machine."""
         return None
 
     def device(self, matrix: Any) -> Device:
@@ -296,7 +296,7 @@ class Training(ABC):
         self._here.forget()
 
     def note_turn(self, run: TrainingRun) -> None:
-        """Note whose tree is grown, where no callback knows it."""
+        """Keep which run grows a tree, where no callback does."""
         self._here.note_turn(run)
 
     def check_train(self) -> None:

@@ -1,4 +1,4 @@
-"""From class probabilities to a class: which one is best depends on what an error costs."""
+"""Decision rules: from class probabilities to a class, by the cost of errors."""
 
 from __future__ import annotations
 

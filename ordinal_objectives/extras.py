@@ -1,4 +1,4 @@
-"""Packages that not every use needs: what they are for, and how to get them."""
+"""Optional packages: what they are for, and how to install them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What model files of all formats share: labels, names and numbers as JSON has them, and errors of damaged files."""
+"""Code for model files of all formats: labels, names and numbers in JSON, and errors of damaged files."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from ordinal_objectives.registry import NotRegisteredError
 
 _NUMBERS = re.compile(r"[<>|=]?[biuf][1248]")
 _TEXT = re.compile(r"[<>|=]?U\d+")
-# An array of text gives every label the width of the longest: a small file could ask for any amount of memory.
+# In an array of text every label has the width of the longest: a small file could make it need any amount of memory.
 _MOST_LABEL_BYTES = 2**26
 # What XGBoost writes before the reason: "[12:00:00] /source/file.cc:123: Check failed: condition (1 vs. 2) : ".
 _PLACE = re.compile(r"^\[[\d:]+\] \S+:\d+: ")
 _CHECK = re.compile(r"^Check failed: .*?: (?=[A-Z])")
-# How the model files of each library start, and who loads them.
+# Start of the model files of each library, and the class that loads them.
 _KINDS = {
     "XGBoost": (b"{", "XGBOrdinalClassifier"),
     "LightGBM": (b"tree", "LGBMOrdinalClassifier"),
@@ -32,9 +32,9 @@ _KINDS = {
 
 @contextmanager
 def as_damaged_file(path: str | PathLike[str]) -> Iterator[None]:
-    """Turn whatever a file's content makes its reader raise into a ValueError that names the file.
+    """Turn errors that the content of a file causes in its reader into a ValueError that names the file.
 
-    Errors of the file system pass, and that of a loss that is not registered: they say nothing of the content.
+    Errors of the file system, and of a loss that is not registered, are raised unchanged.
     """
     try:
         yield
@@ -63,7 +63,7 @@ def check_kind(path: str | PathLike[str], library: str) -> None:
 
 
 def host_reason(error: Exception) -> str:
-    """Return what an error of XGBoost says, without the place in its source and the stack of its calls."""
+    """Return the message of an XGBoost error, without source lines and stack trace."""
     text = _PLACE.sub("", str(error).split("\nStack trace:")[0].strip())
     return _CHECK.sub("", text)
 

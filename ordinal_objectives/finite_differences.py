@@ -1,4 +1,4 @@
-"""Derivatives by differences, and the words for a quantity that is not what they say: what checks of losses share."""
+"""Derivatives by differences, and the error messages of the checks of losses and links."""
 
 from __future__ import annotations
 

@@ -71,10 +71,10 @@ def threshold_importances(
     Since shifts sum to zero over the thresholds, the mean over k of D_ik^2 is the squared change of the score plus
     the mean squared change of the shifts, and ``shift_share`` is the second part's share in both.
 
-    The importances describe the model, not the data: they need no labels, and rows kept out of the training show
-    what the model does with new ones. Impurity importances would add up squares tree by tree, also those of trees
-    that undo each other, and each library keeps other weights of its nodes. As with every permutation, features that
-    depend on each other meet in combinations that the data lack.
+    The importances describe the model, not the data: they need no labels, and rows kept out of the training show what
+    the model does with new ones. Impurity importances add up gains tree by tree, also of trees that cancel each other,
+    and each library stores other weights of its nodes. As in every permutation, features that depend on each other are
+    combined in ways that the data do not have.
 
     Parameters
     ----------

@@ -13,7 +13,7 @@ from ordinal_objectives.shared_docs import documented
 
 
 class MarginPredictions:
-    """What the classifiers predict beside classes and probabilities: linear predictors theta_k - f(x) - v_k(x)."""
+    """Predictions of the classifiers beside classes and probabilities: linear predictors theta_k - f(x) - v_k(x)."""
 
     thresholds_: NDArray[np.float64]
 

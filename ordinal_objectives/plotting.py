@@ -1,4 +1,4 @@
-"""Pictures of a fitted ordinal model, as scikit-learn-style displays."""
+"""Plots of a fitted ordinal model, as scikit-learn-style displays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Formulas of a user's own read what they are given, and cannot write into it."""
+"""Read-only arguments for formulas of a user's own."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Answer = TypeVar("Answer")
 
 
 def call_read_only(owner: str, formula: Callable[..., Answer], *arguments: Any) -> Answer:
-    """Return what a formula says of its arguments, of which it gets views that it cannot write into: no copies.
+    """Call a formula with read-only views of its arguments, without copies, and return its result.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def call_read_only(owner: str, formula: Callable[..., Answer], *arguments: Any) 
     try:
         return formula(*map(read_only, arguments))
     except ValueError as error:
-        if "read-only" not in str(error):  # as NumPy says it, whatever writes
+        if "read-only" not in str(error):  # NumPy's message, for every kind of write
             raise
         name = getattr(formula, "__name__", None)
         who = owner if name is None else f"{name} of {owner}"

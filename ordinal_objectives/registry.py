@@ -1,4 +1,4 @@
-"""By which names losses and links are known: to users, to model files and to the native kernels."""
+"""Names of losses and links: for users, in model files and in the native kernels."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Named:
     name: ClassVar[str]
     # Attributes that a class must give, and their types.
     needs: ClassVar[Mapping[str, type]] = {"name": str}
-    # Those of this package, and the numbers by which native kernels know them.
+    # Those of this package, and their numbers in the native kernels.
     _built_in: ClassVar[Mapping[str, Any]]
     _codes: ClassVar[Mapping[str, int]]
 
@@ -37,7 +37,7 @@ class Named:
 
     @property
     def identity(self) -> str:
-        """What model files call it."""
+        """Its name in model files."""
         if self.is_built_in:
             return self.name
         state = ", ".join(f"{key}={value!r}" for key, value in self._parameters().items())
@@ -45,7 +45,7 @@ class Named:
 
     @property
     def code(self) -> int | None:
-        """Number by which native kernels know it; None if they do not."""
+        """Its number in the native kernels; None if there is no kernel."""
         return self._codes.get(self.name) if self.is_built_in else None
 
     def check_needs(self) -> None:
@@ -57,7 +57,7 @@ class Named:
 
     @property
     def key(self) -> tuple[str, ...]:
-        """What makes it equal to another."""
+        """Objects with the same key are equal."""
         return (self.identity,)
 
     def _parameters(self) -> dict[str, Any]:
@@ -95,7 +95,7 @@ class Registry(Generic[Thing]):
         self._own: dict[tuple[str, ...], Thing] = {}
 
     def add(self, thing: Thing) -> Thing:
-        """Remember one, unless it is built in, and return it. The newest of one key counts."""
+        """Keep an object, unless it is built in, and return it. A newer one replaces one of the same key."""
         thing.check_needs()
         if not thing.is_built_in:
             self._own[thing.key] = thing

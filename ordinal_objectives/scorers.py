@@ -1,9 +1,9 @@
 """Scikit-learn scorers of the ordinal metrics: higher is better, and labels may be anything that has an order.
 
-Scorers made by `sklearn.metrics.make_scorer` hand the labels as they are to the metric, and cannot tell it their
-order. These find the order of the classes in the estimator, `ordered_classes_`, also inside a pipeline, a search or
-a calibration, and translate labels into codes first. The `classes_` of other estimators are sorted by label: that is
-an order of numbers, and none of strings.
+Scorers made by `sklearn.metrics.make_scorer` pass labels unchanged to the metric, which then does not know their order.
+These find the order of the classes in the estimator, `ordered_classes_`, also inside a pipeline, a search or a
+calibration, and translate labels into codes first. The `classes_` of other estimators are sorted by label: that is the
+right order for numbers, but not for strings.
 
 Each metric of :data:`ordinal_objectives.metrics.METRICS` has a scorer, `get_scorer("neg_mae")` or `neg_mae_scorer`.
 """

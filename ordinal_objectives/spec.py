@@ -1,4 +1,4 @@
-"""One description of an ordinal model: loss, curvature, how thresholds move. Checked once, handed on whole."""
+"""Description of an ordinal model: loss, curvature, how thresholds move. Checked once, and passed on as one object."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SHIFT_METHODS = ("renewal", "host")
 
 @dataclass(frozen=True)
 class Door:
-    """A public way into a training, and what it takes where nothing is given.
+    """A public way into a training, and its defaults.
 
     Attributes
     ----------
@@ -72,9 +72,9 @@ DOORS = {
 @documented
 @dataclass(frozen=True, eq=False)
 class OrdinalSpec:
-    """An ordinal model, as a door was asked for it.
+    """An ordinal model, as the arguments of a door describe it.
 
-    :meth:`of` checks what a door was given; a spec that was made is sound.
+    :meth:`of` checks the arguments of a door; every spec that it returns is valid.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The end of a LightGBM training that had no callback: its booster is recognised, its last step taken."""
+"""Attach thresholds after a LightGBM training without callback: the booster is recognised, and the last step taken."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The callback that keeps an objective's thresholds in step with a LightGBM booster."""
+"""The callback that moves an objective's thresholds after each round of a LightGBM booster."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ordinal_objectives.adapters.lgbm.trees import let_train_without_features
 
 
 class ThresholdCallback:
-    """Shows a training its booster after each round, and gives the booster its thresholds.
+    """Passes the booster to a training after each round, and gives the booster its thresholds.
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ class ThresholdCallback:
         self._training = training
 
     def __call__(self, env: CallbackEnv) -> None:
-        """Learn the thresholds of the round, and give the booster what is known of them."""
+        """Learn the thresholds of the round, and give the booster their record."""
         first = self._training.set_model(env.model)
         for booster in self._training.boosters():
             self._training.advance(booster)
@@ -53,7 +53,7 @@ class ThresholdCallback:
 
 
 class BeforeIterationCallback:
-    """Shows the booster before the first tree, so that the first metrics are fresh as well.
+    """Passes the booster before the first tree, so that the first metrics use the newest thresholds too.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ class BeforeIterationCallback:
         self._training = training
 
     def __call__(self, env: CallbackEnv) -> None:
-        """Introduce the booster."""
+        """Pass the booster to the training."""
         if self._training.set_model(env.model):
             for booster in self._training.boosters():
                 let_train_without_features(booster)

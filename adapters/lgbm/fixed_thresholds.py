@@ -1,4 +1,4 @@
-"""Thresholds that stay, for LightGBM's scikit-learn classes and for LightGBM on Dask."""
+"""Fixed thresholds, for LightGBM's scikit-learn classes and for LightGBM on Dask."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ordinal_objectives.validation import check_thresholds, check_total_weight, 
 
 @documented
 class FixedThresholds:
-    """Objective with given thresholds: gradients are functions of each row alone, so rows may lie anywhere.
+    """Objective with given thresholds: gradients depend on each row alone, so rows may be on any worker.
 
     LightGBM has no sum over its workers that an objective could use, so thresholds cannot be learned there; with
     XGBoost they can. Here they stay where they are, and the score is fitted to them. Pass the object as ``objective=``

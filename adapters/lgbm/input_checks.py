@@ -1,4 +1,4 @@
-"""What LightGBM would take in silence and read otherwise than it was meant, or would end the process over."""
+"""Checks of data that LightGBM would misread without an error, or that would end the process."""
 
 from __future__ import annotations
 

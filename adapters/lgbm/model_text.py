@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-# What a tree may say of its inner nodes and leaves, beside what it must: LightGBM reads all of it.
+# Optional entries of inner nodes and leaves; LightGBM reads all of them.
 _OF_NODES = ("decision_type", "split_gain", "internal_value", "internal_weight", "internal_count")
 _OF_LEAVES = ("leaf_weight", "leaf_count")
 
 
 def check_text(text: str) -> None:
-    """Raise ValueError unless a model's text has the trees that it speaks of, each of them whole.
+    """Raise ValueError unless a model's text has the number of trees that it states, each of them complete.
 
-    Numbers that were changed into other possible ones are not noticed.
+    A number that was changed into another valid one is not detected.
     """
     head, _, trees = text.partition("\n\nTree=")
     fields = _fields_of(head)

@@ -28,7 +28,7 @@ class _Gate:
     """Lets predictions with the same iterations run together; others wait until those are done."""
 
     def __init__(self) -> None:
-        self._queue = threading.Lock()  # so that a steady stream of one kind keeps no other out
+        self._queue = threading.Lock()  # so that many calls of one kind do not block others for ever
         self._changed = threading.Condition()
         self._iterations: tuple[int, int] | None = None
         self._n_inside = 0
@@ -50,7 +50,7 @@ class _Gate:
 # Kept beside the boosters: a lock inside one could be neither pickled nor copied.
 _gates: weakref.WeakKeyDictionary[lightgbm.Booster, _Gate] = weakref.WeakKeyDictionary()
 if hasattr(os, "register_at_fork"):
-    # The threads that would open a gate again do not exist in the child.
+    # Threads that hold a gate do not exist in the child.
     os.register_at_fork(after_in_child=_gates.clear)
 
 

@@ -1,4 +1,4 @@
-"""What the scores that LightGBM passes tell an objective: whose they are, and how many trees they hold."""
+"""Finds from the scores that LightGBM passes to which booster they belong, and how many trees they hold."""
 
 from __future__ import annotations
 

@@ -205,7 +205,7 @@ def all_metrics(objective: OrdinalObjective, feval: Any) -> Callable[..., Any]:
 
 
 def check_params(params: Mapping[str, Any]) -> None:
-    """Raise ValueError for a parameter that no ordinal objective can live with."""
+    """Raise ValueError for a parameter that is not allowed with an ordinal objective."""
     refuse_parameters(params, {alias: _REFUSED[name] for name in _REFUSED for alias in (name, *_ALIASES[name])})
     for name in ("boosting", *_ALIASES["boosting"]):
         refuse_boosting(name, params.get(name))

@@ -1,4 +1,4 @@
-"""A training inside LightGBM: which run a score belongs to, which iteration it is, as far as LightGBM shows it."""
+"""A training inside LightGBM: the run and the iteration of a score, as far as LightGBM provides them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _THREADS = ("num_threads", "num_thread", "nthread", "nthreads", "n_jobs")
 
 
 class _LightGBMState(threading.local):
-    """What LightGBM shows of its trainings, in each thread."""
+    """State that LightGBM passes to its trainings, in each thread."""
 
     def __init__(self) -> None:
         # The booster or the folds that the callback has seen last.
@@ -37,12 +37,12 @@ class _LightGBMState(threading.local):
         self.model = model
 
     def clear_model(self) -> None:
-        """Let go of the booster: another training begins."""
+        """Drop the booster: another training begins."""
         self.model = None
 
 
 class LightGBMTraining(Training):
-    """A training inside LightGBM. It shows the objective no booster: the callback does, or score changes are counted.
+    """A training inside LightGBM, which passes no booster to the objective: the callback does, or changes are counted.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The trees of a LightGBM booster: refuse what thresholds cannot follow, read the newest one, renew leaves."""
+"""The trees of a LightGBM booster: refuse parameters, read the newest tree, renew leaves."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DART = (
 SHIFTS, NEWTON = "proportional=False", "threshold_update='newton'"
 _FOREST = "LightGBM grows random forests with built-in objectives alone"
 _REFUSED_BOOSTING = {"dart": DART, "rf": _FOREST, "random_forest": _FOREST}
-# What makes a leaf other than -G / (H + lambda); values that do no harm.
+# Parameters that make a leaf other than -G / (H + lambda), with the values that do not.
 _REFUSED = {
     "lambda_l1": (("0",), "an L1 penalty shrinks leaves on its own terms"),
     "max_delta_step": (("0",), "it cuts leaf values"),
@@ -30,7 +30,7 @@ _REFUSED = {
 
 
 def check_parameters(booster: lightgbm.Booster, threshold_update: str) -> None:
-    """Raise ValueError for a booster's parameter that the threshold update cannot live with."""
+    """Raise ValueError for a booster's parameter that is not allowed with the threshold update."""
     text = booster.model_to_string(num_iteration=1)
     refuse_boosting("boosting", _parameter(text, "boosting"))
     if threshold_update in TREE_UPDATES:
@@ -56,7 +56,7 @@ def let_train_without_features(booster: lightgbm.Booster) -> None:
 
 
 def refuse_boosting(name: str, value: Any) -> None:
-    """Raise ValueError for a kind of boosting, given by parameter ``name``, that no ordinal objective can live with."""
+    """Raise ValueError for a kind of boosting, given by parameter ``name``, that ordinal objectives do not allow."""
     reason = _REFUSED_BOOSTING.get(str(value).lower())
     if reason is not None:
         raise ValueError(f"params[{name!r}] = {value!r} is not allowed beside an ordinal objective: {reason}")

@@ -26,7 +26,7 @@ class JointUpdate:
     Parameters
     ----------
     host : Host
-        What the framework shows of its trees and matrices.
+        Access to the trees and matrices of the framework.
     matrix : object
         The training matrix; not kept alive.
     renews : bool
@@ -49,7 +49,7 @@ class JointUpdate:
         return placement.rows(loss, y, n_classes, weight)
 
     def begin(self, state: RoundState[RowPass], previous: ThresholdRecord | None) -> None:
-        """Take over where scores are kept."""
+        """Take over the device of the scores."""
         device = state.placement.device
         self._scores.open(lambda matrix, score, iteration: FollowedScore(score, iteration, device))
 
@@ -87,7 +87,7 @@ class JointUpdate:
         now, tree, learner = state.now(), newest.tree, state.learner
         sums = state.rows.leaf_sums(newest.leaves, tree.leaf_values.shape[0])
         off = now.threshold_hessian_off
-        # A loss of f - theta alone obeys u.1 = -sum_j G_j, and with exact curvature H_j = -L_j.1 and
+        # For a loss of f - theta alone u.1 = -sum_j G_j, and with exact curvature H_j = -L_j.1 and
         # V 1 = -sum_j L_j. S is close to singular in just this direction, so rounding must not break them.
         u = now.threshold_gradient
         u = u - (u.sum() + sums.gradient.sum()) / u.shape[0]

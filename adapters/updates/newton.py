@@ -60,7 +60,7 @@ class NewtonUpdate:
         return placement.rows(loss, y, n_classes, weight)
 
     def begin(self, state: RoundState[RowPass], previous: ThresholdRecord | None) -> None:
-        """Take over nothing: thresholds are all that a model of one score has."""
+        """Take over nothing: a model of one score has no state but its thresholds."""
 
     def start(self, state: RoundState[RowPass], raw_prediction: Any, iteration: int) -> Any:
         """Return the framework's score."""

@@ -1,4 +1,4 @@
-"""The questions that every update answers."""
+"""Interface of an update."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from ordinal_objectives.threshold_solver import ThresholdRecord
 class Update(Protocol[Pass]):
     """How the rounds of one run move leaves and thresholds.
 
-    Four questions make an update: what the rows carry (:meth:`rows_of`), how the tree's leaves are valued
+    An update defines four things: what the rows carry (:meth:`rows_of`), how the tree's leaves are valued
     (:meth:`gradients`, and in :meth:`take` where they are renewed), what is summed for a step, and how the thresholds
-    are solved (both in :meth:`take`). The rest says where a round begins and what it leaves behind.
+    are solved (both in :meth:`take`). The other methods begin a run and return its results.
 
     Attributes
     ----------
@@ -42,11 +42,11 @@ class Update(Protocol[Pass]):
         ...
 
     def rows_of(self, placement: RowPlacement, loss: OrdinalLoss, y: ArrayLike, n_classes: int, weight: Any) -> Pass:
-        """Return the pass over some rows that the run learns from and evaluates with."""
+        """Return the pass over some rows, for steps and for evaluation."""
         ...
 
     def begin(self, state: RoundState[Pass], previous: ThresholdRecord | None) -> None:
-        """Take over what the model that is continued brings."""
+        """Take over the state of a model that is continued."""
         ...
 
     def start(self, state: RoundState[Pass], raw_prediction: Any, iteration: int) -> Any:
@@ -62,7 +62,7 @@ class Update(Protocol[Pass]):
         ...
 
     def score_of(self, matrix: Any, raw_prediction: Any) -> Any:
-        """Return the model's score of any matrix, given the framework's; None will do where nothing is followed."""
+        """Return the model's score of any matrix, given the framework's; it is None where none are followed."""
         ...
 
     def kept(self) -> dict[str, Any]:

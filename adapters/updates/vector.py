@@ -1,4 +1,4 @@
-"""Leaves that shift single thresholds: the newest tree's leaves are renewed as vectors, then the thresholds follow.
+"""Leaves that shift single thresholds: the newest tree gets vectors in its leaves, then the thresholds take a step.
 
 Trees are grown by the framework on the score's gradient, and their renewed leaves hold the score's part, the mean of
 each vector. The model's own scores, one for every threshold of a row, are followed beside the framework's.
@@ -29,7 +29,7 @@ class VectorUpdate:
     Parameters
     ----------
     host : Host
-        What the framework shows of its trees and matrices.
+        Access to the trees and matrices of the framework.
     matrix : object
         The training matrix; not kept alive.
     shifts : Shifts
@@ -58,7 +58,7 @@ class VectorUpdate:
         return placement.margins(loss, y, n_classes, weight, in_doubles=self._in_doubles)
 
     def begin(self, state: RoundState[MarginPass], previous: ThresholdRecord | None) -> None:
-        """Take over where scores are kept, and the vectors of the model that is continued."""
+        """Take over the device of the scores, and the vectors of the model that is continued."""
         if previous is not None:
             none = np.zeros((0, previous.n_classes - 1), np.float32)
             self.leaf_vectors = previous.leaf_vectors or [none] * previous.n_iterations

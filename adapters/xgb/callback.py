@@ -1,4 +1,4 @@
-"""The callback that keeps an objective's thresholds in step with an XGBoost booster."""
+"""The callback that moves an objective's thresholds after each round of an XGBoost booster."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ordinal_objectives.adapters.xgb.trees import renew_leaves
 
 
 class ThresholdCallback(TrainingCallback):  # type: ignore[misc]
-    """Shows a training its booster and its rounds, and stores the thresholds in the booster.
+    """Passes the booster and the rounds to a training, and stores the thresholds in the booster.
 
     Parameters
     ----------

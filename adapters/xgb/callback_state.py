@@ -1,4 +1,4 @@
-"""What XGBoost's callback shows of a training: the model, its rounds, and the model that is continued."""
+"""State that XGBoost's callback passes to a training: the model, its rounds, and the model that is continued."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ordinal_objectives.threshold_solver.record import ThresholdRecord
 
 
 class CallbackState(threading.local):
-    """What the callback shows of a training, in each thread.
+    """State that the callback passes to a training, in each thread.
 
     Attributes
     ----------
@@ -74,12 +74,12 @@ class CallbackState(threading.local):
         self._asked = set()
 
     def end(self) -> None:
-        """Let go of the model."""
+        """Drop the model."""
         self.model = None
         self._readers = weakref.WeakKeyDictionary()
 
     def finish(self, model: Any) -> None:
-        """Set again what the training changed in its model, and let go of it."""
+        """Restore the parameters that the training changed in its model, and drop the model."""
         for booster in [model] if isinstance(model, xgboost.Booster) else self.boosters():
             booster.set_param(self._afterwards)
         self.end()
@@ -102,14 +102,14 @@ class CallbackState(threading.local):
             If it has rounds without thresholds.
         """
         model, rounds = self.model, self.model.num_boosted_rounds()
-        # Where an earlier training stopped best says nothing about the model that this one will return.
+        # The best round of an earlier training is not that of the model that this one returns.
         model.set_attr(best_iteration=None, best_score=None)
         stored = stored_record(model)
         if stored is not None:
             check_all_rounds(model, stored, rounds)
             self.previous = stored.kept(rounds)
             check(self.previous)
-            # Rounds that were rescaled once stay so.
+            # Rounds that were rescaled once stay rescaled.
             self.last_only = self.last_only or bool(stored.last_only)
         elif rounds and (self.previous is None or self.previous.n_iterations != rounds):
             raise ValueError(

@@ -1,4 +1,4 @@
-"""The metrics of XGBOrdinalClassifier, and which way early stopping takes them."""
+"""The metrics of XGBOrdinalClassifier, and whether higher is better in early stopping."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from ordinal_objectives.eval_metric import EvalMetric
 class CustomMetric:
     """Metrics for ``custom_metric`` of :func:`ordinal_objectives.adapters.xgb.train`.
 
-    XGBoost guesses from its name whether a high value of a metric is good. These say it, so the callbacks that stop
-    early are told before they look at the first value.
+    XGBoost guesses from its name whether a high value of a metric is good. Here each metric says it, and the callbacks
+    that stop early are set accordingly before the first value.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What XGBClassifier offers about its booster, by the same names."""
+"""Methods of XGBClassifier about its booster, under the same names."""
 
 from __future__ import annotations
 

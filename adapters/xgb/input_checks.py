@@ -1,4 +1,4 @@
-"""What XGBoost would refuse in words of its own, or with a trace of its C++ calls."""
+"""Checks of data that XGBoost would refuse with other messages, or with a trace of its C++ calls."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def refused_by_host(name: str) -> Iterator[None]:
 
 
 def check_finite(X: NDArray[np.floating], missing: float) -> None:
-    """Raise ValueError if features hold what XGBoost refuses in a matrix, and takes in silence in an array."""
+    """Raise ValueError for values that XGBoost refuses in a matrix, and accepts without an error in an array."""
     if not np.isinf(missing) and (np.abs(X) > np.finfo(np.float32).max).any():
         raise ValueError("XGBoost refuses X: Input data contains `inf` or a value too large for float32")
 

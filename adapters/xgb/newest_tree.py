@@ -1,4 +1,4 @@
-"""The newest tree of an XGBoost booster: as the steps of few scores show it, or from its bytes."""
+"""The newest tree of an XGBoost booster, read from the changes of the scores or from its bytes."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from ordinal_objectives.adapters.followed_scores import GrownTree
 from ordinal_objectives.adapters.xgb.raw_trees import leaf_nodes, newest_array
 from ordinal_objectives.adapters.xgb.trees import rounds_of
 
-# Writing the bytes of so many rounds takes less time than cutting the newest one off.
+# Up to so many rounds, writing the bytes of all takes less time than slicing off the newest one.
 _FEW_ROUNDS = 16
-# Cutting it off takes as long as sorting the steps of so many rows, or as passing a row through so many trees.
+# Slicing takes as long as sorting the changes of so many rows, or as passing a row through so many trees.
 _FEW_ROWS = 1 << 12
 _FEW_WALKS = 1 << 14
 

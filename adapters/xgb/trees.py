@@ -1,4 +1,4 @@
-"""The trees of an XGBoost booster: refuse what a joint step cannot follow, renew leaves."""
+"""The trees of an XGBoost booster: refuse parameters that do not go with a joint step, renew leaves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A table of metrics: what a scorer, ``eval_metric`` and their messages have to know of each, beside its function."""
+"""A table of metrics: the properties that scorers, ``eval_metric`` and messages read."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any, TypeVar
 from ordinal_objectives.validation import check_choice
 
 _Function = TypeVar("_Function", bound=Callable[..., float])
-# What a metric judges, and the method of an estimator that answers with it.
+# What a metric judges, and the method of an estimator that returns it.
 _RESPONSE = {"decisions": "predict", "probabilities": "predict_proba", "scores": "predict_raw"}
 RESPONSES = tuple(_RESPONSE.values())
 
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric and what is known of it.
+    """A metric and its properties.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Shifts as outputs of XGBoost's own: what it is told, and what it cannot do beside them.
+"""Shifts as outputs of XGBoost: its settings, and parameters that cannot be used with them.
 
 XGBoost 3.2 and later find a tree's structure on one gradient and fit a vector in every leaf to others. What works
 beside that differs from version to version.
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ordinal_objectives.leaves.contrasts import contrasts
 from ordinal_objectives.leaves.shifts import Shifts
 
-# The first versions that can: below, XGBoost ends the training in words of its own, or does something else.
+# The first versions that support each: older ones end the training with other messages, or do something else.
 VECTOR_LEAVES = (3, 2)
 CATEGORICAL_SPLITS = CONTRIBUTIONS = DART = (3, 3)
 INTERACTION_CONSTRAINTS = (3, 4)

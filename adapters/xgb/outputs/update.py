@@ -26,14 +26,14 @@ from ordinal_objectives.rows import MarginPass
 from ordinal_objectives.threshold_solver.outputs import VectorOutputs
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 
-# Steps come back so much in a round that does not raise the loss.
+# Factor by which steps grow again in a round that does not raise the loss.
 _RECOVERY = 0.9
 
 
 class OutputUpdate:
     """Shifts as outputs of the framework's own, and the conditional step.
 
-    What the other updates call the raw prediction are here the outputs, float32 (n_samples, n_classes - 1), or
+    The raw prediction of the other updates is the outputs here, float32 (n_samples, n_classes - 1), or
     (n_samples,) of two classes.
 
     Parameters
