@@ -221,8 +221,7 @@ def _content_of(text: str) -> tuple[dict[str, Any], int]:
         raise ValueError(f"the model's threshold record is damaged: {error}") from error
     if written_as != FORMAT:
         raise ValueError(
-            f"the text that stands for the model's threshold record is none: its format must be {FORMAT!r}; got "
-            f"{written_as!r}"
+            f"the model's threshold record cannot be read: its format must be {FORMAT!r}; got {written_as!r}"
         )
     if type(version) is not int or version not in (VERSION, VERSION_WITH_SHIFTS, VERSION_WITH_OUTPUTS):
         raise ValueError(

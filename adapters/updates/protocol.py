@@ -62,7 +62,7 @@ class Update(Protocol[Pass]):
         ...
 
     def score_of(self, matrix: Any, raw_prediction: Any) -> Any:
-        """Return the model's score of any matrix, given the framework's; it is None where none are followed."""
+        """Return the model's score of a matrix from the framework's. Where none is followed, the matrix may be None."""
         ...
 
     def kept(self) -> dict[str, Any]:

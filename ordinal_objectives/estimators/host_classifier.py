@@ -210,6 +210,6 @@ class HostClassifier(HostParameters, OrdinalClassifier):
         if not isinstance(held, dict):
             raise ValueError("parameters must be a JSON object")
         if set(held) & _NOT_IN_FILES:
-            raise ValueError(f"{', '.join(sorted(set(held) & _NOT_IN_FILES))} do not stand among the parameters")
+            raise ValueError(f"{', '.join(sorted(set(held) & _NOT_IN_FILES))} must not be among the parameters")
         self.set_params(**{name: value_from_json(value) for name, value in held.items()})
         self._refuse_unknown()

@@ -82,7 +82,7 @@ def put(key, value):
             lambda record: record["classifier"].update(params={"n_estimators": {"set": []}}),
             "damaged: a parameter must be",
         ),
-        (lambda record: record["classifier"].update(params={"loss": "cumulative_link"}), "loss do not stand among"),
+        (lambda record: record["classifier"].update(params={"loss": "cumulative_link"}), "loss must not be among"),
         (lambda record: record["classifier"].update(params=[1]), "parameters must be a JSON object"),
     ],
 )
