@@ -35,6 +35,9 @@ class _KernelThreads(threadpoolctl.LibController):  # type: ignore[misc]
 
 threadpoolctl.register(_KernelThreads)
 
+# A pass over fewer rows is done by one thread.
+_MANY_ROWS = 1 << 15
+
 _process = {"forked": False}
 _limits: list[Callable[[], object]] = []
 if hasattr(os, "register_at_fork"):
@@ -94,6 +97,27 @@ def one_thread_after_fork() -> Iterator[None]:
         limit()
     with _openmp().limit(limits=1):
         yield
+
+
+@contextmanager
+def kept_helpers(n_threads: int | None, n_samples: int) -> Iterator[None]:
+    """Keep threads for all passes that this thread makes over rows, where these are many, instead of new ones for each.
+
+    They sleep between passes. Where a framework's own threads still look for work, one that wakes is run before them,
+    and a new one after.
+
+    Parameters
+    ----------
+    n_threads : int or None
+        As in :func:`effective_n_threads`.
+    n_samples : int
+    """
+    wanted = effective_n_threads(n_threads) if n_samples >= _MANY_ROWS else 1
+    helpers = _core.ThreadHelpers(wanted) if wanted > 1 else None
+    try:
+        yield
+    finally:
+        del helpers
 
 
 @functools.cache

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 
 
 @dataclass
@@ -103,7 +103,7 @@ class Diagnostics:
         -------
         dict of str to int
         """
-        return asdict(self)
+        return {name: getattr(self, name) for name in _COUNTERS}
 
 
 _COUNTERS = tuple(field.name for field in fields(Diagnostics))

@@ -29,7 +29,7 @@ from ordinal_objectives.adapters.training import Plan
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.shared_docs import documented
 from ordinal_objectives.spec import OrdinalSpec
-from ordinal_objectives.threads import one_thread_after_fork
+from ordinal_objectives.threads import kept_helpers, one_thread_after_fork
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 
 _REFUSED = {
@@ -178,14 +178,16 @@ def train_spec(
         for data in sets:
             training.set_initial_shifts(data, shifts_of(init_model, record, data.data))
     objective = OrdinalObjective.of(training)
-    booster = lightgbm.train(
-        {**params, "objective": objective, "metric": "None"},
-        train_set,
-        num_boost_round,
-        feval=all_metrics(objective, feval),
-        init_model=init_model,
-        **options | {"callbacks": callbacks_of(objective, options.get("callbacks"))},
-    )
+    label = train_set.get_label()
+    with kept_helpers(n_threads_of(params), 0 if label is None else len(label)):
+        booster = lightgbm.train(
+            {**params, "objective": objective, "metric": "None"},
+            train_set,
+            num_boost_round,
+            feval=all_metrics(objective, feval),
+            init_model=init_model,
+            **options | {"callbacks": callbacks_of(objective, options.get("callbacks"))},
+        )
     booster.best_iteration = best_iteration(booster)
     forget_rounds(booster)
     return booster

@@ -20,7 +20,7 @@ from ordinal_objectives.adapters.xgb.training import XGBoostTraining
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.shared_docs import documented
 from ordinal_objectives.spec import OrdinalSpec
-from ordinal_objectives.threads import one_thread_after_fork
+from ordinal_objectives.threads import kept_helpers, one_thread_after_fork
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.validation import n_classes_of
 
@@ -140,9 +140,9 @@ def train_spec(
     if spec.in_outputs and spec.n_classes is None and options.get("xgb_model") is None:
         spec = replace(spec, n_classes=n_classes_of(dtrain.get_label()))
     objective = objective_of((spec, record), params, options, watched=options.get("evals"))
-    return xgboost.train(
-        dtrain=dtrain, num_boost_round=num_boost_round, **options | arguments_of(objective, params, options)
-    )
+    given = options | arguments_of(objective, params, options)
+    with kept_helpers(n_threads_of(params), dtrain.num_row()):
+        return xgboost.train(dtrain=dtrain, num_boost_round=num_boost_round, **given)
 
 
 def objective_of(

@@ -1,0 +1,65 @@
+"""Trainings on many rows keep threads for their passes, and give them back."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import lightgbm
+import numpy as np
+import pytest
+import xgboost
+
+from ordinal_objectives.adapters import lgbm as olgbm
+from ordinal_objectives.adapters import xgb as oxgb
+from ordinal_objectives.threads import kept_helpers
+
+TASKS = Path("/proc/self/task")
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(50_000, 2)).astype(np.float32)
+Y = np.digitize(X[:, 0] + RNG.logistic(size=50_000), [-1.0, 0.0, 1.0])
+
+pytestmark = pytest.mark.skipif(not TASKS.exists(), reason="counts threads in /proc")
+
+
+def n_tasks() -> int:
+    return len(os.listdir(TASKS))
+
+
+@pytest.mark.parametrize(("n_threads", "n_samples", "kept"), [(3, 50_000, 2), (1, 50_000, 0), (3, 1_000, 0)])
+def test_helpers_are_kept_for_many_rows_and_given_back(n_threads, n_samples, kept):
+    before = n_tasks()
+    with kept_helpers(n_threads, n_samples):
+        assert n_tasks() - before == kept
+    assert n_tasks() == before
+    with pytest.raises(InterruptedError), kept_helpers(n_threads, n_samples):
+        raise InterruptedError
+    assert n_tasks() == before
+
+
+@pytest.mark.parametrize("options", [{"threshold_update": "newton"}, {"proportional": False}], ids=["newton", "shifts"])
+@pytest.mark.parametrize("host", ["xgb", "lgbm"])
+def test_trainings_keep_them_and_learn_the_same(host, options):
+    def thresholds(n_threads):
+        seen = []
+
+        def metric(proba, data):
+            seen.append(n_tasks())
+            return ("n", 0.0) if host == "xgb" else ("n", 0.0, False)
+
+        if host == "xgb":
+            data = xgboost.DMatrix(X, Y, nthread=n_threads)
+            sets = {"evals": [(data, "t")], "verbose_eval": False, "custom_metric": metric}
+            booster = oxgb.train({"max_depth": 2, "nthread": n_threads}, data, 2, n_classes=4, **options, **sets)
+            return oxgb.threshold_record(booster).thresholds, seen
+        params = {"num_leaves": 4, "num_threads": n_threads, "verbosity": -1, "deterministic": True}
+        data = lightgbm.Dataset(X, Y)
+        booster = olgbm.train(params, data, 2, valid_sets=[data], feval=metric, n_classes=4, **options)
+        return olgbm.threshold_record(booster).thresholds, seen
+
+    thresholds(3)  # starts the host's own threads
+    idle = n_tasks()
+    found, seen = thresholds(3)
+    assert set(seen) == {idle + 2}
+    assert n_tasks() == idle
+    np.testing.assert_allclose(found, thresholds(1)[0], rtol=1e-6)
