@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ordinal_objectives.rows import Workers, fail_together
-from ordinal_objectives.validation import check_codes, check_total_weight
+from ordinal_objectives.utils.validation import check_codes, check_total_weight
 
 
 class EvaluatedRows:

@@ -14,9 +14,9 @@ from ordinal_objectives.adapters.parameters import spec_and_record
 from ordinal_objectives.adapters.run import score_of_rows
 from ordinal_objectives.adapters.training import Training
 from ordinal_objectives.losses import OrdinalLoss
-from ordinal_objectives.shared_docs import documented
 from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
+from ordinal_objectives.utils.shared_docs import documented
 
 if TYPE_CHECKING:
     from typing_extensions import Self

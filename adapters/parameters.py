@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
-from ordinal_objectives.validation import n_classes_of
+from ordinal_objectives.utils.validation import n_classes_of
 
 # Parameters of the model beside the number of its classes.
 OPTIONS = (

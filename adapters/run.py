@@ -27,7 +27,7 @@ from ordinal_objectives.losses import RoundSums
 from ordinal_objectives.rows.device import on_cpu
 from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threshold_solver import Diagnostics, ThresholdLearner, ThresholdRecord
-from ordinal_objectives.validation import check_thresholds, check_total_weight, check_two_classes
+from ordinal_objectives.utils.validation import check_thresholds, check_total_weight, check_two_classes
 
 # Given scores that do not start at zero, the thresholds that fit them are found before the first tree.
 _MAX_START_STEPS = 100

@@ -26,7 +26,7 @@ from ordinal_objectives.leaves.shifts import Shifts
 from ordinal_objectives.rows import CPU, Device, Workers, fail_together
 from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
-from ordinal_objectives.validation import check_codes
+from ordinal_objectives.utils.validation import check_codes
 
 
 @dataclass(frozen=True)

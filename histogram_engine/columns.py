@@ -10,7 +10,7 @@ from sklearn.utils.validation import validate_data
 
 from ordinal_objectives.estimators.column_types import read_numbers
 from ordinal_objectives.row_blocks import RowBlocks, header_of
-from ordinal_objectives.validation import collected
+from ordinal_objectives.utils.validation import collected
 
 
 def check_features(estimator: Any, X: Any, *, reset: bool, blocks: bool = False) -> NDArray[np.floating] | RowBlocks:

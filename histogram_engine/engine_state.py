@@ -17,7 +17,7 @@ from ordinal_objectives.losses import RoundStatistics
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.threshold_solver import Diagnostics, ThresholdLearner
 from ordinal_objectives.trees import Tree
-from ordinal_objectives.validation import check_two_classes
+from ordinal_objectives.utils.validation import check_two_classes
 
 FloatArray = NDArray[np.float64]
 Pass = TypeVar("Pass")

@@ -26,9 +26,9 @@ from ordinal_objectives.histogram_engine.saving import EngineModel
 from ordinal_objectives.histogram_engine.warm_start import check_continued
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.row_blocks import RowBlocks
-from ordinal_objectives.shared_docs import documented
 from ordinal_objectives.threads import effective_n_threads
-from ordinal_objectives.validation import check_choice, check_flag
+from ordinal_objectives.utils.shared_docs import documented
+from ordinal_objectives.utils.validation import check_choice, check_flag
 
 
 @documented

@@ -22,7 +22,7 @@ from ordinal_objectives.rows import CPU
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.threshold_solver import ThresholdRecord
 from ordinal_objectives.trees import Tree, TreeEnsemble
-from ordinal_objectives.validation import check_integer, check_number
+from ordinal_objectives.utils.validation import check_integer, check_number
 
 # Features, class codes and weights.
 Rows = tuple[NDArray[np.floating] | RowBlocks, NDArray[np.int32], NDArray[np.float64] | None]

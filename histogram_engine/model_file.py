@@ -32,7 +32,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinal_objectives.files import (
+from ordinal_objectives.histogram_engine.fit_loop import GrownModel
+from ordinal_objectives.histogram_engine.parameters import SHIFT_GAINS
+from ordinal_objectives.trees import NODE_ARRAYS, Tree, TreeEnsemble
+from ordinal_objectives.utils.files import (
     as_damaged_file,
     check_kind,
     check_path,
@@ -46,10 +49,7 @@ from ordinal_objectives.files import (
     parameters_to_json,
     value_from_json,
 )
-from ordinal_objectives.histogram_engine.fit_loop import GrownModel
-from ordinal_objectives.histogram_engine.parameters import SHIFT_GAINS
-from ordinal_objectives.trees import NODE_ARRAYS, Tree, TreeEnsemble
-from ordinal_objectives.validation import check_integer
+from ordinal_objectives.utils.validation import check_integer
 
 # By whether the model is proportional. A reader of version 1 must not misread leaves of several values.
 VERSIONS = {True: 1, False: 2}

@@ -9,7 +9,7 @@ from ordinal_objectives.histogram_engine.criteria.cross_terms import CROSS_TERMS
 from ordinal_objectives.leaves.shifts import Shifts
 from ordinal_objectives.losses import check_order
 from ordinal_objectives.spec import DOORS, OrdinalSpec
-from ordinal_objectives.validation import check_choice, check_flag, check_integer, check_number
+from ordinal_objectives.utils.validation import check_choice, check_flag, check_integer, check_number
 
 DOOR = "HistGradientBoostingOrdinalClassifier"
 THRESHOLD_UPDATES = DOORS[DOOR].updates

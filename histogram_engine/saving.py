@@ -13,15 +13,15 @@ from sklearn.utils.validation import check_is_fitted
 from ordinal_objectives.estimators.host_parameters import HostParameters
 from ordinal_objectives.estimators.labels import OrderedLabels
 from ordinal_objectives.estimators.ordinal_classifier import OrdinalClassifier
-from ordinal_objectives.files import as_damaged_file, warn_of
 from ordinal_objectives.histogram_engine import model_file
 from ordinal_objectives.histogram_engine.fit_loop import GrownModel
 from ordinal_objectives.leaves.shifts import DEFAULT_SHIFT_L2, Shifts
 from ordinal_objectives.losses import OrdinalLoss, get_loss
-from ordinal_objectives.shared_docs import documented
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.trees import TreeEnsemble
-from ordinal_objectives.validation import check_integer, check_thresholds
+from ordinal_objectives.utils.files import as_damaged_file, warn_of
+from ordinal_objectives.utils.shared_docs import documented
+from ordinal_objectives.utils.validation import check_integer, check_thresholds
 
 Model = TypeVar("Model", bound="EngineModel")
 

@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from ordinal_objectives.extras import not_installed
+from ordinal_objectives.utils.extras import not_installed
 from ordinal_objectives.versions import show_versions
 
 

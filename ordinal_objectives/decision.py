@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ordinal_objectives.shared_docs import documented
-from ordinal_objectives.validation import as_floats, check_choice, check_proba
+from ordinal_objectives.utils.shared_docs import documented
+from ordinal_objectives.utils.validation import as_floats, check_choice, check_proba
 
 RULES = ("median", "mode", "mean")
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ordinal_objectives.metrics import METRICS
 from ordinal_objectives.metrics.inputs import on_codes
-from ordinal_objectives.read_only import call_read_only, read_only
+from ordinal_objectives.utils.read_only import call_read_only, read_only
 
 __all__ = ["EvalMetric"]
 

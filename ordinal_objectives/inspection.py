@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.estimators.column_types import column_kinds
-from ordinal_objectives.validation import collected
+from ordinal_objectives.utils.validation import collected
 
 __all__ = ["FeatureEffect", "ThresholdImportances", "feature_effect", "threshold_importances"]
 

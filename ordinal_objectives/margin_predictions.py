@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinal_objectives.shared_docs import documented
+from ordinal_objectives.utils.shared_docs import documented
 
 
 class MarginPredictions:

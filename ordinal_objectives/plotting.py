@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ordinal_objectives.extras import not_installed
 from ordinal_objectives.inspection import FeatureEffect, feature_effect, feature_names, unwrapped
-from ordinal_objectives.validation import as_floats, check_codes, check_thresholds
+from ordinal_objectives.utils.extras import not_installed
+from ordinal_objectives.utils.validation import as_floats, check_codes, check_thresholds
 
 __all__ = ["FeatureEffectDisplay", "ScoreDistributionDisplay"]
 

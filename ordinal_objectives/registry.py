@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, Generic, TypeVar
 
-from ordinal_objectives.validation import check_choice
+from ordinal_objectives.utils.validation import check_choice
 
 
 class Named:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinal_objectives.estimators.column_types import column_names, read_numbers, without_rows
-from ordinal_objectives.validation import collected
+from ordinal_objectives.utils.validation import collected
 
 __all__ = ["RowBlocks"]
 

@@ -23,7 +23,7 @@ from ordinal_objectives.estimators.labels import OrderedLabels
 from ordinal_objectives.metrics import METRICS
 from ordinal_objectives.metrics.inputs import on_codes
 from ordinal_objectives.metrics.table import RESPONSES
-from ordinal_objectives.validation import check_choice
+from ordinal_objectives.utils.validation import check_choice
 
 __all__ = ["OrdinalScorer", "get_scorer", "get_scorer_names"]
 __all__ += [f"{metric.scorer_name}_scorer" for metric in METRICS.values()]

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from ordinal_objectives.leaves.shifts import DEFAULT_SHIFT_PENALTY, STAY, Shifts, choose_shifts
 from ordinal_objectives.losses import OrdinalLoss, get_loss
-from ordinal_objectives.shared_docs import documented
-from ordinal_objectives.validation import check_choice, check_n_classes, check_thresholds
+from ordinal_objectives.utils.shared_docs import documented
+from ordinal_objectives.utils.validation import check_choice, check_n_classes, check_thresholds
 
 THRESHOLD_UPDATES = ("newton", "fixed", "schur", "joint")
 # Those that need the leaves of the newest tree.

@@ -9,7 +9,7 @@ from ordinal_objectives.links import Link
 from ordinal_objectives.losses import OrdinalLoss, get_loss
 from ordinal_objectives.losses.start import ClassWeights, InitialThresholds
 from ordinal_objectives.threshold_solver.checks import as_vector
-from ordinal_objectives.validation import NEGLIGIBLE_SHARE
+from ordinal_objectives.utils.validation import NEGLIGIBLE_SHARE
 
 
 def initial_thresholds(

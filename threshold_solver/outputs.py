@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinal_objectives.validation import as_floats
+from ordinal_objectives.utils.validation import as_floats
 
 
 @dataclass

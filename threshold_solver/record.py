@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinal_objectives.files import counts_from_json, losses_from_json, losses_to_json, numbers_from_json
 from ordinal_objectives.leaves.shifts import Shifts
 from ordinal_objectives.losses import OrdinalLoss, get_loss
 from ordinal_objectives.registry import NotRegisteredError
-from ordinal_objectives.shared_docs import documented
 from ordinal_objectives.spec import THRESHOLD_UPDATES
 from ordinal_objectives.threshold_solver.leaf_vectors import vectors_from_json, vectors_to_json
 from ordinal_objectives.threshold_solver.outputs import VectorOutputs
-from ordinal_objectives.validation import check_n_classes, check_thresholds
+from ordinal_objectives.utils.files import counts_from_json, losses_from_json, losses_to_json, numbers_from_json
+from ordinal_objectives.utils.shared_docs import documented
+from ordinal_objectives.utils.validation import check_n_classes, check_thresholds
 
 FORMAT = "ordinal_objectives"
 VERSION = 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 
-from ordinal_objectives.extras import not_installed
+from ordinal_objectives.utils.extras import not_installed
 
 try:
     import lightgbm

@@ -13,8 +13,8 @@ from ordinal_objectives.adapters.lgbm.train import all_metrics, callbacks_of, ch
 from ordinal_objectives.adapters.lgbm.training import LightGBMTraining
 from ordinal_objectives.adapters.parameters import ordinal_options, spec_and_record
 from ordinal_objectives.adapters.training import Plan
-from ordinal_objectives.shared_docs import documented
 from ordinal_objectives.threads import one_thread_after_fork
+from ordinal_objectives.utils.shared_docs import documented
 
 
 @documented(like=train)

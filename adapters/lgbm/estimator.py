@@ -33,9 +33,9 @@ from ordinal_objectives.estimators.host_classifier import HostClassifier
 from ordinal_objectives.estimators.host_parameters import ORDINAL_PARAMETERS, check_n_estimators
 from ordinal_objectives.eval_metric import EvalMetric, Result, eval_metrics
 from ordinal_objectives.losses import OrdinalLoss, get_loss
-from ordinal_objectives.shared_docs import documented
 from ordinal_objectives.threads import library_n_threads, one_thread_after_fork
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
+from ordinal_objectives.utils.shared_docs import documented
 
 
 @documented

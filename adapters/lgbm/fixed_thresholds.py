@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 from ordinal_objectives.adapters.lgbm.record import store_record
 from ordinal_objectives.losses import OrdinalLoss, get_loss
 from ordinal_objectives.rows import CPU
-from ordinal_objectives.shared_docs import documented
 from ordinal_objectives.threads import one_thread_after_fork
 from ordinal_objectives.threshold_solver import initial_thresholds
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
-from ordinal_objectives.validation import check_thresholds, check_total_weight, check_two_classes
+from ordinal_objectives.utils.shared_docs import documented
+from ordinal_objectives.utils.validation import check_thresholds, check_total_weight, check_two_classes
 
 
 @documented

@@ -11,7 +11,7 @@ import numpy as np
 
 from ordinal_objectives.adapters.metric_names import check_set_names
 from ordinal_objectives.estimators.column_types import column_kinds, refuse_text_and_dates
-from ordinal_objectives.validation import first_few
+from ordinal_objectives.utils.validation import first_few
 
 # Types of polars and Arrow that LightGBM reads.
 _READ = re.compile(r"u?int(8|16|32|64)|float|double|bool|U?Int(8|16|32|64)|Float(32|64)|Boolean")

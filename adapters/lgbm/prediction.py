@@ -19,9 +19,9 @@ from ordinal_objectives.adapters.lgbm.record import best_iteration, carried_reco
 from ordinal_objectives.adapters.objective import predict_from_scores
 from ordinal_objectives.decision import decide
 from ordinal_objectives.predictions import without_mean
-from ordinal_objectives.shared_docs import documented
 from ordinal_objectives.threads import one_thread_after_fork
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
+from ordinal_objectives.utils.shared_docs import documented
 
 
 class _Gate:

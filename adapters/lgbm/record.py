@@ -16,10 +16,10 @@ import lightgbm
 from ordinal_objectives.adapters.lgbm.input_checks import check_booster
 from ordinal_objectives.adapters.lgbm.model_text import check_text
 from ordinal_objectives.adapters.lgbm.trees import DART
-from ordinal_objectives.files import as_damaged_file, check_kind, check_path
-from ordinal_objectives.shared_docs import documented
 from ordinal_objectives.threads import one_thread_after_fork
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
+from ordinal_objectives.utils.files import as_damaged_file, check_kind, check_path
+from ordinal_objectives.utils.shared_docs import documented
 
 # LightGBM keeps unknown lines of the parameter section through loading, saving and truncating.
 _LINE_START = "[ordinal_thresholds: "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ordinal_objectives.extras import not_installed
+from ordinal_objectives.utils.extras import not_installed
 
 try:
     import xgboost  # noqa: F401

@@ -9,8 +9,8 @@ import xgboost
 
 from ordinal_objectives.adapters.parameters import ordinal_options, spec_and_record
 from ordinal_objectives.adapters.xgb.train import arguments_of, objective_of, train
-from ordinal_objectives.shared_docs import documented
 from ordinal_objectives.threads import one_thread_after_fork
+from ordinal_objectives.utils.shared_docs import documented
 
 
 @documented(like=train)

@@ -24,11 +24,11 @@ from ordinal_objectives.estimators.fit_keywords import explains_keywords
 from ordinal_objectives.estimators.host_classifier import HostClassifier
 from ordinal_objectives.estimators.host_parameters import check_n_estimators
 from ordinal_objectives.eval_metric import eval_metrics
-from ordinal_objectives.files import as_damaged_file, check_kind
 from ordinal_objectives.losses import OrdinalLoss, get_loss
-from ordinal_objectives.shared_docs import documented
 from ordinal_objectives.threads import effective_n_threads, library_n_threads, one_thread_after_fork
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
+from ordinal_objectives.utils.files import as_damaged_file, check_kind
+from ordinal_objectives.utils.shared_docs import documented
 
 
 @documented

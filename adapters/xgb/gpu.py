@@ -10,11 +10,11 @@ from types import ModuleType
 import numpy as np
 import xgboost
 
-from ordinal_objectives.extras import how_to_install
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.rows import CPU, Device
 from ordinal_objectives.rows.gpu import GPU
 from ordinal_objectives.rows.gpu_pass import why_no_pass
+from ordinal_objectives.utils.extras import how_to_install
 
 
 def device_of(booster: xgboost.Booster | None, loss: OrdinalLoss, n_threads: int | None) -> Device:

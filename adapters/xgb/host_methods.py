@@ -10,8 +10,8 @@ import xgboost
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ordinal_objectives.shared_docs import documented
 from ordinal_objectives.threads import one_thread_after_fork
+from ordinal_objectives.utils.shared_docs import documented
 
 
 class HostMethods:

@@ -11,8 +11,8 @@ import xgboost
 from numpy.typing import NDArray
 
 from ordinal_objectives.estimators.column_types import column_kinds
-from ordinal_objectives.files import host_reason
-from ordinal_objectives.validation import first_few
+from ordinal_objectives.utils.files import host_reason
+from ordinal_objectives.utils.validation import first_few
 
 
 @contextmanager

@@ -15,10 +15,10 @@ from ordinal_objectives.adapters.xgb.prediction import predict, predict_proba, p
 from ordinal_objectives.adapters.xgb.record import store_record, stored_record
 from ordinal_objectives.adapters.xgb.training import XGBoostTraining
 from ordinal_objectives.decision import decide
-from ordinal_objectives.shared_docs import documented
 from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threads import one_thread_after_fork
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
+from ordinal_objectives.utils.shared_docs import documented
 
 try:
     from xgboost.objective import TreeObjective

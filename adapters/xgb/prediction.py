@@ -11,9 +11,9 @@ from ordinal_objectives.adapters.xgb.input_checks import check_matrix, check_nam
 from ordinal_objectives.adapters.xgb.leaf_vectors import leaf_scores, start_scores
 from ordinal_objectives.adapters.xgb.record import carried_record, check_all_rounds, last_round
 from ordinal_objectives.decision import decide
-from ordinal_objectives.shared_docs import documented
 from ordinal_objectives.threads import one_thread_after_fork
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
+from ordinal_objectives.utils.shared_docs import documented
 
 
 def proba_of(

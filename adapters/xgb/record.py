@@ -12,9 +12,9 @@ import xgboost
 
 from ordinal_objectives.adapters.xgb.input_checks import check_booster
 from ordinal_objectives.adapters.xgb.trees import checksums
-from ordinal_objectives.shared_docs import documented
 from ordinal_objectives.threads import one_thread_after_fork
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
+from ordinal_objectives.utils.shared_docs import documented
 
 ATTRIBUTE = "ordinal_objectives"
 

@@ -18,11 +18,11 @@ from ordinal_objectives.adapters.xgb.callback import asks_for_early_stop
 from ordinal_objectives.adapters.xgb.objective import OrdinalObjective
 from ordinal_objectives.adapters.xgb.training import XGBoostTraining
 from ordinal_objectives.losses import OrdinalLoss
-from ordinal_objectives.shared_docs import documented
 from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threads import kept_helpers, one_thread_after_fork
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
-from ordinal_objectives.validation import n_classes_of
+from ordinal_objectives.utils.shared_docs import documented
+from ordinal_objectives.utils.validation import n_classes_of
 
 _REFUSED = {
     "objective": "the ordinal loss is the objective",

@@ -16,7 +16,6 @@ from sklearn.utils.validation import check_is_fitted
 from ordinal_objectives.estimators.evaluation_sets import either_spelling, evaluation_pairs, one_for_each
 from ordinal_objectives.estimators.fit_keywords import explains_keywords
 from ordinal_objectives.estimators.held_out import hold_out
-from ordinal_objectives.files import as_damaged_file, warn_of
 from ordinal_objectives.histogram_engine import model_file
 from ordinal_objectives.histogram_engine.columns import check_features
 from ordinal_objectives.histogram_engine.fit_loop import Callback, EarlyStopping, GrownModel, check_callback
@@ -24,10 +23,11 @@ from ordinal_objectives.histogram_engine.multi_output.fit import OutputTraining,
 from ordinal_objectives.histogram_engine.multi_output.losses import MultiOutputLoss
 from ordinal_objectives.histogram_engine.multi_output.parameters import MultiOutputParameters
 from ordinal_objectives.histogram_engine.parameters import REFUSED
-from ordinal_objectives.shared_docs import documented
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.trees import TreeEnsemble
-from ordinal_objectives.validation import (
+from ordinal_objectives.utils.files import as_damaged_file, warn_of
+from ordinal_objectives.utils.shared_docs import documented
+from ordinal_objectives.utils.validation import (
     check_choice,
     check_flag,
     check_integer,

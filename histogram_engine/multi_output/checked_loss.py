@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinal_objectives.histogram_engine.multi_output.losses import MultiOutputLoss
-from ordinal_objectives.read_only import call_read_only
+from ordinal_objectives.utils.read_only import call_read_only
 
 FloatArray = NDArray[np.float64]
 _METHODS = ("start", "derivatives", "predict")

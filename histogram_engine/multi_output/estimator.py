@@ -21,8 +21,14 @@ from ordinal_objectives.histogram_engine.multi_output.losses import (
     SoftmaxCrossEntropy,
     SquaredError,
 )
-from ordinal_objectives.shared_docs import documented
-from ordinal_objectives.validation import check_choice, check_flag, check_integer, check_two_classes, refuse_masked
+from ordinal_objectives.utils.shared_docs import documented
+from ordinal_objectives.utils.validation import (
+    check_choice,
+    check_flag,
+    check_integer,
+    check_two_classes,
+    refuse_masked,
+)
 
 FloatArray = NDArray[np.float64]
 _LARGEST_TARGET = 1e38

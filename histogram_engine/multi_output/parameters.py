@@ -7,7 +7,7 @@ from typing import Any
 
 from ordinal_objectives.histogram_engine.multi_output.losses import HESSIANS
 from ordinal_objectives.leaves.multi_output import SEARCHES
-from ordinal_objectives.validation import check_choice, check_integer, check_number
+from ordinal_objectives.utils.validation import check_choice, check_integer, check_number
 
 _INTEGERS = {"max_iter": (1, None), "min_samples_leaf": (1, None), "max_bins": (2, 255)}
 _INTEGERS_OR_NONE = {"max_leaf_nodes": (2, None), "max_depth": (1, None), "max_outputs": (1, None)}

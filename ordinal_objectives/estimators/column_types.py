@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_array
 
-from ordinal_objectives.validation import first_few, is_no_number, refuse_masked
+from ordinal_objectives.utils.validation import first_few, is_no_number, refuse_masked
 
 NUMBERS = (numbers.Real, Decimal, np.bool_)
 # Of Arrow's types, polars' and pandas' own.

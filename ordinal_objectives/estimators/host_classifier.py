@@ -17,7 +17,10 @@ from ordinal_objectives.estimators.held_out import hold_out_unless_given
 from ordinal_objectives.estimators.host_parameters import HostParameters
 from ordinal_objectives.estimators.labels import OrderedLabels
 from ordinal_objectives.estimators.ordinal_classifier import OrdinalClassifier
-from ordinal_objectives.files import (
+from ordinal_objectives.leaves.shifts import DEFAULT_SHIFT_PENALTY
+from ordinal_objectives.losses import OrdinalLoss
+from ordinal_objectives.spec import OrdinalSpec
+from ordinal_objectives.utils.files import (
     as_damaged_file,
     check_path,
     labels_from_json,
@@ -27,10 +30,7 @@ from ordinal_objectives.files import (
     value_from_json,
     warn_of,
 )
-from ordinal_objectives.leaves.shifts import DEFAULT_SHIFT_PENALTY
-from ordinal_objectives.losses import OrdinalLoss
-from ordinal_objectives.spec import OrdinalSpec
-from ordinal_objectives.validation import check_start_score
+from ordinal_objectives.utils.validation import check_start_score
 
 # Stored elsewhere in a model file, or a property of the machine that loads it.
 _NOT_IN_FILES = frozenset(

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import NotFittedError
 
 from ordinal_objectives.estimators.label_values import DistinctLabels, as_labels, distinct_labels, ordered_categories
-from ordinal_objectives.validation import check_codes, first_few
+from ordinal_objectives.utils.validation import check_codes, first_few
 
 
 class LabelOrderWarning(UserWarning):

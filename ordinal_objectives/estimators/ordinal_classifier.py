@@ -22,8 +22,8 @@ from ordinal_objectives.estimators.start_scores import start_scores
 from ordinal_objectives.estimators.two_classes import two_classes_only
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.margin_predictions import MarginPredictions
-from ordinal_objectives.shared_docs import documented
-from ordinal_objectives.validation import (
+from ordinal_objectives.utils.shared_docs import documented
+from ordinal_objectives.utils.validation import (
     as_floats,
     check_choice,
     check_sample_weight,

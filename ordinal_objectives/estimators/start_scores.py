@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinal_objectives.validation import check_start_score
+from ordinal_objectives.utils.validation import check_start_score
 
 _EXPLAIN = "booster_.predict explains the score"
 _FEWER = "staged_predict and staged_predict_proba yield the predictions of every iteration"

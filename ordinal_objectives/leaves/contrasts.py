@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives.leaves.vector import check_penalty
-from ordinal_objectives.validation import check_choice
+from ordinal_objectives.utils.validation import check_choice
 
 
 def contrasts(

@@ -9,7 +9,7 @@ import numpy as np
 
 from ordinal_objectives.leaves.vector import check_penalty
 from ordinal_objectives.losses import OrdinalLoss
-from ordinal_objectives.validation import check_integer
+from ordinal_objectives.utils.validation import check_integer
 
 DEFAULT_SHIFT_L2 = 10.0
 DEFAULT_SHIFT_PENALTY = "ridge"

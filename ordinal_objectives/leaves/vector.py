@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives.leaves import scalar
 from ordinal_objectives.leaves.multi_output import largest
-from ordinal_objectives.validation import check_choice
+from ordinal_objectives.utils.validation import check_choice
 
 FloatArray = NDArray[np.float64]
 PENALTIES = ("ridge", "smooth", "sparse")

@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ordinal_objectives import _core
-from ordinal_objectives.read_only import call_read_only
 from ordinal_objectives.registry import Named
-from ordinal_objectives.validation import as_floats
+from ordinal_objectives.utils.read_only import call_read_only
+from ordinal_objectives.utils.validation import as_floats
 
 FloatArray: TypeAlias = npt.NDArray[np.float64]
 

@@ -7,8 +7,8 @@ from functools import partial
 
 import numpy as np
 
-from ordinal_objectives.finite_differences import Differences, compare, require
 from ordinal_objectives.links.base import FloatArray, IntervalTerms, Link
+from ordinal_objectives.utils.finite_differences import Differences, compare, require
 
 _P = np.linspace(0.004, 0.9957, 33)
 _SAYS = "finite differences say"

@@ -15,7 +15,7 @@ from ordinal_objectives.losses.higher import check_order, higher_derivatives
 from ordinal_objectives.losses.quantities import LeafSums, MarginDerivatives, RoundStatistics, RoundSums, RowDerivatives
 from ordinal_objectives.losses.threshold_sums import AllThreshold, ImmediateThreshold
 from ordinal_objectives.registry import Registry
-from ordinal_objectives.shared_docs import documented
+from ordinal_objectives.utils.shared_docs import documented
 
 __all__ = [
     "HESSIANS",

@@ -9,8 +9,8 @@ from ordinal_objectives.links import FloatArray, Link, get_link
 from ordinal_objectives.losses.formulas import CodeArray
 from ordinal_objectives.losses.margins import MarginFunctions
 from ordinal_objectives.losses.quantities import Curvatures, RoundStatistics, RoundSums, RowDerivatives
-from ordinal_objectives.shared_docs import documented
-from ordinal_objectives.validation import as_floats, check_codes, check_sample_weight, check_thresholds
+from ordinal_objectives.utils.shared_docs import documented
+from ordinal_objectives.utils.validation import as_floats, check_codes, check_sample_weight, check_thresholds
 
 
 @documented

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from ordinal_objectives.finite_differences import Differences, compare, require
 from ordinal_objectives.links import FloatArray, check_link
 from ordinal_objectives.losses.base import OrdinalLoss
 from ordinal_objectives.losses.quantities import Curvatures, RowDerivatives
 from ordinal_objectives.losses.start import ClassWeights
-from ordinal_objectives.validation import check_n_classes
+from ordinal_objectives.utils.finite_differences import Differences, compare, require
+from ordinal_objectives.utils.validation import check_n_classes
 
 _SAYS = "finite differences say"
 _N_ROWS = 60

@@ -8,7 +8,7 @@ from ordinal_objectives.links import FloatArray, IntervalTerms, Link, Logit
 from ordinal_objectives.losses.base import OrdinalLoss, beside_label, sum_of_higher
 from ordinal_objectives.losses.formulas import CodeArray
 from ordinal_objectives.losses.quantities import Curvatures, RowDerivatives
-from ordinal_objectives.shared_docs import documented
+from ordinal_objectives.utils.shared_docs import documented
 
 
 @documented

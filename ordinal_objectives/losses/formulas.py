@@ -13,9 +13,9 @@ from ordinal_objectives import _core
 from ordinal_objectives.links import LINKS, FloatArray, Link
 from ordinal_objectives.losses.quantities import Curvatures, RowDerivatives
 from ordinal_objectives.losses.start import ClassWeights, InitialThresholds, from_shares
-from ordinal_objectives.read_only import call_read_only
 from ordinal_objectives.registry import Named
-from ordinal_objectives.validation import check_choice
+from ordinal_objectives.utils.read_only import call_read_only
+from ordinal_objectives.utils.validation import check_choice
 
 CodeArray: TypeAlias = NDArray[np.int32]
 

@@ -7,8 +7,8 @@ from numpy.typing import ArrayLike
 
 from ordinal_objectives.links import FloatArray
 from ordinal_objectives.losses.base import OrdinalLoss
-from ordinal_objectives.read_only import call_read_only
-from ordinal_objectives.validation import as_floats, check_integer
+from ordinal_objectives.utils.read_only import call_read_only
+from ordinal_objectives.utils.validation import as_floats, check_integer
 
 
 def check_order(loss: OrdinalLoss, hessian: str, order: int) -> None:

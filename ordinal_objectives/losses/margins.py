@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 from ordinal_objectives.links import FloatArray
 from ordinal_objectives.losses.formulas import CodeArray, Formulas
 from ordinal_objectives.losses.quantities import Curvatures, MarginDerivatives, RowDerivatives
-from ordinal_objectives.read_only import call_read_only
-from ordinal_objectives.validation import as_floats, check_codes
+from ordinal_objectives.utils.read_only import call_read_only
+from ordinal_objectives.utils.validation import as_floats, check_codes
 
 # How far beyond the thresholds a loss must still be finite, in widths between the quartiles of the link.
 _NOT_FAR = 5.0

@@ -13,7 +13,7 @@ from ordinal_objectives.losses.base import OrdinalLoss, beside_label, sum_of_hig
 from ordinal_objectives.losses.formulas import CodeArray
 from ordinal_objectives.losses.quantities import Curvatures, RowDerivatives
 from ordinal_objectives.losses.start import ClassWeights, InitialThresholds, from_neighbours
-from ordinal_objectives.shared_docs import documented
+from ordinal_objectives.utils.shared_docs import documented
 
 
 class _ThresholdSum(OrdinalLoss):

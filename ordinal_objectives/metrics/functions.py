@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from ordinal_objectives.metrics.inputs import check_decisions, check_forecasts, check_scores, undefined
 from ordinal_objectives.metrics.ranking import concordant_weight
 from ordinal_objectives.metrics.table import MetricTable
-from ordinal_objectives.shared_docs import documented
+from ordinal_objectives.utils.shared_docs import documented
 
 METRICS = MetricTable()
 

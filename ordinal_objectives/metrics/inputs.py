@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from ordinal_objectives.estimators.label_values import ordered_categories
 from ordinal_objectives.estimators.labels import OrderedLabels
-from ordinal_objectives.validation import as_floats, check_codes, check_proba, check_sample_weight
+from ordinal_objectives.utils.validation import as_floats, check_codes, check_proba, check_sample_weight
 
 
 def on_codes(metric: Callable[..., Any], n_classes: int) -> Callable[..., Any]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from ordinal_objectives.validation import check_choice
+from ordinal_objectives.utils.validation import check_choice
 
 _Function = TypeVar("_Function", bound=Callable[..., float])
 # What a metric judges, and the method of an estimator that returns it.

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from ordinal_objectives import _core
 from ordinal_objectives.links import Cloglog
 from ordinal_objectives.losses import OrdinalLoss, RoundSums
-from ordinal_objectives.validation import (
+from ordinal_objectives.utils.validation import (
     check_choice,
     check_codes,
     check_n_classes,

@@ -23,7 +23,7 @@ from ordinal_objectives.losses import (
 )
 from ordinal_objectives.rows.checked_rows import IN_FLOAT32, CheckedRows
 from ordinal_objectives.rows.device import on_cpu
-from ordinal_objectives.validation import check_thresholds
+from ordinal_objectives.utils.validation import check_thresholds
 
 # Numbers that a block of rows takes where they are added up leaf by leaf.
 _BLOCK = 1 << 25

@@ -11,7 +11,7 @@ from ordinal_objectives import _core
 from ordinal_objectives.losses import OrdinalLoss, RoundStatistics, RoundSums
 from ordinal_objectives.rows.checked_rows import CheckedRows, as_round_sums
 from ordinal_objectives.threads import effective_n_threads
-from ordinal_objectives.validation import check_thresholds
+from ordinal_objectives.utils.validation import check_thresholds
 
 # float32 scores are exact to 4e-6 up to here; rows that start farther away need float64.
 _FARTHEST = 64.0

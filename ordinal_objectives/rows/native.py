@@ -16,7 +16,7 @@ from ordinal_objectives import _core
 from ordinal_objectives.losses import LeafSums, OrdinalLoss, RoundStatistics, check_order
 from ordinal_objectives.rows.checked_rows import CheckedRows, as_round_sums
 from ordinal_objectives.threads import effective_n_threads
-from ordinal_objectives.validation import check_thresholds
+from ordinal_objectives.utils.validation import check_thresholds
 
 # The lanes clip a score to within 80 of every threshold. Up to this spread of thresholds that changes nothing, since
 # sigma is 0 or 1 in float32 from half of it on; wider thresholds, as on separable data, need float64.

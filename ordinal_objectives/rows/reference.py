@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives.losses import LeafSums, OrdinalLoss, RoundStatistics, RoundSums
 from ordinal_objectives.rows.checked_rows import CheckedRows
-from ordinal_objectives.validation import as_floats, check_thresholds
+from ordinal_objectives.utils.validation import as_floats, check_thresholds
 
 
 class _Reference(CheckedRows):

@@ -22,7 +22,7 @@ from ordinal_objectives import (
 )
 from ordinal_objectives.adapters import lgbm as olgbm
 from ordinal_objectives.adapters import xgb as oxgb
-from ordinal_objectives.files import losses_from_json, losses_to_json, value_from_json, value_to_json
+from ordinal_objectives.utils.files import losses_from_json, losses_to_json, value_from_json, value_to_json
 
 HOSTS = {
     "model.json": lambda **o: XGBOrdinalClassifier(**{"n_estimators": 6, "max_depth": 3, "n_jobs": 1} | o),

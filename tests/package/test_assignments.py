@@ -16,7 +16,7 @@ EXCEPTIONS = {
     "adapters/lgbm/record.py: vars(booster)['ordinal_thresholds']": LIGHTGBMS,
     "adapters/lgbm/train.py: booster.best_iteration": LIGHTGBMS,
     "adapters/lgbm/trees.py: vars(booster)['_Booster__set_objective_to_none']": LIGHTGBMS,
-    "ordinal_objectives/shared_docs.py: thing.__doc__": "a decorator's docstring of the class or function it decorates",
+    "ordinal_objectives/utils/shared_docs.py: thing.__doc__": "a decorator writes the docstring of what it decorates",
     "adapters/xgb/custom_metric.py: stopper.maximize": "XGBoost's own callback, which no method tells the direction",
 }
 Function = ast.FunctionDef | ast.AsyncFunctionDef

@@ -6,7 +6,7 @@ import tracemalloc
 
 import pytest
 
-from ordinal_objectives.files import labels_from_json, labels_to_json
+from ordinal_objectives.utils.files import labels_from_json, labels_to_json
 
 
 @pytest.mark.parametrize("dtype", ["<U5", "<U20000", "U1"])

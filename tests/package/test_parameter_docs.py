@@ -15,8 +15,8 @@ import pytest
 import sklearn.base
 
 import ordinal_objectives
-from ordinal_objectives.shared_docs import documented, entries_of, is_told
 from ordinal_objectives.spec import DOORS
+from ordinal_objectives.utils.shared_docs import documented, entries_of, is_told
 
 TOP = "ordinal_objectives"
 HOMES = ["", "adapters.xgb", "adapters.lgbm", "adapters.xgb.dask", "losses", "links", "metrics", "scorers"]

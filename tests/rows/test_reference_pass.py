@@ -10,7 +10,7 @@ from ordinal_objectives.links import LINKS, Logit
 from ordinal_objectives.losses import LOSSES, get_loss
 from ordinal_objectives.rows import CPU, MarginStatistics, RowStatistics
 from ordinal_objectives.rows.reference import ReferenceMargins, ReferenceRows
-from ordinal_objectives.validation import check_codes, n_classes_of
+from ordinal_objectives.utils.validation import check_codes, n_classes_of
 from own_losses import Rising, Scaled, Steep
 
 CASES = [

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ordinal_objectives.extras import not_installed
+from ordinal_objectives.utils.extras import not_installed
 
 try:
     import dask
@@ -31,8 +31,8 @@ from ordinal_objectives.estimators.fit_keywords import explains_keywords
 from ordinal_objectives.estimators.host_parameters import check_n_estimators
 from ordinal_objectives.estimators.labels import OrderedLabels
 from ordinal_objectives.losses import get_loss
-from ordinal_objectives.shared_docs import documented
 from ordinal_objectives.threads import library_n_threads
+from ordinal_objectives.utils.shared_docs import documented
 
 # Parameters that a cluster has no answer to, and what to do instead.
 _REFUSED = {

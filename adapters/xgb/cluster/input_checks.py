@@ -15,7 +15,7 @@ from scipy.sparse import issparse
 from sklearn.exceptions import DataConversionWarning
 
 from ordinal_objectives.estimators.column_types import refuse_text_and_dates
-from ordinal_objectives.validation import first_few
+from ordinal_objectives.utils.validation import first_few
 
 # What XGBoost keeps beside the features of a part, and what it may hold.
 _ALLOWED = {

@@ -7,7 +7,7 @@ from typing import Any
 
 import xgboost
 
-from ordinal_objectives.extras import not_installed
+from ordinal_objectives.utils.extras import not_installed
 
 try:
     import distributed
@@ -19,9 +19,9 @@ from ordinal_objectives.adapters.parameters import given_options, spec_and_recor
 from ordinal_objectives.adapters.xgb.cluster.input_checks import check_client, check_parts
 from ordinal_objectives.adapters.xgb.train import arguments_of, objective_of
 from ordinal_objectives.adapters.xgb.train import train as train_here
-from ordinal_objectives.shared_docs import documented
 from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
+from ordinal_objectives.utils.shared_docs import documented
 
 
 @documented(like=train_here)

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from ordinal_objectives.adapters.xgb.input_checks import check_matrix
 from ordinal_objectives.adapters.xgb.outputs.settings import CONTRIBUTIONS, refuse_before
 from ordinal_objectives.adapters.xgb.record import carried_record, check_all_rounds, last_round
-from ordinal_objectives.shared_docs import documented
 from ordinal_objectives.threads import one_thread_after_fork
+from ordinal_objectives.utils.shared_docs import documented
 
 
 @documented

@@ -78,7 +78,7 @@ def predict(rows: int, n_classes: int, variant: str, threads: int, barrier: floa
         total = time.thread_time() - began
         phases: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
         for phase, shared, begin, end, tasks in _core.region_times():
-            if shared:
+            if shared or threads == 1:
                 phases[phase][0] += end - begin
                 phases[phase][1] += makespan(tasks, threads) + (barrier if threads > 1 else 0.0)
         outside = total - sum(work for work, _ in phases.values())

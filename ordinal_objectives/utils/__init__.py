@@ -1,0 +1,1 @@
+"""What all rooms use: checks of arguments, files, docstrings, optional libraries."""
