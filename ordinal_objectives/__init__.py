@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ordinal_objectives.adapters.xgb.cluster.estimator import DaskXGBOrdinalClassifier
     from ordinal_objectives.adapters.xgb.estimator import XGBOrdinalClassifier
     from ordinal_objectives.decision import decide
+    from ordinal_objectives.estimators.ensemble import OrdinalEnsembleClassifier
     from ordinal_objectives.histogram_engine.estimator import HistGradientBoostingOrdinalClassifier
     from ordinal_objectives.histogram_engine.multi_output.estimator import (
         HistGradientBoostingMultiOutputClassifier,
@@ -37,6 +38,7 @@ _HOMES = {
     "HistGradientBoostingOrdinalClassifier": "histogram_engine.estimator",
     "ImmediateThreshold": "losses",
     "LGBMOrdinalClassifier": "adapters.lgbm.estimator",
+    "OrdinalEnsembleClassifier": "estimators.ensemble",
     "RowBlocks": "row_blocks",
     "XGBOrdinalClassifier": "adapters.xgb.estimator",
     "decide": "decision",
@@ -52,6 +54,7 @@ __all__ = [
     "HistGradientBoostingOrdinalClassifier",
     "ImmediateThreshold",
     "LGBMOrdinalClassifier",
+    "OrdinalEnsembleClassifier",
     "RowBlocks",
     "XGBOrdinalClassifier",
     "decide",

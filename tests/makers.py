@@ -7,6 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from lightgbm import LGBMClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from xgboost import XGBClassifier
 
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier, LGBMOrdinalClassifier, XGBOrdinalClassifier
 from ordinal_objectives.losses import get_loss
@@ -51,3 +57,14 @@ MAKERS: dict[str, Any] = {
     "histogram": partial(make_engine, max_iter=6),
 }
 ALL = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+
+# Classifiers that are not ours, in ensembles with ours.
+FOREIGN = {
+    "xgboost multiclass": partial(XGBClassifier, n_estimators=4, max_depth=2, n_jobs=1),
+    "lightgbm multiclass": partial(LGBMClassifier, n_estimators=4, num_leaves=4, n_jobs=1, verbose=-1),
+    "scikit-learn": partial(HistGradientBoostingClassifier, max_iter=4, max_leaf_nodes=4),
+    "linear": LogisticRegression,
+    "pipeline": lambda: make_pipeline(StandardScaler(), LogisticRegression()),
+}
+EVERY = MAKERS | FOREIGN
+PAIR = [("trees", MAKERS["histogram"]()), ("linear", LogisticRegression())]

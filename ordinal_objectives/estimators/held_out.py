@@ -53,13 +53,13 @@ def hold_out(
     if groups is None:
         fit, held = _by_class(weighted, y[weighted], n_held, seed)
     else:
-        names = _check_groups(groups, len(y))
+        names = check_groups(groups, len(y))
         held = weighted[_whole_groups(names[weighted], y[weighted], fraction, seed)]
         fit = weighted[~np.isin(names[weighted], names[held])]
     if sample_weight is not None:
         without = np.flatnonzero(sample_weight == 0.0)
         fit = np.concatenate([fit, without if groups is None else without[~np.isin(names[without], names[held])]])
-    return tuple(_take(part, fit) for part in rows), tuple(_take(part, held) for part in rows)
+    return tuple(take_rows(part, fit) for part in rows), tuple(take_rows(part, held) for part in rows)
 
 
 def hold_out_unless_given(
@@ -104,7 +104,7 @@ def _by_class(rows: NDArray[Any], y: NDArray[np.int32], n_held: int, seed: int) 
     return fit, held
 
 
-def _check_groups(groups: ArrayLike, n_samples: int) -> NDArray[np.intp]:
+def check_groups(groups: ArrayLike, n_samples: int) -> NDArray[np.intp]:
     """Return the groups as numbers, (n_samples,)."""
     names = np.asarray(groups)
     if names.shape != (n_samples,):
@@ -129,7 +129,7 @@ def _whole_groups(groups: NDArray[Any], y: NDArray[np.int32], fraction: float, s
     return best
 
 
-def _take(part: Any, rows: NDArray[np.intp]) -> Any:
+def take_rows(part: Any, rows: NDArray[np.intp]) -> Any:
     """Return some rows of an array, a sparse matrix, a data frame or an Arrow table."""
     if part is None or isinstance(part, np.ndarray):
         return None if part is None else part[rows]

@@ -27,6 +27,7 @@ _KINDS = {
     "XGBoost": (b"{", "XGBOrdinalClassifier"),
     "LightGBM": (b"tree", "LGBMOrdinalClassifier"),
     "the native engine": (b"ordinal_objectives histogram", "HistGradientBoostingOrdinalClassifier"),
+    "an ensemble": (b"PK", "OrdinalEnsembleClassifier"),
 }
 
 

@@ -90,6 +90,11 @@ def estimators(X, y):
     found["HistGradientBoostingOrdinalClassifier"] = ordinal_objectives.HistGradientBoostingOrdinalClassifier(
         **engine
     ).fit(X, y)
+    members = [
+        ("ordinal", ordinal_objectives.XGBOrdinalClassifier(**asked)),
+        ("multiclass", xgboost.XGBClassifier(**asked)),
+    ]
+    found["OrdinalEnsembleClassifier"] = ordinal_objectives.OrdinalEnsembleClassifier(members, n_bags=1).fit(X, y)
     for name in OUTPUTS:
         found[name] = getattr(ordinal_objectives, name)(**engine).fit(X, y)
     return found

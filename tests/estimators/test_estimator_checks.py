@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.utils.estimator_checks import (
     check_sample_weight_equivalence_on_dense_data,
     check_sample_weight_equivalence_on_sparse_data,
@@ -15,6 +16,7 @@ from ordinal_objectives import (
     HistGradientBoostingMultiOutputRegressor,
     HistGradientBoostingOrdinalClassifier,
     LGBMOrdinalClassifier,
+    OrdinalEnsembleClassifier,
     XGBOrdinalClassifier,
 )
 
@@ -50,6 +52,27 @@ def expected_failures(estimator):
 def test_scikit_learn_checks(estimator, check):
     if isinstance(estimator, XGBOrdinalClassifier) and "weight_equivalence" in check.func.__name__:
         pytest.skip(WEIGHTS)
+    check(estimator)
+
+
+MEMBERS = [
+    ("ordinal", HistGradientBoostingOrdinalClassifier(max_iter=10, n_jobs=1)),
+    ("multiclass", HistGradientBoostingClassifier(max_iter=10)),
+]
+BAGGING = "members draw rows: scikit-learn's BaggingClassifier fails the same check, and is listed for it"
+
+
+@parametrize_with_checks(
+    [
+        OrdinalEnsembleClassifier(members, n_bags=1, decision_rule="mode")
+        for members in (MEMBERS, [("ordinal", XGBOrdinalClassifier(**SMALL)), ("multiclass", XGBClassifier(**SMALL))])
+    ],
+    expected_failed_checks=lambda _: {
+        "check_sample_weight_equivalence_on_dense_data": BAGGING,
+        "check_sample_weight_equivalence_on_sparse_data": BAGGING,
+    },
+)
+def test_scikit_learn_checks_of_an_ensemble(estimator, check):
     check(estimator)
 
 

@@ -1,0 +1,218 @@
+"""Members of an ensemble: which there are, what each is trained on, and its probabilities for all classes."""
+
+from __future__ import annotations
+
+import importlib
+import pickle
+from collections.abc import Collection
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+import sklearn
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+from sklearn.utils import get_tags
+from sklearn.utils.validation import has_fit_parameter
+
+from ordinal_objectives.estimators.held_out import hold_out, take_rows
+from ordinal_objectives.estimators.ordered_classifier import OrderedClassifier
+from ordinal_objectives.threads import one_thread_after_fork
+from ordinal_objectives.utils.validation import check_proba
+
+# Where nobody names members: an ordinal and a multiclass one of the first library that is installed.
+_DEFAULTS: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
+    ("xgboost", "XGBOrdinalClassifier", "XGBClassifier", {"enable_categorical": True}),
+    ("lightgbm", "LGBMOrdinalClassifier", "LGBMClassifier", {"verbose": -1}),
+    ("sklearn.ensemble", "HistGradientBoostingOrdinalClassifier", "HistGradientBoostingClassifier", {}),
+)
+# How members say that they stop early on rows that ``fit`` is given.
+_STOPPING = ("early_stopping_rounds", "early_stopping_round")
+_EVALUATION_WEIGHTS = ("sample_weight_eval_set", "eval_sample_weight")
+Members = list[tuple[str, Any]]
+
+
+def default_members() -> Members:
+    """Return an ordinal and a multiclass classifier of XGBoost, else of LightGBM, else native and scikit-learn's."""
+    home, ordinal, multiclass, options = next(one for one in _DEFAULTS if find_spec(one[0]) is not None)
+    ours, hosts = importlib.import_module("ordinal_objectives"), importlib.import_module(home)
+    return [("ordinal", getattr(ours, ordinal)()), ("multiclass", getattr(hosts, multiclass)(**options))]
+
+
+def check_members(members: Any, taken: Collection[str] = ()) -> Members:
+    """Return named members, or raise TypeError or ValueError unless each is a classifier with probabilities.
+
+    Parameters
+    ----------
+    members : object
+    taken : collection of str, default=()
+        Names that no member may have.
+    """
+    if members is None:
+        return default_members()
+    if not isinstance(members, list) or not members or not all(map(_is_pair, members)):
+        raise ValueError(f"members must be a list of (name, classifier) pairs, with one at least; got {members!r}")
+    names = [name for name, _ in members]
+    for name, member in members:
+        if names.count(name) > 1 or name in taken or "__" in name:
+            raise ValueError(
+                f"names of members must differ from each other and from parameters, without '__'; got {names}"
+            )
+        if isinstance(member, type):
+            raise TypeError(f"member {name!r} must be a classifier, {member.__name__}(); got the class itself")
+        lacking = [one for one in ("fit", "predict_proba", "get_params", "set_params") if not hasattr(member, one)]
+        if lacking:
+            raise TypeError(f"member {name!r} must be a classifier with probabilities; {member!r} has no {lacking[0]}")
+        if isinstance(member.get_params(deep=False).get("class_weight"), dict):
+            raise ValueError(
+                f"member {name!r} has a class_weight by label, but members are trained on codes: give it to the "
+                f"ensemble"
+            )
+    return members
+
+
+def named_members(members: Any) -> Members:
+    """Return those whose parameters have names; none where nobody named members, or as none can be."""
+    is_list = isinstance(members, list) and all(map(_is_pair, members))
+    return members if is_list and all(_has_params(member) for _, member in members) else []
+
+
+def _has_params(member: Any) -> bool:
+    return hasattr(member, "get_params") and not isinstance(member, type)
+
+
+def _is_pair(entry: Any) -> bool:
+    return isinstance(entry, tuple) and len(entry) == 2 and isinstance(entry[0], str) and entry[0] != ""
+
+
+def all_take(members: Any, kind: str) -> bool:
+    """Tell whether all members take what a tag of inputs names; False where they are no members."""
+    try:
+        return all(getattr(get_tags(member).input_tags, kind) for _, member in check_members(members))
+    except (AttributeError, TypeError, ValueError):
+        return False
+
+
+@dataclass(frozen=True)
+class FittedMember:
+    """A member trained on codes.
+
+    Attributes
+    ----------
+    estimator : object
+        Fitted on labels 0, 1, ...: classifiers of this package on all codes, others on those that had rows.
+    present : ndarray of int32, shape (n_labels,)
+        Class code of each of these labels.
+    """
+
+    estimator: Any
+    present: NDArray[np.int32]
+
+    # The booster of a host's own classifier asks for its threads while it is copied.
+    @one_thread_after_fork()
+    def __reduce__(self) -> tuple[Any, ...]:
+        return FittedMember.unpickled, (pickle.dumps(self.estimator), self.present)
+
+    @classmethod
+    @one_thread_after_fork()
+    def unpickled(cls, estimator: bytes, present: NDArray[np.int32]) -> FittedMember:
+        """Return a member whose estimator was pickled by itself."""
+        return cls(pickle.loads(estimator), present)
+
+    @one_thread_after_fork()
+    def proba(self, X: Any, n_classes: int) -> NDArray[np.float64]:
+        """Return probabilities, (n_samples, n_classes), lowest class first; 0 for a class that had no rows."""
+        found = check_proba(self.estimator.predict_proba(X)).astype(np.float64)
+        of_all = np.zeros((len(found), n_classes))
+        of_all[:, self.present[np.asarray(self.estimator.classes_, dtype=np.intp)]] = found
+        of_all /= of_all.sum(axis=1, keepdims=True)
+        return of_all
+
+
+@dataclass(frozen=True)
+class TrainingRows:
+    """What all members draw their rows from: features, class codes, weights and groups, and the classes."""
+
+    X: Any
+    codes: NDArray[np.int32]
+    weight: NDArray[np.float64] | None
+    groups: Any
+    classes: NDArray[Any]
+    subsample: float
+
+    def draw(self, seed: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Return the rows that a copy is trained on, and those that it leaves out; no group is divided."""
+        weighted = np.arange(len(self.codes)) if self.weight is None else np.flatnonzero(self.weight)
+        if self.subsample == 1.0:
+            return weighted, weighted[:0]
+        weight = None if self.weight is None else self.weight[weighted]
+        groups = None if self.groups is None else self.groups[weighted]
+        rows = (weighted, self.codes[weighted], weight)
+        (bag, *_), (rest, *_) = hold_out(rows, round(1.0 - self.subsample, 12), seed, groups)
+        if groups is None:  # a class keeps one of its rows
+            lost = np.setdiff1d(self.codes[rest], self.codes[bag])
+            kept = rest[[int(np.argmax(self.codes[rest] == code)) for code in lost]]
+            bag, rest = np.concatenate([bag, kept]), np.setdiff1d(rest, kept)
+        return np.sort(bag), np.sort(rest)
+
+    @one_thread_after_fork()
+    def fit_copy(self, name: str, member: Any, seed: int) -> FittedMember:
+        """Train a copy of a member on rows of its own, with a seed of its own.
+
+        Raises
+        ------
+        ValueError
+            If it cannot be trained; the message names it.
+        """
+        bag, rest = self.draw(seed)
+        copy = clone(member)
+        copy.set_params(**{key: seed for key in copy.get_params() if ("__" + key).endswith("__random_state")})
+        present = np.unique(self.codes[bag])
+        if isinstance(copy, OrderedClassifier):
+            own = None if copy.classes is None else np.asarray(copy.classes).tolist()
+            if own not in (None, self.classes.tolist()):
+                raise ValueError(
+                    f"member {name!r} has classes {own}; those of the ensemble are {self.classes.tolist()}. Give "
+                    f"classes to the ensemble alone"
+                )
+            present = np.arange(len(self.classes), dtype=np.int32)
+            copy.set_params(classes=present)
+        keywords = self._weights_of(name, copy, bag) | self._evaluation(name, copy, present, rest)
+        try:
+            copy.fit(take_rows(self.X, bag), np.searchsorted(present, self.codes[bag]), **keywords)
+        except Exception as error:
+            raise ValueError(f"member {name!r} cannot be trained: {type(error).__name__}: {error}") from error
+        return FittedMember(copy, present)
+
+    def _weights_of(self, name: str, copy: Any, rows: NDArray[np.intp]) -> dict[str, Any]:
+        if self.weight is None:
+            return {}
+        if isinstance(copy, Pipeline):
+            routed = sklearn.get_config().get("enable_metadata_routing", False)
+            return {"sample_weight" if routed else f"{copy.steps[-1][0]}__sample_weight": self.weight[rows]}
+        if not has_fit_parameter(copy, "sample_weight"):
+            raise ValueError(f"member {name!r} takes no sample_weight in fit, and the rows have weights")
+        return {"sample_weight": self.weight[rows]}
+
+    def _evaluation(self, name: str, copy: Any, present: NDArray[Any], rest: NDArray[np.intp]) -> dict[str, Any]:
+        """Return the rows that a copy stops early by, as its ``fit`` takes them: those that it is not trained on."""
+        given = copy.get_params(deep=False)
+        stopping = next((one for one in _STOPPING if given.get(one) is not None), None)
+        if stopping is None or given.get("validation_fraction") is not None:
+            return {}
+        rest = rest[np.isin(self.codes[rest], present)]
+        if len(rest) == 0:
+            raise ValueError(
+                f"member {name!r} has {stopping} and needs rows that it is not trained on: lower subsample, or give it "
+                f"a validation_fraction of its own where it takes one"
+            )
+        X, labels = take_rows(self.X, rest), np.searchsorted(present, self.codes[rest])
+        keywords: dict[str, Any] = {"eval_set": [(X, labels)]}
+        if has_fit_parameter(copy, "eval_X"):  # LightGBM has given eval_set up
+            keywords = {"eval_X": X, "eval_y": labels}
+        of_weights = next((one for one in _EVALUATION_WEIGHTS if has_fit_parameter(copy, one)), None)
+        if self.weight is not None and of_weights is not None:
+            keywords[of_weights] = [self.weight[rest]]
+        return keywords | ({"verbose": False} if has_fit_parameter(copy, "verbose") else {})

@@ -1,0 +1,189 @@
+"""Classifiers of labels that have an order: labels, weights, rows to evaluate, and decisions from probabilities."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ordinal_objectives.decision import RULES, decide
+from ordinal_objectives.estimators.column_types import check_table, refuse_text_and_dates
+from ordinal_objectives.estimators.evaluation_sets import either_spelling, evaluation_pairs, one_for_each
+from ordinal_objectives.estimators.labels import OrderedLabels
+from ordinal_objectives.utils.shared_docs import documented
+from ordinal_objectives.utils.validation import (
+    as_floats,
+    check_choice,
+    check_sample_weight,
+    check_total_weight,
+    collected,
+    refuse_masked,
+)
+
+
+class OrderedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Base of the classifiers whose labels have an order, whatever their probabilities come from.
+
+    A subclass names the parameters ``classes``, ``class_weight``, ``decision_rule`` and ``cost_matrix`` in its
+    constructor, trains inside :meth:`_all_or_nothing` on what :meth:`_check_training` returns, and implements
+    :meth:`predict_proba_ordered`.
+    """
+
+    classes: ArrayLike | None
+    classes_: NDArray[Any]
+    ordered_classes_: NDArray[Any]
+    n_classes_: int
+    n_features_in_: int
+
+    @abstractmethod
+    def predict_proba_ordered(self, X: Any, **start: Any) -> NDArray[np.float64]:
+        """Return the class probabilities, (n_samples, n_classes), columns from the lowest class to the highest."""
+
+    @contextmanager
+    def _all_or_nothing(self) -> Iterator[None]:
+        """Put every attribute back if the body raises: a failed fit leaves the model as it was."""
+        before = self.__dict__.copy()
+        try:
+            yield
+        except BaseException:
+            self.__dict__ = before
+            raise
+
+    def _check_features(self, X: Any, *, reset: bool) -> Any:
+        """Check X; data frames and Arrow tables pass as they are: the host library sees categories and names."""
+        refuse_masked(X, name="X")
+        least = 2 if reset else 1
+        X = collected(X)
+        X = np.asarray(X) if isinstance(X, (list, tuple)) else X
+        check_table(X)
+        refuse_text_and_dates(X)
+        if not hasattr(X, "columns"):
+            return validate_data(
+                self,
+                X,
+                reset=reset,
+                accept_sparse="csr",
+                ensure_all_finite=False,
+                dtype=[np.float64, np.float32],
+                ensure_min_samples=least,
+            )
+        validate_data(self, X, reset=reset, skip_check_array=True)
+        if X.shape[0] < least or X.shape[1] == 0:
+            raise ValueError(
+                f"X must have at least {least} row(s) and one column; got {X.shape[0]} sample(s) and "
+                f"{X.shape[1]} feature(s)"
+            )
+        return X
+
+    def _check_training(
+        self, X: Any, y: Any, sample_weight: Any
+    ) -> tuple[Any, NDArray[np.int32], NDArray[np.float64] | None]:
+        """Return features, class codes and weights, and set the classes."""
+        if y is None:
+            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
+        X = self._check_features(X, reset=True)
+        labels = OrderedLabels(self.classes).fit(y)
+        codes = labels.encode(y)
+        if X.shape[0] != codes.shape[0]:
+            raise ValueError(f"X and y must have the same number of rows; got {X.shape[0]} and {codes.shape[0]}")
+        self._keep_labels(labels)
+        self._check_decision()
+        weight, name = check_sample_weight(sample_weight, codes.shape[0]), "sample_weight"
+        if self.class_weight is not None:
+            of_class = self._class_weights(np.bincount(codes, minlength=self.n_classes_))
+            with np.errstate(over="ignore"):
+                weight = of_class[codes] if weight is None else of_class[codes] * weight
+            name = "class_weight" if sample_weight is None else "sample_weight times class_weight"
+        return X, codes, check_total_weight(weight, name=name)
+
+    def _keep_labels(self, labels: OrderedLabels) -> None:
+        self._labels = labels
+        self.classes_, self.ordered_classes_ = labels.classes_, labels.ordered_classes_
+        self.n_classes_ = len(labels.ordered_classes_)
+
+    def _check_decision(self) -> None:
+        check_choice(self.decision_rule, RULES, name="decision_rule")
+        uniform = np.full((1, self.n_classes_), 1 / self.n_classes_)
+        decide(uniform, rule=self.decision_rule, cost_matrix=self.cost_matrix)
+
+    def _decide(self, proba: NDArray[np.float64]) -> NDArray[Any]:
+        """Return class codes by ``decision_rule`` or ``cost_matrix``."""
+        return decide(proba, rule=self.decision_rule, cost_matrix=self.cost_matrix)
+
+    def _class_weights(self, counts: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Return the weight of each class, (n_classes,), given its number of rows."""
+        class_weight = self.class_weight
+        if isinstance(class_weight, str) and class_weight == "balanced":
+            balanced: NDArray[np.float64] = counts.sum() / (np.count_nonzero(counts) * np.maximum(counts, 1))
+            return balanced
+        if not isinstance(class_weight, Mapping):
+            raise ValueError(f"class_weight must be a dict, 'balanced' or None; got {class_weight!r}")
+        known = self.ordered_classes_.tolist()
+        unknown = [label for label in class_weight if label not in known]
+        if unknown:
+            raise ValueError(f"class_weight names classes {unknown} that are not among {known}")
+        weights = as_floats([class_weight.get(label, 1.0) for label in known], name="class_weight")
+        if not (np.isfinite(weights) & (weights >= 0)).all():
+            raise ValueError(f"class_weight must hold finite, non-negative numbers; got {dict(class_weight)}")
+        return weights
+
+    def _check_evaluation(
+        self,
+        eval_set: Any,
+        weights: Any,
+        weights_name: str,
+        X_val: Any = None,
+        y_val: Any = None,
+        sample_weight_val: Any = None,
+    ) -> list[tuple[Any, Any, Any]]:
+        """Return (features, class codes, weights) of each evaluation set, however it is spelled."""
+        eval_set, weights = either_spelling(eval_set, weights, weights_name, X_val, y_val, sample_weight_val)
+        pairs = evaluation_pairs(eval_set)
+        checked = []
+        for i, ((X, y), weight) in enumerate(zip(pairs, one_for_each(weights, pairs, weights_name), strict=True)):
+            try:
+                X = self._check_features(X, reset=False)
+            except ValueError as error:
+                raise ValueError(f"evaluation set {i}: {error}") from error
+            codes = self._labels.encode(y, name="y of an evaluation set")
+            if X.shape[0] != codes.shape[0]:
+                raise ValueError(f"X and y of an evaluation set differ in rows; got {X.shape[0]} and {codes.shape[0]}")
+            weight = check_sample_weight(weight, codes.shape[0], name=weights_name)
+            checked.append((X, codes, check_total_weight(weight, name=weights_name)))
+        return checked
+
+    @documented
+    def predict_proba(self, X: Any, **start: Any) -> NDArray[np.float64]:
+        """Return the class probabilities, float64 (n_samples, n_classes), columns sorted by label as ``classes_``."""
+        proba = self.predict_proba_ordered(X, **start)
+        return self._labels.sort_columns(proba)
+
+    @documented
+    def predict(self, X: Any, **start: Any) -> NDArray[Any]:
+        """Return labels, (n_samples,), by ``decision_rule`` or ``cost_matrix``."""
+        proba = self.predict_proba_ordered(X, **start)
+        return self._labels.decode(self._decide(proba))
+
+    @documented
+    def encode_labels(self, y: ArrayLike) -> NDArray[np.int32]:
+        """Return the codes 0..n_classes - 1 of labels, int32 (n_samples,), as ``ordered_classes_``.
+
+        Raises
+        ------
+        ValueError
+            If a label is not among ``classes_``.
+        """
+        check_is_fitted(self)
+        return self._labels.encode(y)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
+        return tags

@@ -1,0 +1,170 @@
+"""Files of ensembles: what is in them, what they refuse, and what a damaged one says."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import zipfile
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+from xgboost import XGBClassifier
+
+from makers import MAKERS
+from ordinal_objectives import OrdinalEnsembleClassifier, XGBOrdinalClassifier
+
+NAMES = np.array(["poor", "fair", "good", "excellent"])
+
+
+def members():
+    multiclass = XGBClassifier(n_estimators=4, max_depth=2, n_jobs=1)
+    return [*((name, make()) for name, make in MAKERS.items()), ("multiclass", multiclass)]
+
+
+@pytest.fixture
+def saved(data, tmp_path):
+    """Return features, labels of which a declared class has no row, a fitted ensemble, and its file."""
+    X, codes = data
+    y = NAMES[np.where(codes == 2, 1, codes)]
+    model = OrdinalEnsembleClassifier(members(), classes=NAMES, weights=[1, 2, 3, 4], cost_matrix=1 - np.eye(4))
+    model.fit(X, y).save_model(tmp_path / "model.zip")
+    return X, y, model, tmp_path / "model.zip"
+
+
+def rewrite(path, change):
+    """Change the JSON of a file."""
+    with zipfile.ZipFile(path) as archive:
+        files = {name: archive.read(name) for name in archive.namelist()}
+    contents = json.loads(files["ensemble.json"])
+    files["ensemble.json"] = json.dumps(change(contents)).encode()
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, text in files.items():
+            archive.writestr(name, text)
+
+
+def of_member(i, **changes):
+    """Return a change of a member."""
+
+    def change(contents):
+        contents["members"][i] |= changes
+        return contents
+
+    return change
+
+
+def test_a_loaded_ensemble_predicts_and_trains_the_same(saved):
+    X, y, model, path = saved
+    loaded = OrdinalEnsembleClassifier(n_jobs=2).load_model(path)
+    np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+    np.testing.assert_array_equal(loaded.weights_, model.weights_)
+    assert loaded.ordered_classes_.tolist() == NAMES.tolist()
+    assert (loaded.n_features_in_, loaded.n_jobs) == (4, 2)
+    again = clone(loaded).fit(X, y)
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+    loaded.save_model(path)
+    np.testing.assert_array_equal(OrdinalEnsembleClassifier().load_model(path).predict(X), model.predict(X))
+
+
+def test_the_file_holds_the_hosts_own_files_and_no_pickle(saved, tmp_path):
+    X, _, model, path = saved
+    with zipfile.ZipFile(path) as archive:
+        names = archive.namelist()
+        archive.extract("0_1.json", tmp_path)
+    assert names == ["ensemble.json", *(f"{i}_{j}{end}" for i, end in enumerate([".json", ".txt", ".model", ".json"])
+                                        for j in range(2))]  # fmt: skip
+    member = XGBOrdinalClassifier().load_model(tmp_path / "0_1.json")
+    np.testing.assert_array_equal(member.predict_proba(X), model.members_["xgboost"][1].predict_proba(X))
+
+
+def test_names_of_features_are_in_the_file(data, tmp_path):
+    pandas = pytest.importorskip("pandas")
+    X, y = data
+    X = pandas.DataFrame(X, columns=list("abcd"))
+    OrdinalEnsembleClassifier(members()[:1]).fit(X, y).save_model(tmp_path / "model.zip")
+    loaded = OrdinalEnsembleClassifier().load_model(tmp_path / "model.zip")
+    assert loaded.feature_names_in_.tolist() == list("abcd")
+
+
+def test_a_member_without_a_format_is_refused_by_name(data, tmp_path):
+    X, y = data
+    model = OrdinalEnsembleClassifier([*members(), ("linear", LogisticRegression())])
+    with pytest.raises(NotFittedError):
+        model.save_model(tmp_path / "model.zip")
+    with pytest.raises(TypeError, match="member 'linear' is of LogisticRegression, which has no file format"):
+        model.fit(X, y).save_model(tmp_path / "model.zip")
+    assert not list(tmp_path.iterdir())
+
+    class XGBClassifier(LogisticRegression):
+        """Has the name of one that can be saved."""
+
+    with pytest.raises(TypeError, match="member 'a' is of XGBClassifier, which has no"):
+        OrdinalEnsembleClassifier([("a", XGBClassifier())]).fit(X, y).save_model(tmp_path / "model.zip")
+
+
+def test_what_json_cannot_hold_is_named(data, tmp_path):
+    X, y = data
+    random_state = np.random.RandomState(0)
+    member = MAKERS["xgboost"](callbacks=[])
+    model = OrdinalEnsembleClassifier([("a", member)], random_state=random_state).fit(X, y)
+    model.save_model(tmp_path / "model.zip")
+    with pytest.warns(UserWarning, match="the file holds no random_state"):
+        OrdinalEnsembleClassifier().load_model(tmp_path / "model.zip")
+
+
+def test_a_member_of_a_missing_library_is_named(saved, monkeypatch):
+    X, y, _, path = saved
+    imported = importlib.import_module
+
+    def missing(name, *args):
+        if name == "xgboost":
+            raise ModuleNotFoundError("No module named 'xgboost'", name="xgboost")
+        return imported(name, *args)
+
+    monkeypatch.setattr(importlib, "import_module", missing)
+    other = OrdinalEnsembleClassifier([("linear", LogisticRegression())]).fit(X, y == "poor")
+    before = other.predict_proba(X)
+    message = r"member 'multiclass' is of XGBClassifier: No module named 'xgboost': pip install"
+    with pytest.raises(ModuleNotFoundError, match=message):
+        other.load_model(path)
+    np.testing.assert_array_equal(other.predict_proba(X), before)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (of_member(0, kind="os.system"), "is damaged: it holds a member of 'os.system'"),
+        (lambda c: c | {"weights": [1.0]}, "weights must be one non-negative number for each member"),
+        (lambda c: c | {"weights": [1.0] * 4}, "weights must be one non-negative number for each member"),
+        (of_member(3, present=[[0, 1, 9], [0, 1, 3]]), "codes of a member's classes must rise"),
+        (of_member(3, present=[[1, 0, 3], [0, 1, 3]]), "codes of a member's classes must rise"),
+        (of_member(0, files=["0_0.json"]), "is damaged"),
+        (of_member(0, files=["../a", "b"]), "is damaged: KeyError"),
+        (lambda c: c | {"classes": c["classes"][1:]}, "is damaged"),
+        (lambda c: c | {"params": c["params"] | {"decision_rule": "best"}}, "is damaged: decision_rule must be one of"),
+        (lambda c: {}, "is damaged: KeyError"),
+        (lambda c: [1], "is damaged"),
+    ],
+)
+def test_damaged_contents_are_refused_and_the_model_stays(change, message, saved):
+    X, _, model, path = saved
+    before = model.predict_proba(X)
+    rewrite(path, change)
+    with pytest.raises(ValueError, match=message):
+        model.load_model(path)
+    np.testing.assert_array_equal(model.predict_proba(X), before)
+
+
+def test_other_files_are_told_apart(saved, tmp_path):
+    _, _, model, path = saved
+    with pytest.raises(ValueError, match="it looks like one of an ensemble, which OrdinalEnsembleClassifier loads"):
+        XGBOrdinalClassifier().load_model(path)
+    model.members_["xgboost"][0].save_model(tmp_path / "one.json")
+    with pytest.raises(ValueError, match="is not a model file of an ensemble; it looks like one of XGBoost"):
+        OrdinalEnsembleClassifier().load_model(tmp_path / "one.json")
+    path.write_bytes(path.read_bytes()[:2000])
+    with pytest.raises(ValueError, match="is damaged: BadZipFile"):
+        OrdinalEnsembleClassifier().load_model(path)
