@@ -62,6 +62,7 @@ class FollowedScore:
         self._device = device
         self.framework_score: NDArray[Any] = device.copy(score)
         self.raw_prediction: NDArray[Any] = device.copy(self.framework_score, np.float64)
+        self._spare: Any = None  # memory for the score with a tree more: new pages cost more than the sum
 
     def find_leaves(
         self, score: NDArray[Any], tree: GrownTree, matrix: Any
@@ -111,12 +112,15 @@ class FollowedScore:
     def move(self, score: NDArray[Any], raw_prediction: NDArray[np.float64]) -> None:
         """Take over both scores with the newest tree."""
         self.iteration += 1
-        self.framework_score = self._device.copy(score, self.framework_score.dtype)
+        self.framework_score = self._device.copy(score, out=self.framework_score)
+        if raw_prediction is self._spare:
+            self._spare = self.raw_prediction
         self.raw_prediction = raw_prediction
 
     def plus(self, leaves: NDArray[np.int32], leaf_values: NDArray[Any]) -> NDArray[np.float64]:
-        """Return the model's score with a tree more, float64 (n_samples,)."""
-        total: NDArray[np.float64] = self._device.add_leaf_values(self.raw_prediction, leaves, leaf_values)
+        """Return the model's score with a tree more, float64 (n_samples,), in memory that the next call reuses."""
+        self._spare = self._device.add_leaf_values(self.raw_prediction, leaves, leaf_values, out=self._spare)
+        total: NDArray[np.float64] = self._spare
         return total
 
 
@@ -137,8 +141,9 @@ class FollowedMargins(FollowedScore):
         self.raw_prediction = device.copy(scores)
 
     def plus(self, leaves: NDArray[np.int32], leaf_values: NDArray[Any]) -> NDArray[Any]:
-        """Return the scores with a tree more, (n_samples, n_classes - 1)."""
-        scores: NDArray[Any] = self._device.add_leaf_vectors(self.raw_prediction, leaves, leaf_values)
+        """Return the scores with a tree more, (n_samples, n_classes - 1); reused as those of one score are."""
+        self._spare = self._device.add_leaf_vectors(self.raw_prediction, leaves, leaf_values, out=self._spare)
+        scores: NDArray[Any] = self._spare
         return scores
 
 

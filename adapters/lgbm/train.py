@@ -178,8 +178,8 @@ def train_spec(
         for data in sets:
             training.set_initial_shifts(data, shifts_of(init_model, record, data.data))
     objective = OrdinalObjective.of(training)
-    label = train_set.get_label()
-    with kept_helpers(n_threads_of(params), 0 if label is None else len(label)):
+    n_labels = 0 if train_set.label is None else len(train_set.label)  # a subset that is not made yet has none
+    with kept_helpers(n_threads_of(params), n_labels):
         booster = lightgbm.train(
             {**params, "objective": objective, "metric": "None"},
             train_set,

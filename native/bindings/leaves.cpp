@@ -48,6 +48,13 @@ void add_leaf_values(Vector<double> raw, Vector<std::int32_t> leaves, Vector<dou
                              sums.data(), n_threads);
 }
 
+void leaf_counts(Vector<std::int32_t> leaves, Output<double> counts, int n_threads) {
+    nb::gil_scoped_release release;
+    const std::vector<double> result = ordinal::leaf_counts(
+        leaves.data(), static_cast<int>(counts.size()), static_cast<std::int64_t>(leaves.size()), n_threads);
+    std::copy(result.begin(), result.end(), counts.data());
+}
+
 void score_histogram(Vector<double> scores, std::optional<Vector<double>> weight, double low, double per_unit,
                      OutputMatrix<double> sums, int n_threads) {
     const ordinal::ScoreBins bins{low, per_unit, static_cast<int>(sums.shape(1))};
@@ -79,6 +86,7 @@ void define_leaves(nb::module_& m) {
     define_match(&match_leaves<double>);
     m.def("add_leaf_values", &add_leaf_values, "raw_prediction"_a.noconvert(), "leaves"_a.noconvert(),
           "values"_a.noconvert(), "sums"_a.noconvert(), "n_threads"_a);
+    m.def("leaf_counts", &leaf_counts, "leaves"_a.noconvert(), "counts"_a.noconvert(), "n_threads"_a);
     m.def("score_histogram", &score_histogram, "scores"_a.noconvert(), "sample_weight"_a.noconvert().none(),
           "low"_a, "per_unit"_a, "sums"_a.noconvert(), "n_threads"_a);
 }

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from ordinal_objectives import _core
 from ordinal_objectives.links import Cloglog
 from ordinal_objectives.losses import OrdinalLoss, RoundSums
+from ordinal_objectives.utils.threads import effective_n_threads
 from ordinal_objectives.utils.validation import (
     check_choice,
     check_codes,
@@ -153,6 +154,10 @@ class CheckedRows(LossBounds):
 
     def leaf_weights(self, leaves: NDArray[np.int32], n_leaves: int) -> NDArray[np.float64]:
         """Return the sum of the weights of each leaf's rows, float64 (n_leaves,)."""
+        if self._weight is None and leaves.size:
+            counts = np.zeros(n_leaves)
+            _core.leaf_counts(self.check_leaves(leaves, n_leaves), counts, effective_n_threads(self.n_threads))
+            return counts
         weights: NDArray[np.float64] = np.bincount(leaves, self._weight, minlength=n_leaves).astype(np.float64)
         return weights
 

@@ -66,8 +66,8 @@ class Device(Protocol):
         """Return the pass over rows with a score for each threshold; see :class:`.margins.MarginStatistics`."""
         ...
 
-    def copy(self, array: Any, dtype: Any = None) -> Any:
-        """Return a copy of an array of any device on this one, its order in memory kept."""
+    def copy(self, array: Any, dtype: Any = None, out: Any = None) -> Any:
+        """Return a copy of an array of any device on this one, its order in memory kept; in ``out`` if it is given."""
         ...
 
     def columns(self, n_samples: int, n_columns: int) -> Any:
@@ -104,12 +104,12 @@ class Device(Protocol):
         """Return ``numbers[leaves]``, int32 (n_samples,)."""
         ...
 
-    def add_leaf_values(self, score: Any, leaves: Any, values: NDArray[np.float64]) -> Any:
-        """Return a score with a tree more, float64 (n_samples,)."""
+    def add_leaf_values(self, score: Any, leaves: Any, values: NDArray[np.float64], out: Any = None) -> Any:
+        """Return a score with a tree more, float64 (n_samples,); its memory may be that of ``out``, an earlier one."""
         ...
 
-    def add_leaf_vectors(self, scores: Any, leaves: Any, vectors: NDArray[np.float32]) -> Any:
-        """Return scores for each threshold with a tree more, (n_samples, n_thresholds)."""
+    def add_leaf_vectors(self, scores: Any, leaves: Any, vectors: NDArray[np.float32], out: Any = None) -> Any:
+        """Return scores for each threshold with a tree more, (n_samples, n_thresholds); ``out`` as above."""
         ...
 
 
@@ -135,9 +135,13 @@ class CPU:
         kind = ReferenceMargins if loss.codes is None else MarginStatistics
         return kind(loss, *args, n_threads=self.n_threads, **options)
 
-    def copy(self, array: Any, dtype: Any = None) -> NDArray[Any]:
+    def copy(self, array: Any, dtype: Any = None, out: Any = None) -> NDArray[Any]:
         """Return a copy."""
-        return np.array(on_cpu(array), dtype=dtype)
+        if out is None:
+            return np.array(on_cpu(array), dtype=dtype)
+        np.copyto(out, on_cpu(array))
+        copied: NDArray[Any] = out
+        return copied
 
     def columns(self, n_samples: int, n_columns: int) -> NDArray[np.float32]:
         """Return columns side by side."""
@@ -176,18 +180,18 @@ class CPU:
         return numbers[leaves].astype(np.int32)
 
     def add_leaf_values(
-        self, score: NDArray[np.float64], leaves: NDArray[np.int32], values: NDArray[np.float64]
+        self, score: NDArray[np.float64], leaves: NDArray[np.int32], values: NDArray[np.float64], out: Any = None
     ) -> NDArray[np.float64]:
         """Return a score with a tree more."""
-        total = np.empty_like(score)
+        total: NDArray[np.float64] = np.empty_like(score) if out is None else out
         _core.add_leaf_values(score, leaves, values, total, effective_n_threads(self.n_threads))
         return total
 
     def add_leaf_vectors(
-        self, scores: NDArray[Any], leaves: NDArray[np.int32], vectors: NDArray[np.float32]
+        self, scores: NDArray[Any], leaves: NDArray[np.int32], vectors: NDArray[np.float32], out: Any = None
     ) -> NDArray[Any]:
         """Return scores with a tree more."""
-        return add_leaf_vectors(scores, leaves, vectors, self.n_threads)
+        return add_leaf_vectors(scores, leaves, vectors, self.n_threads, out)
 
 
 def on_cpu(array: Any) -> NDArray[Any]:

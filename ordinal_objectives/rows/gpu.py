@@ -43,8 +43,11 @@ class GPU:
         """Return the pass over rows with a score for each threshold."""
         return GPUMargins(self, *args, **options)
 
-    def copy(self, array: Any, dtype: Any = None) -> Any:
+    def copy(self, array: Any, dtype: Any = None, out: Any = None) -> Any:
         """Return a copy of an array here, whether it comes from NumPy or is here already."""
+        if out is not None:
+            out[...] = self.here(array)
+            return out
         return self.arrays.array(self.here(array), dtype=dtype)
 
     def columns(self, n_samples: int, n_columns: int) -> Any:
@@ -81,11 +84,11 @@ class GPU:
         """Return other numbers of leaves."""
         return self.arrays.take(self.arrays.asarray(numbers.astype(np.int32)), leaves)
 
-    def add_leaf_values(self, score: Any, leaves: Any, values: NDArray[np.float64]) -> Any:
+    def add_leaf_values(self, score: Any, leaves: Any, values: NDArray[np.float64], out: Any = None) -> Any:
         """Return a score with a tree more."""
         return score + self.arrays.take(self.arrays.asarray(values), self.arrays.asarray(leaves))
 
-    def add_leaf_vectors(self, scores: Any, leaves: Any, vectors: NDArray[np.float32]) -> Any:
+    def add_leaf_vectors(self, scores: Any, leaves: Any, vectors: NDArray[np.float32], out: Any = None) -> Any:
         """Return scores with a tree more."""
         columns = self.arrays.asarray(np.ascontiguousarray(vectors.T))
         return scores + self.arrays.take(columns, self.arrays.asarray(leaves), axis=1).T

@@ -123,3 +123,17 @@ def test_rows_find_the_nearest_leaf_value(dtype, n_leaves):
         assert largest == np.abs(after).max()
     after[5] = np.nan
     assert np.isnan(_core.match_leaves(before, after, values[order], order, leaves, 1)[0])
+
+
+@pytest.mark.parametrize("n_samples", [1, 4_097, 300_000])
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_leaf_weights_are_counts_or_sums(n_samples, n_threads):
+    rng = np.random.default_rng(0)
+    y, leaves = rng.integers(0, 3, n_samples), rng.integers(0, 7, n_samples).astype(np.int32)
+    weight = rng.random(n_samples) + 0.1
+    plain = RowStatistics(get_loss("all_threshold", "logit"), y, 3, n_threads=n_threads, part=True)
+    np.testing.assert_array_equal(plain.leaf_weights(leaves, 9), np.bincount(leaves, minlength=9))
+    weighted = RowStatistics(get_loss("all_threshold", "logit"), y, 3, weight, n_threads=n_threads, part=True)
+    np.testing.assert_allclose(weighted.leaf_weights(leaves, 9), np.bincount(leaves, weight, minlength=9), rtol=1e-5)
+    with pytest.raises(ValueError, match=r"leaves must be in 0\.\.2"):
+        plain.leaf_weights(np.full(n_samples, 3, np.int32), 3)

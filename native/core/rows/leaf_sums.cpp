@@ -61,4 +61,14 @@ LeafSums link_leaf_sums(const LinkRound& round, const std::int32_t* leaves, int 
         });
 }
 
+std::vector<double> leaf_counts(const std::int32_t* leaves, int n_leaves, std::int64_t n_rows,
+                                int n_threads) {
+    return sum_leaf_chunks(
+        n_rows, n_leaves, 1, n_threads,
+        [&](std::int64_t begin, std::int64_t n, double* sums) {
+            for (std::int64_t i = begin; i < begin + n; ++i) sums[leaves[i]] += 1.0;
+        },
+        kLeast);
+}
+
 }  // namespace ordinal

@@ -19,6 +19,9 @@ LeafSums logit_leaf_sums(const LogitRound& round, const std::int32_t* leaves, in
 LeafSums link_leaf_sums(const LinkRound& round, const std::int32_t* leaves, int n_leaves, std::int64_t n_rows,
                         int n_threads);
 
+// Number of rows of each leaf.
+std::vector<double> leaf_counts(const std::int32_t* leaves, int n_leaves, std::int64_t n_rows, int n_threads);
+
 // How far the rows' steps were from the leaf values that were found for them, and the largest score.
 struct LeafMatch {
     double worst_error = 0.0;
