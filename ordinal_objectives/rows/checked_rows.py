@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from ordinal_objectives import _core
 from ordinal_objectives.links import Cloglog
 from ordinal_objectives.losses import OrdinalLoss, RoundSums
-from ordinal_objectives.utils.threads import effective_n_threads
+from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.utils.validation import (
     check_choice,
     check_codes,
