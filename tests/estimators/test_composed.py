@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -64,7 +65,7 @@ METHODS = {
     "stack, then boost the bag": stack_then_boost_the_bag,
 }
 # Modes of the hosts: what is asked for, and what the refusal says; None where it works.
-MODES = {
+MODES: dict[str, dict[str, Any]] = {
     "xgboost": {
         "random forest": ({"num_parallel_tree": 3, "subsample": 0.8, "n_estimators": 1, **ONE_SCORE}, None),
         "random forest with shifts": ({"num_parallel_tree": 3, "proportional": False}, "num_parallel_tree"),
