@@ -48,8 +48,8 @@ VARIANTS: dict[str, dict[str, Any]] = {
 }
 NOTES = (
     "Medians of rounds. Predicted: from the tasks of a run on one thread, parted as for so many; memory is assumed to "
-    "serve all threads as fast as one. Outside: the part of it that no second thread shares. Measured: nan where this "
-    "machine has fewer cores."
+    "serve all threads as fast as one. Outside: the part of it that no second thread shares. Nothing is measured where "
+    "this machine has fewer cores."
 )
 
 
