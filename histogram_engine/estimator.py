@@ -95,8 +95,8 @@ class HistGradientBoostingOrdinalClassifier(EngineModel):
         follows; the step is fitted on all training rows. Early stopping by these rows ends a training that they want no
         more steps of; their loss is no estimate of other rows' then.
     cross_terms : {"auto", "all"}, default="auto"
-        Thresholds whose cross terms judge splits. "auto": with eight classes and more those of a few thresholds, where
-        the others' follow from them with gains that differ by about 0.5%;
+        Thresholds whose cross terms judge splits. "auto": with eight classes and more, and 3,200 rows times classes,
+        those of a few thresholds, until the others' no longer follow from them with gains that differ by about 0.5%;
         ``diagnostics_["n_all_cross_terms"]`` counts the trees that took all instead. Where leaves shift thresholds: the
         sums of 5 ("joint") or 3 ("vector") groups of neighbouring thresholds.
     proportional : bool or "auto", default="auto"

@@ -35,6 +35,8 @@ CROSS_TERMS = ("auto", "all")
 WIDTHS = (1, 5, 13, 29, 45)
 # With fewer classes those of all thresholds take no more room.
 FEWEST_CLASSES = WIDTHS[1] + 3
+# Rows times classes. With fewer, looking for few takes longer than carrying all.
+FEWEST_ROWS_BY_CLASSES = 3200
 # The largest error, as above. Relative errors of gains are about as large, and at most 0.5%. This holds for gains that
 # float32 rows determine: not along a direction of thresholds and leaves with less than a millionth of the curvature,
 # nor for gains below a thousandth of what the tree has gained already.
@@ -207,7 +209,9 @@ def few_cross_terms(
     size = np.concatenate([np.linalg.norm(columns[:, :n_beside], axis=0), np.sqrt(V)])
     size[size == 0.0] = 1.0
     columns /= size
-    candidates = np.linspace(0, n_thresholds - 1, min(_CANDIDATES, n_thresholds)).astype(np.int32)
+    candidates = np.arange(n_thresholds, dtype=np.int32)
+    if n_thresholds > _CANDIDATES:
+        candidates = np.linspace(0, n_thresholds - 1, _CANDIDATES).astype(np.int32)
     places = np.append(np.arange(n_beside), n_beside + candidates)
     products = _products(columns[:, places], columns)
 

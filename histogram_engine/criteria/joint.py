@@ -11,6 +11,7 @@ from ordinal_objectives import _core
 from ordinal_objectives.histogram_engine.criteria.base import Criterion
 from ordinal_objectives.histogram_engine.criteria.cross_terms import (
     FEWEST_CLASSES,
+    FEWEST_ROWS_BY_CLASSES,
     CrossTerms,
     all_cross_terms,
     few_cross_terms,
@@ -58,9 +59,11 @@ class Joint(Criterion):
         self._few_may_do = (
             parameters.cross_terms == "auto"
             and n_classes >= FEWEST_CLASSES
+            and n_classes * len(state.rows.y) >= FEWEST_ROWS_BY_CLASSES
             and type(loss) is AllThreshold
             and type(loss.link) is Logit
         )
+        self._looks_for_few = self._few_may_do
 
     @classmethod
     def suits(cls, parameters: BoostingParameters) -> bool:
@@ -69,7 +72,11 @@ class Joint(Criterion):
 
     def columns(self, score: NDArray[Any], thresholds: FloatArray) -> RoundStatistics:
         """Fill gradient, Hessian and the cross terms: a few where the others follow from them."""
-        few = self._few(score, self._state.rows.sample_weight, thresholds) if self._few_may_do else None
+        few = None
+        if self._looks_for_few:
+            few = self._few(score, self._state.rows.sample_weight, thresholds)
+            # Scores spread from tree to tree: where few no longer do, they hardly ever will again.
+            self._looks_for_few = few is not None
         return self._fill(few or self._all, score, thresholds)
 
     def _fill(self, carried: CrossTerms, score: NDArray[Any], thresholds: FloatArray) -> RoundStatistics:

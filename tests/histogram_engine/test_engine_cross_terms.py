@@ -291,6 +291,32 @@ def test_rounds_by_all_are_counted():
     assert every.diagnostics_["n_all_cross_terms"] == 0
 
 
+def test_a_training_stops_looking_where_few_no_longer_do(monkeypatch):
+    found = []
+
+    def two_times(*arguments, **options):
+        found.append(few_cross_terms(*arguments, **options) if len(found) < 2 else None)
+        return found[-1]
+
+    monkeypatch.setattr(joint, "few_cross_terms", two_times)
+    run: Any = many_classes("exact")
+    carried_all = []
+    for _ in range(6):
+        run.advance()
+        carried_all.append(run.criterion.cross_terms.exact)
+    assert carried_all == [False, True, True, True, True, True]
+    assert len(found) == 3
+    assert run.diagnostics.n_all_cross_terms == 4  # the newest has not been grown on
+
+
+@pytest.mark.parametrize(("n", "K", "few"), [(319, 10, False), (320, 10, True), (200, 15, False), (100, 40, True)])
+def test_few_rows_of_few_classes_carry_all(n, K, few):
+    run: Any = many_classes("exact", K=K, n=n)
+    assert run.criterion.cross_terms.exact != few
+    run.advance()
+    assert run.diagnostics.n_all_cross_terms == 0
+
+
 def many_classes(hessian, K=24, n=3000, **options):
     rng = np.random.default_rng(5)
     X = rng.normal(size=(n, 4))
