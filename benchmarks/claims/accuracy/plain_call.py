@@ -1,0 +1,242 @@
+"""Which settings a call without arguments should have: rate, depth, leaves, sampling, and how its rounds are found.
+
+    ORDINAL_DATA=folder python benchmarks/claims/accuracy/plain_call.py [--minutes 30] [--jobs 2] [--methods NAME ...]
+    python benchmarks/claims/accuracy/plain_call.py --tables        ratios to the plain call of each host's multiclass
+
+The sets on which designs are chosen (``OTHER``) and their samples of 50, 100 and 200 rows, three partitions each. The
+plain calls of XGBoost, LightGBM and scikit-learn and the shares of the classes stand beside them. Rounds are found on
+rows held out (``held_out`` of the training rows, by class; the search ends after ``patience`` rounds without a lower
+loss) or as the mean over folds, and the model is trained again on all rows. Seconds are the processor's, one thread.
+Runs are kept in results/plain_call_runs.csv: run again to continue.
+"""
+
+from __future__ import annotations
+
+import os
+
+os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1"))
+
+import argparse
+import time
+import warnings
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import lightgbm
+import numpy as np
+import pandas as pd
+import xgboost
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.model_selection import StratifiedKFold
+
+from lib import report
+from lib.data import FEW_ROWS, OTHER, default_rule, load, partition
+from lib.methods import encoder, spread
+from lib.runner import Row, resume
+from ordinal_objectives import HistGradientBoostingOrdinalClassifier, LGBMOrdinalClassifier, XGBOrdinalClassifier
+from ordinal_objectives.decision import decide
+from ordinal_objectives.estimators.held_out import hold_out
+from ordinal_objectives.metrics import METRICS
+
+FILE = report.RESULTS / "plain_call_runs.csv"
+SEEDS, MOST_ROUNDS = 3, 500
+MEASURES = ("mae", "zero_one", "rps", "log_loss")
+NUMBERS = (*MEASURES, "seconds")
+COLUMNS = ("data", "seed", "method", *NUMBERS, "rounds", "failure")
+# Added to means before their logarithms, since some are 0.
+ADDED = 1e-4
+BESIDE = {
+    "XGBClassifier()": "XGBoost",
+    "LGBMClassifier()": "LightGBM",
+    "HistGradientBoostingClassifier()": "native",
+}
+
+
+@dataclass(frozen=True)
+class Plain:
+    """One way to fit without arguments; ``rounds`` None: they are found."""
+
+    trainer: str
+    rounds: int | None = None
+    held_out: float = 0.2
+    folds: int = 0
+    patience: int = 10
+    options: dict[str, Any] = field(default_factory=dict)
+
+
+def _plain(trainer: str, **given: Any) -> Plain:
+    search = {name: given.pop(name) for name in ("rounds", "held_out", "folds", "patience") if name in given}
+    return Plain(trainer, **search, options=given)
+
+
+_xgb, _lgb, _native = partial(_plain, "XGBoost"), partial(_plain, "LightGBM"), partial(_plain, "native")
+_BAGGED = {"subsample": 0.8, "subsample_freq": 1}
+METHODS = {
+    "class shares": Plain("shares"),
+    "XGBClassifier()": Plain("XGBClassifier"),
+    "LGBMClassifier()": Plain("LGBMClassifier"),
+    "HistGradientBoostingClassifier()": Plain("HistGradientBoostingClassifier"),
+    "XGBoost, 100 rounds": _xgb(rounds=100),
+    "XGBoost, patience 25": _xgb(patience=25),
+    "XGBoost": _xgb(),
+    "XGBoost, depth 4": _xgb(max_depth=4),
+    "XGBoost, depth 4, subsample .8": _xgb(max_depth=4, subsample=0.8),
+    "XGBoost, depth 6, subsample .8": _xgb(subsample=0.8),
+    "XGBoost, depth 3, subsample .8": _xgb(max_depth=3, subsample=0.8),
+    "XGBoost, depth 4, subsample .8, rate .2": _xgb(max_depth=4, subsample=0.8, learning_rate=0.2),
+    "XGBoost, depth 4, subsample .8, rate .1": _xgb(max_depth=4, subsample=0.8, learning_rate=0.1),
+    "XGBoost, depth 4, subsample .8, colsample .8": _xgb(max_depth=4, subsample=0.8, colsample_bynode=0.8),
+    "XGBoost, depth 4, subsample .8, 5 folds": _xgb(max_depth=4, subsample=0.8, folds=5),
+    "XGBoost, depth 4, subsample .8, a tenth": _xgb(max_depth=4, subsample=0.8, held_out=0.1),
+    "LightGBM, 100 rounds": _lgb(rounds=100),
+    "LightGBM": _lgb(),
+    "LightGBM, leaf n/50": _lgb(min_child_samples=50),
+    "LightGBM, leaf n/50, 15 leaves": _lgb(min_child_samples=50, num_leaves=15),
+    "LightGBM, leaf n/50, subsample .8": _lgb(min_child_samples=50, **_BAGGED),
+    "LightGBM, leaf n/50, 15 leaves, subsample .8": _lgb(min_child_samples=50, num_leaves=15, **_BAGGED),
+    "LightGBM, leaf n/20, 15 leaves, subsample .8": _lgb(min_child_samples=20, num_leaves=15, **_BAGGED),
+    "LightGBM, leaf n/50, 15 leaves, subsample .8, rate .2": _lgb(
+        min_child_samples=50, num_leaves=15, learning_rate=0.2, **_BAGGED
+    ),
+    "native, 100 rounds": _native(rounds=100),
+    "native": _native(),
+    "native, leaf n/50": _native(min_samples_leaf=50),
+    "native, leaf n/20": _native(min_samples_leaf=20),
+    "native, leaf n/50, 15 leaves": _native(min_samples_leaf=50, max_leaf_nodes=15),
+    "native, leaf n/50, 15 leaves, rate .2": _native(min_samples_leaf=50, max_leaf_nodes=15, learning_rate=0.2),
+    "native, leaf n/50, 15 leaves, rate .2, l2 1": _native(
+        min_samples_leaf=50, max_leaf_nodes=15, learning_rate=0.2, l2_regularization=1.0
+    ),
+}
+
+
+def _leaf(options: dict[str, Any], n_rows: int) -> dict[str, Any]:
+    """Return the options with leaves of at most n/50 (or n/20) rows for 50 (or 20), and never more than 20."""
+    name = next((one for one in ("min_child_samples", "min_samples_leaf") if one in options), None)
+    return options if name is None else options | {name: int(np.clip(n_rows // options[name], 1, 20))}
+
+
+def _fit(
+    plain: Plain, rows: tuple[Any, Any], n_classes: int, rounds: int, watched: tuple[Any, Any] | None = None
+) -> Any:
+    """Train on rows; with rows to watch until these have had no lower loss for ``patience`` rounds."""
+    options: dict[str, Any] = {"classes": np.arange(n_classes), "random_state": 0} | _leaf(plain.options, len(rows[1]))
+    evaluated: dict[str, Any] = {} if watched is None else {"eval_set": [watched]}
+    if plain.trainer == "XGBoost":
+        patience = None if watched is None else plain.patience
+        model = XGBOrdinalClassifier(n_estimators=rounds, n_jobs=1, early_stopping_rounds=patience, **options)
+        return model.fit(*rows, **evaluated)
+    if plain.trainer == "LightGBM":
+        if watched is not None:
+            evaluated["callbacks"] = [lightgbm.early_stopping(plain.patience, verbose=False)]
+        model = LGBMOrdinalClassifier(n_estimators=rounds, n_jobs=1, verbose=-1, **options)
+        return model.fit(*rows, **evaluated)
+    model = HistGradientBoostingOrdinalClassifier(
+        max_iter=rounds, n_jobs=1, early_stopping=watched is not None, n_iter_no_change=plain.patience, **options
+    )
+    native: dict[str, Any] = {} if watched is None else {"eval_set": watched}
+    return model.fit(*rows, **native)
+
+
+def _found(plain: Plain, rows: tuple[Any, Any], n_classes: int) -> int:
+    """Return the number of rounds that rows held out, or the mean over folds, speak for."""
+    X, y = rows
+    if plain.folds:
+        folds = min(plain.folds, np.bincount(y).max())
+        parts = StratifiedKFold(folds, shuffle=True, random_state=0).split(X, y)
+        found = [_fit(plain, (X.iloc[a], y[a]), n_classes, MOST_ROUNDS, (X.iloc[b], y[b])).n_iter_ for a, b in parts]
+        return max(1, round(float(np.mean(found))))
+    (X_fit, y_fit, _), (X_held, y_held, _) = hold_out((X, y, None), plain.held_out, 0)
+    return max(1, int(_fit(plain, (X_fit, y_fit), n_classes, MOST_ROUNDS, (X_held, y_held)).n_iter_))
+
+
+def _plain_multiclass(trainer: str) -> Any:
+    if trainer == "XGBClassifier":
+        return xgboost.XGBClassifier(n_jobs=1, enable_categorical=True)
+    if trainer == "LGBMClassifier":
+        return lightgbm.LGBMClassifier(n_jobs=1, verbose=-1)
+    return HistGradientBoostingClassifier(categorical_features="from_dtype", random_state=0)
+
+
+def _predicted(plain: Plain, train: tuple[Any, Any], X_test: Any, n_classes: int) -> tuple[Any, int]:
+    X, y = train
+    if plain.trainer == "shares":
+        shares = np.bincount(y, minlength=n_classes) / len(y)
+        return np.tile(shares, (len(X_test), 1)), 0
+    if plain.trainer.endswith("Classifier"):
+        classes, codes = np.unique(y, return_inverse=True)
+        model = _plain_multiclass(plain.trainer).fit(X, codes)
+        return spread(model.predict_proba(X_test), classes, n_classes), 100
+    if plain.trainer == "native":
+        encode = encoder(scale=False).fit(X).set_output(transform="pandas")
+        X, X_test = encode.transform(X), encode.transform(X_test)
+    rounds = plain.rounds or _found(plain, (X, y), n_classes)
+    model = _fit(plain, (X, y), n_classes, rounds)
+    return model.predict_proba(X_test), rounds
+
+
+def measure(case: Row) -> list[Row]:
+    warnings.simplefilter("ignore")
+    dataset = load(case["data"], default_rule(case["data"]))
+    train, test = partition(dataset, case["seed"])
+    rows, n_classes = (dataset.X.iloc[train].reset_index(drop=True), dataset.y[train]), dataset.n_classes
+    start = time.process_time()
+    try:
+        proba, rounds = _predicted(METHODS[case["method"]], rows, dataset.X.iloc[test], n_classes)
+    except Exception as error:
+        return [{"failure": f"{type(error).__name__}: {error}"[:120].replace("\n", " ")}]
+    row: Row = {"seconds": time.process_time() - start, "rounds": rounds, "failure": ""}
+    y = dataset.y[test]
+    row |= {name: METRICS[name].function(y, proba, labels=range(n_classes)) for name in ("rps", "log_loss")}
+    row["mae"] = METRICS["mae"].function(y, decide(proba, "median"))
+    row["zero_one"] = METRICS["zero_one"].function(y, decide(proba, "mode"))
+    return [row]
+
+
+def ratios(rows: list[Row], beside: str, trainer: str, sets: Collection[str]) -> list[Row]:
+    """Return of each method of a trainer the geometric mean of its ratios to another, and on how many sets it is below.
+
+    A last column counts the sets on which it is above the shares of the classes by RPS or log loss.
+    """
+    table = pd.DataFrame([row for row in rows if row["data"] in set(sets) and not row["failure"]])
+    table[list(NUMBERS)] = table[list(NUMBERS)].astype(float)
+    means = table.groupby(["method", "data"])[list(NUMBERS)].mean()
+    shares, found = means.loc["class shares"], []
+    for method in [beside, *(name for name, plain in METHODS.items() if plain.trainer == trainer)]:
+        logs = np.log(means.loc[method] + ADDED) - np.log(means.loc[beside] + ADDED)
+        above = ((means.loc[method] > shares)[["rps", "log_loss"]]).any(axis=1)
+        cells = {name: f"{np.exp(logs[name].mean()):.3f} ({int((logs[name] < 0).sum())})" for name in NUMBERS}
+        found.append({"method": method, **cells, "above class shares": int(above.sum()), "sets": len(logs)})
+    return found
+
+
+def show_tables() -> None:
+    rows = report.RunsFile(FILE, COLUMNS).rows
+    for name, sets in (("all design sets", [*FEW_ROWS, *OTHER]), ("50, 100 and 200 rows", FEW_ROWS)):
+        for beside, trainer in BESIDE.items():
+            print(f"\n{name}: ratio to {beside}\n\n{report.table(ratios(rows, beside, trainer, sets))}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--minutes", type=float, default=1e9)
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--methods", nargs="+", choices=list(METHODS), default=list(METHODS))
+    parser.add_argument("--tables", action="store_true")
+    options = parser.parse_args()
+    if options.tables:
+        show_tables()
+        return
+    cases = [
+        {"data": data, "seed": seed, "method": method}
+        for seed in range(SEEDS)
+        for data in (*FEW_ROWS, *OTHER)
+        for method in options.methods
+    ]
+    resume(report.RunsFile(FILE, COLUMNS), cases, measure, minutes=options.minutes, jobs=options.jobs)
+
+
+if __name__ == "__main__":
+    main()
