@@ -71,7 +71,7 @@ MODES: dict[str, dict[str, Any]] = {
         "random forest with shifts": ({"num_parallel_tree": 3, "proportional": False}, "num_parallel_tree"),
         "GOSS": ({"sampling_method": "gradient_based", "subsample": 0.5}, None),
         "dart": ({"booster": "dart", "rate_drop": 0.1, **ONE_SCORE}, None),
-        "dart with shifts": ({"booster": "dart", "proportional": False}, "dart"),
+        "dart with shifts": ({"booster": "dart", "rate_drop": 0.1, "proportional": False}, "dart|rate_drop"),
     },
     "lightgbm": {
         "random forest": ({"boosting_type": "rf", "bagging_freq": 1, "bagging_fraction": 0.8}, "rf"),
