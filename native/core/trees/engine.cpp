@@ -139,12 +139,14 @@ void Engine::note_leaves(const Tree& tree, const std::uint32_t* rows, std::int32
         });
         return;
     }
-    pool_->run("note leaves", static_cast<std::int64_t>(tree.nodes.size()), true, [&](std::int64_t index) {
-        const TreeNode& node = tree.nodes[static_cast<std::size_t>(index)];
-        if (node.feature >= 0) return;
-        for (std::int64_t i = node.begin; i < node.end; ++i)
-            leaf_of_row[histograms_->rows()[static_cast<std::size_t>(i)]] = static_cast<std::int32_t>(index);
-    });
+    pool_->run("note leaves", static_cast<std::int64_t>(tree.nodes.size()), data_.n_rows >= kBlockRows,
+               [&](std::int64_t index) {
+                   const TreeNode& node = tree.nodes[static_cast<std::size_t>(index)];
+                   if (node.feature >= 0) return;
+                   for (std::int64_t i = node.begin; i < node.end; ++i)
+                       leaf_of_row[histograms_->rows()[static_cast<std::size_t>(i)]] =
+                           static_cast<std::int32_t>(index);
+               });
 }
 
 std::vector<double> Engine::leaf_sums(const std::int32_t* leaf_of_row, int n_leaves,

@@ -54,11 +54,12 @@ class LeafHistograms {
     void over_features(std::int64_t n_rows, const Work& work) const {
         const int n_features = static_cast<int>(features_->size());
         const bool worth = n_rows * n_features >= kWorthRows || n_slots_ * layout_.width() >= kWorthSums;
-        pool_.run("histogram and scan", n_groups(), worth, [&](std::int64_t group, int thread) {
+        // Each group reads all rows: more groups than a single thread needs cost it time.
+        const int groups = worth ? n_groups() : fewest_groups();
+        pool_.run("histogram and scan", groups, worth, [&](std::int64_t group, int thread) {
             // Such a product leaves an int from 262,144 features on.
-            const int end = static_cast<int>((group + 1) * n_features / n_groups());
-            for (int first = static_cast<int>(group * n_features / n_groups()), last; first < end;
-                 first = last) {
+            const int end = static_cast<int>((group + 1) * n_features / groups);
+            for (int first = static_cast<int>(group * n_features / groups), last; first < end; first = last) {
                 last = std::min(end - first, together(n_rows)) + first;
                 work(first, last, thread);
             }
