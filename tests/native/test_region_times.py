@@ -50,6 +50,23 @@ def test_the_counters_see_every_task_of_so_many_threads_and_change_no_model():
     assert timed == printed(UNTIMED)
 
 
+FEW_ROWS = """
+import numpy as np
+from ordinal_objectives import HistGradientBoostingOrdinalClassifier, _core
+X = np.random.default_rng(0).normal(size=(200, 4)).astype(np.float32)
+y = np.digitize(X[:, 0], [-1.0, 0.0, 1.0])
+HistGradientBoostingOrdinalClassifier(max_iter=3, early_stopping=False, proportional=True, n_jobs=16).fit(X, y)
+regions = _core.region_times()
+print({len(tasks) for phase, *_, tasks in regions if phase == "histogram and scan"})
+print({phase for phase, shared, *_ in regions if shared})
+"""
+
+
+def test_few_rows_are_read_once_and_wake_no_helper():
+    regions = printed(FEW_ROWS, ORDINAL_REGION_TIMES="1")
+    assert regions == "{1}\nset()\n"
+
+
 @pytest.mark.parametrize("n_threads", [1, 2, 7])
 def test_helpers_of_a_thread_change_no_sum(n_threads):
     rng = np.random.default_rng(0)
