@@ -111,7 +111,7 @@ class OrdinalSpec:
     @classmethod
     @documented
     def of(cls, door: str, *, loss: Any = "all_threshold", link: Any = "logit", **given: Any) -> OrdinalSpec:
-        """Return the model that a door was asked for.
+        """Return the model that the arguments of a door describe.
 
         Parameters
         ----------
@@ -185,7 +185,7 @@ class OrdinalSpec:
         return choose_shifts(self.proportional, *penalty, self.loss, refusal, self.max_shifts)
 
     def warn_unused(self) -> None:
-        """Warn of a joint step that was asked for and is not taken, since thresholds move with x."""
+        """Warn of ``threshold_update="joint"`` where it has no effect, since thresholds move with x."""
         if self.door is not None and self.threshold_update == "joint" != self.door.threshold_update:
             warnings.warn(
                 "threshold_update='joint' has no effect where thresholds move with x: they take one Newton step after "

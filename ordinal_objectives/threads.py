@@ -78,7 +78,7 @@ def library_n_threads(n_jobs: int | None = None) -> int | None:
 
 
 def limit_after_fork(limit: Callable[[], object]) -> None:
-    """Call ``limit`` too, whenever a forked process enters a host: for one that OpenMP's own limit does not bind."""
+    """Call ``limit`` whenever a forked process enters a host; for a host that does not follow OpenMP's own limit."""
     _limits.append(limit)
 
 
@@ -86,9 +86,10 @@ def limit_after_fork(limit: Callable[[], object]) -> None:
 def one_thread_after_fork() -> Iterator[None]:
     """Keep XGBoost and LightGBM on one thread while a forked process is in them; elsewhere this does nothing.
 
-    Every public function that enters one of them does it inside. A booster that was there before the fork asks for the
-    threads that it was trained with, even to be copied or written. To set them is no way out: XGBoost configures the
-    booster anew, while other threads may use it. It takes no more threads than OpenMP allows the thread that calls it.
+    Every public function that enters one of them uses it. A booster from before the fork asks for the threads that it
+    was trained with, even when it is copied or written. Setting its number of threads does not help: XGBoost then
+    configures the booster anew, while other threads may use it. But it takes no more threads than OpenMP allows the
+    calling thread.
     """
     if not _process["forked"]:
         yield
@@ -101,10 +102,10 @@ def one_thread_after_fork() -> Iterator[None]:
 
 @contextmanager
 def kept_helpers(n_threads: int | None, n_samples: int) -> Iterator[None]:
-    """Keep threads for all passes that this thread makes over rows, where these are many, instead of new ones for each.
+    """Keep helper threads for all passes over rows that this thread makes, where there are many rows.
 
-    They sleep between passes. Where a framework's own threads still look for work, one that wakes is run before them,
-    and a new one after.
+    They sleep between passes. While a framework's own threads still spin, the system runs a thread that wakes before
+    them, but a new thread after them.
 
     Parameters
     ----------

@@ -135,7 +135,7 @@ def train_spec(
     num_boost_round: int,
     **options: Any,
 ) -> xgboost.Booster:
-    """Train the model that a door was asked for; ``options`` are the other arguments of :func:`train`."""
+    """Train the model of a specification; ``options`` are the other arguments of :func:`train`."""
     spec, record = asked
     if spec.in_outputs and spec.n_classes is None and options.get("xgb_model") is None:
         spec = replace(spec, n_classes=n_classes_of(dtrain.get_label()))
@@ -151,7 +151,7 @@ def objective_of(
     options: Mapping[str, Any],
     watched: Sequence[tuple[xgboost.DMatrix, str]] | None = None,
 ) -> OrdinalObjective:
-    """Return the objective of a training that this module drives; raise ValueError for what it refuses.
+    """Return the objective of a training that this module drives; raise ValueError for arguments that it refuses.
 
     Parameters
     ----------
@@ -187,7 +187,7 @@ def objective_of(
 
 
 def arguments_of(objective: OrdinalObjective, params: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what XGBoost's own ``train`` is given, here or on a cluster, in place of some of its options."""
+    """Return arguments of XGBoost's own ``train``, here or on a cluster; they replace some of the options."""
     # A model that is continued brings its own base_score, and XGBoost would overwrite it silently.
     start = {"base_score": 0.0} if options.get("xgb_model") is None else {}
     return {

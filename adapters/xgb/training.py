@@ -76,7 +76,7 @@ class XGBoostTraining(Training):
         return not self.in_outputs and super().needs_tree
 
     def choose_shifts(self, refusal: str | None) -> None:
-        """Settle whether thresholds move with x, given what XGBoost's parameters have against renewed leaves."""
+        """Decide whether thresholds move with x; ``refusal``: a parameter of XGBoost that excludes renewed leaves."""
         if self.in_outputs:
             self.shifts = self.spec.shifts()
             self.spec.warn_unused()
@@ -99,7 +99,7 @@ class XGBoostTraining(Training):
         return OutputUpdate(self.shifts, reg_lambda=reg_lambda_of(booster), halves=not self.callback_state.last_only)
 
     def start(self, model: Any) -> None:
-        """Take over the model of a training that begins: refuse what would spoil it, find what is continued."""
+        """Begin a training of this model: refuse parameters that would spoil it; find the record that it continues."""
         self.forget()
         callback_state, plan = self.callback_state, self.plan
         callback_state.start(model, self.continues)
@@ -125,7 +125,7 @@ class XGBoostTraining(Training):
         self.plan = replace(plan, watched=())  # they need not outlive the training
 
     def _check_kind(self, previous: ThresholdRecord | None) -> None:
-        """Refuse to go on with a model whose shifts are kept elsewhere."""
+        """Refuse to continue a model that keeps its shifts in another way."""
         if previous is None or self.in_outputs is (previous.outputs is not None):
             return
         if self.in_outputs:
@@ -139,7 +139,7 @@ class XGBoostTraining(Training):
         )
 
     def _n_classes(self) -> int:
-        """Return the number of classes, which XGBoost is told before it shows the labels."""
+        """Return the number of classes, which XGBoost needs before it passes the labels."""
         previous, n_classes = self.callback_state.previous, self.spec.n_classes
         if n_classes is None and previous is not None:
             return previous.n_classes
@@ -178,12 +178,12 @@ class XGBoostTraining(Training):
     def _is_of_callback(self, predt: NDArray[Any], dtrain: xgboost.DMatrix) -> bool:
         """Tell whether a gradient is asked for by the training with the callback.
 
-        Each of its matrices asks once a round. Whatever else asks shows that an exception has ended that training.
+        Each of its matrices asks once a round. Any other call shows that an exception has ended that training.
         """
         callback_state = self.callback_state
         if self.callback_state.booster_of(dtrain) is None:
             return False
-        if self.workers is not None:  # no other training is among them, and they must not disagree
+        if self.workers is not None:  # a worker has one training, and all workers must decide alike
             return True
         run = self.of(dtrain)
         if callback_state.round == 0:
@@ -223,7 +223,7 @@ class XGBoostTraining(Training):
     ) -> TrainingRun:
         fail_together(self.workers, lambda: self._check_first_score(predt, dtrain, previous))
         run = self.begin(dtrain, previous, grows_on_recorded=grows_on_recorded)
-        if not run.update.renews:  # that follows its own scores, in doubles
+        if not run.update.renews:  # else the run has scores of its own, in doubles
             _warn_of_coarse_scores(predt)
         return run
 
@@ -288,7 +288,7 @@ class XGBoostTraining(Training):
 
     @property
     def workers(self) -> Collective | None:
-        """Those who train together, each on its own rows; None if all rows are here."""
+        """The workers that train together, each on its own rows; None if all rows are in this process."""
         return Collective() if xgboost.collective.is_distributed() else None
 
     def device(self, matrix: xgboost.DMatrix) -> Device:
@@ -323,7 +323,7 @@ class XGBoostTraining(Training):
 
 
 def _for_outputs(spec: OrdinalSpec) -> OrdinalSpec:
-    """Return the model as XGBoost fits its shifts, which it does for all of them or for none."""
+    """Return the specification of shifts that XGBoost fits: all thresholds move with x."""
     refuse_before(VECTOR_LEAVES, "proportional=False")
     if spec.shift_penalty == "sparse":
         raise ValueError(

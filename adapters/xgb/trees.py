@@ -76,8 +76,8 @@ def rounds_of(
 ) -> xgboost.Booster:
     """Return the rounds ``first`` to ``stop - 1`` of a booster, which read categories as the whole booster does.
 
-    XGBoost 3.2 leaves out of a slice by which codes the categories were known in training, so it takes those of the
-    matrix at hand. ``categories`` are those of the booster, read from it unless given.
+    In XGBoost 3.2 a slice lacks the codes that the categories had in training, so it uses those of the matrix at hand.
+    ``categories`` are those of the booster, read from it unless given.
     """
     part = booster[first:stop]
     if "c" in (booster.feature_types or ()):
@@ -86,7 +86,7 @@ def rounds_of(
         own = content["learner"]["gradient_booster"]["model"]
         if own.get("cats") != categories:
             own["cats"] = categories
-            # XGBoost's reader does not know the escapes of other letters, as in names of features.
+            # XGBoost's JSON reader does not know escapes of non-ASCII letters, as in names of features.
             _load(part, bytearray(json.dumps(content, ensure_ascii=False).encode()))
     return part
 

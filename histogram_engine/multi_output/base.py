@@ -61,9 +61,10 @@ class MultiOutputModel(BaseEstimator):  # type: ignore[misc]
         Share of rows and of columns that each tree is grown on, drawn without replacement from the rows of
         positive weight. The leaves' values use all rows, and so does the loss that no step raises.
     max_outputs : int or None, default=None
-        The most outputs that a leaf moves: those worth most. None, or as many as there are, for all.
+        The largest number of outputs that a leaf changes: those with the largest gain. None, or as many as there
+        are, for all.
     search : {"restricted", "unrestricted"}, default="restricted"
-        With ``max_outputs``: whether the two sides of a split move the same outputs, or each its own.
+        With ``max_outputs``: whether the two sides of a split change the same outputs, or each its own.
     early_stopping : "auto" or bool, default="auto"
         Stop when the validation loss no longer falls: on ``eval_set``, or else on rows held out.
         "auto" does so for more than 10,000 rows, or where ``eval_set`` is given.
@@ -155,7 +156,7 @@ class MultiOutputModel(BaseEstimator):  # type: ignore[misc]
 
     @abstractmethod
     def _learn_targets(self, y: Any) -> MultiOutputLoss:
-        """Set what is known of the targets from those of a training, and return the loss."""
+        """Store what the targets of a training tell, such as the classes, and return the loss."""
 
     @abstractmethod
     def _encode(self, y: Any, name: str) -> tuple[NDArray[np.int32], NDArray[Any]]:
@@ -167,7 +168,7 @@ class MultiOutputModel(BaseEstimator):  # type: ignore[misc]
 
     @abstractmethod
     def _describe_targets(self) -> tuple[NDArray[Any], dict[str, Any]]:
-        """Return the classes, and in JSON's types what else a file must hold of the targets."""
+        """Return the classes, and what else a file must hold of the targets, in JSON's types."""
 
     @abstractmethod
     def _recall_targets(self, classes: NDArray[Any], targets: dict[str, Any], n_outputs: int) -> MultiOutputLoss:
@@ -256,7 +257,7 @@ class MultiOutputModel(BaseEstimator):  # type: ignore[misc]
         return X, codes, check_total_weight(checked, name=weight_name), targets
 
     def _continued(self, X: Any, y: Any, parameters: MultiOutputParameters) -> tuple[FloatArray, GrownModel] | None:
-        """Return what warm_start continues, if there is anything; the loss and the targets are its own."""
+        """Return the model that warm_start continues, with its loss and targets, or None."""
         if not hasattr(self, "_ensemble"):
             return None
         check_features(self, X, reset=False)
@@ -274,7 +275,7 @@ class MultiOutputModel(BaseEstimator):  # type: ignore[misc]
         return self._start, GrownModel(self._ensemble, np.zeros((self.n_iter_ + 1, 0)), self.evals_result_, self._cuts)
 
     def _remember(self, start: FloatArray, grown: GrownModel, diagnostics: dict[str, int]) -> None:
-        """Store what training, or a file, leaves behind."""
+        """Store the result of a training, or of a file."""
         self.diagnostics_ = diagnostics
         self._start, self._ensemble, self._cuts = start, grown.ensemble, grown.cuts
         self.evals_result_, self.n_outputs_ = grown.evals, len(start)
@@ -331,7 +332,7 @@ class MultiOutputModel(BaseEstimator):  # type: ignore[misc]
 
     @documented
     def load_model(self: Model, path: str | os.PathLike[str]) -> Model:
-        """Become the model that :meth:`save_model` wrote, its parameters included.
+        """Load the model that :meth:`save_model` wrote, with its parameters.
 
         Raises ValueError if the file is damaged, of a newer format or another estimator's; warns of parameters that
         it could not hold.

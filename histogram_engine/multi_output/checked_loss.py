@@ -1,4 +1,4 @@
-"""What a loss answers, checked as it comes: it may be a user's own."""
+"""Checks of what a multi-output loss returns, which may be a user's own."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ def predictions(loss: MultiOutputLoss, raw_prediction: FloatArray, *n_columns: i
 
 
 class CheckedLoss:
-    """A loss whose answers have the shapes and types that a training needs; see :class:`.losses.MultiOutputLoss`.
+    """A loss whose results are checked for the shapes and types of a training; see :class:`.losses.MultiOutputLoss`.
 
-    Whether derivatives are finite is a matter of where the model stands, and is asked there: a step that is too long
-    may end where they are not, and is halved.
+    Whether derivatives are finite depends on the raw prediction, so the training checks it: a step that is too long may
+    end where they are infinite, and is halved.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class CheckedLoss:
             )
         self._loss, self._n_columns = loss, n_columns
         self.name = type(loss).__name__
-        self._first: dict[str, Any] = {}  # the Hessian's shape, without rows, by what was asked for
+        self._first: dict[str, Any] = {}  # shape of the Hessian, without rows, for each `hessian`
 
     def start(self, y: NDArray[Any], weight: FloatArray | None) -> FloatArray:
         """Return the raw prediction before the first tree."""

@@ -39,7 +39,7 @@ class TreeEnsemble:
         self.check()
 
     def check(self) -> None:
-        """Raise ValueError if a tree from a file or a pickle is none, or the score would overflow."""
+        """Raise ValueError if a tree from a file or a pickle is damaged, or the score would overflow."""
         for t, tree in enumerate(self.trees):
             try:
                 tree.check(self.n_features)

@@ -126,7 +126,7 @@ class Tree:
 
 
 def reached(left: NDArray[np.int32]) -> NDArray[np.bool_]:
-    """Tell which nodes a row can still come to, (n_nodes,)."""
+    """Tell which nodes a row can reach, (n_nodes,)."""
     is_reached = np.zeros(len(left), np.bool_)
     is_reached[0] = True
     for node in range(len(left)):

@@ -53,7 +53,7 @@ def check_path(path: str | PathLike[str]) -> None:
 
 
 def check_kind(path: str | PathLike[str], library: str) -> None:
-    """Raise ValueError if a file does not start as the model files of ``library`` do, and say whose it may be."""
+    """Raise ValueError if a file does not start as model files of ``library`` do; name the class that may load it."""
     check_path(path)
     with Path(path).open("rb") as file:
         start = file.read(32).lstrip()

@@ -1,4 +1,4 @@
-"""Entries of docstrings that several doors share, written once, and the decorator that fills them in."""
+"""Entries that several docstrings share, written once, and the decorator that fills them in."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def entries_of(doc: str | None, *titles: str) -> Iterator[tuple[tuple[str, ...],
 
 
 def _known(doc: str | None) -> dict[str, str]:
-    """Return the entries of a docstring by name; a parameter's where an attribute has the same."""
+    """Return the entries of a docstring by name; that of a parameter goes before that of an attribute."""
     return {
         name: block
         for title in ("Attributes", "Parameters")
@@ -184,7 +184,7 @@ def documented(thing: Any = None, *, like: Any = None) -> Any:
     """Fill shared entries into the docstring of a class or function, and defaults into the headers of parameters.
 
     A line ``<<loss, link>>`` becomes the entries of these names: those of the bases of a class or of ``like``, or
-    else those of this module. Lines under it that are indented go on with the last one. A function whose docstring has
+    else those of this module. Indented lines under it continue the last entry. A function whose docstring has
     no parameters gets those of its signature. Without docstrings, as under ``python -OO``, nothing happens.
 
     Parameters

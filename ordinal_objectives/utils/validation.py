@@ -1,4 +1,4 @@
-"""Checks at the door: each refusal names the argument, what came and what is allowed."""
+"""Checks of arguments: each error names the argument, what came and what is allowed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 _PROBABILITY_TOLERANCE = 1e-4
 # A class with a smaller share of all weight than this is treated as empty: its shares would round to 0 or 1.
 NEGLIGIBLE_SHARE = 1e-12
-# What the weights of a training may sum to: see check_total_weight.
+# Range of the sum of the weights of a training: see check_total_weight.
 _LEAST_TOTAL_WEIGHT, _MOST_TOTAL_WEIGHT = 1e-3, 1e15
 
 # The largest integer of the core. No count of leaves, levels or trees reaches it.
@@ -29,7 +29,7 @@ def refuse_masked(values: Any, *, name: str) -> None:
 
 
 def is_no_number(values: Any) -> bool:
-    """Tell whether an array is of text, dates, durations or records: NumPy would read digits and ticks as numbers."""
+    """Tell whether an array holds text, dates, durations or records, which NumPy would convert to numbers."""
     return getattr(getattr(values, "dtype", None), "kind", None) in set("USTMmV")
 
 
@@ -45,7 +45,7 @@ def as_floats(values: ArrayLike, *, name: str) -> NDArray[np.float64]:
     Raises
     ------
     ValueError
-        If they are no numbers, text, dates and durations among them, or no array of any shape, or some are masked.
+        If they are not numbers (text, dates, durations), do not form an array, or some are masked.
     """
     if type(values) is np.ndarray and values.dtype == np.float64:
         return values
@@ -128,7 +128,7 @@ def _from_one(codes: NDArray[np.int32], n_classes: int | None) -> str:
 
 
 def n_classes_of(y: ArrayLike, *, name: str = "the training labels") -> int:
-    """Return the number of classes that codes speak of: the largest plus one, 2 at least."""
+    """Return the number of classes of codes: the largest code plus one, at least 2."""
     n_classes = max(2, int(check_codes(y, name=name).max()) + 1)
     if n_classes > MOST_CLASSES:
         raise ValueError(f"{name} must hold class codes below {MOST_CLASSES}; got {n_classes - 1}")
@@ -136,7 +136,7 @@ def n_classes_of(y: ArrayLike, *, name: str = "the training labels") -> int:
 
 
 def check_two_classes(class_weights: NDArray[np.float64], *, name: str = "y") -> None:
-    """Raise ValueError unless at least two classes carry weight, and not next to none beside the others."""
+    """Raise ValueError unless at least two classes have more than a negligible share of the weight."""
     present = np.flatnonzero(class_weights > NEGLIGIBLE_SHARE * class_weights.sum())
     if present.size < 2:
         raise ValueError(
@@ -158,7 +158,7 @@ def check_sample_weight(
     """
     if sample_weight is None:
         return None
-    # Aligned, and without gaps, as the kernels read it: a column of a table is neither.
+    # The kernels read aligned memory without gaps; a column of a table may be neither.
     weight = np.require(as_floats(sample_weight, name=name), requirements=["C", "A"])
     if weight.shape != (n_samples,):
         raise ValueError(f"{name} must have shape ({n_samples},), one weight a row; got {weight.shape}")
@@ -174,12 +174,12 @@ def check_sample_weight(
 def check_total_weight(
     weight: NDArray[np.float64] | None, *, name: str = "sample_weight", least: float = _LEAST_TOTAL_WEIGHT
 ) -> NDArray[np.float64] | None:
-    """Return weights that can be trained or judged with: their sum lies between `least` and 1e15.
+    """Return weights whose sum lies between `least` and 1e15.
 
-    Gradients travel in float32, whose squares end at 1e38, and XGBoost drops gains below 1e-6 whatever the
+    Gradients are float32, and their squares overflow at 1e38; XGBoost drops gains below 1e-6 whatever the
     weights: beyond these sums trees would have few splits or none. Weights are not rescaled, since an L2
-    penalty and the least weight of a leaf are absolute numbers beside them. A single weight may be as small as
-    it likes: below 1e-38, where float32 ends, it counts as 0, as it does in any sum with the others.
+    penalty and the smallest weight of a leaf are absolute numbers. A single weight may be of any size: below
+    1e-38, where float32 ends, it counts as 0, as it does in any sum with the others.
 
     Raises
     ------
@@ -272,7 +272,7 @@ def check_thresholds(
 
 
 def _some(values: NDArray[Any]) -> str:
-    """Print a few distinct offenders."""
+    """Return a few distinct values as text."""
     return first_few(np.unique(values).tolist())
 
 
@@ -282,7 +282,7 @@ def collected(X: Any) -> Any:
 
 
 def first_few(values: Sequence[Any], show: Callable[[Any], str] = str) -> str:
-    """Return the first five of what a message names, and a sign if there are more."""
+    """Return the first five values for a message, and dots if there are more."""
     return ", ".join(map(show, values[:5])) + (", ..." if len(values) > 5 else "")
 
 

@@ -34,7 +34,7 @@ from ordinal_objectives.losses import get_loss
 from ordinal_objectives.threads import library_n_threads
 from ordinal_objectives.utils.shared_docs import documented
 
-# Parameters that a cluster has no answer to, and what to do instead.
+# Parameters that are refused on a cluster, and what to do instead.
 _REFUSED = {
     "validation_fraction": "pass eval_set, since rows stay with their workers",
     "eval_metric": "the loss is measured over all rows; other metrics are not sums over rows",
@@ -118,7 +118,7 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
         X : dask.array.Array or dask.dataframe.DataFrame, shape (n_samples, n_features)
             One block of columns. NaN is missing.
         y : Dask collection, shape (n_samples,)
-            Labels: integers, strings, or categories. Parted as ``X`` is.
+            Labels: integers, strings, or categories, partitioned as ``X`` is.
         sample_weight : Dask collection of float or None, shape (n_samples,)
             Weights of the rows, finite and non-negative, partitioned as ``X`` is. None for ones.
         base_margin : Dask collection of float or None, shape (n_samples,)
@@ -215,7 +215,7 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
         return self._blockwise("predict_proba_ordered", X, start)
 
     def _blockwise(self, name: str, X: Any, start: dict[str, Any]) -> Any:
-        """Return what a method of a classifier in memory says of every block of rows."""
+        """Return the result of a method of a classifier in memory for every block of rows."""
         if not dask.is_dask_collection(X):
             return getattr(super(), name)(X, **start)
         check_is_fitted(self)
@@ -265,7 +265,7 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
         """Return the labels that the workers have, each once."""
         try:
             return self.client.compute(da.unique(y) if isinstance(y, da.Array) else y.drop_duplicates()).result()
-        except TypeError as error:  # the array was to be sorted
+        except TypeError as error:  # NumPy cannot sort labels of different types
             raise ValueError(f"{name} must hold labels of one type, and no missing ones; {error}") from error
 
     def _codes(self, y: Any) -> Any:
@@ -296,10 +296,10 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
 
         def times(block: Any, weight: Any) -> Any:
             if len(weight) != len(block):
-                return weight  # the training refuses it by name; of an error here XGBoost says nothing
+                return weight  # the training refuses it by name; XGBoost would not show an error raised here
             return of_class[block] * np.asarray(weight, dtype=np.float64)
 
-        # Row by row, as XGBoost takes weights: the product of two frames would look for rows of the same index.
+        # By position, as XGBoost takes weights: the product of two frames would join rows by their index.
         given = _blocks(sample_weight)
         if given.numblocks != array.numblocks:
             raise ValueError(

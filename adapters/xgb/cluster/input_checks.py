@@ -1,4 +1,4 @@
-"""What a cluster would refuse in words that name nothing: looked at before a training begins."""
+"""Checks before a training on a cluster begins: its own errors name no argument."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sklearn.exceptions import DataConversionWarning
 from ordinal_objectives.estimators.column_types import refuse_text_and_dates
 from ordinal_objectives.utils.validation import first_few
 
-# What XGBoost keeps beside the features of a part, and what it may hold.
+# Arrays beside the features of a part, and the values that they may hold.
 _ALLOWED = {
     "label": ("labels", "finite"),
     "weight": ("weights", "finite and non-negative"),
@@ -27,7 +27,7 @@ _LARGEST = float(np.finfo(np.float32).max)
 
 
 class _Seen(NamedTuple):
-    """What is wrong with the parts of a matrix that one worker has, the sum of their weights, their categories."""
+    """A fault in the parts of a matrix that one worker has, if any; the sum of their weights; their categories."""
 
     fault: str | None
     total: float | None = None
@@ -35,7 +35,7 @@ class _Seen(NamedTuple):
 
 
 def check_client(client: Any) -> None:
-    """Raise TypeError unless this is a client that waits for its results."""
+    """Raise TypeError unless this is a synchronous client."""
     if not isinstance(client, distributed.Client):
         raise TypeError(f"client must be a distributed.Client or None; got {type(client).__name__}")
     if client.asynchronous:
@@ -106,10 +106,10 @@ def flat_labels(y: Any, name: str) -> Any:
 
 
 def check_parts(client: distributed.Client, matrices: Sequence[tuple[xgboost.dask.DaskDMatrix, str]]) -> None:
-    """Raise ValueError if a worker has rows that no training can take, or categories that another one has not.
+    """Raise ValueError if a worker has rows that no training can take, or other categories than another worker.
 
-    XGBoost looks at a worker's rows when it has connected all of them: the error of the one that refuses its own comes
-    along with those of others, which lost the connection. Categories it compares by their number alone.
+    XGBoost checks the rows of a worker after all workers have connected: the error of one worker then comes together
+    with the lost connections of the others. It compares categories by their number alone.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ def check_parts(client: distributed.Client, matrices: Sequence[tuple[xgboost.das
 
 
 def _look_at(parts: Sequence[Mapping[str, Any]], missing: float) -> _Seen:
-    """Look at the parts of a matrix that one worker has."""
+    """Check the parts of a matrix that one worker has."""
     total, categories = None, None
     for part in parts:
         here = _categories(part["data"])

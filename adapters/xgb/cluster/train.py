@@ -112,7 +112,7 @@ def train_spec(
     num_boost_round: int,
     **options: Any,
 ) -> dict[str, Any]:
-    """Train the model that a door was asked for; ``options`` are the other arguments of :func:`train`."""
+    """Train the model of a specification; ``options`` are the other arguments of :func:`train`."""
     objective = objective_of(asked, params, options)
     options |= arguments_of(objective, params, options)
     client = client or distributed.get_client()
