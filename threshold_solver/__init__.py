@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ordinal_objectives.losses.start import InitialThresholds
+from ordinal_objectives.losses.initial_thresholds import InitialThresholds
 from ordinal_objectives.threshold_solver.diagnostics import Diagnostics
-from ordinal_objectives.threshold_solver.initialise import initial_thresholds
+from ordinal_objectives.threshold_solver.initial_thresholds import initial_thresholds
 from ordinal_objectives.threshold_solver.learner import ThresholdLearner
 from ordinal_objectives.threshold_solver.line_search import longest_step
 from ordinal_objectives.threshold_solver.newton import newton_step

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ordinal_objectives.losses import OrdinalLoss, RoundStatistics
 from ordinal_objectives.threshold_solver.checks import as_vector
 from ordinal_objectives.threshold_solver.diagnostics import Diagnostics
-from ordinal_objectives.threshold_solver.initialise import initial_thresholds
+from ordinal_objectives.threshold_solver.initial_thresholds import initial_thresholds
 from ordinal_objectives.threshold_solver.line_search import MAX_HALVINGS, halved
 from ordinal_objectives.threshold_solver.newton import conditional_step
 from ordinal_objectives.threshold_solver.order import in_order

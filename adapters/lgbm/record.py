@@ -14,7 +14,7 @@ from typing import Any
 import lightgbm
 
 from ordinal_objectives.adapters.lgbm.input_checks import check_booster
-from ordinal_objectives.adapters.lgbm.model_text import check_text
+from ordinal_objectives.adapters.lgbm.model_text_checks import check_text
 from ordinal_objectives.adapters.lgbm.trees import DART
 from ordinal_objectives.threads import one_thread_after_fork
 from ordinal_objectives.threshold_solver.record import ThresholdRecord

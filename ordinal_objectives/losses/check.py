@@ -9,8 +9,8 @@ import numpy as np
 
 from ordinal_objectives.links import FloatArray, check_link
 from ordinal_objectives.losses.base import OrdinalLoss
+from ordinal_objectives.losses.initial_thresholds import ClassWeights
 from ordinal_objectives.losses.quantities import Curvatures, RowDerivatives
-from ordinal_objectives.losses.start import ClassWeights
 from ordinal_objectives.utils.finite_differences import Differences, compare, require
 from ordinal_objectives.utils.validation import check_n_classes
 

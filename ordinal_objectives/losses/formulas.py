@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from ordinal_objectives import _core
 from ordinal_objectives.links import LINKS, FloatArray, Link
+from ordinal_objectives.losses.initial_thresholds import ClassWeights, InitialThresholds, from_shares
 from ordinal_objectives.losses.quantities import Curvatures, RowDerivatives
-from ordinal_objectives.losses.start import ClassWeights, InitialThresholds, from_shares
 from ordinal_objectives.registry import Named
 from ordinal_objectives.utils.read_only import call_read_only
 from ordinal_objectives.utils.validation import check_choice

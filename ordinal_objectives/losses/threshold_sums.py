@@ -11,8 +11,8 @@ from scipy import special
 from ordinal_objectives.links import FloatArray, Link
 from ordinal_objectives.losses.base import OrdinalLoss, beside_label, sum_of_higher
 from ordinal_objectives.losses.formulas import CodeArray
+from ordinal_objectives.losses.initial_thresholds import ClassWeights, InitialThresholds, from_neighbours
 from ordinal_objectives.losses.quantities import Curvatures, RowDerivatives
-from ordinal_objectives.losses.start import ClassWeights, InitialThresholds, from_neighbours
 from ordinal_objectives.utils.shared_docs import documented
 
 

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from ordinal_objectives.links import Link
 from ordinal_objectives.losses import OrdinalLoss, get_loss
-from ordinal_objectives.losses.start import ClassWeights, InitialThresholds
+from ordinal_objectives.losses.initial_thresholds import ClassWeights, InitialThresholds
 from ordinal_objectives.threshold_solver.checks import as_vector
 from ordinal_objectives.utils.validation import NEGLIGIBLE_SHARE
 
