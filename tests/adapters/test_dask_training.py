@@ -82,8 +82,12 @@ def on_workers(client, arrays, chunks, workers):
 
 
 def dask_matrix(client, X, y, w=None, *, chunks, workers, kind=xgboost.dask.DaskDMatrix, **options):
-    arrays = on_workers(client, [X, y] + ([] if w is None else [w]), chunks, workers)
-    return kind(client, *arrays[:2], weight=None if w is None else arrays[2], **options)
+    for _ in range(5):  # on a busy machine Dask may move the rows of one worker to another that is idle
+        arrays = on_workers(client, [X, y] + ([] if w is None else [w]), chunks, workers)
+        matrix = kind(client, *arrays[:2], weight=None if w is None else arrays[2], **options)
+        if set(matrix.worker_map) == set(workers):
+            break
+    return matrix
 
 
 def farthest(one, other):
