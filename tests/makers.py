@@ -5,9 +5,12 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+import lightgbm
 import numpy as np
 import pytest
+import sklearn
 from lightgbm import LGBMClassifier
+from packaging.version import Version
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -66,5 +69,9 @@ FOREIGN = {
     "linear": LogisticRegression,
     "pipeline": lambda: make_pipeline(StandardScaler(), LogisticRegression()),
 }
+# LightGBM's own classifier asks scikit-learn for an argument that 1.8 no longer has.
+LIGHTGBM_CLASSIFIES = Version(lightgbm.__version__) >= Version("4.6") or Version(sklearn.__version__) < Version("1.8")
+if not LIGHTGBM_CLASSIFIES:
+    del FOREIGN["lightgbm multiclass"]
 EVERY = MAKERS | FOREIGN
 PAIR = [("trees", MAKERS["histogram"]()), ("linear", LogisticRegression())]
