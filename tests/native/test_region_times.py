@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -41,7 +42,9 @@ print(model.predict_proba(X[:50]).sum(axis=0).tolist())
 def printed(code, **environment):
     run = [sys.executable, "-c", code]
     environment = {**os.environ, **environment}
-    return subprocess.run(run, env=environment, check=True, stdout=subprocess.PIPE, text=True, timeout=120).stdout
+    here = Path(__file__).parent  # outside the source folder, which Python 3.10 would put first on the path
+    finished = subprocess.run(run, cwd=here, env=environment, check=True, stdout=subprocess.PIPE, text=True, timeout=120)
+    return finished.stdout
 
 
 def test_the_counters_see_every_task_of_so_many_threads_and_change_no_model():
