@@ -1,11 +1,14 @@
-"""The package's own source files, for the tests that read them; and tables of named exceptions."""
+"""The package's own source files and modules, for the tests that read them; and tables of named exceptions."""
 
 from __future__ import annotations
 
 import ast
+import pkgutil
 from collections.abc import Collection, Mapping
 from functools import cache
 from pathlib import Path
+
+import ordinal_objectives
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ("ordinal_objectives", "adapters", "histogram_engine", "threshold_solver")
@@ -18,6 +21,13 @@ def files(*folders: str) -> list[Path]:
     ]
     assert found
     return found
+
+
+def module_names() -> list[str]:
+    """Return the names of the package's modules: once each, though an editable install finds them below itself too."""
+    walked = pkgutil.walk_packages(ordinal_objectives.__path__, "ordinal_objectives.")
+    skipped = ("ordinal_objectives.__main__", "ordinal_objectives._core", "ordinal_objectives.ordinal_objectives")
+    return [info.name for info in walked if not info.name.startswith(skipped)]
 
 
 @cache

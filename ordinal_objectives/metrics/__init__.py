@@ -1,19 +1,38 @@
-"""Metrics of ordinal predictions, and a table of what each one judges and whether higher is better."""
+"""Scores of ordinal predictions, and a table of what each one judges and whether higher is better.
 
-from ordinal_objectives.metrics.functions import METRICS as METRICS
-from ordinal_objectives.metrics.functions import (
-    concordance,
+All metrics average over rows with `sample_weight`. Those of `y_pred` judge decisions, those of `proba` judge
+class probabilities, and `concordance` judges a score of any scale. `labels` gives the classes from lowest to
+highest; without it an ordered categorical `y_true` brings its own order, and other labels must be class codes
+0, 1, 2, ... The order of strings is not guessed.
+
+`METRICS` is the table of all of them. :mod:`ordinal_objectives.scorers` makes scikit-learn scorers of its entries,
+which find the order in the estimator, and `eval_metric` takes by name those of decisions and probabilities.
+"""
+
+from ordinal_objectives.metrics.of_decisions import (
+    kendall_tau_b,
+    linear_weighted_kappa,
     macro_mean_absolute_error,
+    maximum_mean_absolute_error,
     mean_absolute_error,
-    ordinal_log_loss,
     quadratic_weighted_kappa,
-    ranked_probability_score,
     zero_one_error,
 )
+from ordinal_objectives.metrics.of_probabilities import (
+    cumulative_calibration_error,
+    ordinal_log_loss,
+    ranked_probability_score,
+)
+from ordinal_objectives.metrics.of_scores import concordance
+from ordinal_objectives.metrics.table import METRICS as METRICS
 
 __all__ = [
     "concordance",
+    "cumulative_calibration_error",
+    "kendall_tau_b",
+    "linear_weighted_kappa",
     "macro_mean_absolute_error",
+    "maximum_mean_absolute_error",
     "mean_absolute_error",
     "ordinal_log_loss",
     "quadratic_weighted_kappa",

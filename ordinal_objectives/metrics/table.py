@@ -1,4 +1,7 @@
-"""A table of metrics: the properties that scorers, ``eval_metric`` and messages read."""
+"""The table of metrics: the properties that scorers, ``eval_metric`` and messages read.
+
+Each metric enters itself where it is defined, by its decorator; :mod:`ordinal_objectives.metrics` imports all of them.
+"""
 
 from __future__ import annotations
 
@@ -94,3 +97,6 @@ class MetricTable(dict[str, Metric]):
     def meant_by(self, name: str) -> Metric | None:
         """Return the metric that another name stands for: its scorer's, its function's or one of a host's, or None."""
         return next((metric for metric in self.values() if name in metric.names), None)
+
+
+METRICS = MetricTable()

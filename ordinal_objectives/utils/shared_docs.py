@@ -74,8 +74,9 @@ _ENTRIES = """
     num_boost_round : int
         Number of boosting rounds.
     eval_metric : str, callable, list of these, or None
-        Measured each round beside the loss: "rps", "log_loss", "mae", "macro_mae", "zero_one", "qwk", or functions
-        ``metric(y, proba)``; see :class:`ordinal_objectives.eval_metric.EvalMetric`.
+        Measured each round beside the loss: "rps", "log_loss", "ece", "mae", "macro_mae", "max_mae", "zero_one", "qwk",
+        "lwk", "tau_b", or functions ``metric(y, proba)``; see
+        :class:`ordinal_objectives.eval_metric.EvalMetric`.
     random_state : int, RandomState instance or None
         Seed of everything that is drawn: rows, columns, and rows held out. None takes NumPy's global state.
     importance_type : {"gain", "split"}

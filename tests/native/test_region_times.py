@@ -43,7 +43,9 @@ def printed(code, **environment):
     run = [sys.executable, "-c", code]
     environment = {**os.environ, **environment}
     here = Path(__file__).parent  # outside the source folder, which Python 3.10 would put first on the path
-    finished = subprocess.run(run, cwd=here, env=environment, check=True, stdout=subprocess.PIPE, text=True, timeout=120)
+    finished = subprocess.run(
+        run, cwd=here, env=environment, check=True, stdout=subprocess.PIPE, text=True, timeout=120
+    )
     return finished.stdout
 
 

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import doctest
 import importlib
-import pkgutil
 
 import pytest
 
-import ordinal_objectives
+from sources import module_names
 
-MODULES = [
-    info.name
-    for info in pkgutil.walk_packages(ordinal_objectives.__path__, "ordinal_objectives.")
-    if not info.name.endswith(("__main__", "_core"))
-]
+MODULES = module_names()
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -27,3 +22,4 @@ def test_there_are_examples():
     finder = doctest.DocTestFinder()
     found = sum(bool(test.examples) for name in MODULES for test in finder.find(importlib.import_module(name)))
     assert found > 30
+    assert {"ordinal_objectives.metrics.of_scores", "ordinal_objectives.adapters.xgb.train"} < set(MODULES)

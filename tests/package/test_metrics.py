@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import somersd
+from scipy.stats import kendalltau, somersd
 from sklearn import metrics as sk
 from sklearn.exceptions import UndefinedMetricWarning
 
@@ -18,7 +18,10 @@ from ordinal_objectives import metrics
 from ordinal_objectives.metrics import (
     METRICS,
     concordance,
+    kendall_tau_b,
+    linear_weighted_kappa,
     macro_mean_absolute_error,
+    maximum_mean_absolute_error,
     mean_absolute_error,
     ordinal_log_loss,
     quadratic_weighted_kappa,
@@ -53,13 +56,14 @@ def test_decisions_against_scikit_learn(problem):
     arguments = {"y_true": true, "y_pred": predicted, "sample_weight": weight}
     assert mean_absolute_error(**arguments) == pytest.approx(sk.mean_absolute_error(**arguments))
     assert zero_one_error(**arguments) == pytest.approx(sk.zero_one_loss(**arguments), abs=1e-12)
-    kappa = sk.cohen_kappa_score(true, predicted, weights="quadratic", sample_weight=weight)
-    assert quadratic_weighted_kappa(**arguments) == pytest.approx(kappa, abs=1e-12)
+    for ours, weights in ((quadratic_weighted_kappa, "quadratic"), (linear_weighted_kappa, "linear")):
+        kappa = sk.cohen_kappa_score(true, predicted, weights=weights, sample_weight=weight)
+        assert ours(**arguments) == pytest.approx(kappa, abs=1e-12)
 
 
 @pytest.mark.slow
 @given(problems)
-def test_macro_mae_is_the_mean_over_classes(problem):
+def test_macro_and_maximum_mae_are_mean_and_maximum_over_classes(problem):
     true, predicted, weight = labels_and_weights(problem)
     weight = np.ones(true.size) if weight is None else weight
     errors = [
@@ -67,10 +71,27 @@ def test_macro_mae_is_the_mean_over_classes(problem):
         for k in np.unique(true)
     ]
     assert macro_mean_absolute_error(true, predicted, weight) == pytest.approx(np.mean(errors))
+    assert maximum_mean_absolute_error(true, predicted, weight) == pytest.approx(np.max(errors))
 
 
-def test_macro_mae_leaves_out_classes_without_weight():
-    assert macro_mean_absolute_error([0, 0, 3], [1, 0, 0], sample_weight=[1.0, 1.0, 0.0]) == 0.5
+@pytest.mark.parametrize("metric", [macro_mean_absolute_error, maximum_mean_absolute_error])
+def test_errors_within_classes_leave_out_classes_without_weight(metric):
+    assert metric([0, 0, 3], [1, 0, 0], sample_weight=[1.0, 1.0, 0.0]) == 0.5
+
+
+@given(problems)
+def test_tau_b_is_scipys_and_counts_weighted_pairs(problem):
+    true, predicted, weight = labels_and_weights(problem, n_samples=15)
+    assert kendall_tau_b(true, predicted) == pytest.approx(kendalltau(true, predicted).statistic, abs=1e-12)
+    weight = np.ones(true.size) if weight is None else weight
+    excess = of_true = of_predicted = 0.0
+    for i, j in itertools.combinations(range(true.size), 2):
+        pair = weight[i] * weight[j]
+        first, second = np.sign(true[i] - true[j]), np.sign(predicted[i] - predicted[j])
+        excess += pair * first * second
+        of_true, of_predicted = of_true + pair * abs(first), of_predicted + pair * abs(second)
+    expected = excess / np.sqrt(of_true * of_predicted)
+    assert kendall_tau_b(true, predicted, weight) == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.slow
@@ -227,18 +248,22 @@ def test_labels_without_an_order_or_outside_it_are_refused(metric):
 
 def test_big_numbers_take_no_memory():
     assert macro_mean_absolute_error([2 * 10**9, 2 * 10**9 - 1], [2 * 10**9] * 2) == 0.5
+    assert linear_weighted_kappa([0, 2 * 10**9], [0, 2 * 10**9 - 1]) == pytest.approx(1.0)
+    assert kendall_tau_b([0, 2 * 10**9], [0, 2 * 10**9 - 1]) == pytest.approx(1.0)
     assert concordance([0, 2 * 10**9], [0.0, 1.0]) == 1.0
 
 
 def test_undefined_metrics_say_so():
-    with pytest.warns(
-        UndefinedMetricWarning, match="The kappa is undefined: true and predicted labels are all"
-    ) as seen:
-        assert np.isnan(quadratic_weighted_kappa([2, 2], [2, 2]))
-    assert seen[0].filename == __file__
+    for kappa in (quadratic_weighted_kappa, linear_weighted_kappa):
+        with pytest.warns(UndefinedMetricWarning, match="The kappa is undefined: true and predicted labels") as seen:
+            assert np.isnan(kappa([2, 2], [2, 2]))
+        assert seen[0].filename == __file__
+    for labels in (([2, 2], [1, 2]), ([1, 2], [2, 2])):
+        with pytest.warns(UndefinedMetricWarning, match="The rank correlation is undefined: true or predicted labels"):
+            assert np.isnan(kendall_tau_b(*labels))
     with pytest.warns(UndefinedMetricWarning, match="The concordance is undefined: all true labels are of one class"):
         assert np.isnan(concordance([0, 0, 1], [1.0, 2.0, 3.0], [1.0, 1.0, 0.0]))
-    assert quadratic_weighted_kappa([2, 2], [1, 1]) == 0.0
+    assert quadratic_weighted_kappa([2, 2], [1, 1]) == linear_weighted_kappa([2, 2], [1, 1]) == 0.0
 
 
 @pytest.mark.parametrize("metric", DECISION_METRICS)
@@ -302,7 +327,8 @@ def test_the_table_tells_what_is_so(name):
     assert judged == {"decisions": "y_pred", "probabilities": "proba", "scores": "score"}[metric.judges]
     true = np.arange(40) % 4
     wrong = np.where(np.arange(40) % 3 == 0, 3 - true, true)
-    best, worse = (0.7 * np.eye(4)[answer] + 0.075 if judged == "proba" else answer for answer in (true, wrong))
+    # Nearly certain: a truth told with hesitation is not calibrated.
+    best, worse = (0.98 * np.eye(4)[answer] + 0.005 if judged == "proba" else answer for answer in (true, wrong))
     gain = metric.function(true, best) - metric.function(true, worse)
     assert gain > 0 if metric.higher_is_better else gain < 0
     assert METRICS.of(metric.function) is metric
@@ -321,15 +347,16 @@ def test_an_entry_is_checked():
     assert list(table) == ["ours"]
 
 
+@pytest.mark.parametrize("kappa", [quadratic_weighted_kappa, linear_weighted_kappa])
 @pytest.mark.parametrize("weight", [0.1, 0.3, 0.7])
 @pytest.mark.parametrize("label", [3, 13])
-def test_kappa_of_one_class_is_undefined_whatever_rounding_says(label, weight):
+def test_kappa_of_one_class_is_undefined_whatever_rounding_says(label, weight, kappa):
     """The mean of a constant with weights is not the constant: 1 - 0 / 1e-31 had been 1."""
     for n in (3, 7, 10):
         with pytest.warns(UndefinedMetricWarning, match="kappa is undefined"):
-            assert np.isnan(metrics.quadratic_weighted_kappa([label] * n, [label] * n, [weight] * n))
+            assert np.isnan(kappa([label] * n, [label] * n, [weight] * n))
     with pytest.warns(UndefinedMetricWarning, match="kappa is undefined"):
-        assert np.isnan(metrics.quadratic_weighted_kappa([0, 1, 1], [1, 1, 1], [0.0, 0.3, 0.1]))
+        assert np.isnan(kappa([0, 1, 1], [1, 1, 1], [0.0, 0.3, 0.1]))
 
 
 def test_concordance_counts_the_pairs_of_a_tiny_weight():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import doctest
 import importlib
 import inspect
-import pkgutil
 import re
 import subprocess
 import sys
@@ -14,9 +13,9 @@ import numpy as np
 import pytest
 import sklearn.base
 
-import ordinal_objectives
 from ordinal_objectives.spec import DOORS
 from ordinal_objectives.utils.shared_docs import documented, entries_of, is_told
+from sources import module_names
 
 TOP = "ordinal_objectives"
 HOMES = ["", "adapters.xgb", "adapters.lgbm", "adapters.xgb.dask", "losses", "links", "metrics", "scorers"]
@@ -128,10 +127,9 @@ def test_ordinal_parameters_among_the_options_have_the_defaults_of_the_door(door
 
 def test_every_shared_entry_is_filled_in():
     left = []
-    for info in pkgutil.walk_packages(ordinal_objectives.__path__, f"{TOP}."):
-        if not info.name.endswith(("__main__", "_core")):
-            tests = doctest.DocTestFinder(exclude_empty=False).find(importlib.import_module(info.name))
-            left += [test.name for test in tests if re.search(r"^ *<<", test.docstring or "", re.MULTILINE)]
+    for name in module_names():
+        tests = doctest.DocTestFinder(exclude_empty=False).find(importlib.import_module(name))
+        left += [test.name for test in tests if re.search(r"^ *<<", test.docstring or "", re.MULTILINE)]
     assert not left
 
 

@@ -1,13 +1,4 @@
-"""Scores of ordinal predictions.
-
-All metrics average over rows with `sample_weight`. Those of `y_pred` judge decisions, those of `proba` judge
-class probabilities, and `concordance` judges a score of any scale. `labels` gives the classes from lowest to
-highest; without it an ordered categorical `y_true` brings its own order, and other labels must be class codes
-0, 1, 2, ... The order of strings is not guessed.
-
-`METRICS` is the table of all of them. :mod:`ordinal_objectives.scorers` makes scikit-learn scorers of its entries,
-which find the order in the estimator, and `eval_metric` takes by name those of decisions and probabilities.
-"""
+"""Metrics of decisions: predicted classes beside the true ones."""
 
 from __future__ import annotations
 
@@ -16,12 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ordinal_objectives.metrics.inputs import check_decisions, check_forecasts, check_scores, undefined
-from ordinal_objectives.metrics.ranking import concordant_weight
-from ordinal_objectives.metrics.table import MetricTable
+from ordinal_objectives.metrics.inputs import check_decisions, undefined
+from ordinal_objectives.metrics.ranking import concordant_pairs, differing_pairs
+from ordinal_objectives.metrics.table import METRICS
 from ordinal_objectives.utils.shared_docs import documented
-
-METRICS = MetricTable()
 
 
 @METRICS.entry("mae", judges="decisions", stands_for=("l1",))
@@ -97,12 +86,55 @@ def macro_mean_absolute_error(
     >>> macro_mean_absolute_error([0, 0, 0, 2], [0, 0, 0, 0])
     1.0
     """
+    return float(np.mean(_error_within_classes(y_true, y_pred, sample_weight, labels)))
+
+
+@METRICS.entry("max_mae", judges="decisions")
+@documented(like=mean_absolute_error)
+def maximum_mean_absolute_error(
+    y_true: ArrayLike, y_pred: ArrayLike, sample_weight: ArrayLike | None = None, *, labels: ArrayLike | None = None
+) -> float:
+    """Mean absolute error within the observed class where it is largest [1]_.
+
+    Parameters
+    ----------
+    <<y_true, y_pred, sample_weight, labels>>
+
+    Returns
+    -------
+    float
+        At least that of `macro_mean_absolute_error`, lower is better.
+
+    Raises
+    ------
+    ValueError
+        If an array has the wrong shape or values, or labels have no known order; the message names it.
+
+    References
+    ----------
+    .. [1] M. Cruz-Ramírez, C. Hervás-Martínez, J. Sánchez-Monedero and P. A. Gutiérrez, "Metrics to guide a
+       multi-objective evolutionary algorithm for ordinal classification", Neurocomputing 135 (2014), 21-31.
+
+    Examples
+    --------
+    >>> from ordinal_objectives.metrics import maximum_mean_absolute_error
+    >>> maximum_mean_absolute_error([0, 0, 0, 2], [0, 0, 1, 0])
+    2.0
+    """
+    return float(np.max(_error_within_classes(y_true, y_pred, sample_weight, labels)))
+
+
+def _error_within_classes(
+    y_true: ArrayLike, y_pred: ArrayLike, sample_weight: ArrayLike | None, labels: ArrayLike | None
+) -> NDArray[np.float64]:
+    """Return the mean absolute error within each class that has weight."""
     true, predicted, weight = check_decisions(y_true, y_pred, sample_weight, labels)
     of_class = np.unique(true, return_inverse=True)[1]
     class_weight = np.bincount(of_class, weights=weight)
     error = np.bincount(of_class, weights=weight * np.abs(true - predicted))
     observed = class_weight > 0.0
-    return float(np.mean(error[observed] / class_weight[observed]))
+    means: NDArray[np.float64] = error[observed] / class_weight[observed]
+    return means
 
 
 @METRICS.entry("zero_one", judges="decisions", stands_for=("error", "merror", "multi_error", "binary_error"))
@@ -183,7 +215,7 @@ def quadratic_weighted_kappa(
         return float(np.average(values, weights=weight))
 
     mean_true, mean_predicted = mean(true), mean(predicted)
-    if np.ptp(np.stack([true, predicted])[:, weight > 0.0]) == 0:
+    if _are_of_one_class(true, predicted, weight):
         return undefined("kappa", "true and predicted labels are all of one class")
     by_chance = (
         mean((true - mean_true) ** 2) + mean((predicted - mean_predicted) ** 2) + (mean_true - mean_predicted) ** 2
@@ -191,128 +223,31 @@ def quadratic_weighted_kappa(
     return 1.0 - mean((true - predicted) ** 2) / by_chance
 
 
-@METRICS.entry("rps", judges="probabilities")
-@documented
-def ranked_probability_score(
-    y_true: ArrayLike, proba: ArrayLike, sample_weight: ArrayLike | None = None, *, labels: ArrayLike | None = None
+def _are_of_one_class(true: NDArray[Any], predicted: NDArray[Any], weight: NDArray[np.float64]) -> bool:
+    """Tell whether all labels with weight, true and predicted, are the same: rounding must not decide it."""
+    return bool(np.ptp(np.stack([true, predicted])[:, weight > 0.0]) == 0)
+
+
+@METRICS.entry("lwk", judges="decisions", higher_is_better=True)
+@documented(like=mean_absolute_error)
+def linear_weighted_kappa(
+    y_true: ArrayLike, y_pred: ArrayLike, sample_weight: ArrayLike | None = None, *, labels: ArrayLike | None = None
 ) -> float:
-    r"""Mean squared error of the cumulative probabilities, summed over thresholds [1]_.
+    r"""Agreement beyond chance, with errors weighted by their size [1]_.
 
-    .. math:: \overline{\sum_{k=0}^{K-2} (P(y \le k) - 1[y \le k])^2}
+    .. math:: \kappa = 1 - \overline{|y - \hat y|} \; / \; \overline{|y - \hat y'|}
 
-    It is a proper score in units of classes. It equals the absolute error when all probabilities are 0 or 1, and the
-    Brier score when K = 2. Some authors divide by K - 1; this one does not.
+    The denominator is the absolute error that independent draws from the two margins would have: the mean over all
+    pairs of a true label and a predicted one.
 
     Parameters
     ----------
-    y_true : array-like, shape (n_samples,)
-        Labels; class codes 0..n_classes - 1 unless `labels` or an ordered categorical `y_true` says otherwise.
-    proba : array-like of float, shape (n_samples, n_classes)
-        P(y = k), float32 or float64, columns from the lowest class to the highest, as `predict_proba_ordered` has
-        them. Those of `predict_proba` are sorted by label.
-    sample_weight : array-like of float, shape (n_samples,), or None
-        Weights; None for ones.
-    labels : array-like of shape (n_classes,), or None
-        The classes from lowest to highest, one for each column of `proba`; ``range(n_classes)`` for codes. None
-        asks for codes among which 0 and n_classes - 1 occur, see the notes.
+    <<y_true, y_pred, sample_weight, labels>>
 
     Returns
     -------
     float
-        In [0, n_classes - 1], lower is better.
-
-    Raises
-    ------
-    ValueError
-        If an array has the wrong shape or values, or labels have no known order; the message names it.
-
-    Notes
-    -----
-    Codes 1 to 4 beside five columns may just as well be stars from 1 to 5 without a 5, and taken for codes they would
-    all be off by one. Of the ways to number classes one apart only the codes hold 0 and n_classes - 1. So a sample of
-    codes that lacks one of them, as a small fold may, needs ``labels=range(n_classes)``. That is less than
-    `sklearn.metrics.log_loss` asks for, which wants every class or `labels`.
-
-    References
-    ----------
-    .. [1] E. Epstein, "A scoring system for probability forecasts of ranked categories", Journal of Applied
-       Meteorology 8 (1969), 985-987.
-
-    Examples
-    --------
-    >>> from ordinal_objectives.metrics import ranked_probability_score
-    >>> ranked_probability_score([2, 0], [[0.0, 0.5, 0.5], [1.0, 0.0, 0.0]])
-    0.125
-    """
-    true, P, weight = check_forecasts(y_true, proba, sample_weight, labels)
-    cumulative = np.cumsum(P, axis=1, dtype=np.float64)[:, :-1]
-    happened = true[:, np.newaxis] <= np.arange(P.shape[1] - 1)
-    return float(np.average(((cumulative - happened) ** 2).sum(axis=1), weights=weight))
-
-
-@METRICS.entry(
-    "log_loss", judges="probabilities", stands_for=("logloss", "mlogloss", "multi_logloss", "binary_logloss")
-)
-@documented(like=ranked_probability_score)
-def ordinal_log_loss(
-    y_true: ArrayLike, proba: ArrayLike, sample_weight: ArrayLike | None = None, *, labels: ArrayLike | None = None
-) -> float:
-    r"""Mean negative log probability of the true class, :math:`-\overline{\log P(y = y_i)}`.
-
-    Probabilities below the machine epsilon of their type are raised to it, as scikit-learn does: one class of
-    probability 0 would make the mean infinite.
-
-    Parameters
-    ----------
-    <<y_true, proba, sample_weight, labels>>
-
-    Returns
-    -------
-    float
-        At least 0, lower is better.
-
-    Raises
-    ------
-    ValueError
-        If an array has the wrong shape or values, or labels have no known order; the message names it.
-
-    Examples
-    --------
-    >>> from ordinal_objectives.metrics import ordinal_log_loss
-    >>> round(ordinal_log_loss([0, 1], [[0.5, 0.5], [0.75, 0.25]]), 4)
-    1.0397
-    """
-    true, P, weight = check_forecasts(y_true, proba, sample_weight, labels)
-    of_truth = np.clip(P[np.arange(true.size), true].astype(np.float64), np.finfo(P.dtype).eps, 1.0)
-    return float(np.average(-np.log(of_truth), weights=weight))
-
-
-@METRICS.entry("concordance", judges="scores", higher_is_better=True)
-@documented
-def concordance(
-    y_true: ArrayLike, score: ArrayLike, sample_weight: ArrayLike | None = None, *, labels: ArrayLike | None = None
-) -> float:
-    """Share of the pairs of rows of different classes that the score puts in the right order.
-
-    Equal scores count one half; a pair weighs the product of its weights. It is the area under the ROC curve when
-    K = 2, and (1 + d) / 2 with Somers' d of the score given the classes. It takes O(n log n log K) steps.
-
-    Parameters
-    ----------
-    y_true : array-like, shape (n_samples,)
-        Labels; integers in the order of the classes unless `labels` or an ordered categorical `y_true` says
-        otherwise.
-    score : array-like of float, shape (n_samples,)
-        Score that should grow with the class, such as `predict_raw`.
-    sample_weight : array-like of float, shape (n_samples,), or None
-        Weights; None for ones.
-    labels : array-like of shape (n_classes,), or None
-        The classes from lowest to highest.
-
-    Returns
-    -------
-    float
-        In [0, 1], higher is better; NaN if all rows are of one class.
+        1 where all agree, 0 for chance, higher is better; NaN if `y_true` and `y_pred` hold only one class, the same.
 
     Raises
     ------
@@ -324,17 +259,77 @@ def concordance(
     UndefinedMetricWarning
         If the result is NaN.
 
+    References
+    ----------
+    .. [1] D. Cicchetti and T. Allison, "A new procedure for assessing reliability of scoring EEG sleep recordings",
+       American Journal of EEG Technology 11 (1971), 101-109.
+
     Examples
     --------
-    >>> from ordinal_objectives.metrics import concordance
-    >>> concordance([0, 1, 2], [-3.0, 5.0, 4.0]) * 3
-    2.0
+    >>> from ordinal_objectives.metrics import linear_weighted_kappa
+    >>> round(linear_weighted_kappa([0, 1, 2, 3], [0, 1, 3, 3]), 4)
+    0.8182
     """
-    codes, values, weight = check_scores(y_true, score, sample_weight, labels)
-    true = np.unique(codes, return_inverse=True)[1]
-    of_class = np.bincount(true, weights=weight)
-    pairs = of_class[1:] @ np.cumsum(of_class)[:-1]
-    if np.unique(true[weight > 0.0]).size < 2:
-        return undefined("concordance", "all true labels are of one class")
-    order = np.argsort(values, kind="stable")
-    return concordant_weight(true[order], values[order], weight[order], 0, int(true.max()) + 1) / float(pairs)
+    true, predicted, weight = check_decisions(y_true, y_pred, sample_weight, labels)
+    if _are_of_one_class(true, predicted, weight):
+        return undefined("kappa", "true and predicted labels are all of one class")
+    levels, level = np.unique(np.concatenate([true, predicted]), return_inverse=True)
+    of_true, of_predicted = (np.bincount(part, weight, levels.size) for part in np.split(level, 2))
+    below, below_predicted = (np.cumsum(share)[:-1] / weight.sum() for share in (of_true, of_predicted))
+    apart = below * (1.0 - below_predicted) + below_predicted * (1.0 - below)
+    return 1.0 - float(np.average(np.abs(true - predicted), weights=weight)) / float(apart @ np.diff(levels))
+
+
+@METRICS.entry("tau_b", judges="decisions", higher_is_better=True)
+@documented(like=mean_absolute_error)
+def kendall_tau_b(
+    y_true: ArrayLike, y_pred: ArrayLike, sample_weight: ArrayLike | None = None, *, labels: ArrayLike | None = None
+) -> float:
+    r"""Kendall's rank correlation of predicted and true classes, corrected for ties [1]_.
+
+    .. math:: \tau_b = \frac{C - D}{\sqrt{P_y \, P_{\hat y}}}
+
+    C and D are the pairs of rows that both put in the same and in the opposite order, :math:`P_y` and
+    :math:`P_{\hat y}` those with different true and different predicted classes. A pair weighs the product of its
+    weights. It takes O(n log n log K) steps, and equals `scipy.stats.kendalltau`, which knows no weights.
+
+    Parameters
+    ----------
+    <<y_true, y_pred, sample_weight, labels>>
+
+    Returns
+    -------
+    float
+        In [-1, 1], higher is better; NaN if `y_true` or `y_pred` holds only one class.
+
+    Raises
+    ------
+    ValueError
+        If an array has the wrong shape or values, or labels have no known order; the message names it.
+
+    Warns
+    -----
+    UndefinedMetricWarning
+        If it is NaN.
+
+    Notes
+    -----
+    Only the order counts: predictions that are all one class too high lose nothing. Read it beside an error.
+
+    References
+    ----------
+    .. [1] M. Kendall, "The treatment of ties in ranking problems", Biometrika 33 (1945), 239-251.
+
+    Examples
+    --------
+    >>> from ordinal_objectives.metrics import kendall_tau_b
+    >>> round(kendall_tau_b([0, 1, 2, 2], [0, 1, 1, 2]), 4)
+    0.8
+    """
+    true, predicted, weight = check_decisions(y_true, y_pred, sample_weight, labels)
+    if any(np.ptp(codes[weight > 0.0]) == 0 for codes in (true, predicted)):
+        return undefined("rank correlation", "true or predicted labels are all of one class")
+    pairs = differing_pairs(true, weight)
+    excess = 2.0 * concordant_pairs(true, predicted, weight) - pairs
+    # A root each, since the product of two small numbers may be none.
+    return float(excess / np.sqrt(pairs) / np.sqrt(differing_pairs(predicted, weight)))

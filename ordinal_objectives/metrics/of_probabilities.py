@@ -1,0 +1,171 @@
+"""Metrics of class probabilities."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ordinal_objectives.metrics.inputs import check_forecasts
+from ordinal_objectives.metrics.table import METRICS
+from ordinal_objectives.utils.shared_docs import documented
+from ordinal_objectives.utils.validation import check_integer
+
+
+@METRICS.entry("rps", judges="probabilities")
+@documented
+def ranked_probability_score(
+    y_true: ArrayLike, proba: ArrayLike, sample_weight: ArrayLike | None = None, *, labels: ArrayLike | None = None
+) -> float:
+    r"""Mean squared error of the cumulative probabilities, summed over thresholds [1]_.
+
+    .. math:: \overline{\sum_{k=0}^{K-2} (P(y \le k) - 1[y \le k])^2}
+
+    It is a proper score in units of classes. It equals the absolute error when all probabilities are 0 or 1, and the
+    Brier score when K = 2. Some authors divide by K - 1; this one does not.
+
+    Parameters
+    ----------
+    y_true : array-like, shape (n_samples,)
+        Labels; class codes 0..n_classes - 1 unless `labels` or an ordered categorical `y_true` says otherwise.
+    proba : array-like of float, shape (n_samples, n_classes)
+        P(y = k), float32 or float64, columns from the lowest class to the highest, as `predict_proba_ordered` has
+        them. Those of `predict_proba` are sorted by label.
+    sample_weight : array-like of float, shape (n_samples,), or None
+        Weights; None for ones.
+    labels : array-like of shape (n_classes,), or None
+        The classes from lowest to highest, one for each column of `proba`; ``range(n_classes)`` for codes. None
+        asks for codes among which 0 and n_classes - 1 occur, see the notes.
+
+    Returns
+    -------
+    float
+        In [0, n_classes - 1], lower is better.
+
+    Raises
+    ------
+    ValueError
+        If an array has the wrong shape or values, or labels have no known order; the message names it.
+
+    Notes
+    -----
+    Codes 1 to 4 beside five columns may just as well be stars from 1 to 5 without a 5, and taken for codes they would
+    all be off by one. Of the ways to number classes one apart only the codes hold 0 and n_classes - 1. So a sample of
+    codes that lacks one of them, as a small fold may, needs ``labels=range(n_classes)``. That is less than
+    `sklearn.metrics.log_loss` asks for, which wants every class or `labels`.
+
+    References
+    ----------
+    .. [1] E. Epstein, "A scoring system for probability forecasts of ranked categories", Journal of Applied
+       Meteorology 8 (1969), 985-987.
+
+    Examples
+    --------
+    >>> from ordinal_objectives.metrics import ranked_probability_score
+    >>> ranked_probability_score([2, 0], [[0.0, 0.5, 0.5], [1.0, 0.0, 0.0]])
+    0.125
+    """
+    true, P, weight = check_forecasts(y_true, proba, sample_weight, labels)
+    cumulative = np.cumsum(P, axis=1, dtype=np.float64)[:, :-1]
+    happened = true[:, np.newaxis] <= np.arange(P.shape[1] - 1)
+    return float(np.average(((cumulative - happened) ** 2).sum(axis=1), weights=weight))
+
+
+@METRICS.entry(
+    "log_loss", judges="probabilities", stands_for=("logloss", "mlogloss", "multi_logloss", "binary_logloss")
+)
+@documented(like=ranked_probability_score)
+def ordinal_log_loss(
+    y_true: ArrayLike, proba: ArrayLike, sample_weight: ArrayLike | None = None, *, labels: ArrayLike | None = None
+) -> float:
+    r"""Mean negative log probability of the true class, :math:`-\overline{\log P(y = y_i)}`.
+
+    Probabilities below the machine epsilon of their type are raised to it, as scikit-learn does: one class of
+    probability 0 would make the mean infinite.
+
+    Parameters
+    ----------
+    <<y_true, proba, sample_weight, labels>>
+
+    Returns
+    -------
+    float
+        At least 0, lower is better.
+
+    Raises
+    ------
+    ValueError
+        If an array has the wrong shape or values, or labels have no known order; the message names it.
+
+    Examples
+    --------
+    >>> from ordinal_objectives.metrics import ordinal_log_loss
+    >>> round(ordinal_log_loss([0, 1], [[0.5, 0.5], [0.75, 0.25]]), 4)
+    1.0397
+    """
+    true, P, weight = check_forecasts(y_true, proba, sample_weight, labels)
+    of_truth = np.clip(P[np.arange(true.size), true].astype(np.float64), np.finfo(P.dtype).eps, 1.0)
+    return float(np.average(-np.log(of_truth), weights=weight))
+
+
+@METRICS.entry("ece", judges="probabilities")
+@documented(like=ranked_probability_score)
+def cumulative_calibration_error(
+    y_true: ArrayLike,
+    proba: ArrayLike,
+    sample_weight: ArrayLike | None = None,
+    *,
+    labels: ArrayLike | None = None,
+    n_bins: int = 10,
+) -> float:
+    """Distance of P(y <= k) from the shares that happen, summed over the thresholds: expected calibration error.
+
+    For each threshold the rows are put into bins by their probability P(y <= k). In a bin, the mean probability is
+    compared with the share of rows with y <= k. The absolute differences are averaged over the rows [1]_, and summed
+    over the thresholds. Some authors take the mean over thresholds; a class without rows would then lower the error.
+
+    Parameters
+    ----------
+    <<y_true, proba, sample_weight, labels>>
+    n_bins : int
+        Number of bins; they divide [0, 1] evenly.
+
+    Returns
+    -------
+    float
+        In [0, n_classes - 1], lower is better.
+
+    Raises
+    ------
+    ValueError
+        If an array has the wrong shape or values, or labels have no known order; the message names it.
+    TypeError
+        If `n_bins` is no integer.
+
+    Notes
+    -----
+    It is no proper score: the shares of the classes, given to every row, are well calibrated. Read it beside the ranked
+    probability score. With few rows in a bin their share differs from its expectation by chance, so that the error of a
+    perfect model is not 0; compare models on the same rows.
+
+    References
+    ----------
+    .. [1] C. Guo, G. Pleiss, Y. Sun and K. Weinberger, "On calibration of modern neural networks", ICML (2017).
+
+    Examples
+    --------
+    >>> from ordinal_objectives.metrics import cumulative_calibration_error
+    >>> P = [[0.5, 0.5, 0.0]] * 4
+    >>> cumulative_calibration_error([0, 0, 1, 1], P, labels=range(3))
+    0.0
+    >>> cumulative_calibration_error([0, 0, 0, 0], P, labels=range(3))
+    0.5
+    """
+    true, P, weight = check_forecasts(y_true, proba, sample_weight, labels)
+    n_bins = check_integer("n_bins", n_bins, 1)
+    cumulative = np.cumsum(P, axis=1, dtype=np.float64)[:, :-1]
+    thresholds = np.arange(P.shape[1] - 1)
+    # Sums such as 0.1 + 0.2 belong to the bin that 0.3 begins.
+    inside = np.clip(np.round(cumulative * n_bins, 6), 0, n_bins - 1).astype(np.intp)
+    excess = (cumulative - (true[:, np.newaxis] <= thresholds)) * weight[:, np.newaxis]
+    of_bins = np.bincount((thresholds * n_bins + inside).ravel(), weights=excess.ravel())
+    return float(np.abs(of_bins).sum() / weight.sum())
