@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ordinal_objectives.adapters.xgb.cluster.estimator import DaskXGBOrdinalClassifier
     from ordinal_objectives.adapters.xgb.estimator import XGBOrdinalClassifier
     from ordinal_objectives.decision import decide
+    from ordinal_objectives.decisions.prediction_sets import OrdinalPredictionSets
     from ordinal_objectives.estimators.ensemble import OrdinalEnsembleClassifier
     from ordinal_objectives.histogram_engine.estimator import HistGradientBoostingOrdinalClassifier
     from ordinal_objectives.histogram_engine.multi_output.estimator import (
@@ -39,6 +40,7 @@ _HOMES = {
     "ImmediateThreshold": "losses",
     "LGBMOrdinalClassifier": "adapters.lgbm.estimator",
     "OrdinalEnsembleClassifier": "estimators.ensemble",
+    "OrdinalPredictionSets": "decisions.prediction_sets",
     "RowBlocks": "row_blocks",
     "XGBOrdinalClassifier": "adapters.xgb.estimator",
     "decide": "decision",
@@ -55,6 +57,7 @@ __all__ = [
     "ImmediateThreshold",
     "LGBMOrdinalClassifier",
     "OrdinalEnsembleClassifier",
+    "OrdinalPredictionSets",
     "RowBlocks",
     "XGBOrdinalClassifier",
     "decide",

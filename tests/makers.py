@@ -11,7 +11,9 @@ import pytest
 import sklearn
 from lightgbm import LGBMClassifier
 from packaging.version import Version
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -75,3 +77,35 @@ if not LIGHTGBM_CLASSIFIES:
     del FOREIGN["lightgbm multiclass"]
 EVERY = MAKERS | FOREIGN
 PAIR = [("trees", MAKERS["histogram"]()), ("linear", LogisticRegression())]
+
+
+class Given(ClassifierMixin, BaseEstimator):
+    """Returns its features as the probabilities of ``labels``, columns as these are sorted."""
+
+    def __init__(self, labels: Any = None) -> None:
+        self.labels = labels
+
+    def fit(self, X: Any, y: Any) -> Given:
+        self.classes_ = np.unique(y if self.labels is None else self.labels)
+        return self
+
+    def predict_proba(self, X: Any) -> Any:
+        return np.asarray(X)[:, : len(self.classes_)]
+
+    def predict(self, X: Any) -> Any:
+        return self.classes_[np.argmax(self.predict_proba(X), axis=1)]
+
+
+def given(n_classes: int) -> FrozenEstimator:
+    """Return a trained classifier of the codes 0, 1, ..."""
+    return FrozenEstimator(Given(range(n_classes)).fit(None, None))
+
+
+def draw(rng: np.random.Generator, n_rows: int, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return probabilities, some of them with zeros and ties, and classes that they do not describe well."""
+    P = rng.dirichlet(np.full(n_classes, 0.7), n_rows)
+    coarse = rng.integers(0, 4, (n_rows // 3, n_classes)) + 0.0
+    coarse[:, 0] += coarse.sum(axis=1) == 0
+    P[: n_rows // 3] = coarse / coarse.sum(axis=1, keepdims=True)
+    codes = np.array([rng.choice(n_classes, p=0.5 * p + 0.5 / n_classes) for p in P])
+    return P, codes

@@ -12,7 +12,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.estimators.ensemble_file import read_ensemble, write_ensemble
 from ordinal_objectives.estimators.ensemble_members import (
-    FittedMember,
     TrainingRows,
     all_take,
     check_members,
@@ -21,6 +20,7 @@ from ordinal_objectives.estimators.ensemble_members import (
 from ordinal_objectives.estimators.fit_keywords import explains_keywords
 from ordinal_objectives.estimators.held_out import check_groups, hold_out_unless_given, split_seed
 from ordinal_objectives.estimators.labels import OrderedLabels
+from ordinal_objectives.estimators.on_codes import FittedMember
 from ordinal_objectives.estimators.ordered_classifier import OrderedClassifier
 from ordinal_objectives.estimators.pooling import CRITERIA, best_weights
 from ordinal_objectives.estimators.start_scores import start_scores

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinal_objectives.estimators.ensemble_members import FittedMember, Members
+from ordinal_objectives.estimators.ensemble_members import Members
+from ordinal_objectives.estimators.on_codes import FittedMember
 from ordinal_objectives.utils.extras import not_installed
 from ordinal_objectives.utils.files import (
     as_damaged_file,

@@ -1,26 +1,22 @@
-"""Members of an ensemble: which there are, what each is trained on, and its probabilities for all classes."""
+"""Members of an ensemble: which there are, and what each is trained on."""
 
 from __future__ import annotations
 
 import importlib
-import pickle
 from collections.abc import Collection
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
-import sklearn
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
 from ordinal_objectives.estimators.held_out import hold_out, take_rows
-from ordinal_objectives.estimators.ordered_classifier import OrderedClassifier
+from ordinal_objectives.estimators.on_codes import FittedMember, told_classes, weight_keywords
 from ordinal_objectives.threads import one_thread_after_fork
-from ordinal_objectives.utils.validation import check_proba
 
 # Where nobody names members: an ordinal and a multiclass one of the first library that is installed.
 _DEFAULTS: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
@@ -96,42 +92,6 @@ def all_take(members: Any, kind: str) -> bool:
 
 
 @dataclass(frozen=True)
-class FittedMember:
-    """A member trained on codes.
-
-    Attributes
-    ----------
-    estimator : object
-        Fitted on labels 0, 1, ...: classifiers of this package on all codes, others on those that had rows.
-    present : ndarray of int32, shape (n_labels,)
-        Class code of each of these labels.
-    """
-
-    estimator: Any
-    present: NDArray[np.int32]
-
-    # The booster of a host's own classifier asks for its threads while it is copied.
-    @one_thread_after_fork()
-    def __reduce__(self) -> tuple[Any, ...]:
-        return FittedMember.unpickled, (pickle.dumps(self.estimator), self.present)
-
-    @classmethod
-    @one_thread_after_fork()
-    def unpickled(cls, estimator: bytes, present: NDArray[np.int32]) -> FittedMember:
-        """Return a member whose estimator was pickled by itself."""
-        return cls(pickle.loads(estimator), present)
-
-    @one_thread_after_fork()
-    def proba(self, X: Any, n_classes: int) -> NDArray[np.float64]:
-        """Return probabilities, (n_samples, n_classes), lowest class first; 0 for a class that had no rows."""
-        found = check_proba(self.estimator.predict_proba(X)).astype(np.float64)
-        of_all = np.zeros((len(found), n_classes))
-        of_all[:, self.present[np.asarray(self.estimator.classes_, dtype=np.intp)]] = found
-        of_all /= of_all.sum(axis=1, keepdims=True)
-        return of_all
-
-
-@dataclass(frozen=True)
 class TrainingRows:
     """What all members draw their rows from: features, class codes, weights and groups, and the classes."""
 
@@ -169,32 +129,14 @@ class TrainingRows:
         bag, rest = self.draw(seed)
         copy = clone(member)
         copy.set_params(**{key: seed for key in copy.get_params() if ("__" + key).endswith("__random_state")})
-        present = np.unique(self.codes[bag])
-        if isinstance(copy, OrderedClassifier):
-            own = None if copy.classes is None else np.asarray(copy.classes).tolist()
-            if own not in (None, self.classes.tolist()):
-                raise ValueError(
-                    f"member {name!r} has classes {own}; those of the ensemble are {self.classes.tolist()}. Give "
-                    f"classes to the ensemble alone"
-                )
-            present = np.arange(len(self.classes), dtype=np.int32)
-            copy.set_params(classes=present)
-        keywords = self._weights_of(name, copy, bag) | self._evaluation(name, copy, present, rest)
+        present = told_classes(f"member {name!r}", copy, self.codes[bag], self.classes)
+        weight = None if self.weight is None else self.weight[bag]
+        keywords = weight_keywords(f"member {name!r}", copy, weight) | self._evaluation(name, copy, present, rest)
         try:
             copy.fit(take_rows(self.X, bag), np.searchsorted(present, self.codes[bag]), **keywords)
         except Exception as error:
             raise ValueError(f"member {name!r} cannot be trained: {type(error).__name__}: {error}") from error
         return FittedMember(copy, present)
-
-    def _weights_of(self, name: str, copy: Any, rows: NDArray[np.intp]) -> dict[str, Any]:
-        if self.weight is None:
-            return {}
-        if isinstance(copy, Pipeline):
-            routed = sklearn.get_config().get("enable_metadata_routing", False)
-            return {"sample_weight" if routed else f"{copy.steps[-1][0]}__sample_weight": self.weight[rows]}
-        if not has_fit_parameter(copy, "sample_weight"):
-            raise ValueError(f"member {name!r} takes no sample_weight in fit, and the rows have weights")
-        return {"sample_weight": self.weight[rows]}
 
     def _evaluation(self, name: str, copy: Any, present: NDArray[Any], rest: NDArray[np.intp]) -> dict[str, Any]:
         """Return the rows that a copy stops early by, as its ``fit`` takes them: those that it is not trained on."""

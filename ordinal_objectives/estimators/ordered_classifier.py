@@ -88,7 +88,7 @@ class OrderedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         X = self._check_features(X, reset=True)
-        labels = OrderedLabels(self.classes).fit(y)
+        labels = OrderedLabels(self._declared_classes(y)).fit(y)
         codes = labels.encode(y)
         if X.shape[0] != codes.shape[0]:
             raise ValueError(f"X and y must have the same number of rows; got {X.shape[0]} and {codes.shape[0]}")
@@ -101,6 +101,10 @@ class OrderedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 weight = of_class[codes] if weight is None else of_class[codes] * weight
             name = "class_weight" if sample_weight is None else "sample_weight times class_weight"
         return X, codes, check_total_weight(weight, name=name)
+
+    def _declared_classes(self, y: Any) -> ArrayLike | None:
+        """Return the classes from lowest to highest, or None to find their order in the labels."""
+        return self.classes
 
     def _keep_labels(self, labels: OrderedLabels) -> None:
         self._labels = labels

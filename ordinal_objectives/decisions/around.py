@@ -1,0 +1,138 @@
+"""Classifiers around another one, fitted on rows that it was not trained on."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import KFold, check_cv
+from sklearn.utils import get_tags
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ordinal_objectives.estimators.held_out import split_seed, take_rows
+from ordinal_objectives.estimators.label_values import ordered_categories
+from ordinal_objectives.estimators.on_codes import FittedMember, PrefitMember, told_classes, weight_keywords
+from ordinal_objectives.estimators.ordered_classifier import OrderedClassifier
+from ordinal_objectives.estimators.start_scores import start_scores
+from ordinal_objectives.scorers import class_order
+from ordinal_objectives.utils.shared_docs import documented
+from ordinal_objectives.utils.validation import check_integer, collected
+
+
+class AroundClassifier(OrderedClassifier):
+    """Base of the classifiers that are given another one.
+
+    A subclass names the parameters ``estimator``, ``classes`` and ``random_state`` in its constructor, ``cv`` if it
+    takes folds, and starts ``fit`` with :meth:`_check_rows`. What it does not name keeps the values below.
+    """
+
+    estimator: Any
+    random_state: Any
+    class_weight: Any = None
+    decision_rule: str = "median"
+    cost_matrix: ArrayLike | None = None
+
+    def _check_rows(
+        self, X: Any, y: Any, sample_weight: Any = None
+    ) -> tuple[Any, NDArray[np.int32], NDArray[np.float64] | None]:
+        """Return features, class codes and weights, and set the classes; refuse what is no classifier."""
+        estimator = self.estimator
+        if isinstance(estimator, type):
+            raise TypeError(f"estimator must be a classifier, {estimator.__name__}(); got the class itself")
+        lacking = [one for one in ("fit", "predict_proba", "get_params") if not hasattr(estimator, one)]
+        if lacking:
+            raise TypeError(
+                f"estimator must be a classifier with probabilities; {estimator!r} has no {' and no '.join(lacking)}"
+            )
+        if self._prefit:
+            check_is_fitted(estimator)
+        elif isinstance(estimator.get_params(deep=False).get("class_weight"), Mapping):
+            raise ValueError(
+                "estimator has a class_weight by label, but it is trained on class codes: give it the codes 0, 1, ... "
+                "as labels, or train it and pass FrozenEstimator(estimator)"
+            )
+        return self._check_training(X, y, sample_weight)
+
+    @property
+    def _prefit(self) -> bool:
+        return isinstance(self.estimator, FrozenEstimator)
+
+    def _check_features(self, X: Any, *, reset: bool) -> Any:
+        """Count the features and keep their names; what they may hold is the estimator's to say."""
+        X = collected(X)
+        if hasattr(X, "columns"):
+            validate_data(self, X, reset=reset, skip_check_array=True)
+            return X
+        least = 2 if reset else 1
+        options = {"accept_sparse": "csr", "dtype": None, "ensure_all_finite": False, "ensure_min_samples": least}
+        return validate_data(self, X, reset=reset, **options)
+
+    def _declared_classes(self, y: Any) -> ArrayLike | None:
+        """Return the classes as they were declared here, or else as the estimator knows them."""
+        if self.classes is not None:
+            return self.classes
+        if not self._prefit:
+            return self.estimator.classes if isinstance(self.estimator, OrderedClassifier) else None
+        known = np.asarray(self.estimator.classes_)
+        order = class_order(self.estimator, known)
+        if order is None and ordered_categories(y) is None and known.dtype.kind in "biuf":
+            order = np.sort(known)
+        return order
+
+    def _prefit_member(self) -> FittedMember:
+        codes = self._labels.encode(self.estimator.classes_, name="classes_ of estimator")
+        return PrefitMember(self.estimator, codes)
+
+    def _train(
+        self, X: Any, codes: NDArray[np.int32], weight: NDArray[np.float64] | None, rows: NDArray[np.intp]
+    ) -> FittedMember:
+        """Train a copy of the estimator on the codes of some rows."""
+        copy = clone(self.estimator)
+        present = told_classes("estimator", copy, codes[rows], self.ordered_classes_)
+        keywords = weight_keywords("estimator", copy, take_rows(weight, rows))
+        copy.fit(take_rows(X, rows), np.searchsorted(present, codes[rows]), **keywords)
+        return FittedMember(copy, present)
+
+    def _folds(self, X: Any, codes: NDArray[np.int32], cv: Any) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+        """Yield rows to train on and rows held out: of a number of folds drawn at random, or of a splitter's own."""
+        if cv is None or isinstance(cv, (int, np.integer, bool)):
+            n_folds = check_integer("cv", cv, 2)
+            if n_folds > len(codes):
+                raise ValueError(f"cv={n_folds} folds need as many rows; got n_samples={len(codes)}")
+            cv = KFold(n_folds, shuffle=True, random_state=split_seed(self.random_state))
+        yield from check_cv(cv, codes, classifier=True).split(X, codes)
+
+    @abstractmethod
+    def _proba(self, X: Any) -> NDArray[np.float64]:
+        """Return the probabilities of checked features, (n_samples, n_classes), lowest class first."""
+
+    @documented
+    def predict_proba_ordered(self, X: Any, **start: Any) -> NDArray[np.float64]:
+        """Return the class probabilities P(y = k | x), columns from the lowest class to the highest.
+
+        Parameters
+        ----------
+        <<X>>
+        **start
+            Refused: start scores belong to the classifier inside.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_samples, n_classes)
+        """
+        check_is_fitted(self)
+        X = self._check_features(X, reset=False)
+        start_scores(start, None, X.shape[0], type(self).__name__)
+        return self._proba(X)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = getattr(get_tags(self.estimator), "input_tags", None) if hasattr(self.estimator, "fit") else None
+        for kind in ("sparse", "allow_nan", "string", "categorical"):
+            setattr(tags.input_tags, kind, bool(getattr(inner, kind, False)))
+        return tags

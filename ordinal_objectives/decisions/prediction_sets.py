@@ -1,0 +1,278 @@
+"""OrdinalPredictionSets: intervals of classes that hold the true one with a stated probability."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from ordinal_objectives.decision import decide
+from ordinal_objectives.decisions.around import AroundClassifier
+from ordinal_objectives.decisions.conformal import CalibratedMember, floor, hull, tail_scores
+from ordinal_objectives.estimators.fit_keywords import explains_keywords
+from ordinal_objectives.estimators.held_out import split_seed, take_rows
+from ordinal_objectives.utils.shared_docs import documented
+from ordinal_objectives.utils.validation import check_choice, check_number
+
+METHODS = ("split", "cross")
+COVERAGES = ("marginal", "class")
+
+
+@documented
+class OrdinalPredictionSets(AroundClassifier):
+    """Conformal prediction sets around any classifier: an interval of classes for each row.
+
+    The sets hold the true class of a new row with probability 1 - alpha at least, whatever the classifier is, as long
+    as the new row and those of ``fit`` are drawn alike. The width of an interval says how sure the classifier is.
+
+    Parameters
+    ----------
+    estimator : classifier
+        With ``predict_proba``: of this package, of XGBoost, LightGBM or scikit-learn, or a pipeline. It is copied, and
+        trained on class codes 0, 1, ..., lowest class first. ``FrozenEstimator(model)`` of scikit-learn is a trained
+        one: then all rows of ``fit`` calibrate it, and it must not have been trained on them.
+    alpha : float or None
+        Probability of a set without the true class, in (0, 1). It is read when sets are predicted, so ``set_params``
+        changes it without another ``fit``. None for sets that are bound by ``severity`` alone.
+    method : {"split", "cross"}
+        "split": a share of the rows calibrates, the others train. "cross": each of ``cv`` models is calibrated on the
+        rows that it was not trained on. Every row then serves both, the sets vary less from seed to seed, and
+        what can be proved is a probability of about 1 - 2 alpha.
+    coverage : {"marginal", "class"}
+        "marginal": 1 - alpha of all rows. "class": 1 - alpha of the rows of each class, also of rare ones. Sets
+        are wider then. A class that has too few calibration rows is in every set; ``fit`` warns of it.
+    severity : float or None
+        Bound on the expected distance, in classes, of the true class from the set; 0 for a class inside. Sets are
+        widened where ``alpha`` alone would not keep it. For ``method="split"``. None for no bound.
+    calibration_fraction : float
+        With "split": share of the rows that calibrate, in (0, 1), drawn at random.
+    cv : int or splitter
+        With "cross": number of folds, drawn at random, or scikit-learn's splitter whose test folds do not overlap.
+    <<classes>>
+        None also takes those that the estimator names.
+    random_state : int, RandomState instance or None
+        Seed of the rows that calibrate. None draws the same each time.
+
+    Attributes
+    ----------
+    <<classes_, ordered_classes_, n_classes_>>
+    estimators_ : list of estimators
+        The fitted classifiers: one, or with "cross" one for each fold. Their labels are codes; see
+        ``ordered_classes_``.
+    n_calibration_ : ndarray of int, shape (n_classes,)
+        Calibration rows of each class, lowest first.
+    always_included_ : ndarray
+        Classes that are in every set, since their calibration rows are too few for ``alpha``.
+    <<n_features_in_, feature_names_in_>>
+
+    Notes
+    -----
+    Rows count once each: weights are refused. The docs (theory, Prediction sets) have the guarantees and their proofs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ordinal_objectives import HistGradientBoostingOrdinalClassifier, OrdinalPredictionSets
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(600, 3))
+    >>> y = np.array(["low", "middle", "high"])[np.digitize(X[:, 0] + 0.5 * rng.normal(size=600), [-0.5, 0.5])]
+    >>> model = HistGradientBoostingOrdinalClassifier(max_iter=20)
+    >>> sets = OrdinalPredictionSets(model, alpha=0.1, classes=["low", "middle", "high"]).fit(X[:500], y[:500])
+    >>> sets.predict_interval([[-2.0, 0.0, 0.0], [0.5, 0.0, 0.0]])
+    array([['low', 'low'],
+           ['middle', 'high']], dtype='<U6')
+    >>> inside = sets.predict_set(X[500:])[np.arange(100), sets.encode_labels(y[500:])]
+    >>> bool(inside.mean() > 0.85)
+    True
+    """
+
+    _fit_hints = {  # noqa: RUF012, read by explains_keywords
+        "sample_weight": "coverage counts every row once. Train the classifier with weights yourself, and pass "
+        "FrozenEstimator(classifier) and rows that it was not trained on"
+    }
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        alpha: float | None = 0.1,
+        method: str = "split",
+        coverage: str = "marginal",
+        severity: float | None = None,
+        calibration_fraction: float = 0.25,
+        cv: Any = 5,
+        classes: ArrayLike | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.alpha = alpha
+        self.method = method
+        self.coverage = coverage
+        self.severity = severity
+        self.calibration_fraction = calibration_fraction
+        self.cv = cv
+        self.classes = classes
+        self.random_state = random_state
+
+    @documented
+    @explains_keywords
+    def fit(self, X: Any, y: Any) -> OrdinalPredictionSets:
+        """Train the classifier on some rows, and calibrate the sets on others.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame, shape (n_samples, n_features)
+            What the estimator reads.
+        <<y>>
+
+        Returns
+        -------
+        OrdinalPredictionSets
+
+        Raises
+        ------
+        TypeError, ValueError
+            If labels, parameters or the estimator are not what the docs allow; the message names the argument.
+
+        Warns
+        -----
+        UserWarning
+            If the calibration rows, or with ``coverage="class"`` those of a class, are too few for ``alpha``.
+        """
+        with self._all_or_nothing():
+            self._check_sets()
+            X, codes, _ = self._check_rows(X, y)
+            self._parts = [CalibratedMember.of(*one, self.n_classes_) for one in self._members(X, codes)]
+        self._warn_of_few_rows()
+        return self
+
+    def _check_sets(self) -> None:
+        """Check the parameters that sets are predicted with."""
+        check_choice(self.method, METHODS, name="method")
+        check_choice(self.coverage, COVERAGES, name="coverage")
+        if self.alpha is not None:
+            check_number("alpha", self.alpha, above=0.0, below=1.0)
+        if self.severity is not None:
+            check_number("severity", self.severity, above=0.0)
+            if self.method == "cross":
+                raise ValueError("severity has a bound for method='split' alone; got method='cross'")
+        elif self.alpha is None:
+            raise ValueError("alpha and severity are both None; give one of them")
+
+    def _members(self, X: Any, codes: NDArray[np.int32]) -> list[tuple[Any, Any, NDArray[np.int32]]]:
+        """Return classifiers, each with features and codes of the rows that calibrate it."""
+        if self._prefit:
+            return [(self._prefit_member(), X, codes)]
+        if self.method == "cross":
+            folds = list(self._folds(X, codes, self.cv))
+            if np.bincount(np.concatenate([held for _, held in folds])).max() > 1:
+                raise ValueError(
+                    f"cv must hold every row out once at most; got overlapping test folds from {self.cv!r}"
+                )
+        else:
+            folds = [self._split(len(codes))]
+        trained = [self._train(X, codes, None, rows) for rows, _ in folds]
+        return [(one, take_rows(X, held), codes[held]) for one, (_, held) in zip(trained, folds, strict=True)]
+
+    def _split(self, n_samples: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Return rows to train on and rows that calibrate, drawn regardless of their class: that is what is proved."""
+        share = check_number("calibration_fraction", self.calibration_fraction, above=0.0, below=1.0)
+        n_held = math.ceil(share * n_samples)
+        if n_held == n_samples:
+            raise ValueError(f"calibration_fraction={share} of n_samples={n_samples} leaves no row to train on")
+        order = np.random.RandomState(split_seed(self.random_state)).permutation(n_samples)
+        return np.sort(order[n_held:]), np.sort(order[:n_held])
+
+    def _warn_of_few_rows(self) -> None:
+        if self.alpha is None or len(self.always_included_) == 0:
+            return
+        least = math.ceil(1.0 / self.alpha - 1e-9) - 1
+        if self.coverage == "marginal":
+            text = f"{self.n_calibration_.sum()} calibration rows are fewer than {least}: all classes are in every set"
+        else:
+            text = (
+                f"the classes {self.always_included_.tolist()} have fewer than {least} calibration rows each, and are "
+                f"in every set"
+            )
+        warnings.warn(f"For alpha={self.alpha} {text}.", UserWarning, stacklevel=4)
+
+    @property
+    def estimators_(self) -> list[Any]:
+        """The fitted classifiers."""
+        check_is_fitted(self)
+        return [part.member.estimator for part in self._parts]
+
+    @property
+    def n_calibration_(self) -> NDArray[np.intp]:
+        """Calibration rows of each class, lowest first."""
+        check_is_fitted(self)
+        return np.bincount(np.concatenate([part.codes for part in self._parts]), minlength=self.n_classes_)
+
+    @property
+    def always_included_(self) -> NDArray[Any]:
+        """Classes that are in every set, since their calibration rows are too few."""
+        labels: NDArray[Any] = self.ordered_classes_[self._least_counts() == 0]
+        return labels
+
+    def _least_counts(self) -> NDArray[np.intp]:
+        """Return for each class how many calibration rows may score at least as much where it is left out."""
+        n = self.n_calibration_
+        if self.alpha is None:
+            return np.full(self.n_classes_, n.sum() + 1)
+        of_class = n if self.coverage == "class" else np.full(self.n_classes_, n.sum())
+        return np.array([floor(self.alpha * (count + 1)) for count in of_class])
+
+    def _bounds(self, X: Any) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Return the codes of the lowest and the highest class of each row's set."""
+        check_is_fitted(self)
+        self._check_sets()
+        X = self._check_features(X, reset=False)
+        proba = [part.member.proba(X, self.n_classes_) for part in self._parts]
+        scores = [tail_scores(one) for one in proba]
+        counts = np.sum(
+            [part.count(one, self.coverage == "class") for part, one in zip(self._parts, scores, strict=True)], axis=0
+        )
+        included = counts + 1 > self._least_counts()
+        if self.severity is not None:
+            included |= scores[0] <= self._parts[0].bound_of_misses(self.severity, self.n_classes_)
+        return hull(included, decide(np.mean(proba, axis=0)))
+
+    @documented
+    def predict_interval(self, X: Any) -> NDArray[Any]:
+        """Return the lowest and the highest class of the set of each row.
+
+        Parameters
+        ----------
+        <<X>>
+
+        Returns
+        -------
+        ndarray, shape (n_samples, 2)
+            Labels. The class that ``predict`` returns lies between them.
+        """
+        return np.column_stack([self._labels.decode(codes) for codes in self._bounds(X)])
+
+    @documented
+    def predict_set(self, X: Any) -> NDArray[np.bool_]:
+        """Return which classes are in the set of each row.
+
+        Parameters
+        ----------
+        <<X>>
+
+        Returns
+        -------
+        ndarray of bool, shape (n_samples, n_classes)
+            Columns from the lowest class to the highest, as ``ordered_classes_``.
+        """
+        lowest, highest = (codes[:, np.newaxis] for codes in self._bounds(X))
+        classes = np.arange(self.n_classes_)
+        return (lowest <= classes) & (classes <= highest)
+
+    def _proba(self, X: Any) -> NDArray[np.float64]:
+        mean: NDArray[np.float64] = np.mean([part.member.proba(X, self.n_classes_) for part in self._parts], axis=0)
+        return mean
