@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.estimators.fit_keywords import explains_keywords
 from ordinal_objectives.estimators.held_out import hold_out
+from ordinal_objectives.estimators.round_search import UNSEARCHED, RoundSearch, find_rounds, is_auto, smallest_leaf
 from ordinal_objectives.histogram_engine.columns import check_features
 from ordinal_objectives.histogram_engine.fit_loop import Callback, EarlyStopping, Rows, check_callback, fit_rows
 from ordinal_objectives.histogram_engine.labelled_rows import LabelledRows
@@ -29,6 +30,9 @@ from ordinal_objectives.row_blocks import RowBlocks
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.utils.shared_docs import documented
 from ordinal_objectives.utils.validation import check_choice, check_flag
+
+# Of rows, to check parameters before the rows are known.
+_ANY_NUMBER = 1000
 
 
 @documented
@@ -48,8 +52,15 @@ class HistGradientBoostingOrdinalClassifier(EngineModel):
     ----------
     learning_rate : float, default=0.1
         Shrinkage of leaf weights and threshold step; the largest one with ``adaptive_step``.
-    <<max_iter, max_leaf_nodes, max_depth, min_samples_leaf>>
-    l2_regularization : float, default=0.0
+    max_iter : int or "auto"
+        Number of trees. "auto" trains on four fifths of the rows, takes the number with the lowest loss on the others,
+        and trains so many trees on all rows; ``round_search_`` says what was found. The rows held out are drawn by
+        class, with ``random_state``; no group is divided. "auto" is 100 where a model is continued, where
+        ``early_stopping`` is not "auto" or rows are given for it, for :class:`.RowBlocks`, and for fewer than 10 rows.
+    <<max_leaf_nodes, max_depth>>
+    min_samples_leaf : int or "auto"
+        Rows of a leaf, whatever their weight. "auto": one row in 50, at least 1 and at most 20.
+    l2_regularization : float
         Penalty lambda of the leaf weights.
     <<max_bins>>
     rebin_every : int or None, default=None
@@ -57,7 +68,8 @@ class HistGradientBoostingOrdinalClassifier(EngineModel):
         where the score has settled, the bins get wider. None cuts them once.
     early_stopping : "auto" or bool, default="auto"
         Stop when the validation loss no longer falls: on ``eval_set``, or else on rows held out.
-        "auto" does so for more than 10,000 rows, or where ``eval_set`` is given or validation rows judge the trees.
+        "auto" does so for more than 10,000 rows, or where ``eval_set`` is given or validation rows judge the trees;
+        not where ``max_iter="auto"`` finds the number of trees.
     validation_fraction : float, default=0.1
         Share of the rows of positive weight held out, drawn by class.
     <<n_iter_no_change, tol>>
@@ -80,9 +92,11 @@ class HistGradientBoostingOrdinalClassifier(EngineModel):
         (n_classes - 1) / 4.
     gamma : float, default=0.0
         Gain that a split must exceed.
-    subsample, colsample_bytree : float, default=1.0
-        Share of rows and of columns that each tree is grown on, drawn without replacement from the rows of
-        positive weight. The step uses all rows.
+    subsample : float
+        Share of rows that each tree is grown on, drawn without replacement from the rows of positive weight. The step
+        uses all rows.
+    colsample_bytree : float
+        Share of columns that each tree is grown on.
     pruning : bool, default=False
         Merge leaves whose split does not lower the loss of the rows that judge. A step that would raise the loss of all
         training rows is halved afterwards.
@@ -120,7 +134,7 @@ class HistGradientBoostingOrdinalClassifier(EngineModel):
 
     Attributes
     ----------
-    <<classes_, ordered_classes_, n_classes_, thresholds_, proportional_, n_iter_>>
+    <<classes_, ordered_classes_, n_classes_, thresholds_, proportional_, n_iter_, round_search_>>
     best_iteration_ : int
         The same as ``n_iter_``.
     threshold_history_ : ndarray of float64, shape (n_iter_ + 1, n_classes - 1)
@@ -148,16 +162,17 @@ class HistGradientBoostingOrdinalClassifier(EngineModel):
     _dialect: ClassVar = DIALECT
     _refused: ClassVar = REFUSED
     _known: ClassVar = frozenset()
+    round_search_: RoundSearch | None = None
 
     def __init__(
         self,
         *,
         learning_rate: float = 0.1,
-        max_iter: int = 100,
+        max_iter: int | str = "auto",
         max_leaf_nodes: int | None = 31,
         max_depth: int | None = None,
-        min_samples_leaf: int = 20,
-        l2_regularization: float = 0.0,
+        min_samples_leaf: int | str = "auto",
+        l2_regularization: float = 1.0,
         max_bins: int = 255,
         rebin_every: int | None = None,
         early_stopping: str | bool = "auto",
@@ -174,7 +189,7 @@ class HistGradientBoostingOrdinalClassifier(EngineModel):
         threshold_update: str = "joint",
         min_child_weight: float = 1e-3,
         gamma: float = 0.0,
-        subsample: float = 1.0,
+        subsample: float = 0.8,
         colsample_bytree: float = 1.0,
         pruning: bool = False,
         adaptive_step: bool = False,
@@ -235,9 +250,13 @@ class HistGradientBoostingOrdinalClassifier(EngineModel):
     def _check_features(self, X: Any, *, reset: bool) -> Any:
         return check_features(self, X, reset=reset, blocks=True)
 
-    def _parameters(self) -> BoostingParameters:
+    def _parameters(self, n_rows: int) -> BoostingParameters:
+        """Return the parameters of a training on so many rows, without a search for the number of trees."""
         names = [*OF_MODEL, *(field.name for field in fields(BoostingParameters) if field.name != "spec")]
-        return BoostingParameters.of(self.loss, link=self.link, **{name: getattr(self, name) for name in names})
+        given = {name: getattr(self, name) for name in names}
+        given["min_samples_leaf"] = smallest_leaf(self.min_samples_leaf, n_rows)
+        given["max_iter"] = UNSEARCHED if is_auto(self.max_iter) else self.max_iter
+        return BoostingParameters.of(self.loss, link=self.link, **given)
 
     @documented
     @explains_keywords
@@ -275,7 +294,7 @@ class HistGradientBoostingOrdinalClassifier(EngineModel):
         """
         with self._all_or_nothing():
             self._refuse_unknown()
-            parameters = self._parameters()
+            parameters = self._parameters(_ANY_NUMBER)
             asked = (self.early_stopping, self.validation_fraction, self.n_iter_no_change, self.tol)
             stopping = EarlyStopping.from_parameters(*asked)
             check_callback(callback)
@@ -284,22 +303,22 @@ class HistGradientBoostingOrdinalClassifier(EngineModel):
                 earlier, fitted = self._grown(), copy.copy(self)
                 check_continued(self, X, parameters, earlier, self._fitted_loss, self._max_bins)
             rows = self._check_training(X, y, sample_weight)
+            parameters = self._parameters(len(rows[1]))
             if fitted is not None:
                 self._check_same_classes(None, fitted, "the model that warm_start continues")
             else:
                 self._seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
             sets = (eval_set, eval_sample_weight, "eval_sample_weight", X_val, y_val, sample_weight_val)
             watched = self._check_evaluation(*sets)
-            judged = parameters.judged_by == "validation"
-            if not watched and (judged or stopping.applies(self.early_stopping, len(rows[1]), watched)):
-                if isinstance(rows[0], RowBlocks):
-                    name, other = ("judged_by", "'out_of_bag'") if judged else ("early_stopping", "False")
-                    raise ValueError(
-                        f"{name} holds rows out of arrays alone; for RowBlocks pass X_val and y_val, or "
-                        f"{name}={other}; got {getattr(self, name)!r}"
-                    )
-                rows, *watched = hold_out(rows, self.validation_fraction, self._seed, groups)
-            stops = stopping.applies(self.early_stopping, len(rows[1]), watched)
+            self.round_search_ = None
+            if self._searches(rows, watched, parameters, earlier):
+                self.round_search_ = find_rounds(self._held_out_losses, rows, self.learning_rate, self._seed, groups)
+                stops = False
+            else:
+                rows, watched = self._divided(rows, watched, parameters, stopping, groups)
+                stops = stopping.applies(self.early_stopping, len(rows[1]), watched)
+            if self.round_search_ is not None:
+                parameters = replace(parameters, max_iter=self.round_search_.n_iter)
             trained, diagnostics = fit_rows(
                 parameters,
                 earlier,
@@ -312,8 +331,47 @@ class HistGradientBoostingOrdinalClassifier(EngineModel):
             )
             self._max_bins, self.proportional_ = parameters.max_bins, parameters.shifts is None
             self._remember(trained, parameters.spec.loss, diagnostics)
-        self._warn_if_constant(len(rows[1]), "min_samples_leaf", self.min_samples_leaf, stacklevel=4)
+        self._warn_if_constant(len(rows[1]), "min_samples_leaf", parameters.min_samples_leaf, stacklevel=4)
         return self
+
+    def _searches(self, rows: Rows, watched: list[Rows], parameters: BoostingParameters, earlier: Any) -> bool:
+        """Tell whether rows held out decide the number of trees; blocks are not divided."""
+        decided = (
+            watched or earlier is not None or parameters.judged_by == "validation" or isinstance(rows[0], RowBlocks)
+        )
+        return is_auto(self.max_iter) and is_auto(self.early_stopping) and not decided
+
+    def _held_out_losses(self, fit: Rows, held: Rows, most: int, patience: int) -> list[float]:
+        """Train on some rows and return the loss of others after 0, 1, ... trees."""
+        parameters = replace(self._parameters(len(fit[1])), max_iter=most)
+        stopping = EarlyStopping(patience, self.tol)
+        trained, _ = fit_rows(
+            parameters,
+            None,
+            self._labelled(fit),
+            [self._labelled(held)],
+            stopping,
+            None,
+            seed=self._seed,
+            n_threads=self.n_jobs,
+        )
+        return trained.evals["validation"]
+
+    def _divided(
+        self, rows: Rows, watched: list[Rows], parameters: BoostingParameters, stopping: EarlyStopping, groups: Any
+    ) -> tuple[Rows, list[Rows]]:
+        """Return the rows to train on and those to watch, held out of them where none are given and some are needed."""
+        judged = parameters.judged_by == "validation"
+        if watched or not (judged or stopping.applies(self.early_stopping, len(rows[1]), watched)):
+            return rows, watched
+        if isinstance(rows[0], RowBlocks):
+            name, other = ("judged_by", "'out_of_bag'") if judged else ("early_stopping", "False")
+            raise ValueError(
+                f"{name} holds rows out of arrays alone; for RowBlocks pass X_val and y_val, or "
+                f"{name}={other}; got {getattr(self, name)!r}"
+            )
+        fit, held = hold_out(rows, self.validation_fraction, self._seed, groups)
+        return fit, [held]
 
     def _labelled(self, rows: Rows) -> LabelledRows:
         X, codes, sample_weight = rows

@@ -13,6 +13,10 @@ from numpy.typing import NDArray
 
 Arrays = dict[str, NDArray[Any]]
 Case = dict[str, Any]
+# The golden models are of before the plain call drew rows.
+XGB_EVERY_ROW: Case = {"subsample": 1.0}
+LGB_EVERY_ROW: Case = {"subsample": 1.0, "subsample_freq": 0, "min_child_samples": 20}
+ENGINE_EVERY_ROW: Case = {"subsample": 1.0, "min_samples_leaf": 20, "l2_regularization": 0.0}
 N_CLASSES = (2, 3, 5, 8, 12, 30)
 HESSIANS = ("exact", "majorized")
 # Loss and link of one case after the other; those without a majoriser raise there and are left out.
@@ -135,7 +139,14 @@ def train_engine(case: Case) -> Arrays:
     from ordinal_objectives import HistGradientBoostingOrdinalClassifier
 
     X, y, weights, options = _rows(case, 400)
-    options = {"max_iter": 5, "max_leaf_nodes": 7, "l2_regularization": 0.5, "min_samples_leaf": 5, **options}
+    options = {
+        "max_iter": 5,
+        "max_leaf_nodes": 7,
+        "l2_regularization": 0.5,
+        "min_samples_leaf": 5,
+        "subsample": 1.0,
+        **options,
+    }
     return of_engine(HistGradientBoostingOrdinalClassifier(n_jobs=1, **options).fit(X, y, sample_weight=weights), X)
 
 
@@ -144,7 +155,7 @@ def train_large(case: Case) -> Arrays:
     from ordinal_objectives import HistGradientBoostingOrdinalClassifier
 
     X, y, weights, options = _rows(case, 200_000)
-    model = HistGradientBoostingOrdinalClassifier(max_iter=5, early_stopping=False, **options)
+    model = HistGradientBoostingOrdinalClassifier(max_iter=5, early_stopping=False, **{**ENGINE_EVERY_ROW, **options})
     arrays = of_engine(model.fit(X, y, sample_weight=weights), X)
     kept = {"thresholds": arrays["thresholds"], "raw": arrays["raw"], "proba": arrays["proba"]}
     return kept | {"trees": _digest("".join(arrays[name].tobytes().hex() for name in sorted(arrays)))}
@@ -154,6 +165,7 @@ def train_xgb(case: Case) -> Arrays:
     from ordinal_objectives import XGBOrdinalClassifier
 
     X, y, weights, options = _rows(case, 600)
+    options = {"max_depth": 6, **XGB_EVERY_ROW, **options}
     model = XGBOrdinalClassifier(n_estimators=5, n_jobs=1, random_state=0, **options)
     return of_xgboost(model.fit(X, y, sample_weight=weights), X)
 
@@ -162,6 +174,7 @@ def train_lgbm(case: Case) -> Arrays:
     from ordinal_objectives import LGBMOrdinalClassifier
 
     X, y, weights, options = _rows(case, 600)
+    options = {**LGB_EVERY_ROW, **options}
     model = LGBMOrdinalClassifier(n_estimators=5, num_leaves=7, n_jobs=1, random_state=0, verbose=-1, **options)
     return of_lightgbm(model.fit(X, y, sample_weight=weights), X)
 
@@ -211,7 +224,7 @@ def train_outputs(case: Case) -> Arrays:
     task = options.pop("task")
     targets = {"targets": np.c_[y, y**2, np.cos(y)], "classes": y, "labels": np.c_[y > 1, y > 2, y % 2].astype(int)}
     kind = HistGradientBoostingMultiOutputRegressor if task == "targets" else HistGradientBoostingMultiOutputClassifier
-    options = {"max_iter": 5, "max_leaf_nodes": 7, "min_samples_leaf": 5, **options}
+    options = {"max_iter": 5, "max_leaf_nodes": 7, "min_samples_leaf": 5, "subsample": 1.0, **options}
     model = kind(n_jobs=1, **options).fit(X, targets[task], sample_weight=weights)
     trees = model._ensemble.trees
     names = ("feature", "threshold", "left", "missing_left", "value", "gain", "count")

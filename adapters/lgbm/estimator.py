@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import warnings
 from collections.abc import Callable
 from os import PathLike
@@ -15,7 +14,8 @@ from scipy.sparse import csr_array, csr_matrix
 from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.adapters.lgbm.input_checks import categorical_columns, check_columns, names_of_sets
-from ordinal_objectives.adapters.lgbm.parameter_names import DIALECT, FIT_HINTS, KNOWN, NATIVE, REFUSED, resolved
+from ordinal_objectives.adapters.lgbm.parameter_names import FIT_HINTS
+from ordinal_objectives.adapters.lgbm.parameters import LightGBMParameters, stops_early
 from ordinal_objectives.adapters.lgbm.prediction import predict_scores
 from ordinal_objectives.adapters.lgbm.record import (
     as_booster,
@@ -30,7 +30,7 @@ from ordinal_objectives.adapters.lgbm.trees import leaf_values_in
 from ordinal_objectives.estimators.evaluation_sets import GivenSets, check_rounds, either_library
 from ordinal_objectives.estimators.fit_keywords import explains_keywords
 from ordinal_objectives.estimators.host_classifier import HostClassifier
-from ordinal_objectives.estimators.host_parameters import ORDINAL_PARAMETERS, check_n_estimators
+from ordinal_objectives.estimators.round_search import smallest_leaf
 from ordinal_objectives.eval_metric import EvalMetric, Result, eval_metrics
 from ordinal_objectives.losses import OrdinalLoss, get_loss
 from ordinal_objectives.threads import library_n_threads, one_thread_after_fork
@@ -39,7 +39,7 @@ from ordinal_objectives.utils.shared_docs import documented
 
 
 @documented
-class LGBMOrdinalClassifier(HostClassifier):
+class LGBMOrdinalClassifier(LightGBMParameters, HostClassifier):
     """Ordinal classifier grown by LightGBM, its thresholds learned with the trees.
 
     Parameters
@@ -51,8 +51,9 @@ class LGBMOrdinalClassifier(HostClassifier):
     boosting_type, num_leaves, max_depth, learning_rate, subsample_for_bin, min_split_gain, min_child_weight, \
 min_child_samples, subsample, subsample_freq, colsample_bytree, reg_alpha, reg_lambda, random_state, n_jobs, \
 importance_type
-        As in :class:`lightgbm.LGBMClassifier`. In a forked process LightGBM runs on one thread, whatever
-        ``n_jobs`` says: its OpenMP runtime would hang.
+        As in :class:`lightgbm.LGBMClassifier`, but for ``subsample=0.8`` with ``subsample_freq=1``, and for
+        ``min_child_samples="auto"``: one row in 50, at least 1 and at most 20, LightGBM's own. In a forked process
+        LightGBM runs on one thread, whatever ``n_jobs`` says: its OpenMP runtime would hang.
     early_stopping_round : int or None, default=None
         Stop when neither the loss nor a metric has become better for so many rounds, on one of the evaluation sets;
         ``first_metric_only=True`` looks at the loss alone.
@@ -70,7 +71,7 @@ importance_type
     <<classes_, ordered_classes_, n_classes_, thresholds_, proportional_>>
     booster_ : lightgbm.Booster
         Carries its thresholds: :func:`ordinal_objectives.adapters.lgbm.predict_proba` reads them.
-    <<n_iter_>>
+    <<n_iter_, round_search_>>
     best_iteration_ : int
         The same, as LightGBM counts.
     feature_importances_ : ndarray, shape (n_features,)
@@ -98,17 +99,12 @@ importance_type
     """
 
     _start_name: ClassVar = "init_score"
-    _native: ClassVar = NATIVE
-    _own: ClassVar = ORDINAL_PARAMETERS
-    _refused: ClassVar = REFUSED
-    _dialect: ClassVar = DIALECT
-    _known: ClassVar = KNOWN
     _fit_hints: ClassVar = FIT_HINTS
 
     def __init__(
         self,
         *,
-        n_estimators: int = 100,
+        n_estimators: int | str = "auto",
         classes: ArrayLike | None = None,
         loss: str | OrdinalLoss = "all_threshold",
         link: str = "logit",
@@ -128,9 +124,9 @@ importance_type
         subsample_for_bin: int = 200_000,
         min_split_gain: float = 0.0,
         min_child_weight: float = 1e-3,
-        min_child_samples: int = 20,
-        subsample: float = 1.0,
-        subsample_freq: int = 0,
+        min_child_samples: int | str = "auto",
+        subsample: float = 0.8,
+        subsample_freq: int = 1,
         colsample_bytree: float = 1.0,
         reg_alpha: float = 0.0,
         reg_lambda: float = 0.0,
@@ -249,14 +245,19 @@ importance_type
             rows, held_out = self._rows_to_fit(training, "init_score", sets, given["random_state"], groups)
             booster = self._continued(init_model, init_score=init_score, eval_init_score=eval_init_score)
             check_rounds("early_stopping_round", given["early_stopping_round"], len(held_out))
-            train_set, *valid_sets = self._datasets([rows, *held_out], categorical_feature)
+            train_set, *valid_sets = _datasets([rows, *held_out], categorical_feature)
+            ends = booster is not None or bool(given["early_stopping_round"]) or any(map(stops_early, callbacks or ()))
+            search = given["learning_rate"], given["random_state"], groups
+            n_rounds = self._rounds(
+                given["n_estimators"], None if ends else rows, search, categorical_feature=categorical_feature
+            )
             self.evals_result_: dict[str, Any] = {}
             watching = [lightgbm.record_evaluation(self.evals_result_)] if valid_sets else []
             self.booster_ = train_spec(
                 (self._spec("LGBMOrdinalClassifier"), None),
-                self._native_params(),
+                self._params_for(len(rows[1])),
                 train_set,
-                check_n_estimators(given["n_estimators"]),
+                n_rounds,
                 valid_sets=valid_sets or None,
                 valid_names=names_of_sets(eval_names, len(valid_sets)),
                 feval=[_as_feval(one) for one in eval_metrics(eval_metric, self.n_classes_, self._decide)],
@@ -267,18 +268,26 @@ importance_type
             n_iter = best if best > 0 else self.booster_.current_iteration()
             record = threshold_record(self.booster_)
             self._keep(record, get_loss(self.loss, self.link), n_iter)
-        least = given["min_child_samples"]
+        least = smallest_leaf(given["min_child_samples"], len(rows[1]))
         self._warn_if_constant(len(rows[1]), "min_child_samples", 20 if least is None else least)  # LightGBM's default
         return self
 
-    def _datasets(self, rows: list[tuple[Any, Any, Any, Any]], categorical_feature: Any) -> list[lightgbm.Dataset]:
-        """Return the training set and those to evaluate, given as (X, codes, weight, start score)."""
-        found = list[lightgbm.Dataset]()
-        for X, codes, weight, start in rows:
-            training = {"categorical_feature": categorical_columns(categorical_feature, X)}
-            options = {"reference": found[0]} if found else training
-            found.append(lightgbm.Dataset(X, codes, weight=weight, init_score=start, **options))
-        return found
+    def _held_out_losses(
+        self, fit: tuple[Any, ...], held: tuple[Any, ...], most: int, patience: int, **options: Any
+    ) -> list[float]:
+        train_set, held_set = _datasets([fit, held], options["categorical_feature"])
+        result: dict[str, dict[str, list[float]]] = {}
+        stop = lightgbm.early_stopping(patience, verbose=False)
+        train_spec(
+            (self._spec("LGBMOrdinalClassifier"), None),
+            self._params_for(len(fit[1])) | {"verbosity": -1},
+            train_set,
+            most,
+            valid_sets=[held_set],
+            valid_names=["held_out"],
+            callbacks=[lightgbm.record_evaluation(result), stop],
+        )
+        return next(iter(result["held_out"].values()))
 
     @one_thread_after_fork()
     def _splits(self) -> list[bool]:
@@ -308,20 +317,6 @@ importance_type
             booster = as_booster(model)
         self._check_same_classes(threshold_record(booster), model, "init_model")
         return booster
-
-    def _by_other_names(self) -> tuple[dict[str, Any], list[str]]:
-        """Return what other names of LightGBM say, and in words what is not used; see :func:`.names.resolved`."""
-        if not self._host_params:
-            return {}, []
-        defaults = {name: p.default for name, p in inspect.signature(type(self)).parameters.items() if name in KNOWN}
-        own = {name: getattr(self, name) for name, default in defaults.items() if getattr(self, name) != default}
-        return resolved(own, self._host_params)
-
-    def _resolved_params(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self._get_param_names()} | self._by_other_names()[0]
-
-    def _native_params(self) -> dict[str, Any]:
-        return {"feature_pre_filter": False, "verbosity": -1, **super()._native_params()}
 
     def _check_features(self, X: Any, *, reset: bool) -> Any:
         # LightGBM knows SciPy's sparse matrices, not yet its sparse arrays.
@@ -355,6 +350,16 @@ importance_type
         """Importance of each feature by ``importance_type``, (n_features,)."""
         check_is_fitted(self)
         return np.asarray(self.booster_.feature_importance(importance_type=self.importance_type))
+
+
+def _datasets(rows: list[tuple[Any, Any, Any, Any]], categorical_feature: Any) -> list[lightgbm.Dataset]:
+    """Return the training set and those to evaluate, given as (X, codes, weight, start score)."""
+    found = list[lightgbm.Dataset]()
+    for X, codes, weight, start in rows:
+        training = {"categorical_feature": categorical_columns(categorical_feature, X)}
+        options = {"reference": found[0]} if found else training
+        found.append(lightgbm.Dataset(X, codes, weight=weight, init_score=start, **options))
+    return found
 
 
 def _as_feval(metric: EvalMetric) -> Callable[..., list[Result]]:

@@ -10,6 +10,7 @@ import xgboost
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from ordinal_objectives.adapters.xgb.callback import asks_for_early_stop
 from ordinal_objectives.adapters.xgb.custom_metric import CustomMetric
 from ordinal_objectives.adapters.xgb.host_methods import HostMethods
 from ordinal_objectives.adapters.xgb.input_checks import check_categories, check_finite, refused_by_host
@@ -22,7 +23,6 @@ from ordinal_objectives.adapters.xgb.trees import nodes_of_trees
 from ordinal_objectives.estimators.evaluation_sets import GivenSets, check_rounds
 from ordinal_objectives.estimators.fit_keywords import explains_keywords
 from ordinal_objectives.estimators.host_classifier import HostClassifier
-from ordinal_objectives.estimators.host_parameters import check_n_estimators
 from ordinal_objectives.eval_metric import eval_metrics
 from ordinal_objectives.losses import OrdinalLoss, get_loss
 from ordinal_objectives.threads import effective_n_threads, library_n_threads, one_thread_after_fork
@@ -44,9 +44,10 @@ class XGBOrdinalClassifier(HostClassifier, HostMethods):
     max_depth, max_leaves, max_bin, learning_rate, gamma, min_child_weight, subsample, colsample_bytree, \
 reg_alpha, reg_lambda, tree_method, n_jobs, random_state, verbosity, missing, enable_categorical, \
 feature_types, feature_weights, importance_type, early_stopping_rounds, callbacks
-        As in :class:`xgboost.XGBClassifier`. ``min_child_weight`` is compared with sums of the ordinal
-        Hessian, which adds up n_classes - 1 terms a row of at most 1/4 each with the logit link. In a forked
-        process XGBoost runs on one thread, whatever ``n_jobs`` says: its OpenMP runtime would hang.
+        As in :class:`xgboost.XGBClassifier`, but for ``max_depth=4`` and ``subsample=0.8``; None is XGBoost's default.
+        ``min_child_weight`` is compared with sums of the ordinal Hessian, which adds up n_classes - 1 terms a row of at
+        most 1/4 each with the logit link. In a forked process XGBoost runs on one thread, whatever ``n_jobs`` says: its
+        OpenMP runtime would hang.
     validation_fraction : float or None, default=None
         Share of the rows held out and evaluated each round where ``fit`` is given no evaluation set, so that
         ``early_stopping_rounds`` works without one. Drawn by class with ``random_state``; class weights count there.
@@ -60,7 +61,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
     <<classes_, ordered_classes_, n_classes_, thresholds_, proportional_>>
     booster_ : xgboost.Booster
         Carries its thresholds: :func:`ordinal_objectives.adapters.xgb.predict_proba` reads them.
-    <<n_iter_>>
+    <<n_iter_, round_search_>>
     best_iteration_ : int
         Last of these iterations, counted from 0, as XGBoost does.
     feature_importances_ : ndarray of float32, shape (n_features,)
@@ -98,7 +99,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
     def __init__(
         self,
         *,
-        n_estimators: int = 100,
+        n_estimators: int | str = "auto",
         classes: ArrayLike | None = None,
         loss: str | OrdinalLoss = "all_threshold",
         link: str = "logit",
@@ -112,13 +113,13 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         decision_rule: str = "median",
         cost_matrix: ArrayLike | None = None,
         class_weight: Any = None,
-        max_depth: int | None = None,
+        max_depth: int | None = 4,
         max_leaves: int | None = None,
         max_bin: int | None = None,
         learning_rate: float | None = None,
         gamma: float | None = None,
         min_child_weight: float | None = None,
-        subsample: float | None = None,
+        subsample: float | None = 0.8,
         colsample_bytree: float | None = None,
         reg_alpha: float | None = None,
         reg_lambda: float | None = None,
@@ -244,11 +245,17 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
             metric = CustomMetric(eval_metrics(self.eval_metric, self.n_classes_, self._decide))
             callbacks, rounds = metric.early_stopping(self.callbacks, self.early_stopping_rounds)
             self.evals_result_: dict[str, Any] = {}
+            params = self._native_params()
+            ends = continued or asks_for_early_stop({"early_stopping_rounds": self.early_stopping_rounds}, callbacks)
+            rate = params.get("learning_rate", 0.3)  # XGBoost's default
+            n_rounds = self._rounds(self.n_estimators, None if ends else rows, (rate, self.random_state, groups))
+            if verbose and self.round_search_ is not None:
+                print(f"n_estimators='auto': {self.round_search_}")
             self.booster_ = train_spec(
                 (self._spec("XGBOrdinalClassifier"), None),
-                self._native_params(),
+                params,
                 dtrain,
-                check_n_estimators(self.n_estimators),
+                n_rounds,
                 xgb_model=continued,
                 evals=evals or ([(dtrain, "training")] if verbose else []),  # what verbose prints
                 callbacks=callbacks,
@@ -261,6 +268,23 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
             self._keep(record, get_loss(self.loss, self.link), n_iter)
         self._warn_if_constant(dtrain.num_row(), "min_child_weight")
         return self
+
+    def _held_out_losses(
+        self, fit: tuple[Any, ...], held: tuple[Any, ...], most: int, patience: int, **options: Any
+    ) -> list[float]:
+        dtrain = self._matrix(*fit, feature_weights=self.feature_weights)
+        result: dict[str, dict[str, list[float]]] = {}
+        train_spec(
+            (self._spec("XGBOrdinalClassifier"), None),
+            self._native_params() | {"verbosity": 0},
+            dtrain,
+            most,
+            evals=[(self._matrix(*held, like=dtrain), "held_out")],
+            evals_result=result,
+            early_stopping_rounds=patience,
+            verbose_eval=False,
+        )
+        return next(iter(result["held_out"].values()))
 
     @one_thread_after_fork()
     def _splits(self) -> list[bool]:
@@ -285,7 +309,9 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
 
     def _native_params(self) -> dict[str, Any]:
         # XGBoost warns of parameters that it does not know or use; 1 shows warnings only.
-        return {**super()._native_params(), "verbosity": 1 if self.verbosity is None else self.verbosity}
+        params = {**super()._native_params(), "verbosity": 1 if self.verbosity is None else self.verbosity}
+        of_trees = {"max_depth": 4, "subsample": 0.8} if params.get("booster") == "gblinear" else {}
+        return {name: value for name, value in params.items() if of_trees.get(name) != value}
 
     def _matrix(
         self,

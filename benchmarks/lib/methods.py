@@ -52,7 +52,14 @@ Method = Callable[..., Fitted]  # (train: Rows, valid: Rows | None, rounds: int,
 Settings = tuple[Mapping[str, Any], ...]
 Family = dict[str, tuple[Method, Settings]]
 
-# XGBOrdinalClassifier's defaults but for depth and rounds; the same with one score; the plain methods of its library.
+# What the evidence was measured with beside depth and rounds: every row for every tree, and the hosts' own leaves and
+# penalties. The classifiers' defaults are those of the plain call.
+EVERY_ROW: dict[str, dict[str, Any]] = {
+    "XGBoost": {"subsample": 1.0},
+    "LightGBM": {"subsample": 1.0, "subsample_freq": 0, "min_child_samples": 20},
+    "native": {"subsample": 1.0, "min_samples_leaf": 20, "l2_regularization": 0.0},
+}
+# Ours, thresholds that move with x; the same with one score; the plain methods of its library.
 OURS, PROPORTIONAL, MULTICLASS, ROUNDED = "ordinal shifts", "ordinal", "xgb multiclass", "xgb rounded"
 
 
@@ -60,7 +67,7 @@ def ordinal(
     train: Rows, valid: Rows | None, rounds: int, n_classes: int, depth: int, host: str = "XGBoost", **options: Any
 ) -> Fitted:
     """Train ours, with one score unless told otherwise; XGBOrdinalClassifier unless ``host`` says otherwise."""
-    options = {"proportional": True} | options | {"classes": np.arange(n_classes), "max_depth": depth}
+    options = {"proportional": True} | EVERY_ROW[host] | options | {"classes": np.arange(n_classes), "max_depth": depth}
     if host == "native":  # takes numbers only
         encode = encoder(scale=False).fit(train[0])
         model = HistGradientBoostingOrdinalClassifier(

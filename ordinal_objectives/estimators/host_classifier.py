@@ -13,13 +13,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.estimators.booster_in_transit import BoosterInTransit
 from ordinal_objectives.estimators.evaluation_sets import GivenSets
-from ordinal_objectives.estimators.held_out import hold_out_unless_given
-from ordinal_objectives.estimators.host_parameters import HostParameters
+from ordinal_objectives.estimators.held_out import hold_out_unless_given, split_seed
+from ordinal_objectives.estimators.host_parameters import HostParameters, check_n_estimators
 from ordinal_objectives.estimators.labels import OrderedLabels
 from ordinal_objectives.estimators.ordinal_classifier import OrdinalClassifier
+from ordinal_objectives.estimators.round_search import UNSEARCHED, RoundSearch, find_rounds, is_auto
 from ordinal_objectives.leaves.shifts import DEFAULT_SHIFT_PENALTY
-from ordinal_objectives.losses import OrdinalLoss
+from ordinal_objectives.losses import OrdinalLoss, get_loss
 from ordinal_objectives.spec import OrdinalSpec
+from ordinal_objectives.threshold_solver import initial_thresholds
 from ordinal_objectives.utils.files import (
     as_damaged_file,
     check_path,
@@ -47,6 +49,17 @@ class HostClassifier(HostParameters, OrdinalClassifier):
     loss: str | OrdinalLoss
     link: str
     validation_fraction: float | None
+    round_search_: RoundSearch | None = None
+
+    @abstractmethod
+    def _held_out_losses(
+        self, fit: tuple[Any, ...], held: tuple[Any, ...], most: int, patience: int, **options: Any
+    ) -> list[float]:
+        """Train on some rows and return the loss of others after 1, 2, ... rounds, at most ``most`` of them.
+
+        The training ends after ``patience`` rounds without a lower loss. Rows are given as (X, codes, weight, start),
+        ``options`` are what else the host needs to know of them.
+        """
 
     @abstractmethod
     def _write(self, path: str | PathLike[str], record: Any) -> None:
@@ -139,7 +152,7 @@ class HostClassifier(HostParameters, OrdinalClassifier):
                 self._keep_labels(labels)
                 self._check_decision()
                 self.n_features_in_ = n_features
-                for name in ("feature_names_in_", "evals_result_"):  # of an earlier fit
+                for name in ("feature_names_in_", "evals_result_", "round_search_"):  # of an earlier fit
                     self.__dict__.pop(name, None)
                 names = names_from_json(described.get("feature_names"), n_features)
                 if names is not None:
@@ -176,6 +189,39 @@ class HostClassifier(HostParameters, OrdinalClassifier):
             random_state,
             groups,
         )
+
+    def _rounds(self, asked: Any, rows: tuple[Any, ...] | None, search: tuple[float, Any, Any], **options: Any) -> int:
+        """Return the number of rounds that was asked for, or for "auto" the one that rows speak for.
+
+        Parameters
+        ----------
+        asked : int or "auto"
+        rows : tuple of (X, codes, weight, start score), or None
+            Those of the training; None where they are not divided, since a model is continued or stops early.
+        search : tuple
+            Learning rate, random state and groups.
+        **options
+            For :meth:`_held_out_losses`.
+        """
+        self.round_search_ = None
+        if not is_auto(asked):
+            return check_n_estimators(asked)
+        rate, random_state, groups = search
+
+        def losses_of(fit: tuple[Any, ...], held: tuple[Any, ...], most: int, patience: int) -> list[float]:
+            losses = self._held_out_losses(fit, held, most, patience, **options)
+            return [self._loss_without_trees(fit, held), *losses]
+
+        if rows is not None:
+            self.round_search_ = find_rounds(losses_of, rows, rate, split_seed(random_state), groups)
+        return UNSEARCHED if self.round_search_ is None else self.round_search_.n_iter
+
+    def _loss_without_trees(self, fit: tuple[Any, ...], held: tuple[Any, ...]) -> float:
+        loss, (_, codes, weight, start) = get_loss(self.loss, self.link), held
+        of_classes = np.bincount(fit[1], fit[2], minlength=self.n_classes_)
+        thresholds = initial_thresholds(of_classes, loss=loss).thresholds
+        values = loss.value(np.zeros(len(codes)) if start is None else start, codes, thresholds)
+        return float(np.average(values, weights=weight))
 
     def _spec(self, door: str) -> OrdinalSpec:
         """Return the ordinal model that the parameters ask for at a door."""

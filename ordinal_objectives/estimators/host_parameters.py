@@ -126,12 +126,12 @@ def check_n_estimators(n_estimators: Any) -> int:
     Raises
     ------
     TypeError
-        If it is not an integer.
+        If it is neither an integer nor "auto".
     ValueError
         If it is below 1.
     """
     if isinstance(n_estimators, bool) or not isinstance(n_estimators, numbers.Integral):
-        raise TypeError(f"n_estimators must be an integer of at least 1; got {n_estimators!r}")
+        raise TypeError(f"n_estimators must be an integer of at least 1, or 'auto'; got {n_estimators!r}")
     if n_estimators < 1:
         raise ValueError(f"n_estimators must be at least 1; got {n_estimators}")
     return int(n_estimators)

@@ -69,8 +69,11 @@ _ENTRIES = """
         error.
     cost_matrix : array-like of float, shape (n_classes, n_classes), or None
         Cost of predicting column j where row i is true, lowest class first; replaces ``decision_rule``.
-    n_estimators : int
-        Number of boosting rounds.
+    n_estimators : int or "auto"
+        Number of boosting rounds. "auto" trains on four fifths of the rows, takes the number with the lowest loss on
+        the others, and trains so many rounds on all rows; ``round_search_`` says what was found. The rows held out
+        are drawn by class, with ``random_state``; no group is divided. "auto" is 100 where a model is continued,
+        where the training stops early on rows of its own, and for fewer than 10 rows.
     num_boost_round : int
         Number of boosting rounds.
     eval_metric : str, callable, list of these, or None
@@ -144,6 +147,10 @@ _ENTRIES = """
         Whether one score moves all thresholds alike.
     n_iter_ : int
         Iterations that predictions use: with early stopping those up to the best one.
+    round_search_ : RoundSearch or None
+        What "auto" has found: ``n_iter``, the number of rounds; ``losses``, ndarray of the weighted mean loss of the
+        rows held out after 0, 1, ... rounds; ``n_held_out``, their number. None where a number was given, or 100 is
+        taken; a loaded model has none.
     n_features_in_ : int
         Number of features of the training.
     feature_names_in_ : ndarray of object, shape (n_features,)

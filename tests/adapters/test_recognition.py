@@ -352,8 +352,8 @@ def test_threads_share_an_objective_but_not_a_training(ordinal_data, host, updat
 def test_xgb_model_may_be_a_copy_but_not_unfitted(ordinal_data):
     X, y = ordinal_data(200)
     model = XGBOrdinalClassifier(n_estimators=5).fit(X, y)
-    expected = XGBOrdinalClassifier(n_estimators=3).fit(X, y, xgb_model=model)
-    again = XGBOrdinalClassifier(n_estimators=3).fit(X, y, xgb_model=copy.deepcopy(model))
+    expected = XGBOrdinalClassifier(n_estimators=3, subsample=1.0).fit(X, y, xgb_model=model)
+    again = XGBOrdinalClassifier(n_estimators=3, subsample=1.0).fit(X, y, xgb_model=copy.deepcopy(model))
     np.testing.assert_array_equal(again.predict_proba(X), expected.predict_proba(X))
     assert again.n_iter_ == 8
     with pytest.raises(ValueError, match=r"xgb_model must be a fitted model; got an XGBOrdinalClassifier that has not"):

@@ -75,7 +75,7 @@ MODES: dict[str, dict[str, Any]] = {
         "dart with shifts": ({"booster": "dart", "rate_drop": 0.1, "proportional": False}, "dart|rate_drop"),
     },
     "lightgbm": {
-        "random forest": ({"boosting_type": "rf", "bagging_freq": 1, "bagging_fraction": 0.8}, "rf"),
+        "random forest": ({"boosting_type": "rf", "subsample_freq": 1, "subsample": 0.8}, "rf"),
         "GOSS": ({"data_sample_strategy": "goss"}, None),
         "dart": ({"boosting_type": "dart"}, "dart"),
     },

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import lightgbm
 import numpy as np
 import pandas as pd
@@ -9,7 +11,7 @@ import pytest
 import xgboost
 from sklearn.base import clone
 
-from makers import BOTH, make_lgb, make_xgb, mean_loss
+from makers import BOTH, XGB_EVERY_ROW, make_lgb, make_xgb, mean_loss
 from ordinal_objectives import LGBMOrdinalClassifier, XGBOrdinalClassifier
 from ordinal_objectives.adapters import lgbm as olgbm
 from ordinal_objectives.adapters import xgb as oxgb
@@ -230,9 +232,10 @@ def with_categories(levels, n=300):
 def test_xgboost_goes_on_with_categories_in_another_order():
     first, y = with_categories(list("uvwxz"))
     second, _ = with_categories(list("zwxvu"))
-    start = XGBOrdinalClassifier(n_estimators=5, n_jobs=1).fit(first, y)
-    model = XGBOrdinalClassifier(n_estimators=5, n_jobs=1).fit(second, y, xgb_model=start, eval_set=[(second, y)])
-    whole = XGBOrdinalClassifier(n_estimators=10, n_jobs=1).fit(first, y)
+    make = partial(XGBOrdinalClassifier, n_jobs=1, **XGB_EVERY_ROW)
+    start = make(n_estimators=5).fit(first, y)
+    model = make(n_estimators=5).fit(second, y, xgb_model=start, eval_set=[(second, y)])
+    whole = make(n_estimators=10).fit(first, y)
     np.testing.assert_allclose(model.predict_proba(second), whole.predict_proba(first), atol=1e-6)
     loss = mean_loss(model, second, y)
     assert model.evals_result_["validation_0"]["all_threshold"][-1] == pytest.approx(loss, rel=1e-5)
@@ -257,7 +260,7 @@ def test_lightgbm_refuses_categories_in_another_order(constructed):
 def test_numbers_declared_categorical_are_evaluated_and_continued(put):
     frame, y = with_categories(list("uvwxz"))
     X = put(np.column_stack([frame["x"], frame["group"].cat.codes]))
-    model = XGBOrdinalClassifier(n_estimators=5, n_jobs=1, feature_types=["q", "c"])
+    model = XGBOrdinalClassifier(n_estimators=5, n_jobs=1, feature_types=["q", "c"], **XGB_EVERY_ROW)
     model.fit(X, y, eval_set=[(X, y)])
     further = clone(model).fit(X, y, xgb_model=model, eval_set=[(X, y)])
     whole = clone(model).set_params(n_estimators=10).fit(X, y)

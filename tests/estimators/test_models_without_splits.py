@@ -28,7 +28,7 @@ def rows(n):
 def test_fewer_rows_than_two_leaves_hold_are_named(kind, limit, proportional):
     X, y = rows(39)
     with pytest.warns(UserWarning, match=rf"of {limit}=20 rows, and the training has 39 rows\. .*lower {limit}"):
-        model = MAKERS[kind](proportional=proportional).fit(X, y)
+        model = MAKERS[kind](proportional=proportional, **{limit: 20}).fit(X, y)
     assert len(np.unique(model.predict_proba(X), axis=0)) == 1
     assert model.diagnostics_["n_without_split"] == model.n_iter_
     with warnings.catch_warnings():

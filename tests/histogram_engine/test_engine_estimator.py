@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
+from makers import ENGINE_EVERY_ROW
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier, _core
 
 VARIANTS = {
@@ -24,7 +25,9 @@ VARIANTS = {
 
 
 def make(**options):
-    return HistGradientBoostingOrdinalClassifier(**{"max_iter": 12, "random_state": 0, "max_leaf_nodes": 8, **options})
+    return HistGradientBoostingOrdinalClassifier(
+        **{"max_iter": 12, "random_state": 0, "max_leaf_nodes": 8, **ENGINE_EVERY_ROW, **options}
+    )
 
 
 @pytest.fixture
@@ -144,7 +147,7 @@ def test_any_number_of_classes(n_classes):
         ({"rebin_every": 0}, ValueError, "rebin_every must be an integer at least 1 or None; got 0"),
         ({"rebin_every": 2.0}, TypeError, "rebin_every must be an integer"),
         ({"subsample": 0.0}, ValueError, "subsample must be a finite number above 0 and at most 1; got 0.0"),
-        ({"pruning": True}, ValueError, "pruning=True .* needs subsample < 1"),
+        ({"pruning": True, "subsample": 1.0}, ValueError, "pruning=True .* needs subsample < 1"),
         ({"early_stopping": "sometimes"}, ValueError, "early_stopping must be"),
         ({"validation_fraction": 1.0}, ValueError, "validation_fraction must be"),
         ({"importance_type": "cover"}, ValueError, "importance_type must be"),

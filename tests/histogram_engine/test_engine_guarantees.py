@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.utils.estimator_checks import check_sample_weight_equivalence_on_dense_data
 
+from makers import ENGINE_EVERY_ROW
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier
 from ordinal_objectives.histogram_engine import scores
 from ordinal_objectives.histogram_engine.binning import find_cuts
@@ -168,6 +169,7 @@ def test_reversed_classes_give_the_mirrored_model(ordinal_data, loss, link, hess
         "max_iter": 8,
         "max_leaf_nodes": 6,
     }
+    options = {**ENGINE_EVERY_ROW, **options}
     there = HistGradientBoostingOrdinalClassifier(link=link, **options).fit(X, y)
     back = HistGradientBoostingOrdinalClassifier(link=mirror, **options).fit(X, 3 - y)
     np.testing.assert_allclose(there.predict_raw(X), -back.predict_raw(X), atol=1e-4)
@@ -178,7 +180,9 @@ def test_reversed_classes_give_the_mirrored_model(ordinal_data, loss, link, hess
 def test_integer_weights_equal_repeated_rows(ordinal_data, hessian):
     X, y = ordinal_data(n_rows=300, n_classes=4)
     weight = np.random.default_rng(0).integers(0, 4, len(y))
-    model = HistGradientBoostingOrdinalClassifier(hessian=hessian, min_samples_leaf=1, max_iter=10, max_leaf_nodes=6)
+    model = HistGradientBoostingOrdinalClassifier(
+        hessian=hessian, max_iter=10, max_leaf_nodes=6, **{**ENGINE_EVERY_ROW, "min_samples_leaf": 1}
+    )
     weighted = model.fit(X, y, sample_weight=weight).predict_proba(X)
     repeated = model.fit(np.repeat(X, weight, axis=0), np.repeat(y, weight)).predict_proba(X)
     np.testing.assert_allclose(weighted, repeated, atol=1e-5)
@@ -195,7 +199,9 @@ def test_sample_weight_equivalence_of_scikit_learn(monkeypatch, hessian):
         monkeypatch.setattr(scores, "RowStatistics", partial(RowStatistics, precision="float64"))
     check_sample_weight_equivalence_on_dense_data(
         "HistGradientBoostingOrdinalClassifier",
-        HistGradientBoostingOrdinalClassifier(min_samples_leaf=1, max_iter=10, hessian=hessian, proportional=True),
+        HistGradientBoostingOrdinalClassifier(
+            max_iter=10, hessian=hessian, proportional=True, **{**ENGINE_EVERY_ROW, "min_samples_leaf": 1}
+        ),
     )
 
 
@@ -217,6 +223,7 @@ def test_binary_with_fixed_threshold_equals_lightgbm_and_scikit_learn(l2):
         max_leaf_nodes=8,
         min_samples_leaf=5,
         l2_regularization=l2,
+        subsample=1.0,
     ).fit(X, y)
     theirs = lightgbm.train(
         {

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from makers import ENGINE_EVERY_ROW
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier, RowBlocks
 from ordinal_objectives.histogram_engine.engine_run import EngineRun
 from ordinal_objectives.histogram_engine.fit_loop import WatchedRows
@@ -90,7 +91,13 @@ def test_pruned_trees_and_step_sizes_equal_the_transcription(n_cross):
 
 
 def judged(**options):
-    options = {"learning_rate": 1.0, "max_iter": 30, "max_leaf_nodes": 8, "min_samples_leaf": 3} | options
+    options = {
+        "learning_rate": 1.0,
+        "max_iter": 30,
+        "max_leaf_nodes": 8,
+        **ENGINE_EVERY_ROW,
+        "min_samples_leaf": 3,
+    } | options
     return HistGradientBoostingOrdinalClassifier(judged_by="validation", **options)
 
 
@@ -188,7 +195,10 @@ def test_a_training_that_validation_rows_judge_is_continued_and_stored(halves, t
     [
         ({"judged_by": "validation"}, "judged_by='validation' belongs to pruning=True or adaptive_step=True"),
         ({"judged_by": "sample", "pruning": True}, "judged_by must be one of 'out_of_bag', 'validation'; got 'sample'"),
-        ({"pruning": True}, "pruning=True judges by rows left out .* subsample < 1; got 1.0. .*judged_by='validation'"),
+        (
+            {"pruning": True, "subsample": 1.0},
+            "pruning=True judges by rows left out .* subsample < 1; got 1.0. .*judged_by='validation'",
+        ),
         ({"judged_by": "validation", "adaptive_step": True, "order": 3}, "adaptive_step=True .* order=2; got 3"),
     ],
 )

@@ -16,7 +16,7 @@ import numpy as np
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier, _core
 X = np.random.default_rng(0).normal(size=(70_000, 6)).astype(np.float32)
 y = np.digitize(X[:, 0], [-1.0, 0.0, 1.0])
-model = HistGradientBoostingOrdinalClassifier(max_iter=2, early_stopping=False, n_jobs=16).fit(X, y)
+model = HistGradientBoostingOrdinalClassifier(max_iter=2, early_stopping=False, n_jobs=16, random_state=0).fit(X, y)
 regions = _core.region_times()
 assert not _core.region_times()
 for phase, shared, begin, end, tasks in regions:
@@ -33,7 +33,7 @@ import numpy as np
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier, _core
 X = np.random.default_rng(0).normal(size=(70_000, 6)).astype(np.float32)
 y = np.digitize(X[:, 0], [-1.0, 0.0, 1.0])
-model = HistGradientBoostingOrdinalClassifier(max_iter=2, early_stopping=False, n_jobs=16).fit(X, y)
+model = HistGradientBoostingOrdinalClassifier(max_iter=2, early_stopping=False, n_jobs=16, random_state=0).fit(X, y)
 assert not _core.region_times()
 print(model.predict_proba(X[:50]).sum(axis=0).tolist())
 """
@@ -60,7 +60,7 @@ import numpy as np
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier, _core
 X = np.random.default_rng(0).normal(size=(200, 4)).astype(np.float32)
 y = np.digitize(X[:, 0], [-1.0, 0.0, 1.0])
-HistGradientBoostingOrdinalClassifier(max_iter=3, early_stopping=False, proportional=True, n_jobs=16).fit(X, y)
+HistGradientBoostingOrdinalClassifier(max_iter=3, proportional=True, n_jobs=16, random_state=0).fit(X, y)
 regions = _core.region_times()
 print({len(tasks) for phase, *_, tasks in regions if phase == "histogram and scan"})
 print({phase for phase, shared, *_ in regions if shared})

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import xgboost
 
+from makers import ENGINE_EVERY_ROW, LGB_EVERY_ROW, XGB_EVERY_ROW
 from ordinal_objectives import (
     HistGradientBoostingOrdinalClassifier,
     LGBMOrdinalClassifier,
@@ -19,10 +20,23 @@ from ordinal_objectives.rows import RowStatistics
 
 # A penalty of shifts knows no unit of weight.
 FREE = {"min_child_weight": 0.0, "n_jobs": 1, "proportional": True}
+OF_HOSTS = {"n_estimators": 5, "reg_lambda": 0.0}
 MODELS = {
-    "xgboost": (XGBOrdinalClassifier, {"n_estimators": 5, "reg_lambda": 0.0, **FREE}, "sample_weight_eval_set"),
-    "lightgbm": (LGBMOrdinalClassifier, {"n_estimators": 5, "reg_lambda": 0.0, **FREE}, "eval_sample_weight"),
-    "native": (HistGradientBoostingOrdinalClassifier, {"max_iter": 5, **FREE}, "eval_sample_weight"),
+    "xgboost": (
+        XGBOrdinalClassifier,
+        {**OF_HOSTS, **XGB_EVERY_ROW, **FREE},
+        "sample_weight_eval_set",
+    ),
+    "lightgbm": (
+        LGBMOrdinalClassifier,
+        {**OF_HOSTS, **LGB_EVERY_ROW, **FREE},
+        "eval_sample_weight",
+    ),
+    "native": (
+        HistGradientBoostingOrdinalClassifier,
+        {"max_iter": 5, **ENGINE_EVERY_ROW, **FREE},
+        "eval_sample_weight",
+    ),
 }
 each_model = pytest.mark.parametrize("name", MODELS)
 RANGE = r"must sum to between 0\.001 and 1e\+15, .*; got a sum of {}\. Multiply all weights by a constant"
@@ -65,7 +79,7 @@ def test_a_product_beyond_double_precision_is_refused(name, rows):
 def test_weights_in_range_do_not_change_the_model(name, total, update, rows):
     X, y = rows
     make, params, _ = MODELS[name]
-    params = {**params, "threshold_update": update} | ({"l2_regularization": 0.0} if name == "native" else {})
+    params = {**params, "threshold_update": update}
     plain = make(**params).fit(X, y)
     scaled = make(**params).fit(X, y, sample_weight=np.full(len(y), total / len(y)))
     # XGBoost drops gains below 1e-6, so that the least weights cost some late splits.

@@ -52,7 +52,9 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
 
     Parameters
     ----------
-    <<n_estimators, classes, loss, link, hessian, threshold_update, proportional, shift_l2, shift_penalty, max_shifts>>
+    <<n_estimators>>
+        On a cluster "auto" is 100: rows stay with their workers.
+    <<classes, loss, link, hessian, threshold_update, proportional, shift_l2, shift_penalty, max_shifts>>
     <<shift_method, decision_rule, cost_matrix, class_weight, max_depth>>
         ``feature_weights`` is refused: rows stay with their workers.
     <<validation_fraction>>

@@ -24,10 +24,12 @@ from numpy.typing import NDArray
 from sklearn.datasets import make_gaussian_quantiles
 
 from lib import report
-from lib.methods import OURS, PROPORTIONAL
+from lib.methods import EVERY_ROW, OURS, PROPORTIONAL
 from ordinal_objectives import XGBOrdinalClassifier
 
 SIZES, N_TEST, SEEDS = (2_000, 20_000), 2_000, range(10)
+# XGBoost's own depth and a hundred rounds.
+SETTINGS: dict[str, Any] = {"n_estimators": 100, "max_depth": 6, "n_jobs": 1, **EVERY_ROW["XGBoost"]}
 METHODS: dict[str, dict[str, Any]] = {OURS: {}, PROPORTIONAL: {"proportional": True}}
 CUTS = np.array([-0.6, 0.6])
 PICTURE = Path(__file__).resolve().parents[3] / "docs" / "evidence" / "artificial.png"
@@ -76,7 +78,7 @@ def evaluate(name: str, n_train: int, method: str) -> dict[str, object]:
     accuracies = []
     for seed in SEEDS:
         (X, _, y), (X_test, truth, y_test) = split(name, n_train, seed)
-        model = XGBOrdinalClassifier(**METHODS[method], n_jobs=1).fit(X, y)
+        model = XGBOrdinalClassifier(**METHODS[method], **SETTINGS).fit(X, y)
         accuracies.append(
             [np.mean(model.predict(X) == y), np.mean(model.predict(X_test) == y_test), np.mean(truth == y_test)]
         )
@@ -99,7 +101,7 @@ def draw() -> Figure:
     drawn = Figure(figsize=(7, 10), layout="constrained")
     for (left, right), name in zip(drawn.subplots(len(SETS), 2, sharex=True, sharey=True), SETS, strict=True):
         (X, _, y), (X_test, _, y_test) = split(name, SIZES[0], seed=0)
-        model = XGBOrdinalClassifier(n_jobs=1).fit(X, y)
+        model = XGBOrdinalClassifier(**SETTINGS).fit(X, y)
         grid = np.meshgrid(*[np.linspace(-3.5, 3.5, 351)] * 2)
         regions = model.predict(np.column_stack([axis.ravel() for axis in grid])).reshape(grid[0].shape)
         right.imshow(regions, origin="lower", extent=(-3.5, 3.5, -3.5, 3.5), cmap=colors, alpha=0.25, vmin=0, vmax=2)

@@ -68,6 +68,7 @@ def measure(case: dict[str, Any]) -> list[dict[str, Any]]:
         early_stopping_rounds=patience,
         validation_fraction=0.2,
         max_depth=4,
+        subsample=1.0,
         n_jobs=1,
         random_state=case["seed"],
         classes=np.arange(dataset.n_classes),

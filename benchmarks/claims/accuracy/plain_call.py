@@ -2,6 +2,7 @@
 
     ORDINAL_DATA=folder python benchmarks/claims/accuracy/plain_call.py [--minutes 30] [--jobs 2] [--methods NAME ...]
     python benchmarks/claims/accuracy/plain_call.py --tables        ratios to the plain call of each host's multiclass
+    python benchmarks/claims/accuracy/plain_call.py --evaluation    the plain calls as they ship, on the sets of evidence.md
 
 The sets on which designs are chosen (``OTHER``) and their samples of 50, 100 and 200 rows, three partitions each. The
 plain calls of XGBoost, LightGBM and scikit-learn and the shares of the classes stand beside them. Rounds are found on
@@ -32,16 +33,16 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.model_selection import StratifiedKFold
 
 from lib import report
-from lib.data import FEW_ROWS, OTHER, default_rule, load, partition
-from lib.methods import encoder, spread
+from lib.data import FEW_ROWS, ORDINAL, OTHER, SIXTEEN, default_rule, load, partition
+from lib.methods import EVERY_ROW, encoder, spread
 from lib.runner import Row, resume
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier, LGBMOrdinalClassifier, XGBOrdinalClassifier
 from ordinal_objectives.decision import decide
 from ordinal_objectives.estimators.held_out import hold_out
 from ordinal_objectives.metrics import METRICS
 
-FILE = report.RESULTS / "plain_call_runs.csv"
-SEEDS, MOST_ROUNDS = 3, 500
+FILE, EVALUATION = report.RESULTS / "plain_call_runs.csv", report.RESULTS / "plain_call_evaluation_runs.csv"
+SEEDS, EVALUATED, MOST_ROUNDS = 3, 5, 500
 MEASURES = ("mae", "zero_one", "rps", "log_loss")
 NUMBERS = (*MEASURES, "seconds")
 COLUMNS = ("data", "seed", "method", *NUMBERS, "rounds", "failure")
@@ -56,18 +57,19 @@ BESIDE = {
 
 @dataclass(frozen=True)
 class Plain:
-    """One way to fit without arguments; ``rounds`` None: they are found."""
+    """One way to fit without arguments; ``rounds`` None: they are found here; ``ships``: as the classifier does it."""
 
     trainer: str
     rounds: int | None = None
     held_out: float = 0.2
     folds: int = 0
     patience: int = 10
+    ships: bool = False
     options: dict[str, Any] = field(default_factory=dict)
 
 
 def _plain(trainer: str, **given: Any) -> Plain:
-    search = {name: given.pop(name) for name in ("rounds", "held_out", "folds", "patience") if name in given}
+    search = {name: given.pop(name) for name in ("rounds", "held_out", "folds", "patience", "ships") if name in given}
     return Plain(trainer, **search, options=given)
 
 
@@ -75,6 +77,9 @@ _xgb, _lgb, _native = partial(_plain, "XGBoost"), partial(_plain, "LightGBM"), p
 _BAGGED = {"subsample": 0.8, "subsample_freq": 1}
 METHODS = {
     "class shares": Plain("shares"),
+    "XGBOrdinalClassifier()": _xgb(ships=True),
+    "LGBMOrdinalClassifier()": _lgb(ships=True),
+    "HistGradientBoostingOrdinalClassifier()": _native(ships=True),
     "XGBClassifier()": Plain("XGBClassifier"),
     "LGBMClassifier()": Plain("LGBMClassifier"),
     "HistGradientBoostingClassifier()": Plain("HistGradientBoostingClassifier"),
@@ -100,16 +105,27 @@ METHODS = {
     "LightGBM, leaf n/50, 15 leaves, subsample .8, rate .2": _lgb(
         min_child_samples=50, num_leaves=15, learning_rate=0.2, **_BAGGED
     ),
+    "LightGBM, leaf n/50, subsample .8, rate .2": _lgb(min_child_samples=50, learning_rate=0.2, **_BAGGED),
     "native, 100 rounds": _native(rounds=100),
     "native": _native(),
     "native, leaf n/50": _native(min_samples_leaf=50),
     "native, leaf n/20": _native(min_samples_leaf=20),
+    "native, leaf n/50, l2 1": _native(min_samples_leaf=50, l2_regularization=1.0),
+    "native, leaf n/50, l2 1, subsample .8": _native(min_samples_leaf=50, l2_regularization=1.0, subsample=0.8),
+    "native, leaf n/50, l2 1, rate .2": _native(min_samples_leaf=50, l2_regularization=1.0, learning_rate=0.2),
     "native, leaf n/50, 15 leaves": _native(min_samples_leaf=50, max_leaf_nodes=15),
     "native, leaf n/50, 15 leaves, rate .2": _native(min_samples_leaf=50, max_leaf_nodes=15, learning_rate=0.2),
     "native, leaf n/50, 15 leaves, rate .2, l2 1": _native(
         min_samples_leaf=50, max_leaf_nodes=15, learning_rate=0.2, l2_regularization=1.0
     ),
 }
+
+OURS: dict[str, Any] = {
+    "XGBoost": XGBOrdinalClassifier,
+    "LightGBM": LGBMOrdinalClassifier,
+    "native": HistGradientBoostingOrdinalClassifier,
+}
+SHIPPED = ("class shares", *BESIDE, *(name for name, plain in METHODS.items() if plain.ships))
 
 
 def _leaf(options: dict[str, Any], n_rows: int) -> dict[str, Any]:
@@ -122,7 +138,9 @@ def _fit(
     plain: Plain, rows: tuple[Any, Any], n_classes: int, rounds: int, watched: tuple[Any, Any] | None = None
 ) -> Any:
     """Train on rows; with rows to watch until these have had no lower loss for ``patience`` rounds."""
-    options: dict[str, Any] = {"classes": np.arange(n_classes), "random_state": 0} | _leaf(plain.options, len(rows[1]))
+    options: dict[str, Any] = {"classes": np.arange(n_classes), "random_state": 0}
+    options |= EVERY_ROW[plain.trainer] | ({"max_depth": 6} if plain.trainer == "XGBoost" else {})
+    options |= _leaf(plain.options, len(rows[1]))
     evaluated: dict[str, Any] = {} if watched is None else {"eval_set": [watched]}
     if plain.trainer == "XGBoost":
         patience = None if watched is None else plain.patience
@@ -172,6 +190,9 @@ def _predicted(plain: Plain, train: tuple[Any, Any], X_test: Any, n_classes: int
     if plain.trainer == "native":
         encode = encoder(scale=False).fit(X).set_output(transform="pandas")
         X, X_test = encode.transform(X), encode.transform(X_test)
+    if plain.ships:
+        ours = OURS[plain.trainer](classes=np.arange(n_classes), n_jobs=1, random_state=0).fit(X, y)
+        return ours.predict_proba(X_test), ours.n_iter_
     rounds = plain.rounds or _found(plain, (X, y), n_classes)
     model = _fit(plain, (X, y), n_classes, rounds)
     return model.predict_proba(X_test), rounds
@@ -225,17 +246,19 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--methods", nargs="+", choices=list(METHODS), default=list(METHODS))
     parser.add_argument("--tables", action="store_true")
+    parser.add_argument("--evaluation", action="store_true")
     options = parser.parse_args()
     if options.tables:
         show_tables()
         return
+    file, sets, methods, seeds = FILE, (*FEW_ROWS, *OTHER), options.methods, SEEDS
+    if options.evaluation:
+        file, sets, seeds = EVALUATION, (*SIXTEEN, *ORDINAL), EVALUATED
+        methods = [name for name in options.methods if name in SHIPPED]
     cases = [
-        {"data": data, "seed": seed, "method": method}
-        for seed in range(SEEDS)
-        for data in (*FEW_ROWS, *OTHER)
-        for method in options.methods
+        {"data": data, "seed": seed, "method": method} for seed in range(seeds) for data in sets for method in methods
     ]
-    resume(report.RunsFile(FILE, COLUMNS), cases, measure, minutes=options.minutes, jobs=options.jobs)
+    resume(report.RunsFile(file, COLUMNS), cases, measure, minutes=options.minutes, jobs=options.jobs)
 
 
 if __name__ == "__main__":

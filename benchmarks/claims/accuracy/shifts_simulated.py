@@ -24,6 +24,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from lib import report
+from lib.methods import EVERY_ROW
 from ordinal_objectives import (
     AllThreshold,
     HistGradientBoostingOrdinalClassifier,
@@ -44,10 +45,22 @@ ROUNDS, PATIENCE, RATE = 500, 20, 0.1
 
 MODELS: dict[str, Any] = {
     "XGBoost": lambda **options: XGBOrdinalClassifier(
-        n_estimators=ROUNDS, early_stopping_rounds=PATIENCE, learning_rate=RATE, max_depth=3, n_jobs=1, **options
+        n_estimators=ROUNDS,
+        early_stopping_rounds=PATIENCE,
+        learning_rate=RATE,
+        max_depth=3,
+        n_jobs=1,
+        **EVERY_ROW["XGBoost"],
+        **options,
     ),
     "LightGBM": lambda **options: LGBMOrdinalClassifier(
-        n_estimators=ROUNDS, early_stopping_round=PATIENCE, learning_rate=RATE, num_leaves=8, n_jobs=1, **options
+        n_estimators=ROUNDS,
+        early_stopping_round=PATIENCE,
+        learning_rate=RATE,
+        num_leaves=8,
+        n_jobs=1,
+        **EVERY_ROW["LightGBM"],
+        **options,
     ),
     "native engine": lambda **options: HistGradientBoostingOrdinalClassifier(
         max_iter=ROUNDS,
@@ -56,6 +69,7 @@ MODELS: dict[str, Any] = {
         learning_rate=RATE,
         max_leaf_nodes=8,
         n_jobs=1,
+        **EVERY_ROW["native"],
         **options,
     ),
 }

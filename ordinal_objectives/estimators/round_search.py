@@ -1,0 +1,97 @@
+"""How many rounds a training needs, found on rows held out of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ordinal_objectives.estimators.held_out import hold_out
+
+AUTO = "auto"
+# Rounds where "auto" does not search.
+UNSEARCHED = 100
+_FRACTION = 0.2
+# Fewer rows than this are not divided.
+_LEAST_ROWS = 10
+# The search ends after this much learning rate without a lower loss, or in all; and not before so many rounds.
+_PATIENCE, _LEAST_PATIENCE = 2.0, 10
+_MOST, _LEAST_MOST = 100.0, 500
+
+# (rows to train on, rows held out, most rounds, rounds without a lower loss) -> loss after 0, 1, ... rounds.
+LossesOf = Callable[[tuple[Any, ...], tuple[Any, ...], int, int], ArrayLike]
+
+
+def is_auto(asked: Any) -> bool:
+    """Tell whether a parameter is left to the data."""
+    return isinstance(asked, str) and asked == AUTO
+
+
+def smallest_leaf(asked: Any, n_rows: int) -> Any:
+    """Return the number of rows that a leaf needs: as asked for, or for "auto" one in 50, at most 20."""
+    return int(np.clip(n_rows // 50, 1, 20)) if is_auto(asked) else asked
+
+
+@dataclass(frozen=True)
+class RoundSearch:
+    """What a search for the number of rounds has found.
+
+    Attributes
+    ----------
+    n_iter : int
+        The number of rounds with the lowest loss, at least 1.
+    losses : ndarray of float64, shape (n_tried + 1,)
+        Weighted mean loss of the rows held out after 0, 1, ... rounds.
+    n_held_out : int
+        Number of these rows.
+    """
+
+    n_iter: int
+    losses: NDArray[np.float64]
+    n_held_out: int
+
+    def __str__(self) -> str:
+        return f"{self.n_iter} rounds, found on {self.n_held_out} rows held out"
+
+
+def find_rounds(
+    losses_of: LossesOf, rows: tuple[Any, ...], learning_rate: float, seed: int, groups: ArrayLike | None
+) -> RoundSearch | None:
+    """Return the number of rounds with the lowest loss on a fifth of the rows, held out of the training.
+
+    The search tries at most 100 / ``learning_rate`` rounds, or 500 where that is more, and ends after
+    2 / ``learning_rate`` rounds, or 10 where that is more, without a lower loss.
+
+    Parameters
+    ----------
+    losses_of : callable
+        Trains on some rows and returns the loss of others after each round; see ``LossesOf``.
+    rows : tuple
+        Features, class codes, weights or None, and what else belongs to the rows, or None.
+    learning_rate : float
+    seed : int
+        Of the rows held out.
+    groups : array-like, shape (n_samples,), or None
+        No group is divided.
+
+    Returns
+    -------
+    RoundSearch or None
+        None where there are fewer than 10 rows with weight, or a single class is left without the rows held out.
+    """
+    _, y, weight, *_ = rows
+    n_rows = len(y) if weight is None else np.count_nonzero(weight)
+    if n_rows < _LEAST_ROWS:
+        return None
+    most = max(_LEAST_MOST, math.ceil(_MOST / learning_rate))
+    patience = max(_LEAST_PATIENCE, math.ceil(_PATIENCE / learning_rate))
+    fit, held = hold_out(rows, _FRACTION, seed, groups)
+    classes = fit[1] if weight is None else fit[1][fit[2] > 0]
+    if len(np.unique(classes)) < 2:
+        return None
+    losses = np.asarray(losses_of(fit, held, most, patience), dtype=np.float64)
+    return RoundSearch(max(1, int(np.argmin(losses))), losses, len(held[1]))

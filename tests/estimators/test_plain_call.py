@@ -1,0 +1,226 @@
+"""Classifiers without arguments find their number of rounds on rows held out, and train again on all rows."""
+
+from __future__ import annotations
+
+import warnings
+from functools import partial
+
+import lightgbm
+import numpy as np
+import pandas as pd
+import pytest
+import xgboost
+from scipy.sparse import csr_matrix
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from makers import mean_loss
+from ordinal_objectives import HistGradientBoostingOrdinalClassifier, LGBMOrdinalClassifier, XGBOrdinalClassifier
+from ordinal_objectives.estimators.held_out import hold_out
+from ordinal_objectives.estimators.round_search import find_rounds, smallest_leaf
+from ordinal_objectives.row_blocks import RowBlocks
+
+# What is left of the plain call beside a seed and threads; what its number of rounds is called.
+CALLS = {
+    "xgboost": (partial(XGBOrdinalClassifier, n_jobs=1, random_state=3), "n_estimators"),
+    "lightgbm": (partial(LGBMOrdinalClassifier, n_jobs=1, random_state=3), "n_estimators"),
+    "histogram": (partial(HistGradientBoostingOrdinalClassifier, n_jobs=1, random_state=3), "max_iter"),
+}
+EACH = pytest.mark.parametrize("name", CALLS)
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 4))
+    return X, np.digitize(X[:, 0] + rng.normal(size=400), [-1.0, 0.0, 1.0])
+
+
+@EACH
+def test_rounds_are_those_with_the_lowest_loss_on_rows_held_out(name, data):
+    X, y = data
+    make, rounds = CALLS[name]
+    model = make().fit(X, y)
+    found = model.round_search_
+    assert found.n_held_out == 80
+    assert 1 <= found.n_iter == np.argmin(found.losses) < len(found.losses) - 1
+    assert model.n_iter_ == found.n_iter
+    given = make(**{rounds: found.n_iter}).fit(X, y)
+    assert given.round_search_ is None
+    np.testing.assert_array_equal(given.predict_proba(X), model.predict_proba(X))
+    # The search once more by hand.
+    seed = model._seed if name == "histogram" else 3
+    fit, held = hold_out((X, y, None), 0.2, seed)
+    part = make(**{rounds: found.n_iter}, classes=range(4))
+    if name == "histogram":  # draws its seed from random_state
+        part.set_params(random_state=3)
+    assert mean_loss(part.fit(*fit[:2]), *held[:2]) == pytest.approx(found.losses[found.n_iter], rel=1e-5)
+    shares = np.cumsum(np.bincount(fit[1]))[:-1] / len(fit[1])
+    below = held[1][:, None] <= np.arange(3)
+    start = -np.where(below, np.log(shares), np.log1p(-shares)).sum(axis=1).mean()
+    assert found.losses[0] == pytest.approx(start, rel=1e-6)
+
+
+@EACH
+def test_weights_groups_and_seeds_are_respected(name, data):
+    X, y = data
+    make, _ = CALLS[name]
+    weight = np.where(np.arange(400) % 4 == 0, 0.0, 1.0 + np.arange(400) % 3)
+    weighted = make().fit(X, y, sample_weight=weight)
+    assert weighted.round_search_.n_held_out == 60  # a fifth of the rows with weight
+    without_weight = make().fit(X, np.where(weight > 0, y, 3 - y), sample_weight=weight)
+    np.testing.assert_array_equal(without_weight.round_search_.losses, weighted.round_search_.losses)
+    doubled = make().fit(X, y, sample_weight=np.where(y == 3, 50.0, 1.0)).round_search_
+    assert doubled.losses[0] != pytest.approx(make().fit(X, y).round_search_.losses[0], rel=0.1)
+    groups = np.arange(400) // 50
+    of_groups = make().fit(X, y, groups=groups).round_search_
+    assert of_groups.n_held_out in (50, 100)
+    other = make(random_state=4).fit(X, y).round_search_
+    again = make().fit(X, y).round_search_
+    np.testing.assert_array_equal(again.losses, make().fit(X, y).round_search_.losses)
+    assert not np.array_equal(other.losses[:5], again.losses[:5])
+
+
+@EACH
+def test_where_early_stopping_or_a_model_decides_nothing_is_searched(name, data):
+    X, y = data
+    make, rounds = CALLS[name]
+    if name == "xgboost":
+        stopped = make(early_stopping_rounds=5, learning_rate=0.01).fit(X, y, X_val=X, y_val=y)
+        by_callback = make(learning_rate=0.01, callbacks=[xgboost.callback.EarlyStopping(rounds=5)])
+        assert len(by_callback.fit(X, y, X_val=X, y_val=y).evals_result_["validation_0"]["all_threshold"]) == 100
+        continued = make().fit(X, y, xgb_model=make(n_estimators=2).fit(X, y))
+        assert continued.n_iter_ == 102
+    elif name == "lightgbm":
+        stopped = make(learning_rate=0.01).fit(
+            X, y, X_val=X, y_val=y, callbacks=[lightgbm.early_stopping(5, verbose=False)]
+        )
+        assert make(early_stopping_round=5, learning_rate=0.01).fit(X, y, X_val=X, y_val=y).n_iter_ == 100
+        continued = make().fit(X, y, init_model=make(n_estimators=2).fit(X, y))
+        assert continued.n_iter_ == 102
+    else:
+        stopped = make(learning_rate=0.01).fit(X, y, X_val=X, y_val=y)
+        assert make(early_stopping=False).fit(X, y).n_iter_ == 100
+        continued = make(warm_start=True, max_iter=2).fit(X, y).set_params(max_iter="auto").fit(X, y)
+        assert continued.n_iter_ == 100
+        blocks = RowBlocks([X[:200].astype(np.float32), X[200:].astype(np.float32)])
+        assert make().fit(blocks, y).n_iter_ == 100
+    assert stopped.n_iter_ == 100
+    assert stopped.round_search_ is None is continued.round_search_
+    with pytest.raises((TypeError, ValueError), match=rf"{rounds} must be an integer.*; got 'all'"):
+        make(**{rounds: "all"}).fit(X, y)
+
+
+@EACH
+@pytest.mark.parametrize("n", [9, 36])
+def test_few_rows_have_splits(name, n):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(n, 2))
+    y = np.digitize(X[:, 0], [-0.5, 0.5])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = CALLS[name][0]().fit(X, y)
+    assert (model.round_search_ is None) == (n == 9)
+    assert model.diagnostics_["n_without_split"] < model.n_iter_
+    shares = np.bincount(y) / n
+    below, cumulative = y[:, None] <= np.arange(2), np.cumsum(shares)[:-1]
+    of_shares = -np.where(below, np.log(cumulative), np.log1p(-cumulative)).sum(axis=1).mean()
+    assert mean_loss(model, X, y) < 0.8 * of_shares
+
+
+@EACH
+def test_noise_needs_few_rounds(name):
+    rng = np.random.default_rng(2)
+    X, y = rng.normal(size=(600, 5)), rng.integers(0, 3, 600)
+    assert CALLS[name][0]().fit(X, y).n_iter_ <= 5
+
+
+def test_one_class_left_is_not_searched():
+    y = np.zeros(40, dtype=int)
+    y[7] = 1
+    losses = {"asked": 0}
+
+    def losses_of(*_):
+        losses["asked"] += 1
+        return [1.0, 0.5]
+
+    found = [find_rounds(losses_of, (np.zeros((40, 1)), y, None), 0.3, seed, None) for seed in range(40)]
+    assert 0 < sum(one is None for one in found) < 40
+    assert losses["asked"] == sum(one is not None for one in found)
+
+
+@pytest.mark.parametrize(("rate", "most", "patience"), [(0.3, 500, 10), (0.1, 1000, 20), (0.01, 10_000, 200)])
+def test_small_steps_are_waited_for(rate, most, patience):
+    asked = []
+
+    def losses_of(fit, held, *numbers):
+        asked.append((len(fit[1]), len(held[1]), *numbers))
+        return [1.0, 0.5, 0.7]
+
+    rows = np.zeros((50, 1)), np.arange(50) % 3, None, np.zeros(50)
+    found = find_rounds(losses_of, rows, rate, 0, None)
+    assert (found.n_iter, asked) == (2 - 1, [(40, 10, most, patience)])
+
+
+@pytest.mark.parametrize(("n", "expected"), [(30, 1), (150, 3), (1_000, 20), (10**6, 20)])
+def test_leaves_of_few_rows_are_small(n, expected):
+    assert smallest_leaf("auto", n) == expected
+    assert smallest_leaf(7, n) == 7
+
+
+@pytest.mark.parametrize("name", ["lightgbm", "histogram"])
+def test_auto_leaves_are_those_of_the_number(name, data):
+    X, y = data
+    make, rounds = CALLS[name]
+    limit = "min_child_samples" if name == "lightgbm" else "min_samples_leaf"
+    auto, eight = (make(**{rounds: 5, **leaf}).fit(X, y).predict_proba(X) for leaf in ({}, {limit: 8}))
+    np.testing.assert_array_equal(auto, eight)
+    assert not np.array_equal(auto, make(**{rounds: 5, limit: 9}).fit(X, y).predict_proba(X))
+
+
+@EACH
+def test_it_is_searched_cloned_and_kept_in_files(name, data, tmp_path):
+    X, y = data
+    make, rounds = CALLS[name]
+    model = make().fit(X, y)
+    suffix = {"xgboost": "json", "lightgbm": "txt", "histogram": "model"}[name]
+    model.save_model(tmp_path / f"model.{suffix}")
+    loaded = make(**{rounds: 7}).load_model(tmp_path / f"model.{suffix}")
+    assert getattr(loaded, rounds) == "auto"
+    assert loaded.round_search_ is None
+    again = clone(loaded).set_params(n_jobs=1).fit(X, y)
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+    search = GridSearchCV(make_pipeline(StandardScaler(), make()), {f"{type(model).__name__.lower()}__link": ["logit"]})
+    assert search.fit(X, y).best_score_ > 0.35
+
+
+@pytest.mark.parametrize("name", ["xgboost", "lightgbm"])
+def test_frames_with_categories_and_sparse_matrices_are_divided(name, data):
+    X, y = data
+    make, _ = CALLS[name]
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(e=pd.Categorical(np.where(X[:, 1] > 0, "u", "v")))
+    assert make().fit(frame, y).round_search_.n_held_out == 80
+    assert make().fit(csr_matrix(np.where(X > 0, X, 0.0)), y).round_search_.n_held_out == 80
+    start = "base_margin" if name == "xgboost" else "init_score"
+    with_start = make().fit(X, y, **{start: 3.0 * X[:, 0]}).round_search_
+    assert with_start.losses[0] < make().fit(X, y).round_search_.losses[0]
+
+
+def test_what_was_found_is_printed_where_it_is_asked_for(data, capsys):
+    X, y = data
+    CALLS["xgboost"][0]().fit(X, y, verbose=50)
+    assert "n_estimators='auto': " in capsys.readouterr().out
+    CALLS["xgboost"][0]().fit(X, y)
+    assert "auto" not in capsys.readouterr().out
+
+
+def test_goss_and_linear_boosters_are_given_no_defaults_of_ours(data):
+    X, y = data
+    model = CALLS["lightgbm"][0](data_sample_strategy="goss", n_estimators=3).fit(X, y)
+    every = CALLS["lightgbm"][0](data_sample_strategy="goss", n_estimators=3, subsample_freq=0).fit(X, y)
+    np.testing.assert_array_equal(model.predict_proba(X), every.predict_proba(X))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        CALLS["xgboost"][0](booster="gblinear", proportional=True, n_estimators=3).fit(X, y)
