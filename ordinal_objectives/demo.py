@@ -162,6 +162,7 @@ def _xgboost_models(split: Split, rounds: int) -> Iterator[Result]:
         "learning_rate": _LEARNING_RATE,
         "early_stopping_rounds": _PATIENCE,
         "enable_categorical": True,
+        "subsample": 1.0,
     }
     # With num_class=2 the host's predict returns a matrix.
     nominal = {"objective": "multi:softprob", "num_class": split.n_classes} if split.n_classes > 2 else {}
@@ -189,6 +190,8 @@ def _lightgbm_models(split: Split, rounds: int) -> Iterator[Result]:
         "max_depth": _DEPTH,
         "num_leaves": 2**_DEPTH,
         "learning_rate": _LEARNING_RATE,
+        "min_child_samples": 20,
+        "subsample": 1.0,
         "verbose": -1,
     }
     kinds: list[tuple[str, Any]] = [

@@ -1,8 +1,8 @@
 """Which settings a call without arguments should have: rate, depth, leaves, sampling, and how its rounds are found.
 
     ORDINAL_DATA=folder python benchmarks/claims/accuracy/plain_call.py [--minutes 30] [--jobs 2] [--methods NAME ...]
-    python benchmarks/claims/accuracy/plain_call.py --tables        ratios to the plain call of each host's multiclass
-    python benchmarks/claims/accuracy/plain_call.py --evaluation    the plain calls as they ship, on the sets of evidence.md
+    python benchmarks/claims/accuracy/plain_call.py --tables        writes the tables of both
+    python benchmarks/claims/accuracy/plain_call.py --evaluation    the classifiers as they ship, on other sets
 
 The sets on which designs are chosen (``OTHER``) and their samples of 50, 100 and 200 rows, three partitions each. The
 plain calls of XGBoost, LightGBM and scikit-learn and the shares of the classes stand beside them. Rounds are found on
@@ -216,7 +216,7 @@ def measure(case: Row) -> list[Row]:
     return [row]
 
 
-def ratios(rows: list[Row], beside: str, trainer: str, sets: Collection[str]) -> list[Row]:
+def ratios(rows: list[Row], beside: str, trainer: str, sets: Collection[str], *, shipped: bool = False) -> list[Row]:
     """Return of each method of a trainer the geometric mean of its ratios to another, and on how many sets it is below.
 
     A last column counts the sets on which it is above the shares of the classes by RPS or log loss.
@@ -225,7 +225,8 @@ def ratios(rows: list[Row], beside: str, trainer: str, sets: Collection[str]) ->
     table[list(NUMBERS)] = table[list(NUMBERS)].astype(float)
     means = table.groupby(["method", "data"])[list(NUMBERS)].mean()
     shares, found = means.loc["class shares"], []
-    for method in [beside, *(name for name, plain in METHODS.items() if plain.trainer == trainer)]:
+    ours = [name for name, plain in METHODS.items() if plain.trainer == trainer and (plain.ships or not shipped)]
+    for method in [beside, *(name for name in ours if name in means.index)]:
         logs = np.log(means.loc[method] + ADDED) - np.log(means.loc[beside] + ADDED)
         above = ((means.loc[method] > shares)[["rps", "log_loss"]]).any(axis=1)
         cells = {name: f"{np.exp(logs[name].mean()):.3f} ({int((logs[name] < 0).sum())})" for name in NUMBERS}
@@ -233,11 +234,32 @@ def ratios(rows: list[Row], beside: str, trainer: str, sets: Collection[str]) ->
     return found
 
 
-def show_tables() -> None:
+_NOTE = (
+    "Geometric mean over sets of the ratio to the host's own classifier without arguments, and in brackets on how many "
+    "sets it is lower; zero-one error of the most probable class, absolute error of the median class for all. "
+    "{of_sets} `above class shares`: sets with a higher RPS or log loss than the shares of the classes in the training "
+    "rows. Seconds of the processor, one thread, the search for the number of rounds included."
+)
+
+
+def write_tables() -> None:
     rows = report.RunsFile(FILE, COLUMNS).rows
-    for name, sets in (("all design sets", [*FEW_ROWS, *OTHER]), ("50, 100 and 200 rows", FEW_ROWS)):
-        for beside, trainer in BESIDE.items():
-            print(f"\n{name}: ratio to {beside}\n\n{report.table(ratios(rows, beside, trainer, sets))}")
+    groups = (("all", [*FEW_ROWS, *OTHER]), ("50, 100 and 200 rows", FEW_ROWS))
+    found = [
+        {"sets of": name, **row}
+        for name, sets in groups
+        for beside, trainer in BESIDE.items()
+        for row in ratios(rows, beside, trainer, sets)
+    ]
+    note = _NOTE.format(
+        of_sets=f"{len(OTHER)} sets on which designs are chosen, and samples of some; {SEEDS} partitions."
+    )
+    report.write("plain_call_design", "Calls without arguments, sets on which designs are chosen", found, note)
+    rows = report.RunsFile(EVALUATION, COLUMNS).rows
+    sets = (*SIXTEEN, *ORDINAL)
+    found = [row for beside, trainer in BESIDE.items() for row in ratios(rows, beside, trainer, sets, shipped=True)]
+    note = _NOTE.format(of_sets=f"{EVALUATED} partitions of each of the {len(sets)} sets.")
+    report.write("plain_call", "Calls without arguments", found, note)
 
 
 def main() -> None:
@@ -249,7 +271,7 @@ def main() -> None:
     parser.add_argument("--evaluation", action="store_true")
     options = parser.parse_args()
     if options.tables:
-        show_tables()
+        write_tables()
         return
     file, sets, methods, seeds = FILE, (*FEW_ROWS, *OTHER), options.methods, SEEDS
     if options.evaluation:
