@@ -12,10 +12,16 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.estimators.fit_keywords import explains_keywords
-from ordinal_objectives.estimators.held_out import hold_out
 from ordinal_objectives.estimators.round_search import UNSEARCHED, RoundSearch, find_rounds, is_auto, smallest_leaf
 from ordinal_objectives.histogram_engine.columns import check_features
-from ordinal_objectives.histogram_engine.fit_loop import Callback, EarlyStopping, Rows, check_callback, fit_rows
+from ordinal_objectives.histogram_engine.fit_loop import (
+    Callback,
+    EarlyStopping,
+    Rows,
+    check_callback,
+    divided,
+    fit_rows,
+)
 from ordinal_objectives.histogram_engine.labelled_rows import LabelledRows
 from ordinal_objectives.histogram_engine.parameters import (
     DIALECT,
@@ -251,7 +257,7 @@ class HistGradientBoostingOrdinalClassifier(EngineModel):
         return check_features(self, X, reset=reset, blocks=True)
 
     def _parameters(self, n_rows: int) -> BoostingParameters:
-        """Return the parameters of a training on so many rows, without a search for the number of trees."""
+        """Return the parameters of a training on so many rows, before a search."""
         names = [*OF_MODEL, *(field.name for field in fields(BoostingParameters) if field.name != "spec")]
         given = {name: getattr(self, name) for name in names}
         given["min_samples_leaf"] = smallest_leaf(self.min_samples_leaf, n_rows)
@@ -295,8 +301,9 @@ class HistGradientBoostingOrdinalClassifier(EngineModel):
         with self._all_or_nothing():
             self._refuse_unknown()
             parameters = self._parameters(_ANY_NUMBER)
-            asked = (self.early_stopping, self.validation_fraction, self.n_iter_no_change, self.tol)
-            stopping = EarlyStopping.from_parameters(*asked)
+            stopping = EarlyStopping.from_parameters(
+                self.early_stopping, self.validation_fraction, self.n_iter_no_change, self.tol
+            )
             check_callback(callback)
             earlier = fitted = None
             if check_flag("warm_start", self.warm_start) and hasattr(self, "_ensemble"):
@@ -315,7 +322,11 @@ class HistGradientBoostingOrdinalClassifier(EngineModel):
                 self.round_search_ = find_rounds(self._held_out_losses, rows, self.learning_rate, self._seed, groups)
                 stops = False
             else:
-                rows, watched = self._divided(rows, watched, parameters, stopping, groups)
+                judged = parameters.judged_by == "validation"
+                if not watched and (judged or stopping.applies(self.early_stopping, len(rows[1]), watched)):
+                    name, without = ("judged_by", "out_of_bag") if judged else ("early_stopping", False)
+                    instead = f"{name}={without!r}; got {getattr(self, name)!r}"
+                    rows, watched = divided(rows, self.validation_fraction, self._seed, groups, instead)
                 stops = stopping.applies(self.early_stopping, len(rows[1]), watched)
             if self.round_search_ is not None:
                 parameters = replace(parameters, max_iter=self.round_search_.n_iter)
@@ -344,34 +355,10 @@ class HistGradientBoostingOrdinalClassifier(EngineModel):
     def _held_out_losses(self, fit: Rows, held: Rows, most: int, patience: int) -> list[float]:
         """Train on some rows and return the loss of others after 0, 1, ... trees."""
         parameters = replace(self._parameters(len(fit[1])), max_iter=most)
-        stopping = EarlyStopping(patience, self.tol)
-        trained, _ = fit_rows(
-            parameters,
-            None,
-            self._labelled(fit),
-            [self._labelled(held)],
-            stopping,
-            None,
-            seed=self._seed,
-            n_threads=self.n_jobs,
-        )
+        stopping, watched = EarlyStopping(patience, self.tol), [self._labelled(held)]
+        rows, seed = self._labelled(fit), self._seed
+        trained, _ = fit_rows(parameters, None, rows, watched, stopping, None, seed=seed, n_threads=self.n_jobs)
         return trained.evals["validation"]
-
-    def _divided(
-        self, rows: Rows, watched: list[Rows], parameters: BoostingParameters, stopping: EarlyStopping, groups: Any
-    ) -> tuple[Rows, list[Rows]]:
-        """Return the rows to train on and those to watch, held out of them where none are given and some are needed."""
-        judged = parameters.judged_by == "validation"
-        if watched or not (judged or stopping.applies(self.early_stopping, len(rows[1]), watched)):
-            return rows, watched
-        if isinstance(rows[0], RowBlocks):
-            name, other = ("judged_by", "'out_of_bag'") if judged else ("early_stopping", "False")
-            raise ValueError(
-                f"{name} holds rows out of arrays alone; for RowBlocks pass X_val and y_val, or "
-                f"{name}={other}; got {getattr(self, name)!r}"
-            )
-        fit, held = hold_out(rows, self.validation_fraction, self._seed, groups)
-        return fit, [held]
 
     def _labelled(self, rows: Rows) -> LabelledRows:
         X, codes, sample_weight = rows

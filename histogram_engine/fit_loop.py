@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinal_objectives.estimators.held_out import check_fraction
+from ordinal_objectives.estimators.held_out import check_fraction, hold_out
 from ordinal_objectives.histogram_engine.engine_run import EngineRun
 from ordinal_objectives.histogram_engine.labelled_rows import LabelledRows, RunStart
 from ordinal_objectives.histogram_engine.leaf_step import LeafModel
@@ -125,6 +125,15 @@ class WatchedRows:
         leaves = TreeEnsemble([tree], self._X.shape[1]).apply(self._X, self._n_threads)[:, 0]
         now = self._rows(self._score, thresholds, self._parameters.spec.hessian)
         return sums_of(self._rows, now, leaves, len(tree.left))
+
+
+def divided(rows: Rows, fraction: float, seed: int, groups: Any, instead: str) -> tuple[Rows, list[Rows]]:
+    """Return rows to train on and rows to watch; blocks cannot be divided, and ``instead`` says what to pass."""
+    if isinstance(rows[0], RowBlocks):
+        name = instead.partition("=")[0]
+        raise ValueError(f"{name} holds rows out of arrays alone; for RowBlocks pass X_val and y_val, or {instead}")
+    fit, held = hold_out(rows, fraction, seed, groups)
+    return fit, [held]
 
 
 def set_names(n_sets: int) -> list[str]:

@@ -22,25 +22,25 @@ from xgboost import XGBClassifier
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier, LGBMOrdinalClassifier, XGBOrdinalClassifier
 from ordinal_objectives.losses import get_loss
 
-# Every row for every tree, and the hosts' own leaves and penalties, where the plain call draws rows.
-XGB_EVERY_ROW = {"subsample": 1.0}
-LGB_EVERY_ROW = {"subsample": 1.0, "subsample_freq": 0, "min_child_samples": 20}
-ENGINE_EVERY_ROW = {"subsample": 1.0, "min_samples_leaf": 20, "l2_regularization": 0.0}
+# What the hosts, and scikit-learn in place of the engine, do without arguments where our classifiers do otherwise.
+XGB_DEFAULTS = {"subsample": 1.0}
+LGB_DEFAULTS = {"learning_rate": 0.1, "subsample": 1.0, "subsample_freq": 0, "min_child_samples": 20}
+SKLEARN_DEFAULTS = {"subsample": 1.0, "min_samples_leaf": 20, "l2_regularization": 0.0}
 SMALL = {"learning_rate": 0.3, "n_jobs": 1}
 
 
 def make_xgb(**params: Any) -> XGBOrdinalClassifier:
-    return XGBOrdinalClassifier(**{"n_estimators": 15, "max_depth": 3, **XGB_EVERY_ROW, **SMALL, **params})
+    return XGBOrdinalClassifier(**{"n_estimators": 15, "max_depth": 3, **XGB_DEFAULTS, **SMALL, **params})
 
 
 def make_lgb(**params: Any) -> LGBMOrdinalClassifier:
-    options = {"n_estimators": 15, "num_leaves": 6, **LGB_EVERY_ROW, "min_child_samples": 5, **SMALL, **params}
+    options = {"n_estimators": 15, "num_leaves": 6, **LGB_DEFAULTS, "min_child_samples": 5, **SMALL, **params}
     return LGBMOrdinalClassifier(**options)
 
 
 def make_engine(**params: Any) -> HistGradientBoostingOrdinalClassifier:
     return HistGradientBoostingOrdinalClassifier(
-        **{"max_iter": 15, "max_leaf_nodes": 6, **ENGINE_EVERY_ROW, **SMALL, **params}
+        **{"max_iter": 15, "max_leaf_nodes": 6, **SKLEARN_DEFAULTS, **SMALL, **params}
     )
 
 

@@ -51,9 +51,9 @@ class LGBMOrdinalClassifier(LightGBMParameters, HostClassifier):
     boosting_type, num_leaves, max_depth, learning_rate, subsample_for_bin, min_split_gain, min_child_weight, \
 min_child_samples, subsample, subsample_freq, colsample_bytree, reg_alpha, reg_lambda, random_state, n_jobs, \
 importance_type
-        As in :class:`lightgbm.LGBMClassifier`, but for ``subsample=0.8`` with ``subsample_freq=1``, and for
-        ``min_child_samples="auto"``: one row in 50, at least 1 and at most 20, LightGBM's own. In a forked process
-        LightGBM runs on one thread, whatever ``n_jobs`` says: its OpenMP runtime would hang.
+        As in :class:`lightgbm.LGBMClassifier`, but for ``learning_rate=0.2``, ``subsample=0.8`` with
+        ``subsample_freq=1``, and ``min_child_samples="auto"``: one row in 50, at least 1 and at most 20, LightGBM's
+        own. In a forked process LightGBM runs on one thread, whatever ``n_jobs`` says: its OpenMP runtime would hang.
     early_stopping_round : int or None, default=None
         Stop when neither the loss nor a metric has become better for so many rounds, on one of the evaluation sets;
         ``first_metric_only=True`` looks at the loss alone.
@@ -120,7 +120,7 @@ importance_type
         boosting_type: str = "gbdt",
         num_leaves: int = 31,
         max_depth: int = -1,
-        learning_rate: float = 0.1,
+        learning_rate: float = 0.2,
         subsample_for_bin: int = 200_000,
         min_split_gain: float = 0.0,
         min_child_weight: float = 1e-3,

@@ -6,7 +6,7 @@ import pytest
 
 from claims.accuracy import plain_call
 from lib import report
-from lib.data import FEW_ROWS, OTHER
+from lib.data import FEW_ROWS, ORDINAL, OTHER, SIXTEEN
 
 
 @pytest.fixture(scope="module")
@@ -43,13 +43,26 @@ def test_ratios_are_means_of_logarithms_over_sets(rows):
     assert named["sets"] == 2
 
 
+def test_every_classifier_ran_on_every_set_of_the_evidence_as_it_ships():
+    rows = report.RunsFile(plain_call.EVALUATION, plain_call.COLUMNS).rows
+    found = {(row["data"], int(row["seed"]), row["method"]) for row in rows}
+    sets, seeds = (*SIXTEEN, *ORDINAL), range(plain_call.EVALUATED)
+    assert found == {(data, seed, method) for data in sets for seed in seeds for method in plain_call.SHIPPED}
+    assert not any(row["failure"] for row in rows)
+    table = plain_call.ratios(rows, "XGBClassifier()", "XGBoost", sets, shipped=True)
+    assert [row["method"] for row in table] == ["XGBClassifier()", "XGBOrdinalClassifier()"]
+
+
 @pytest.mark.parametrize(("rows_of", "leaf"), [(40, 1), (500, 10), (5000, 20)])
 def test_leaves_follow_the_rows(rows_of, leaf):
     assert plain_call._leaf({"min_child_samples": 50}, rows_of) == {"min_child_samples": leaf}
     assert plain_call._leaf({"max_depth": 4}, rows_of) == {"max_depth": 4}
 
 
-@pytest.mark.parametrize("method", ["XGBoost, depth 4", "LightGBM, leaf n/50", "native, leaf n/20", "class shares"])
+@pytest.mark.parametrize(
+    "method",
+    ["XGBoost, depth 4", "LightGBM, leaf n/50", "native, leaf n/20", "LGBMOrdinalClassifier()", "class shares"],
+)
 def test_a_setting_predicts_every_class(method):
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.normal(size=(120, 3)), columns=list("abc"))

@@ -11,7 +11,7 @@ import pytest
 import xgboost
 from sklearn.base import clone
 
-from makers import BOTH, XGB_EVERY_ROW, make_lgb, make_xgb, mean_loss
+from makers import BOTH, XGB_DEFAULTS, make_lgb, make_xgb, mean_loss
 from ordinal_objectives import LGBMOrdinalClassifier, XGBOrdinalClassifier
 from ordinal_objectives.adapters import lgbm as olgbm
 from ordinal_objectives.adapters import xgb as oxgb
@@ -232,7 +232,7 @@ def with_categories(levels, n=300):
 def test_xgboost_goes_on_with_categories_in_another_order():
     first, y = with_categories(list("uvwxz"))
     second, _ = with_categories(list("zwxvu"))
-    make = partial(XGBOrdinalClassifier, n_jobs=1, **XGB_EVERY_ROW)
+    make = partial(XGBOrdinalClassifier, n_jobs=1, **XGB_DEFAULTS)
     start = make(n_estimators=5).fit(first, y)
     model = make(n_estimators=5).fit(second, y, xgb_model=start, eval_set=[(second, y)])
     whole = make(n_estimators=10).fit(first, y)
@@ -260,7 +260,7 @@ def test_lightgbm_refuses_categories_in_another_order(constructed):
 def test_numbers_declared_categorical_are_evaluated_and_continued(put):
     frame, y = with_categories(list("uvwxz"))
     X = put(np.column_stack([frame["x"], frame["group"].cat.codes]))
-    model = XGBOrdinalClassifier(n_estimators=5, n_jobs=1, feature_types=["q", "c"], **XGB_EVERY_ROW)
+    model = XGBOrdinalClassifier(n_estimators=5, n_jobs=1, feature_types=["q", "c"], **XGB_DEFAULTS)
     model.fit(X, y, eval_set=[(X, y)])
     further = clone(model).fit(X, y, xgb_model=model, eval_set=[(X, y)])
     whole = clone(model).set_params(n_estimators=10).fit(X, y)

@@ -13,7 +13,7 @@ import pytest
 import xgboost
 from sklearn.base import clone
 
-from makers import LGB_EVERY_ROW
+from makers import LGB_DEFAULTS
 from ordinal_objectives import (
     HistGradientBoostingMultiOutputClassifier,
     HistGradientBoostingMultiOutputRegressor,
@@ -29,7 +29,7 @@ HOSTS = {
     "model.json": lambda **o: XGBOrdinalClassifier(**{"n_estimators": 6, "max_depth": 3, "n_jobs": 1} | o),
     "model.ubj": lambda **o: XGBOrdinalClassifier(**{"n_estimators": 6, "max_depth": 3, "n_jobs": 1} | o),
     "model.txt": lambda **o: LGBMOrdinalClassifier(
-        **{"n_estimators": 6, "num_leaves": 6, "n_jobs": 1, "verbose": -1} | LGB_EVERY_ROW | o
+        **{"n_estimators": 6, "num_leaves": 6, "n_jobs": 1, "verbose": -1} | LGB_DEFAULTS | o
     ),
 }
 EACH = pytest.mark.parametrize("name", HOSTS)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from makers import ENGINE_EVERY_ROW
+from makers import SKLEARN_DEFAULTS
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier, _core
 
 VARIANTS = {
@@ -26,7 +26,7 @@ VARIANTS = {
 
 def make(**options):
     return HistGradientBoostingOrdinalClassifier(
-        **{"max_iter": 12, "random_state": 0, "max_leaf_nodes": 8, **ENGINE_EVERY_ROW, **options}
+        **{"max_iter": 12, "random_state": 0, "max_leaf_nodes": 8, **SKLEARN_DEFAULTS, **options}
     )
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.utils.estimator_checks import check_sample_weight_equivalence_on_dense_data
 
-from makers import ENGINE_EVERY_ROW
+from makers import SKLEARN_DEFAULTS
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier
 from ordinal_objectives.histogram_engine import scores
 from ordinal_objectives.histogram_engine.binning import find_cuts
@@ -169,7 +169,7 @@ def test_reversed_classes_give_the_mirrored_model(ordinal_data, loss, link, hess
         "max_iter": 8,
         "max_leaf_nodes": 6,
     }
-    options = {**ENGINE_EVERY_ROW, **options}
+    options = {**SKLEARN_DEFAULTS, **options}
     there = HistGradientBoostingOrdinalClassifier(link=link, **options).fit(X, y)
     back = HistGradientBoostingOrdinalClassifier(link=mirror, **options).fit(X, 3 - y)
     np.testing.assert_allclose(there.predict_raw(X), -back.predict_raw(X), atol=1e-4)
@@ -181,7 +181,7 @@ def test_integer_weights_equal_repeated_rows(ordinal_data, hessian):
     X, y = ordinal_data(n_rows=300, n_classes=4)
     weight = np.random.default_rng(0).integers(0, 4, len(y))
     model = HistGradientBoostingOrdinalClassifier(
-        hessian=hessian, max_iter=10, max_leaf_nodes=6, **{**ENGINE_EVERY_ROW, "min_samples_leaf": 1}
+        hessian=hessian, max_iter=10, max_leaf_nodes=6, **{**SKLEARN_DEFAULTS, "min_samples_leaf": 1}
     )
     weighted = model.fit(X, y, sample_weight=weight).predict_proba(X)
     repeated = model.fit(np.repeat(X, weight, axis=0), np.repeat(y, weight)).predict_proba(X)
@@ -200,7 +200,7 @@ def test_sample_weight_equivalence_of_scikit_learn(monkeypatch, hessian):
     check_sample_weight_equivalence_on_dense_data(
         "HistGradientBoostingOrdinalClassifier",
         HistGradientBoostingOrdinalClassifier(
-            max_iter=10, hessian=hessian, proportional=True, **{**ENGINE_EVERY_ROW, "min_samples_leaf": 1}
+            max_iter=10, hessian=hessian, proportional=True, **{**SKLEARN_DEFAULTS, "min_samples_leaf": 1}
         ),
     )
 

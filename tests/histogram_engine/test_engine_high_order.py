@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from makers import ENGINE_EVERY_ROW
+from makers import SKLEARN_DEFAULTS
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier
 from ordinal_objectives.histogram_engine.criteria.joint import full_hessian
 from ordinal_objectives.histogram_engine.engine_run import EngineRun
@@ -146,7 +146,7 @@ def test_many_classes_agree_with_the_oracle(K):
 
 def make(**options):
     return HistGradientBoostingOrdinalClassifier(
-        **({"max_iter": 30, "max_leaf_nodes": 8, "early_stopping": False} | ENGINE_EVERY_ROW | options)
+        **({"max_iter": 30, "max_leaf_nodes": 8, "early_stopping": False} | SKLEARN_DEFAULTS | options)
     )
 
 

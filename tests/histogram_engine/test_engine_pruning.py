@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from makers import ENGINE_EVERY_ROW
+from makers import SKLEARN_DEFAULTS
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier, RowBlocks
 from ordinal_objectives.histogram_engine.engine_run import EngineRun
 from ordinal_objectives.histogram_engine.fit_loop import WatchedRows
@@ -95,7 +95,7 @@ def judged(**options):
         "learning_rate": 1.0,
         "max_iter": 30,
         "max_leaf_nodes": 8,
-        **ENGINE_EVERY_ROW,
+        **SKLEARN_DEFAULTS,
         "min_samples_leaf": 3,
     } | options
     return HistGradientBoostingOrdinalClassifier(judged_by="validation", **options)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import xgboost
 
-from makers import ENGINE_EVERY_ROW, LGB_EVERY_ROW, XGB_EVERY_ROW
+from makers import LGB_DEFAULTS, SKLEARN_DEFAULTS, XGB_DEFAULTS
 from ordinal_objectives import (
     HistGradientBoostingOrdinalClassifier,
     LGBMOrdinalClassifier,
@@ -24,17 +24,17 @@ OF_HOSTS = {"n_estimators": 5, "reg_lambda": 0.0}
 MODELS = {
     "xgboost": (
         XGBOrdinalClassifier,
-        {**OF_HOSTS, **XGB_EVERY_ROW, **FREE},
+        {**OF_HOSTS, **XGB_DEFAULTS, **FREE},
         "sample_weight_eval_set",
     ),
     "lightgbm": (
         LGBMOrdinalClassifier,
-        {**OF_HOSTS, **LGB_EVERY_ROW, **FREE},
+        {**OF_HOSTS, **LGB_DEFAULTS, **FREE},
         "eval_sample_weight",
     ),
     "native": (
         HistGradientBoostingOrdinalClassifier,
-        {"max_iter": 5, **ENGINE_EVERY_ROW, **FREE},
+        {"max_iter": 5, **SKLEARN_DEFAULTS, **FREE},
         "eval_sample_weight",
     ),
 }

@@ -24,12 +24,12 @@ from numpy.typing import NDArray
 from sklearn.datasets import make_gaussian_quantiles
 
 from lib import report
-from lib.methods import EVERY_ROW, OURS, PROPORTIONAL
+from lib.methods import HOST_DEFAULTS, OURS, PROPORTIONAL
 from ordinal_objectives import XGBOrdinalClassifier
 
 SIZES, N_TEST, SEEDS = (2_000, 20_000), 2_000, range(10)
 # XGBoost's own depth and a hundred rounds.
-SETTINGS: dict[str, Any] = {"n_estimators": 100, "max_depth": 6, "n_jobs": 1, **EVERY_ROW["XGBoost"]}
+SETTINGS: dict[str, Any] = {"n_estimators": 100, "max_depth": 6, "n_jobs": 1, **HOST_DEFAULTS["XGBoost"]}
 METHODS: dict[str, dict[str, Any]] = {OURS: {}, PROPORTIONAL: {"proportional": True}}
 CUTS = np.array([-0.6, 0.6])
 PICTURE = Path(__file__).resolve().parents[3] / "docs" / "evidence" / "artificial.png"

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from lib import report
 from lib.data import load
 from lib.data import partition as split
-from lib.methods import EVERY_ROW, encoder
+from lib.methods import HOST_DEFAULTS, encoder
 from lib.runner import resume
 from lib.timing import make_data
 from ordinal_objectives import LGBMOrdinalClassifier, XGBOrdinalClassifier
@@ -50,7 +50,7 @@ def estimators(n_classes: int) -> dict[str, Any]:
         for loss, name in (("all_threshold", ""), ("cumulative_link", ", likelihood")):
             for update in ("newton", "joint"):
                 options: dict[str, Any] = {"classes": np.arange(n_classes), "loss": loss, "threshold_update": update}
-                found[f"{host} {update}{name}"] = kind(**trees, **EVERY_ROW[host], **options)
+                found[f"{host} {update}{name}"] = kind(**(HOST_DEFAULTS[host] | trees), **options)
     found["ogboost"] = GradientBoostingOrdinal(base_learner=DecisionTreeRegressor(max_depth=DEPTH), **common)
     found["XGBOrdinal"] = XGBOrdinal(**trees)
     return found

@@ -34,7 +34,7 @@ from sklearn.model_selection import StratifiedKFold
 
 from lib import report
 from lib.data import FEW_ROWS, ORDINAL, OTHER, SIXTEEN, default_rule, load, partition
-from lib.methods import EVERY_ROW, encoder, spread
+from lib.methods import HOST_DEFAULTS, encoder, spread
 from lib.runner import Row, resume
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier, LGBMOrdinalClassifier, XGBOrdinalClassifier
 from ordinal_objectives.decision import decide
@@ -139,7 +139,7 @@ def _fit(
 ) -> Any:
     """Train on rows; with rows to watch until these have had no lower loss for ``patience`` rounds."""
     options: dict[str, Any] = {"classes": np.arange(n_classes), "random_state": 0}
-    options |= EVERY_ROW[plain.trainer] | ({"max_depth": 6} if plain.trainer == "XGBoost" else {})
+    options |= HOST_DEFAULTS[plain.trainer] | ({"max_depth": 6} if plain.trainer == "XGBoost" else {})
     options |= _leaf(plain.options, len(rows[1]))
     evaluated: dict[str, Any] = {} if watched is None else {"eval_set": [watched]}
     if plain.trainer == "XGBoost":

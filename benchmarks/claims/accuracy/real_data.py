@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from lib import report
 from lib.data import load
-from lib.methods import EVERY_ROW
+from lib.methods import HOST_DEFAULTS
 from ordinal_objectives import AllThreshold, LGBMOrdinalClassifier, XGBOrdinalClassifier
 from ordinal_objectives.metrics import mean_absolute_error, zero_one_error
 
@@ -35,12 +35,12 @@ def evaluate(
     common: dict[str, Any] = {"n_estimators": ROUNDS, "max_depth": DEPTH, "learning_rate": ETA}
     if library == "XGBoost":
         ordinal: XGBOrdinalClassifier | LGBMOrdinalClassifier = XGBOrdinalClassifier(
-            classes=classes, proportional=True, **EVERY_ROW["XGBoost"], **common
+            classes=classes, proportional=True, **HOST_DEFAULTS["XGBoost"], **common
         )
         multiclass = xgboost.XGBClassifier(enable_categorical=True, **common)
     else:
         common |= {"num_leaves": 2**DEPTH, "verbose": -1}
-        ordinal = LGBMOrdinalClassifier(classes=classes, proportional=True, **EVERY_ROW["LightGBM"], **common)
+        ordinal = LGBMOrdinalClassifier(classes=classes, proportional=True, **(HOST_DEFAULTS["LightGBM"] | common))
         multiclass = lightgbm.LGBMClassifier(**common)
     result = {}
     for hessian, update in (("exact", "newton"), ("exact", "fixed"), ("majorized", "newton"), ("majorized", "fixed")):

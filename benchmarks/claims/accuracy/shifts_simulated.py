@@ -24,7 +24,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from lib import report
-from lib.methods import EVERY_ROW
+from lib.methods import HOST_DEFAULTS
 from ordinal_objectives import (
     AllThreshold,
     HistGradientBoostingOrdinalClassifier,
@@ -50,17 +50,15 @@ MODELS: dict[str, Any] = {
         learning_rate=RATE,
         max_depth=3,
         n_jobs=1,
-        **EVERY_ROW["XGBoost"],
+        **HOST_DEFAULTS["XGBoost"],
         **options,
     ),
     "LightGBM": lambda **options: LGBMOrdinalClassifier(
         n_estimators=ROUNDS,
         early_stopping_round=PATIENCE,
-        learning_rate=RATE,
         num_leaves=8,
         n_jobs=1,
-        **EVERY_ROW["LightGBM"],
-        **options,
+        **(HOST_DEFAULTS["LightGBM"] | {"learning_rate": RATE} | options),
     ),
     "native engine": lambda **options: HistGradientBoostingOrdinalClassifier(
         max_iter=ROUNDS,
@@ -69,7 +67,7 @@ MODELS: dict[str, Any] = {
         learning_rate=RATE,
         max_leaf_nodes=8,
         n_jobs=1,
-        **EVERY_ROW["native"],
+        **HOST_DEFAULTS["native"],
         **options,
     ),
 }

@@ -28,7 +28,7 @@ import numpy as np
 import xgboost
 
 from lib import report
-from lib.methods import EVERY_ROW
+from lib.methods import HOST_DEFAULTS
 from lib.runner import resume
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier
 from ordinal_objectives.histogram_engine.binning import bin_rows, find_cuts
@@ -168,7 +168,7 @@ def setup_table(options: argparse.Namespace) -> list[dict[str, Any]]:
         theirs_bin = timed(bin_lightgbm)[0]
         small = slice(0, 20_000)
         model = HistGradientBoostingOrdinalClassifier(
-            max_iter=300, proportional=True, early_stopping=False, n_jobs=threads, **EVERY_ROW["native"]
+            max_iter=300, proportional=True, early_stopping=False, n_jobs=threads, **HOST_DEFAULTS["native"]
         )
         model.fit(X[small], y[small])
         booster = lightgbm.train(

@@ -26,7 +26,7 @@ import xgboost
 from numpy.typing import NDArray
 
 from lib import report
-from lib.methods import EVERY_ROW
+from lib.methods import HOST_DEFAULTS
 from lib.runner import resume
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier, RowBlocks
 from ordinal_objectives.adapters import lgbm as olgbm
@@ -128,7 +128,7 @@ def train(framework: str, variant: str, options: argparse.Namespace) -> float:
         ).training_loss[-1]
     proportional = {"proportional": True} | ordinal
     model = HistGradientBoostingOrdinalClassifier(
-        max_iter=options.rounds, early_stopping=False, n_jobs=options.threads, **EVERY_ROW["native"], **proportional
+        max_iter=options.rounds, early_stopping=False, n_jobs=options.threads, **HOST_DEFAULTS["native"], **proportional
     )
     return float(model.fit(RowBlocks(Blocks(n)), y).evals_result_["training"][-1])
 
