@@ -52,7 +52,7 @@ Method = Callable[..., Fitted]  # (train: Rows, valid: Rows | None, rounds: int,
 Settings = tuple[Mapping[str, Any], ...]
 Family = dict[str, tuple[Method, Settings]]
 
-# The hosts' own defaults, and scikit-learn's in the native engine, where the classifiers do otherwise without arguments:
+# The hosts' own defaults, and scikit-learn's in the engine, where the classifiers do otherwise without arguments:
 # what the evidence was measured with, beside depth and rounds.
 HOST_DEFAULTS: dict[str, dict[str, Any]] = {
     "XGBoost": {"subsample": 1.0},
