@@ -7,11 +7,12 @@ import pytest
 from claims.accuracy import plain_call
 from lib import report
 from lib.data import FEW_ROWS, ORDINAL, OTHER, SIXTEEN
+from lib.set_ratios import COLUMNS, ratios
 
 
 @pytest.fixture(scope="module")
 def rows():
-    return report.RunsFile(plain_call.FILE, plain_call.COLUMNS).rows
+    return report.RunsFile(plain_call.FILE, COLUMNS).rows
 
 
 def test_every_setting_ran_on_every_design_set_and_no_other(rows):
@@ -28,7 +29,7 @@ def test_every_setting_ran_on_every_design_set_and_no_other(rows):
 
 
 def test_ratios_are_means_of_logarithms_over_sets(rows):
-    few = plain_call.ratios(rows, "XGBClassifier()", "XGBoost", ["mv 50", "thyroid 200"])
+    few = ratios(rows, "XGBClassifier()", plain_call.of_trainer("XGBoost"), ["mv 50", "thyroid 200"])
     assert few[0]["rps"] == "1.000 (0)"
     named = next(one for one in few if one["method"] == "XGBoost, depth 4")
 
@@ -44,12 +45,12 @@ def test_ratios_are_means_of_logarithms_over_sets(rows):
 
 
 def test_every_classifier_ran_on_every_set_of_the_evidence_as_it_ships():
-    rows = report.RunsFile(plain_call.EVALUATION, plain_call.COLUMNS).rows
+    rows = report.RunsFile(plain_call.EVALUATION, COLUMNS).rows
     found = {(row["data"], int(row["seed"]), row["method"]) for row in rows}
     sets, seeds = (*SIXTEEN, *ORDINAL), range(plain_call.EVALUATED)
     assert found == {(data, seed, method) for data in sets for seed in seeds for method in plain_call.SHIPPED}
     assert not any(row["failure"] for row in rows)
-    table = plain_call.ratios(rows, "XGBClassifier()", "XGBoost", sets, shipped=True)
+    table = ratios(rows, "XGBClassifier()", plain_call.of_trainer("XGBoost", True), sets)
     assert [row["method"] for row in table] == ["XGBClassifier()", "XGBOrdinalClassifier()"]
 
 

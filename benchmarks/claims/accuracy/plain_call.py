@@ -18,36 +18,26 @@ import os
 os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1"))
 
 import argparse
-import time
-import warnings
-from collections.abc import Collection
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 import lightgbm
 import numpy as np
-import pandas as pd
 import xgboost
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.model_selection import StratifiedKFold
 
 from lib import report
-from lib.data import FEW_ROWS, ORDINAL, OTHER, SIXTEEN, default_rule, load, partition
+from lib.data import FEW_ROWS, ORDINAL, OTHER, SIXTEEN
 from lib.methods import HOST_DEFAULTS, encoder, spread
 from lib.runner import Row, resume
+from lib.set_ratios import COLUMNS, NOTE, SHARES, errors_of, of_shares, ratios
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier, LGBMOrdinalClassifier, XGBOrdinalClassifier
-from ordinal_objectives.decision import decide
 from ordinal_objectives.estimators.held_out import hold_out
-from ordinal_objectives.metrics import METRICS
 
 FILE, EVALUATION = report.RESULTS / "plain_call_runs.csv", report.RESULTS / "plain_call_evaluation_runs.csv"
 SEEDS, EVALUATED, MOST_ROUNDS = 3, 5, 500
-MEASURES = ("mae", "zero_one", "rps", "log_loss")
-NUMBERS = (*MEASURES, "seconds")
-COLUMNS = ("data", "seed", "method", *NUMBERS, "rounds", "failure")
-# Added to means before their logarithms, since some are 0.
-ADDED = 1e-4
 BESIDE = {
     "XGBClassifier()": "XGBoost",
     "LGBMClassifier()": "LightGBM",
@@ -76,7 +66,7 @@ def _plain(trainer: str, **given: Any) -> Plain:
 _xgb, _lgb, _native = partial(_plain, "XGBoost"), partial(_plain, "LightGBM"), partial(_plain, "native")
 _BAGGED = {"subsample": 0.8, "subsample_freq": 1}
 METHODS = {
-    "class shares": Plain("shares"),
+    SHARES: Plain("shares"),
     "XGBOrdinalClassifier()": _xgb(ships=True),
     "LGBMOrdinalClassifier()": _lgb(ships=True),
     "HistGradientBoostingOrdinalClassifier()": _native(ships=True),
@@ -125,7 +115,7 @@ OURS: dict[str, Any] = {
     "LightGBM": LGBMOrdinalClassifier,
     "native": HistGradientBoostingOrdinalClassifier,
 }
-SHIPPED = ("class shares", *BESIDE, *(name for name, plain in METHODS.items() if plain.ships))
+SHIPPED = (SHARES, *BESIDE, *(name for name, plain in METHODS.items() if plain.ships))
 
 
 def _leaf(options: dict[str, Any], n_rows: int) -> dict[str, Any]:
@@ -181,8 +171,7 @@ def _plain_multiclass(trainer: str) -> Any:
 def _predicted(plain: Plain, train: tuple[Any, Any], X_test: Any, n_classes: int) -> tuple[Any, int]:
     X, y = train
     if plain.trainer == "shares":
-        shares = np.bincount(y, minlength=n_classes) / len(y)
-        return np.tile(shares, (len(X_test), 1)), 0
+        return of_shares(train, X_test, n_classes)
     if plain.trainer.endswith("Classifier"):
         classes, codes = np.unique(y, return_inverse=True)
         model = _plain_multiclass(plain.trainer).fit(X, codes)
@@ -199,67 +188,28 @@ def _predicted(plain: Plain, train: tuple[Any, Any], X_test: Any, n_classes: int
 
 
 def measure(case: Row) -> list[Row]:
-    warnings.simplefilter("ignore")
-    dataset = load(case["data"], default_rule(case["data"]))
-    train, test = partition(dataset, case["seed"])
-    rows, n_classes = (dataset.X.iloc[train].reset_index(drop=True), dataset.y[train]), dataset.n_classes
-    start = time.process_time()
-    try:
-        proba, rounds = _predicted(METHODS[case["method"]], rows, dataset.X.iloc[test], n_classes)
-    except Exception as error:
-        return [{"failure": f"{type(error).__name__}: {error}"[:120].replace("\n", " ")}]
-    row: Row = {"seconds": time.process_time() - start, "rounds": rounds, "failure": ""}
-    y = dataset.y[test]
-    row |= {name: METRICS[name].function(y, proba, labels=range(n_classes)) for name in ("rps", "log_loss")}
-    row["mae"] = METRICS["mae"].function(y, decide(proba, "median"))
-    row["zero_one"] = METRICS["zero_one"].function(y, decide(proba, "mode"))
-    return [row]
-
-
-def ratios(rows: list[Row], beside: str, trainer: str, sets: Collection[str], *, shipped: bool = False) -> list[Row]:
-    """Return of each method of a trainer the geometric mean of its ratios to another, and on how many sets it is below.
-
-    A last column counts the sets on which it is above the shares of the classes by RPS or log loss.
-    """
-    table = pd.DataFrame([row for row in rows if row["data"] in set(sets) and not row["failure"]])
-    table[list(NUMBERS)] = table[list(NUMBERS)].astype(float)
-    means = table.groupby(["method", "data"])[list(NUMBERS)].mean()
-    shares, found = means.loc["class shares"], []
-    ours = [name for name, plain in METHODS.items() if plain.trainer == trainer and (plain.ships or not shipped)]
-    for method in [beside, *(name for name in ours if name in means.index)]:
-        logs = np.log(means.loc[method] + ADDED) - np.log(means.loc[beside] + ADDED)
-        above = ((means.loc[method] > shares)[["rps", "log_loss"]]).any(axis=1)
-        cells = {name: f"{np.exp(logs[name].mean()):.3f} ({int((logs[name] < 0).sum())})" for name in NUMBERS}
-        found.append({"method": method, **cells, "above class shares": int(above.sum()), "sets": len(logs)})
-    return found
-
-
-_NOTE = (
-    "Geometric mean over sets of the ratio to the host's own classifier without arguments, and in brackets on how many "
-    "sets it is lower; zero-one error of the most probable class, absolute error of the median class for all. "
-    "{of_sets} `above class shares`: sets with a higher RPS or log loss than the shares of the classes in the training "
-    "rows. Seconds of the processor, one thread, the search for the number of rounds included."
-)
+    return [errors_of(case, partial(_predicted, METHODS[case["method"]]))]
 
 
 def write_tables() -> None:
     rows = report.RunsFile(FILE, COLUMNS).rows
-    groups = (("all", [*FEW_ROWS, *OTHER]), ("50, 100 and 200 rows", FEW_ROWS))
     found = [
         {"sets of": name, **row}
-        for name, sets in groups
+        for name, sets in (("all", [*FEW_ROWS, *OTHER]), ("50, 100 and 200 rows", FEW_ROWS))
         for beside, trainer in BESIDE.items()
-        for row in ratios(rows, beside, trainer, sets)
+        for row in ratios(rows, beside, of_trainer(trainer), sets)
     ]
-    note = _NOTE.format(
-        of_sets=f"{len(OTHER)} sets on which designs are chosen, and samples of some; {SEEDS} partitions."
-    )
+    note = f"{len(OTHER)} sets on which designs are chosen, and samples of some of them; {SEEDS} partitions. {NOTE}"
     report.write("plain_call_design", "Calls without arguments, sets on which designs are chosen", found, note)
-    rows = report.RunsFile(EVALUATION, COLUMNS).rows
-    sets = (*SIXTEEN, *ORDINAL)
-    found = [row for beside, trainer in BESIDE.items() for row in ratios(rows, beside, trainer, sets, shipped=True)]
-    note = _NOTE.format(of_sets=f"{EVALUATED} partitions of each of the {len(sets)} sets.")
+    rows, sets = report.RunsFile(EVALUATION, COLUMNS).rows, (*SIXTEEN, *ORDINAL)
+    found = [row for beside, trainer in BESIDE.items() for row in ratios(rows, beside, of_trainer(trainer, True), sets)]
+    note = f"{EVALUATED} partitions of each of the {len(sets)} sets. {NOTE}"
     report.write("plain_call", "Calls without arguments", found, note)
+
+
+def of_trainer(trainer: str, ships: bool = False) -> list[str]:
+    """Return the methods that a trainer grows; those that ship alone if ``ships``."""
+    return [name for name, plain in METHODS.items() if plain.trainer == trainer and (plain.ships or not ships)]
 
 
 def main() -> None:
