@@ -52,14 +52,12 @@ Method = Callable[..., Fitted]  # (train: Rows, valid: Rows | None, rounds: int,
 Settings = tuple[Mapping[str, Any], ...]
 Family = dict[str, tuple[Method, Settings]]
 
-# The hosts' own defaults, and scikit-learn's in the engine, where the classifiers do otherwise without arguments:
-# what the evidence was measured with, beside depth and rounds.
+# What the evidence was measured with, beside depth and rounds, where our plain calls do otherwise: the hosts' defaults.
 HOST_DEFAULTS: dict[str, dict[str, Any]] = {
     "XGBoost": {"subsample": 1.0},
     "LightGBM": {"learning_rate": 0.1, "subsample": 1.0, "subsample_freq": 0, "min_child_samples": 20},
     "native": {"subsample": 1.0, "min_samples_leaf": 20, "l2_regularization": 0.0},
 }
-# Ours, thresholds that move with x; the same with one score; the plain methods of its library.
 OURS, PROPORTIONAL, MULTICLASS, ROUNDED = "ordinal shifts", "ordinal", "xgb multiclass", "xgb rounded"
 
 
@@ -67,9 +65,8 @@ def ordinal(
     train: Rows, valid: Rows | None, rounds: int, n_classes: int, depth: int, host: str = "XGBoost", **options: Any
 ) -> Fitted:
     """Train ours, with one score unless told otherwise; XGBOrdinalClassifier unless ``host`` says otherwise."""
-    options = (
-        {"proportional": True} | HOST_DEFAULTS[host] | options | {"classes": np.arange(n_classes), "max_depth": depth}
-    )
+    options = {"proportional": True} | HOST_DEFAULTS[host] | options
+    options |= {"classes": np.arange(n_classes), "max_depth": depth}
     if host == "native":  # takes numbers only
         encode = encoder(scale=False).fit(train[0])
         model = HistGradientBoostingOrdinalClassifier(
