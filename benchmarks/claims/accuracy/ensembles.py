@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 import xgboost
+from sklearn.base import BaseEstimator, ClassifierMixin
 
 from lib import report
 from lib.data import FEW_ROWS, ORDINAL, OTHER, SIXTEEN
@@ -30,7 +31,7 @@ from lib.methods import spread
 from lib.runner import Row, resume
 from lib.set_ratios import COLUMNS, NOTE, SHARES, errors_of, of_shares, ratios
 from ordinal_objectives import OrdinalEnsembleClassifier, XGBOrdinalClassifier
-from ordinal_objectives.estimators.held_out import hold_out
+from ordinal_objectives.estimators.held_out import hold_out, take_rows
 
 FILE, EVALUATION = report.RESULTS / "ensembles_runs.csv", report.RESULTS / "ensembles_evaluation_runs.csv"
 SEEDS = 3
@@ -43,9 +44,33 @@ def ordinal(**options: Any) -> XGBOrdinalClassifier:
 
 
 def multiclass(**options: Any) -> xgboost.XGBClassifier:
-    return xgboost.XGBClassifier(enable_categorical=True, **STOPS, **options)
+    return xgboost.XGBClassifier(enable_categorical=True, **(STOPS | options))
 
 
+class Refitted(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """XGBClassifier with its rounds found on a fifth of the rows, trained on all: what the ordinal plain call does."""
+
+    def __init__(self, max_depth: int | None = None, subsample: float | None = None, random_state: int = 0) -> None:
+        self.max_depth, self.subsample, self.random_state = max_depth, subsample, random_state
+
+    def fit(self, X: Any, y: Any) -> Refitted:
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        (X_fit, y_fit, _), (X_held, y_held, _) = hold_out((X, codes, None), 0.2, self.random_state)
+        present = np.unique(y_fit)
+        seen = np.isin(y_held, present)
+        held = take_rows(X_held, np.flatnonzero(seen)), np.searchsorted(present, y_held[seen])
+        search = multiclass(**self.get_params())
+        search.fit(X_fit, np.searchsorted(present, y_fit), eval_set=[held], verbose=False)
+        self.rounds_ = search.best_iteration + 1
+        alone = {"n_estimators": self.rounds_, "early_stopping_rounds": None}
+        self.model_ = multiclass(**(self.get_params() | alone)).fit(X, codes)
+        return self
+
+    def predict_proba(self, X: Any) -> Any:
+        return self.model_.predict_proba(X)
+
+
+PLAIN = XGBOrdinalClassifier(n_jobs=1)
 ONE = "one multiclass model"
 # Members and copies of each.
 ENSEMBLES: dict[str, tuple[list[tuple[str, Any]], int]] = {
@@ -59,40 +84,35 @@ ENSEMBLES: dict[str, tuple[list[tuple[str, Any]], int]] = {
         [("ordinal", ordinal()), ("multiclass", multiclass(**LIKE_OURS))],
         2,
     ),
+    "2 ordinal, 2 multiclass, refitted": ([("ordinal", PLAIN), ("multiclass", Refitted())], 2),
+    "2 ordinal, 2 multiclass, refitted, subsample .8": (
+        [("ordinal", PLAIN), ("multiclass", Refitted(subsample=0.8))],
+        2,
+    ),
+    "2 ordinal, 2 multiclass, refitted, depth 4, subsample .8": (
+        [("ordinal", PLAIN), ("multiclass", Refitted(**LIKE_OURS))],
+        2,
+    ),
+    "4 multiclass, refitted, subsample .8": ([("multiclass", Refitted(subsample=0.8))], 4),
     "4 ordinal, 4 multiclass": ([("ordinal", ordinal()), ("multiclass", multiclass())], 4),
 }
 METHODS = (SHARES, ONE, "XGBOrdinalClassifier()", *ENSEMBLES)
-
-
-def _one_multiclass(train: tuple[Any, Any], X_test: Any, n_classes: int) -> tuple[Any, int]:
-    """Find the rounds on a fifth of the rows, as the ordinal plain call does, and train on all rows."""
-    X, y = train
-    (X_fit, y_fit, _), (X_held, y_held, _) = hold_out((X, y, None), 0.2, 0)
-    present = np.unique(y_fit)
-    seen = np.isin(y_held, present)
-    search = multiclass().fit(
-        X_fit,
-        np.searchsorted(present, y_fit),
-        eval_set=[(X_held[seen], np.searchsorted(present, y_held[seen]))],
-        verbose=False,
-    )
-    rounds = search.best_iteration + 1
-    classes, codes = np.unique(y, return_inverse=True)
-    model = xgboost.XGBClassifier(enable_categorical=True, n_estimators=rounds, n_jobs=1).fit(X, codes)
-    return spread(model.predict_proba(X_test), classes, n_classes), rounds
 
 
 def _predicted(method: str, train: tuple[Any, Any], X_test: Any, n_classes: int) -> tuple[Any, int]:
     if method == SHARES:
         return of_shares(train, X_test, n_classes)
     if method == ONE:
-        return _one_multiclass(train, X_test, n_classes)
+        one = Refitted().fit(*train)
+        return spread(one.predict_proba(X_test), one.classes_, n_classes), one.rounds_
     classes = np.arange(n_classes)
     if method == "XGBOrdinalClassifier()":
         single = XGBOrdinalClassifier(classes=classes, n_jobs=1, random_state=0).fit(*train)
         return single.predict_proba(X_test), single.n_iter_
     members, n_bags = ENSEMBLES[method]
-    model = OrdinalEnsembleClassifier(members, n_bags=n_bags, classes=classes, random_state=0).fit(*train)
+    share = 1.0 if "refitted" in method else 0.8  # refitted members hold out rows of their own
+    model = OrdinalEnsembleClassifier(members, n_bags=n_bags, subsample=share, classes=classes, random_state=0)
+    model.fit(*train)
     return model.predict_proba(X_test), 0
 
 
