@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from makers import mean_loss
+from makers import LGB_DEFAULTS, mean_loss
 from ordinal_objectives import LGBMOrdinalClassifier
 from ordinal_objectives.adapters import lgbm as olgbm
 
@@ -351,7 +351,7 @@ def test_early_stopping_keeps_the_best_loss_where_rounds_add_no_tree(seed):
     X, Xv = rng.normal(size=(60, 2)), rng.normal(size=(40, 2))
     y = np.digitize(X[:, 0] + rng.logistic(size=60), [-1, 0, 1])
     y[:4], yv = [0, 1, 2, 3], np.random.default_rng(seed + 1).integers(0, 4, 40)
-    options = {"extra_trees": True, "min_child_samples": 20, "max_bin": 8, "learning_rate": 0.5, "random_state": seed}
+    options = {**LGB_DEFAULTS, "extra_trees": True, "max_bin": 8, "learning_rate": 0.5, "random_state": seed}
     model = LGBMOrdinalClassifier(n_estimators=12, verbose=-1, **options)
     model.fit(X, y, eval_set=[(Xv, yv)], callbacks=[lightgbm.early_stopping(4, verbose=False)])
     losses = model.evals_result_["valid_0"]["all_threshold"]

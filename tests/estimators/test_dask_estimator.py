@@ -23,7 +23,7 @@ from ordinal_objectives import DaskXGBOrdinalClassifier, XGBOrdinalClassifier
 pytestmark = pytest.mark.slow
 
 NAMES = np.array(["bad", "fair", "good", "best"])
-OPTIONS = {"n_estimators": 8, "max_depth": 3, "n_jobs": 1, "classes": NAMES}
+OPTIONS = {"subsample": 1.0, "n_estimators": 8, "max_depth": 3, "n_jobs": 1, "classes": NAMES}
 
 
 @pytest.fixture(scope="module")

@@ -13,6 +13,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from makers import SKLEARN_DEFAULTS
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier, LGBMOrdinalClassifier, XGBOrdinalClassifier
 from ordinal_objectives.estimators.held_out import hold_out
 
@@ -26,7 +27,15 @@ MAKERS = {
         **{"n_estimators": 200, "num_leaves": 6, "learning_rate": 0.3, "n_jobs": 1, "early_stopping_round": 3, **params}
     ),
     "histogram": lambda **params: HistGradientBoostingOrdinalClassifier(
-        **{"max_iter": 200, "max_leaf_nodes": 6, "learning_rate": 0.3, "n_jobs": 1, "early_stopping": True, **params}
+        **{
+            "max_iter": 200,
+            "max_leaf_nodes": 6,
+            "learning_rate": 0.3,
+            "n_jobs": 1,
+            "early_stopping": True,
+            **SKLEARN_DEFAULTS,
+            **params,
+        }
     ),
 }
 ALL = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)

@@ -145,9 +145,9 @@ def test_lazy_frames_are_collected(kind, ordinal_data):
 def test_the_engines_collect_lazy_frames(kind, ordinal_data):
     X, y = ordinal_data(100)
     frame = pl.DataFrame(X, schema=NAMES)
-    lazy = kind(max_iter=3).fit(frame.lazy(), y, eval_set=[(frame.lazy(), y)])
+    lazy = kind(max_iter=3, random_state=0).fit(frame.lazy(), y, eval_set=[(frame.lazy(), y)])
     assert lazy.feature_names_in_.tolist() == NAMES
-    expected = kind(max_iter=3).fit(frame, y, eval_set=[(frame, y)]).predict_proba(frame)
+    expected = kind(max_iter=3, random_state=0).fit(frame, y, eval_set=[(frame, y)]).predict_proba(frame)
     np.testing.assert_array_equal(lazy.predict_proba(frame.lazy()), expected)
 
 

@@ -11,6 +11,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+from makers import SKLEARN_DEFAULTS
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier
 
 pytestmark = pytest.mark.slow
@@ -18,7 +19,7 @@ pytestmark = pytest.mark.slow
 
 def make(**options):
     return HistGradientBoostingOrdinalClassifier(
-        **{"max_iter": 5, "max_leaf_nodes": 4, "random_state": 0, "n_jobs": 1, **options}
+        **{"max_iter": 5, "max_leaf_nodes": 4, "random_state": 0, "n_jobs": 1, **SKLEARN_DEFAULTS, **options}
     )
 
 

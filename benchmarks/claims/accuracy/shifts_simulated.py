@@ -50,8 +50,7 @@ MODELS: dict[str, Any] = {
         learning_rate=RATE,
         max_depth=3,
         n_jobs=1,
-        **HOST_DEFAULTS["XGBoost"],
-        **options,
+        **(HOST_DEFAULTS["XGBoost"] | options),
     ),
     "LightGBM": lambda **options: LGBMOrdinalClassifier(
         n_estimators=ROUNDS,
@@ -67,8 +66,7 @@ MODELS: dict[str, Any] = {
         learning_rate=RATE,
         max_leaf_nodes=8,
         n_jobs=1,
-        **HOST_DEFAULTS["native"],
-        **options,
+        **(HOST_DEFAULTS["native"] | options),
     ),
 }
 
