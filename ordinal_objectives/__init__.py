@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ordinal_objectives.adapters.xgb.cluster.estimator import DaskXGBOrdinalClassifier
     from ordinal_objectives.adapters.xgb.estimator import XGBOrdinalClassifier
     from ordinal_objectives.decision import decide
+    from ordinal_objectives.decisions.calibrated import OrdinalCalibratedClassifier
     from ordinal_objectives.decisions.prediction_sets import OrdinalPredictionSets
     from ordinal_objectives.estimators.ensemble import OrdinalEnsembleClassifier
     from ordinal_objectives.histogram_engine.estimator import HistGradientBoostingOrdinalClassifier
@@ -39,6 +40,7 @@ _HOMES = {
     "HistGradientBoostingOrdinalClassifier": "histogram_engine.estimator",
     "ImmediateThreshold": "losses",
     "LGBMOrdinalClassifier": "adapters.lgbm.estimator",
+    "OrdinalCalibratedClassifier": "decisions.calibrated",
     "OrdinalEnsembleClassifier": "estimators.ensemble",
     "OrdinalPredictionSets": "decisions.prediction_sets",
     "RowBlocks": "row_blocks",
@@ -56,6 +58,7 @@ __all__ = [
     "HistGradientBoostingOrdinalClassifier",
     "ImmediateThreshold",
     "LGBMOrdinalClassifier",
+    "OrdinalCalibratedClassifier",
     "OrdinalEnsembleClassifier",
     "OrdinalPredictionSets",
     "RowBlocks",

@@ -175,6 +175,31 @@ class OrderedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self._labels.decode(self._decide(proba))
 
     @documented
+    def predict_at_least(self, X: Any, label: Any, **start: Any) -> NDArray[np.float64]:
+        """Return the probability that the class is ``label`` or a higher one.
+
+        Parameters
+        ----------
+        <<X>>
+        label : label
+            One of ``classes_``.
+        <<start>>
+
+        Returns
+        -------
+        ndarray of float64, shape (n_samples,)
+
+        Raises
+        ------
+        ValueError
+            If the label is not among ``classes_``.
+        """
+        check_is_fitted(self)
+        code = self._labels.encode([label], name="label")[0]
+        at_least: NDArray[np.float64] = np.minimum(self.predict_proba_ordered(X, **start)[:, code:].sum(axis=1), 1.0)
+        return at_least
+
+    @documented
     def encode_labels(self, y: ArrayLike) -> NDArray[np.int32]:
         """Return the codes 0..n_classes - 1 of labels, int32 (n_samples,), as ``ordered_classes_``.
 

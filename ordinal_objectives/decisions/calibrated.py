@@ -1,0 +1,140 @@
+"""OrdinalCalibratedClassifier: probabilities of any classifier, recalibrated threshold by threshold."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ordinal_objectives.decisions.around import AroundClassifier
+from ordinal_objectives.decisions.curves import CURVES, Recalibration
+from ordinal_objectives.estimators.held_out import take_rows
+from ordinal_objectives.utils.shared_docs import documented
+from ordinal_objectives.utils.validation import check_choice
+
+
+@documented
+class OrdinalCalibratedClassifier(AroundClassifier):
+    """A classifier whose P(y <= k) are recalibrated on rows that it was not trained on, and keep their order.
+
+    scikit-learn's CalibratedClassifierCV recalibrates each class against the others, which knows no order. Here the
+    cumulative probabilities are changed: what is stated as P(y <= k) = 0.3 becomes the share of rows with y <= k
+    that was seen there.
+
+    Parameters
+    ----------
+    estimator : classifier
+        With ``predict_proba``: of this package, of XGBoost, LightGBM or scikit-learn, or a pipeline. It is copied, and
+        trained on class codes 0, 1, ..., lowest class first. ``FrozenEstimator(model)`` of scikit-learn is a trained
+        one: then all rows of ``fit`` recalibrate it, and it must not have been trained on them.
+    method : {"sigmoid", "isotonic"}
+        "sigmoid": for each threshold a shift and a stretch of the logit of P(y <= k); for few rows as well.
+        "isotonic": one rising curve of steps for all thresholds.
+    cv : int or splitter
+        Number of folds, drawn at random, or one of scikit-learn's splitters. The curve is fitted to the probabilities
+        of all rows, each by a copy that was not trained on it; then the estimator is trained on all rows.
+    <<classes>>
+        None also takes those that the estimator names.
+    <<decision_rule, cost_matrix>>
+    random_state : int, RandomState instance or None
+        Seed of the folds. None draws the same each time.
+
+    Attributes
+    ----------
+    <<classes_, ordered_classes_, n_classes_>>
+    estimator_ : object
+        The fitted classifier. Its labels are codes; see ``ordered_classes_``.
+    <<n_features_in_, feature_names_in_>>
+
+    Notes
+    -----
+    A classifier that is well calibrated gains nothing, and loses a little by chance: compare both by the ranked
+    probability score of other rows, or by :func:`ordinal_objectives.metrics.cumulative_calibration_error`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from ordinal_objectives import OrdinalCalibratedClassifier
+    >>> from ordinal_objectives.metrics import ranked_probability_score
+    >>> rng = np.random.default_rng(0)
+    >>> score = rng.normal(size=900)
+    >>> X = np.column_stack([score + 0.5 * rng.normal(size=900)] * 5)  # counted five times by naive Bayes
+    >>> y = np.digitize(score, [-1, 0, 1])
+    >>> plain = GaussianNB().fit(X[:600], y[:600])
+    >>> model = OrdinalCalibratedClassifier(GaussianNB()).fit(X[:600], y[:600])
+    >>> before, after = (ranked_probability_score(y[600:], one.predict_proba(X[600:])) for one in (plain, model))
+    >>> after < before
+    True
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        method: str = "sigmoid",
+        cv: Any = 5,
+        classes: ArrayLike | None = None,
+        decision_rule: str = "median",
+        cost_matrix: ArrayLike | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.method = method
+        self.cv = cv
+        self.classes = classes
+        self.decision_rule = decision_rule
+        self.cost_matrix = cost_matrix
+        self.random_state = random_state
+
+    @documented
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> OrdinalCalibratedClassifier:
+        """Train the classifier, and fit the curve to rows that it, or copies of it, were not trained on.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame, shape (n_samples, n_features)
+            What the estimator reads.
+        <<y, sample_weight>>
+            Both the estimator, which must take them, and the curve are fitted with them.
+
+        Returns
+        -------
+        OrdinalCalibratedClassifier
+
+        Raises
+        ------
+        TypeError, ValueError
+            If labels, weights, parameters or the estimator are not what the docs allow; the message names the argument.
+        """
+        with self._all_or_nothing():
+            check_choice(self.method, tuple(CURVES), name="method")
+            X, codes, weight = self._check_rows(X, y, sample_weight)
+            rows = np.arange(len(codes))
+            if self._prefit:
+                self._member = self._prefit_member()
+                proba = self._member.proba(X, self.n_classes_)
+            else:
+                proba = self._out_of_fold(X, codes, weight)
+                self._member = self._train(X, codes, weight, rows)
+            held = np.isfinite(proba[:, 0])
+            self._recalibration = Recalibration.fit(
+                self.method, proba[held], codes[held], take_rows(weight, rows[held])
+            )
+        return self
+
+    def _out_of_fold(self, X: Any, codes: NDArray[np.int32], weight: NDArray[np.float64] | None) -> NDArray[np.float64]:
+        """Return the probabilities of each row by a copy that was not trained on it; NaN where none was held out."""
+        proba = np.full((len(codes), self.n_classes_), np.nan)
+        for rows, held in self._folds(X, codes, self.cv):
+            proba[held] = self._train(X, codes, weight, rows).proba(take_rows(X, held), self.n_classes_)
+        return proba
+
+    @property
+    def estimator_(self) -> Any:
+        """The fitted classifier."""
+        return self._member.estimator
+
+    def _proba(self, X: Any) -> NDArray[np.float64]:
+        return self._recalibration(self._member.proba(X, self.n_classes_))
