@@ -2,5 +2,6 @@
 
 from ordinal_objectives.decisions.calibrated import OrdinalCalibratedClassifier
 from ordinal_objectives.decisions.prediction_sets import OrdinalPredictionSets
+from ordinal_objectives.decisions.reliability import CumulativeReliability, cumulative_reliability
 
-__all__ = ["OrdinalCalibratedClassifier", "OrdinalPredictionSets"]
+__all__ = ["CumulativeReliability", "OrdinalCalibratedClassifier", "OrdinalPredictionSets", "cumulative_reliability"]

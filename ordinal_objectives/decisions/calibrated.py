@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.decisions.around import AroundClassifier
 from ordinal_objectives.decisions.curves import CURVES, Recalibration
@@ -134,6 +135,7 @@ class OrdinalCalibratedClassifier(AroundClassifier):
     @property
     def estimator_(self) -> Any:
         """The fitted classifier."""
+        check_is_fitted(self)
         return self._member.estimator
 
     def _proba(self, X: Any) -> NDArray[np.float64]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ordinal_objectives.metrics.bins import in_bins
 from ordinal_objectives.metrics.inputs import check_forecasts
 from ordinal_objectives.metrics.table import METRICS
 from ordinal_objectives.utils.shared_docs import documented
@@ -161,11 +162,5 @@ def cumulative_calibration_error(
     0.5
     """
     true, P, weight = check_forecasts(y_true, proba, sample_weight, labels)
-    n_bins = check_integer("n_bins", n_bins, 1)
-    cumulative = np.cumsum(P, axis=1, dtype=np.float64)[:, :-1]
-    thresholds = np.arange(P.shape[1] - 1)
-    # Sums such as 0.1 + 0.2 belong to the bin that 0.3 begins.
-    inside = np.clip(np.round(cumulative * n_bins, 6), 0, n_bins - 1).astype(np.intp)
-    excess = (cumulative - (true[:, np.newaxis] <= thresholds)) * weight[:, np.newaxis]
-    of_bins = np.bincount((thresholds * n_bins + inside).ravel(), weights=excess.ravel())
-    return float(np.abs(of_bins).sum() / weight.sum())
+    bins = in_bins(true, P, weight, check_integer("n_bins", n_bins, 1))
+    return float(np.abs(bins.stated - bins.happened).sum() / weight.sum())
