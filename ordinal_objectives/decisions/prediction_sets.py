@@ -215,6 +215,7 @@ class OrdinalPredictionSets(AroundClassifier):
     @property
     def always_included_(self) -> NDArray[Any]:
         """Classes that are in every set, since their calibration rows are too few."""
+        check_is_fitted(self)
         labels: NDArray[Any] = self.ordered_classes_[self._least_counts() == 0]
         return labels
 

@@ -195,6 +195,8 @@ class OrderedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             If the label is not among ``classes_``.
         """
         check_is_fitted(self)
+        if np.ndim(label) != 0:
+            raise ValueError(f"label must be one of the classes {self.ordered_classes_.tolist()}; got {label!r}")
         code = self._labels.encode([label], name="label")[0]
         at_least: NDArray[np.float64] = np.minimum(self.predict_proba_ordered(X, **start)[:, code:].sum(axis=1), 1.0)
         return at_least

@@ -26,6 +26,8 @@ def test_it_is_what_lies_above_the_threshold(make, data):
         np.testing.assert_allclose(found, 1.0 - cumulative[:, k], atol=1e-12)
     with pytest.raises(ValueError, match=r"label holds labels outside the classes .* got 'superb'"):
         model.predict_at_least(X, "superb")
+    with pytest.raises(ValueError, match=r"label must be one of the classes .* got \['good', 'poor'\]"):
+        model.predict_at_least(X, ["good", "poor"])
     with pytest.raises(NotFittedError):
         make().predict_at_least(X, "poor")
 
