@@ -80,7 +80,7 @@ class OrdinalPredictionSets(AroundClassifier):
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(600, 3))
     >>> y = np.array(["low", "middle", "high"])[np.digitize(X[:, 0] + 0.5 * rng.normal(size=600), [-0.5, 0.5])]
-    >>> model = HistGradientBoostingOrdinalClassifier(max_iter=20)
+    >>> model = HistGradientBoostingOrdinalClassifier(max_iter=20, random_state=0)
     >>> sets = OrdinalPredictionSets(model, alpha=0.1, classes=["low", "middle", "high"]).fit(X[:500], y[:500])
     >>> sets.predict_interval([[-2.0, 0.0, 0.0], [0.5, 0.0, 0.0]])
     array([['low', 'low'],
