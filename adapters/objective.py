@@ -29,7 +29,7 @@ class OrdinalObjectiveBase(ABC):
     Parameters
     ----------
     <<n_classes, loss, link, hessian, threshold_update, thresholds, proportional, shift_l2, shift_penalty, max_shifts>>
-    <<shift_method, n_threads>>
+    <<shift_method, split_outputs, n_threads>>
 
     Attributes
     ----------
@@ -55,6 +55,7 @@ class OrdinalObjectiveBase(ABC):
         shift_penalty: str = "ridge",
         max_shifts: int | None = None,
         shift_method: str | None = None,
+        split_outputs: str | int = "score",
         n_threads: int | None = None,
     ) -> None:
         spec, record = spec_and_record(
@@ -70,6 +71,7 @@ class OrdinalObjectiveBase(ABC):
             shift_penalty=shift_penalty,
             max_shifts=max_shifts,
             shift_method=shift_method,
+            split_outputs=split_outputs,
         )
         self._connect(self._begin(spec, record, n_threads))
 

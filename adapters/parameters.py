@@ -23,6 +23,7 @@ OPTIONS = (
     "shift_penalty",
     "max_shifts",
     "shift_method",
+    "split_outputs",
 )
 
 

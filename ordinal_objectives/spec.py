@@ -18,6 +18,7 @@ THRESHOLD_UPDATES = ("newton", "fixed", "schur", "joint")
 # Those that need the leaves of the newest tree.
 TREE_UPDATES = ("schur", "joint")
 SHIFT_METHODS = ("renewal", "host")
+SPLIT_OUTPUTS = ("score", "all")
 
 
 @dataclass(frozen=True)
@@ -84,6 +85,7 @@ class OrdinalSpec:
         classes.
     <<proportional, shift_l2, shift_penalty, max_shifts, shift_method>>
         None for what the door does.
+    <<split_outputs>>
     door : Door or None
         Where the model was asked for: a value of ``DOORS``, which holds the defaults of ``threshold_update``,
         ``proportional`` and ``shift_method``.
@@ -106,6 +108,7 @@ class OrdinalSpec:
     shift_penalty: str = DEFAULT_SHIFT_PENALTY
     max_shifts: int | None = None
     shift_method: str | None = None
+    split_outputs: str | int = "score"
     door: Door | None = None
 
     @classmethod
@@ -148,10 +151,22 @@ class OrdinalSpec:
         self.shifts()
         if not isinstance(self.proportional, str):  # NumPy's booleans are taken as well
             object.__setattr__(self, "proportional", bool(self.proportional))
+        self._check_split_outputs()
         if self.thresholds is not None:
             ordered = self.loss.ordered and self.proportional is True
             thresholds = check_thresholds(self.thresholds, self.n_classes, ordered=ordered).copy()
             object.__setattr__(self, "thresholds", thresholds)
+
+    def _check_split_outputs(self) -> None:
+        given = self.split_outputs
+        if isinstance(given, bool) or not isinstance(given, (int, np.integer)) or given < 1:
+            hint = "; a number of contrasts is an integer of at least 1"
+            check_choice(given, SPLIT_OUTPUTS, name="split_outputs", hint=hint)
+        if given != "score" and not self.in_outputs:
+            raise ValueError(
+                f"split_outputs={given!r} belongs to shifts that XGBoost fits itself: pass shift_method='host' with "
+                f"it, and leave proportional=True out"
+            )
 
     @property
     def learns(self) -> bool:
@@ -168,6 +183,13 @@ class OrdinalSpec:
         """Whether the framework fits the shifts itself: as asked for, or as the door does."""
         method = self.shift_method or (None if self.door is None else self.door.shift_method)
         return self.proportional is not True and method == "host"
+
+    @property
+    def n_split_outputs(self) -> int | None:
+        """How many of the framework's outputs judge its splits, the score first; None for all."""
+        if isinstance(self.split_outputs, str):
+            return 1 if self.split_outputs == "score" else None
+        return 1 + int(self.split_outputs)
 
     def shifts(self, refusal: str | None = None) -> Shifts | None:
         """Return how thresholds move with x in a training, or None; see :func:`.leaves.shifts.choose_shifts`.

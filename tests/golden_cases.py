@@ -88,6 +88,7 @@ TRAIN_OPTIONS: tuple[Case, ...] = (
     *({"proportional": False, **penalty} for penalty in PENALTIES),
 )
 HOST: tuple[Case, ...] = tuple({**penalty, "shift_method": "host"} for penalty in PENALTIES)
+SPLIT_OUTPUTS: tuple[Case, ...] = tuple({"shift_method": "host", "split_outputs": value} for value in (2, "all"))
 LARGE: tuple[Case, ...] = (
     {"proportional": True, "threshold_update": "joint"},
     {"proportional": True, "threshold_update": "newton"},
@@ -264,7 +265,9 @@ def of_outputs() -> Iterator[Case]:
 
 
 def of_trains(host: bool) -> Iterator[Case]:
-    for i, options in enumerate((*TRAIN_OPTIONS, *({"proportional": False, **one} for one in (HOST if host else ())))):
+    for i, options in enumerate(
+        (*TRAIN_OPTIONS, *({"proportional": False, **one} for one in ((*HOST, *SPLIT_OUTPUTS) if host else ())))
+    ):
         yield {"K": (3, 5, 8)[i % 3], **options}
 
 

@@ -82,9 +82,13 @@ def main() -> None:
         print(f"{write(arguments.path, kinds)} models")
         return
     stored = read(arguments.path)
-    n_models = n_different = 0
+    n_models = n_different = n_new = 0
     for name, arrays in models(kinds):
         n_models += 1
+        if name not in stored:
+            print(name, "is not stored")
+            n_new += 1
+            continue
         different = [
             key
             for key, value in arrays.items()
@@ -93,7 +97,7 @@ def main() -> None:
         n_different += bool(different)
         if different:
             print(name, "differs in", ", ".join(different))
-    print(f"{n_models} models, {n_different} differ; {len(stored)} stored")
+    print(f"{n_models} models, {n_different} differ; {len(stored)} stored, {n_new} new")
 
 
 if __name__ == "__main__":

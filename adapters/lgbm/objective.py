@@ -38,6 +38,8 @@ class OrdinalObjective(OrdinalObjectiveBase):
     <<n_classes, loss, link, hessian, threshold_update, thresholds, proportional, shift_l2, shift_penalty, max_shifts>>
     shift_method : None
         LightGBM fits no shifts itself, so nothing else is taken.
+    split_outputs : "score"
+        As ``shift_method``.
     <<n_threads>>
 
     Examples

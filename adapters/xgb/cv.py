@@ -37,7 +37,7 @@ def cv(
     callbacks : sequence of xgboost.callback.TrainingCallback or None
         Called each round with all folds, as :func:`xgboost.cv` does.
     <<n_classes, loss, link, hessian, threshold_update, thresholds>>
-    <<proportional, shift_l2, shift_penalty, max_shifts, shift_method>>
+    <<proportional, shift_l2, shift_penalty, max_shifts, shift_method, split_outputs>>
     **options
         What else :func:`xgboost.cv` takes, such as ``stratified``, ``folds``, ``seed`` and ``as_pandas``.
 

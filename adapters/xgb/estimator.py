@@ -40,7 +40,8 @@ class XGBOrdinalClassifier(HostClassifier, HostMethods):
     <<n_estimators, classes, loss, link, hessian, threshold_update>>
         "schur", "joint" and shifts refuse reg_alpha, max_delta_step, monotone constraints, num_parallel_tree above 1,
         dart and gblinear.
-    <<proportional, shift_l2, shift_penalty, max_shifts, shift_method, decision_rule, cost_matrix, class_weight>>
+    <<proportional, shift_l2, shift_penalty, max_shifts, shift_method, split_outputs>>
+    <<decision_rule, cost_matrix, class_weight>>
     max_depth, max_leaves, max_bin, learning_rate, gamma, min_child_weight, subsample, colsample_bytree, \
 reg_alpha, reg_lambda, tree_method, n_jobs, random_state, verbosity, missing, enable_categorical, \
 feature_types, feature_weights, importance_type, early_stopping_rounds, callbacks
@@ -110,6 +111,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         shift_penalty: str = "ridge",
         max_shifts: int | None = None,
         shift_method: str = "renewal",
+        split_outputs: str | int = "score",
         decision_rule: str = "median",
         cost_matrix: ArrayLike | None = None,
         class_weight: Any = None,
@@ -149,6 +151,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         self.shift_penalty = shift_penalty
         self.max_shifts = max_shifts
         self.shift_method = shift_method
+        self.split_outputs = split_outputs
         self.decision_rule = decision_rule
         self.cost_matrix = cost_matrix
         self.class_weight = class_weight
@@ -383,6 +386,8 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
             self.booster_ = xgboost.Booster({} if threads is None else {"nthread": threads}, model_file=path)
         record = threshold_record(self.booster_)
         self.shift_method = "renewal" if record.outputs is None else "host"
+        if record.outputs is None:
+            self.split_outputs = "score"
         with as_damaged_file(path):
             check_leaves(self.booster_, record)
             n_iter = kept_rounds(self.booster_)

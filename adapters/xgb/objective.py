@@ -47,7 +47,7 @@ class OrdinalObjective(OrdinalObjectiveBase, TreeObjective):  # type: ignore[mis
     <<n_classes, loss, link, hessian, threshold_update, thresholds, proportional, shift_l2, shift_penalty, max_shifts>>
     <<shift_method>>
         None for "host", which alone is possible here: :func:`.train.train` renews leaves.
-    <<n_threads>>
+    <<split_outputs, n_threads>>
 
     Raises
     ------
@@ -92,7 +92,7 @@ class OrdinalObjective(OrdinalObjectiveBase, TreeObjective):  # type: ignore[mis
         return run.gradient(predt, iteration)
 
     def split_grad(self, iteration: int, grad: NDArray[Any], hess: NDArray[Any]) -> Any:
-        """Return what judges splits where that is not what values leaves: the score's, (n_samples, 1) each, or None.
+        """Return what judges splits where that is not what values leaves, the first columns of each, or None.
 
         Where XGBoost fits the shifts, its leaves have the outputs (w, z), the score and contrasts of the shifts.
 
@@ -103,9 +103,10 @@ class OrdinalObjective(OrdinalObjectiveBase, TreeObjective):  # type: ignore[mis
         grad, hess : ndarray of float32, shape (n_samples, n_outputs)
             What the objective returned.
         """
-        if not self.training.in_outputs:
+        n_outputs = self.spec.n_split_outputs
+        if not self.training.in_outputs or n_outputs is None:
             return None
-        return grad[:, :1].copy(), hess[:, :1].copy()  # of either device
+        return grad[:, :n_outputs].copy(), hess[:, :n_outputs].copy()  # of either device
 
     def metric(self, predt: NDArray[Any], dmatrix: xgboost.DMatrix) -> tuple[str, float]:
         """Return the name and weighted mean of the loss, for ``custom_metric=``.

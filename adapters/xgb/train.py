@@ -52,6 +52,7 @@ def train(
     shift_penalty: str = "ridge",
     max_shifts: int | None = None,
     shift_method: str = "renewal",
+    split_outputs: str | int = "score",
     evals: Sequence[tuple[xgboost.DMatrix, str]] | None = None,
     xgb_model: xgboost.Booster | str | PathLike[str] | bytearray | None = None,
     callbacks: Sequence[xgboost.callback.TrainingCallback] | None = None,
@@ -75,7 +76,7 @@ def train(
     <<num_boost_round, n_classes, loss, link, hessian, threshold_update>>
         "schur", "joint" and shifts refuse reg_alpha, max_delta_step, monotone constraints, num_parallel_tree above 1,
         dart and gblinear.
-    <<thresholds, proportional, shift_l2, shift_penalty, max_shifts, shift_method>>
+    <<thresholds, proportional, shift_l2, shift_penalty, max_shifts, shift_method, split_outputs>>
     evals : sequence of (DMatrix, name) pairs or None
         Evaluated each round with the ordinal loss.
     xgb_model : Booster, path, bytearray or None
@@ -111,19 +112,10 @@ def train(
     (300, 4)
     """
     asked = spec_and_record(
-        "xgb.train",
-        n_classes=n_classes,
-        loss=loss,
-        link=link,
-        hessian=hessian,
-        threshold_update=threshold_update,
-        thresholds=thresholds,
-        proportional=proportional,
-        shift_l2=shift_l2,
-        shift_penalty=shift_penalty,
-        max_shifts=max_shifts,
-        shift_method=shift_method,
-    )
+        "xgb.train", n_classes=n_classes, loss=loss, link=link, hessian=hessian, threshold_update=threshold_update,
+        thresholds=thresholds, proportional=proportional, shift_l2=shift_l2, shift_penalty=shift_penalty,
+        max_shifts=max_shifts, shift_method=shift_method, split_outputs=split_outputs,
+    )  # fmt: skip
     given = {"evals": evals, "xgb_model": xgb_model, "callbacks": callbacks, "custom_metric": custom_metric}
     return train_spec(asked, params, dtrain, num_boost_round, **given, **options)
 

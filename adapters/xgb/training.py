@@ -29,6 +29,7 @@ from ordinal_objectives.adapters.xgb.outputs.settings import (
 from ordinal_objectives.adapters.xgb.outputs.update import OutputUpdate
 from ordinal_objectives.adapters.xgb.record import why_last_only
 from ordinal_objectives.adapters.xgb.trees import check_configuration, why_not_renewed
+from ordinal_objectives.leaves.shifts import Shifts
 from ordinal_objectives.rows import Device, fail_together
 from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
@@ -120,7 +121,7 @@ class XGBoostTraining(Training):
         self.choose_shifts(found and ": ".join(found))
         if self.in_outputs and self.shifts is not None:
             for booster in boosters:
-                callback_state.change(booster, *ask_for_outputs(booster, self._n_classes(), self.shifts))
+                callback_state.change(booster, *self._asked_of(booster, self.shifts))
         callback_state.look_at_starts(plan.watched, reads_trees=self.needs_tree)
         self.plan = replace(plan, watched=())  # they need not outlive the training
 
@@ -137,6 +138,9 @@ class XGBoostTraining(Training):
             "the model to be continued has shifts among its outputs: pass proportional=False, shift_method='host' to "
             "go on with it"
         )
+
+    def _asked_of(self, booster: xgboost.Booster, shifts: Shifts) -> tuple[dict[str, Any], dict[str, Any]]:
+        return ask_for_outputs(booster, self._n_classes(), shifts, self.spec.n_split_outputs)
 
     def _n_classes(self) -> int:
         """Return the number of classes, which XGBoost needs before it passes the labels."""

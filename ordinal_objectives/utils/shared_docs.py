@@ -55,6 +55,11 @@ _ENTRIES = """
         Who fits the shifts where thresholds move with x. "renewal": every tree's leaves are renewed as vectors, which
         are kept beside the model. "host": XGBoost fits them itself, as outputs beside the score, so its own ``predict``
         and ``pred_contribs`` know them; ``proportional="auto"`` then means False. See the user guide for what differs.
+    split_outputs : {"score", "all"} or int
+        With ``shift_method="host"``: which outputs judge the splits of XGBoost's trees. "score": the score alone. An
+        integer: the score and so many of the contrasts, the smoothest over the thresholds first. "all": the score and
+        all contrasts; so does an integer above their number, which is ``n_classes - 2``. Splits then also find what
+        moves single thresholds, and a round takes longer.
     n_threads : int or None
         Threads of the passes over rows that compute gradients. None for the framework's; see
         :func:`ordinal_objectives.threads.effective_n_threads`. Results do not depend on it.

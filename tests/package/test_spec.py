@@ -44,6 +44,7 @@ def test_the_table_tells_the_defaults_of_the_signatures(door):
         assert found[name].default == default
     assert (found["shift_l2"].default, found["shift_penalty"].default) == (None, "ridge")
     assert found["max_shifts"].default is None
+    assert found["split_outputs"].default == "score" if "split_outputs" in found else method is None
 
 
 @pytest.mark.parametrize("door", BY_OPTIONS)
@@ -127,6 +128,8 @@ def test_a_spec_does_not_change():
         ({"shift_method": "both"}, "shift_method"),
         ({"shift_l2": 1.0}, "shift_l2=1.0 belongs to thresholds that move with x"),
         ({"shift_penalty": "smooth"}, "shift_penalty='smooth' belongs to thresholds that move with x"),
+        ({"split_outputs": "both"}, "split_outputs"),
+        ({"split_outputs": 2}, "split_outputs=2 belongs to shifts that XGBoost fits itself"),
         ({"proportional": False, "max_shifts": 2}, "max_shifts=2 belongs to shift_penalty='sparse'"),
         (
             {"proportional": False, "shift_penalty": "sparse", "max_shifts": 0},

@@ -55,7 +55,7 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
     <<n_estimators>>
         On a cluster "auto" is 100: rows stay with their workers.
     <<classes, loss, link, hessian, threshold_update, proportional, shift_l2, shift_penalty, max_shifts>>
-    <<shift_method, decision_rule, cost_matrix, class_weight, max_depth>>
+    <<shift_method, split_outputs, decision_rule, cost_matrix, class_weight, max_depth>>
         ``feature_weights`` is refused: rows stay with their workers.
     <<validation_fraction>>
         Refused on a cluster: pass ``eval_set``.

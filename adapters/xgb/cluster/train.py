@@ -63,6 +63,7 @@ def train(
     <<n_classes, loss, link, hessian, threshold_update, thresholds>>
     <<proportional, shift_l2, shift_penalty, max_shifts, shift_method>>
         "host" is refused: XGBoost does not add up such leaves over workers.
+    <<split_outputs>>
     **options
         ``early_stopping_rounds``, ``verbose_eval`` and ``coll_cfg`` of :func:`xgboost.dask.train`.
 

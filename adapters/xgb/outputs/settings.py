@@ -20,7 +20,8 @@ from ordinal_objectives.leaves.shifts import Shifts
 VECTOR_LEAVES = (3, 2)
 CATEGORICAL_SPLITS = CONTRIBUTIONS = DART = (3, 3)
 INTERACTION_CONSTRAINTS = (3, 4)
-# Before, min_child_weight bounds the Hessian of every output, and no split: an output below it is 0.
+# Before, min_child_weight bounds the Hessian of every output, and no split: an output below it is 0. From then on it
+# bounds the mean of the Hessians of the outputs that judge splits.
 MIN_CHILD_WEIGHT = (3, 4)
 _GROWERS = ("grow_quantile_histmaker", "grow_gpu_hist")
 
@@ -39,8 +40,18 @@ def refuse_before(version: tuple[int, int], what: str) -> None:
         )
 
 
-def ask_for_outputs(booster: xgboost.Booster, n_classes: int, shifts: Shifts) -> tuple[dict[str, Any], dict[str, Any]]:
+def ask_for_outputs(
+    booster: xgboost.Booster, n_classes: int, shifts: Shifts, n_split_outputs: int | None = 1
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return what to set in a booster that is about to be trained for vector leaves, and what when it is trained.
+
+    Parameters
+    ----------
+    booster : xgboost.Booster
+    n_classes : int
+    shifts : Shifts
+    n_split_outputs : int or None, default=1
+        How many outputs judge splits; None for all.
 
     Raises
     ------
@@ -60,9 +71,9 @@ def ask_for_outputs(booster: xgboost.Booster, n_classes: int, shifts: Shifts) ->
     tree = before["gradient_booster"]["tree_train_param"]
     told = {"multi_strategy": "multi_output_tree", "num_target": n_classes - 1, "tree_method": "hist"}
     afterwards: dict[str, Any] = {}
-    if not is_at_least(MIN_CHILD_WEIGHT):
+    share = _share_of_bound(n_classes, float(tree["reg_lambda"]), shifts, n_split_outputs)
+    if share != 1.0:
         afterwards["min_child_weight"] = float(tree["min_child_weight"])
-        share = smallest_share(n_classes, float(tree["reg_lambda"]), shifts)
         told["min_child_weight"] = share * afterwards["min_child_weight"]
     return told, afterwards
 
@@ -80,8 +91,20 @@ def start_outputs(score: NDArray[Any] | None, n_classes: int) -> NDArray[Any] | 
 
 def smallest_share(n_classes: int, reg_lambda: float, shifts: Shifts) -> float:
     """Return how small an output's Hessian is beside the score's where all thresholds have the same."""
+    return float(_shares(n_classes, reg_lambda, shifts).min())
+
+
+def _share_of_bound(n_classes: int, reg_lambda: float, shifts: Shifts, n_split_outputs: int | None) -> float:
+    """Return how small what XGBoost compares with min_child_weight is beside the score's Hessian."""
+    if not is_at_least(MIN_CHILD_WEIGHT):
+        return smallest_share(n_classes, reg_lambda, shifts)
+    return float(_shares(n_classes, reg_lambda, shifts)[:n_split_outputs].mean())
+
+
+def _shares(n_classes: int, reg_lambda: float, shifts: Shifts) -> NDArray[np.float64]:
+    """Return the Hessian of every output beside the score's where all thresholds have the same."""
     C = contrasts(n_classes - 1, reg_lambda, shifts.l2, shifts.penalty)
-    return float((C**2).mean(axis=0).min(initial=1.0))
+    return np.append(1.0, (C**2).mean(axis=0))
 
 
 def _why_not(settings: dict[str, Any]) -> tuple[str, str] | None:

@@ -52,6 +52,14 @@ MEASURES = ("rps", "mae", "zero_one", "log_loss")
 
 
 def measure(case: dict[str, Any]) -> list[dict[str, Any]]:
+    options = dict((METHODS | UNSCALED)[case["method"]])
+    if case["method"] in UNSCALED:
+        options["min_child_weight"] = 1.0 / smallest_share(load(case["data"]).n_classes, 1.0, Shifts())
+    return [errors_of(case, options)]
+
+
+def errors_of(case: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
+    """Return errors, rounds and seconds of the classifier with some options, on the rows of a case."""
     dataset = load(case["data"])
     train, test = partition(dataset, case["seed"])
     train, test = train[:MOST_TRAIN], test[:MOST_TEST]
@@ -59,9 +67,6 @@ def measure(case: dict[str, Any]) -> list[dict[str, Any]]:
     if not is_at_least(CATEGORICAL_SPLITS):  # for all methods, so that they have the same columns
         X = X.apply(lambda column: column.cat.codes if column.dtype == "category" else column)
     n_rounds, patience = ROUNDS[case["learning_rate"]]
-    options = dict((METHODS | UNSCALED)[case["method"]])
-    if case["method"] in UNSCALED:
-        options["min_child_weight"] = 1.0 / smallest_share(dataset.n_classes, 1.0, Shifts())
     model = XGBOrdinalClassifier(
         n_estimators=n_rounds,
         learning_rate=case["learning_rate"],
@@ -79,18 +84,16 @@ def measure(case: dict[str, Any]) -> list[dict[str, Any]]:
     seconds, y = time.process_time() - started, dataset.y[test]
     proba = model.predict_proba(X.iloc[test])
     codes, labels = model.predict(X.iloc[test]), np.arange(dataset.n_classes)
-    return [
-        {
-            "rps": metrics.ranked_probability_score(y, proba, labels=labels),
-            "mae": metrics.mean_absolute_error(y, codes, labels=labels),
-            "zero_one": metrics.zero_one_error(y, codes, labels=labels),
-            "log_loss": metrics.ordinal_log_loss(y, proba, labels=labels),
-            "n_iter": model.n_iter_,
-            "n_raised": model.diagnostics_["n_raised"],
-            "n_rounds": model._record.n_iterations,
-            "seconds": seconds,
-        }
-    ]
+    return {
+        "rps": metrics.ranked_probability_score(y, proba, labels=labels),
+        "mae": metrics.mean_absolute_error(y, codes, labels=labels),
+        "zero_one": metrics.zero_one_error(y, codes, labels=labels),
+        "log_loss": metrics.ordinal_log_loss(y, proba, labels=labels),
+        "n_iter": model.n_iter_,
+        "n_raised": model.diagnostics_["n_raised"],
+        "n_rounds": model._record.n_iterations,
+        "seconds": seconds,
+    }
 
 
 def accuracy(options: argparse.Namespace) -> None:
@@ -127,9 +130,9 @@ def accuracy(options: argparse.Namespace) -> None:
     )
 
 
-def against(runs: pd.DataFrame, method: str) -> dict[str, str]:
-    """Return the ratios of a method to renewed leaves."""
-    ours, theirs = (runs[runs.method == name].set_index(["data", "seed"]) for name in (method, "renewal"))
+def against(runs: pd.DataFrame, method: str, other: str = "renewal") -> dict[str, str]:
+    """Return the ratios of a method to another one."""
+    ours, theirs = (runs[runs.method == name].set_index(["data", "seed"]) for name in (method, other))
     both = ours.index.intersection(theirs.index)
     cells = {"sets": str(len(both.unique("data"))), "fits": str(len(both))}
     for name in MEASURES:
