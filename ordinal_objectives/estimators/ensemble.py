@@ -28,7 +28,7 @@ from ordinal_objectives.metrics import ordinal_log_loss, ranked_probability_scor
 from ordinal_objectives.threads import one_thread_after_fork
 from ordinal_objectives.utils.files import as_damaged_file
 from ordinal_objectives.utils.shared_docs import documented
-from ordinal_objectives.utils.validation import as_floats, check_choice, check_integer, check_number
+from ordinal_objectives.utils.validation import as_floats, check_choice, check_flag, check_integer, check_number
 
 
 @documented
@@ -42,14 +42,18 @@ class OrdinalEnsembleClassifier(OrderedClassifier):
     members : list of (str, classifier) or None, default=None
         Classifiers with ``predict_proba``: those of this package, of XGBoost and LightGBM, of scikit-learn. Their
         parameters are set by name, ``ordinal__max_depth=3``. None for ``"ordinal"`` and ``"multiclass"`` of the first
-        library that is installed: XGBOrdinalClassifier and XGBClassifier, those of LightGBM, or
-        HistGradientBoostingOrdinalClassifier with scikit-learn's HistGradientBoostingClassifier.
+        library that is installed: XGBOrdinalClassifier and XGBClassifier, those of LightGBM, both with at most 500
+        rounds, early stopping and ``subsample=0.8``, or HistGradientBoostingOrdinalClassifier with scikit-learn's
+        HistGradientBoostingClassifier.
     n_bags : int, default=2
         Copies of each member, every one with a seed and a subsample of its own.
     subsample : float, default=0.8
         Share of the rows that a copy is trained on, in (0, 1], drawn by class without replacement. A copy with
         ``early_stopping_rounds`` (LightGBM: ``early_stopping_round``) and no ``validation_fraction`` of its own stops
         by the rows that it leaves out.
+    refit : bool, default=True
+        Whether a copy that has stopped by the rows that it leaves out is trained again, on all rows, for as many rounds
+        as were best.
     weights : {"equal", "log_loss", "rps"} or array-like of float, shape (n_members,), default="equal"
         Weights of the members, which copies of one share. "log_loss" and "rps" find those that score best on rows held
         out, a convex problem that SciPy's SLSQP solves. Numbers are divided by their sum.
@@ -99,6 +103,7 @@ class OrdinalEnsembleClassifier(OrderedClassifier):
         *,
         n_bags: int = 2,
         subsample: float = 0.8,
+        refit: bool = True,
         weights: str | ArrayLike = "equal",
         validation_fraction: float = 0.2,
         classes: ArrayLike | None = None,
@@ -111,6 +116,7 @@ class OrdinalEnsembleClassifier(OrderedClassifier):
         self.members = members
         self.n_bags = n_bags
         self.subsample = subsample
+        self.refit = refit
         self.weights = weights
         self.validation_fraction = validation_fraction
         self.classes = classes
@@ -203,6 +209,7 @@ class OrdinalEnsembleClassifier(OrderedClassifier):
             given = self._check_weights(len(members))
             n_bags = check_integer("n_bags", self.n_bags, 1)
             subsample = check_number("subsample", self.subsample, above=0.0, at_most=1.0)
+            refit = check_flag("refit", self.refit)
             evaluated: list[Any] = self._check_evaluation(
                 eval_set, eval_sample_weight, "eval_sample_weight", X_val, y_val, sample_weight_val
             )
@@ -210,7 +217,7 @@ class OrdinalEnsembleClassifier(OrderedClassifier):
             fraction = self.validation_fraction if given is None else None
             rows, evaluated = hold_out_unless_given((X, codes, weight, groups), evaluated, fraction, seed, groups)
             X, codes, weight, groups = rows
-            training = TrainingRows(X, codes, weight, groups, self.ordered_classes_, subsample)
+            training = TrainingRows(X, codes, weight, groups, self.ordered_classes_, subsample, refit)
             seeds = np.random.RandomState(seed).randint(np.iinfo(np.int32).max, size=(len(members), n_bags)).tolist()
             fitted = Parallel(n_jobs=self.n_jobs, prefer="threads")(
                 delayed(training.fit_copy)(name, member, one)

@@ -16,13 +16,17 @@ from sklearn.utils.validation import has_fit_parameter
 
 from ordinal_objectives.estimators.held_out import hold_out, take_rows
 from ordinal_objectives.estimators.on_codes import FittedMember, told_classes, weight_keywords
+from ordinal_objectives.estimators.ordered_classifier import OrderedClassifier
 from ordinal_objectives.threads import one_thread_after_fork
 
 # Where nobody names members: an ordinal and a multiclass one of the first library that is installed.
-_DEFAULTS: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
-    ("xgboost", "XGBOrdinalClassifier", "XGBClassifier", {"enable_categorical": True}),
-    ("lightgbm", "LGBMOrdinalClassifier", "LGBMClassifier", {"verbose": -1}),
-    ("sklearn.ensemble", "HistGradientBoostingOrdinalClassifier", "HistGradientBoostingClassifier", {}),
+# Both stop by the rows that they leave out, and draw rows for each tree.
+_XGB: dict[str, Any] = {"n_estimators": 500, "early_stopping_rounds": 10, "subsample": 0.8}
+_LGBM: dict[str, Any] = {"n_estimators": 500, "early_stopping_round": 10, "subsample": 0.8, "subsample_freq": 1}
+_DEFAULTS: tuple[tuple[str, str, str, dict[str, Any], dict[str, Any]], ...] = (
+    ("xgboost", "XGBOrdinalClassifier", "XGBClassifier", _XGB, {"enable_categorical": True}),
+    ("lightgbm", "LGBMOrdinalClassifier", "LGBMClassifier", _LGBM, {"verbose": -1}),
+    ("sklearn.ensemble", "HistGradientBoostingOrdinalClassifier", "HistGradientBoostingClassifier", {}, {}),
 )
 # How members say that they stop early on rows that ``fit`` is given.
 _STOPPING = ("early_stopping_rounds", "early_stopping_round")
@@ -32,9 +36,9 @@ Members = list[tuple[str, Any]]
 
 def default_members() -> Members:
     """Return an ordinal and a multiclass classifier of XGBoost, else of LightGBM, else native and scikit-learn's."""
-    home, ordinal, multiclass, options = next(one for one in _DEFAULTS if find_spec(one[0]) is not None)
+    home, ordinal, multiclass, both, other = next(one for one in _DEFAULTS if find_spec(one[0]) is not None)
     ours, hosts = importlib.import_module("ordinal_objectives"), importlib.import_module(home)
-    return [("ordinal", getattr(ours, ordinal)()), ("multiclass", getattr(hosts, multiclass)(**options))]
+    return [("ordinal", getattr(ours, ordinal)(**both)), ("multiclass", getattr(hosts, multiclass)(**both, **other))]
 
 
 def check_members(members: Any, taken: Collection[str] = ()) -> Members:
@@ -101,6 +105,7 @@ class TrainingRows:
     groups: Any
     classes: NDArray[Any]
     subsample: float
+    refit: bool
 
     def draw(self, seed: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Return the rows that a copy is trained on, and those that it leaves out; no group is divided."""
@@ -127,8 +132,16 @@ class TrainingRows:
             If it cannot be trained; the message names it.
         """
         bag, rest = self.draw(seed)
-        copy = clone(member)
-        copy.set_params(**{key: seed for key in copy.get_params() if ("__" + key).endswith("__random_state")})
+        seeds = {key: seed for key in member.get_params() if ("__" + key).endswith("__random_state")}
+        fitted = self._fit(name, clone(member).set_params(**seeds), bag, rest)
+        stopping = _stopping(member)
+        if not self.refit or stopping is None:
+            return fitted
+        again = clone(member).set_params(**seeds, **{"n_estimators": _rounds(name, fitted.estimator), stopping: None})
+        return self._fit(name, again, np.sort(np.concatenate([bag, rest])), rest[:0])
+
+    def _fit(self, name: str, copy: Any, bag: NDArray[np.intp], rest: NDArray[np.intp]) -> FittedMember:
+        """Train a copy on some rows; ``rest`` are those that it may stop early by."""
         present = told_classes(f"member {name!r}", copy, self.codes[bag], self.classes)
         weight = None if self.weight is None else self.weight[bag]
         keywords = weight_keywords(f"member {name!r}", copy, weight) | self._evaluation(name, copy, present, rest)
@@ -140,9 +153,8 @@ class TrainingRows:
 
     def _evaluation(self, name: str, copy: Any, present: NDArray[Any], rest: NDArray[np.intp]) -> dict[str, Any]:
         """Return the rows that a copy stops early by, as its ``fit`` takes them: those that it is not trained on."""
-        given = copy.get_params(deep=False)
-        stopping = next((one for one in _STOPPING if given.get(one) is not None), None)
-        if stopping is None or given.get("validation_fraction") is not None:
+        stopping = _stopping(copy)
+        if stopping is None:
             return {}
         rest = rest[np.isin(self.codes[rest], present)]
         if len(rest) == 0:
@@ -158,3 +170,25 @@ class TrainingRows:
         if self.weight is not None and of_weights is not None:
             keywords[of_weights] = [self.weight[rest]]
         return keywords | ({"verbose": False} if has_fit_parameter(copy, "verbose") else {})
+
+
+def _stopping(member: Any) -> str | None:
+    """Return the parameter by which a member stops early on rows that ``fit`` is given, or None."""
+    given = member.get_params(deep=False)
+    if given.get("validation_fraction") is not None:
+        return None
+    return next((one for one in _STOPPING if given.get(one) is not None), None)
+
+
+def _rounds(name: str, fitted: Any) -> int:
+    """Return the number of rounds up to the best one of a member that has stopped early."""
+    if isinstance(fitted, OrderedClassifier):
+        return int(fitted.n_iter_)  # type: ignore[attr-defined]
+    if hasattr(fitted, "best_iteration"):  # XGBoost counts it from 0
+        return int(fitted.best_iteration) + 1
+    if hasattr(fitted, "best_iteration_"):  # LightGBM counts it from 1
+        return int(fitted.best_iteration_)
+    raise ValueError(
+        f"member {name!r} stops early and does not say at which round: with refit=True it must have best_iteration or "
+        f"best_iteration_ once it is fitted; pass refit=False"
+    )

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from lightgbm import LGBMClassifier
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from xgboost import XGBClassifier
@@ -104,7 +104,7 @@ def test_all_rows_and_seeds_inside_a_pipeline(numbered):
 def test_groups_stay_together(numbered):
     X, y = numbered
     groups = np.arange(300) // 3
-    model = OrdinalEnsembleClassifier([("a", Recorder(early_stopping_rounds=2))], weights="rps").fit(
+    model = OrdinalEnsembleClassifier([("a", Recorder(early_stopping_rounds=2))], weights="rps", refit=False).fit(
         X, y, groups=groups
     )
     for copy in recorders(model):
@@ -129,7 +129,8 @@ def test_rows_that_find_the_weights_are_seen_by_no_member(numbered):
 def test_early_stopping_is_by_the_rows_that_a_copy_leaves_out(numbered):
     X, y = numbered
     weight = np.linspace(1, 2, 300)
-    model = OrdinalEnsembleClassifier([("a", Recorder(early_stopping_rounds=2))]).fit(X, y, sample_weight=weight)
+    members = [("a", Recorder(early_stopping_rounds=2))]
+    model = OrdinalEnsembleClassifier(members, refit=False).fit(X, y, sample_weight=weight)
     for copy in recorders(model):
         rows, labels = copy.evaluated_
         assert sorted([*rows, *copy.rows_]) == list(range(300))
@@ -138,6 +139,14 @@ def test_early_stopping_is_by_the_rows_that_a_copy_leaves_out(numbered):
         np.testing.assert_array_equal(copy.evaluated_weight_, [weight[rows]])
     with pytest.raises(ValueError, match=r"member 'a' has early_stopping_rounds and needs rows.*lower subsample"):
         OrdinalEnsembleClassifier([("a", Recorder(early_stopping_rounds=2))], subsample=1.0).fit(X, y)
+
+
+def test_a_member_that_does_not_say_where_it_stopped_is_named(numbered):
+    message = r"member 'a' stops early and does not say at which round.*best_iteration_.*pass refit=False"
+    with pytest.raises(ValueError, match=message):
+        OrdinalEnsembleClassifier([("a", Recorder(early_stopping_rounds=2))]).fit(*numbered)
+    with pytest.raises(TypeError, match=r"refit must be True or False; got 'yes'"):
+        OrdinalEnsembleClassifier([("a", Recorder())], refit="yes").fit(*numbered)
 
 
 STOPPING = {
@@ -154,9 +163,15 @@ if not LIGHTGBM_CLASSIFIES:
 def test_members_of_the_hosts_stop_early(make, data, capfd):
     X, y = data
     member = make().set_params(n_estimators=200, learning_rate=0.5)
-    model = OrdinalEnsembleClassifier([("a", member)], subsample=0.7).fit(X, y)
+    model = OrdinalEnsembleClassifier([("a", member)], subsample=0.7, refit=False).fit(X, y)
     rounds = [getattr(copy, "n_iter_", None) or copy.best_iteration for copy in recorders(model)]
     assert all(0 <= one < 100 for one in rounds)
+    again = OrdinalEnsembleClassifier([("a", member)], subsample=0.7).fit(X, y)
+    counted = [one if hasattr(copy, "n_iter_") else one + 1 for one, copy in zip(rounds, recorders(model), strict=True)]
+    assert [copy.get_params()["n_estimators"] for copy in recorders(again)] == counted
+    alone = clone(recorders(again)[0])
+    alone.fit(X, y)
+    np.testing.assert_array_equal(alone.predict_proba(X), recorders(again)[0].predict_proba(X))
     assert capfd.readouterr().out == ""
     if "validation_fraction" in member.get_params():
         own = member.set_params(validation_fraction=0.3)
@@ -185,7 +200,9 @@ def test_every_copy_keeps_a_row_of_each_class(numbered):
     X, y = numbered
     y = np.where(y == 2, 1, y)
     y[7] = 2
-    model = OrdinalEnsembleClassifier([("a", Recorder(early_stopping_rounds=2))], subsample=0.3, n_bags=6).fit(X, y)
+    model = OrdinalEnsembleClassifier(
+        [("a", Recorder(early_stopping_rounds=2))], subsample=0.3, refit=False, n_bags=6
+    ).fit(X, y)
     for copy in recorders(model):
         assert np.unique(copy.y_).tolist() == [0, 1, 2, 3]
         assert sorted([*copy.rows_, *copy.evaluated_[0]]) == list(range(300))

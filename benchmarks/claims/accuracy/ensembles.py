@@ -23,7 +23,6 @@ from typing import Any
 
 import numpy as np
 import xgboost
-from sklearn.base import BaseEstimator, ClassifierMixin
 
 from lib import report
 from lib.data import FEW_ROWS, ORDINAL, OTHER, SIXTEEN
@@ -35,84 +34,60 @@ from ordinal_objectives.estimators.held_out import hold_out, take_rows
 
 FILE, EVALUATION = report.RESULTS / "ensembles_runs.csv", report.RESULTS / "ensembles_evaluation_runs.csv"
 SEEDS = 3
+# What the default members of an ensemble have, beside one thread.
 STOPS: dict[str, Any] = {"n_estimators": 500, "early_stopping_rounds": 10, "n_jobs": 1}
-LIKE_OURS = {"max_depth": 4, "subsample": 0.8}
+DRAWS = STOPS | {"subsample": 0.8}
+ORDINAL_MEMBER = ("ordinal", XGBOrdinalClassifier(**DRAWS))
+MULTICLASS_MEMBER = ("multiclass", xgboost.XGBClassifier(enable_categorical=True, **DRAWS))
+EVERY_ROW = ("multiclass", xgboost.XGBClassifier(enable_categorical=True, **STOPS))
+LIKE_OURS = ("multiclass", xgboost.XGBClassifier(enable_categorical=True, max_depth=4, **DRAWS))
 
 
-def ordinal(**options: Any) -> XGBOrdinalClassifier:
-    return XGBOrdinalClassifier(**STOPS, **options)
-
-
-def multiclass(**options: Any) -> xgboost.XGBClassifier:
-    return xgboost.XGBClassifier(enable_categorical=True, **(STOPS | options))
-
-
-class Refitted(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """XGBClassifier with its rounds found on a fifth of the rows, trained on all: what the ordinal plain call does."""
-
-    def __init__(self, max_depth: int | None = None, subsample: float | None = None, random_state: int = 0) -> None:
-        self.max_depth, self.subsample, self.random_state = max_depth, subsample, random_state
-
-    def fit(self, X: Any, y: Any) -> Refitted:
-        self.classes_, codes = np.unique(y, return_inverse=True)
-        (X_fit, y_fit, _), (X_held, y_held, _) = hold_out((X, codes, None), 0.2, self.random_state)
-        present = np.unique(y_fit)
-        seen = np.isin(y_held, present)
-        held = take_rows(X_held, np.flatnonzero(seen)), np.searchsorted(present, y_held[seen])
-        search = multiclass(**self.get_params())
-        search.fit(X_fit, np.searchsorted(present, y_fit), eval_set=[held], verbose=False)
-        self.rounds_ = search.best_iteration + 1
-        alone = {"n_estimators": self.rounds_, "early_stopping_rounds": None}
-        self.model_ = multiclass(**(self.get_params() | alone)).fit(X, codes)
-        return self
-
-    def predict_proba(self, X: Any) -> Any:
-        return self.model_.predict_proba(X)
-
-
-PLAIN = XGBOrdinalClassifier(n_jobs=1)
-ONE = "one multiclass model"
-# Members and copies of each.
-ENSEMBLES: dict[str, tuple[list[tuple[str, Any]], int]] = {
-    "2 multiclass": ([("multiclass", multiclass())], 2),
-    "4 multiclass": ([("multiclass", multiclass())], 4),
-    "4 multiclass, depth 4, subsample .8": ([("multiclass", multiclass(**LIKE_OURS))], 4),
-    "4 ordinal": ([("ordinal", ordinal())], 4),
-    "1 ordinal, 1 multiclass": ([("ordinal", ordinal()), ("multiclass", multiclass())], 1),
-    "2 ordinal, 2 multiclass": ([("ordinal", ordinal()), ("multiclass", multiclass())], 2),
-    "2 ordinal, 2 multiclass, depth 4, subsample .8": (
-        [("ordinal", ordinal()), ("multiclass", multiclass(**LIKE_OURS))],
-        2,
+ONE, PLAIN, DEFAULT, RIVAL = "one multiclass model", "XGBOrdinalClassifier()", "2 ordinal, 2 multiclass", "4 multiclass"
+# Members, copies of each, and what else the ensemble is given. The default is spelled out, for one thread.
+ENSEMBLES: dict[str, tuple[list[tuple[str, Any]], dict[str, Any]]] = {
+    DEFAULT: ([ORDINAL_MEMBER, MULTICLASS_MEMBER], {"n_bags": 2}),
+    RIVAL: ([MULTICLASS_MEMBER], {"n_bags": 4}),
+    "4 ordinal": ([ORDINAL_MEMBER], {"n_bags": 4}),
+    "1 ordinal, 1 multiclass": ([ORDINAL_MEMBER, MULTICLASS_MEMBER], {"n_bags": 1}),
+    "4 ordinal, 4 multiclass": ([ORDINAL_MEMBER, MULTICLASS_MEMBER], {"n_bags": 4}),
+    "2 ordinal, 2 multiclass, every row in each tree": ([ORDINAL_MEMBER, EVERY_ROW], {"n_bags": 2}),
+    "2 ordinal, 2 multiclass of depth 4": ([ORDINAL_MEMBER, LIKE_OURS], {"n_bags": 2}),
+    "2 ordinal, 2 multiclass, weights by log loss": (
+        [ORDINAL_MEMBER, MULTICLASS_MEMBER],
+        {"n_bags": 2, "weights": "log_loss"},
     ),
-    "2 ordinal, 2 multiclass, refitted": ([("ordinal", PLAIN), ("multiclass", Refitted())], 2),
-    "2 ordinal, 2 multiclass, refitted, subsample .8": (
-        [("ordinal", PLAIN), ("multiclass", Refitted(subsample=0.8))],
-        2,
-    ),
-    "2 ordinal, 2 multiclass, refitted, depth 4, subsample .8": (
-        [("ordinal", PLAIN), ("multiclass", Refitted(**LIKE_OURS))],
-        2,
-    ),
-    "4 multiclass, refitted, subsample .8": ([("multiclass", Refitted(subsample=0.8))], 4),
-    "4 ordinal, 4 multiclass": ([("ordinal", ordinal()), ("multiclass", multiclass())], 4),
+    "2 ordinal, 2 multiclass, not trained again": ([ORDINAL_MEMBER, MULTICLASS_MEMBER], {"n_bags": 2, "refit": False}),
 }
-METHODS = (SHARES, ONE, "XGBOrdinalClassifier()", *ENSEMBLES)
+METHODS = (SHARES, ONE, PLAIN, *ENSEMBLES)
+SHIPPED = (SHARES, ONE, PLAIN, DEFAULT, RIVAL)
+
+
+def _one_multiclass(train: tuple[Any, Any], X_test: Any, n_classes: int) -> tuple[Any, int]:
+    """Find the rounds on a fifth of the rows, as the ordinal plain call does, and train on all rows."""
+    classes, codes = np.unique(train[1], return_inverse=True)
+    (X_fit, y_fit, _), (X_held, y_held, _) = hold_out((train[0], codes, None), 0.2, 0)
+    present = np.unique(y_fit)
+    seen = np.isin(y_held, present)
+    held = take_rows(X_held, np.flatnonzero(seen)), np.searchsorted(present, y_held[seen])
+    search = xgboost.XGBClassifier(enable_categorical=True, **STOPS)
+    search.fit(X_fit, np.searchsorted(present, y_fit), eval_set=[held], verbose=False)
+    rounds = search.best_iteration + 1
+    model = xgboost.XGBClassifier(enable_categorical=True, n_estimators=rounds, n_jobs=1).fit(train[0], codes)
+    return spread(model.predict_proba(X_test), classes, n_classes), rounds
 
 
 def _predicted(method: str, train: tuple[Any, Any], X_test: Any, n_classes: int) -> tuple[Any, int]:
     if method == SHARES:
         return of_shares(train, X_test, n_classes)
     if method == ONE:
-        one = Refitted().fit(*train)
-        return spread(one.predict_proba(X_test), one.classes_, n_classes), one.rounds_
+        return _one_multiclass(train, X_test, n_classes)
     classes = np.arange(n_classes)
-    if method == "XGBOrdinalClassifier()":
+    if method == PLAIN:
         single = XGBOrdinalClassifier(classes=classes, n_jobs=1, random_state=0).fit(*train)
         return single.predict_proba(X_test), single.n_iter_
-    members, n_bags = ENSEMBLES[method]
-    share = 1.0 if "refitted" in method else 0.8  # refitted members hold out rows of their own
-    model = OrdinalEnsembleClassifier(members, n_bags=n_bags, subsample=share, classes=classes, random_state=0)
-    model.fit(*train)
+    members, options = ENSEMBLES[method]
+    model = OrdinalEnsembleClassifier(members, classes=classes, random_state=0, **options).fit(*train)
     return model.predict_proba(X_test), 0
 
 
@@ -142,12 +117,11 @@ def main() -> None:
     if options.tables:
         write_tables()
         return
-    file, sets = (EVALUATION, (*SIXTEEN, *ORDINAL)) if options.evaluation else (FILE, (*FEW_ROWS, *OTHER))
+    file, sets, methods = FILE, (*FEW_ROWS, *OTHER), options.methods
+    if options.evaluation:
+        file, sets, methods = EVALUATION, (*SIXTEEN, *ORDINAL), [name for name in methods if name in SHIPPED]
     cases = [
-        {"data": data, "seed": seed, "method": method}
-        for seed in range(SEEDS)
-        for data in sets
-        for method in options.methods
+        {"data": data, "seed": seed, "method": method} for seed in range(SEEDS) for data in sets for method in methods
     ]
     resume(report.RunsFile(file, COLUMNS), cases, measure, minutes=options.minutes, jobs=options.jobs)
 
