@@ -183,7 +183,7 @@ def _stopping(member: Any) -> str | None:
 def _rounds(name: str, fitted: Any) -> int:
     """Return the number of rounds up to the best one of a member that has stopped early."""
     if isinstance(fitted, OrderedClassifier):
-        return int(fitted.n_iter_)  # type: ignore[attr-defined]
+        return int(fitted.n_iter_)
     if hasattr(fitted, "best_iteration"):  # XGBoost counts it from 0
         return int(fitted.best_iteration) + 1
     if hasattr(fitted, "best_iteration_"):  # LightGBM counts it from 1
