@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import argparse
 import time
 import warnings
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from lib.data import default_rule, load, partition
-from lib.runner import Row
+from lib import report
+from lib.data import CONFIRMATION, FEW_ROWS, ORDINAL, OTHER, SIXTEEN, default_rule, load, partition
+from lib.runner import Row, resume
 from ordinal_objectives.decision import decide
 from ordinal_objectives.metrics import METRICS
 
@@ -27,6 +31,13 @@ NOTE = (
     "RPS or log loss than the shares of the classes in the training rows. Seconds of the processor, one thread, with "
     "all that is held out and searched."
 )
+
+# Sets on which designs are chosen, with their samples of few rows; those of the evidence; those kept aside.
+GROUPS: dict[str, tuple[str, ...]] = {
+    "design": (*FEW_ROWS, *OTHER),
+    "evaluation": (*SIXTEEN, *ORDINAL),
+    "confirmation": tuple(CONFIRMATION),
+}
 
 # (training rows, features of the test rows, number of classes) -> probabilities, rounds
 Predict = Callable[[tuple[Any, Any], Any, int], tuple[NDArray[np.float64], int]]
@@ -49,6 +60,65 @@ def errors_of(case: Row, predict: Predict) -> Row:
     row["mae"] = METRICS["mae"].function(y, decide(proba, "median"))
     row["zero_one"] = METRICS["zero_one"].function(y, decide(proba, "mode"))
     return row
+
+
+def runs_of(name: str, group: str = "design") -> Path:
+    """Return the file that holds the runs of an experiment on a group of sets."""
+    return report.RESULTS / (f"{name}_runs.csv" if group == "design" else f"{name}_{group}_runs.csv")
+
+
+def rows_of(name: str, group: str = "design") -> list[Row]:
+    """Return these runs."""
+    return report.RunsFile(runs_of(name, group), COLUMNS).rows
+
+
+def command(
+    doc: str | None,
+    name: str,
+    methods: Sequence[str],
+    shipped: Collection[str],
+    seeds: dict[str, int],
+    predicted: Callable[..., tuple[Any, int]],
+    write_tables: Callable[[], None],
+) -> None:
+    """Run what the command line asks for: cases that are missing, or the tables.
+
+    Parameters
+    ----------
+    doc : str
+    name : str
+        Of the experiment.
+    methods, shipped
+        All of them, run on the sets of the design; and those that are run on other sets.
+    seeds : dict of str to int
+        Partitions of each set, by group.
+    predicted : callable
+        ``predicted(method, training rows, features of the test rows, number of classes)``; see ``Predict``.
+    write_tables : callable
+    """
+    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--minutes", type=float, default=1e9)
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--methods", nargs="+", choices=list(methods), default=list(methods))
+    parser.add_argument("--sets", choices=list(GROUPS), default="design")
+    parser.add_argument("--tables", action="store_true")
+    options = parser.parse_args()
+    if options.tables:
+        write_tables()
+        return
+    asked = [method for method in options.methods if options.sets == "design" or method in shipped]
+    cases = [
+        {"data": data, "seed": seed, "method": method}
+        for seed in range(seeds[options.sets])
+        for data in GROUPS[options.sets]
+        for method in asked
+    ]
+    store = report.RunsFile(runs_of(name, options.sets), COLUMNS)
+    resume(store, cases, partial(_measure, predicted), minutes=options.minutes, jobs=options.jobs)
+
+
+def _measure(predicted: Callable[..., tuple[Any, int]], case: Row) -> list[Row]:
+    return [errors_of(case, partial(predicted, case["method"]))]
 
 
 def of_shares(rows: tuple[Any, Any], X_test: Any, n_classes: int) -> tuple[NDArray[np.float64], int]:

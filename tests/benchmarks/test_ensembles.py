@@ -1,28 +1,27 @@
-"""The runs of ensembles: which there are, and that the default of the tables is that of the library."""
+"""The runs of plain calls and ensembles: which there are, and that the default of the tables is the library's."""
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from claims.accuracy import ensembles
-from lib import report
-from lib.data import FEW_ROWS, ORDINAL, OTHER, SIXTEEN
-from lib.set_ratios import COLUMNS
+from claims.accuracy import ensembles, plain_call
+from lib.set_ratios import GROUPS, rows_of
 from ordinal_objectives.estimators.ensemble_members import default_members
 
+EXPERIMENTS = {
+    "plain call": (plain_call.NAME, list(plain_call.METHODS), plain_call.SHIPPED, plain_call.SEEDS),
+    "ensembles": (ensembles.NAME, ensembles.METHODS, ensembles.SHIPPED, ensembles.SEEDS),
+}
 
-@pytest.mark.parametrize(
-    ("file", "sets", "methods"),
-    [
-        (ensembles.FILE, (*FEW_ROWS, *OTHER), ensembles.METHODS),
-        (ensembles.EVALUATION, (*SIXTEEN, *ORDINAL), ensembles.SHIPPED),
-    ],
-    ids=["design", "evaluation"],
-)
-def test_every_method_ran_on_every_set(file, sets, methods):
-    rows = report.RunsFile(file, COLUMNS).rows
-    found = {(row["data"], int(row["seed"]), row["method"]) for row in rows}
-    assert found == {(data, seed, method) for data in sets for seed in range(ensembles.SEEDS) for method in methods}
+
+@pytest.mark.parametrize("group", GROUPS)
+@pytest.mark.parametrize(("name", "methods", "shipped", "seeds"), EXPERIMENTS.values(), ids=EXPERIMENTS)
+def test_every_method_ran_on_every_set(name, methods, shipped, seeds, group):
+    rows = rows_of(name, group)
+    found = [(row["data"], int(row["seed"]), row["method"]) for row in rows]
+    asked = methods if group == "design" else shipped
+    assert set(found) == {(data, seed, one) for data in GROUPS[group] for seed in range(seeds[group]) for one in asked}
+    assert len(found) == len(set(found))
     assert not any(row["failure"] for row in rows)
 
 

@@ -9,16 +9,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from claims.accuracy.plain_call import BESIDE, EVALUATION, of_trainer
-from lib import report
-from lib.set_ratios import COLUMNS, NUMBERS, SHARES
+from claims.accuracy.plain_call import BESIDE, NAME, of_trainer
+from lib.set_ratios import NUMBERS, SHARES, rows_of
 
 OURS = {beside: of_trainer(trainer, True)[0] for beside, trainer in BESIDE.items()}
 
 
 @pytest.fixture(scope="module")
 def means():
-    table = pd.DataFrame(report.RunsFile(EVALUATION, COLUMNS).rows)
+    table = pd.DataFrame(rows_of(NAME, "evaluation"))
     table[list(NUMBERS)] = table[list(NUMBERS)].astype(float)
     return table.groupby(["method", "data"])[list(NUMBERS)].mean()
 

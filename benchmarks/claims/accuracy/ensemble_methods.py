@@ -140,8 +140,8 @@ def write_table() -> None:
     note = (
         f"Means over {', '.join(SETS)}, {SEEDS} partitions each; absolute error of the median class for all. With the "
         f"plain call of each classifier inside; {N_BAGS} members where a method has copies, 2 around a method of "
-        "methods. XGBoost's forests have 100 trees of depth 6, and its dart 50 rounds, both with one score: they refuse "
-        "thresholds that move with x. Seconds of the processor, one thread."
+        "methods. XGBoost's forests have 100 trees of depth 6, and its dart 50 rounds, both with one score: they "
+        "refuse thresholds that move with x. Seconds of the processor, one thread."
     )
     report.write("ensemble_methods", "Ensemble methods around the classifiers", rows, note)
 

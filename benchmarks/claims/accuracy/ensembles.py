@@ -1,14 +1,13 @@
 """Several models' mean beside one model: ordinal and multiclass members, by the rows that each leaves out.
 
     ORDINAL_DATA=folder python benchmarks/claims/accuracy/ensembles.py [--minutes 30] [--jobs 2] [--methods NAME ...]
-    python benchmarks/claims/accuracy/ensembles.py --evaluation        the default and its rivals, on other sets
+    python benchmarks/claims/accuracy/ensembles.py --sets evaluation   or confirmation: the default and its rivals
     python benchmarks/claims/accuracy/ensembles.py --tables            writes the tables of both
 
-Without --evaluation the sets are those on which designs are chosen (``OTHER``) and their samples of few rows. One
+Without --sets they are those on which designs are chosen (``OTHER``) and their samples of few rows. One
 multiclass model finds its rounds on a fifth of the rows and is trained again on all, as the plain call of the ordinal
 classifiers is; members of an ensemble stop by the rows that their subsample leaves out. Seconds are the processor's,
-one thread. Runs are kept in results/ensembles_runs.csv and results/ensembles_evaluation_runs.csv: run again to
-continue.
+one thread. Runs are kept in results/ensembles_runs.csv and others: run again to continue.
 """
 
 from __future__ import annotations
@@ -17,23 +16,19 @@ import os
 
 os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1"))
 
-import argparse
-from functools import partial
 from typing import Any
 
 import numpy as np
 import xgboost
 
 from lib import report
-from lib.data import FEW_ROWS, ORDINAL, OTHER, SIXTEEN
+from lib.data import FEW_ROWS, OTHER
 from lib.methods import spread
-from lib.runner import Row, resume
-from lib.set_ratios import COLUMNS, NOTE, SHARES, errors_of, of_shares, ratios
+from lib.set_ratios import GROUPS, NOTE, SHARES, command, of_shares, ratios, rows_of
 from ordinal_objectives import OrdinalEnsembleClassifier, XGBOrdinalClassifier
 from ordinal_objectives.estimators.held_out import hold_out, take_rows
 
-FILE, EVALUATION = report.RESULTS / "ensembles_runs.csv", report.RESULTS / "ensembles_evaluation_runs.csv"
-SEEDS = 3
+NAME, SEEDS = "ensembles", {"design": 3, "evaluation": 3, "confirmation": 3}
 # What the default members of an ensemble have, beside one thread.
 STOPS: dict[str, Any] = {"n_estimators": 500, "early_stopping_rounds": 10, "n_jobs": 1}
 DRAWS = STOPS | {"subsample": 0.8}
@@ -91,40 +86,24 @@ def _predicted(method: str, train: tuple[Any, Any], X_test: Any, n_classes: int)
     return model.predict_proba(X_test), 0
 
 
-def measure(case: Row) -> list[Row]:
-    return [errors_of(case, partial(_predicted, case["method"]))]
-
-
 def write_tables() -> None:
-    rows = report.RunsFile(FILE, COLUMNS).rows
-    groups = (("all", [*FEW_ROWS, *OTHER]), ("50, 100 and 200 rows", FEW_ROWS), ("the others", OTHER))
+    rows = rows_of(NAME)
+    groups = (("all", GROUPS["design"]), ("50, 100 and 200 rows", tuple(FEW_ROWS)), ("the others", tuple(OTHER)))
     found = [{"sets of": name, **row} for name, sets in groups for row in ratios(rows, ONE, METHODS[2:], sets)]
-    note = f"{len(OTHER)} sets on which designs are chosen, and samples of some of them; {SEEDS} partitions. {NOTE}"
+    note = f"{len(OTHER)} sets on which designs are chosen, and samples of some; {SEEDS['design']} partitions. {NOTE}"
     report.write("ensembles_design", "Ensembles, sets on which designs are chosen", found, note)
-    rows, sets = report.RunsFile(EVALUATION, COLUMNS).rows, (*SIXTEEN, *ORDINAL)
-    note = f"{SEEDS} partitions of each of the {len(sets)} sets. {NOTE}"
-    report.write("ensembles", "Ensembles", ratios(rows, ONE, METHODS[2:], sets), note)
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--minutes", type=float, default=1e9)
-    parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
-    parser.add_argument("--tables", action="store_true")
-    parser.add_argument("--evaluation", action="store_true")
-    options = parser.parse_args()
-    if options.tables:
-        write_tables()
-        return
-    file, sets, methods = FILE, (*FEW_ROWS, *OTHER), options.methods
-    if options.evaluation:
-        file, sets, methods = EVALUATION, (*SIXTEEN, *ORDINAL), [name for name in methods if name in SHIPPED]
-    cases = [
-        {"data": data, "seed": seed, "method": method} for seed in range(SEEDS) for data in sets for method in methods
-    ]
-    resume(report.RunsFile(file, COLUMNS), cases, measure, minutes=options.minutes, jobs=options.jobs)
+    for group, name, title in (
+        ("evaluation", "ensembles", "Ensembles"),
+        ("confirmation", "ensembles_confirmation", "Ensembles, sets that were kept aside"),
+    ):
+        rows, sets = rows_of(NAME, group), GROUPS[group]
+        found = [
+            {"beside": beside, **row}
+            for beside, methods in ((ONE, SHIPPED[2:]), (RIVAL, (DEFAULT,)))
+            for row in ratios(rows, beside, methods, sets)[1:]
+        ]
+        report.write(name, title, found, f"{SEEDS[group]} partitions of each of the {len(sets)} sets. {NOTE}")
 
 
 if __name__ == "__main__":
-    main()
+    command(__doc__, NAME, METHODS, SHIPPED, SEEDS, _predicted, write_tables)

@@ -2,7 +2,7 @@
 
     ORDINAL_DATA=folder python benchmarks/claims/accuracy/plain_call.py [--minutes 30] [--jobs 2] [--methods NAME ...]
     python benchmarks/claims/accuracy/plain_call.py --tables        writes the tables of both
-    python benchmarks/claims/accuracy/plain_call.py --evaluation    the classifiers as they ship, on other sets
+    python benchmarks/claims/accuracy/plain_call.py --sets evaluation    or confirmation: the classifiers as they ship
 
 The sets on which designs are chosen (``OTHER``) and their samples of 50, 100 and 200 rows, three partitions each. The
 plain calls of XGBoost, LightGBM and scikit-learn and the shares of the classes stand beside them. Rounds are found on
@@ -17,7 +17,6 @@ import os
 
 os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1"))
 
-import argparse
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -29,15 +28,14 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.model_selection import StratifiedKFold
 
 from lib import report
-from lib.data import FEW_ROWS, ORDINAL, OTHER, SIXTEEN
+from lib.data import FEW_ROWS, OTHER
 from lib.methods import HOST_DEFAULTS, encoder, spread
-from lib.runner import Row, resume
-from lib.set_ratios import COLUMNS, NOTE, SHARES, errors_of, of_shares, ratios
+from lib.set_ratios import GROUPS, NOTE, SHARES, command, of_shares, ratios, rows_of
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier, LGBMOrdinalClassifier, XGBOrdinalClassifier
 from ordinal_objectives.estimators.held_out import hold_out
 
-FILE, EVALUATION = report.RESULTS / "plain_call_runs.csv", report.RESULTS / "plain_call_evaluation_runs.csv"
-SEEDS, EVALUATED, MOST_ROUNDS = 3, 5, 500
+NAME, MOST_ROUNDS = "plain_call", 500
+SEEDS = {"design": 3, "evaluation": 5, "confirmation": 5}
 BESIDE = {
     "XGBClassifier()": "XGBoost",
     "LGBMClassifier()": "LightGBM",
@@ -168,8 +166,8 @@ def _plain_multiclass(trainer: str) -> Any:
     return HistGradientBoostingClassifier(categorical_features="from_dtype", random_state=0)
 
 
-def _predicted(plain: Plain, train: tuple[Any, Any], X_test: Any, n_classes: int) -> tuple[Any, int]:
-    X, y = train
+def _predicted(method: str, train: tuple[Any, Any], X_test: Any, n_classes: int) -> tuple[Any, int]:
+    plain, (X, y) = METHODS[method], train
     if plain.trainer == "shares":
         return of_shares(train, X_test, n_classes)
     if plain.trainer.endswith("Classifier"):
@@ -187,24 +185,26 @@ def _predicted(plain: Plain, train: tuple[Any, Any], X_test: Any, n_classes: int
     return model.predict_proba(X_test), rounds
 
 
-def measure(case: Row) -> list[Row]:
-    return [errors_of(case, partial(_predicted, METHODS[case["method"]]))]
-
-
 def write_tables() -> None:
-    rows = report.RunsFile(FILE, COLUMNS).rows
+    rows = rows_of(NAME)
     found = [
         {"sets of": name, **row}
-        for name, sets in (("all", [*FEW_ROWS, *OTHER]), ("50, 100 and 200 rows", FEW_ROWS))
+        for name, sets in (("all", GROUPS["design"]), ("50, 100 and 200 rows", tuple(FEW_ROWS)))
         for beside, trainer in BESIDE.items()
         for row in ratios(rows, beside, of_trainer(trainer), sets)
     ]
-    note = f"{len(OTHER)} sets on which designs are chosen, and samples of some of them; {SEEDS} partitions. {NOTE}"
+    note = f"{len(OTHER)} sets on which designs are chosen, and samples of some; {SEEDS['design']} partitions. {NOTE}"
     report.write("plain_call_design", "Calls without arguments, sets on which designs are chosen", found, note)
-    rows, sets = report.RunsFile(EVALUATION, COLUMNS).rows, (*SIXTEEN, *ORDINAL)
-    found = [row for beside, trainer in BESIDE.items() for row in ratios(rows, beside, of_trainer(trainer, True), sets)]
-    note = f"{EVALUATED} partitions of each of the {len(sets)} sets. {NOTE}"
-    report.write("plain_call", "Calls without arguments", found, note)
+    for group, name, title in (
+        ("evaluation", "plain_call", "Calls without arguments"),
+        ("confirmation", "plain_call_confirmation", "Calls without arguments, sets that were kept aside"),
+    ):
+        rows, sets = rows_of(NAME, group), GROUPS[group]
+        found = [
+            row for beside, trainer in BESIDE.items() for row in ratios(rows, beside, of_trainer(trainer, True), sets)
+        ]
+        note = f"{SEEDS[group]} partitions of each of the {len(sets)} sets. {NOTE}"
+        report.write(name, title, found, note)
 
 
 def of_trainer(trainer: str, ships: bool = False) -> list[str]:
@@ -212,26 +212,5 @@ def of_trainer(trainer: str, ships: bool = False) -> list[str]:
     return [name for name, plain in METHODS.items() if plain.trainer == trainer and (plain.ships or not ships)]
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--minutes", type=float, default=1e9)
-    parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--methods", nargs="+", choices=list(METHODS), default=list(METHODS))
-    parser.add_argument("--tables", action="store_true")
-    parser.add_argument("--evaluation", action="store_true")
-    options = parser.parse_args()
-    if options.tables:
-        write_tables()
-        return
-    file, sets, methods, seeds = FILE, (*FEW_ROWS, *OTHER), options.methods, SEEDS
-    if options.evaluation:
-        file, sets, seeds = EVALUATION, (*SIXTEEN, *ORDINAL), EVALUATED
-        methods = [name for name in options.methods if name in SHIPPED]
-    cases = [
-        {"data": data, "seed": seed, "method": method} for seed in range(seeds) for data in sets for method in methods
-    ]
-    resume(report.RunsFile(file, COLUMNS), cases, measure, minutes=options.minutes, jobs=options.jobs)
-
-
 if __name__ == "__main__":
-    main()
+    command(__doc__, NAME, list(METHODS), SHIPPED, SEEDS, _predicted, write_tables)
