@@ -268,6 +268,8 @@ importance_type
             n_iter = best if best > 0 else self.booster_.current_iteration()
             record = threshold_record(self.booster_)
             self._keep(record, get_loss(self.loss, self.link), n_iter)
+        if self.round_search_ is not None and self._native_params()["verbosity"] > 0:
+            print(f"n_estimators='auto': {self.round_search_}")
         least = smallest_leaf(given["min_child_samples"], len(rows[1]))
         self._warn_if_constant(len(rows[1]), "min_child_samples", 20 if least is None else least)  # LightGBM's default
         return self

@@ -137,8 +137,8 @@ def ratios(rows: list[Row], beside: str, methods: Iterable[str], sets: Collectio
     means = table.groupby(["method", "data"])[list(NUMBERS)].mean()
     shares, found = means.loc[SHARES], []
     for method in [beside, *(name for name in methods if name in means.index)]:
-        logs = np.log(means.loc[method] + ADDED) - np.log(means.loc[beside] + ADDED)
-        above = ((means.loc[method] > shares)[["rps", "log_loss"]]).any(axis=1)
+        logs = (np.log(means.loc[method] + ADDED) - np.log(means.loc[beside] + ADDED)).dropna()  # sets that both have
+        above = ((means.loc[method] > shares.loc[means.loc[method].index])[["rps", "log_loss"]]).any(axis=1)
         cells = {name: f"{np.exp(logs[name].mean()):.3f} ({int((logs[name] < 0).sum())})" for name in NUMBERS}
         found.append({"method": method, **cells, "above class shares": int(above.sum()), "sets": len(logs)})
     return found
