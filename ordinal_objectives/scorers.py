@@ -23,7 +23,7 @@ from ordinal_objectives.estimators.labels import OrderedLabels
 from ordinal_objectives.metrics import METRICS
 from ordinal_objectives.metrics.inputs import on_codes
 from ordinal_objectives.metrics.table import RESPONSES
-from ordinal_objectives.utils.validation import check_choice
+from ordinal_objectives.utils.validation import check_choice, check_flag
 
 __all__ = ["OrdinalScorer", "get_scorer", "get_scorer_names"]
 __all__ += [f"{metric.scorer_name}_scorer" for metric in METRICS.values()]
@@ -79,6 +79,7 @@ class OrdinalScorer:
             response_method = "predict" if known is None else known.response_method
         if greater_is_better is None:
             greater_is_better = known is not None and known.higher_is_better
+        check_flag("greater_is_better", greater_is_better)
         check_choice(response_method, RESPONSES, name="response_method")
         self.metric = metric
         self.response_method = response_method

@@ -10,7 +10,13 @@ from ordinal_objectives.losses.formulas import CodeArray
 from ordinal_objectives.losses.margins import MarginFunctions
 from ordinal_objectives.losses.quantities import Curvatures, RoundStatistics, RoundSums, RowDerivatives
 from ordinal_objectives.utils.shared_docs import documented
-from ordinal_objectives.utils.validation import as_floats, check_codes, check_sample_weight, check_thresholds
+from ordinal_objectives.utils.validation import (
+    as_floats,
+    check_codes,
+    check_number,
+    check_sample_weight,
+    check_thresholds,
+)
 
 
 @documented
@@ -49,6 +55,7 @@ class OrdinalLoss(MarginFunctions):
 
     def __init__(self, link: str | Link = "logit") -> None:
         self.link = get_link(link)
+        check_number("curvature_floor of a link", self.link.curvature_floor)
 
     def check_gaps(self, thresholds: FloatArray, class_weights: FloatArray) -> None:
         """Raise if a strictly ordered loss has rows of a class whose two thresholds are equal.

@@ -26,7 +26,8 @@ _CHECK = re.compile(r"^Check failed: .*?: (?=[A-Z])")
 _KINDS = {
     "XGBoost": (b"{", "XGBOrdinalClassifier"),
     "LightGBM": (b"tree", "LGBMOrdinalClassifier"),
-    "the native engine": (b"ordinal_objectives histogram", "HistGradientBoostingOrdinalClassifier"),
+    "several outputs": (b"ordinal_objectives histogram model 3", "a HistGradientBoostingMultiOutput estimator"),
+    "the native engine": (b"ordinal_objectives histogram model ", "HistGradientBoostingOrdinalClassifier"),
     "an ensemble": (b"PK", "OrdinalEnsembleClassifier"),
 }
 
@@ -56,10 +57,10 @@ def check_kind(path: str | PathLike[str], library: str) -> None:
     """Raise ValueError if a file does not start as model files of ``library`` do; name the class that may load it."""
     check_path(path)
     with Path(path).open("rb") as file:
-        start = file.read(32).lstrip()
+        start = file.read(64).lstrip()
     kinds = [name for name, (beginning, _) in _KINDS.items() if start.startswith(beginning)]
     if library not in kinds:
-        hint = "".join(f"; it looks like one of {name}, which {_KINDS[name][1]} loads" for name in kinds)
+        hint = "".join(f"; it looks like one of {name}, which {_KINDS[name][1]} loads" for name in kinds[:1])
         raise ValueError(f"{path} is not a model file of {library}{hint}")
 
 

@@ -13,6 +13,7 @@ from sklearn.model_selection import cross_val_score
 
 from makers import ALL, MAKERS
 from ordinal_objectives import (
+    HistGradientBoostingMultiOutputClassifier,
     HistGradientBoostingOrdinalClassifier,
     LGBMOrdinalClassifier,
     XGBOrdinalClassifier,
@@ -239,6 +240,13 @@ def test_the_model_of_another_classifier_is_refused_with_its_name(make, data, tm
         if type(model) is not kind:
             with pytest.raises(ValueError, match=f"is not a model file of .*, which {type(model).__name__} loads"):
                 make().load_model(tmp_path / "model.json")
+
+
+@ALL
+def test_the_file_of_a_model_of_several_outputs_is_called_that(make, data, tmp_path):
+    HistGradientBoostingMultiOutputClassifier(max_iter=2).fit(*data).save_model(tmp_path / "model.txt")
+    with pytest.raises(ValueError, match="HistGradientBoostingMultiOutput estimator loads$|holds a multi-output model"):
+        make().load_model(tmp_path / "model.txt")
 
 
 def test_a_file_that_xgboost_cannot_read_is_refused_in_one_line(tmp_path):

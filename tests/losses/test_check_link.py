@@ -122,3 +122,12 @@ def test_a_wrong_derivative_is_told_before_a_mirror_that_is_missing():
 def test_check_link_takes_links_alone(wrong):
     with pytest.raises(TypeError, match="check_link takes a Link, an object of the class"):
         check_link(wrong)
+
+
+@pytest.mark.parametrize("floor", [float("nan"), "low"])
+def test_a_curvature_floor_that_is_no_number_is_refused_where_a_loss_takes_the_link(floor):
+    class Floored(Cauchit):
+        curvature_floor = floor
+
+    with pytest.raises((TypeError, ValueError), match="curvature_floor of a link must be"):
+        AllThreshold(Floored())

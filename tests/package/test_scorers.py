@@ -188,6 +188,8 @@ def test_a_metric_of_the_table_needs_no_traits(graded):
     model = NearestGrade().fit(X, y)
     for scorer in ALL:
         assert OrdinalScorer(scorer.metric)(model, X, y) == scorer(model, X, y)
+    with pytest.raises(TypeError, match="greater_is_better must be True or False; got 'yes'"):
+        OrdinalScorer(max, greater_is_better="yes")
     assert OrdinalScorer(qwk_scorer.metric, greater_is_better=False)(model, X, y) == -qwk_scorer(model, X, y)
     assert repr(OrdinalScorer(max)) == "OrdinalScorer(max, response_method='predict', greater_is_better=False)"
 
