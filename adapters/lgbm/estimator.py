@@ -248,9 +248,8 @@ importance_type
             train_set, *valid_sets = _datasets([rows, *held_out], categorical_feature)
             ends = booster is not None or bool(given["early_stopping_round"]) or any(map(stops_early, callbacks or ()))
             search = given["learning_rate"], given["random_state"], groups
-            n_rounds = self._rounds(
-                given["n_estimators"], None if ends else rows, search, categorical_feature=categorical_feature
-            )
+            asked = given["n_estimators"], None if ends else rows, search
+            n_rounds = self._rounds(*asked, says=self._prints(), categorical_feature=categorical_feature)
             self.evals_result_: dict[str, Any] = {}
             watching = [lightgbm.record_evaluation(self.evals_result_)] if valid_sets else []
             self.booster_ = train_spec(
@@ -268,8 +267,6 @@ importance_type
             n_iter = best if best > 0 else self.booster_.current_iteration()
             record = threshold_record(self.booster_)
             self._keep(record, get_loss(self.loss, self.link), n_iter)
-        if self.round_search_ is not None and self._native_params()["verbosity"] > 0:
-            print(f"n_estimators='auto': {self.round_search_}")
         least = smallest_leaf(given["min_child_samples"], len(rows[1]))
         self._warn_if_constant(len(rows[1]), "min_child_samples", 20 if least is None else least)  # LightGBM's default
         return self

@@ -34,6 +34,10 @@ class LightGBMParameters(HostParameters):
     def _native_params(self) -> dict[str, Any]:
         return {"feature_pre_filter": False, "verbosity": -1, **super()._native_params()}
 
+    def _prints(self) -> bool:
+        """Tell whether LightGBM is asked to say what it does."""
+        return bool(self._native_params()["verbosity"] > 0)
+
     def _params_for(self, n_rows: int) -> dict[str, Any]:
         """Return the parameters of a training on so many rows."""
         params = self._native_params()

@@ -251,9 +251,8 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
             params = self._native_params()
             ends = continued or asks_for_early_stop({"early_stopping_rounds": self.early_stopping_rounds}, callbacks)
             rate = params.get("learning_rate", 0.3)  # XGBoost's default
-            n_rounds = self._rounds(self.n_estimators, None if ends else rows, (rate, self.random_state, groups))
-            if verbose and self.round_search_ is not None:
-                print(f"n_estimators='auto': {self.round_search_}")
+            search = rate, self.random_state, groups
+            n_rounds = self._rounds(self.n_estimators, None if ends else rows, search, says=bool(verbose))
             self.booster_ = train_spec(
                 (self._spec("XGBOrdinalClassifier"), None),
                 params,

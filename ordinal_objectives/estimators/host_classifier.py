@@ -190,7 +190,9 @@ class HostClassifier(HostParameters, OrdinalClassifier):
             groups,
         )
 
-    def _rounds(self, asked: Any, rows: tuple[Any, ...] | None, search: tuple[float, Any, Any], **options: Any) -> int:
+    def _rounds(
+        self, asked: Any, rows: tuple[Any, ...] | None, search: tuple[float, Any, Any], *, says: bool, **options: Any
+    ) -> int:
         """Return the number of rounds that was asked for, or for "auto" the one that rows speak for.
 
         Parameters
@@ -200,6 +202,8 @@ class HostClassifier(HostParameters, OrdinalClassifier):
             Those of the training; None where they are not divided, since a model is continued or stops early.
         search : tuple
             Learning rate, random state and groups.
+        says : bool
+            Whether to print what was found.
         **options
             For :meth:`_held_out_losses`.
         """
@@ -214,13 +218,17 @@ class HostClassifier(HostParameters, OrdinalClassifier):
 
         if rows is not None:
             self.round_search_ = find_rounds(losses_of, rows, rate, split_seed(random_state), groups)
+        if says and self.round_search_ is not None:
+            print(f"n_estimators='auto': {self.round_search_}")
         return UNSEARCHED if self.round_search_ is None else self.round_search_.n_iter
 
     def _loss_without_trees(self, fit: tuple[Any, ...], held: tuple[Any, ...]) -> float:
         loss, (_, codes, weight, start) = get_loss(self.loss, self.link), held
         of_classes = np.bincount(fit[1], fit[2], minlength=self.n_classes_)
         thresholds = initial_thresholds(of_classes, loss=loss).thresholds
-        values = loss.value(np.zeros(len(codes)) if start is None else start, codes, thresholds)
+        if start is not None:  # the training fits its thresholds to these scores
+            return float("nan")
+        values = loss.value(np.zeros(len(codes)), codes, thresholds)
         return float(np.average(values, weights=weight))
 
     def _spec(self, door: str) -> OrdinalSpec:

@@ -45,7 +45,7 @@ class RoundSearch:
     n_iter : int
         The number of rounds with the lowest loss, at least 1.
     losses : ndarray of float64, shape (n_tried + 1,)
-        Weighted mean loss of the rows held out after 0, 1, ... rounds.
+        Weighted mean loss of the rows held out after 0, 1, ... rounds; NaN for 0 where scores to start from are given.
     n_held_out : int
         Number of these rows.
     """
@@ -94,4 +94,4 @@ def find_rounds(
     if len(np.unique(classes)) < 2:
         return None
     losses = np.asarray(losses_of(fit, held, most, patience), dtype=np.float64)
-    return RoundSearch(max(1, int(np.argmin(losses))), losses, len(held[1]))
+    return RoundSearch(max(1, int(np.nanargmin(losses))), losses, len(held[1]))

@@ -85,7 +85,8 @@ def test_confirmation_of_plain_calls_2(kept_aside):
 
 
 def test_confirmation_of_plain_calls_3(kept_aside):
-    """scikit-learn's classifier refuses `movielens100k`, one of whose columns has more categories than it takes."""
+    """The classifier of scikit-learn refuses `movielens100k`, one of whose columns has more categories than it
+    takes."""
     assert "movielens100k" not in kept_aside.loc["HistGradientBoostingClassifier()"].index
     failures = {row["failure"] for row in rows_of(NAME, "confirmation") if row["failure"]}
     assert all("cardinality <= 255" in one for one in failures)

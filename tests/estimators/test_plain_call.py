@@ -205,11 +205,15 @@ def test_frames_with_categories_and_sparse_matrices_are_divided(name, data):
     assert make().fit(csr_matrix(np.where(X > 0, X, 0.0)), y).round_search_.n_held_out == 80
     start = "base_margin" if name == "xgboost" else "init_score"
     with_start = make().fit(X, y, **{start: 3.0 * X[:, 0]}).round_search_
-    assert with_start.losses[0] < make().fit(X, y).round_search_.losses[0]
+    assert np.isnan(with_start.losses[0])
+    assert with_start.n_iter == np.nanargmin(with_start.losses)
+    assert with_start.losses[1] < make().fit(X, y).round_search_.losses[1]
 
 
 def test_what_was_found_is_printed_where_it_is_asked_for(data, capsys):
     X, y = data
+    CALLS["lightgbm"][0](verbosity=1).fit(X[:60], y[:60])
+    assert "n_estimators='auto': " in capsys.readouterr().out
     CALLS["xgboost"][0]().fit(X, y, verbose=50)
     assert "n_estimators='auto': " in capsys.readouterr().out
     CALLS["xgboost"][0]().fit(X, y)

@@ -245,7 +245,9 @@ def test_the_model_of_another_classifier_is_refused_with_its_name(make, data, tm
 @ALL
 def test_the_file_of_a_model_of_several_outputs_is_called_that(make, data, tmp_path):
     HistGradientBoostingMultiOutputClassifier(max_iter=2).fit(*data).save_model(tmp_path / "model.txt")
-    with pytest.raises(ValueError, match=r"HistGradientBoostingMultiOutput estimator loads$|holds a multi-output model"):
+    with pytest.raises(
+        ValueError, match=r"HistGradientBoostingMultiOutput estimator loads$|holds a multi-output model"
+    ):
         make().load_model(tmp_path / "model.txt")
 
 
