@@ -121,3 +121,10 @@ def test_ensembles_3(of_ensembles):
     assert (ahead > 1).sum() == 5
     assert helped[["car", "balance_scale"]].min() > 1.1
     assert (helped > 1.1).sum() == 2
+
+
+def test_confirmation_of_ensembles_1():
+    """That came out too, by all four errors beside both."""
+    means = means_of(ensembles.NAME, "confirmation")
+    for other in (ensembles.ONE, ensembles.RIVAL):
+        assert (np.log(ratio(means, ensembles.DEFAULT, other)).mean()[["mae", "zero_one", "rps", "log_loss"]] < 0).all()

@@ -27,7 +27,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from lib import report
-from lib.methods import encoder
+from lib.methods import encoder, spread
 from lib.runner import Row, resume
 from lib.set_ratios import COLUMNS, errors_of
 from ordinal_objectives import (
@@ -105,20 +105,18 @@ MODES: dict[str, dict[str, dict[str, Any]]] = {
 
 
 def _predicted(classifier: str, method: str, train: tuple[Any, Any], X_test: Any, n_classes: int) -> tuple[Any, int]:
-    make = partial(CLASSIFIERS[classifier], classes=range(n_classes))
+    # scikit-learn's methods hand on codes without gaps: all are trained on the classes that have rows.
+    present, codes = np.unique(train[1], return_inverse=True)
+    make = partial(CLASSIFIERS[classifier], classes=range(len(present)))
     encode = encoder(scale=False).fit(train[0]).set_output(transform="pandas")
     X, X_test = encode.transform(train[0]).to_numpy(), encode.transform(X_test).to_numpy()
     if method in MODES:
         model = make(**MODES[method][classifier])
     elif method == "OrdinalEnsembleClassifier":  # knows the classes itself
-        model = METHODS[method](CLASSIFIERS[classifier]).set_params(classes=range(n_classes))
+        model = METHODS[method](CLASSIFIERS[classifier]).set_params(classes=range(len(present)))
     else:
         model = METHODS[method](make)
-    model.fit(X, train[1])
-    found = model.predict_proba(X_test)
-    proba = np.zeros((len(found), n_classes))
-    proba[:, model.classes_] = found
-    return proba, 0
+    return spread(model.fit(X, codes).predict_proba(X_test), present, n_classes), 0
 
 
 def measure(case: Row) -> list[Row]:
