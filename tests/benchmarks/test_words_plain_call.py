@@ -5,12 +5,15 @@ Each test is a sentence of a page and what it says of the tables; test_words.py 
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from claims.accuracy import ensembles
 from claims.accuracy.plain_call import BESIDE, NAME, of_trainer
+from lib import report
 from lib.set_ratios import NUMBERS, SHARES, rows_of
 
 OURS = {beside: of_trainer(trainer, True)[0] for beside, trainer in BESIDE.items()}
@@ -128,3 +131,32 @@ def test_confirmation_of_ensembles_1():
     means = means_of(ensembles.NAME, "confirmation")
     for other in (ensembles.ONE, ensembles.RIVAL):
         assert (np.log(ratio(means, ensembles.DEFAULT, other)).mean()[["mae", "zero_one", "rps", "log_loss"]] < 0).all()
+
+
+@pytest.fixture(scope="module")
+def methods():
+    rows = json.loads((report.RESULTS / "ensemble_methods.json").read_text(encoding="utf-8"))["rows"]
+    refused = [row for row in rows if row["rps"] == "refused"]
+    found = {(row["method"], row["classifier"]): float(row["rps"]) for row in rows if row not in refused}
+    return pd.Series(found).unstack()
+
+
+def test_ensemble_methods_1(methods):
+    """Averages, bagging, voting and stacking leave the RPS of each classifier where it was, within three hundredths,
+    and AdaBoost nearly doubles it: what it averages are votes, so its probabilities are flat."""
+    compared = methods / methods.loc["alone"]
+    level = ["OrdinalEnsembleClassifier", "bagging", "voting with a linear model", "stacking with a linear model"]
+    level.append("stack, then boost the bag")
+    assert np.abs(compared.loc[level] - 1).max(axis=None) < 0.03
+    boosted = compared.loc[["AdaBoost", "bag a boosted", "boost a bagged"]]
+    assert boosted.min(axis=None) > 1.8
+    assert boosted.max(axis=None) < 2
+
+
+def test_ensemble_methods_2(methods):
+    """Random forests are worse than boosted trees, GOSS is level, and dart, which refuses thresholds that move with x,
+    is a little behind."""
+    compared = methods / methods.loc["alone"]
+    assert compared.loc["random forest"].min() > 1.05
+    assert np.abs(compared.loc["GOSS"] - 1).max() < 0.01
+    assert 1.005 < compared.loc["dart"].min() <= compared.loc["dart"].max() < 1.03
