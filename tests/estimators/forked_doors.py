@@ -48,6 +48,7 @@ def of_estimator(name, model, X, y):
     special = {
         "fit": lambda: clone(model).fit(X, y),
         "encode_labels": lambda: model.encode_labels(y),
+        "predict_at_least": lambda: model.predict_at_least(X, model.classes_[-1]),
         "save_model": lambda: model.save_model(f"{path} again"),
         "load_model": lambda: kind().load_model(path),
     }
