@@ -247,7 +247,8 @@ importance_type
             check_rounds("early_stopping_round", given["early_stopping_round"], len(held_out))
             train_set, *valid_sets = _datasets([rows, *held_out], categorical_feature)
             ends = booster is not None or bool(given["early_stopping_round"]) or any(map(stops_early, callbacks or ()))
-            search = given["learning_rate"], given["random_state"], groups
+            rate = 0.1 if given["learning_rate"] is None else given["learning_rate"]  # LightGBM's default
+            search = rate, given["random_state"], groups
             asked = given["n_estimators"], None if ends else rows, search
             n_rounds = self._rounds(*asked, says=self._prints(), categorical_feature=categorical_feature)
             self.evals_result_: dict[str, Any] = {}

@@ -251,6 +251,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
             params = self._native_params()
             ends = continued or asks_for_early_stop({"early_stopping_rounds": self.early_stopping_rounds}, callbacks)
             rate = params.get("learning_rate", 0.3)  # XGBoost's default
+            ends = ends or params.get("booster") == "dart"  # which cannot stop early
             search = rate, self.random_state, groups
             n_rounds = self._rounds(self.n_estimators, None if ends else rows, search, says=bool(verbose))
             self.booster_ = train_spec(

@@ -92,7 +92,7 @@ def check_fraction(fraction: Any) -> float:
 def split_seed(random_state: Any) -> int:
     """Return the seed of a split; None draws the same rows each time, as the hosts do."""
     if isinstance(random_state, numbers.Integral):
-        return int(random_state)
+        return int(random_state) % 2**32  # the hosts take negative seeds
     return 0 if random_state is None else int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
 
 
@@ -117,7 +117,7 @@ def _whole_groups(groups: NDArray[Any], y: NDArray[np.int32], fraction: float, s
     """Return the rows of groups that hold about ``fraction`` of each class."""
     n_groups = len(np.unique(groups))
     if n_groups < 2:
-        raise ValueError(f"groups must name at least two groups for validation_fraction; got {n_groups}")
+        raise ValueError(f"groups must name at least two groups where rows are held out; got {n_groups}")
     wanted = fraction * np.bincount(y)
     size = min(max(round(fraction * n_groups), 1), n_groups - 1)
     draws = GroupShuffleSplit(_DRAWS, test_size=size, random_state=seed).split(y, groups=groups)

@@ -32,7 +32,7 @@ from ordinal_objectives.utils.files import (
     value_from_json,
     warn_of,
 )
-from ordinal_objectives.utils.validation import check_start_score
+from ordinal_objectives.utils.validation import check_number, check_start_score
 
 # Stored elsewhere in a model file, or a property of the machine that loads it.
 _NOT_IN_FILES = frozenset(
@@ -217,6 +217,7 @@ class HostClassifier(HostParameters, OrdinalClassifier):
             return [self._loss_without_trees(fit, held), *losses]
 
         if rows is not None:
+            rate = check_number("learning_rate", rate, above=0.0)
             self.round_search_ = find_rounds(losses_of, rows, rate, split_seed(random_state), groups)
         if says and self.round_search_ is not None:
             print(f"n_estimators='auto': {self.round_search_}")

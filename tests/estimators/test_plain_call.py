@@ -229,3 +229,34 @@ def test_goss_and_linear_boosters_are_given_no_defaults_of_ours(data):
         warnings.simplefilter("always")
         CALLS["xgboost"][0](booster="gblinear", proportional=True, n_estimators=3).fit(X, y)
     assert not [one for one in told if "not used" in str(one.message)]
+
+
+@pytest.mark.parametrize("name", ["xgboost", "lightgbm"])
+@pytest.mark.parametrize("rate", [0, 0.0, -0.1, float("nan"), "0.1"])
+def test_a_learning_rate_that_no_search_can_take_is_named(name, rate, data):
+    with pytest.raises((TypeError, ValueError), match=r"^learning_rate must be a finite number above 0; got"):
+        CALLS[name][0](learning_rate=rate).fit(*data)
+
+
+@pytest.mark.parametrize("name", ["xgboost", "lightgbm"])
+def test_none_is_the_hosts_learning_rate(name, data):
+    own = 0.3 if name == "xgboost" else 0.1
+    none, given = (CALLS[name][0](learning_rate=rate).fit(*data) for rate in (None, own))
+    np.testing.assert_array_equal(none.round_search_.losses, given.round_search_.losses)
+
+
+def test_dart_is_not_searched(data):
+    model = CALLS["xgboost"][0](booster="dart", rate_drop=0.1, proportional=True).fit(*data)
+    assert (model.n_iter_, model.round_search_) == (100, None)
+
+
+@pytest.mark.parametrize("name", ["xgboost", "lightgbm"])
+def test_negative_seeds_of_the_hosts_draw_rows_too(name, data):
+    losses = [CALLS[name][0](random_state=seed).fit(*data).round_search_.losses[0] for seed in (-1, -1, 3)]
+    assert losses[0] == losses[1] != losses[2]
+
+
+@EACH
+def test_one_group_cannot_be_held_out(name, data):
+    with pytest.raises(ValueError, match="groups must name at least two groups where rows are held out; got 1"):
+        CALLS[name][0]().fit(*data, groups=np.zeros(400))
