@@ -234,11 +234,12 @@ class OrdinalEnsembleClassifier(OrderedClassifier):
             check_choice(self.weights, ("equal", *CRITERIA), name="weights")
             return None if self.weights in CRITERIA else np.full(n_members, 1 / n_members)
         weights = as_floats(self.weights, name="weights")
-        if weights.shape != (n_members,) or not np.isfinite(weights).all() or weights.min() < 0 or weights.sum() <= 0:
+        if weights.shape != (n_members,) or not np.isfinite(weights).all() or weights.min() < 0 or weights.max() <= 0:
             raise ValueError(
                 f"weights must be 'equal', 'log_loss', 'rps', or a non-negative number for each of {n_members} "
                 f"members, not all zero; got {self.weights!r}"
             )
+        weights /= weights.max()  # the sum of the largest numbers is infinite
         weights /= weights.sum()
         return weights
 

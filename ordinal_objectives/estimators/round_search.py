@@ -18,9 +18,9 @@ UNSEARCHED = 100
 _FRACTION = 0.2
 # Fewer rows than this are not divided.
 _LEAST_ROWS = 10
-# The search ends after this much learning rate without a lower loss, or in all; and not before so many rounds.
-_PATIENCE, _LEAST_PATIENCE = 2.0, 10
-_MOST, _LEAST_MOST = 100.0, 500
+# The search ends after this much learning rate without a lower loss, or in all, within these numbers of rounds.
+_PATIENCE, _PATIENCE_ROUNDS = 2.0, (10, 500)
+_MOST, _MOST_ROUNDS = 100.0, (500, 10_000)
 
 # (rows to train on, rows held out, most rounds, rounds without a lower loss) -> loss after 0, 1, ... rounds.
 LossesOf = Callable[[tuple[Any, ...], tuple[Any, ...], int, int], ArrayLike]
@@ -63,8 +63,8 @@ def find_rounds(
 ) -> RoundSearch | None:
     """Return the number of rounds with the lowest loss on a fifth of the rows, held out of the training.
 
-    The search tries at most 100 / ``learning_rate`` rounds, or 500 where that is more, and ends after
-    2 / ``learning_rate`` rounds, or 10 where that is more, without a lower loss.
+    The search tries at most 100 / ``learning_rate`` rounds, but 500 to 10,000, and ends after 2 / ``learning_rate``
+    rounds, but 10 to 500, without a lower loss.
 
     Parameters
     ----------
@@ -87,11 +87,15 @@ def find_rounds(
     n_rows = len(y) if weight is None else np.count_nonzero(weight)
     if n_rows < _LEAST_ROWS:
         return None
-    most = max(_LEAST_MOST, math.ceil(_MOST / learning_rate))
-    patience = max(_LEAST_PATIENCE, math.ceil(_PATIENCE / learning_rate))
+    most = _within(_MOST / learning_rate, *_MOST_ROUNDS)
+    patience = _within(_PATIENCE / learning_rate, *_PATIENCE_ROUNDS)
     fit, held = hold_out(rows, _FRACTION, seed, groups)
     classes = fit[1] if weight is None else fit[1][fit[2] > 0]
     if len(np.unique(classes)) < 2:
         return None
     losses = np.asarray(losses_of(fit, held, most, patience), dtype=np.float64)
     return RoundSearch(max(1, int(np.nanargmin(losses))), losses, len(held[1]))
+
+
+def _within(rounds: float, least: int, most: int) -> int:
+    return math.ceil(min(max(rounds, least), most))

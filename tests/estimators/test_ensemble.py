@@ -314,3 +314,10 @@ def test_the_default_reads_categories_and_missing_values(data):
     model = OrdinalEnsembleClassifier().fit(frame, y)
     assert model.score(frame, y) > 0.6
     assert model.feature_names_in_.tolist() == [*"abcd", "grade"]
+
+
+def test_large_weights_are_shares_too(data):
+    X, y = data
+    members = [("a", MAKERS["histogram"](max_iter=2)), ("b", MAKERS["histogram"](max_iter=3))]
+    model = OrdinalEnsembleClassifier(members, weights=[1e308, 1e308], n_bags=1).fit(X, y)
+    assert model.weights_.tolist() == [0.5, 0.5]

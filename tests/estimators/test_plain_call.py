@@ -151,7 +151,10 @@ def test_one_class_left_is_not_searched():
     assert losses["asked"] == sum(one is not None for one in found)
 
 
-@pytest.mark.parametrize(("rate", "most", "patience"), [(0.3, 500, 10), (0.1, 1000, 20), (0.01, 10_000, 200)])
+@pytest.mark.parametrize(
+    ("rate", "most", "patience"),
+    [(0.3, 500, 10), (0.1, 1000, 20), (0.01, 10_000, 200), (1e-9, 10_000, 500), (1e-320, 10_000, 500)],
+)
 def test_small_steps_are_waited_for(rate, most, patience):
     asked = []
 
@@ -232,7 +235,7 @@ def test_goss_and_linear_boosters_are_given_no_defaults_of_ours(data):
 
 
 @pytest.mark.parametrize("name", ["xgboost", "lightgbm"])
-@pytest.mark.parametrize("rate", [0, 0.0, -0.1, float("nan"), "0.1"])
+@pytest.mark.parametrize("rate", [0, 0.0, -0.1, float("nan"), float("inf"), "0.1", True, np.array([0.1])], ids=str)
 def test_a_learning_rate_that_no_search_can_take_is_named(name, rate, data):
     with pytest.raises((TypeError, ValueError), match=r"^learning_rate must be a finite number above 0; got"):
         CALLS[name][0](learning_rate=rate).fit(*data)
