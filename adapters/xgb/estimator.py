@@ -249,11 +249,10 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
             callbacks, rounds = metric.early_stopping(self.callbacks, self.early_stopping_rounds)
             self.evals_result_: dict[str, Any] = {}
             params = self._native_params()
-            ends = continued or asks_for_early_stop({"early_stopping_rounds": self.early_stopping_rounds}, callbacks)
-            rate = params.get("learning_rate", 0.3)  # XGBoost's default
-            ends = ends or params.get("booster") == "dart"  # which cannot stop early
-            search = rate, self.random_state, groups
-            n_rounds = self._rounds(self.n_estimators, None if ends else rows, search, says=bool(verbose))
+            ends = asks_for_early_stop({"early_stopping_rounds": self.early_stopping_rounds}, callbacks)
+            decided = ends or continued is not None or params.get("booster") == "dart"  # which cannot stop early
+            search = params.get("learning_rate", 0.3), self.random_state, groups  # XGBoost's default
+            n_rounds = self._rounds(self.n_estimators, None if decided else rows, search, says=bool(verbose))
             self.booster_ = train_spec(
                 (self._spec("XGBOrdinalClassifier"), None),
                 params,

@@ -17,7 +17,7 @@ from ordinal_objectives.estimators.held_out import hold_out_unless_given, split_
 from ordinal_objectives.estimators.host_parameters import HostParameters, check_n_estimators
 from ordinal_objectives.estimators.labels import OrderedLabels
 from ordinal_objectives.estimators.ordinal_classifier import OrdinalClassifier
-from ordinal_objectives.estimators.round_search import UNSEARCHED, RoundSearch, find_rounds, is_auto
+from ordinal_objectives.estimators.round_search import RoundSearch, find_rounds, is_auto
 from ordinal_objectives.leaves.shifts import DEFAULT_SHIFT_PENALTY
 from ordinal_objectives.losses import OrdinalLoss, get_loss
 from ordinal_objectives.spec import OrdinalSpec
@@ -208,7 +208,7 @@ class HostClassifier(HostParameters, OrdinalClassifier):
             For :meth:`_held_out_losses`.
         """
         self.round_search_ = None
-        if not is_auto(asked):
+        if rows is None or not is_auto(asked):
             return check_n_estimators(asked)
         rate, random_state, groups = search
 
@@ -216,19 +216,20 @@ class HostClassifier(HostParameters, OrdinalClassifier):
             losses = self._held_out_losses(fit, held, most, patience, **options)
             return [self._loss_without_trees(fit, held), *losses]
 
-        if rows is not None:
-            rate = check_number("learning_rate", rate, above=0.0)
-            self.round_search_ = find_rounds(losses_of, rows, rate, split_seed(random_state), groups)
-        if says and self.round_search_ is not None:
+        rate = check_number("learning_rate", rate, above=0.0)
+        self.round_search_ = find_rounds(losses_of, rows, rate, split_seed(random_state), groups)
+        if self.round_search_ is None:
+            return check_n_estimators(asked)
+        if says:
             print(f"n_estimators='auto': {self.round_search_}")
-        return UNSEARCHED if self.round_search_ is None else self.round_search_.n_iter
+        return self.round_search_.n_iter
 
     def _loss_without_trees(self, fit: tuple[Any, ...], held: tuple[Any, ...]) -> float:
         loss, (_, codes, weight, start) = get_loss(self.loss, self.link), held
-        of_classes = np.bincount(fit[1], fit[2], minlength=self.n_classes_)
-        thresholds = initial_thresholds(of_classes, loss=loss).thresholds
         if start is not None:  # the training fits its thresholds to these scores
             return float("nan")
+        of_classes = np.bincount(fit[1], fit[2], minlength=self.n_classes_)
+        thresholds = initial_thresholds(of_classes, loss=loss).thresholds
         values = loss.value(np.zeros(len(codes)), codes, thresholds)
         return float(np.average(values, weights=weight))
 

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils import check_random_state
 
+from ordinal_objectives.estimators.round_search import UNSEARCHED, is_auto
 from ordinal_objectives.threads import library_n_threads
 
 # What both classifiers' constructors take and the host's ``train`` does not.
@@ -121,7 +122,7 @@ class HostParameters:
 
 
 def check_n_estimators(n_estimators: Any) -> int:
-    """Return the number of boosting rounds.
+    """Return the number of boosting rounds where none is searched: "auto" is 100.
 
     Raises
     ------
@@ -130,6 +131,8 @@ def check_n_estimators(n_estimators: Any) -> int:
     ValueError
         If it is below 1.
     """
+    if is_auto(n_estimators):
+        return UNSEARCHED
     if isinstance(n_estimators, bool) or not isinstance(n_estimators, numbers.Integral):
         raise TypeError(f"n_estimators must be an integer of at least 1, or 'auto'; got {n_estimators!r}")
     if n_estimators < 1:

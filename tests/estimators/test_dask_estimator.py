@@ -70,6 +70,15 @@ def test_arrays(client, data, options):
         list(model.staged_predict(X_))
 
 
+def test_rounds_that_nobody_names_are_100(client, data):
+    X, y, _ = data
+    model = DaskXGBOrdinalClassifier(n_jobs=1, max_depth=2, classes=NAMES).fit(*parted(X, y, rows=400))
+    assert model.n_iter_ == 100
+    assert model.round_search_ is None
+    with pytest.raises(TypeError, match="'auto'; got 'all'"):
+        DaskXGBOrdinalClassifier(n_estimators="all", classes=NAMES).fit(*parted(X, y))
+
+
 def test_frames_and_ordered_categoricals(client, data):
     X, y, _ = data
     frame = pd.DataFrame(X, columns=["a", "b", "c"])

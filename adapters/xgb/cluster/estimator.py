@@ -170,7 +170,7 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
                 self.client,
                 self._native_params(),
                 dtrain,
-                check_n_estimators(self.n_estimators),
+                check_n_estimators(self.n_estimators),  # workers hold the rows: none is searched
                 xgb_model=continued,
                 evals=evals or ([(dtrain, "training")] if verbose else []),
                 callbacks=self.callbacks,
