@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import Any, ClassVar
 
 from ordinal_objectives.adapters.lgbm.parameter_names import DIALECT, KNOWN, NATIVE, REFUSED, resolved
@@ -23,8 +22,8 @@ class LightGBMParameters(HostParameters):
         """Return what other names of LightGBM say, and in words what is not used; see :func:`.names.resolved`."""
         if not self._host_params:
             return {}, []
-        defaults = {name: p.default for name, p in inspect.signature(type(self)).parameters.items() if name in KNOWN}
-        own = {name: getattr(self, name) for name, default in defaults.items() if getattr(self, name) != default}
+        names = [name for name in self._get_param_names() if name in KNOWN]  # type: ignore[attr-defined]
+        own = {name: getattr(self, name) for name in names if getattr(self, name) != self._default(name)}
         return resolved(own, self._host_params)
 
     def _resolved_params(self) -> dict[str, Any]:
@@ -43,8 +42,9 @@ class LightGBMParameters(HostParameters):
         params = self._native_params()
         if "min_data_in_leaf" in params:
             params["min_data_in_leaf"] = smallest_leaf(params["min_data_in_leaf"], n_rows)
-        if "goss" in (params.get("boosting"), params.get("data_sample_strategy")) and params["bagging_fraction"] == 0.8:
-            params["bagging_freq"] = 0  # LightGBM draws rows in one way alone, and 0.8 is our default
+        of_ours = params.get("bagging_fraction") == self._default("subsample")
+        if of_ours and "goss" in (params.get("boosting"), params.get("data_sample_strategy")):
+            params["bagging_freq"] = 0  # LightGBM draws rows in one way alone
         return params
 
 

@@ -312,8 +312,11 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
     def _native_params(self) -> dict[str, Any]:
         # XGBoost warns of parameters that it does not know or use; 1 shows warnings only.
         params = {**super()._native_params(), "verbosity": 1 if self.verbosity is None else self.verbosity}
-        of_trees = {"max_depth": 4, "subsample": 0.8} if params.get("booster") == "gblinear" else {}
-        return {name: value for name, value in params.items() if of_trees.get(name) != value}
+        if params.get("booster") == "gblinear":
+            for of_trees in ("max_depth", "subsample"):
+                if params.get(of_trees) == self._default(of_trees):
+                    del params[of_trees]
+        return params
 
     def _matrix(
         self,

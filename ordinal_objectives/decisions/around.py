@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -16,15 +15,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ordinal_objectives.estimators.held_out import split_seed, take_rows
 from ordinal_objectives.estimators.label_values import ordered_categories
+from ordinal_objectives.estimators.of_classifiers import ClassifierOfClassifiers
 from ordinal_objectives.estimators.on_codes import FittedMember, PrefitMember, told_classes, weight_keywords
 from ordinal_objectives.estimators.ordered_classifier import OrderedClassifier
-from ordinal_objectives.estimators.start_scores import start_scores
 from ordinal_objectives.scorers import class_order
-from ordinal_objectives.utils.shared_docs import documented
 from ordinal_objectives.utils.validation import check_integer, collected
 
 
-class AroundClassifier(OrderedClassifier):
+class AroundClassifier(ClassifierOfClassifiers):
     """Base of the classifiers that are given another one.
 
     A subclass names the parameters ``estimator``, ``classes`` and ``random_state`` in its constructor, ``cv`` if it
@@ -106,29 +104,6 @@ class AroundClassifier(OrderedClassifier):
                 raise ValueError(f"cv={n_folds} folds need as many rows; got n_samples={len(codes)}")
             cv = KFold(n_folds, shuffle=True, random_state=split_seed(self.random_state))
         yield from check_cv(cv, codes, classifier=True).split(X, codes)
-
-    @abstractmethod
-    def _proba(self, X: Any) -> NDArray[np.float64]:
-        """Return the probabilities of checked features, (n_samples, n_classes), lowest class first."""
-
-    @documented
-    def predict_proba_ordered(self, X: Any, **start: Any) -> NDArray[np.float64]:
-        """Return the class probabilities P(y = k | x), columns from the lowest class to the highest.
-
-        Parameters
-        ----------
-        <<X>>
-        **start
-            Refused: start scores belong to the classifier inside.
-
-        Returns
-        -------
-        ndarray of float64, shape (n_samples, n_classes)
-        """
-        check_is_fitted(self)
-        X = self._check_features(X, reset=False)
-        start_scores(start, None, X.shape[0], type(self).__name__)
-        return self._proba(X)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

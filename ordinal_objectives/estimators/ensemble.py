@@ -20,10 +20,9 @@ from ordinal_objectives.estimators.ensemble_members import (
 from ordinal_objectives.estimators.fit_keywords import explains_keywords
 from ordinal_objectives.estimators.held_out import check_groups, hold_out_unless_given, split_seed
 from ordinal_objectives.estimators.labels import OrderedLabels
+from ordinal_objectives.estimators.of_classifiers import ClassifierOfClassifiers
 from ordinal_objectives.estimators.on_codes import FittedMember
-from ordinal_objectives.estimators.ordered_classifier import OrderedClassifier
 from ordinal_objectives.estimators.pooling import CRITERIA, best_weights
-from ordinal_objectives.estimators.start_scores import start_scores
 from ordinal_objectives.metrics import ordinal_log_loss, ranked_probability_score
 from ordinal_objectives.threads import one_thread_after_fork
 from ordinal_objectives.utils.files import as_damaged_file
@@ -32,7 +31,7 @@ from ordinal_objectives.utils.validation import as_floats, check_choice, check_f
 
 
 @documented
-class OrdinalEnsembleClassifier(OrderedClassifier):
+class OrdinalEnsembleClassifier(ClassifierOfClassifiers):
     """Average of the class probabilities of several classifiers, ordinal or not, and one decision from it.
 
     Members are trained on class codes 0, 1, ..., lowest class first, whatever the labels are.
@@ -276,44 +275,12 @@ class OrdinalEnsembleClassifier(OrderedClassifier):
         check_is_fitted(self)
         return {name: [copy.estimator for copy in copies] for name, copies in self._fitted.items()}
 
-    @documented
-    def predict_proba_ordered(self, X: Any, **start: Any) -> NDArray[np.float64]:
-        """Return the class probabilities P(y = k | x), columns from the lowest class to the highest.
-
-        Parameters
-        ----------
-        <<X>>
-        **start
-            Refused: members have no start scores in common.
-
-        Returns
-        -------
-        ndarray of float64, shape (n_samples, n_classes)
-        """
-        check_is_fitted(self)
-        X = self._check_features(X, reset=False)
-        start_scores(start, None, X.shape[0], type(self).__name__)
+    def _proba(self, X: Any) -> NDArray[np.float64]:
         pooled = np.zeros((X.shape[0], self.n_classes_))
         for weight, copies in zip(self.weights_, self._fitted.values(), strict=True):
             if weight > 0:
                 pooled += weight * self._of_copies(copies, X)
         return pooled
-
-    @documented
-    def predict_cumulative_proba(self, X: Any, **start: Any) -> NDArray[np.float64]:
-        """Return P(y <= k | x) for all classes but the highest, lowest first.
-
-        Parameters
-        ----------
-        <<X>>
-        **start
-            Refused: members have no start scores in common.
-
-        Returns
-        -------
-        ndarray of float64, shape (n_samples, n_classes - 1)
-        """
-        return np.minimum(np.cumsum(self.predict_proba_ordered(X, **start), axis=1)[:, :-1], 1.0)
 
     @one_thread_after_fork()
     def save_model(self, path: str | PathLike[str]) -> None:

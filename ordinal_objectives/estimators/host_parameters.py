@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import inspect
 import numbers
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -99,6 +100,11 @@ class HostParameters:
             if near or not self._host_checks_names:
                 hint = f"; did you mean {self._dialect.get(near[0], near[0])!r}?" if near else ""
                 raise TypeError(f"{type(self).__name__} has no parameter {name!r}{hint}")
+
+    @classmethod
+    def _default(cls, name: str) -> Any:
+        """Return the value of a parameter that nobody set."""
+        return inspect.signature(cls).parameters[name].default
 
     def _resolved_params(self) -> dict[str, Any]:
         """Return the parameters, by one name each."""
