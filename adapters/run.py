@@ -29,10 +29,6 @@ from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threshold_solver import Diagnostics, ThresholdLearner, ThresholdRecord
 from ordinal_objectives.utils.validation import check_thresholds, check_total_weight, check_two_classes
 
-# Given scores that do not start at zero, the thresholds that fit them are found before the first tree.
-_MAX_START_STEPS = 100
-_START_TOLERANCE = 1e-10
-
 
 def score_of_rows(score: ArrayLike) -> NDArray[Any]:
     """Return a framework's score; without rows, where XGBoost 3.4 passes the shape (0, 0), its shape is (0,)."""
@@ -259,8 +255,4 @@ class TrainingRun:
         return float(total / n) if n_not_zero else None
 
     def _fit(self, score: Any) -> None:
-        for _ in range(_MAX_START_STEPS):
-            before = self.thresholds
-            step_thresholds(self._state, score)
-            if np.abs(self.thresholds - before).max() <= _START_TOLERANCE * (1 + np.abs(before).max()):
-                return
+        self._state.learner.settle(lambda: step_thresholds(self._state, score))

@@ -63,7 +63,7 @@ class EngineState(Generic[Pass]):
         self.parameters, self.rows, self.start, self.n_threads = parameters, rows, start, effective_n_threads(n_threads)
         kind = OneScore if parameters.shifts is None else ShiftedScores
         self._scores: Scores = kind(parameters.spec.loss, n_threads)
-        score = np.zeros(len(rows.y)) if start.score is None else start.score
+        score = np.zeros(len(rows.y)) if start.score is None else start.score.copy()
         of_all: Any = self._scores.row_pass(rows.y, rows.n_classes, rows.sample_weight, score)
         self.row_pass = of_all
         check_two_classes(of_all.class_weights, name="the training labels")
@@ -72,6 +72,9 @@ class EngineState(Generic[Pass]):
         self._next_score = np.empty_like(self.score)  # swapped with the score when a step is taken
         ordered = parameters.shifts is None
         self.learner = ThresholdLearner(parameters.spec.loss, of_all.class_weights, start.thresholds, ordered=ordered)
+        if start.thresholds is None and start.score is not None and parameters.spec.learns:
+            self.learner.set_thresholds(self.thresholds + np.median(start.score))
+            self.learner.settle(self._step_thresholds)
         self._seed = seed
         self.cuts = self._find_cuts(rows.sample_weight) if start.cuts is None else start.cuts
         self.engine = bin_rows(rows.X, self.cuts, self.n_threads, in_float64=uneven(rows.sample_weight))
@@ -94,6 +97,16 @@ class EngineState(Generic[Pass]):
 
     def _find_cuts(self, sample_weight: FloatArray | None) -> list[FloatArray]:
         return find_cuts(self.rows.X, self.parameters.max_bins, sample_weight, self._seed)
+
+    def _step_thresholds(self) -> None:
+        """Take one conditional Newton step of the thresholds, given the score."""
+        row_pass: Any = self.row_pass
+
+        def at(thresholds: FloatArray) -> RoundStatistics:
+            now: RoundStatistics = row_pass(self.score, thresholds, self.learner.step_hessian)
+            return now
+
+        self.learner.newton(at(self.thresholds), lambda thresholds: at(thresholds).loss, self._highest_loss)
 
     def recut(self) -> None:
         """Cut the features into bins of equal Hessian (thesis, section 4.1.3), unless all Hessians are 0."""

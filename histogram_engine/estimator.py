@@ -3,46 +3,29 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import fields, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.estimators.fit_keywords import explains_keywords
-from ordinal_objectives.estimators.round_search import UNSEARCHED, RoundSearch, find_rounds, is_auto, smallest_leaf
+from ordinal_objectives.estimators.linear_choice import with_start
 from ordinal_objectives.histogram_engine.columns import check_features
-from ordinal_objectives.histogram_engine.fit_loop import (
-    Callback,
-    EarlyStopping,
-    Rows,
-    check_callback,
-    divided,
-    fit_rows,
-)
-from ordinal_objectives.histogram_engine.labelled_rows import LabelledRows
-from ordinal_objectives.histogram_engine.parameters import (
-    DIALECT,
-    OF_MODEL,
-    REFUSED,
-    BoostingParameters,
-)
-from ordinal_objectives.histogram_engine.saving import EngineModel
+from ordinal_objectives.histogram_engine.fit_loop import Callback, EarlyStopping, check_callback, fit_rows
+from ordinal_objectives.histogram_engine.parameters import DIALECT, REFUSED
+from ordinal_objectives.histogram_engine.plan import PlannedTraining
 from ordinal_objectives.histogram_engine.warm_start import check_continued
 from ordinal_objectives.losses import OrdinalLoss
-from ordinal_objectives.row_blocks import RowBlocks
-from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.utils.shared_docs import documented
-from ordinal_objectives.utils.validation import check_choice, check_flag
+from ordinal_objectives.utils.validation import check_flag
 
 # Of rows, to check parameters before the rows are known.
 _ANY_NUMBER = 1000
 
 
 @documented
-class HistGradientBoostingOrdinalClassifier(EngineModel):
+class HistGradientBoostingOrdinalClassifier(PlannedTraining):
     r"""Ordinal classifier whose every split is judged by the joint step of leaves and thresholds.
 
     A tree is grown best split first. The gain of a split is the decrease of the joint quadratic model
@@ -133,14 +116,14 @@ class HistGradientBoostingOrdinalClassifier(EngineModel):
         "joint", what leaves of the score and thresholds gain together, and "scalar", what the score alone does.
         "quadratic" goes with ``order`` 3 and 4: splits are judged by the model of order 2, which is cheaper, and leaves
         take the longer steps; "auto" judges splits by the order of the leaves.
-    <<classes, decision_rule, cost_matrix, importance_type, n_jobs>>
+    <<linear, linear_l2, classes, decision_rule, cost_matrix, importance_type, n_jobs>>
     **other_params
         There are none. A name of another library raises a TypeError that says what it is called here, an unknown one
         raises it in ``fit``.
 
     Attributes
     ----------
-    <<classes_, ordered_classes_, n_classes_, thresholds_, proportional_, n_iter_, round_search_>>
+    <<classes_, ordered_classes_, n_classes_, thresholds_, proportional_, n_iter_, round_search_, linear_>>
     best_iteration_ : int
         The same as ``n_iter_``.
     threshold_history_ : ndarray of float64, shape (n_iter_ + 1, n_classes - 1)
@@ -168,7 +151,6 @@ class HistGradientBoostingOrdinalClassifier(EngineModel):
     _dialect: ClassVar = DIALECT
     _refused: ClassVar = REFUSED
     _known: ClassVar = frozenset()
-    round_search_: RoundSearch | None = None
 
     def __init__(
         self,
@@ -206,6 +188,8 @@ class HistGradientBoostingOrdinalClassifier(EngineModel):
         shift_penalty: str = "ridge",
         max_shifts: int | None = None,
         split_gain: str = "auto",
+        linear: bool | str = False,
+        linear_l2: float = 100.0,
         classes: ArrayLike | None = None,
         decision_rule: str = "median",
         cost_matrix: ArrayLike | None = None,
@@ -246,6 +230,8 @@ class HistGradientBoostingOrdinalClassifier(EngineModel):
         self.shift_penalty = shift_penalty
         self.max_shifts = max_shifts
         self.split_gain = split_gain
+        self.linear = linear
+        self.linear_l2 = linear_l2
         self.classes = classes
         self.decision_rule = decision_rule
         self.cost_matrix = cost_matrix
@@ -255,14 +241,6 @@ class HistGradientBoostingOrdinalClassifier(EngineModel):
 
     def _check_features(self, X: Any, *, reset: bool) -> Any:
         return check_features(self, X, reset=reset, blocks=True)
-
-    def _parameters(self, n_rows: int) -> BoostingParameters:
-        """Return the parameters of a training on so many rows, before a search."""
-        names = [*OF_MODEL, *(field.name for field in fields(BoostingParameters) if field.name != "spec")]
-        given = {name: getattr(self, name) for name in names}
-        given["min_samples_leaf"] = smallest_leaf(self.min_samples_leaf, n_rows)
-        given["max_iter"] = UNSEARCHED if is_auto(self.max_iter) else self.max_iter
-        return BoostingParameters.of(self.loss, link=self.link, **given)
 
     @documented
     @explains_keywords
@@ -317,24 +295,12 @@ class HistGradientBoostingOrdinalClassifier(EngineModel):
                 self._seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
             sets = (eval_set, eval_sample_weight, "eval_sample_weight", X_val, y_val, sample_weight_val)
             watched = self._check_evaluation(*sets)
-            self.round_search_ = None
-            if self._searches(rows, watched, parameters, earlier):
-                self.round_search_ = find_rounds(self._held_out_losses, rows, self.learning_rate, self._seed, groups)
-                stops = False
-            else:
-                judged = parameters.judged_by == "validation"
-                if not watched and (judged or stopping.applies(self.early_stopping, len(rows[1]), watched)):
-                    name, without = ("judged_by", "out_of_bag") if judged else ("early_stopping", False)
-                    instead = f"{name}={without!r}; got {getattr(self, name)!r}"
-                    rows, watched = divided(rows, self.validation_fraction, self._seed, groups, instead)
-                stops = stopping.applies(self.early_stopping, len(rows[1]), watched)
-            if self.round_search_ is not None:
-                parameters = replace(parameters, max_iter=self.round_search_.n_iter)
+            rows, watched, parameters, stops = self._plan(rows, watched, parameters, earlier, stopping, groups)
             trained, diagnostics = fit_rows(
                 parameters,
                 earlier,
-                self._labelled(rows),
-                [self._labelled(one) for one in watched],
+                self._labelled(with_start(self.linear_, rows)),
+                [self._labelled(with_start(self.linear_, one)) for one in watched],
                 stopping if stops else None,
                 callback,
                 seed=self._seed,
@@ -344,49 +310,6 @@ class HistGradientBoostingOrdinalClassifier(EngineModel):
             self._remember(trained, parameters.spec.loss, diagnostics)
         self._warn_if_constant(len(rows[1]), "min_samples_leaf", parameters.min_samples_leaf, stacklevel=4)
         return self
-
-    def _searches(self, rows: Rows, watched: list[Rows], parameters: BoostingParameters, earlier: Any) -> bool:
-        """Tell whether rows held out decide the number of trees; blocks are not divided."""
-        decided = (
-            watched or earlier is not None or parameters.judged_by == "validation" or isinstance(rows[0], RowBlocks)
-        )
-        return is_auto(self.max_iter) and is_auto(self.early_stopping) and not decided
-
-    def _held_out_losses(self, fit: Rows, held: Rows, most: int, patience: int) -> list[float]:
-        """Train on some rows and return the loss of others after 0, 1, ... trees."""
-        parameters = replace(self._parameters(len(fit[1])), max_iter=most)
-        stopping, watched = EarlyStopping(patience, self.tol), [self._labelled(held)]
-        rows, seed = self._labelled(fit), self._seed
-        trained, _ = fit_rows(parameters, None, rows, watched, stopping, None, seed=seed, n_threads=self.n_jobs)
-        return trained.evals["validation"]
-
-    def _labelled(self, rows: Rows) -> LabelledRows:
-        X, codes, sample_weight = rows
-        return LabelledRows(X, codes, self.n_classes_, sample_weight)
-
-    def _check_decision(self) -> None:
-        super()._check_decision()
-        check_choice(self.importance_type, ("gain", "split"), name="importance_type")
-
-    def _prediction_data(self, X: Any) -> Any:
-        return X
-
-    def _score(self, data: Any, start: int, stop: int) -> NDArray[np.float64]:
-        scores = self._ensemble.zeros(data.shape[0])
-        self._ensemble.add_to(scores, data, start, stop, effective_n_threads(self.n_jobs))
-        return scores
-
-    @documented
-    def apply(self, X: Any) -> NDArray[np.int32]:
-        """Return the node that each row ends in, int32 (n_samples, n_iter_)."""
-        check_is_fitted(self)
-        return self._ensemble.apply(self._check_features(X, reset=False), effective_n_threads(self.n_jobs))
-
-    @property
-    def feature_importances_(self) -> NDArray[np.float64]:
-        """Importance of each feature by ``importance_type``, (n_features,)."""
-        check_is_fitted(self)
-        return self._ensemble.importances(self.importance_type)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -80,13 +80,14 @@ class GrownModel:
         losses = self.evals.get("training", [])[: len(self.thresholds)]
         return ThresholdRecord.of(loss, hessian, threshold_update, self.thresholds, losses, diagnostics)
 
-    def start(self, X: NDArray[np.floating] | RowBlocks, n_threads: int | None) -> RunStart:
+    def start(self, rows: LabelledRows, n_threads: int | None) -> RunStart:
         """Return where a run on these rows continues.
 
         Leaves of several values give one score for each threshold.
         """
-        score = self.ensemble.zeros(X.shape[0])
-        self.ensemble.add_to(score, X, 0, len(self.ensemble), effective_n_threads(n_threads))
+        score = self.ensemble.zeros(rows.X.shape[0])
+        self.ensemble.add_to(score, rows.X, 0, len(self.ensemble), effective_n_threads(n_threads))
+        score = rows.started(score)
         return RunStart(score, self.thresholds[-1].copy(), len(self.ensemble), self.cuts, self.curvature)
 
 
@@ -108,7 +109,7 @@ class WatchedRows:
         memory, n_rows = CPU(n_threads), len(rows.y)
         kernel: Any = memory.row_pass if self._shifts is None else memory.margin_pass
         self._rows: Any = kernel(parameters.spec.loss, rows.y, rows.n_classes, rows.sample_weight)
-        self._score = np.zeros(n_rows if self._shifts is None else (n_rows, rows.n_classes - 1))
+        self._score = rows.started(np.zeros(n_rows if self._shifts is None else (n_rows, rows.n_classes - 1)))
 
     def add(self, trees: TreeEnsemble) -> None:
         """Add trees to the score."""
@@ -305,7 +306,7 @@ def fit_rows(
         rows,
         seed=seed,
         n_threads=n_threads,
-        start=None if earlier is None else earlier.start(rows.X, n_threads),
+        start=RunStart(rows.start) if earlier is None else earlier.start(rows, n_threads),
         judge=sets[-1] if parameters.judged_by == "validation" else None,
     )
     earlier = earlier or GrownModel(TreeEnsemble([], rows.X.shape[1]), np.zeros((0, 0)), {}, run.cuts)

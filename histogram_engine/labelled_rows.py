@@ -24,12 +24,21 @@ class LabelledRows:
         Class codes.
     n_classes : int
     sample_weight : ndarray of float64, shape (n_samples,), or None
+    start : ndarray of float64, shape (n_samples,), or None
+        Scores that the trees' are added to.
     """
 
     X: NDArray[np.floating] | RowBlocks
     y: NDArray[np.int32]
     n_classes: int
     sample_weight: FloatArray | None = None
+    start: FloatArray | None = None
+
+    def started(self, score: FloatArray) -> FloatArray:
+        """Return the trees' score, one for all thresholds or one for each, added to the start."""
+        if self.start is None:
+            return score
+        return score + (self.start if score.ndim == 1 else self.start[:, np.newaxis])
 
     def labels(self, rows: NDArray[np.uint32]) -> tuple[NDArray[np.int32], FloatArray | None]:
         """Return class codes and weights of some rows."""
@@ -49,7 +58,7 @@ class RunStart:
     score : ndarray of float64, shape (n_samples,) or (n_samples, n_classes - 1), or None
         Of the rows, one for all thresholds or one for each; None for 0.
     thresholds : ndarray of float64, shape (n_classes - 1,), or None
-        None for those that fit a score of 0.
+        None for those that fit the score.
     iteration : int
         Trees that have been grown.
     cuts : list of ndarray or None

@@ -3,13 +3,13 @@
 Layout, all numbers little-endian:
 
 1. the ASCII line ``ordinal_objectives histogram model 1`` and a line feed; with 2 the leaves shift single thresholds,
-   with 3 they have several outputs;
+   with 3 they have several outputs; with 4 and 5 the trees of 1 and 2 start from a linear part;
 2. the header's length in bytes, uint64;
 3. the header, UTF-8 JSON: ``params``, ``classes`` (lowest first), ``classes_dtype``, ``n_features``,
    ``feature_names``, ``seed``, ``max_bins`` (of the cuts; absent from the first files, where it is the parameter),
-   ``curvature`` (n_classes - 1 numbers, in version 2; absent from the first files), ``evals``, ``diagnostics``,
-   ``left_out`` (names of parameters that JSON cannot hold, if there are any), and ``arrays``, the list of
-   [name, dtype, length] in the order they follow;
+   ``curvature`` (n_classes - 1 numbers, in versions 2 and 5; absent from the first files), ``evals``, ``diagnostics``,
+   ``linear`` (in versions 4 and 5), ``left_out`` (names of parameters that JSON cannot hold, if there are any), and
+   ``arrays``, the list of [name, dtype, length] in the order they follow;
 4. the arrays, one after the other without padding.
 
 The arrays are ``thresholds`` (n_trees + 1 times n_classes - 1), ``n_cuts`` of each feature and all ``cuts``,
@@ -25,7 +25,7 @@ from __future__ import annotations
 import json
 import os
 import struct
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +54,10 @@ from ordinal_objectives.utils.validation import check_integer
 # By whether the model is proportional. A reader of version 1 must not misread leaves of several values.
 VERSIONS = {True: 1, False: 2}
 _MULTI_OUTPUT = 3
+# With a linear part that the trees start from, by whether the model is proportional.
+_WITH_LINEAR = {True: 4, False: 5}
 _OF_SHIFTS = ("proportional", "shift_l2", "shift_penalty", "max_shifts", "split_gain")
+_OF_LINEAR = ("linear", "linear_l2")
 _MAGIC = "ordinal_objectives histogram model "
 _ARRAYS = {"thresholds": "<f8", "n_cuts": "<i4", "cuts": "<f8", "n_nodes": "<i4", **NODE_ARRAYS}
 
@@ -87,6 +90,8 @@ class StoredModel:
         The outputs of a multi-output model before the first tree.
     left_out : list of str
         Names of parameters that were left out of the file.
+    linear : dict or None
+        The linear part, in JSON's types.
     """
 
     params: dict[str, Any]
@@ -101,6 +106,7 @@ class StoredModel:
     targets: dict[str, Any] | None = None
     start: NDArray[np.float64] | None = None
     left_out: list[str] = field(default_factory=list)
+    linear: dict[str, Any] | None = None
 
 
 def save(model: StoredModel, path: str | os.PathLike[str]) -> None:
@@ -137,9 +143,12 @@ def save(model: StoredModel, path: str | os.PathLike[str]) -> None:
         header["curvature"] = model.grown.curvature.tolist()
     if model.start is not None:
         header |= {"start": model.start.tolist(), "targets": model.targets}
+    versions = VERSIONS
+    if model.linear is not None:
+        header["linear"], versions = model.linear, _WITH_LINEAR
     text = json.dumps(header, allow_nan=False).encode()
     with Path(path).open("wb") as file:
-        file.write(f"{_MAGIC}{VERSIONS[model.proportional] if model.start is None else _MULTI_OUTPUT}\n".encode())
+        file.write(f"{_MAGIC}{versions[model.proportional] if model.start is None else _MULTI_OUTPUT}\n".encode())
         file.write(struct.pack("<Q", len(text)))
         file.write(text)
         for array in stored.values():
@@ -159,6 +168,8 @@ def _plain(params: dict[str, Any], labels: list[Any], *, proportional: bool) -> 
             for name, value in params.items()
             if name not in _OF_SHIFTS or (name == "split_gain" and of_one_score)
         }
+    if params.get("linear") is False:
+        params = {name: value for name, value in params.items() if name not in _OF_LINEAR}
     # The classes of the fit, whatever has been set since: the thresholds belong to them.
     if params.get("classes") is not None:
         params = params | {"classes": labels}
@@ -181,7 +192,7 @@ def load(path: str | os.PathLike[str], *, multi_output: bool = False) -> StoredM
     if not first.startswith(_MAGIC.encode()) or not first[len(_MAGIC) :].isdigit():
         raise ValueError(f"{path} is damaged: its first line names no format")
     version = int(first[len(_MAGIC) :])
-    known = [*VERSIONS.values(), _MULTI_OUTPUT]
+    known = [*VERSIONS.values(), _MULTI_OUTPUT, *_WITH_LINEAR.values()]
     if version not in known:
         raise ValueError(
             f"{path} has format version {version}; this version of ordinal_objectives reads "
@@ -192,7 +203,9 @@ def load(path: str | os.PathLike[str], *, multi_output: bool = False) -> StoredM
         raise ValueError(f"{path} holds {kinds[version == _MULTI_OUTPUT]}")
     with as_damaged_file(path):
         header, arrays = _read(content[len(first) + 1 :])
-        return _model(header, arrays, proportional=version == VERSIONS[True], multi_output=multi_output)
+        proportional = version in (VERSIONS[True], _WITH_LINEAR[True])
+        model = _model(header, arrays, proportional=proportional, multi_output=multi_output)
+        return replace(model, linear=dict(header["linear"])) if version in _WITH_LINEAR.values() else model
 
 
 def _read(body: bytes) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:

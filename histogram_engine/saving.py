@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.estimators.host_parameters import HostParameters
 from ordinal_objectives.estimators.labels import OrderedLabels
+from ordinal_objectives.estimators.linear_part import LinearPart
 from ordinal_objectives.estimators.ordinal_classifier import OrdinalClassifier
 from ordinal_objectives.histogram_engine import model_file
 from ordinal_objectives.histogram_engine.fit_loop import GrownModel
@@ -21,7 +22,7 @@ from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.trees import TreeEnsemble
 from ordinal_objectives.utils.files import as_damaged_file, warn_of
 from ordinal_objectives.utils.shared_docs import documented
-from ordinal_objectives.utils.validation import check_integer, check_thresholds
+from ordinal_objectives.utils.validation import check_choice, check_integer, check_thresholds
 
 Model = TypeVar("Model", bound="EngineModel")
 
@@ -35,6 +36,7 @@ class EngineModel(HostParameters, OrdinalClassifier):
     _seed: int
     _max_bins: int
     max_bins: int
+    importance_type: str
     n_jobs: int | None
     threshold_history_: NDArray[np.float64]
     evals_result_: dict[str, list[float]]
@@ -42,6 +44,30 @@ class EngineModel(HostParameters, OrdinalClassifier):
 
     def _splits(self) -> list[bool]:
         return [len(tree.left) > 1 for tree in self._ensemble.trees]
+
+    def _check_decision(self) -> None:
+        super()._check_decision()
+        check_choice(self.importance_type, ("gain", "split"), name="importance_type")
+
+    def _prediction_data(self, X: Any) -> Any:
+        return X
+
+    def _score(self, data: Any, start: int, stop: int) -> NDArray[np.float64]:
+        scores = self._ensemble.zeros(data.shape[0])
+        self._ensemble.add_to(scores, data, start, stop, effective_n_threads(self.n_jobs))
+        return scores
+
+    @documented
+    def apply(self, X: Any) -> NDArray[np.int32]:
+        """Return the node that each row ends in, int32 (n_samples, n_iter_)."""
+        check_is_fitted(self)
+        return self._ensemble.apply(self._check_features(X, reset=False), effective_n_threads(self.n_jobs))
+
+    @property
+    def feature_importances_(self) -> NDArray[np.float64]:
+        """Importance of each feature by ``importance_type``, (n_features,)."""
+        check_is_fitted(self)
+        return self._ensemble.importances(self.importance_type)
 
     def _grown(self) -> GrownModel:
         return GrownModel(self._ensemble, self.threshold_history_, self.evals_result_, self._cuts, self._curvature)
@@ -73,6 +99,7 @@ class EngineModel(HostParameters, OrdinalClassifier):
             grown=self._grown(),
             diagnostics=self.diagnostics_,
             proportional=self.proportional_,
+            linear=None if self.linear_ is None else self.linear_.to_json(),
         )
         model_file.save(stored, path)
 
@@ -94,6 +121,8 @@ class EngineModel(HostParameters, OrdinalClassifier):
             model.proportional_ = stored.proportional
             if stored.feature_names is not None:
                 model.feature_names_in_ = stored.feature_names
+            if stored.linear is not None:
+                model.linear_ = LinearPart.from_json(stored.linear, stored.n_features)
             loss, grown = get_loss(model.loss, model.link), stored.grown
             if not stored.proportional:
                 loss.check_shifts()

@@ -15,6 +15,10 @@ from ordinal_objectives.threshold_solver.line_search import MAX_HALVINGS, halved
 from ordinal_objectives.threshold_solver.newton import conditional_step
 from ordinal_objectives.threshold_solver.order import in_order
 
+# Thresholds that fit given scores are found in so many steps at most, or when they move no farther than this share.
+_MOST_STEPS = 100
+_AT_REST = 1e-10
+
 
 class ThresholdLearner:
     """Moves the thresholds of one training run.
@@ -61,6 +65,14 @@ class ThresholdLearner:
     def set_thresholds(self, thresholds: NDArray[np.float64]) -> None:
         """Replace the thresholds; the array is kept as it is, not copied."""
         self.thresholds = thresholds
+
+    def settle(self, step: Callable[[], object]) -> None:
+        """Take steps until the thresholds rest, or 100 of them."""
+        for _ in range(_MOST_STEPS):
+            before = self.thresholds
+            step()
+            if np.abs(self.thresholds - before).max() <= _AT_REST * (1 + np.abs(before).max()):
+                return
 
     @property
     def newton_may_rise(self) -> bool:

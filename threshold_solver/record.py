@@ -27,8 +27,10 @@ VERSION = 1
 VERSION_WITH_SHIFTS = 2
 # Of models whose framework predicts the shifts.
 VERSION_WITH_OUTPUTS = 3
+# Of models whose trees start from a linear part, with shifts or without.
+VERSION_WITH_LINEAR = 4
 # Fields of a record that are mutable.
-_CONTAINERS = ("thresholds", "training_loss", "diagnostics", "classifier", "trees", "leaf_vectors", "outputs")
+_CONTAINERS = ("thresholds", "training_loss", "diagnostics", "classifier", "trees", "leaf_vectors", "outputs", "linear")
 
 
 @documented
@@ -64,6 +66,8 @@ class ThresholdRecord:
         array without rows stands for a tree that shifts nothing.
     outputs : VectorOutputs or None
         With shifts that the framework fits itself: how its outputs become scores. There are no ``leaf_vectors`` then.
+    linear : dict or None
+        The linear score that the trees are added to, in JSON's types, as a classifier writes it.
     of_loss : OrdinalLoss or None
         What ``loss`` and ``link`` name; None looks them up. It is not written into files.
     """
@@ -82,6 +86,7 @@ class ThresholdRecord:
     shifts: Shifts | None = None
     leaf_vectors: list[NDArray[np.float32]] = field(default_factory=list)
     outputs: VectorOutputs | None = None
+    linear: dict[str, Any] | None = None
     of_loss: OrdinalLoss | None = field(default=None, repr=False, compare=False)
 
     @classmethod
@@ -167,12 +172,36 @@ class ThresholdRecord:
                     f"{expected}"
                 )
 
+    def check_start(self, has_start: bool, name: str) -> None:
+        """Raise ValueError where the trees start from a linear part that nobody has added.
+
+        Parameters
+        ----------
+        has_start : bool
+            Whether the rows have scores to start from.
+        name : str
+            What the model, or the rows, are called in the message.
+        """
+        if self.linear is not None and not has_start:
+            raise ValueError(
+                f"{name}: the trees of this booster start from a linear part, which no tree holds. Predict with the "
+                f"classifier that trained it, or load its file with the classifier's load_model; with XGBoost, set "
+                f"base_margin to linear_.scores(X) of the classifier"
+            )
+
+    def _version(self) -> int:
+        """Return the oldest version of the format that can hold the record."""
+        if self.linear is not None:
+            return VERSION_WITH_LINEAR
+        if self.outputs is not None:
+            return VERSION_WITH_OUTPUTS
+        return VERSION if self.shifts is None else VERSION_WITH_SHIFTS
+
     def to_json(self) -> str:
         """Write the record as one line of JSON; numbers round-trip exactly."""
-        version = VERSION if self.shifts is None else VERSION_WITH_SHIFTS
         content = {
             "format": FORMAT,
-            "version": version if self.outputs is None else VERSION_WITH_OUTPUTS,
+            "version": self._version(),
             "loss": self.loss,
             "link": self.link,
             "hessian": self.hessian,
@@ -192,6 +221,8 @@ class ThresholdRecord:
             content["shifts"] = vectors_to_json(self.shifts, self.leaf_vectors)
         if self.outputs is not None:
             content["outputs"] = self.outputs.to_json()
+        if self.linear is not None:
+            content = {"shifts": None, "outputs": None, **content, "linear": self.linear}
         return json.dumps(content, separators=(",", ":"), allow_nan=False)
 
     @classmethod
@@ -205,7 +236,8 @@ class ThresholdRecord:
         """
         content, version = _content_of(text)
         try:
-            return cls(**_model(content), **_shifts(content, version), **_history(content, version), **_notes(content))
+            model, scores = _model(content), _scores(content, version)
+            return cls(**model, **scores, **_history(content, "shifts" in scores), **_notes(content))
         except NotRegisteredError:
             raise
         except Exception as error:
@@ -223,10 +255,10 @@ def _content_of(text: str) -> tuple[dict[str, Any], int]:
         raise ValueError(
             f"the model's threshold record cannot be read: its format must be {FORMAT!r}; got {written_as!r}"
         )
-    if type(version) is not int or version not in (VERSION, VERSION_WITH_SHIFTS, VERSION_WITH_OUTPUTS):
+    if type(version) is not int or version not in range(VERSION, VERSION_WITH_LINEAR + 1):
         raise ValueError(
             f"the model's threshold record has format version {version!r}; this version of "
-            f"ordinal_objectives reads versions {VERSION} to {VERSION_WITH_OUTPUTS}"
+            f"ordinal_objectives reads versions {VERSION} to {VERSION_WITH_LINEAR}"
         )
     return content, version
 
@@ -242,23 +274,32 @@ def _model(content: dict[str, Any]) -> dict[str, Any]:
     return given | {"n_classes": n_classes, "of_loss": loss}
 
 
-def _shifts(content: dict[str, Any], version: int) -> dict[str, Any]:
-    """Return how thresholds move with x; nothing if they do not."""
-    if version == VERSION:
-        return {}
+def _scores(content: dict[str, Any], version: int) -> dict[str, Any]:
+    """Return what trees start from, and how thresholds move with x; nothing if they do not.
+
+    The version says what the model has: without its shifts, or without its linear part, it is damaged.
+    """
+    found: dict[str, Any] = {}
+    has_shifts, has_outputs = version > VERSION, version == VERSION_WITH_OUTPUTS
+    if version == VERSION_WITH_LINEAR:
+        found["linear"] = content["linear"]
+        if not isinstance(found["linear"], dict):
+            raise ValueError(f"linear must be a JSON object; got {found['linear']!r}")
+        has_shifts, has_outputs = content["shifts"] is not None, content["outputs"] is not None
+    if not has_shifts:
+        return found
     get_loss(content["loss"], content["link"]).check_shifts()
     n_classes, n_iterations = content["n_classes"], len(content["thresholds"]) - 1
-    n_trees = n_iterations if version == VERSION_WITH_SHIFTS else 0
-    shifts, vectors = vectors_from_json(content["shifts"], n_classes, n_trees)
-    found = {"shifts": shifts, "leaf_vectors": vectors}
-    if version == VERSION_WITH_OUTPUTS:
+    shifts, vectors = vectors_from_json(content["shifts"], n_classes, 0 if has_outputs else n_iterations)
+    found |= {"shifts": shifts, "leaf_vectors": vectors}
+    if has_outputs:
         found["outputs"] = VectorOutputs.from_json(content["outputs"], n_classes, n_iterations)
     return found
 
 
-def _history(content: dict[str, Any], version: int) -> dict[str, Any]:
+def _history(content: dict[str, Any], has_shifts: bool) -> dict[str, Any]:
     """Return thresholds and loss of every iteration."""
-    ordered = get_loss(content["loss"], content["link"]).ordered and version == VERSION
+    ordered = get_loss(content["loss"], content["link"]).ordered and not has_shifts
     rows = [numbers_from_json(row, "thresholds") for row in content["thresholds"]]
     thresholds = [check_thresholds(row, content["n_classes"], ordered=ordered) for row in rows]
     losses = losses_from_json(content["training_loss"], "training_loss")

@@ -27,9 +27,11 @@ from ordinal_objectives.adapters.lgbm.record import (
 )
 from ordinal_objectives.adapters.lgbm.train import train_spec
 from ordinal_objectives.adapters.lgbm.trees import leaf_values_in
+from ordinal_objectives.estimators.column_types import column_names
 from ordinal_objectives.estimators.evaluation_sets import GivenSets, check_rounds, either_library
 from ordinal_objectives.estimators.fit_keywords import explains_keywords
 from ordinal_objectives.estimators.host_classifier import HostClassifier
+from ordinal_objectives.estimators.linear_choice import with_start
 from ordinal_objectives.estimators.round_search import smallest_leaf
 from ordinal_objectives.eval_metric import EvalMetric, Result, eval_metrics
 from ordinal_objectives.losses import OrdinalLoss, get_loss
@@ -47,7 +49,8 @@ class LGBMOrdinalClassifier(LightGBMParameters, HostClassifier):
     <<n_estimators, classes, loss, link, hessian, threshold_update>>
         "schur", "joint" and shifts refuse lambda_l1, max_delta_step, path_smooth, monotone constraints and linear_tree;
         dart and rf are refused for all.
-    <<proportional, shift_l2, shift_penalty, max_shifts, decision_rule, cost_matrix, class_weight>>
+    <<proportional, shift_l2, shift_penalty, max_shifts, linear, linear_l2>>
+    <<decision_rule, cost_matrix, class_weight>>
     boosting_type, num_leaves, max_depth, learning_rate, subsample_for_bin, min_split_gain, min_child_weight, \
 min_child_samples, subsample, subsample_freq, colsample_bytree, reg_alpha, reg_lambda, random_state, n_jobs, \
 importance_type
@@ -71,7 +74,7 @@ importance_type
     <<classes_, ordered_classes_, n_classes_, thresholds_, proportional_>>
     booster_ : lightgbm.Booster
         Carries its thresholds: :func:`ordinal_objectives.adapters.lgbm.predict_proba` reads them.
-    <<n_iter_, round_search_>>
+    <<n_iter_, round_search_, linear_>>
     best_iteration_ : int
         The same, as LightGBM counts.
     feature_importances_ : ndarray, shape (n_features,)
@@ -117,6 +120,8 @@ importance_type
         shift_l2: float | None = None,
         shift_penalty: str = "ridge",
         max_shifts: int | None = None,
+        linear: bool | str = False,
+        linear_l2: float = 100.0,
         boosting_type: str = "gbdt",
         num_leaves: int = 31,
         max_depth: int = -1,
@@ -150,6 +155,8 @@ importance_type
         self.shift_l2 = shift_l2
         self.shift_penalty = shift_penalty
         self.max_shifts = max_shifts
+        self.linear = linear
+        self.linear_l2 = linear_l2
         self.boosting_type = boosting_type
         self.num_leaves = num_leaves
         self.max_depth = max_depth
@@ -243,14 +250,15 @@ importance_type
             )  # fmt: skip
             training = (X, y, sample_weight, init_score)
             rows, held_out = self._rows_to_fit(training, "init_score", sets, given["random_state"], groups)
-            booster = self._continued(init_model, init_score=init_score, eval_init_score=eval_init_score)
+            booster, earlier = self._continued(init_model, init_score=init_score, eval_init_score=eval_init_score)
             check_rounds("early_stopping_round", given["early_stopping_round"], len(held_out))
-            train_set, *valid_sets = _datasets([rows, *held_out], categorical_feature)
             ends = booster is not None or bool(given["early_stopping_round"]) or any(map(stops_early, callbacks or ()))
             rate = 0.1 if given["learning_rate"] is None else given["learning_rate"]  # LightGBM's default
-            search = rate, given["random_state"], groups
-            asked = given["n_estimators"], None if ends else rows, search
-            n_rounds = self._rounds(*asked, says=self._prints(), categorical_feature=categorical_feature)
+            search = None if ends else (rate, given["random_state"], groups)
+            hows: dict[str, Any] = {"says": self._prints(), "categorical_feature": categorical_feature}
+            n_rounds = self._rounds(given["n_estimators"], rows, search, continued=earlier, **hows)
+            started = [with_start(self.linear_, some) for some in (rows, *held_out)]
+            train_set, *valid_sets = _datasets(started, categorical_feature)
             self.evals_result_: dict[str, Any] = {}
             watching = [lightgbm.record_evaluation(self.evals_result_)] if valid_sets else []
             self.booster_ = train_spec(
@@ -264,10 +272,8 @@ importance_type
                 init_model=booster,
                 callbacks=[*watching, *(callbacks or [])],
             )
-            best = self.booster_.best_iteration
-            n_iter = best if best > 0 else self.booster_.current_iteration()
-            record = threshold_record(self.booster_)
-            self._keep(record, get_loss(self.loss, self.link), n_iter)
+            record = self._with_linear(threshold_record(self.booster_))
+            self._keep(record, get_loss(self.loss, self.link), _kept_iterations(self.booster_))
         least = smallest_leaf(given["min_child_samples"], len(rows[1]))
         self._warn_if_constant(len(rows[1]), "min_child_samples", 20 if least is None else least)  # LightGBM's default
         return self
@@ -301,10 +307,16 @@ importance_type
         """The same as ``n_iter_``, as LightGBM counts."""
         return self.n_iter_
 
-    def _continued(self, model: Any, **starts: Any) -> lightgbm.Booster | None:
-        """Return the booster of the model that ``fit`` goes on with."""
+    def _categories(self, X: Any, **options: Any) -> list[int]:
+        columns = categorical_columns(options["categorical_feature"], X)
+        names = column_names(X) or []
+        given = columns if isinstance(columns, list) else []  # "auto" is known by the columns' types
+        return [names.index(column) if isinstance(column, str) else column for column in given]
+
+    def _continued(self, model: Any, **starts: Any) -> tuple[lightgbm.Booster | None, ThresholdRecord | None]:
+        """Return the booster of the model that ``fit`` goes on with, and its record."""
         if model is None:
-            return None
+            return None, None
         for name, start in starts.items():
             if start is not None:
                 raise ValueError(
@@ -315,8 +327,9 @@ importance_type
             booster = model.booster_
         else:
             booster = as_booster(model)
-        self._check_same_classes(threshold_record(booster), model, "init_model")
-        return booster
+        record = threshold_record(booster)
+        self._check_same_classes(record, model, "init_model")
+        return booster, record
 
     def _check_features(self, X: Any, *, reset: bool) -> Any:
         # LightGBM knows SciPy's sparse matrices, not yet its sparse arrays.
@@ -333,8 +346,10 @@ importance_type
         threads = {} if n_threads is None else {"num_threads": n_threads}
         return predict_scores(self.booster_, self._record, data, start, stop, **threads)
 
-    def _write(self, path: str | PathLike[str], record: ThresholdRecord) -> None:
+    def _carry(self, record: ThresholdRecord) -> None:
         carry(self.booster_, record)
+
+    def _write(self, path: str | PathLike[str]) -> None:
         save_model(self.booster_, path, num_iteration=self.n_iter_)
 
     def _read(self, path: str | PathLike[str]) -> tuple[ThresholdRecord, int, int]:
@@ -350,6 +365,12 @@ importance_type
         """Importance of each feature by ``importance_type``, (n_features,)."""
         check_is_fitted(self)
         return np.asarray(self.booster_.feature_importance(importance_type=self.importance_type))
+
+
+def _kept_iterations(booster: lightgbm.Booster) -> int:
+    """Return the iterations that predictions use: with early stopping those up to the best one."""
+    best: int = booster.best_iteration
+    return best if best > 0 else booster.current_iteration()
 
 
 def _datasets(rows: list[tuple[Any, Any, Any, Any]], categorical_feature: Any) -> list[lightgbm.Dataset]:

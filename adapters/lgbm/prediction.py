@@ -111,6 +111,7 @@ def proba_of(
         num_iteration = best_iteration(booster)
     elif not isinstance(num_iteration, int | np.integer) or isinstance(num_iteration, bool):
         raise ValueError(f"num_iteration must be None or an integer, 0 and below for all; got {num_iteration!r}")
+    record.check_start(False, "booster")
     check_rows(data, "data")
     rounds = booster.current_iteration()
     end = rounds if num_iteration is None or num_iteration <= 0 else min(num_iteration, rounds)

@@ -171,6 +171,7 @@ def train_spec(
         check_same_categories(init_model, train_set)
         if record is None and spec.thresholds is None:
             record = threshold_record(init_model)
+            record.check_start(False, "init_model, beside which LightGBM takes no init_score")
             check_all_rounds(init_model, record, init_model.current_iteration())
             record = record.kept(init_model.current_iteration())
     training = LightGBMTraining(spec, record, n_threads=n_threads_of(params), plan=Plan(driven=True))

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from ordinal_objectives.adapters.xgb.callback import asks_for_early_stop
 from ordinal_objectives.adapters.xgb.custom_metric import CustomMetric
 from ordinal_objectives.adapters.xgb.host_methods import HostMethods
-from ordinal_objectives.adapters.xgb.input_checks import check_categories, check_finite, refused_by_host
+from ordinal_objectives.adapters.xgb.input_checks import check_categories, check_finite, refused_by_host, types_like
 from ordinal_objectives.adapters.xgb.leaf_vectors import check_leaves, leaf_scores
 from ordinal_objectives.adapters.xgb.outputs.settings import start_outputs
 from ordinal_objectives.adapters.xgb.parameter_names import DIALECT, KNOWN, NATIVE, OWN, REFUSED
@@ -23,6 +23,7 @@ from ordinal_objectives.adapters.xgb.trees import nodes_of_trees
 from ordinal_objectives.estimators.evaluation_sets import GivenSets, check_rounds
 from ordinal_objectives.estimators.fit_keywords import explains_keywords
 from ordinal_objectives.estimators.host_classifier import HostClassifier
+from ordinal_objectives.estimators.linear_choice import with_start
 from ordinal_objectives.eval_metric import eval_metrics
 from ordinal_objectives.losses import OrdinalLoss, get_loss
 from ordinal_objectives.threads import effective_n_threads, library_n_threads, one_thread_after_fork
@@ -41,7 +42,7 @@ class XGBOrdinalClassifier(HostClassifier, HostMethods):
         "schur", "joint" and shifts refuse reg_alpha, max_delta_step, monotone constraints, num_parallel_tree above 1,
         dart and gblinear.
     <<proportional, shift_l2, shift_penalty, max_shifts, shift_method, split_outputs>>
-    <<decision_rule, cost_matrix, class_weight>>
+    <<linear, linear_l2, decision_rule, cost_matrix, class_weight>>
     max_depth, max_leaves, max_bin, learning_rate, gamma, min_child_weight, subsample, colsample_bytree, \
 reg_alpha, reg_lambda, tree_method, n_jobs, random_state, verbosity, missing, enable_categorical, \
 feature_types, feature_weights, importance_type, early_stopping_rounds, callbacks
@@ -62,7 +63,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
     <<classes_, ordered_classes_, n_classes_, thresholds_, proportional_>>
     booster_ : xgboost.Booster
         Carries its thresholds: :func:`ordinal_objectives.adapters.xgb.predict_proba` reads them.
-    <<n_iter_, round_search_>>
+    <<n_iter_, round_search_, linear_>>
     best_iteration_ : int
         Last of these iterations, counted from 0, as XGBoost does.
     feature_importances_ : ndarray of float32, shape (n_features,)
@@ -112,6 +113,8 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         max_shifts: int | None = None,
         shift_method: str = "renewal",
         split_outputs: str | int = "score",
+        linear: bool | str = False,
+        linear_l2: float = 100.0,
         decision_rule: str = "median",
         cost_matrix: ArrayLike | None = None,
         class_weight: Any = None,
@@ -152,6 +155,8 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         self.max_shifts = max_shifts
         self.shift_method = shift_method
         self.split_outputs = split_outputs
+        self.linear = linear
+        self.linear_l2 = linear_l2
         self.decision_rule = decision_rule
         self.cost_matrix = cost_matrix
         self.class_weight = class_weight
@@ -241,18 +246,19 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
             )  # fmt: skip
             training = (X, y, sample_weight, base_margin)
             rows, held_out = self._rows_to_fit(training, "base_margin", sets, self.random_state, groups)
-            continued = self._continued(xgb_model)
+            continued, earlier = self._continued(xgb_model)
             check_rounds("early_stopping_rounds", self.early_stopping_rounds, len(held_out))
-            dtrain = self._matrix(*rows, like=continued, feature_weights=self.feature_weights)
-            evals = [(self._matrix(*one, like=dtrain), f"validation_{i}") for i, one in enumerate(held_out)]
             metric = CustomMetric(eval_metrics(self.eval_metric, self.n_classes_, self._decide))
             callbacks, rounds = metric.early_stopping(self.callbacks, self.early_stopping_rounds)
             self.evals_result_: dict[str, Any] = {}
             params = self._native_params()
             ends = asks_for_early_stop({"early_stopping_rounds": self.early_stopping_rounds}, callbacks)
             decided = ends or continued is not None or params.get("booster") == "dart"  # which cannot stop early
-            search = params.get("learning_rate", 0.3), self.random_state, groups  # XGBoost's default
-            n_rounds = self._rounds(self.n_estimators, None if decided else rows, search, says=bool(verbose))
+            search = None if decided else (params.get("learning_rate", 0.3), self.random_state, groups)  # XGBoost's
+            n_rounds = self._rounds(self.n_estimators, rows, search, continued=earlier, says=bool(verbose))
+            rows, *held_out = (with_start(self.linear_, some) for some in (rows, *held_out))
+            dtrain = self._matrix(*rows, like=continued, feature_weights=self.feature_weights)
+            evals = [(self._matrix(*one, like=dtrain), f"validation_{i}") for i, one in enumerate(held_out)]
             self.booster_ = train_spec(
                 (self._spec("XGBOrdinalClassifier"), None),
                 params,
@@ -266,8 +272,8 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
                 early_stopping_rounds=rounds,
                 verbose_eval=verbose,
             )
-            record, n_iter = threshold_record(self.booster_), kept_rounds(self.booster_)
-            self._keep(record, get_loss(self.loss, self.link), n_iter)
+            record = self._with_linear(threshold_record(self.booster_))
+            self._keep(record, get_loss(self.loss, self.link), kept_rounds(self.booster_))
         self._warn_if_constant(dtrain.num_row(), "min_child_weight")
         return self
 
@@ -292,22 +298,21 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
     def _splits(self) -> list[bool]:
         return [n_nodes > 1 for n_nodes in nodes_of_trees(self.booster_)]
 
-    @property
-    def best_iteration_(self) -> int:
-        """Last of the iterations that predictions use, counted from 0, as XGBoost does."""
-        return self.n_iter_ - 1
+    def _categories(self, X: Any, **options: Any) -> list[int]:
+        return [place for place, kind in enumerate(self.feature_types or ()) if kind == "c"]
 
-    def _continued(self, model: Any) -> xgboost.Booster | None:
-        """Return the booster of the model that ``fit`` goes on with."""
+    def _continued(self, model: Any) -> tuple[xgboost.Booster | None, ThresholdRecord | None]:
+        """Return the booster of the model that ``fit`` goes on with, and its record."""
         if model is None:
-            return None
+            return None, None
         if isinstance(model, XGBOrdinalClassifier):
             check_is_fitted(model, msg="xgb_model must be a fitted model; got an %(name)s that has not been fitted")
             booster = model.booster_
         else:
             booster = model if isinstance(model, xgboost.Booster) else xgboost.Booster(model_file=model)
-        self._check_same_classes(threshold_record(booster), model, "xgb_model")
-        return booster
+        record = threshold_record(booster)
+        self._check_same_classes(record, model, "xgb_model")
+        return booster, record
 
     def _native_params(self) -> dict[str, Any]:
         # XGBoost warns of parameters that it does not know or use; 1 shows warnings only.
@@ -328,13 +333,6 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         like: xgboost.DMatrix | xgboost.Booster | None = None,
         **options: Any,
     ) -> xgboost.DMatrix:
-        feature_types = self.feature_types
-        if like is not None and feature_types is None:
-            check_categories(X, like.feature_types)
-        recodes = hasattr(X, "columns") and hasattr(like, "get_categories")  # XGBoost knows the names of frames alone
-        if like is not None and recodes and "c" in (like.feature_types or ()):
-            categories = like.get_categories()
-            feature_types = feature_types if categories.empty() else categories
         with refused_by_host("X"):
             return xgboost.DMatrix(
                 X,
@@ -344,7 +342,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
                 missing=self.missing,
                 nthread=library_n_threads(self.n_jobs),
                 enable_categorical=self.enable_categorical,
-                feature_types=feature_types,
+                feature_types=self.feature_types if like is None else types_like(X, self.feature_types, like),
                 **options,
             )
 
@@ -374,8 +372,11 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         return np.asarray(scores, dtype=np.float64) if outputs is None else outputs.scores(scores, start, stop)
 
     @one_thread_after_fork()
-    def _write(self, path: str | PathLike[str], record: ThresholdRecord) -> None:
+    def _carry(self, record: ThresholdRecord) -> None:
         store_record(self.booster_, record)
+
+    @one_thread_after_fork()
+    def _write(self, path: str | PathLike[str]) -> None:
         with open(path, "ab"):  # what is wrong with the path Python says better than XGBoost
             pass
         self.booster_.save_model(path)

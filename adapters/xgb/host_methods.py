@@ -29,6 +29,11 @@ class HostMethods:
     @abstractmethod
     def _matrix(self, X: Any) -> xgboost.DMatrix: ...
 
+    @property
+    def best_iteration_(self) -> int:
+        """Last of the iterations that predictions use, counted from 0, as XGBoost does."""
+        return self.n_iter_ - 1
+
     def get_booster(self) -> xgboost.Booster:
         """Return ``booster_``.
 

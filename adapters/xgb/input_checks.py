@@ -24,6 +24,17 @@ def refused_by_host(name: str) -> Iterator[None]:
         raise ValueError(f"XGBoost refuses {name}: {host_reason(error)}") from None
 
 
+def types_like(X: Any, feature_types: Any, like: xgboost.DMatrix | xgboost.Booster) -> Any:
+    """Return ``feature_types`` of rows whose categories mean what they do in another matrix or a model."""
+    if feature_types is None:
+        check_categories(X, like.feature_types)
+    recodes = hasattr(X, "columns") and hasattr(like, "get_categories")  # XGBoost knows the names of frames alone
+    if recodes and "c" in (like.feature_types or ()):
+        categories = like.get_categories()
+        return feature_types if categories.empty() else categories
+    return feature_types
+
+
 def check_finite(X: NDArray[np.floating], missing: float) -> None:
     """Raise ValueError for values that XGBoost refuses in a matrix, and accepts without an error in an array."""
     if not np.isinf(missing) and (np.abs(X) > np.finfo(np.float32).max).any():

@@ -24,6 +24,7 @@ def proba_of(
 ) -> NDArray[np.float64]:
     """Return class probabilities of a booster whose record is known; see :func:`predict_proba`."""
     check_matrix(booster, data)
+    record.check_start(data.get_base_margin().size > 0, "data has no base_margin")
     end = last_round(booster, iteration_range)
     check_all_rounds(booster, record, end)
     if record.outputs is not None:

@@ -236,6 +236,8 @@ class XGBoostTraining(Training):
     ) -> None:
         if not np.isfinite(predt).all():
             raise ValueError("the training set starts at scores that are NaN or infinite; base_margin must be finite")
+        if previous is not None:
+            previous.check_start(dtrain.get_base_margin().size > 0, "the training set has no base_margin")
         starts_bare = previous is None and not dtrain.get_base_margin().size
         if starts_bare and predt.any() and predt.size > 1 and np.ptp(predt) == 0:
             raise ValueError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Collection
 from contextlib import nullcontext
 from dataclasses import fields, replace
 from os import PathLike
@@ -16,12 +17,15 @@ from ordinal_objectives.estimators.evaluation_sets import GivenSets
 from ordinal_objectives.estimators.held_out import hold_out_unless_given, split_seed
 from ordinal_objectives.estimators.host_parameters import HostParameters, check_n_estimators
 from ordinal_objectives.estimators.labels import OrderedLabels
+from ordinal_objectives.estimators.linear_choice import check_linear
+from ordinal_objectives.estimators.linear_choice import search as search_rounds
+from ordinal_objectives.estimators.linear_part import LinearPart
 from ordinal_objectives.estimators.ordinal_classifier import OrdinalClassifier
-from ordinal_objectives.estimators.round_search import RoundSearch, find_rounds, is_auto
+from ordinal_objectives.estimators.round_search import RoundSearch, is_auto
 from ordinal_objectives.leaves.shifts import DEFAULT_SHIFT_PENALTY
 from ordinal_objectives.losses import OrdinalLoss, get_loss
 from ordinal_objectives.spec import OrdinalSpec
-from ordinal_objectives.threshold_solver import initial_thresholds
+from ordinal_objectives.threshold_solver import ThresholdRecord, initial_thresholds
 from ordinal_objectives.utils.files import (
     as_damaged_file,
     check_path,
@@ -49,6 +53,9 @@ class HostClassifier(HostParameters, OrdinalClassifier):
     loss: str | OrdinalLoss
     link: str
     validation_fraction: float | None
+    linear: bool | str
+    linear_l2: float
+    n_jobs: int | None
     round_search_: RoundSearch | None = None
 
     @abstractmethod
@@ -62,8 +69,16 @@ class HostClassifier(HostParameters, OrdinalClassifier):
         """
 
     @abstractmethod
-    def _write(self, path: str | PathLike[str], record: Any) -> None:
-        """Write the model with a record of its thresholds."""
+    def _categories(self, X: Any, **options: Any) -> Collection[int]:
+        """Return the columns of numbers that the host takes for categories."""
+
+    @abstractmethod
+    def _carry(self, record: Any) -> None:
+        """Make the booster carry a record."""
+
+    @abstractmethod
+    def _write(self, path: str | PathLike[str]) -> None:
+        """Write the booster with the record that it carries."""
 
     @abstractmethod
     def _read(self, path: str | PathLike[str]) -> tuple[Any, int, int]:
@@ -98,7 +113,8 @@ class HostClassifier(HostParameters, OrdinalClassifier):
         check_path(path)
         self._check_decision()
         self._record = replace(self._record, classifier=self._description())
-        self._write(path, self._record)
+        self._carry(self._record)
+        self._write(path)
 
     def load_model(self, path: str | PathLike[str]) -> HostClassifier:
         """Load what :meth:`save_model` wrote; or a model trained without the classifier.
@@ -157,6 +173,7 @@ class HostClassifier(HostParameters, OrdinalClassifier):
                 names = names_from_json(described.get("feature_names"), n_features)
                 if names is not None:
                     self.feature_names_in_ = names
+                self.linear_ = None if record.linear is None else LinearPart.from_json(record.linear, n_features)
                 self._keep(record, record.ordinal_loss(), n_iter)
         warn_of(left_out, stacklevel=2)
         return self
@@ -191,37 +208,62 @@ class HostClassifier(HostParameters, OrdinalClassifier):
         )
 
     def _rounds(
-        self, asked: Any, rows: tuple[Any, ...] | None, search: tuple[float, Any, Any], *, says: bool, **options: Any
+        self,
+        asked: Any,
+        rows: tuple[Any, ...],
+        search: tuple[float, Any, Any] | None,
+        *,
+        continued: Any = None,
+        says: bool = False,
+        **options: Any,
     ) -> int:
-        """Return the number of rounds that was asked for, or for "auto" the one that rows speak for.
+        """Return the number of rounds, and set ``round_search_`` and ``linear_``.
 
         Parameters
         ----------
         asked : int or "auto"
-        rows : tuple of (X, codes, weight, start score), or None
-            Those of the training; None where they are not divided, since a model is continued or stops early.
-        search : tuple
-            Learning rate, random state and groups.
+            For "auto" it is the number that the rows speak for.
+        rows : tuple of (X, codes, weight, start score)
+            Those of the training.
+        search : tuple or None
+            Learning rate, random state and groups; None where rows are not divided, since a model is continued or
+            stops early.
+        continued : ThresholdRecord or None
+            Of a model that is continued: its linear part is kept.
         says : bool
             Whether to print what was found.
         **options
-            For :meth:`_held_out_losses`.
+            For :meth:`_held_out_losses` and :meth:`_categories`.
         """
-        self.round_search_ = None
-        if rows is None or not is_auto(asked):
+        always = check_linear(self.linear, self.linear_l2)
+        self.round_search_ = self.linear_ = None
+        if continued is not None and continued.linear is not None:
+            self.linear_ = LinearPart.from_json(continued.linear, self.n_features_in_)
             return check_n_estimators(asked)
-        rate, random_state, groups = search
+        if continued is not None and always:
+            raise ValueError("linear=True continues models that have a linear part; the one to go on with has none")
+        categories = self._categories(rows[0], **options) if self.linear is not False else ()
+
+        def fit_linear(some: tuple[Any, ...]) -> LinearPart:
+            loss, missing = get_loss(self.loss, self.link), getattr(self, "missing", np.nan)
+            hows = {"hessian": self.hessian, "categories": categories, "missing": missing, "n_threads": self.n_jobs}
+            return LinearPart.fit(some, self.n_classes_, loss, self.linear_l2, **hows)
 
         def losses_of(fit: tuple[Any, ...], held: tuple[Any, ...], most: int, patience: int) -> list[float]:
             losses = self._held_out_losses(fit, held, most, patience, **options)
             return [self._loss_without_trees(fit, held), *losses]
 
-        rate = check_number("learning_rate", rate, above=0.0)
-        self.round_search_ = find_rounds(losses_of, rows, rate, split_seed(random_state), groups)
+        if search is None or not is_auto(asked):
+            self.linear_ = fit_linear(rows) if always else None
+            return check_n_estimators(asked)
+        rate, random_state, groups = search
+        rate, seed = check_number("learning_rate", rate, above=0.0), split_seed(random_state)
+        found = search_rounds(self.linear, fit_linear, losses_of, rows, rate, seed, groups)
+        self.round_search_, self.linear_ = found
         if self.round_search_ is None:
             return check_n_estimators(asked)
         if says:
-            print(f"n_estimators='auto': {self.round_search_}")
+            print(f"n_estimators='auto': {self.round_search_}{'' if self.linear_ is None else ', with a linear part'}")
         return self.round_search_.n_iter
 
     def _loss_without_trees(self, fit: tuple[Any, ...], held: tuple[Any, ...]) -> float:
@@ -232,6 +274,14 @@ class HostClassifier(HostParameters, OrdinalClassifier):
         thresholds = initial_thresholds(of_classes, loss=loss).thresholds
         values = loss.value(np.zeros(len(codes)), codes, thresholds)
         return float(np.average(values, weights=weight))
+
+    def _with_linear(self, record: ThresholdRecord) -> ThresholdRecord:
+        """Return the record of a training with the linear part, which the booster then carries."""
+        if self.linear_ is None:
+            return record
+        record = replace(record, linear=self.linear_.to_json())
+        self._carry(record)
+        return record
 
     def _spec(self, door: str) -> OrdinalSpec:
         """Return the ordinal model that the parameters ask for at a door."""

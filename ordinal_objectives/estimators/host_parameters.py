@@ -23,6 +23,8 @@ ORDINAL_PARAMETERS = frozenset(
         "decision_rule",
         "hessian",
         "importance_type",
+        "linear",
+        "linear_l2",
         "link",
         "loss",
         "max_shifts",

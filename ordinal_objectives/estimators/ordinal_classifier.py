@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives import predictions
 from ordinal_objectives.estimators.evaluation_sets import one_for_each
+from ordinal_objectives.estimators.linear_part import LinearPart
 from ordinal_objectives.estimators.ordered_classifier import OrderedClassifier
 from ordinal_objectives.estimators.start_scores import start_scores
 from ordinal_objectives.estimators.two_classes import two_classes_only
@@ -35,6 +36,8 @@ class OrdinalClassifier(MarginPredictions, OrderedClassifier):
     proportional_: bool
     thresholds_: NDArray[np.float64]
     diagnostics_: dict[str, int]
+    # The score that the trees are added to, where there is one.
+    linear_: LinearPart | None = None
     # Name in the host of the scores that the trees' are added to.
     _start_name: ClassVar[str | None] = None
     # Loss and thresholds of the fit: parameters set afterwards change neither.
@@ -123,8 +126,13 @@ class OrdinalClassifier(MarginPredictions, OrderedClassifier):
         """Return f(x), (n_samples,), or f(x) + v_k(x), (n_samples, n_classes - 1)."""
         check_is_fitted(self)
         X = self._check_features(X, reset=False)
-        before = start_scores(start, self._start_name, X.shape[0], type(self).__name__)
+        before = self._before_trees(X, start)
         return predictions.plus(before, self._score(self._prediction_data(X), 0, self.n_iter_))
+
+    def _before_trees(self, X: Any, start: dict[str, Any]) -> NDArray[np.float64]:
+        """Return the score of checked features without the trees, (n_samples,)."""
+        given = start_scores(start, self._start_name, X.shape[0], type(self).__name__)
+        return given if self.linear_ is None else given + self.linear_.scores(X)
 
     @documented
     def predict_proba_ordered(self, X: Any, **start: Any) -> NDArray[np.float64]:
@@ -158,7 +166,7 @@ class OrdinalClassifier(MarginPredictions, OrderedClassifier):
         check_is_fitted(self)
         X = self._check_features(X, reset=False)
         data = self._prediction_data(X)
-        scores = start_scores(start, self._start_name, X.shape[0], type(self).__name__)
+        scores = self._before_trees(X, start)
         for iteration in range(self.n_iter_):
             scores = predictions.plus(scores, self._score(data, iteration, iteration + 1))
             yield predictions.proba(self._fitted_loss, scores, self._record.at(iteration + 1))

@@ -60,6 +60,12 @@ _ENTRIES = """
         integer: the score and so many of the contrasts, the smoothest over the thresholds first. "all": the score and
         all contrasts; so does an integer above their number, which is ``n_classes - 2``. Splits then also find what
         moves single thresholds, and a round takes longer.
+    linear : {False, True, "auto"}
+        Whether the trees start from a linear score that is fitted first: numbers scaled, one weight for each level of a
+        category, nothing added where a value is missing. "auto": where the rows held out for ``n_estimators`` or
+        ``max_iter`` "auto" have a lower loss with it, which takes a second search; without a search there is none.
+    linear_l2 : float
+        Penalty of the linear part's squared weights, positive; half of it is added to the summed loss.
     n_threads : int or None
         Threads of the passes over rows that compute gradients. None for the framework's; see
         :func:`ordinal_objectives.threads.effective_n_threads`. Results do not depend on it.
@@ -156,6 +162,9 @@ _ENTRIES = """
         What "auto" has found: ``n_iter``, the number of rounds; ``losses``, ndarray of the weighted mean loss of the
         rows held out after 0, 1, ... rounds; ``n_held_out``, their number. None where a number was given, or 100 is
         taken; a loaded model has none.
+    linear_ : LinearPart or None
+        The linear score that the trees start from: ``scores(X)``, and ``contributions(X)`` of each feature, which add
+        up to it. None where there is none.
     n_features_in_ : int
         Number of features of the training.
     feature_names_in_ : ndarray of object, shape (n_features,)

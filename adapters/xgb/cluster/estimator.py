@@ -55,7 +55,10 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
     <<n_estimators>>
         On a cluster "auto" is 100: rows stay with their workers.
     <<classes, loss, link, hessian, threshold_update, proportional, shift_l2, shift_penalty, max_shifts>>
-    <<shift_method, split_outputs, decision_rule, cost_matrix, class_weight, max_depth>>
+    <<shift_method, split_outputs>>
+    <<linear, linear_l2>>
+        ``linear`` must be False on a cluster.
+    <<decision_rule, cost_matrix, class_weight, max_depth>>
         ``feature_weights`` is refused: rows stay with their workers.
     <<validation_fraction>>
         Refused on a cluster: pass ``eval_set``.
@@ -152,9 +155,14 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
         for name, instead in _REFUSED.items():
             if getattr(self, name) is not None:
                 raise ValueError(f"{name} must be None on a cluster; got {getattr(self, name)!r}; {instead}")
+        if self.linear is not False:
+            raise ValueError(f"linear must be False on a cluster, where no worker has all rows; got {self.linear!r}")
         with self._all_or_nothing():
             self._fit_labels(X, y)
-            continued = self._continued(xgb_model)
+            continued, earlier = self._continued(xgb_model)
+            if earlier is not None:
+                earlier.check_start(False, "xgb_model")
+            self.round_search_ = self.linear_ = None
             check_numbers_of_rows("sample_weight", sample_weight)
             check_numbers_of_rows("base_margin", base_margin)
             sets = self._evaluation_sets(eval_set, sample_weight_eval_set, base_margin_eval_set)

@@ -58,6 +58,7 @@ def margin_contributions(
     """
     record = carried_record(booster)
     check_matrix(booster, data)
+    record.check_start(data.get_base_margin().size > 0, "data has no base_margin")
     end = last_round(booster, iteration_range)
     check_all_rounds(booster, record, end)
     if record.outputs is None and record.shifts is not None:

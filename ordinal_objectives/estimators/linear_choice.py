@@ -1,0 +1,75 @@
+"""Whether the trees start from a linear part: as asked for, or as rows held out speak for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ordinal_objectives.estimators.linear_part import LinearPart
+from ordinal_objectives.estimators.round_search import LossesOf, RoundSearch, find_rounds, is_auto
+from ordinal_objectives.utils.validation import check_number
+
+
+def check_linear(linear: Any, l2: Any) -> bool:
+    """Check ``linear`` and ``linear_l2``; tell whether ``linear`` asks for a linear part whatever the rows say.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the first is neither a boolean nor "auto", or the second no positive number.
+    """
+    if not isinstance(linear, (bool, np.bool_)) and not is_auto(linear):
+        raise ValueError(f"linear must be True, False or 'auto'; got {linear!r}")
+    check_number("linear_l2", l2, above=0.0)
+    return not is_auto(linear) and bool(linear)
+
+
+def with_start(part: LinearPart | None, rows: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return (X, codes, weight, start score) with the linear part added to the start; without one the rows as given."""
+    if part is None:
+        return rows
+    X, codes, weight, *start = rows
+    score = part.scores(X)
+    return X, codes, weight, score if not start or start[0] is None else start[0] + score
+
+
+def search(
+    linear: bool | str,
+    fit_linear: Callable[[tuple[Any, ...]], LinearPart],
+    losses_of: LossesOf,
+    rows: tuple[Any, ...],
+    learning_rate: float,
+    seed: int,
+    groups: ArrayLike | None,
+) -> tuple[RoundSearch | None, LinearPart | None]:
+    """Find the number of rounds, and for "auto" whether a linear part lowers the loss of the rows held out.
+
+    The linear part is fitted to the rows of each training alone: in the search, without those held out.
+
+    Parameters
+    ----------
+    linear : bool or "auto"
+    fit_linear : callable
+        ``fit_linear(rows)`` returns the linear part of some rows.
+    losses_of, rows, learning_rate, seed, groups
+        Of :func:`.round_search.find_rounds`.
+
+    Returns
+    -------
+    RoundSearch or None, LinearPart or None
+        The second is fitted to all rows. Without a search, "auto" takes none.
+    """
+    best, linear_is_best = None, not is_auto(linear) and bool(linear)
+    for with_it in (False, True) if is_auto(linear) else (bool(linear),):
+
+        def losses(fit: Any, held: Any, most: int, patience: int, with_it: bool = with_it) -> ArrayLike:
+            part = fit_linear(fit) if with_it else None
+            return losses_of(with_start(part, fit), with_start(part, held), most, patience)
+
+        found = find_rounds(losses, rows, learning_rate, seed, groups)
+        if found is not None and (best is None or np.nanmin(found.losses) < np.nanmin(best.losses)):
+            best, linear_is_best = found, with_it
+    return best, fit_linear(rows) if linear_is_best else None

@@ -1,0 +1,397 @@
+"""A linear score that the trees start from: its fit, its choice, and everything that carries it."""
+
+from __future__ import annotations
+
+import json
+import pickle
+
+import mord
+import numpy as np
+import pandas as pd
+import polars
+import pyarrow
+import pytest
+import xgboost
+from scipy.sparse import csr_array
+from sklearn.linear_model import LogisticRegression
+
+from makers import LGB_DEFAULTS, SKLEARN_DEFAULTS, XGB_DEFAULTS, mean_loss
+from ordinal_objectives import (
+    AllThreshold,
+    HistGradientBoostingOrdinalClassifier,
+    LGBMOrdinalClassifier,
+    OrdinalEnsembleClassifier,
+    RowBlocks,
+    XGBOrdinalClassifier,
+)
+from ordinal_objectives.adapters import lgbm as olgbm
+from ordinal_objectives.adapters import xgb as oxgb
+from ordinal_objectives.estimators import linear_choice
+from ordinal_objectives.estimators.linear_part import LinearPart
+from ordinal_objectives.losses import get_loss
+from ordinal_objectives.threshold_solver import ThresholdRecord
+
+RNG = np.random.default_rng(0)
+N = 400
+X = RNG.normal(size=(N, 3)) * [1.0, 5.0, 0.1] + [0.0, 3.0, -2.0]
+Y = np.digitize(X[:, 0] + 0.4 * X[:, 1] + RNG.logistic(size=N), [-1.0, 1.0, 3.0]).astype(np.int32)
+W = RNG.uniform(0.5, 2.0, size=N)
+KINDS = {
+    "xgb": (XGBOrdinalClassifier, {"n_estimators": 6, "max_depth": 2, **XGB_DEFAULTS}),
+    "lgbm": (LGBMOrdinalClassifier, {"n_estimators": 6, "num_leaves": 4, **LGB_DEFAULTS}),
+    "engine": (HistGradientBoostingOrdinalClassifier, {"max_iter": 6, "max_leaf_nodes": 4, **SKLEARN_DEFAULTS}),
+}
+OF_SCORES = [{"proportional": True}, {"proportional": False}]
+
+
+def make(kind, **options):
+    cls, given = KINDS[kind]
+    return cls(**{"linear": True, "linear_l2": 5.0, "n_jobs": 1, "random_state": 0} | given | options)
+
+
+def fitted(y=Y, weight=None, l2=5.0, n_classes=4, loss=None, **options):
+    return LinearPart.fit((X, y, weight, None), n_classes, loss or AllThreshold(), l2, **options)
+
+
+# The fit
+
+
+@pytest.mark.parametrize("weight", [None, W], ids=["", "weights"])
+def test_two_classes_are_a_penalised_logistic_regression(weight):
+    y = (Y > 1).astype(np.int32)
+    part = fitted(y, weight, n_classes=2)
+    mean = np.average(X, axis=0, weights=weight)
+    scaled = (X - mean) / np.sqrt(np.average((X - mean) ** 2, axis=0, weights=weight))
+    peer = LogisticRegression(C=1 / 5.0, tol=1e-10).fit(scaled, y, sample_weight=weight)
+    np.testing.assert_allclose(part.weights, peer.coef_[0], atol=2e-4)
+    np.testing.assert_allclose(part.scores(X), scaled @ peer.coef_[0], atol=1e-3)
+
+
+@pytest.mark.filterwarnings("ignore:scipy.optimize:DeprecationWarning")
+def test_several_classes_are_mord_s_all_threshold_model():
+    scaled = (X - X.mean(axis=0)) / X.std(axis=0)
+    part, peer = fitted(), mord.LogisticAT(alpha=5.0, max_iter=10_000).fit(scaled, Y)
+    np.testing.assert_allclose(part.weights, peer.coef_, rtol=0.02, atol=5e-3)
+
+
+@pytest.mark.parametrize(
+    ("loss", "link"),
+    [("all_threshold", "probit"), ("immediate_threshold", "logit"), ("cumulative_link", "cloglog")],
+)
+def test_no_step_along_a_weight_lowers_the_objective(loss, link):
+    of_loss = get_loss(loss, link)
+    part = fitted(loss=of_loss)
+    scaled = (X - X.mean(axis=0)) / X.std(axis=0)
+
+    def objective(weights, thresholds):
+        return of_loss.value(scaled @ weights, Y, thresholds).sum() + 2.5 * weights @ weights
+
+    from scipy.optimize import minimize
+
+    found = minimize(lambda gaps: objective(part.weights, np.cumsum([gaps[0], *np.exp(gaps[1:])])), [-1.0, 0.0, 0.0])
+    thresholds = np.cumsum([found.x[0], *np.exp(found.x[1:])])
+    at = objective(part.weights, thresholds)
+    for step in 0.01 * np.concatenate([np.eye(3), -np.eye(3)]):
+        assert objective(part.weights + step, thresholds) > at - 1e-5 * at
+
+
+def test_rows_of_no_weight_do_not_count():
+    weight = W.copy()
+    weight[::3] = 0.0
+    some = weight > 0
+    alone = LinearPart.fit((X[some], Y[some], weight[some], None), 4, AllThreshold(), 5.0)
+    np.testing.assert_allclose(fitted(weight=weight).scores(X), alone.scores(X), atol=1e-6)
+
+
+def test_it_is_fitted_beside_scores_that_are_given():
+    given = 0.4 * X[:, 1]
+    part = LinearPart.fit((X, Y, None, given), 4, AllThreshold(), 1e-3)
+    assert abs(part.weights[1]) < 0.4 < part.weights[0]
+
+
+# Columns
+
+
+def table():
+    colour = RNG.choice(["red", "green", "blue"], size=N)
+    frame = pd.DataFrame({"a": X[:, 0], "colour": pd.Categorical(colour), "b": X[:, 1] > 3.0})
+    frame.loc[3, "a"], frame.loc[4, "colour"] = np.nan, None
+    return frame
+
+
+def test_tables_of_every_kind_have_one_score():
+    frame = table()
+    part = LinearPart.fit((frame, Y, None, None), 4, AllThreshold(), 5.0)
+    expected = part.scores(frame)
+    assert part.columns.levels == {1: ["blue", "green", "red"]}
+    for other in (polars.from_pandas(frame), pyarrow.Table.from_pandas(frame, preserve_index=False)):
+        np.testing.assert_array_equal(part.scores(other), expected)
+        again = LinearPart.fit((other, Y, None, None), 4, AllThreshold(), 5.0)
+        np.testing.assert_allclose(again.scores(frame), expected, atol=1e-6)
+
+
+def test_contributions_add_up_and_what_is_missing_adds_nothing():
+    frame = table()
+    part = LinearPart.fit((frame, Y, None, None), 4, AllThreshold(), 5.0)
+    of_features = part.contributions(frame)
+    np.testing.assert_allclose(of_features.sum(axis=1), part.scores(frame), atol=1e-12)
+    assert of_features[3, 0] == of_features[4, 1] == 0.0
+    unknown = frame.astype({"colour": object}).assign(colour="black").astype({"colour": "category"})
+    assert not part.contributions(unknown)[:, 1].any()
+
+
+def test_numbers_beyond_the_training_count_as_its_ends():
+    part = fitted()
+    far, ends = X[:2].copy(), X[:2].copy()
+    far[:, 0], ends[:, 0] = [1e9, -np.inf], [X[:, 0].max(), X[:, 0].min()]
+    np.testing.assert_array_equal(part.scores(far), part.scores(ends))
+
+
+def test_columns_without_a_scale_add_nothing():
+    strange = np.column_stack([X, np.ones(N), np.full(N, np.nan), np.where(Y > 1, 1e308, -1e308)])
+    part = LinearPart.fit((strange, Y, None, None), 4, AllThreshold(), 5.0)
+    assert not part.contributions(strange)[:, 3:].any()
+    np.testing.assert_allclose(part.scores(strange), fitted().scores(X), atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["xgb", "lgbm"])
+def test_numbers_that_are_declared_categories_have_a_weight_each(kind):
+    coded = np.column_stack([X[:, 0], RNG.integers(0, 3, size=N)])
+    if kind == "xgb":
+        model = make(kind, feature_types=["q", "c"]).fit(coded, Y)
+    else:
+        model = make(kind).fit(coded, Y, categorical_feature=[1])
+    assert model.linear_.columns.levels == {1: [0.0, 1.0, 2.0]}
+
+
+def test_a_number_that_means_missing_adds_nothing():
+    marked = X.copy()
+    marked[::4, 0] = -99.0
+    model = make("xgb", missing=-99.0).fit(marked, Y)
+    assert model.linear_.columns.low[0] > -90.0
+    assert not model.linear_.contributions(marked)[::4, 0].any()
+
+
+# The trees start from it
+
+
+@pytest.mark.parametrize("options", [*OF_SCORES, {"shift_method": "host"}], ids=str)
+@pytest.mark.parametrize("kind", ["xgb", "lgbm"])
+def test_the_trees_are_those_of_its_scores_as_start(kind, options):
+    if "shift_method" in options and kind == "lgbm":
+        return
+    model = make(kind, **options).fit(X, Y, sample_weight=W)
+    start = {"base_margin" if kind == "xgb" else "init_score": model.linear_.scores(X)}
+    bare = make(kind, linear=False, **options).fit(X, Y, sample_weight=W, **start)
+    np.testing.assert_array_equal(model.thresholds_, bare.thresholds_)
+    np.testing.assert_allclose(model.predict_proba(X), bare.predict_proba(X, **start), atol=1e-12)
+
+
+@pytest.mark.parametrize("options", OF_SCORES, ids=str)
+@pytest.mark.parametrize("kind", KINDS)
+def test_recorded_losses_are_those_of_the_predictions(kind, options):
+    stops = {"early_stopping": False} if kind == "engine" else {}
+    model = make(kind, **options, **stops).fit(X[:300], Y[:300], eval_set=[(X[300:], Y[300:])])
+    if kind == "engine":
+        recorded = model.evals_result_["validation"][model.n_iter_]
+    else:
+        recorded = next(iter(next(iter(model.evals_result_.values())).values()))[-1]
+    assert recorded == pytest.approx(mean_loss(model, X[300:], Y[300:]), rel=1e-5)
+    np.testing.assert_allclose(list(model.staged_predict_proba(X))[-1], model.predict_proba(X), atol=1e-6)
+    assert model._record.training_loss[-1] == pytest.approx(mean_loss(model, X[:300], Y[:300], trained=True), rel=1e-4)
+
+
+def test_the_engine_starts_at_the_thresholds_that_fit_its_scores():
+    model = make("engine", proportional=True).fit(X, Y)
+    scores, first = model.linear_.scores(X), model.threshold_history_[0]
+    loss = AllThreshold()
+    at = loss.value(scores, Y, first).mean()
+    for step in 0.02 * np.concatenate([np.eye(3), -np.eye(3)]):
+        assert loss.value(scores, Y, first + step).mean() > at
+    assert model.evals_result_["training"][0] == pytest.approx(at, rel=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["xgb", "engine"])
+def test_continued_models_keep_it(kind):
+    options = {"proportional": True, "subsample": 1.0}
+    whole = make(kind, **options).fit(X, Y)
+    if kind == "xgb":
+        half = make(kind, n_estimators=3, **options).fit(X, Y)
+        more = make(kind, n_estimators=3, linear=False, **options).fit(X, Y, xgb_model=half)
+    else:
+        more = half = make(kind, max_iter=3, warm_start=True, **options).fit(X, Y)
+        more.set_params(max_iter=6).fit(X, Y)
+    np.testing.assert_allclose(more.predict_proba(X), whole.predict_proba(X), atol=1e-5)
+    np.testing.assert_array_equal(more.linear_.weights, whole.linear_.weights)
+
+
+# The choice
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_auto_is_what_the_rows_held_out_speak_for(kind):
+    rounds = {"max_iter" if kind == "engine" else "n_estimators": "auto"}
+    losses = {}
+    for linear in (False, True, "auto"):
+        model = make(kind, linear=linear, **rounds).fit(X, Y)
+        losses[linear] = np.nanmin(model.round_search_.losses), model.linear_ is not None
+    assert losses[True][1]
+    assert not losses[False][1]
+    assert losses["auto"] == min(losses[False], losses[True])
+
+
+def test_auto_is_not_taken_where_steps_decide():
+    steps = np.digitize(np.sin(6 * X[:, 0]) + 0.1 * RNG.normal(size=N), [-0.5, 0.0, 0.5])
+    assert make("xgb", n_estimators="auto", linear="auto").fit(X, steps).linear_ is None
+    assert make("xgb", linear="auto").fit(X, Y).linear_ is None  # without a search
+
+
+def test_the_search_fits_it_without_the_rows_held_out(monkeypatch):
+    seen = []
+    fit = LinearPart.fit.__func__  # type: ignore[attr-defined]
+
+    def spy(cls, rows, *args, **options):
+        seen.append(len(rows[1]))
+        return fit(cls, rows, *args, **options)
+
+    monkeypatch.setattr(LinearPart, "fit", classmethod(spy))
+    model = make("xgb", n_estimators="auto").fit(X, Y)
+    assert seen == [N - model.round_search_.n_held_out, N]
+
+
+def test_verbose_says_that_it_was_chosen(capsys):
+    make("xgb", n_estimators="auto").fit(X, Y, verbose=1000)
+    assert "held out, with a linear part" in capsys.readouterr().out
+
+
+# Files and other doors
+
+
+@pytest.mark.parametrize("options", [*OF_SCORES, {"shift_method": "host"}], ids=str)
+@pytest.mark.parametrize("kind", KINDS)
+def test_it_travels_in_every_file(kind, options, tmp_path):
+    if "shift_method" in options and kind != "xgb":
+        return
+    model = make(kind, **options).fit(X, Y)
+    path = tmp_path / ("model.json" if kind == "xgb" else "model")
+    model.save_model(path)
+    for other in (KINDS[kind][0]().load_model(path), pickle.loads(pickle.dumps(model))):
+        np.testing.assert_array_equal(other.predict_proba(X), model.predict_proba(X))
+        assert (other.linear, other.linear_l2) == (True, 5.0)
+        np.testing.assert_array_equal(other.linear_.contributions(X), model.linear_.contributions(X))
+    plain = make(kind, linear=False, **options).fit(X, Y)
+    plain.save_model(path)
+    assert model.load_model(path).linear_ is None
+    np.testing.assert_array_equal(model.predict_proba(X), plain.predict_proba(X))
+
+
+def test_bare_boosters_refuse_to_forget_it(tmp_path):
+    model = make("xgb").fit(X, Y)
+    bare, started = xgboost.DMatrix(X, Y), xgboost.DMatrix(X, Y, base_margin=model.linear_.scores(X))
+    np.testing.assert_allclose(oxgb.predict_proba(model.booster_, started), model.predict_proba(X), atol=1e-6)
+    for use in (oxgb.predict_proba, oxgb.margin_contributions):
+        with pytest.raises(ValueError, match="data has no base_margin: the trees of this booster start from a linear"):
+            use(model.booster_, bare)
+    one_score = make("xgb", proportional=True).fit(X, Y)
+    with pytest.raises(ValueError, match="the training set has no base_margin: the trees"):
+        oxgb.train({"max_depth": 2}, bare, 2, xgb_model=one_score.booster_)
+    with pytest.raises(ValueError, match="the training set has no base_margin: the trees"):
+        oxgb.train({"max_depth": 2}, bare, 2, xgb_model=model.booster_, proportional=False)
+    lgb = make("lgbm").fit(X, Y)
+    with pytest.raises(ValueError, match="booster: the trees of this booster start from a linear part"):
+        olgbm.predict_proba(lgb.booster_, X)
+    with pytest.raises(ValueError, match="init_model, beside which LightGBM takes no init_score: the trees"):
+        make("lgbm").fit(X, Y, init_model=lgb)
+
+
+def test_contributions_of_trees_and_linear_part_add_up_to_the_margins():
+    model = make("xgb", proportional=True).fit(X, Y)
+    data = xgboost.DMatrix(X, base_margin=model.linear_.scores(X))
+    of_trees = oxgb.margin_contributions(model.booster_, data)
+    np.testing.assert_allclose(of_trees.sum(axis=2), model.predict_linear_predictors(X), atol=1e-5)
+    # XGBoost counts the start with the bias: the linear part says which features it belongs to.
+    by_feature = model.linear_.contributions(X)
+    bias = of_trees[:, :, -1] + by_feature.sum(axis=1)[:, np.newaxis]
+    np.testing.assert_allclose(bias, np.broadcast_to(bias[0], bias.shape), atol=1e-5)
+
+
+@pytest.mark.parametrize("options", [{"proportional": True}, {"proportional": False}], ids=str)
+def test_damaged_records_are_refused(options):
+    content = json.loads(make("xgb", **options).fit(X, Y)._record.to_json())
+    assert content["version"] == 4
+    assert ThresholdRecord.from_json(json.dumps(content)).linear == content["linear"]
+    for name in ("shifts", "outputs", "linear"):
+        with pytest.raises(ValueError, match="damaged"):
+            ThresholdRecord.from_json(json.dumps({k: v for k, v in content.items() if k != name}))
+    with pytest.raises(ValueError, match="linear must be a JSON object; got 3"):
+        ThresholdRecord.from_json(json.dumps(content | {"linear": 3}))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"n_features": 2},
+        {"places": [0, 1, 1]},
+        {"places": [0, 1]},
+        {"weights": [1.0, 2.0]},
+        {"weights": [1.0, 2.0, "x"]},
+        {"scale": [1.0, 0.0, 1.0]},
+        {"levels": [[2, ["a"]]]},
+        {"levels": [[2, ["a"]]], "places": [0, 1], "level_weights": []},
+        {"mean": None},
+    ],
+    ids=str,
+)
+def test_damaged_parts_are_refused(change):
+    content = json.loads(json.dumps(fitted().to_json()))
+    np.testing.assert_array_equal(LinearPart.from_json(content, 3).scores(X), fitted().scores(X))
+    with pytest.raises((ValueError, TypeError)):
+        LinearPart.from_json(content | change, 3)
+
+
+def test_ensembles_take_members_with_a_linear_part(tmp_path):
+    members = [("linear", make("xgb")), ("plain", make("lgbm", linear=False))]
+    model = OrdinalEnsembleClassifier(members, n_bags=1, random_state=0).fit(X, Y)
+    model.save_model(tmp_path / "ensemble")
+    loaded = OrdinalEnsembleClassifier().load_model(tmp_path / "ensemble")
+    np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
+    assert loaded.members_["linear"][0].linear_ is not None
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_cannot_be_is_refused(kind):
+    for linear in ("yes", None, 1, np.array([True])):
+        with pytest.raises(ValueError, match="linear must be True, False or 'auto'; got"):
+            make(kind, linear=linear).fit(X, Y)
+    for l2 in (0.0, -1.0, np.nan, "a", None):
+        with pytest.raises((ValueError, TypeError), match="linear_l2 must be a finite number above 0"):
+            make(kind, linear_l2=l2).fit(X, Y)
+    refused = RowBlocks([X]) if kind == "engine" else csr_array(X)
+    with pytest.raises(ValueError, match="X must be an array or a table where linear is not False; got"):
+        make(kind).fit(refused, Y)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_model_without_it_is_not_continued_with_it(kind):
+    if kind == "engine":
+        model, more = make(kind, linear=False, max_iter=3, warm_start=True).fit(X, Y), {}
+        model.set_params(linear=True, max_iter=6)
+    else:
+        bare = make(kind, linear=False).fit(X, Y)
+        model, more = make(kind), {"xgb_model" if kind == "xgb" else "init_model": bare}
+    with pytest.raises(ValueError, match="linear=True continues models that have a linear part"):
+        model.fit(X, Y, **more)
+
+
+def test_the_engine_predicts_blocks():
+    model = make("engine").fit(X, Y)
+    blocks = RowBlocks([X[:150], X[150:]])
+    np.testing.assert_allclose(model.predict_proba(blocks), model.predict_proba(X), atol=1e-12)
+
+
+def test_start_scores_are_added_to_those_that_are_given():
+    rows = (X, Y, None, np.ones(N))
+    part = fitted()
+    assert linear_choice.with_start(None, rows) is rows
+    np.testing.assert_array_equal(linear_choice.with_start(part, rows)[3], part.scores(X) + 1.0)
+    np.testing.assert_array_equal(linear_choice.with_start(part, rows[:3])[3], part.scores(X))
