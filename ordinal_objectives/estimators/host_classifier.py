@@ -319,3 +319,8 @@ class HostClassifier(HostParameters, OrdinalClassifier):
             raise ValueError(f"{', '.join(sorted(set(held) & _NOT_IN_FILES))} must not be among the parameters")
         self.set_params(**{name: value_from_json(value) for name, value in held.items()})
         self._refuse_unknown()
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.linear is False
+        return tags

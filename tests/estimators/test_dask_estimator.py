@@ -117,6 +117,12 @@ def test_refusals(client, data):
     with pytest.raises(ValueError, match="outside the classes"):
         model.fit(X_, y_)
     assert not hasattr(model, "booster_")
+    with pytest.raises(ValueError, match="linear must be False on a cluster, where no worker has all rows; got 'auto'"):
+        DaskXGBOrdinalClassifier(**OPTIONS, linear="auto").fit(X_, y_)
+    with pytest.raises(ValueError, match="xgb_model: the trees of this booster start from a linear part"):
+        DaskXGBOrdinalClassifier(**OPTIONS).fit(
+            X_, y_, xgb_model=XGBOrdinalClassifier(**OPTIONS, linear=True).fit(X, y)
+        )
 
 
 def test_one_column_of_labels_is_taken_as_one_machine_takes_it(client, data):

@@ -12,8 +12,10 @@ import polars
 import pyarrow
 import pytest
 import xgboost
+from scipy.optimize import minimize
 from scipy.sparse import csr_array
 from sklearn.linear_model import LogisticRegression
+from sklearn.utils import get_tags
 
 from makers import LGB_DEFAULTS, SKLEARN_DEFAULTS, XGB_DEFAULTS, mean_loss
 from ordinal_objectives import (
@@ -85,8 +87,6 @@ def test_no_step_along_a_weight_lowers_the_objective(loss, link):
 
     def objective(weights, thresholds):
         return of_loss.value(scaled @ weights, Y, thresholds).sum() + 2.5 * weights @ weights
-
-    from scipy.optimize import minimize
 
     found = minimize(lambda gaps: objective(part.weights, np.cumsum([gaps[0], *np.exp(gaps[1:])])), [-1.0, 0.0, 0.0])
     thresholds = np.cumsum([found.x[0], *np.exp(found.x[1:])])
@@ -381,6 +381,12 @@ def test_a_model_without_it_is_not_continued_with_it(kind):
         model, more = make(kind), {"xgb_model" if kind == "xgb" else "init_model": bare}
     with pytest.raises(ValueError, match="linear=True continues models that have a linear part"):
         model.fit(X, Y, **more)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_scikit_learn_is_told_that_tables_must_be_dense(kind):
+    assert not get_tags(make(kind)).input_tags.sparse
+    assert get_tags(make(kind, linear=False)).input_tags.sparse is (kind != "engine")
 
 
 def test_the_engine_predicts_blocks():
