@@ -13,7 +13,12 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, csr_matrix
 from sklearn.utils.validation import check_is_fitted
 
-from ordinal_objectives.adapters.lgbm.input_checks import categorical_columns, check_columns, names_of_sets
+from ordinal_objectives.adapters.lgbm.input_checks import (
+    callbacks_in,
+    categorical_columns,
+    check_columns,
+    names_of_sets,
+)
 from ordinal_objectives.adapters.lgbm.parameter_names import FIT_HINTS
 from ordinal_objectives.adapters.lgbm.parameters import LightGBMParameters, stops_early
 from ordinal_objectives.adapters.lgbm.prediction import predict_scores
@@ -251,8 +256,9 @@ importance_type
             training = (X, y, sample_weight, init_score)
             rows, held_out = self._rows_to_fit(training, "init_score", sets, given["random_state"], groups)
             booster, earlier = self._continued(init_model, init_score=init_score, eval_init_score=eval_init_score)
+            callbacks = callbacks_in(callbacks)
             check_rounds("early_stopping_round", given["early_stopping_round"], len(held_out))
-            ends = booster is not None or bool(given["early_stopping_round"]) or any(map(stops_early, callbacks or ()))
+            ends = booster is not None or bool(given["early_stopping_round"]) or any(map(stops_early, callbacks))
             rate = 0.1 if given["learning_rate"] is None else given["learning_rate"]  # LightGBM's default
             search = None if ends else (rate, given["random_state"], groups)
             hows: dict[str, Any] = {"says": self._prints(), "categorical_feature": categorical_feature}
@@ -270,7 +276,7 @@ importance_type
                 valid_names=names_of_sets(eval_names, len(valid_sets)),
                 feval=[_as_feval(one) for one in eval_metrics(eval_metric, self.n_classes_, self._decide)],
                 init_model=booster,
-                callbacks=[*watching, *(callbacks or [])],
+                callbacks=[*watching, *callbacks],
             )
             record = self._with_linear(threshold_record(self.booster_))
             self._keep(record, get_loss(self.loss, self.link), _kept_iterations(self.booster_))

@@ -9,6 +9,7 @@ from typing import Any
 import lightgbm
 import numpy as np
 
+from ordinal_objectives.adapters.arguments import listed_callbacks
 from ordinal_objectives.adapters.metric_names import check_set_names
 from ordinal_objectives.estimators.column_types import column_kinds, refuse_text_and_dates
 from ordinal_objectives.utils.validation import first_few
@@ -103,6 +104,15 @@ def categorical_columns(columns: Any, X: Any) -> Any:
                 f"{X.shape[1]}; got {columns!r}"
             )
     return [int(column) if isinstance(column, np.integer) else column for column in given]
+
+
+def callbacks_in(callbacks: Any) -> list[Any]:
+    """Return LightGBM's callbacks as a list; raise TypeError for what it cannot call or number."""
+
+    def suits(one: Any) -> bool:
+        return callable(one) and isinstance(getattr(one, "__dict__", None), dict)
+
+    return listed_callbacks(callbacks, suits, "functions that LightGBM calls after a round")
 
 
 def names_of_sets(names: Any, n_sets: int) -> list[str] | None:

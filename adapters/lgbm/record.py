@@ -13,9 +13,11 @@ from typing import Any
 
 import lightgbm
 
+from ordinal_objectives.adapters.arguments import check_same_columns
 from ordinal_objectives.adapters.lgbm.input_checks import check_booster
 from ordinal_objectives.adapters.lgbm.model_text_checks import check_text
 from ordinal_objectives.adapters.lgbm.trees import DART
+from ordinal_objectives.estimators.column_types import column_names
 from ordinal_objectives.threads import one_thread_after_fork
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.utils.files import as_damaged_file, check_kind, check_path
@@ -169,11 +171,13 @@ def threshold_record(booster: lightgbm.Booster) -> ThresholdRecord:
     return carried_record(booster).copied()
 
 
-def check_same_categories(booster: lightgbm.Booster, train_set: lightgbm.Dataset) -> None:
-    """Refuse to go on with rows whose columns list their categories otherwise than those of the model.
+def check_continues(booster: lightgbm.Booster, train_set: lightgbm.Dataset) -> None:
+    """Refuse to go on with rows of other columns than the model's, or columns that list their categories otherwise.
 
-    A LightGBM model has one list for all of its trees: the codes in the earlier trees would mean other categories.
+    LightGBM compares no names. It has one list of categories for all trees: the codes in the earlier ones would mean
+    others.
     """
+    check_same_columns("init_model", booster.num_feature(), *_columns_of(train_set, booster.feature_name()))
     here = train_set.pandas_categorical  # None until LightGBM has read the rows
     columns = getattr(train_set.data, "items", None)
     if here is None and hasattr(train_set.data, "iloc") and columns is not None:
@@ -183,6 +187,24 @@ def check_same_categories(booster: lightgbm.Booster, train_set: lightgbm.Dataset
             f"init_model was trained on columns with the categories {booster.pandas_categorical}; here they are "
             f"{here}. Give the columns the categories of the model, in the same order"
         )
+
+
+def _columns_of(
+    train_set: lightgbm.Dataset, trained: list[str]
+) -> tuple[int | None, list[str] | None, list[str] | None]:
+    """Return how many columns rows have, the names that a model's columns were given, and those of the rows."""
+    while train_set.data is None and train_set.used_indices is not None:  # a subset, which may not be made yet
+        train_set = train_set.reference
+    shape: tuple[int, ...] = getattr(train_set.data, "shape", ())
+    names = train_set.feature_name if isinstance(train_set.feature_name, list) else column_names(train_set.data)
+    return shape[1] if len(shape) == 2 else None, _given_names(trained), _given_names(names)
+
+
+def _given_names(names: list[str] | None) -> list[str] | None:
+    """Return names as LightGBM writes them; None where it made them up."""
+    if names is None or names == [f"Column_{i}" for i in range(len(names))]:
+        return None
+    return [name.replace(" ", "_") for name in names]
 
 
 @one_thread_after_fork()

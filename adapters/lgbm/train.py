@@ -10,14 +10,14 @@ import lightgbm
 from numpy.typing import ArrayLike
 
 from ordinal_objectives.adapters.lgbm.callback import BeforeIterationCallback
-from ordinal_objectives.adapters.lgbm.input_checks import check_set, check_valid_names
+from ordinal_objectives.adapters.lgbm.input_checks import callbacks_in, check_set, check_valid_names
 from ordinal_objectives.adapters.lgbm.objective import OrdinalObjective
 from ordinal_objectives.adapters.lgbm.prediction import shifts_of
 from ordinal_objectives.adapters.lgbm.record import (
     as_booster,
     best_iteration,
     check_all_rounds,
-    check_same_categories,
+    check_continues,
     forget_rounds,
     threshold_record,
 )
@@ -168,7 +168,7 @@ def train_spec(
     check_valid_names(options.get("valid_names"), evaluated, train_set)
     if init_model is not None:
         init_model = as_booster(init_model)
-        check_same_categories(init_model, train_set)
+        check_continues(init_model, train_set)
         if record is None and spec.thresholds is None:
             record = threshold_record(init_model)
             record.check_start(False, "init_model, beside which LightGBM takes no init_score")
@@ -196,7 +196,7 @@ def train_spec(
 
 def callbacks_of(objective: OrdinalObjective, callbacks: Sequence[Callable[..., Any]] | None) -> list[Any]:
     """Return the callbacks of a training that this module drives."""
-    return [BeforeIterationCallback(objective.training), objective.callback, *(callbacks or [])]
+    return [BeforeIterationCallback(objective.training), objective.callback, *callbacks_in(callbacks)]
 
 
 def all_metrics(objective: OrdinalObjective, feval: Any) -> Callable[..., Any]:

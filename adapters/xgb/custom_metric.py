@@ -8,6 +8,7 @@ import numpy as np
 import xgboost
 from numpy.typing import NDArray
 
+from ordinal_objectives.adapters.xgb.input_checks import callbacks_in
 from ordinal_objectives.eval_metric import EvalMetric
 
 
@@ -28,7 +29,7 @@ class CustomMetric:
 
     def early_stopping(self, callbacks: Any, rounds: int | None) -> tuple[list[Any], int | None]:
         """Return callbacks and ``early_stopping_rounds`` for XGBoost: a callback where there are metrics."""
-        every = list(callbacks or [])
+        every = callbacks_in(callbacks)
         if self.metrics and rounds:
             every, rounds = [*every, xgboost.callback.EarlyStopping(rounds=rounds)], None
         self._stoppers = [one for one in every if isinstance(one, xgboost.callback.EarlyStopping)]

@@ -64,6 +64,6 @@ def cv(
     """
     own = ordinal_options(options, dtrain.get_label())
     options |= {"custom_metric": custom_metric, "callbacks": callbacks}
-    objective = objective_of(spec_and_record("xgb.cv", **own), params, options)
+    objective = objective_of(spec_and_record("xgb.cv", **own), params, options, dtrain)
     given = arguments_of(objective, params, options)
     return xgboost.cv(dtrain=dtrain, num_boost_round=num_boost_round, nfold=nfold, **options | given)

@@ -10,6 +10,7 @@ import numpy as np
 import xgboost
 from numpy.typing import NDArray
 
+from ordinal_objectives.adapters.arguments import check_same_columns, listed_callbacks
 from ordinal_objectives.estimators.column_types import column_kinds
 from ordinal_objectives.utils.files import host_reason
 from ordinal_objectives.utils.validation import first_few
@@ -83,3 +84,23 @@ def check_names(booster: xgboost.Booster, data: xgboost.DMatrix) -> None:
     differing = [f"{other!r} for {own!r} in column {column}" for column, (own, other) in pairs if own != other]
     got = first_few(differing) or ("none" if given is None else f"{len(given)}")
     raise ValueError(f"data must have the model's {len(names)} feature names, in their order; got {got}")
+
+
+def check_continues(booster: Any, dtrain: Any) -> None:
+    """Raise ValueError if the rows to train on have other columns than the model that is continued, if one is.
+
+    A file is left to XGBoost, and so are the names of columns on a cluster, which its workers know.
+    """
+    if isinstance(booster, xgboost.Booster):
+        names = (dtrain.feature_names or ()) if isinstance(dtrain, xgboost.DMatrix) else None
+        here = int(dtrain.num_col())
+        check_same_columns("xgb_model", booster.num_features(), here, booster.feature_names, names)
+
+
+def callbacks_in(callbacks: Any) -> list[Any]:
+    """Return XGBoost's callbacks as a list; raise TypeError for anything else."""
+
+    def suits(one: Any) -> bool:
+        return isinstance(one, xgboost.callback.TrainingCallback)
+
+    return listed_callbacks(callbacks, suits, "xgboost.callback.TrainingCallback")

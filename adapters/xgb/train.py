@@ -15,6 +15,7 @@ from ordinal_objectives.adapters.metric_names import check_set_names, joined
 from ordinal_objectives.adapters.parameters import refuse_parameters, spec_and_record
 from ordinal_objectives.adapters.training import Plan
 from ordinal_objectives.adapters.xgb.callback import asks_for_early_stop
+from ordinal_objectives.adapters.xgb.input_checks import callbacks_in, check_continues
 from ordinal_objectives.adapters.xgb.objective import OrdinalObjective
 from ordinal_objectives.adapters.xgb.training import XGBoostTraining
 from ordinal_objectives.losses import OrdinalLoss
@@ -131,7 +132,7 @@ def train_spec(
     spec, record = asked
     if spec.in_outputs and spec.n_classes is None and options.get("xgb_model") is None:
         spec = replace(spec, n_classes=n_classes_of(dtrain.get_label()))
-    objective = objective_of((spec, record), params, options, watched=options.get("evals"))
+    objective = objective_of((spec, record), params, options, dtrain, watched=options.get("evals"))
     given = options | arguments_of(objective, params, options)
     with kept_helpers(n_threads_of(params), dtrain.num_row()):
         return xgboost.train(dtrain=dtrain, num_boost_round=num_boost_round, **given)
@@ -141,6 +142,7 @@ def objective_of(
     asked: tuple[OrdinalSpec, ThresholdRecord | None],
     params: Mapping[str, Any],
     options: Mapping[str, Any],
+    dtrain: xgboost.DMatrix | Any,
     watched: Sequence[tuple[xgboost.DMatrix, str]] | None = None,
 ) -> OrdinalObjective:
     """Return the objective of a training that this module drives; raise ValueError for arguments that it refuses.
@@ -151,6 +153,8 @@ def objective_of(
         The model, and the record of one that is continued.
     params, options : mapping
         XGBoost's parameters, and the other arguments of its ``train``.
+    dtrain : DMatrix or DaskDMatrix
+        What the model is trained on.
     watched : sequence of (DMatrix, name) or None
         What is evaluated here, in this process.
     """
@@ -158,7 +162,8 @@ def objective_of(
         raise ValueError("obj is not allowed: train brings the ordinal objective; use xgboost.train for another one")
     check_set_names([name for _, name in options.get("evals") or []], "evals")
     spec, record = asked
-    callbacks = options.get("callbacks") or []
+    check_continues(options.get("xgb_model"), dtrain)
+    callbacks = callbacks_in(options.get("callbacks"))
     refusal = None
     if any(isinstance(callback, xgboost.callback.TrainingCheckPoint) for callback in callbacks):
         refusal = "TrainingCheckPoint would save trees without their renewed leaves"
@@ -185,7 +190,7 @@ def arguments_of(objective: OrdinalObjective, params: Mapping[str, Any], options
     return {
         "params": {**checked_params(params), **start, "disable_default_eval_metric": 1},
         "obj": objective,
-        "callbacks": [objective.callback, *(options.get("callbacks") or [])],
+        "callbacks": [objective.callback, *callbacks_in(options.get("callbacks"))],
         "custom_metric": all_metrics(objective, options.get("custom_metric")),
     }
 

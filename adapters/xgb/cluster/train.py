@@ -114,7 +114,7 @@ def train_spec(
     **options: Any,
 ) -> dict[str, Any]:
     """Train the model of a specification; ``options`` are the other arguments of :func:`train`."""
-    objective = objective_of(asked, params, options)
+    objective = objective_of(asked, params, options, dtrain)
     options |= arguments_of(objective, params, options)
     client = client or distributed.get_client()
     check_client(client)
