@@ -7,9 +7,6 @@ import pickle
 
 import mord
 import numpy as np
-import pandas as pd
-import polars
-import pyarrow
 import pytest
 import xgboost
 from scipy.optimize import minimize
@@ -107,69 +104,6 @@ def test_it_is_fitted_beside_scores_that_are_given():
     given = 0.4 * X[:, 1]
     part = LinearPart.fit((X, Y, None, given), 4, AllThreshold(), 1e-3)
     assert abs(part.weights[1]) < 0.4 < part.weights[0]
-
-
-# Columns
-
-
-def table():
-    colour = RNG.choice(["red", "green", "blue"], size=N)
-    frame = pd.DataFrame({"a": X[:, 0], "colour": pd.Categorical(colour), "b": X[:, 1] > 3.0})
-    frame.loc[3, "a"], frame.loc[4, "colour"] = np.nan, None
-    return frame
-
-
-def test_tables_of_every_kind_have_one_score():
-    frame = table()
-    part = LinearPart.fit((frame, Y, None, None), 4, AllThreshold(), 5.0)
-    expected = part.scores(frame)
-    assert part.columns.levels == {1: ["blue", "green", "red"]}
-    for other in (polars.from_pandas(frame), pyarrow.Table.from_pandas(frame, preserve_index=False)):
-        np.testing.assert_array_equal(part.scores(other), expected)
-        again = LinearPart.fit((other, Y, None, None), 4, AllThreshold(), 5.0)
-        np.testing.assert_allclose(again.scores(frame), expected, atol=1e-6)
-
-
-def test_contributions_add_up_and_what_is_missing_adds_nothing():
-    frame = table()
-    part = LinearPart.fit((frame, Y, None, None), 4, AllThreshold(), 5.0)
-    of_features = part.contributions(frame)
-    np.testing.assert_allclose(of_features.sum(axis=1), part.scores(frame), atol=1e-12)
-    assert of_features[3, 0] == of_features[4, 1] == 0.0
-    unknown = frame.astype({"colour": object}).assign(colour="black").astype({"colour": "category"})
-    assert not part.contributions(unknown)[:, 1].any()
-
-
-def test_numbers_beyond_the_training_count_as_its_ends():
-    part = fitted()
-    far, ends = X[:2].copy(), X[:2].copy()
-    far[:, 0], ends[:, 0] = [1e9, -np.inf], [X[:, 0].max(), X[:, 0].min()]
-    np.testing.assert_array_equal(part.scores(far), part.scores(ends))
-
-
-def test_columns_without_a_scale_add_nothing():
-    strange = np.column_stack([X, np.ones(N), np.full(N, np.nan), np.where(Y > 1, 1e308, -1e308)])
-    part = LinearPart.fit((strange, Y, None, None), 4, AllThreshold(), 5.0)
-    assert not part.contributions(strange)[:, 3:].any()
-    np.testing.assert_allclose(part.scores(strange), fitted().scores(X), atol=1e-5)
-
-
-@pytest.mark.parametrize("kind", ["xgb", "lgbm"])
-def test_numbers_that_are_declared_categories_have_a_weight_each(kind):
-    coded = np.column_stack([X[:, 0], RNG.integers(0, 3, size=N)])
-    if kind == "xgb":
-        model = make(kind, feature_types=["q", "c"]).fit(coded, Y)
-    else:
-        model = make(kind).fit(coded, Y, categorical_feature=[1])
-    assert model.linear_.columns.levels == {1: [0.0, 1.0, 2.0]}
-
-
-def test_a_number_that_means_missing_adds_nothing():
-    marked = X.copy()
-    marked[::4, 0] = -99.0
-    model = make("xgb", missing=-99.0).fit(marked, Y)
-    assert model.linear_.columns.low[0] > -90.0
-    assert not model.linear_.contributions(marked)[::4, 0].any()
 
 
 # The trees start from it
