@@ -21,8 +21,10 @@ from ordinal_objectives.adapters.xgb.cluster import train as on_dask
 from ordinal_objectives.adapters.xgb.cluster.input_checks import (
     check_client,
     check_numbers_of_rows,
+    check_partitions,
     check_table,
     flat_labels,
+    numbers_of_rows,
 )
 from ordinal_objectives.adapters.xgb.estimator import XGBOrdinalClassifier
 from ordinal_objectives.adapters.xgb.record import kept_rounds, threshold_record
@@ -170,7 +172,10 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
             codes = self._codes(y)
             dtrain = self._dask_matrix(X, codes, self._weights(codes, sample_weight), base_margin)
             evals = [
-                (self._dask_matrix(one, self._codes(labels), weight, margin, like=dtrain), f"validation_{i}")
+                (
+                    self._dask_matrix(one, self._codes(labels), weight, margin, f"validation_{i}", dtrain),
+                    f"validation_{i}",
+                )
                 for i, (one, labels, weight, margin) in enumerate(sets)
             ]
             found = on_dask.train_spec(
@@ -273,8 +278,16 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
 
     def _distinct(self, y: Any, name: str = "y") -> Any:
         """Return the labels that the workers have, each once."""
+
+        def unmasked(block: Any) -> Any:
+            if np.ma.is_masked(block):
+                raise ValueError(f"{name} contains missing labels (masked); every row needs a label")
+            return block
+
+        is_array = isinstance(y, da.Array)
+        distinct = da.unique(y.map_blocks(unmasked, meta=np.empty(0, y.dtype))) if is_array else y.drop_duplicates()
         try:
-            return self.client.compute(da.unique(y) if isinstance(y, da.Array) else y.drop_duplicates()).result()
+            return self.client.compute(distinct).result()
         except TypeError as error:  # NumPy cannot sort labels of different types
             raise ValueError(f"{name} must hold labels of one type, and no missing ones; {error}") from error
 
@@ -305,9 +318,13 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
             return array.map_blocks(lambda block: of_class[block], meta=of_class[:0])
 
         def times(block: Any, weight: Any) -> Any:
+            # What is wrong the training refuses by name; XGBoost would not show an error raised here.
             if len(weight) != len(block):
-                return weight  # the training refuses it by name; XGBoost would not show an error raised here
-            return of_class[block] * np.asarray(weight, dtype=np.float64)
+                return weight
+            try:
+                return of_class[block] * numbers_of_rows(weight, name="sample_weight")
+            except (TypeError, ValueError):
+                return weight
 
         # By position, as XGBoost takes weights: the product of two frames would join rows by their index.
         given = _blocks(sample_weight)
@@ -318,7 +335,10 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
             )
         return da.map_blocks(times, array, given, meta=of_class[:0])
 
-    def _dask_matrix(self, X: Any, codes: Any, weight: Any, margin: Any, like: Any = None) -> Any:
+    def _dask_matrix(
+        self, X: Any, codes: Any, weight: Any, margin: Any, name: str = "the training set", like: Any = None
+    ) -> Any:
+        check_partitions(X, name, label=codes, weight=weight, base_margin=margin)
         options = {
             "weight": weight,
             "base_margin": margin,

@@ -11,11 +11,12 @@ import dask
 import distributed
 import numpy as np
 import xgboost.dask
+from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.exceptions import DataConversionWarning
 
-from ordinal_objectives.estimators.column_types import refuse_text_and_dates
-from ordinal_objectives.utils.validation import first_few
+from ordinal_objectives.estimators.column_types import refuse_but_numbers, refuse_text_and_dates
+from ordinal_objectives.utils.validation import as_floats, first_few, refuse_masked
 
 # Arrays beside the features of a part, and the values that they may hold.
 _ALLOWED = {
@@ -84,6 +85,16 @@ def _dimensions(shape: Sequence[Any]) -> str:
     return f"{shape[1]} columns" if len(shape) == 2 else f"{len(shape)} dimension(s)"
 
 
+def check_partitions(X: Any, name: str, **beside: Any) -> None:
+    """Raise ValueError unless labels, weights and start scores have as many parts as the rows."""
+    parts = X.npartitions if hasattr(X, "columns") else X.numblocks[0]
+    for kind, values in beside.items():
+        if values is not None and values.npartitions != parts:
+            raise ValueError(
+                f"{_ALLOWED[kind][0]} of {name} must be partitioned as X is; got {values.npartitions} parts for {parts}"
+            )
+
+
 def flat_labels(y: Any, name: str) -> Any:
     """Return labels in one dimension, with scikit-learn's warning if they are a column of a table.
 
@@ -147,8 +158,22 @@ def _look_at(parts: Sequence[Mapping[str, Any]], missing: float) -> _Seen:
         if fault is not None:
             return _Seen(fault)
         if part.get("weight") is not None:
-            total = (total or 0.0) + float(np.sum(part["weight"]))
+            total = (total or 0.0) + float(numbers_of_rows(part["weight"], name="weights").sum())
     return _Seen(None, total, categories)
+
+
+def numbers_of_rows(values: Any, *, name: str) -> NDArray[np.float64]:
+    """Return labels, weights or start scores of a part as float64; a number that is missing is NaN.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If they are no numbers, or some are masked.
+    """
+    refuse_but_numbers(values, name=name, hint="Pass numbers")
+    if hasattr(values, "to_numpy"):
+        return np.asarray(values.to_numpy(dtype=np.float64, na_value=np.nan))
+    return as_floats(values, name=name)
 
 
 def _fault_of_rows(part: Mapping[str, Any]) -> str | None:
@@ -162,22 +187,29 @@ def _fault_of_rows(part: Mapping[str, Any]) -> str | None:
             continue
         if len(values) != rows:
             return f"{what} of {{name}} must be partitioned as X is; got {len(values)} for {rows} rows"
-        if hasattr(values, "to_numpy"):
-            values = values.to_numpy()
         if values.size != rows:
             return f"{what} of {{name}} must have one number a row; got {values.shape[1]} columns"
-        if values.dtype.kind not in "if":
-            continue
-        wrong = ~np.isfinite(values)
+        try:
+            values = numbers_of_rows(values, name=f"{what} of {{name}}")
+        except (TypeError, ValueError) as error:
+            return str(error)
+        wrong = ~(np.abs(values) <= _LARGEST)
         if kind == "weight":
             wrong |= values < 0
         if wrong.any():
-            return f"{what} of {{name}} must be {allowed}; got {values[wrong].ravel()[0]}"
+            got = values[wrong].ravel()[0]
+            beyond = ", which float32 cannot hold" if _LARGEST < abs(got) < np.inf else ""
+            return f"{what} of {{name}} must be {allowed}; got {got}{beyond}"
     return None
 
 
 def _fault_of_features(data: Any, missing: float) -> str | None:
-    """Say what number XGBoost refuses in the features of a part."""
+    """Say what XGBoost refuses, or would misread, in the features of a part."""
+    try:
+        refuse_masked(data, name="X of {name}")
+        refuse_text_and_dates(data, name="X of {name}")
+    except (TypeError, ValueError) as error:
+        return str(error)
     if np.isinf(missing):
         return None
     for values in _floats(data):
