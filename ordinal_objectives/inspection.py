@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from scipy.sparse import hstack, issparse
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.estimators.column_types import column_kinds
+from ordinal_objectives.utils.seeds import random_numbers
 from ordinal_objectives.utils.validation import collected
 
 __all__ = ["FeatureEffect", "ThresholdImportances", "feature_effect", "threshold_importances"]
@@ -124,7 +124,7 @@ def threshold_importances(
     X = _rows(X)
     if not isinstance(n_repeats, int | np.integer) or isinstance(n_repeats, bool) or n_repeats < 1:
         raise ValueError(f"n_repeats must be a positive integer; got {n_repeats!r}")
-    random, before = check_random_state(random_state), model.predict_linear_predictors(prepared(X))
+    random, before = random_numbers(random_state), model.predict_linear_predictors(prepared(X))
     n_samples, n_thresholds = before.shape
     if n_samples < 2:
         raise ValueError(f"X must have at least 2 rows; got {n_samples}")

@@ -10,7 +10,6 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.estimators.evaluation_sets import either_spelling, evaluation_pairs, one_for_each
@@ -26,6 +25,7 @@ from ordinal_objectives.histogram_engine.parameters import REFUSED
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.trees import TreeEnsemble
 from ordinal_objectives.utils.files import as_damaged_file, warn_of
+from ordinal_objectives.utils.seeds import drawn_seed
 from ordinal_objectives.utils.shared_docs import documented
 from ordinal_objectives.utils.validation import (
     check_choice,
@@ -232,7 +232,7 @@ class MultiOutputModel(BaseEstimator):  # type: ignore[misc]
         X = check_features(self, X, reset=True)
         if earlier is None:
             self._fitted_loss, self._loss_of_fit = self._learn_targets(y), self.loss
-            self._seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+            self._seed = drawn_seed(self.random_state)
         rows = self._rows(X, y, weight, "y", "sample_weight")
         eval_set, weights = either_spelling(*sets)
         pairs = evaluation_pairs(eval_set)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,9 @@ from ordinal_objectives.estimators.on_codes import FittedMember, PrefitMember, t
 from ordinal_objectives.estimators.ordered_classifier import OrderedClassifier
 from ordinal_objectives.scorers import class_order
 from ordinal_objectives.utils.validation import check_integer, collected
+
+# What cv may be.
+_CV = "a number of folds, or a splitter without groups or a list of (rows to train on, rows held out), row numbers"
 
 
 class AroundClassifier(ClassifierOfClassifiers):
@@ -103,7 +107,16 @@ class AroundClassifier(ClassifierOfClassifiers):
             if n_folds > len(codes):
                 raise ValueError(f"cv={n_folds} folds need as many rows; got n_samples={len(codes)}")
             cv = KFold(n_folds, shuffle=True, random_state=split_seed(self.random_state))
-        yield from check_cv(cv, codes, classifier=True).split(X, codes)
+        try:
+            splits = check_cv(cv, codes, classifier=True).split(X, codes)
+            folds = [(np.asarray(fit), np.asarray(held)) for fit, held in splits]
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"cv must be {_CV}; got {cv!r}: {error}") from error
+        wrong = [rows for rows in chain(*folds) if not _are_rows(rows, len(codes))]
+        if wrong or not folds:
+            got = np.array2string(wrong[0], threshold=5) if wrong else "no folds"
+            raise ValueError(f"cv must be {_CV} from 0 to {len(codes) - 1}; got {got}")
+        yield from folds
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -111,3 +124,8 @@ class AroundClassifier(ClassifierOfClassifiers):
         for kind in ("sparse", "allow_nan", "string", "categorical"):
             setattr(tags.input_tags, kind, bool(getattr(inner, kind, False)))
         return tags
+
+
+def _are_rows(rows: NDArray[Any], n_samples: int) -> bool:
+    """Tell whether these are numbers of rows, at least one."""
+    return rows.dtype.kind in "iu" and rows.ndim == 1 and rows.size > 0 and rows.min() >= 0 and rows.max() < n_samples

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import GroupShuffleSplit, train_test_split
-from sklearn.utils import _safe_indexing, check_random_state
+from sklearn.utils import _safe_indexing
+
+from ordinal_objectives.utils.seeds import drawn_seed
 
 # Number of draws of whole groups; the one with class shares closest to those of all rows is taken.
 _DRAWS = 20
@@ -93,7 +95,7 @@ def split_seed(random_state: Any) -> int:
     """Return the seed of a split; None draws the same rows each time, as the hosts do."""
     if isinstance(random_state, numbers.Integral):
         return int(random_state) % 2**32  # the hosts take negative seeds
-    return 0 if random_state is None else int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+    return 0 if random_state is None else drawn_seed(random_state)
 
 
 def _by_class(rows: NDArray[Any], y: NDArray[np.int32], n_held: int, seed: int) -> tuple[NDArray[Any], NDArray[Any]]:

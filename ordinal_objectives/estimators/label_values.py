@@ -53,7 +53,10 @@ def _tell_apart(values: NDArray[Any]) -> DistinctLabels:
 
 def as_labels(name: str, y: ArrayLike, *, warn: bool = False) -> NDArray[Any]:
     """Return labels as a one-dimensional array without missing values; ``warn`` of a column that is made flat."""
-    given = np.asarray(y)
+    try:
+        given = np.asarray(y)
+    except ValueError as error:  # lists of different lengths
+        raise ValueError(f"{name} must be one-dimensional: {error}") from None
     if given.ndim == 0:
         hint = "; pass a list, in the order of the classes" if isinstance(y, set | frozenset | Iterator) else ""
         raise ValueError(f"{name} must be one-dimensional; got {y!r}{hint}")

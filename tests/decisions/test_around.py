@@ -12,7 +12,7 @@ from sklearn.compose import make_column_transformer
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression
-from sklearn.model_selection import GridSearchCV, ShuffleSplit
+from sklearn.model_selection import GridSearchCV, GroupKFold, ShuffleSplit
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import LinearSVC
@@ -245,3 +245,24 @@ MEDIAN = "it asks for the most probable class; the default is the median class"
 )
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
+
+
+@AROUND
+@pytest.mark.parametrize(
+    ("cv", "message"),
+    [
+        ("five", "cv must be a number of folds.* got 'five': Expected"),
+        (GroupKFold(2), "cv must be .* a splitter without groups .* got GroupKFold.*: The 'groups' parameter"),
+        ([1, 2], r"cv must be .* got \[1, 2\]"),
+        ([], "cv must be .* row numbers from 0 to 199; got no folds"),
+        ([(range(100), range(100, 201))], "row numbers from 0 to 199; got"),
+        ([(range(100), [])], "row numbers from 0 to 199; got"),
+        ([(range(100), range(100, 150), range(150, 200))], "cv must be a number of folds.* got .*range"),
+        ([([0.5], [1.5])], "row numbers from 0 to 199; got"),
+    ],
+    ids=["text", "groups", "numbers", "none", "beyond", "nothing held out", "three parts", "floats"],
+)
+def test_folds_that_are_none_are_refused(kind, cv, message, data):
+    options = {"method": "cross"} if kind is OrdinalPredictionSets else {}
+    with pytest.raises(ValueError, match=message):
+        kind(LogisticRegression(), cv=cv, **options).fit(*data)

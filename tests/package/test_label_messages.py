@@ -31,3 +31,8 @@ def test_what_is_wrong_with_labels_is_said(classes, y, words):
 def test_text_that_numpy_cuts_is_refused():
     with pytest.raises(ValueError, match="classes must not hold text that ends in NUL"):
         OrderedLabels(["a", "a\0", "b"])
+
+
+def test_lists_of_different_lengths_are_named():
+    with pytest.raises(ValueError, match=r"y must be one-dimensional: .*inhomogeneous"):
+        OrderedLabels(None).fit([[0], [1], [0, 1]])
