@@ -116,14 +116,15 @@ class HistGradientBoostingOrdinalClassifier(PlannedTraining):
         "joint", what leaves of the score and thresholds gain together, and "scalar", what the score alone does.
         "quadratic" goes with ``order`` 3 and 4: splits are judged by the model of order 2, which is cheaper, and leaves
         take the longer steps; "auto" judges splits by the order of the leaves.
-    <<linear, linear_l2, classes, decision_rule, cost_matrix, importance_type, n_jobs>>
+    <<linear, linear_l2, classes, decision_rule, cost_matrix, kappa_weights, kappa_rows, importance_type, n_jobs>>
     **other_params
         There are none. A name of another library raises a TypeError that says what it is called here, an unknown one
         raises it in ``fit``.
 
     Attributes
     ----------
-    <<classes_, ordered_classes_, n_classes_, thresholds_, proportional_, n_iter_, round_search_, linear_>>
+    <<classes_, ordered_classes_, n_classes_, thresholds_, proportional_, n_iter_, round_search_>>
+    <<linear_, kappa_rule_, expected_kappa_>>
     best_iteration_ : int
         The same as ``n_iter_``.
     threshold_history_ : ndarray of float64, shape (n_iter_ + 1, n_classes - 1)
@@ -193,6 +194,8 @@ class HistGradientBoostingOrdinalClassifier(PlannedTraining):
         classes: ArrayLike | None = None,
         decision_rule: str = "median",
         cost_matrix: ArrayLike | None = None,
+        kappa_weights: ArrayLike | str = "quadratic",
+        kappa_rows: str = "unseen",
         importance_type: str = "gain",
         n_jobs: int | None = None,
         **other_params: Any,
@@ -235,6 +238,8 @@ class HistGradientBoostingOrdinalClassifier(PlannedTraining):
         self.classes = classes
         self.decision_rule = decision_rule
         self.cost_matrix = cost_matrix
+        self.kappa_weights = kappa_weights
+        self.kappa_rows = kappa_rows
         self.importance_type = importance_type
         self.n_jobs = n_jobs
         self._keep_host_params(other_params)
@@ -295,7 +300,8 @@ class HistGradientBoostingOrdinalClassifier(PlannedTraining):
                 self._seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
             sets = (eval_set, eval_sample_weight, "eval_sample_weight", X_val, y_val, sample_weight_val)
             watched = self._check_evaluation(*sets)
-            rows, watched, parameters, stops = self._plan(rows, watched, parameters, earlier, stopping, groups)
+            parameters, stops, unseen = self._plan(rows, watched, parameters, earlier, stopping, groups)
+            rows, watched = unseen.rows, unseen.watched
             trained, diagnostics = fit_rows(
                 parameters,
                 earlier,
@@ -308,6 +314,7 @@ class HistGradientBoostingOrdinalClassifier(PlannedTraining):
             )
             self._max_bins, self.proportional_ = parameters.max_bins, parameters.shifts is None
             self._remember(trained, parameters.spec.loss, diagnostics)
+            self._learn_kappa(unseen)
         self._warn_if_constant(len(rows[1]), "min_samples_leaf", parameters.min_samples_leaf, stacklevel=4)
         return self
 

@@ -8,8 +8,8 @@ Layout, all numbers little-endian:
 3. the header, UTF-8 JSON: ``params``, ``classes`` (lowest first), ``classes_dtype``, ``n_features``,
    ``feature_names``, ``seed``, ``max_bins`` (of the cuts; absent from the first files, where it is the parameter),
    ``curvature`` (n_classes - 1 numbers, in versions 2 and 5; absent from the first files), ``evals``, ``diagnostics``,
-   ``linear`` (in versions 4 and 5), ``left_out`` (names of parameters that JSON cannot hold, if there are any), and
-   ``arrays``, the list of [name, dtype, length] in the order they follow;
+   ``linear`` (in versions 4 and 5), ``kappa_rule`` (with decision_rule="kappa"), ``left_out`` (names of parameters
+   that JSON cannot hold, if there are any), and ``arrays``, the list of [name, dtype, length] in the order they follow;
 4. the arrays, one after the other without padding.
 
 The arrays are ``thresholds`` (n_trees + 1 times n_classes - 1), ``n_cuts`` of each feature and all ``cuts``,
@@ -57,7 +57,8 @@ _MULTI_OUTPUT = 3
 # With a linear part that the trees start from, by whether the model is proportional.
 _WITH_LINEAR = {True: 4, False: 5}
 _OF_SHIFTS = ("proportional", "shift_l2", "shift_penalty", "max_shifts", "split_gain")
-_OF_LINEAR = ("linear", "linear_l2")
+# Left out of files at their defaults: packages that have none of these do not know their names.
+_NEW = {"linear": False, "linear_l2": 100.0, "kappa_weights": "quadratic", "kappa_rows": "unseen"}
 _MAGIC = "ordinal_objectives histogram model "
 _ARRAYS = {"thresholds": "<f8", "n_cuts": "<i4", "cuts": "<f8", "n_nodes": "<i4", **NODE_ARRAYS}
 
@@ -90,8 +91,8 @@ class StoredModel:
         The outputs of a multi-output model before the first tree.
     left_out : list of str
         Names of parameters that were left out of the file.
-    linear : dict or None
-        The linear part, in JSON's types.
+    linear, kappa_rule : dict or None
+        The linear part and the rule of kappa, in JSON's types.
     """
 
     params: dict[str, Any]
@@ -107,6 +108,7 @@ class StoredModel:
     start: NDArray[np.float64] | None = None
     left_out: list[str] = field(default_factory=list)
     linear: dict[str, Any] | None = None
+    kappa_rule: dict[str, Any] | None = None
 
 
 def save(model: StoredModel, path: str | os.PathLike[str]) -> None:
@@ -143,6 +145,8 @@ def save(model: StoredModel, path: str | os.PathLike[str]) -> None:
         header["curvature"] = model.grown.curvature.tolist()
     if model.start is not None:
         header |= {"start": model.start.tolist(), "targets": model.targets}
+    if model.kappa_rule is not None:
+        header["kappa_rule"] = model.kappa_rule
     versions = VERSIONS
     if model.linear is not None:
         header["linear"], versions = model.linear, _WITH_LINEAR
@@ -153,6 +157,10 @@ def save(model: StoredModel, path: str | os.PathLike[str]) -> None:
         file.write(text)
         for array in stored.values():
             file.write(array.tobytes())
+
+
+def _is(value: Any, default: Any) -> bool:
+    return type(value) is type(default) and bool(value == default)
 
 
 def _stored_values(tree: Tree) -> NDArray[np.float64]:
@@ -168,8 +176,7 @@ def _plain(params: dict[str, Any], labels: list[Any], *, proportional: bool) -> 
             for name, value in params.items()
             if name not in _OF_SHIFTS or (name == "split_gain" and of_one_score)
         }
-    if params.get("linear") is False:
-        params = {name: value for name, value in params.items() if name not in _OF_LINEAR}
+    params = {name: value for name, value in params.items() if name not in _NEW or not _is(value, _NEW[name])}
     # The classes of the fit, whatever has been set since: the thresholds belong to them.
     if params.get("classes") is not None:
         params = params | {"classes": labels}
@@ -270,6 +277,7 @@ def _model(
         targets=dict(header["targets"]) if multi_output else None,
         start=start,
         left_out=[str(name) for name in header.get("left_out", [])],
+        kappa_rule=header.get("kappa_rule"),
     )
 
 

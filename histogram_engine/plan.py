@@ -3,17 +3,31 @@
 from __future__ import annotations
 
 from dataclasses import fields, replace
-from typing import Any
+from typing import Any, NamedTuple
 
-from ordinal_objectives.estimators.linear_choice import check_linear, search
+import numpy as np
+from numpy.typing import NDArray
+
+from ordinal_objectives import predictions
+from ordinal_objectives.estimators.kappa_decision import Unseen
+from ordinal_objectives.estimators.linear_choice import check_linear, search, with_linear
 from ordinal_objectives.estimators.linear_part import LinearPart
-from ordinal_objectives.estimators.round_search import UNSEARCHED, RoundSearch, is_auto, smallest_leaf
+from ordinal_objectives.estimators.round_search import UNSEARCHED, Found, RoundSearch, Trial, is_auto, smallest_leaf
 from ordinal_objectives.histogram_engine.fit_loop import EarlyStopping, GrownModel, Rows, divided, fit_rows
 from ordinal_objectives.histogram_engine.labelled_rows import LabelledRows
 from ordinal_objectives.histogram_engine.parameters import OF_MODEL, BoostingParameters
 from ordinal_objectives.histogram_engine.saving import EngineModel
 from ordinal_objectives.losses import OrdinalLoss, get_loss
 from ordinal_objectives.row_blocks import RowBlocks
+from ordinal_objectives.threads import effective_n_threads
+
+
+class TrainingPlan(NamedTuple):
+    """The parameters of a training, whether it stops early, and its rows."""
+
+    parameters: BoostingParameters
+    stops: bool
+    unseen: Unseen
 
 
 class PlannedTraining(EngineModel):
@@ -47,11 +61,8 @@ class PlannedTraining(EngineModel):
         earlier: GrownModel | None,
         stopping: EarlyStopping,
         groups: Any,
-    ) -> tuple[Rows, list[Rows], BoostingParameters, bool]:
-        """Find the number of trees and the linear part.
-
-        Returns the rows to train on, those to watch, the parameters, and whether the training stops early.
-        """
+    ) -> TrainingPlan:
+        """Find the number of trees and the linear part, and hold rows out."""
         always = check_linear(self.linear, self.linear_l2)
         if earlier is None:
             self.linear_ = None
@@ -59,11 +70,12 @@ class PlannedTraining(EngineModel):
             raise ValueError("linear=True continues models that have a linear part; the one to go on with has none")
         self.round_search_ = None
         if self._searches(rows, watched, parameters, earlier):
-            how = self.linear, self._fit_linear, self._held_out_losses
-            self.round_search_, self.linear_ = search(*how, rows, self.learning_rate, self._seed, groups)
-            if self.round_search_ is not None:
-                parameters = replace(parameters, max_iter=self.round_search_.n_iter)
-            return rows, watched, parameters, False
+            how = self.linear, self._fit_linear, self._trial
+            found, self.linear_ = search(*how, rows, self.learning_rate, self._seed, groups)
+            if found is not None:
+                self.round_search_ = found.search
+                parameters = replace(parameters, max_iter=found.search.n_iter)
+            return TrainingPlan(parameters, False, self._unseen(rows, [], found, earlier, groups))
         judged = parameters.judged_by == "validation"
         if not watched and (judged or stopping.applies(self.early_stopping, len(rows[1]), watched)):
             name, without = ("judged_by", "out_of_bag") if judged else ("early_stopping", False)
@@ -71,7 +83,16 @@ class PlannedTraining(EngineModel):
             rows, watched = divided(rows, self.validation_fraction, self._seed, groups, instead)
         if earlier is None and always:
             self.linear_ = self._fit_linear(rows)
-        return rows, watched, parameters, stopping.applies(self.early_stopping, len(rows[1]), watched)
+        stops = stopping.applies(self.early_stopping, len(rows[1]), watched)
+        return TrainingPlan(parameters, stops, self._unseen(rows, watched, None, earlier, groups))
+
+    def _unseen(
+        self, rows: Rows, watched: list[Rows], found: Found | None, earlier: GrownModel | None, groups: Any
+    ) -> Unseen:
+        trials = self._trial if self.linear_ is None else with_linear(self._fit_linear, self._trial)
+        if self._takes_kappa() and isinstance(rows[0], RowBlocks) and not watched and self.kappa_rows != "training":
+            raise ValueError("decision_rule='kappa' divides arrays alone; for RowBlocks pass X_val and y_val")
+        return Unseen(rows, list(watched), found, trials if earlier is None else None, self._seed, groups)
 
     def _searches(self, rows: Rows, watched: list[Rows], parameters: BoostingParameters, earlier: Any) -> bool:
         """Tell whether rows held out decide the number of trees; blocks are not divided."""
@@ -86,13 +107,20 @@ class PlannedTraining(EngineModel):
         some = X, codes, weight, None
         return LinearPart.fit(some, self.n_classes_, loss, self.linear_l2, hessian=self.hessian, n_threads=n_threads)
 
-    def _held_out_losses(self, fit: tuple[Any, ...], held: tuple[Any, ...], most: int, patience: int) -> list[float]:
-        """Train on some rows and return the loss of others after 0, 1, ... trees."""
+    def _trial(self, fit: tuple[Any, ...], held: tuple[Any, ...], most: int, patience: int | None) -> Trial:
+        """Train on some rows and tell of others after 0, 1, ... trees."""
         parameters = replace(self._parameters(len(fit[1])), max_iter=most)
-        stopping, watched = EarlyStopping(patience, self.tol), [self._labelled(held)]
-        rows, seed = self._labelled(fit), self._seed
-        trained, _ = fit_rows(parameters, None, rows, watched, stopping, None, seed=seed, n_threads=self.n_jobs)
-        return trained.evals["validation"]
+        stopping = None if patience is None else EarlyStopping(patience, self.tol)
+        rows, others, seed = self._labelled(fit), self._labelled(held), self._seed
+        trained, _ = fit_rows(parameters, None, rows, [others], stopping, None, seed=seed, n_threads=self.n_jobs)
+
+        def proba(n_trees: int) -> NDArray[np.float64]:
+            n = min(n_trees, len(trained.ensemble))  # an early stop keeps the best
+            scores = trained.ensemble.zeros(others.X.shape[0])
+            trained.ensemble.add_to(scores, others.X, 0, n, effective_n_threads(self.n_jobs))
+            return predictions.proba(parameters.spec.loss, others.started(scores), trained.thresholds[n])
+
+        return Trial(trained.evals["validation"], proba)
 
     def _labelled(self, rows: tuple[Any, ...]) -> LabelledRows:
         X, codes, sample_weight, *start = rows

@@ -16,6 +16,7 @@ from ordinal_objectives.estimators.linear_part import LinearPart
 from ordinal_objectives.estimators.ordinal_classifier import OrdinalClassifier
 from ordinal_objectives.histogram_engine import model_file
 from ordinal_objectives.histogram_engine.fit_loop import GrownModel
+from ordinal_objectives.kappa_rule import KappaRule
 from ordinal_objectives.leaves.shifts import DEFAULT_SHIFT_L2, Shifts
 from ordinal_objectives.losses import OrdinalLoss, get_loss
 from ordinal_objectives.threads import effective_n_threads
@@ -100,6 +101,7 @@ class EngineModel(HostParameters, OrdinalClassifier):
             diagnostics=self.diagnostics_,
             proportional=self.proportional_,
             linear=None if self.linear_ is None else self.linear_.to_json(),
+            kappa_rule=None if self.kappa_rule_ is None else self.kappa_rule_.to_json(),
         )
         model_file.save(stored, path)
 
@@ -123,6 +125,10 @@ class EngineModel(HostParameters, OrdinalClassifier):
                 model.feature_names_in_ = stored.feature_names
             if stored.linear is not None:
                 model.linear_ = LinearPart.from_json(stored.linear, stored.n_features)
+            if stored.kappa_rule is not None:
+                model.kappa_rule_ = KappaRule.from_json(stored.kappa_rule, model.n_classes_)
+            elif model._takes_kappa():
+                raise ValueError("decision_rule is 'kappa', and its rule is missing")
             loss, grown = get_loss(model.loss, model.link), stored.grown
             if not stored.proportional:
                 loss.check_shifts()

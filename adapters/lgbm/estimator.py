@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, csr_matrix
 from sklearn.utils.validation import check_is_fitted
 
+from ordinal_objectives.adapters.lgbm.datasets import datasets, trial
 from ordinal_objectives.adapters.lgbm.input_checks import (
     callbacks_in,
     categorical_columns,
@@ -37,9 +38,9 @@ from ordinal_objectives.estimators.evaluation_sets import GivenSets, check_round
 from ordinal_objectives.estimators.fit_keywords import explains_keywords
 from ordinal_objectives.estimators.host_classifier import HostClassifier
 from ordinal_objectives.estimators.linear_choice import with_start
-from ordinal_objectives.estimators.round_search import smallest_leaf
+from ordinal_objectives.estimators.round_search import Trial, smallest_leaf
 from ordinal_objectives.eval_metric import EvalMetric, Result, eval_metrics
-from ordinal_objectives.losses import OrdinalLoss, get_loss
+from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.threads import library_n_threads, one_thread_after_fork
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.utils.shared_docs import documented
@@ -55,7 +56,7 @@ class LGBMOrdinalClassifier(LightGBMParameters, HostClassifier):
         "schur", "joint" and shifts refuse lambda_l1, max_delta_step, path_smooth, monotone constraints and linear_tree;
         dart and rf are refused for all.
     <<proportional, shift_l2, shift_penalty, max_shifts, linear, linear_l2>>
-    <<decision_rule, cost_matrix, class_weight>>
+    <<decision_rule, cost_matrix, kappa_weights, kappa_rows, class_weight>>
     boosting_type, num_leaves, max_depth, learning_rate, subsample_for_bin, min_split_gain, min_child_weight, \
 min_child_samples, subsample, subsample_freq, colsample_bytree, reg_alpha, reg_lambda, random_state, n_jobs, \
 importance_type
@@ -79,7 +80,7 @@ importance_type
     <<classes_, ordered_classes_, n_classes_, thresholds_, proportional_>>
     booster_ : lightgbm.Booster
         Carries its thresholds: :func:`ordinal_objectives.adapters.lgbm.predict_proba` reads them.
-    <<n_iter_, round_search_, linear_>>
+    <<n_iter_, round_search_, linear_, kappa_rule_, expected_kappa_>>
     best_iteration_ : int
         The same, as LightGBM counts.
     feature_importances_ : ndarray, shape (n_features,)
@@ -120,6 +121,8 @@ importance_type
         threshold_update: str = "newton",
         decision_rule: str = "median",
         cost_matrix: ArrayLike | None = None,
+        kappa_weights: ArrayLike | str = "quadratic",
+        kappa_rows: str = "unseen",
         class_weight: Any = None,
         proportional: bool | str = "auto",
         shift_l2: float | None = None,
@@ -155,6 +158,8 @@ importance_type
         self.threshold_update = threshold_update
         self.decision_rule = decision_rule
         self.cost_matrix = cost_matrix
+        self.kappa_weights = kappa_weights
+        self.kappa_rows = kappa_rows
         self.class_weight = class_weight
         self.proportional: bool | str = proportional
         self.shift_l2 = shift_l2
@@ -262,44 +267,33 @@ importance_type
             rate = 0.1 if given["learning_rate"] is None else given["learning_rate"]  # LightGBM's default
             search = None if ends else (rate, given["random_state"], groups)
             hows: dict[str, Any] = {"says": self._prints(), "categorical_feature": categorical_feature}
-            n_rounds = self._rounds(given["n_estimators"], rows, search, continued=earlier, **hows)
+            plan = self._plan(given["n_estimators"], rows, search, continued=earlier, **hows)
             started = [with_start(self.linear_, some) for some in (rows, *held_out)]
-            train_set, *valid_sets = _datasets(started, categorical_feature)
+            train_set, *valid_sets = datasets(started, categorical_feature)
             self.evals_result_: dict[str, Any] = {}
             watching = [lightgbm.record_evaluation(self.evals_result_)] if valid_sets else []
             self.booster_ = train_spec(
                 (self._spec("LGBMOrdinalClassifier"), None),
                 self._params_for(len(rows[1])),
                 train_set,
-                n_rounds,
+                plan.n_rounds,
                 valid_sets=valid_sets or None,
                 valid_names=names_of_sets(eval_names, len(valid_sets)),
-                feval=[_as_feval(one) for one in eval_metrics(eval_metric, self.n_classes_, self._decide)],
+                feval=[_as_feval(one) for one in eval_metrics(eval_metric, self.n_classes_, self._decide_in_round)],
                 init_model=booster,
                 callbacks=[*watching, *callbacks],
             )
-            record = self._with_linear(threshold_record(self.booster_))
-            self._keep(record, get_loss(self.loss, self.link), _kept_iterations(self.booster_))
+            record, n_iter = threshold_record(self.booster_), _kept_iterations(self.booster_)
+            self._finish(record, n_iter, plan, rows, held_out, given["random_state"], groups)
         least = smallest_leaf(given["min_child_samples"], len(rows[1]))
         self._warn_if_constant(len(rows[1]), "min_child_samples", 20 if least is None else least)  # LightGBM's default
         return self
 
-    def _held_out_losses(
-        self, fit: tuple[Any, ...], held: tuple[Any, ...], most: int, patience: int, **options: Any
-    ) -> list[float]:
-        train_set, held_set = _datasets([fit, held], options["categorical_feature"])
-        result: dict[str, dict[str, list[float]]] = {}
-        stop = lightgbm.early_stopping(patience, verbose=False)
-        train_spec(
-            (self._spec("LGBMOrdinalClassifier"), None),
-            self._params_for(len(fit[1])) | {"verbosity": -1},
-            train_set,
-            most,
-            valid_sets=[held_set],
-            valid_names=["held_out"],
-            callbacks=[lightgbm.record_evaluation(result), stop],
-        )
-        return next(iter(result["held_out"].values()))
+    def _trial(
+        self, fit: tuple[Any, ...], held: tuple[Any, ...], most: int, patience: int | None, **options: Any
+    ) -> Trial:
+        params, spec = self._params_for(len(fit[1])) | {"verbosity": -1}, self._spec("LGBMOrdinalClassifier")
+        return trial(spec, params, (fit, held), most, patience, options["categorical_feature"])
 
     @one_thread_after_fork()
     def _splits(self) -> list[bool]:
@@ -377,16 +371,6 @@ def _kept_iterations(booster: lightgbm.Booster) -> int:
     """Return the iterations that predictions use: with early stopping those up to the best one."""
     best: int = booster.best_iteration
     return best if best > 0 else booster.current_iteration()
-
-
-def _datasets(rows: list[tuple[Any, Any, Any, Any]], categorical_feature: Any) -> list[lightgbm.Dataset]:
-    """Return the training set and those to evaluate, given as (X, codes, weight, start score)."""
-    found = list[lightgbm.Dataset]()
-    for X, codes, weight, start in rows:
-        training = {"categorical_feature": categorical_columns(categorical_feature, X)}
-        options = {"reference": found[0]} if found else training
-        found.append(lightgbm.Dataset(X, codes, weight=weight, init_score=start, **options))
-    return found
 
 
 def _as_feval(metric: EvalMetric) -> Callable[..., list[Result]]:

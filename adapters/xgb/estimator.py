@@ -13,19 +13,25 @@ from sklearn.utils.validation import check_is_fitted
 from ordinal_objectives.adapters.xgb.callback import asks_for_early_stop
 from ordinal_objectives.adapters.xgb.custom_metric import CustomMetric
 from ordinal_objectives.adapters.xgb.host_methods import HostMethods
-from ordinal_objectives.adapters.xgb.input_checks import check_categories, check_finite, refused_by_host, types_like
+from ordinal_objectives.adapters.xgb.input_checks import check_categories, check_finite, refused_by_host
 from ordinal_objectives.adapters.xgb.leaf_vectors import check_leaves, leaf_scores
-from ordinal_objectives.adapters.xgb.outputs.settings import start_outputs
 from ordinal_objectives.adapters.xgb.parameter_names import DIALECT, KNOWN, NATIVE, OWN, REFUSED
-from ordinal_objectives.adapters.xgb.record import check_all_rounds, kept_rounds, store_record, threshold_record
+from ordinal_objectives.adapters.xgb.prediction import proba_of
+from ordinal_objectives.adapters.xgb.record import (
+    carried_record,
+    check_all_rounds,
+    kept_rounds,
+    store_record,
+    threshold_record,
+)
 from ordinal_objectives.adapters.xgb.train import train_spec
 from ordinal_objectives.adapters.xgb.trees import nodes_of_trees
 from ordinal_objectives.estimators.evaluation_sets import GivenSets, check_rounds
 from ordinal_objectives.estimators.fit_keywords import explains_keywords
 from ordinal_objectives.estimators.host_classifier import HostClassifier
-from ordinal_objectives.estimators.linear_choice import with_start
+from ordinal_objectives.estimators.round_search import Trial
 from ordinal_objectives.eval_metric import eval_metrics
-from ordinal_objectives.losses import OrdinalLoss, get_loss
+from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.threads import effective_n_threads, library_n_threads, one_thread_after_fork
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.utils.files import as_damaged_file, check_kind
@@ -42,7 +48,7 @@ class XGBOrdinalClassifier(HostClassifier, HostMethods):
         "schur", "joint" and shifts refuse reg_alpha, max_delta_step, monotone constraints, num_parallel_tree above 1,
         dart and gblinear.
     <<proportional, shift_l2, shift_penalty, max_shifts, shift_method, split_outputs>>
-    <<linear, linear_l2, decision_rule, cost_matrix, class_weight>>
+    <<linear, linear_l2, decision_rule, cost_matrix, kappa_weights, kappa_rows, class_weight>>
     max_depth, max_leaves, max_bin, learning_rate, gamma, min_child_weight, subsample, colsample_bytree, \
 reg_alpha, reg_lambda, tree_method, n_jobs, random_state, verbosity, missing, enable_categorical, \
 feature_types, feature_weights, importance_type, early_stopping_rounds, callbacks
@@ -63,7 +69,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
     <<classes_, ordered_classes_, n_classes_, thresholds_, proportional_>>
     booster_ : xgboost.Booster
         Carries its thresholds: :func:`ordinal_objectives.adapters.xgb.predict_proba` reads them.
-    <<n_iter_, round_search_, linear_>>
+    <<n_iter_, round_search_, linear_, kappa_rule_, expected_kappa_>>
     best_iteration_ : int
         Last of these iterations, counted from 0, as XGBoost does.
     feature_importances_ : ndarray of float32, shape (n_features,)
@@ -117,6 +123,8 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         linear_l2: float = 100.0,
         decision_rule: str = "median",
         cost_matrix: ArrayLike | None = None,
+        kappa_weights: ArrayLike | str = "quadratic",
+        kappa_rows: str = "unseen",
         class_weight: Any = None,
         max_depth: int | None = 4,
         max_leaves: int | None = None,
@@ -159,6 +167,8 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         self.linear_l2 = linear_l2
         self.decision_rule = decision_rule
         self.cost_matrix = cost_matrix
+        self.kappa_weights = kappa_weights
+        self.kappa_rows = kappa_rows
         self.class_weight = class_weight
         self.max_depth = max_depth
         self.max_leaves = max_leaves
@@ -248,22 +258,21 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
             rows, held_out = self._rows_to_fit(training, "base_margin", sets, self.random_state, groups)
             continued, earlier = self._continued(xgb_model)
             check_rounds("early_stopping_rounds", self.early_stopping_rounds, len(held_out))
-            metric = CustomMetric(eval_metrics(self.eval_metric, self.n_classes_, self._decide))
+            metric = CustomMetric(eval_metrics(self.eval_metric, self.n_classes_, self._decide_in_round))
             callbacks, rounds = metric.early_stopping(self.callbacks, self.early_stopping_rounds)
             self.evals_result_: dict[str, Any] = {}
             params = self._native_params()
             ends = asks_for_early_stop({"early_stopping_rounds": self.early_stopping_rounds}, callbacks)
             decided = ends or continued is not None or params.get("booster") == "dart"  # which cannot stop early
             search = None if decided else (params.get("learning_rate", 0.3), self.random_state, groups)  # XGBoost's
-            n_rounds = self._rounds(self.n_estimators, rows, search, continued=earlier, says=bool(verbose))
-            rows, *held_out = (with_start(self.linear_, some) for some in (rows, *held_out))
-            dtrain = self._matrix(*rows, like=continued, feature_weights=self.feature_weights)
-            evals = [(self._matrix(*one, like=dtrain), f"validation_{i}") for i, one in enumerate(held_out)]
+            plan = self._plan(self.n_estimators, rows, search, continued=earlier, says=bool(verbose))
+            dtrain, *matrices = self._matrices([rows, *held_out], continued)
+            evals = [(matrix, f"validation_{i}") for i, matrix in enumerate(matrices)]
             self.booster_ = train_spec(
                 (self._spec("XGBOrdinalClassifier"), None),
                 params,
                 dtrain,
-                n_rounds,
+                plan.n_rounds,
                 xgb_model=continued,
                 evals=evals or ([(dtrain, "training")] if verbose else []),  # what verbose prints
                 callbacks=callbacks,
@@ -272,27 +281,29 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
                 early_stopping_rounds=rounds,
                 verbose_eval=verbose,
             )
-            record = self._with_linear(threshold_record(self.booster_))
-            self._keep(record, get_loss(self.loss, self.link), kept_rounds(self.booster_))
+            record, n_iter = threshold_record(self.booster_), kept_rounds(self.booster_)
+            self._finish(record, n_iter, plan, rows, held_out, self.random_state, groups)
         self._warn_if_constant(dtrain.num_row(), "min_child_weight")
         return self
 
-    def _held_out_losses(
-        self, fit: tuple[Any, ...], held: tuple[Any, ...], most: int, patience: int, **options: Any
-    ) -> list[float]:
+    def _trial(
+        self, fit: tuple[Any, ...], held: tuple[Any, ...], most: int, patience: int | None, **options: Any
+    ) -> Trial:
         dtrain = self._matrix(*fit, feature_weights=self.feature_weights)
         result: dict[str, dict[str, list[float]]] = {}
-        train_spec(
+        matrix = self._matrix(*held, like=dtrain)
+        booster = train_spec(
             (self._spec("XGBOrdinalClassifier"), None),
             self._native_params() | {"verbosity": 0},
             dtrain,
             most,
-            evals=[(self._matrix(*held, like=dtrain), "held_out")],
+            evals=[(matrix, "held_out")],
             evals_result=result,
             early_stopping_rounds=patience,
             verbose_eval=False,
         )
-        return next(iter(result["held_out"].values()))
+        losses = next(iter(result["held_out"].values()))
+        return Trial(losses, lambda n: proba_of(booster, carried_record(booster), matrix, (0, n)))
 
     @one_thread_after_fork()
     def _splits(self) -> list[bool]:
@@ -322,29 +333,6 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
                 if params.get(of_trees) == self._default(of_trees):
                     del params[of_trees]
         return params
-
-    def _matrix(
-        self,
-        X: Any,
-        codes: NDArray[Any] | None = None,
-        weight: Any = None,
-        margin: Any = None,
-        *,
-        like: xgboost.DMatrix | xgboost.Booster | None = None,
-        **options: Any,
-    ) -> xgboost.DMatrix:
-        with refused_by_host("X"):
-            return xgboost.DMatrix(
-                X,
-                codes,
-                weight=weight,
-                base_margin=start_outputs(margin, self.n_classes_) if self.shift_method == "host" else margin,
-                missing=self.missing,
-                nthread=library_n_threads(self.n_jobs),
-                enable_categorical=self.enable_categorical,
-                feature_types=self.feature_types if like is None else types_like(X, self.feature_types, like),
-                **options,
-            )
 
     def _prediction_data(self, X: Any) -> Any:
         # XGBoost reads an array where it lies; making a matrix of one row costs more than its prediction.

@@ -10,11 +10,12 @@ import xgboost
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from ordinal_objectives.adapters.xgb.matrices import Matrices
 from ordinal_objectives.threads import one_thread_after_fork
 from ordinal_objectives.utils.shared_docs import documented
 
 
-class HostMethods:
+class HostMethods(Matrices):
     """Methods of :class:`xgboost.XGBClassifier` that its users look for."""
 
     booster_: xgboost.Booster
@@ -25,9 +26,6 @@ class HostMethods:
 
     @abstractmethod
     def _check_features(self, X: Any, *, reset: bool) -> Any: ...
-
-    @abstractmethod
-    def _matrix(self, X: Any) -> xgboost.DMatrix: ...
 
     @property
     def best_iteration_(self) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from contextlib import nullcontext
 from dataclasses import fields, replace
 from os import PathLike
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -16,12 +16,14 @@ from ordinal_objectives.estimators.booster_in_transit import BoosterInTransit
 from ordinal_objectives.estimators.evaluation_sets import GivenSets
 from ordinal_objectives.estimators.held_out import hold_out_unless_given, split_seed
 from ordinal_objectives.estimators.host_parameters import HostParameters, check_n_estimators
+from ordinal_objectives.estimators.kappa_decision import KAPPA, Unseen
 from ordinal_objectives.estimators.labels import OrderedLabels
-from ordinal_objectives.estimators.linear_choice import check_linear
+from ordinal_objectives.estimators.linear_choice import check_linear, with_linear
 from ordinal_objectives.estimators.linear_choice import search as search_rounds
 from ordinal_objectives.estimators.linear_part import LinearPart
 from ordinal_objectives.estimators.ordinal_classifier import OrdinalClassifier
-from ordinal_objectives.estimators.round_search import RoundSearch, is_auto
+from ordinal_objectives.estimators.round_search import Found, RoundSearch, Trial, TrialOf, is_auto
+from ordinal_objectives.kappa_rule import KappaRule
 from ordinal_objectives.leaves.shifts import DEFAULT_SHIFT_PENALTY
 from ordinal_objectives.losses import OrdinalLoss, get_loss
 from ordinal_objectives.spec import OrdinalSpec
@@ -47,6 +49,14 @@ _NOT_IN_FILES = frozenset(
 }
 
 
+class RoundPlan(NamedTuple):
+    """How many rounds there will be, what trains on some of the rows, and the search if there was one."""
+
+    n_rounds: int
+    trial_of: TrialOf | None = None
+    found: Found | None = None
+
+
 class HostClassifier(HostParameters, OrdinalClassifier):
     """An ordinal classifier whose trees a host library grows, predicts and keeps in its files."""
 
@@ -59,10 +69,10 @@ class HostClassifier(HostParameters, OrdinalClassifier):
     round_search_: RoundSearch | None = None
 
     @abstractmethod
-    def _held_out_losses(
-        self, fit: tuple[Any, ...], held: tuple[Any, ...], most: int, patience: int, **options: Any
-    ) -> list[float]:
-        """Train on some rows and return the loss of others after 1, 2, ... rounds, at most ``most`` of them.
+    def _trial(
+        self, fit: tuple[Any, ...], held: tuple[Any, ...], most: int, patience: int | None, **options: Any
+    ) -> Trial:
+        """Train on some rows and tell of others after 1, 2, ... rounds, at most ``most`` of them.
 
         The training ends after ``patience`` rounds without a lower loss. Rows are given as (X, codes, weight, start),
         ``options`` are what else the host needs to know of them.
@@ -168,8 +178,12 @@ class HostClassifier(HostParameters, OrdinalClassifier):
                 self._keep_labels(labels)
                 self._check_decision()
                 self.n_features_in_ = n_features
-                for name in ("feature_names_in_", "evals_result_", "round_search_"):  # of an earlier fit
+                for name in ("feature_names_in_", "evals_result_", "round_search_", "kappa_rule_"):  # of an earlier fit
                     self.__dict__.pop(name, None)
+                if "kappa_rule" in described:
+                    self.kappa_rule_ = KappaRule.from_json(described["kappa_rule"], record.n_classes)
+                elif self.decision_rule == KAPPA:
+                    raise ValueError("decision_rule is 'kappa', and its rule is missing")
                 names = names_from_json(described.get("feature_names"), n_features)
                 if names is not None:
                     self.feature_names_in_ = names
@@ -207,7 +221,7 @@ class HostClassifier(HostParameters, OrdinalClassifier):
             groups,
         )
 
-    def _rounds(
+    def _plan(
         self,
         asked: Any,
         rows: tuple[Any, ...],
@@ -216,8 +230,8 @@ class HostClassifier(HostParameters, OrdinalClassifier):
         continued: Any = None,
         says: bool = False,
         **options: Any,
-    ) -> int:
-        """Return the number of rounds, and set ``round_search_`` and ``linear_``.
+    ) -> RoundPlan:
+        """Find the number of rounds, and set ``round_search_`` and ``linear_``.
 
         Parameters
         ----------
@@ -233,15 +247,16 @@ class HostClassifier(HostParameters, OrdinalClassifier):
         says : bool
             Whether to print what was found.
         **options
-            For :meth:`_held_out_losses` and :meth:`_categories`.
+            For :meth:`_trial` and :meth:`_categories`.
         """
         always = check_linear(self.linear, self.linear_l2)
         self.round_search_ = self.linear_ = None
-        if continued is not None and continued.linear is not None:
-            self.linear_ = LinearPart.from_json(continued.linear, self.n_features_in_)
-            return check_n_estimators(asked)
-        if continued is not None and always:
-            raise ValueError("linear=True continues models that have a linear part; the one to go on with has none")
+        if continued is not None:
+            if continued.linear is not None:
+                self.linear_ = LinearPart.from_json(continued.linear, self.n_features_in_)
+            elif always:
+                raise ValueError("linear=True continues models that have a linear part; the one to go on with has none")
+            return RoundPlan(check_n_estimators(asked))
         categories = self._categories(rows[0], **options) if self.linear is not False else ()
 
         def fit_linear(some: tuple[Any, ...]) -> LinearPart:
@@ -249,22 +264,23 @@ class HostClassifier(HostParameters, OrdinalClassifier):
             hows = {"hessian": self.hessian, "categories": categories, "missing": missing, "n_threads": self.n_jobs}
             return LinearPart.fit(some, self.n_classes_, loss, self.linear_l2, **hows)
 
-        def losses_of(fit: tuple[Any, ...], held: tuple[Any, ...], most: int, patience: int) -> list[float]:
-            losses = self._held_out_losses(fit, held, most, patience, **options)
-            return [self._loss_without_trees(fit, held), *losses]
+        def trial_of(fit: tuple[Any, ...], held: tuple[Any, ...], most: int, patience: int | None) -> Trial:
+            trial = self._trial(fit, held, most, patience, **options)
+            return replace(trial, losses=[self._loss_without_trees(fit, held), *trial.losses])
 
         if search is None or not is_auto(asked):
             self.linear_ = fit_linear(rows) if always else None
-            return check_n_estimators(asked)
+            return RoundPlan(check_n_estimators(asked), with_linear(fit_linear, trial_of) if always else trial_of)
         rate, random_state, groups = search
         rate, seed = check_number("learning_rate", rate, above=0.0), split_seed(random_state)
-        found = search_rounds(self.linear, fit_linear, losses_of, rows, rate, seed, groups)
-        self.round_search_, self.linear_ = found
-        if self.round_search_ is None:
-            return check_n_estimators(asked)
+        found, self.linear_ = search_rounds(self.linear, fit_linear, trial_of, rows, rate, seed, groups)
+        trials = trial_of if self.linear_ is None else with_linear(fit_linear, trial_of)
+        if found is None:
+            return RoundPlan(check_n_estimators(asked), trials)
+        self.round_search_ = found.search
         if says:
-            print(f"n_estimators='auto': {self.round_search_}{'' if self.linear_ is None else ', with a linear part'}")
-        return self.round_search_.n_iter
+            print(f"n_estimators='auto': {found.search}{'' if self.linear_ is None else ', with a linear part'}")
+        return RoundPlan(found.search.n_iter, trials, found)
 
     def _loss_without_trees(self, fit: tuple[Any, ...], held: tuple[Any, ...]) -> float:
         loss, (_, codes, weight, start) = get_loss(self.loss, self.link), held
@@ -274,6 +290,21 @@ class HostClassifier(HostParameters, OrdinalClassifier):
         thresholds = initial_thresholds(of_classes, loss=loss).thresholds
         values = loss.value(np.zeros(len(codes)), codes, thresholds)
         return float(np.average(values, weights=weight))
+
+    def _finish(
+        self,
+        record: ThresholdRecord,
+        n_iter: int,
+        plan: RoundPlan,
+        rows: Any,
+        watched: Any,
+        random_state: Any,
+        groups: Any,
+    ) -> None:
+        """Store what the training gives, with the decision that needs it."""
+        self._keep(self._with_linear(record), get_loss(self.loss, self.link), n_iter)
+        seed = split_seed(random_state) if self._takes_kappa() else 0
+        self._learn_kappa(Unseen(rows, watched, plan.found, plan.trial_of, seed, groups))
 
     def _with_linear(self, record: ThresholdRecord) -> ThresholdRecord:
         """Return the record of a training with the linear part, which the booster then carries."""
@@ -302,6 +333,7 @@ class HostClassifier(HostParameters, OrdinalClassifier):
             "cost_matrix": None if self.cost_matrix is None else np.asarray(self.cost_matrix, float).tolist(),
             "params": params,
             "left_out": left_out,
+            **({} if self.kappa_rule_ is None else {"kappa_rule": self.kappa_rule_.to_json()}),
         }
 
     def _parameters_to_json(self) -> tuple[dict[str, Any], list[str]]:

@@ -23,6 +23,8 @@ ORDINAL_PARAMETERS = frozenset(
         "decision_rule",
         "hessian",
         "importance_type",
+        "kappa_rows",
+        "kappa_weights",
         "linear",
         "linear_l2",
         "link",

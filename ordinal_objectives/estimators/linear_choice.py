@@ -9,8 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ordinal_objectives.estimators.linear_part import LinearPart
-from ordinal_objectives.estimators.round_search import LossesOf, RoundSearch, find_rounds, is_auto
+from ordinal_objectives.estimators.round_search import Found, Trial, TrialOf, find_rounds, is_auto
 from ordinal_objectives.utils.validation import check_number
+
+FitLinear = Callable[[tuple[Any, ...]], LinearPart]
 
 
 def check_linear(linear: Any, l2: Any) -> bool:
@@ -38,38 +40,42 @@ def with_start(part: LinearPart | None, rows: tuple[Any, ...]) -> tuple[Any, ...
 
 def search(
     linear: bool | str,
-    fit_linear: Callable[[tuple[Any, ...]], LinearPart],
-    losses_of: LossesOf,
+    fit_linear: FitLinear,
+    trial_of: TrialOf,
     rows: tuple[Any, ...],
     learning_rate: float,
     seed: int,
     groups: ArrayLike | None,
-) -> tuple[RoundSearch | None, LinearPart | None]:
+) -> tuple[Found | None, LinearPart | None]:
     """Find the number of rounds, and for "auto" whether a linear part lowers the loss of the rows held out.
-
-    The linear part is fitted to the rows of each training alone: in the search, without those held out.
 
     Parameters
     ----------
     linear : bool or "auto"
     fit_linear : callable
         ``fit_linear(rows)`` returns the linear part of some rows.
-    losses_of, rows, learning_rate, seed, groups
+    trial_of, rows, learning_rate, seed, groups
         Of :func:`.round_search.find_rounds`.
 
     Returns
     -------
-    RoundSearch or None, LinearPart or None
+    Found or None, LinearPart or None
         The second is fitted to all rows. Without a search, "auto" takes none.
     """
     best, linear_is_best = None, not is_auto(linear) and bool(linear)
     for with_it in (False, True) if is_auto(linear) else (bool(linear),):
-
-        def losses(fit: Any, held: Any, most: int, patience: int, with_it: bool = with_it) -> ArrayLike:
-            part = fit_linear(fit) if with_it else None
-            return losses_of(with_start(part, fit), with_start(part, held), most, patience)
-
-        found = find_rounds(losses, rows, learning_rate, seed, groups)
-        if found is not None and (best is None or np.nanmin(found.losses) < np.nanmin(best.losses)):
+        trial = with_linear(fit_linear, trial_of) if with_it else trial_of
+        found = find_rounds(trial, rows, learning_rate, seed, groups)
+        if found is not None and (best is None or found.search.lowest < best.search.lowest):
             best, linear_is_best = found, with_it
     return best, fit_linear(rows) if linear_is_best else None
+
+
+def with_linear(fit_linear: FitLinear, trial_of: TrialOf) -> TrialOf:
+    """Return trials whose trees start from a linear part, fitted without the rows held out."""
+
+    def trial(fit: tuple[Any, ...], held: tuple[Any, ...], most: int, patience: int | None) -> Trial:
+        part = fit_linear(fit)
+        return trial_of(with_start(part, fit), with_start(part, held), most, patience)
+
+    return trial

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -40,6 +40,7 @@ class OrderedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ordered_classes_: NDArray[Any]
     n_classes_: int
     n_features_in_: int
+    _rules: ClassVar[tuple[str, ...]] = RULES
 
     @abstractmethod
     def predict_proba_ordered(self, X: Any, **start: Any) -> NDArray[np.float64]:
@@ -112,9 +113,12 @@ class OrderedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.n_classes_ = len(labels.ordered_classes_)
 
     def _check_decision(self) -> None:
-        check_choice(self.decision_rule, RULES, name="decision_rule")
+        check_choice(self.decision_rule, self._rules, name="decision_rule")
         uniform = np.full((1, self.n_classes_), 1 / self.n_classes_)
-        decide(uniform, rule=self.decision_rule, cost_matrix=self.cost_matrix)
+        if self.decision_rule in RULES:
+            decide(uniform, rule=self.decision_rule, cost_matrix=self.cost_matrix)
+        elif self.cost_matrix is not None:
+            raise ValueError(f"rule={self.decision_rule!r} and cost_matrix are two different rules; give one of them")
 
     def _decide(self, proba: NDArray[np.float64]) -> NDArray[Any]:
         """Return class codes by ``decision_rule`` or ``cost_matrix``."""

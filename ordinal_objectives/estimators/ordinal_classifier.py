@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives import predictions
 from ordinal_objectives.estimators.evaluation_sets import one_for_each
+from ordinal_objectives.estimators.kappa_decision import KappaDecision
 from ordinal_objectives.estimators.linear_part import LinearPart
-from ordinal_objectives.estimators.ordered_classifier import OrderedClassifier
 from ordinal_objectives.estimators.start_scores import start_scores
 from ordinal_objectives.estimators.two_classes import two_classes_only
 from ordinal_objectives.losses import OrdinalLoss
@@ -23,7 +23,7 @@ from ordinal_objectives.utils.shared_docs import documented
 from ordinal_objectives.utils.validation import check_start_score
 
 
-class OrdinalClassifier(MarginPredictions, OrderedClassifier):
+class OrdinalClassifier(MarginPredictions, KappaDecision):
     """Base of the ordinal classifiers: a score cut by ordered thresholds.
 
     A subclass names the parameters ``classes``, ``class_weight``, ``decision_rule``, ``cost_matrix``,
@@ -38,8 +38,6 @@ class OrdinalClassifier(MarginPredictions, OrderedClassifier):
     diagnostics_: dict[str, int]
     # The score that the trees are added to, where there is one.
     linear_: LinearPart | None = None
-    # Name in the host of the scores that the trees' are added to.
-    _start_name: ClassVar[str | None] = None
     # Loss and thresholds of the fit: parameters set afterwards change neither.
     _fitted_loss: OrdinalLoss
     _record: Any

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,8 +22,25 @@ _LEAST_ROWS = 10
 _PATIENCE, _PATIENCE_ROUNDS = 2.0, (10, 500)
 _MOST, _MOST_ROUNDS = 100.0, (500, 10_000)
 
-# (rows to train on, rows held out, most rounds, rounds without a lower loss) -> loss after 0, 1, ... rounds.
-LossesOf = Callable[[tuple[Any, ...], tuple[Any, ...], int, int], ArrayLike]
+
+@dataclass(frozen=True)
+class Trial:
+    """A training on some of the rows.
+
+    Attributes
+    ----------
+    losses : sequence of float
+        Weighted mean loss of the rows held out after 0, 1, ... rounds.
+    proba : callable
+        ``proba(n)`` returns their class probabilities after n rounds, (n_held_out, n_classes), lowest class first.
+    """
+
+    losses: Sequence[float]
+    proba: Callable[[int], NDArray[np.float64]]
+
+
+# (rows to train on, rows held out, most rounds, rounds without a lower loss after which it ends, or None)
+TrialOf = Callable[[tuple[Any, ...], tuple[Any, ...], int, int | None], Trial]
 
 
 def is_auto(asked: Any) -> bool:
@@ -54,13 +71,26 @@ class RoundSearch:
     losses: NDArray[np.float64]
     n_held_out: int
 
+    @property
+    def lowest(self) -> float:
+        """The lowest of the losses."""
+        return float(np.nanmin(self.losses))
+
     def __str__(self) -> str:
         return f"{self.n_iter} rounds, found on {self.n_held_out} rows held out"
 
 
+class Found(NamedTuple):
+    """A search, its training, and the rows held out of it."""
+
+    search: RoundSearch
+    trial: Trial
+    held: tuple[Any, ...]
+
+
 def find_rounds(
-    losses_of: LossesOf, rows: tuple[Any, ...], learning_rate: float, seed: int, groups: ArrayLike | None
-) -> RoundSearch | None:
+    trial_of: TrialOf, rows: tuple[Any, ...], learning_rate: float, seed: int, groups: ArrayLike | None
+) -> Found | None:
     """Return the number of rounds with the lowest loss on a fifth of the rows, held out of the training.
 
     The search tries at most 100 / ``learning_rate`` rounds, but 500 to 10,000, and ends after 2 / ``learning_rate``
@@ -68,8 +98,8 @@ def find_rounds(
 
     Parameters
     ----------
-    losses_of : callable
-        Trains on some rows and returns the loss of others after each round; see ``LossesOf``.
+    trial_of : callable
+        Trains on some rows and tells of others; see ``TrialOf``.
     rows : tuple
         Features, class codes, weights or None, and what else belongs to the rows, or None.
     learning_rate : float
@@ -80,7 +110,7 @@ def find_rounds(
 
     Returns
     -------
-    RoundSearch or None
+    Found or None
         None where there are fewer than 10 rows with weight, or a single class is left without the rows held out.
     """
     _, y, weight, *_ = rows
@@ -93,8 +123,9 @@ def find_rounds(
     classes = fit[1] if weight is None else fit[1][fit[2] > 0]
     if len(np.unique(classes)) < 2:
         return None
-    losses = np.asarray(losses_of(fit, held, most, patience), dtype=np.float64)
-    return RoundSearch(max(1, int(np.nanargmin(losses))), losses, len(held[1]))
+    trial = trial_of(fit, held, most, patience)
+    losses = np.asarray(trial.losses, dtype=np.float64)
+    return Found(RoundSearch(max(1, int(np.nanargmin(losses))), losses, len(held[1])), trial, held)
 
 
 def _within(rounds: float, least: int, most: int) -> int:

@@ -77,9 +77,16 @@ _ENTRIES = """
         that a dict does not name has 1. Evaluation sets are weighted by their own weights alone.
     decision_rule : {"median", "mode", "mean"}
         How probabilities become a class: "median" suits absolute error, "mode" the zero-one error, "mean" squared
-        error.
+        error. XGBOrdinalClassifier, LGBMOrdinalClassifier and HistGradientBoostingOrdinalClassifier also take "kappa",
+        the rule with the largest weighted kappa, which ``fit`` finds.
     cost_matrix : array-like of float, shape (n_classes, n_classes), or None
         Cost of predicting column j where row i is true, lowest class first; replaces ``decision_rule``.
+    kappa_weights : {"quadratic", "linear"} or array-like of float, shape (n_classes, n_classes)
+        With ``decision_rule="kappa"``: what it costs that a class (row) is taken for another (column), lowest first.
+    kappa_rows : {"unseen", "training"}
+        With ``decision_rule="kappa"``: which rows the rule is fitted to. "unseen": the last evaluation set, or the rows
+        held out for the number of rounds, else all rows by five models that were not trained on them. "training": those
+        of the training, whose probabilities are too good; ``expected_kappa_`` is missing then.
     n_estimators : int or "auto"
         Number of boosting rounds. "auto" trains on four fifths of the rows, takes the number with the lowest loss on
         the others, and trains so many rounds on all rows; ``round_search_`` says what was found. The rows held out
@@ -165,6 +172,10 @@ _ENTRIES = """
     linear_ : LinearPart or None
         The linear score that the trees start from: ``scores(X)``, and ``contributions(X)`` of each feature, which add
         up to it. None where there is none.
+    kappa_rule_ : KappaRule or None
+        With ``decision_rule="kappa"``: its ``kappa``, ``shares`` of the classes and ``weights``.
+    expected_kappa_ : float
+        With ``decision_rule="kappa"``: the kappa to expect of new rows. Not with ``kappa_rows="training"``.
     n_features_in_ : int
         Number of features of the training.
     feature_names_in_ : ndarray of object, shape (n_features,)

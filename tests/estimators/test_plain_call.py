@@ -19,7 +19,7 @@ from sklearn.preprocessing import StandardScaler
 from makers import mean_loss
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier, LGBMOrdinalClassifier, XGBOrdinalClassifier
 from ordinal_objectives.estimators.held_out import hold_out
-from ordinal_objectives.estimators.round_search import find_rounds, smallest_leaf
+from ordinal_objectives.estimators.round_search import Trial, find_rounds, smallest_leaf
 from ordinal_objectives.row_blocks import RowBlocks
 
 # What is left of the plain call beside a seed and threads; what its number of rounds is called.
@@ -142,11 +142,11 @@ def test_one_class_left_is_not_searched():
     y[7] = 1
     losses = {"asked": 0}
 
-    def losses_of(*_):
+    def trial_of(*_):
         losses["asked"] += 1
-        return [1.0, 0.5]
+        return Trial([1.0, 0.5], lambda n: np.ones((n, 1)))
 
-    found = [find_rounds(losses_of, (np.zeros((40, 1)), y, None), 0.3, seed, None) for seed in range(40)]
+    found = [find_rounds(trial_of, (np.zeros((40, 1)), y, None), 0.3, seed, None) for seed in range(40)]
     assert 0 < sum(one is None for one in found) < 40
     assert losses["asked"] == sum(one is not None for one in found)
 
@@ -158,13 +158,13 @@ def test_one_class_left_is_not_searched():
 def test_small_steps_are_waited_for(rate, most, patience):
     asked = []
 
-    def losses_of(fit, held, *numbers):
+    def trial_of(fit, held, *numbers):
         asked.append((len(fit[1]), len(held[1]), *numbers))
-        return [1.0, 0.5, 0.7]
+        return Trial([1.0, 0.5, 0.7], lambda n: np.ones((n, 1)))
 
     rows = np.zeros((50, 1)), np.arange(50) % 3, None, np.zeros(50)
-    found = find_rounds(losses_of, rows, rate, 0, None)
-    assert (found.n_iter, asked) == (2 - 1, [(40, 10, most, patience)])
+    found = find_rounds(trial_of, rows, rate, 0, None)
+    assert (found.search.n_iter, asked) == (2 - 1, [(40, 10, most, patience)])
 
 
 @pytest.mark.parametrize(("n", "expected"), [(30, 1), (150, 3), (1_000, 20), (10**6, 20)])

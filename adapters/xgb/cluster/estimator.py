@@ -60,7 +60,9 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
     <<shift_method, split_outputs>>
     <<linear, linear_l2>>
         ``linear`` must be False on a cluster.
-    <<decision_rule, cost_matrix, class_weight, max_depth>>
+    <<decision_rule, cost_matrix>>
+        "kappa" is refused on a cluster.
+    <<kappa_weights, kappa_rows, class_weight, max_depth>>
         ``feature_weights`` is refused: rows stay with their workers.
     <<validation_fraction>>
         Refused on a cluster: pass ``eval_set``.
@@ -154,11 +156,7 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
         check_client(self.client)
         check_table(X)
         y = flat_labels(y, "y")
-        for name, instead in _REFUSED.items():
-            if getattr(self, name) is not None:
-                raise ValueError(f"{name} must be None on a cluster; got {getattr(self, name)!r}; {instead}")
-        if self.linear is not False:
-            raise ValueError(f"linear must be False on a cluster, where no worker has all rows; got {self.linear!r}")
+        self._refuse_what_needs_all_rows()
         with self._all_or_nothing():
             self._fit_labels(X, y)
             continued, earlier = self._continued(xgb_model)
@@ -196,6 +194,17 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
             self._keep(threshold_record(self.booster_), get_loss(self.loss, self.link), kept_rounds(self.booster_))
         self._warn_if_constant(0, "min_child_weight", stacklevel=4)
         return self
+
+    def _refuse_what_needs_all_rows(self) -> None:
+        for name, instead in _REFUSED.items():
+            if getattr(self, name) is not None:
+                raise ValueError(f"{name} must be None on a cluster; got {getattr(self, name)!r}; {instead}")
+        if self._takes_kappa():
+            raise ValueError(
+                "decision_rule='kappa' is not there on a cluster: fit it to predict_proba of rows in memory"
+            )
+        if self.linear is not False:
+            raise ValueError(f"linear must be False on a cluster, where no worker has all rows; got {self.linear!r}")
 
     def _evaluation_sets(self, eval_set: Any, sample_weight: Any, base_margin: Any) -> list[tuple[Any, Any, Any, Any]]:
         """Return features, known labels, weights and start scores of every evaluation set, all Dask collections."""

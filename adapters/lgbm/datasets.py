@@ -1,0 +1,60 @@
+"""Rows as LightGBM's data sets, and a training on some of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import lightgbm
+import numpy as np
+from numpy.typing import NDArray
+
+from ordinal_objectives import predictions
+from ordinal_objectives.adapters.lgbm.input_checks import categorical_columns
+from ordinal_objectives.adapters.lgbm.prediction import predict_scores
+from ordinal_objectives.adapters.lgbm.record import carried_record
+from ordinal_objectives.adapters.lgbm.train import train_spec
+from ordinal_objectives.estimators.round_search import Trial
+from ordinal_objectives.spec import OrdinalSpec
+
+
+def datasets(rows: list[tuple[Any, Any, Any, Any]], categorical_feature: Any) -> list[lightgbm.Dataset]:
+    """Return the training set and those to evaluate, given as (X, codes, weight, start score)."""
+    found = list[lightgbm.Dataset]()
+    for X, codes, weight, start in rows:
+        training = {"categorical_feature": categorical_columns(categorical_feature, X)}
+        options = {"reference": found[0]} if found else training
+        found.append(lightgbm.Dataset(X, codes, weight=weight, init_score=start, **options))
+    return found
+
+
+def trial(
+    spec: OrdinalSpec,
+    params: dict[str, Any],
+    rows: tuple[tuple[Any, ...], tuple[Any, ...]],
+    most: int,
+    patience: int | None,
+    categorical_feature: Any,
+) -> Trial:
+    """Train on some rows, the first ones, and tell of the others; see :class:`.round_search.Trial`."""
+    fit, held = rows
+    train_set, held_set = datasets([fit, held], categorical_feature)
+    result: dict[str, dict[str, list[float]]] = {}
+    stops = [] if patience is None else [lightgbm.early_stopping(patience, verbose=False)]
+    booster = train_spec(
+        (spec, None),
+        params,
+        train_set,
+        most,
+        valid_sets=[held_set],
+        valid_names=["held_out"],
+        callbacks=[lightgbm.record_evaluation(result), *stops],
+    )
+
+    def proba(n_rounds: int) -> NDArray[np.float64]:
+        (X, _, _, start), record = held, carried_record(booster)
+        n = min(n_rounds, booster.current_iteration())
+        scores = predict_scores(booster, record, X, 0, n)
+        scores = scores if start is None else predictions.plus(start, scores)
+        return predictions.proba(record.ordinal_loss(), scores, record.at(n))
+
+    return Trial(next(iter(result["held_out"].values())), proba)
