@@ -5,9 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any, ClassVar
 
-import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils import check_random_state
 
 from ordinal_objectives.estimators.fit_keywords import explains_keywords
 from ordinal_objectives.estimators.linear_choice import with_start
@@ -17,6 +15,7 @@ from ordinal_objectives.histogram_engine.parameters import DIALECT, REFUSED
 from ordinal_objectives.histogram_engine.plan import PlannedTraining
 from ordinal_objectives.histogram_engine.warm_start import check_continued
 from ordinal_objectives.losses import OrdinalLoss
+from ordinal_objectives.utils.seeds import drawn_seed
 from ordinal_objectives.utils.shared_docs import documented
 from ordinal_objectives.utils.validation import check_flag
 
@@ -297,7 +296,7 @@ class HistGradientBoostingOrdinalClassifier(PlannedTraining):
             if fitted is not None:
                 self._check_same_classes(None, fitted, "the model that warm_start continues")
             else:
-                self._seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+                self._seed = drawn_seed(self.random_state)
             sets = (eval_set, eval_sample_weight, "eval_sample_weight", X_val, y_val, sample_weight_val)
             watched = self._check_evaluation(*sets)
             parameters, stops, unseen = self._plan(rows, watched, parameters, earlier, stopping, groups)

@@ -12,7 +12,14 @@ from ordinal_objectives import predictions
 from ordinal_objectives.estimators.kappa_decision import Unseen
 from ordinal_objectives.estimators.linear_choice import check_linear, search, with_linear
 from ordinal_objectives.estimators.linear_part import LinearPart
-from ordinal_objectives.estimators.round_search import UNSEARCHED, Found, RoundSearch, Trial, is_auto, smallest_leaf
+from ordinal_objectives.estimators.round_search import (
+    Found,
+    RoundSearch,
+    Trial,
+    is_auto,
+    rounds_unsearched,
+    smallest_leaf,
+)
 from ordinal_objectives.histogram_engine.fit_loop import EarlyStopping, GrownModel, Rows, divided, fit_rows
 from ordinal_objectives.histogram_engine.labelled_rows import LabelledRows
 from ordinal_objectives.histogram_engine.parameters import OF_MODEL, BoostingParameters
@@ -50,7 +57,7 @@ class PlannedTraining(EngineModel):
         names = [*OF_MODEL, *(field.name for field in fields(BoostingParameters) if field.name != "spec")]
         given = {name: getattr(self, name) for name in names}
         given["min_samples_leaf"] = smallest_leaf(self.min_samples_leaf, n_rows)
-        given["max_iter"] = UNSEARCHED if is_auto(self.max_iter) else self.max_iter
+        given["max_iter"] = rounds_unsearched("max_iter", self.max_iter)
         return BoostingParameters.of(self.loss, link=self.link, **given)
 
     def _plan(

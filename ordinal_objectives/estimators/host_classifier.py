@@ -15,14 +15,14 @@ from sklearn.utils.validation import check_is_fitted
 from ordinal_objectives.estimators.booster_in_transit import BoosterInTransit
 from ordinal_objectives.estimators.evaluation_sets import GivenSets
 from ordinal_objectives.estimators.held_out import hold_out_unless_given, split_seed
-from ordinal_objectives.estimators.host_parameters import HostParameters, check_n_estimators
+from ordinal_objectives.estimators.host_parameters import HostParameters
 from ordinal_objectives.estimators.kappa_decision import KAPPA, Unseen
 from ordinal_objectives.estimators.labels import OrderedLabels
 from ordinal_objectives.estimators.linear_choice import check_linear, with_linear
 from ordinal_objectives.estimators.linear_choice import search as search_rounds
 from ordinal_objectives.estimators.linear_part import LinearPart
 from ordinal_objectives.estimators.ordinal_classifier import OrdinalClassifier
-from ordinal_objectives.estimators.round_search import Found, RoundSearch, Trial, TrialOf, is_auto
+from ordinal_objectives.estimators.round_search import Found, RoundSearch, Trial, TrialOf, is_auto, rounds_unsearched
 from ordinal_objectives.kappa_rule import KappaRule
 from ordinal_objectives.leaves.shifts import DEFAULT_SHIFT_PENALTY
 from ordinal_objectives.losses import OrdinalLoss, get_loss
@@ -256,7 +256,7 @@ class HostClassifier(HostParameters, OrdinalClassifier):
                 self.linear_ = LinearPart.from_json(continued.linear, self.n_features_in_)
             elif always:
                 raise ValueError("linear=True continues models that have a linear part; the one to go on with has none")
-            return RoundPlan(check_n_estimators(asked))
+            return RoundPlan(rounds_unsearched("n_estimators", asked))
         categories = self._categories(rows[0], **options) if self.linear is not False else ()
 
         def fit_linear(some: tuple[Any, ...]) -> LinearPart:
@@ -270,13 +270,15 @@ class HostClassifier(HostParameters, OrdinalClassifier):
 
         if search is None or not is_auto(asked):
             self.linear_ = fit_linear(rows) if always else None
-            return RoundPlan(check_n_estimators(asked), with_linear(fit_linear, trial_of) if always else trial_of)
+            return RoundPlan(
+                rounds_unsearched("n_estimators", asked), with_linear(fit_linear, trial_of) if always else trial_of
+            )
         rate, random_state, groups = search
         rate, seed = check_number("learning_rate", rate, above=0.0), split_seed(random_state)
         found, self.linear_ = search_rounds(self.linear, fit_linear, trial_of, rows, rate, seed, groups)
         trials = trial_of if self.linear_ is None else with_linear(fit_linear, trial_of)
         if found is None:
-            return RoundPlan(check_n_estimators(asked), trials)
+            return RoundPlan(rounds_unsearched("n_estimators", asked), trials)
         self.round_search_ = found.search
         if says:
             print(f"n_estimators='auto': {found.search}{'' if self.linear_ is None else ', with a linear part'}")

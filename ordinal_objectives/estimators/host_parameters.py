@@ -8,11 +8,8 @@ import numbers
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-import numpy as np
-from sklearn.utils import check_random_state
-
-from ordinal_objectives.estimators.round_search import UNSEARCHED, is_auto
 from ordinal_objectives.threads import library_n_threads
+from ordinal_objectives.utils.seeds import drawn_seed
 
 # What both classifiers' constructors take and the host's ``train`` does not.
 ORDINAL_PARAMETERS = frozenset(
@@ -124,27 +121,8 @@ class HostParameters:
         }
         seed = given.get("random_state")
         if seed is not None and not isinstance(seed, numbers.Integral):
-            given["random_state"] = int(check_random_state(seed).randint(np.iinfo(np.int32).max))
+            given["random_state"] = drawn_seed(seed)
         threads = library_n_threads(given.pop("n_jobs", None))
         if threads is not None:
             given["n_jobs"] = threads
         return {self._native.get(name, name): value for name, value in given.items()}
-
-
-def check_n_estimators(n_estimators: Any) -> int:
-    """Return the number of boosting rounds where none is searched: "auto" is 100.
-
-    Raises
-    ------
-    TypeError
-        If it is neither an integer nor "auto".
-    ValueError
-        If it is below 1.
-    """
-    if is_auto(n_estimators):
-        return UNSEARCHED
-    if isinstance(n_estimators, bool) or not isinstance(n_estimators, numbers.Integral):
-        raise TypeError(f"n_estimators must be an integer of at least 1, or 'auto'; got {n_estimators!r}")
-    if n_estimators < 1:
-        raise ValueError(f"n_estimators must be at least 1; got {n_estimators}")
-    return int(n_estimators)

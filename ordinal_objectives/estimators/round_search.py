@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -46,6 +47,25 @@ TrialOf = Callable[[tuple[Any, ...], tuple[Any, ...], int, int | None], Trial]
 def is_auto(asked: Any) -> bool:
     """Tell whether a parameter is left to the data."""
     return isinstance(asked, str) and asked == AUTO
+
+
+def rounds_unsearched(name: str, asked: Any) -> int:
+    """Return the number of rounds where none is searched: "auto" is 100.
+
+    Raises
+    ------
+    TypeError
+        If it is neither an integer nor "auto".
+    ValueError
+        If it is below 1.
+    """
+    if is_auto(asked):
+        return UNSEARCHED
+    if isinstance(asked, bool) or not isinstance(asked, numbers.Integral):
+        raise TypeError(f"{name} must be an integer of at least 1, or 'auto'; got {asked!r}")
+    if asked < 1:
+        raise ValueError(f"{name} must be at least 1; got {asked}")
+    return int(asked)
 
 
 def smallest_leaf(asked: Any, n_rows: int) -> Any:

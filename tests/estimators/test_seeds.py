@@ -15,7 +15,7 @@ from ordinal_objectives import (
 )
 from ordinal_objectives.inspection import threshold_importances
 
-DOORS = {
+DOORS = MAKERS | {
     "sets": lambda **options: OrdinalPredictionSets(LogisticRegression(), **options),
     "calibrated": lambda **options: OrdinalCalibratedClassifier(LogisticRegression(), **options),
     "ensemble": lambda **options: OrdinalEnsembleClassifier([("one", LogisticRegression())], **options),

@@ -30,8 +30,8 @@ from ordinal_objectives.adapters.xgb.estimator import XGBOrdinalClassifier
 from ordinal_objectives.adapters.xgb.record import kept_rounds, threshold_record
 from ordinal_objectives.estimators.evaluation_sets import check_rounds, evaluation_pairs, one_for_each
 from ordinal_objectives.estimators.fit_keywords import explains_keywords
-from ordinal_objectives.estimators.host_parameters import check_n_estimators
 from ordinal_objectives.estimators.labels import OrderedLabels
+from ordinal_objectives.estimators.round_search import rounds_unsearched
 from ordinal_objectives.losses import get_loss
 from ordinal_objectives.threads import library_n_threads
 from ordinal_objectives.utils.shared_docs import documented
@@ -181,7 +181,7 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
                 self.client,
                 self._native_params(),
                 dtrain,
-                check_n_estimators(self.n_estimators),  # workers hold the rows: none is searched
+                rounds_unsearched("n_estimators", self.n_estimators),  # workers hold the rows: none is searched
                 xgb_model=continued,
                 evals=evals or ([(dtrain, "training")] if verbose else []),
                 callbacks=self.callbacks,
