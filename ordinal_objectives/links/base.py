@@ -10,6 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -17,7 +18,7 @@ import numpy.typing as npt
 
 from ordinal_objectives import _core
 from ordinal_objectives.registry import Named
-from ordinal_objectives.utils.read_only import call_read_only
+from ordinal_objectives.utils.read_only import call_read_only, check_answer
 from ordinal_objectives.utils.validation import as_floats
 
 FloatArray: TypeAlias = npt.NDArray[np.float64]
@@ -94,7 +95,7 @@ class Link(Named, ABC):
     See docs/how_to/add_a_link.md for a link of one's own.
     """
 
-    needs: ClassVar[Mapping[str, type]] = {"name": str, "mirror": str}
+    needs: ClassVar[Mapping[str, type]] = {"name": str, "mirror": str, "argument_limit": Real}
     _built_in = LINKS
     _codes = _core.link_codes
     mirror: ClassVar[str]
@@ -159,6 +160,23 @@ class Link(Named, ABC):
     def lower(self, x: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """-log G(x) and its first and second derivative: the loss of a label at or below the threshold."""
 
+    def below(self, x: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return what :meth:`lower` does, checked if the link is a user's own.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If these are not three arrays of float64 and of the shape of x.
+        """
+        found = self.lower(x)
+        if not self.is_built_in:
+            what = f"lower of link {self.identity!r}"
+            if not isinstance(found, (tuple, list)) or len(found) != 3:
+                raise TypeError(f"{what} must return -log G and its two derivatives; got {type(found).__name__}")
+            for name, array in zip(("value", "first derivative", "second derivative"), found, strict=True):
+                check_answer(f"the {name} of {what}", array, x.shape)
+        return found
+
     @abstractmethod
     def _link(self, p: FloatArray) -> FloatArray:
         """G^-1(p) for p in [0, 1]."""
@@ -193,7 +211,7 @@ class Link(Named, ABC):
 
     def upper(self, x: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """-log(1 - G(x)) and its first and second derivative: the loss of a label above the threshold."""
-        value, d1, d2 = self.mirror_link.lower(-x)
+        value, d1, d2 = self.mirror_link.below(-x)
         return value, -d1, d2
 
     def link(self, p: FloatArray) -> FloatArray:
@@ -256,11 +274,15 @@ class Link(Named, ABC):
         from_below, to_above = np.isneginf(lower), np.isposinf(upper)
         both = ~from_below & ~to_above
         if both.any():
-            inner = call_read_only(f"link {self.identity!r}", self._interval, lower[both], upper[both])
+            owner = f"link {self.identity!r}"
+            inner = call_read_only(owner, self._interval, lower[both], upper[both])
+            if not isinstance(inner, IntervalTerms):
+                raise TypeError(f"_interval of {owner} must return IntervalTerms; got {type(inner).__name__}")
             for name, whole in vars(terms).items():
+                check_answer(f"{name} of _interval of {owner}", getattr(inner, name), lower[both].shape)
                 whole[both] = getattr(inner, name)
         only = from_below & ~to_above
-        terms.value[only], terms.d_upper[only], terms.d_upper_shift[only] = self.lower(upper[only])
+        terms.value[only], terms.d_upper[only], terms.d_upper_shift[only] = self.below(upper[only])
         only = to_above & ~from_below
         terms.value[only], terms.d_lower[only], terms.d_lower_shift[only] = self.upper(lower[only])
         ends = ~both

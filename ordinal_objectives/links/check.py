@@ -80,7 +80,7 @@ def check_formulas(link: Link) -> None:
         ("log_inverse", link.log_inverse(x), np.log(link.inverse(x)), "log inverse is"),
     ):
         same(name, got, expected, says)
-    _check_terms("lower", link.lower, x, -link.log_inverse(x), same)
+    _check_terms("lower", link.below, x, -link.log_inverse(x), same)
     if link.highest_order == 4:
         third, fourth = link.higher(x)
         same("the third derivative of higher", third, derivative(lambda t: link.lower(t)[2], x), _SAYS)

@@ -48,7 +48,7 @@ class Logit(Link):
         # G(b) - G(a) = G(b) (1 - G(a)) (1 - exp(a - b)): two thresholds and a gap that no shift changes.
         share = -np.expm1(lower - upper)
         pull = np.exp(lower - upper) / share
-        below, below_1, below_2 = self.lower(upper)
+        below, below_1, below_2 = self.below(upper)
         above, above_1, above_2 = self.upper(lower)
         return IntervalTerms(
             value=below + above - np.log(share),

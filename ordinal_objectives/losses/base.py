@@ -55,7 +55,7 @@ class OrdinalLoss(MarginFunctions):
 
     def __init__(self, link: str | Link = "logit") -> None:
         self.link = get_link(link)
-        check_number("curvature_floor of a link", self.link.curvature_floor)
+        check_number("curvature_floor of a link", self.link.curvature_floor, at_least=0.0)
 
     def check_gaps(self, thresholds: FloatArray, class_weights: FloatArray) -> None:
         """Raise if a strictly ordered loss has rows of a class whose two thresholds are equal.

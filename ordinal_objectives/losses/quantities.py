@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
 from ordinal_objectives.links import FloatArray
+from ordinal_objectives.utils.read_only import check_answer
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class RowDerivatives:
         widths = {"value": (), "gradient": (), "curvature_next": (n_thresholds - 1,)}
         for field in fields(self):
             array = getattr(self, field.name)
-            _check_array(f"{field.name} of {owner}", array, (n_samples, *widths.get(field.name, (n_thresholds,))))
+            check_answer(f"{field.name} of {owner}", array, (n_samples, *widths.get(field.name, (n_thresholds,))))
             # A value may be infinite far away, where float64 ends.
             wrong = ~np.isfinite(array) & ((array != np.inf) if field.name == "value" else True)
             if wrong.any():
@@ -73,17 +74,11 @@ class Curvatures:
         """Raise ValueError unless all are finite arrays of float64 of the shapes above, the first two not negative."""
         for name, width in (("hessian", ()), ("diagonal", (n_thresholds,)), ("off_diagonal", (n_thresholds - 1,))):
             array = getattr(self, name)
-            _check_array(f"{name} of {owner}", array, (n_samples, *width))
+            check_answer(f"{name} of {owner}", array, (n_samples, *width))
             wrong = ~np.isfinite(array) | ((array < 0.0) if name != "off_diagonal" else False)
             if wrong.any():
                 rule = "finite" if name == "off_diagonal" else "finite and not negative"
                 raise ValueError(f"{name} of {owner} must be {rule}; got {array[wrong][0]}")
-
-
-def _check_array(what: str, array: Any, expected: tuple[int, ...]) -> None:
-    if not isinstance(array, np.ndarray) or array.shape != expected or array.dtype != np.float64:
-        got = f"{array.dtype} {array.shape}" if isinstance(array, np.ndarray) else repr(type(array).__name__)
-        raise ValueError(f"{what} must be float64 {expected}; got {got}")
 
 
 @dataclass(frozen=True)

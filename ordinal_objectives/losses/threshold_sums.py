@@ -32,7 +32,7 @@ class _ThresholdSum(OrdinalLoss):
         counted = self._counted(y, x.shape[1])
         above = y[:, None] > np.arange(x.shape[1])
         terms = np.zeros((3, *x.shape))
-        for side, function in ((counted & ~above, self.link.lower), (counted & above, self.link.upper)):
+        for side, function in ((counted & ~above, self.link.below), (counted & above, self.link.upper)):
             terms[:, side] = function(x[side])
         value, slope, curvature = terms
         return RowDerivatives(

@@ -1,4 +1,4 @@
-"""Read-only arguments for formulas of a user's own."""
+"""Formulas of a user's own: read-only arguments, and checked answers."""
 
 from __future__ import annotations
 
@@ -50,3 +50,10 @@ def read_only(argument: Any) -> Any:
     if is_dataclass(argument) and not isinstance(argument, type):
         return type(argument)(*(read_only(getattr(argument, field.name)) for field in fields(argument)))
     return argument
+
+
+def check_answer(what: str, array: Any, expected: tuple[int, ...]) -> None:
+    """Raise ValueError unless an answer is a plain array of float64 and of a shape; one that is masked is none."""
+    if type(array) is not np.ndarray or array.shape != expected or array.dtype != np.float64:
+        got = f"{array.dtype} {array.shape}" if type(array) is np.ndarray else repr(type(array).__name__)
+        raise ValueError(f"{what} must be float64 {expected}; got {got}")

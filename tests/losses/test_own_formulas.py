@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from makers import make_lgb, make_xgb
 from ordinal_objectives import AllThreshold, CumulativeLink
-from ordinal_objectives.links import Logit
+from ordinal_objectives.links import Logit, check_link
 from ordinal_objectives.losses import check_order, higher_derivatives
 from ordinal_objectives.rows.reference import ReferenceMargins, ReferenceRows
 from ordinal_objectives.threshold_solver import initial_thresholds
@@ -266,3 +268,65 @@ def test_scores_and_margins_are_numbers(wrong):
 def test_orders_that_there_are_not(order, error):
     with pytest.raises(error, match="order must be an integer between 2 and 4; got"):
         check_order(AllThreshold(), "exact", order)
+
+
+def of_lower(change):
+    """Return a link whose `lower` is that of the logit, changed."""
+    return type("Changed", (Logit,), {"lower": lambda self, x: change(*Logit.lower(self, x))})()
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        (
+            lambda *terms: None,
+            TypeError,
+            "^lower of link '.*Changed' must return -log G and its two derivatives; got None",
+        ),
+        (lambda *terms: terms[:2], TypeError, "must return -log G and its two derivatives; got tuple"),
+        (lambda *terms: terms[0], TypeError, "must return -log G and its two derivatives; got ndarray"),
+        (lambda a, b, c: (a, "b", c), ValueError, r"the first derivative of lower of link .* float64 .*; got 'str'"),
+        (lambda a, b, c: (a[:1], b, c), ValueError, r"the value of lower of link .* float64 .*; got float64 \(1,\)"),
+        (lambda a, b, c: (a, b, np.float32(c)), ValueError, r"the second derivative of lower .*; got float32"),
+    ],
+)
+def test_what_a_link_answers_is_looked_at(change, error, message):
+    link = of_lower(change)
+    for use in (
+        lambda: AllThreshold(link).value(np.zeros(6), Y, THETA),
+        lambda: CumulativeLink(link).value(np.zeros(6), Y, THETA),
+        lambda: check_link(link),
+    ):
+        with pytest.raises(error, match=message):
+            use()
+
+
+@pytest.mark.parametrize(
+    ("answer", "error", "message"),
+    [
+        (lambda terms: None, TypeError, "_interval of link '.*Changed' must return IntervalTerms; got NoneType"),
+        (lambda terms: replace(terms, value=None), ValueError, "value of _interval of link .* float64 .* 'NoneType'"),
+        (
+            lambda terms: replace(terms, d_shift=terms.d_shift[:1]),
+            ValueError,
+            "d_shift of _interval of link .* float64",
+        ),
+    ],
+)
+def test_what_an_interval_answers_is_looked_at(answer, error, message):
+    link = type("Changed", (Logit,), {"_interval": lambda self, a, b: answer(Logit._interval(self, a, b))})()
+    with pytest.raises(error, match=message):
+        CumulativeLink(link).value(np.zeros(6), Y, THETA)
+
+
+def test_numbers_of_a_link_are_looked_at():
+    with pytest.raises(TypeError, match=r"Changed\.argument_limit must be a Real; got '700'"):
+        AllThreshold(type("Changed", (Logit,), {"argument_limit": "700"})())
+    with pytest.raises(ValueError, match="curvature_floor of a link must be a finite number at least 0; got -1"):
+        AllThreshold(type("Changed", (Logit,), {"curvature_floor": -1.0})())
+
+
+def test_masked_answers_are_refused():
+    masked = answering("_floored", curvatures(hessian=lambda h: np.ma.masked_array(h, h > 0)))
+    with pytest.raises(ValueError, match=r"hessian of wrong of loss .* must be float64 \(6,\); got 'MaskedArray'"):
+        rows_of("exact")(masked)
