@@ -269,13 +269,11 @@ class HostClassifier(HostParameters, OrdinalClassifier):
             return replace(trial, losses=[self._loss_without_trees(fit, held), *trial.losses])
 
         if search is None or not is_auto(asked):
-            self.linear_ = fit_linear(rows) if always else None
-            return RoundPlan(
-                rounds_unsearched("n_estimators", asked), with_linear(fit_linear, trial_of) if always else trial_of
-            )
-        rate, random_state, groups = search
-        rate, seed = check_number("learning_rate", rate, above=0.0), split_seed(random_state)
-        found, self.linear_ = search_rounds(self.linear, fit_linear, trial_of, rows, rate, seed, groups)
+            found, self.linear_ = None, fit_linear(rows) if always else None
+        else:
+            rate, random_state, groups = search
+            rate, seed = check_number("learning_rate", rate, above=0.0), split_seed(random_state)
+            found, self.linear_ = search_rounds(self.linear, fit_linear, trial_of, rows, rate, seed, groups)
         trials = trial_of if self.linear_ is None else with_linear(fit_linear, trial_of)
         if found is None:
             return RoundPlan(rounds_unsearched("n_estimators", asked), trials)

@@ -13,7 +13,7 @@ from sklearn.model_selection import StratifiedKFold
 from makers import make_engine, make_lgb, make_xgb
 from ordinal_objectives import OrdinalEnsembleClassifier, RowBlocks
 from ordinal_objectives.estimators import kappa_decision
-from ordinal_objectives.estimators.held_out import hold_out
+from ordinal_objectives.estimators.held_out import hold_out, split_seed
 from ordinal_objectives.estimators.kappa_decision import Unseen
 from ordinal_objectives.kappa_rule import KappaRule
 
@@ -35,25 +35,24 @@ def same(rule, other, rtol=1e-6):
     assert rule.kappa == pytest.approx(other.kappa, rel=rtol)
 
 
+@pytest.mark.parametrize("options", [{}, {"linear": True}], ids=str)
 @pytest.mark.parametrize("weights", ["quadratic", "linear", [[0, 1, 2, 9], [1, 0, 1, 2], [2, 1, 0, 1], [3, 2, 1, 0]]])
 @pytest.mark.parametrize("kind", MAKE)
-def test_five_models_tell_of_rows_that_they_were_not_trained_on(kind, weights):
-    model = MAKE[kind](**KAPPA, kappa_weights=weights).fit(X, Y, sample_weight=W)
-    proba = np.empty((N, 4))
-    options = {"early_stopping": False} if kind == "engine" else {}
+def test_five_models_tell_of_rows_that_they_were_not_trained_on(kind, weights, options):
+    model = MAKE[kind](**KAPPA, **options, kappa_weights=weights).fit(X, Y, sample_weight=W)
+    proba, of_part = np.empty((N, 4)), {"random_state": 0, "classes": range(4), **options}
+    of_part |= {"early_stopping": False} if kind == "engine" else {}
     for fit, held in StratifiedKFold(5, shuffle=True, random_state=seed_of(kind, model)).split(X, Y):
-        part = MAKE[kind](random_state=0, classes=range(4), **options).fit(X[fit], Y[fit], sample_weight=W[fit])
+        part = MAKE[kind](**of_part).fit(X[fit], Y[fit], sample_weight=W[fit])
         proba[held] = part.predict_proba(X[held])
     same(model.kappa_rule_, KappaRule.fit(proba, weights, W))
     assert model.expected_kappa_ == model.kappa_rule_.kappa
     np.testing.assert_array_equal(model.predict(X), model.kappa_rule_.decide(model.predict_proba(X)))
-    bare = MAKE[kind](random_state=0).fit(X, Y, sample_weight=W)
+    bare = MAKE[kind](random_state=0, **options).fit(X, Y, sample_weight=W)
     np.testing.assert_array_equal(model.predict_proba(X), bare.predict_proba(X))
 
 
 def seed_of(kind, model):
-    from ordinal_objectives.estimators.held_out import split_seed
-
     return model._seed if kind == "engine" else split_seed(0)
 
 
