@@ -170,8 +170,8 @@ def _integer_or_none(n_threads: Any) -> int | None:
     if n_threads is None:
         return None
     if isinstance(n_threads, bool) or not hasattr(n_threads, "__index__"):
-        raise TypeError(f"n_threads must be an integer or None; got {n_threads!r}")
+        raise TypeError(f"n_threads (n_jobs) must be an integer or None; got {n_threads!r}")
     number = int(n_threads.__index__())
     if number >= 2**31:
-        raise ValueError(f"n_threads must be below 2**31; got {number}")
+        raise ValueError(f"n_threads (n_jobs) must be below 2**31; got {number}")
     return number

@@ -46,7 +46,7 @@ class VectorOutputs:
             What these iterations add to (w, z).
         start, stop : int
         """
-        rows = np.asarray(outputs, dtype=np.float64).reshape(len(outputs), -1)
+        rows = np.asarray(outputs, dtype=np.float64).reshape(len(outputs), len(self.mixing))
         scores: NDArray[np.float64] = rows @ self.mixing.T - (self.offset(stop) - self.offset(start))
         return scores
 

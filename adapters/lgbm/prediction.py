@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives.adapters.lgbm.input_checks import check_rows
 from ordinal_objectives.adapters.lgbm.leaf_vectors import leaf_scores
-from ordinal_objectives.adapters.lgbm.record import best_iteration, carried_record, check_all_rounds
+from ordinal_objectives.adapters.lgbm.record import carried_record, check_all_rounds, iterations_of
 from ordinal_objectives.adapters.objective import predict_from_scores
 from ordinal_objectives.decision import decide
 from ordinal_objectives.predictions import without_mean
@@ -107,14 +107,11 @@ def proba_of(
     booster: lightgbm.Booster, record: ThresholdRecord, data: Any, num_iteration: int | None
 ) -> NDArray[np.float64]:
     """Return class probabilities of a booster whose record is known; see :func:`predict_proba`."""
-    if num_iteration is None:
-        num_iteration = best_iteration(booster)
-    elif not isinstance(num_iteration, int | np.integer) or isinstance(num_iteration, bool):
-        raise ValueError(f"num_iteration must be None or an integer, 0 and below for all; got {num_iteration!r}")
+    asked = iterations_of(booster, num_iteration)
     record.check_start(False, "booster")
     check_rows(data, "data")
     rounds = booster.current_iteration()
-    end = rounds if num_iteration is None or num_iteration <= 0 else min(num_iteration, rounds)
+    end = rounds if asked <= 0 else min(asked, rounds)
     check_all_rounds(booster, record, end)
     return predict_from_scores(record, end, predict_scores(booster, record, data, 0, end))
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import lightgbm
+import numpy as np
 
 from ordinal_objectives.adapters.arguments import check_same_columns
 from ordinal_objectives.adapters.lgbm.input_checks import check_booster
@@ -62,6 +63,15 @@ def best_iteration(booster: lightgbm.Booster) -> int:
     best: int = booster.best_iteration
     rounds: dict[int, int] = getattr(booster, "ordinal_rounds", {})
     return rounds.get(best, best)
+
+
+def iterations_of(booster: lightgbm.Booster, num_iteration: Any) -> int:
+    """Return ``num_iteration``, an integer; None is the best iteration, and 0 and below are all."""
+    if num_iteration is None:
+        return best_iteration(booster)
+    if not isinstance(num_iteration, int | np.integer) or isinstance(num_iteration, bool):
+        raise ValueError(f"num_iteration must be None or an integer, 0 and below for all; got {num_iteration!r}")
+    return int(num_iteration)
 
 
 def checksums(booster: lightgbm.Booster, start: int, stop: int) -> list[int]:
@@ -227,7 +237,7 @@ def save_model(booster: lightgbm.Booster, filename: str | PathLike[str], num_ite
     """
     record = carried_record(booster)
     check_path(filename)
-    end = best_iteration(booster) if num_iteration is None else num_iteration
+    end = iterations_of(booster, num_iteration)
     check_all_rounds(booster, record, end)
     text = booster.model_to_string(num_iteration=end)
     if _LINE_START in text:

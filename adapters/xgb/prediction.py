@@ -34,7 +34,7 @@ def proba_of(
         check_names(booster, data)
         scores = start_scores(data)[:, np.newaxis] + leaf_scores(booster, record, data, 0, end)
     else:
-        scores = booster.predict(data, output_margin=True, iteration_range=(0, end))
+        scores = booster.predict(data, output_margin=True, iteration_range=(0, end)).reshape(data.num_row())
     return predict_from_scores(record, end, scores)
 
 

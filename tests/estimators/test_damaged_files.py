@@ -324,7 +324,7 @@ def test_records_of_boosters_are_not_trusted(change, data, saved):
         ({"evals": {"training": [np.nan]}}, "evals must be a list of numbers"),
         ({"params": {"tol": np.nan}}, "not JSON compliant"),
         ({"diagnostics": {"n_halved": float("inf")}}, "diagnostics must be integers"),
-        ({"params": {"n_jobs": "x"}}, "n_threads must be an integer or None"),
+        ({"params": {"n_jobs": "x"}}, r"n_threads \(n_jobs\) must be an integer or None"),
         ({"params": {"importance_type": "x"}}, "importance_type must be"),
         ({"params": {"no_parameter": 1}}, "no_parameter"),
         ({"params": {"self": 1}}, "self"),

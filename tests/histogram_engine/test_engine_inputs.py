@@ -212,7 +212,7 @@ def test_counts_beyond_the_cores_integers(data, name):
     ("options", "error", "message"),
     [
         ({"max_bins": 10**12}, ValueError, "max_bins must be an integer between 2 and 255; got 1000000000000"),
-        ({"n_jobs": 10**12}, ValueError, r"n_threads must be below 2\*\*31; got 1000000000000"),
+        ({"n_jobs": 10**12}, ValueError, r"n_threads \(n_jobs\) must be below 2\*\*31; got 1000000000000"),
         ({"learning_rate": 10**400}, ValueError, "learning_rate must be a finite number above 0; got 1000"),
         ({"gamma": "a"}, TypeError, "gamma must be a finite number at least 0; got 'a'"),
         ({"validation_fraction": "a"}, TypeError, "validation_fraction must be a number above 0 and below 1"),

@@ -58,6 +58,9 @@ def margin_contributions(
     """
     record = carried_record(booster)
     check_matrix(booster, data)
+    n_features = booster.num_features()
+    if data.num_col() != n_features:  # XGBoost's room for them is another one
+        raise ValueError(f"data must have the model's {n_features} columns; got {data.num_col()}")
     record.check_start(data.get_base_margin().size > 0, "data has no base_margin")
     end = last_round(booster, iteration_range)
     check_all_rounds(booster, record, end)
@@ -71,7 +74,7 @@ def margin_contributions(
     of_outputs = booster.predict(data, pred_contribs=True, iteration_range=(0, end)).astype(np.float64)
     bias = record.at(end)
     if record.outputs is None or record.n_classes == 2:
-        contributions = -np.repeat(of_outputs.reshape(len(of_outputs), 1, -1), record.n_classes - 1, axis=1)
+        contributions = -np.repeat(of_outputs.reshape(len(of_outputs), 1, n_features + 1), record.n_classes - 1, axis=1)
     else:
         contributions = -np.einsum("kj,njf->nkf", record.outputs.mixing, of_outputs)
         bias = bias + record.outputs.offset(end)
