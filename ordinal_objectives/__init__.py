@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ordinal_objectives.decision import decide
     from ordinal_objectives.decisions.calibrated import OrdinalCalibratedClassifier
     from ordinal_objectives.decisions.prediction_sets import OrdinalPredictionSets
+    from ordinal_objectives.decisions.tuned import OrdinalTunedClassifier
     from ordinal_objectives.estimators.ensemble import OrdinalEnsembleClassifier
     from ordinal_objectives.histogram_engine.estimator import HistGradientBoostingOrdinalClassifier
     from ordinal_objectives.histogram_engine.multi_output.estimator import (
@@ -43,6 +44,7 @@ _HOMES = {
     "OrdinalCalibratedClassifier": "decisions.calibrated",
     "OrdinalEnsembleClassifier": "estimators.ensemble",
     "OrdinalPredictionSets": "decisions.prediction_sets",
+    "OrdinalTunedClassifier": "decisions.tuned",
     "RowBlocks": "row_blocks",
     "XGBOrdinalClassifier": "adapters.xgb.estimator",
     "decide": "decision",
@@ -61,6 +63,7 @@ __all__ = [
     "OrdinalCalibratedClassifier",
     "OrdinalEnsembleClassifier",
     "OrdinalPredictionSets",
+    "OrdinalTunedClassifier",
     "RowBlocks",
     "XGBOrdinalClassifier",
     "decide",

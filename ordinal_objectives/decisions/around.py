@@ -118,6 +118,13 @@ class AroundClassifier(ClassifierOfClassifiers):
             raise ValueError(f"cv must be {_CV} from 0 to {len(codes) - 1}; got {got}")
         yield from folds
 
+    def _out_of_fold(self, X: Any, codes: NDArray[np.int32], weight: NDArray[np.float64] | None) -> NDArray[np.float64]:
+        """Return the probabilities of each row by a copy that was not trained on it; NaN where none was held out."""
+        proba = np.full((len(codes), self.n_classes_), np.nan)
+        for rows, held in self._folds(X, codes, self.cv):
+            proba[held] = self._train(X, codes, weight, rows).proba(take_rows(X, held), self.n_classes_)
+        return proba
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         inner = getattr(get_tags(self.estimator), "input_tags", None) if hasattr(self.estimator, "fit") else None

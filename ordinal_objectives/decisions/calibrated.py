@@ -125,13 +125,6 @@ class OrdinalCalibratedClassifier(AroundClassifier):
             )
         return self
 
-    def _out_of_fold(self, X: Any, codes: NDArray[np.int32], weight: NDArray[np.float64] | None) -> NDArray[np.float64]:
-        """Return the probabilities of each row by a copy that was not trained on it; NaN where none was held out."""
-        proba = np.full((len(codes), self.n_classes_), np.nan)
-        for rows, held in self._folds(X, codes, self.cv):
-            proba[held] = self._train(X, codes, weight, rows).proba(take_rows(X, held), self.n_classes_)
-        return proba
-
     @property
     def estimator_(self) -> Any:
         """The fitted classifier."""

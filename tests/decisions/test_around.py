@@ -19,16 +19,18 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from makers import EVERY, Given, draw, given, make_engine
-from ordinal_objectives import OrdinalCalibratedClassifier, OrdinalPredictionSets
+from ordinal_objectives import OrdinalCalibratedClassifier, OrdinalPredictionSets, OrdinalTunedClassifier
 
 NAMES = np.array(["poor", "fair", "good", "excellent"])  # not in the order of the alphabet
-KINDS = [OrdinalPredictionSets, OrdinalCalibratedClassifier]
+KINDS = [OrdinalPredictionSets, OrdinalCalibratedClassifier, OrdinalTunedClassifier]
 AROUND = pytest.mark.parametrize("kind", KINDS)
 
 
 def answers(model, X):
     """Return what a fitted classifier says beside its labels."""
-    return [model.predict_proba_ordered(X), *([model.predict_set(X)] if hasattr(model, "predict_set") else [])]
+    sets = [model.predict_set(X)] if hasattr(model, "predict_set") else []
+    cuts = [model.decision_.cuts] if hasattr(model, "decision_") else []
+    return [model.predict_proba_ordered(X), *sets, *cuts]
 
 
 def assert_same(model, other, X):

@@ -12,12 +12,14 @@ from ordinal_objectives import (
     OrdinalCalibratedClassifier,
     OrdinalEnsembleClassifier,
     OrdinalPredictionSets,
+    OrdinalTunedClassifier,
 )
 from ordinal_objectives.inspection import threshold_importances
 
 DOORS = MAKERS | {
     "sets": lambda **options: OrdinalPredictionSets(LogisticRegression(), **options),
     "calibrated": lambda **options: OrdinalCalibratedClassifier(LogisticRegression(), **options),
+    "tuned": lambda **options: OrdinalTunedClassifier(LogisticRegression(), **options),
     "ensemble": lambda **options: OrdinalEnsembleClassifier([("one", LogisticRegression())], **options),
     "several outputs": lambda **options: HistGradientBoostingMultiOutputRegressor(max_iter=1, **options),
 }

@@ -1,0 +1,122 @@
+"""Tuned decisions: cut points against every other, rows that were not trained on, and what is refused."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import cohen_kappa_score
+from sklearn.model_selection import KFold
+
+from makers import draw, given
+from ordinal_objectives import OrdinalTunedClassifier
+from ordinal_objectives.decision import decide
+from ordinal_objectives.decisions.cut_points import CutPoints, mean_class
+from ordinal_objectives.decisions.tuned import tune_decision
+from ordinal_objectives.kappa_rule import KappaRule
+from ordinal_objectives.metrics import METRICS, macro_mean_absolute_error, quadratic_weighted_kappa
+
+RNG = np.random.default_rng(0)
+P, CODES = draw(RNG, 400, 4)
+X = RNG.normal(size=(600, 3))
+Y = np.digitize(X[:, 0] + 1.5 * RNG.normal(size=600), [-2.0, 0.0, 2.0])
+W = RNG.uniform(0.5, 2.0, size=600)
+
+
+def frozen(n_classes=4):
+    """Return a trained classifier whose probabilities are its features."""
+    return FrozenEstimator(given(n_classes).fit(np.eye(n_classes), np.arange(n_classes)))
+
+
+@pytest.mark.parametrize("metric", [name for name, one in METRICS.items() if one.judges == "decisions"])
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.filterwarnings("ignore:The rank correlation is undefined")
+def test_few_rows_have_cut_points_as_good_as_any(seed, metric):
+    proba, codes = draw(np.random.default_rng(seed), 14, 3)
+    codes[:3] = range(3)
+    entry, means = METRICS[metric], np.sort(mean_class(proba))
+    sign = 1.0 if entry.higher_is_better else -1.0
+    places = [-1.0, *(means[1:] + means[:-1]) / 2, 3.0]
+    scores = [
+        sign * entry.function(codes, np.searchsorted(cuts, mean_class(proba)), labels=range(3))
+        for cuts in itertools.combinations_with_replacement(places, 2)
+    ]
+    best = np.nanmax(scores)
+    model = OrdinalTunedClassifier(frozen(3), metric=metric).fit(proba, codes)
+    rounded = sign * entry.function(codes, np.clip(np.rint(mean_class(proba)), 0, 2).astype(int), labels=range(3))
+    assert rounded - 1e-9 <= sign * model.tuned_score_ == pytest.approx(best, abs=1e-9)
+
+
+def test_cut_points_count_how_many_the_mean_reaches():
+    cuts = CutPoints(np.array([0.4, 1.5, 1.5]))
+    proba = np.array([[1.0, 0, 0, 0], [0.6, 0.4, 0, 0], [0.5, 0.5, 0, 0], [0, 0.4, 0.6, 0]])
+    assert cuts.decide(proba).tolist() == [0, 1, 1, 3]
+
+
+def test_a_stretch_is_one_number():
+    model = OrdinalTunedClassifier(frozen(), rule="stretch").fit(P, CODES)
+    steps = np.diff(model.decision_.cuts)
+    np.testing.assert_allclose(steps, steps[0])
+    free = OrdinalTunedClassifier(frozen()).fit(P, CODES)
+    rounded = quadratic_weighted_kappa(CODES, decide(P, "mean"))
+    assert rounded <= model.tuned_score_ <= free.tuned_score_ + 0.01
+
+
+@pytest.mark.parametrize(("metric", "weights"), [("qwk", "quadratic"), ("lwk", "linear")])
+def test_the_closed_form_needs_no_labels(metric, weights):
+    model = OrdinalTunedClassifier(frozen(), metric=metric, rule="kappa").fit(P, CODES)
+    rule = KappaRule.fit(P, weights)
+    assert model.decision_.kappa == rule.kappa
+    np.testing.assert_array_equal(model.predict(P), rule.decide(P))
+    other = OrdinalTunedClassifier(frozen(), metric=metric, rule="kappa").fit(P, np.roll(CODES, 1))
+    assert other.decision_.kappa == rule.kappa
+
+
+def test_it_is_tuned_on_rows_that_were_not_trained_on():
+    model = OrdinalTunedClassifier(LogisticRegression(), cv=KFold(3)).fit(X, Y, W)
+    proba = np.empty((600, 4))
+    for fit, held in KFold(3).split(X):
+        proba[held] = LogisticRegression().fit(X[fit], Y[fit], W[fit]).predict_proba(X[held])
+    again = OrdinalTunedClassifier(frozen()).fit(proba, Y, W)
+    np.testing.assert_array_equal(model.decision_.cuts, again.decision_.cuts)
+    assert model.tuned_score_ == again.tuned_score_
+    whole = LogisticRegression().fit(X, Y, W)
+    np.testing.assert_allclose(model.predict_proba(X), whole.predict_proba(X))
+    np.testing.assert_array_equal(model.predict(X), model.decision_.decide(whole.predict_proba(X)))
+    assert quadratic_weighted_kappa(Y, model.predict(X)) > quadratic_weighted_kappa(Y, whole.predict(X)) + 0.02
+
+
+def test_a_function_is_a_metric_and_is_given_weights():
+    def costly(y, predicted, sample_weight=None):
+        return macro_mean_absolute_error(y, predicted, sample_weight, labels=range(4))
+
+    named = OrdinalTunedClassifier(frozen(), metric="macro_mae").fit(P, CODES, W[:400])
+    other = OrdinalTunedClassifier(frozen(), metric=costly, greater_is_better=False).fit(P, CODES, W[:400])
+    np.testing.assert_array_equal(named.decision_.cuts, other.decision_.cuts)
+    assert named.tuned_score_ == other.tuned_score_ > 0
+    by_sklearn = tune_decision(frozen(), P, CODES, lambda y, z: cohen_kappa_score(y, z, weights="quadratic"))
+    plain = tune_decision(frozen(), P, CODES)
+    assert by_sklearn.tuned_score_ == pytest.approx(plain.tuned_score_)
+
+
+def test_one_mean_for_all_rows_is_one_class():
+    alike = np.tile([0.4, 0.1, 0.2, 0.3], (20, 1))
+    model = OrdinalTunedClassifier(frozen(), metric="mae").fit(alike, np.arange(20) % 4)
+    assert len(set(model.predict(alike))) == 1
+
+
+def test_what_cannot_be_is_refused():
+    for metric in ("rps", "accuracy", 3, None):
+        with pytest.raises(ValueError, match=r"metric must be one of .*'qwk'.*, or a function of \(y, "):
+            OrdinalTunedClassifier(frozen(), metric=metric).fit(P, CODES)
+    with pytest.raises(ValueError, match="rule must be one of 'cuts', 'stretch', 'kappa'; got 'best'"):
+        OrdinalTunedClassifier(frozen(), rule="best").fit(P, CODES)
+    with pytest.raises(ValueError, match="rule='kappa' makes 'qwk' or 'lwk' large; got metric='mae'"):
+        OrdinalTunedClassifier(frozen(), metric="mae", rule="kappa").fit(P, CODES)
+    with pytest.raises(TypeError, match="greater_is_better must be True or False; got 'yes'"):
+        OrdinalTunedClassifier(frozen(), greater_is_better="yes").fit(P, CODES)
+    with pytest.raises(TypeError, match="metric must return a number; got 'good'"):
+        OrdinalTunedClassifier(frozen(), metric=lambda y, z: "good").fit(P, CODES)
