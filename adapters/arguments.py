@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from ordinal_objectives.utils.validation import first_few
+from ordinal_objectives.utils.validation import check_integer, first_few
 
 
 def listed_callbacks(callbacks: Any, suits: Callable[[Any], bool], what: str) -> list[Any]:
@@ -44,3 +44,18 @@ def check_same_columns(
             f"{model} was trained on the columns {first_few(trained_names, repr)}; here X has "
             f"{first_few(differing) or 'no names'}"
         )
+
+
+def check_asked(params: Any, num_boost_round: Any, least: int) -> None:
+    """Raise TypeError or ValueError unless these are parameters by name, and a number of rounds."""
+    if not isinstance(params, Mapping):
+        raise TypeError(f"params must be a dict of names and values; got {type(params).__name__}")
+    check_integer("num_boost_round", num_boost_round, least)
+
+
+def check_sets(name: str, sets: Any, is_one: Callable[[Any], bool], what: str) -> None:
+    """Raise TypeError unless sets to evaluate are None or a list of what a framework takes."""
+    entries = sets if isinstance(sets, (list, tuple)) else [sets]
+    wrong = [type(one).__name__ for one in entries if not is_one(one)]
+    if sets is not None and (wrong or entries is not sets):
+        raise TypeError(f"{name} must be a list of {what}, or None; got {first_few(wrong) or type(sets).__name__}")

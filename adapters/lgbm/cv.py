@@ -7,6 +7,7 @@ from typing import Any
 
 import lightgbm
 
+from ordinal_objectives.adapters.arguments import check_asked
 from ordinal_objectives.adapters.lgbm.input_checks import check_set
 from ordinal_objectives.adapters.lgbm.objective import OrdinalObjective
 from ordinal_objectives.adapters.lgbm.train import all_metrics, callbacks_of, check_params, n_threads_of, train
@@ -63,6 +64,7 @@ def cv(
     >>> len(history["valid all_threshold-mean"])
     5
     """
+    check_asked(params, num_boost_round, 1)
     check_params(params)
     check_set(train_set, "train_set")
     own = ordinal_options(options, train_set.get_label())

@@ -53,6 +53,8 @@ def check_set(data: lightgbm.Dataset, name: str) -> None:
 
     It takes NaN for 0, and labels that are missing too, and reads nothing of categorical features in a tuple.
     """
+    if not isinstance(data, lightgbm.Dataset):
+        raise TypeError(f"{name} must be a lightgbm.Dataset; got {type(data).__name__}: pass lightgbm.Dataset(X, y)")
     check_rows(data.data, name)
     if data.label is None and data.data is not None and not isinstance(data.data, (str, PathLike)):
         raise ValueError(f"{name} has no labels; pass label= to lightgbm.Dataset")

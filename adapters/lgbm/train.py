@@ -9,6 +9,7 @@ from typing import Any
 import lightgbm
 from numpy.typing import ArrayLike
 
+from ordinal_objectives.adapters.arguments import check_asked, check_sets
 from ordinal_objectives.adapters.lgbm.callback import BeforeIterationCallback
 from ordinal_objectives.adapters.lgbm.input_checks import callbacks_in, check_set, check_valid_names
 from ordinal_objectives.adapters.lgbm.objective import OrdinalObjective
@@ -158,10 +159,12 @@ def train_spec(
     **options: Any,
 ) -> lightgbm.Booster:
     """Train the model that a door was asked for; ``options`` are the other arguments of :func:`train`."""
+    check_asked(params, num_boost_round, 1)
     check_params(params)
     spec, record = asked
     valid_sets = options.get("valid_sets")
     evaluated = [valid_sets] if isinstance(valid_sets, lightgbm.Dataset) else valid_sets or []
+    check_sets("valid_sets", evaluated, lambda one: isinstance(one, lightgbm.Dataset), "lightgbm.Dataset")
     sets = [train_set, *(data for data in evaluated if data is not train_set)]
     for data in sets:
         check_set(data, "train_set" if data is train_set else "valid_sets")

@@ -7,7 +7,9 @@ from typing import Any
 
 import xgboost
 
+from ordinal_objectives.adapters.arguments import check_asked
 from ordinal_objectives.adapters.parameters import ordinal_options, spec_and_record
+from ordinal_objectives.adapters.xgb.input_checks import check_dtrain
 from ordinal_objectives.adapters.xgb.train import arguments_of, objective_of, train
 from ordinal_objectives.threads import one_thread_after_fork
 from ordinal_objectives.utils.shared_docs import documented
@@ -62,6 +64,8 @@ def cv(
     >>> len(history["test-all_threshold-mean"])
     5
     """
+    check_dtrain(dtrain)
+    check_asked(params, num_boost_round, 0)
     own = ordinal_options(options, dtrain.get_label())
     options |= {"custom_metric": custom_metric, "callbacks": callbacks}
     objective = objective_of(spec_and_record("xgb.cv", **own), params, options, dtrain)

@@ -10,7 +10,7 @@ import numpy as np
 import xgboost
 from numpy.typing import NDArray
 
-from ordinal_objectives.adapters.arguments import check_same_columns, listed_callbacks
+from ordinal_objectives.adapters.arguments import check_same_columns, check_sets, listed_callbacks
 from ordinal_objectives.estimators.column_types import column_kinds
 from ordinal_objectives.utils.files import host_reason
 from ordinal_objectives.utils.validation import first_few
@@ -91,7 +91,7 @@ def check_continues(booster: Any, dtrain: Any) -> None:
 
     A file is left to XGBoost, and so are the names of columns on a cluster, which its workers know.
     """
-    if isinstance(booster, xgboost.Booster):
+    if isinstance(booster, xgboost.Booster) and hasattr(dtrain, "num_col"):
         names = (dtrain.feature_names or ()) if isinstance(dtrain, xgboost.DMatrix) else None
         here = int(dtrain.num_col())
         check_same_columns("xgb_model", booster.num_features(), here, booster.feature_names, names)
@@ -104,3 +104,18 @@ def callbacks_in(callbacks: Any) -> list[Any]:
         return isinstance(one, xgboost.callback.TrainingCallback)
 
     return listed_callbacks(callbacks, suits, "xgboost.callback.TrainingCallback")
+
+
+def check_dtrain(dtrain: Any) -> None:
+    """Raise TypeError unless this is an XGBoost matrix."""
+    if not isinstance(dtrain, xgboost.DMatrix):
+        raise TypeError(f"dtrain must be an xgboost.DMatrix; got {type(dtrain).__name__}: pass xgboost.DMatrix(X, y)")
+
+
+def check_evals(evals: Any, kind: type = xgboost.DMatrix) -> None:
+    """Raise TypeError unless these are None or pairs of a matrix and a name."""
+
+    def is_pair(one: Any) -> bool:
+        return isinstance(one, (list, tuple)) and len(one) == 2 and isinstance(one[0], kind) and isinstance(one[1], str)
+
+    check_sets("evals", evals, is_pair, "(DMatrix, name) pairs")

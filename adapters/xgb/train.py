@@ -11,11 +11,12 @@ import numpy as np
 import xgboost
 from numpy.typing import ArrayLike, NDArray
 
+from ordinal_objectives.adapters.arguments import check_asked
 from ordinal_objectives.adapters.metric_names import check_set_names, joined
 from ordinal_objectives.adapters.parameters import refuse_parameters, spec_and_record
 from ordinal_objectives.adapters.training import Plan
 from ordinal_objectives.adapters.xgb.callback import asks_for_early_stop
-from ordinal_objectives.adapters.xgb.input_checks import callbacks_in, check_continues
+from ordinal_objectives.adapters.xgb.input_checks import callbacks_in, check_continues, check_dtrain, check_evals
 from ordinal_objectives.adapters.xgb.objective import OrdinalObjective
 from ordinal_objectives.adapters.xgb.training import XGBoostTraining
 from ordinal_objectives.losses import OrdinalLoss
@@ -129,6 +130,8 @@ def train_spec(
     **options: Any,
 ) -> xgboost.Booster:
     """Train the model of a specification; ``options`` are the other arguments of :func:`train`."""
+    check_dtrain(dtrain)
+    check_asked(params, num_boost_round, 0)
     spec, record = asked
     if spec.in_outputs and spec.n_classes is None and options.get("xgb_model") is None:
         spec = replace(spec, n_classes=n_classes_of(dtrain.get_label()))
@@ -160,6 +163,7 @@ def objective_of(
     """
     if options.get("obj") is not None:
         raise ValueError("obj is not allowed: train brings the ordinal objective; use xgboost.train for another one")
+    check_evals(options.get("evals"), xgboost.DMatrix if isinstance(dtrain, xgboost.DMatrix) else object)
     check_set_names([name for _, name in options.get("evals") or []], "evals")
     spec, record = asked
     check_continues(options.get("xgb_model"), dtrain)

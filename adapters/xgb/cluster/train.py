@@ -15,6 +15,7 @@ try:
 except ImportError as error:
     raise not_installed(error, "xgboost", "dask") from None
 
+from ordinal_objectives.adapters.arguments import check_asked
 from ordinal_objectives.adapters.parameters import given_options, spec_and_record
 from ordinal_objectives.adapters.xgb.cluster.input_checks import check_client, check_parts
 from ordinal_objectives.adapters.xgb.train import arguments_of, objective_of
@@ -114,6 +115,7 @@ def train_spec(
     **options: Any,
 ) -> dict[str, Any]:
     """Train the model of a specification; ``options`` are the other arguments of :func:`train`."""
+    check_asked(params, num_boost_round, 0)
     objective = objective_of(asked, params, options, dtrain)
     options |= arguments_of(objective, params, options)
     client = client or distributed.get_client()
