@@ -82,7 +82,7 @@ def write_tables() -> None:
     kappa, found = means.loc["kappa"], []
     for method in ("kappa", *OTHERS):
         of = means.loc[method]
-        row = {"decision": method, "mean QWK": f"{of['qwk'].mean():.4f}"}
+        row: dict[str, Any] = {"decision": method, "mean QWK": f"{of['qwk'].mean():.4f}"}
         above = kappa["qwk"] - of["qwk"]
         row |= {"kappa is above it": f"{int((above > 0).sum())} of {len(above)}", "and below": int((above < 0).sum())}
         runs_of = runs[(runs["method"] == method) & runs["expected"].notna()]
