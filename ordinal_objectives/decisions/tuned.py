@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from ordinal_objectives.estimators.held_out import take_rows
 from ordinal_objectives.kappa_rule import KappaRule
 from ordinal_objectives.metrics import METRICS
 from ordinal_objectives.metrics.table import Metric
+from ordinal_objectives.utils.read_only import call_read_only, read_only
 from ordinal_objectives.utils.shared_docs import documented
 from ordinal_objectives.utils.validation import check_choice, check_flag
 
@@ -135,7 +137,10 @@ class OrdinalTunedClassifier(AroundClassifier):
             of_held = take_rows(weight, held)
             score = self._score(known, codes[held], of_held)
             self.decision_ = self._tune(proba[held], codes[held], of_held, score)
-            self.tuned_score_ = self._sign(known) * score(self.decision_.decide(proba[held]))
+            found = score(self.decision_.decide(proba[held]))
+            if known is None and not np.isfinite(found):
+                raise ValueError("metric must be a finite number for some decision; got NaN or infinity for each")
+            self.tuned_score_ = self._sign(known) * found
         return self
 
     def _check_metric(self) -> Metric | None:
@@ -155,12 +160,13 @@ class OrdinalTunedClassifier(AroundClassifier):
         function = self.metric if known is None else known.function
         given: dict[str, Any] = {} if known is None else {"labels": range(self.n_classes_)}
         if weight is not None and "sample_weight" in inspect.signature(function).parameters:
-            given["sample_weight"] = weight
+            given["sample_weight"] = read_only(weight)
+        called = partial(function, **given)
 
         def score(predicted: NDArray[np.intp]) -> float:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", UndefinedMetricWarning)  # of predictions that are never taken
-                value = function(codes, predicted, **given)
+                value = call_read_only("metric", called, codes, predicted)
             if not isinstance(value, (float, int, np.floating, np.integer)):
                 raise TypeError(f"metric must return a number; got {value!r}")
             return -np.inf if np.isnan(value) else self._sign(known) * float(value)

@@ -120,3 +120,19 @@ def test_what_cannot_be_is_refused():
         OrdinalTunedClassifier(frozen(), greater_is_better="yes").fit(P, CODES)
     with pytest.raises(TypeError, match="metric must return a number; got 'good'"):
         OrdinalTunedClassifier(frozen(), metric=lambda y, z: "good").fit(P, CODES)
+
+
+def test_a_function_cannot_change_what_it_is_given():
+    def writing(y, predicted, sample_weight=None):
+        (y if sample_weight is None else sample_weight)[:] = 0
+        return 1.0
+
+    for weight in (None, W[:400]):
+        with pytest.raises(ValueError, match="metric must not change the arrays that it is given"):
+            OrdinalTunedClassifier(frozen(), metric=writing).fit(P, CODES, weight)
+
+
+@pytest.mark.parametrize("answer", [np.nan, -np.inf])
+def test_a_function_without_a_number_is_refused(answer):
+    with pytest.raises(ValueError, match="metric must be a finite number for some decision"):
+        OrdinalTunedClassifier(frozen(), metric=lambda y, z: answer).fit(P, CODES)
