@@ -58,6 +58,11 @@ class Unseen:
         proba, held_rows = [], []
         for fit, held in self._folds():
             some, others = (tuple(take_rows(part, rows) for part in self.rows) for rows in (fit, held))
+            if np.count_nonzero(np.bincount(some[1], some[2])) < 2:
+                raise ValueError(
+                    "decision_rule='kappa' trains on four fifths of the rows, and of some only one class has weight: "
+                    "pass an evaluation set, or kappa_rows='training'"
+                )
             proba.append(self.trial_of(some, others, n_iter, None).proba(n_iter))
             held_rows.append(held)
         order = np.concatenate(held_rows)
@@ -67,6 +72,8 @@ class Unseen:
         codes = self.rows[1]
         if self.groups is not None:
             names = check_groups(self.groups, len(codes))
+            if names.max() == 0:
+                raise ValueError("groups must name at least two groups with decision_rule='kappa'; got 1")
             yield from GroupKFold(min(_FOLDS, len(np.unique(names)))).split(codes, codes, names)
             return
         kind = StratifiedKFold if np.bincount(codes).max() >= _FOLDS else KFold

@@ -157,3 +157,17 @@ def test_scikit_learn_clones_it():
     model = clone(make_xgb(**KAPPA, kappa_weights=np.abs(np.subtract.outer(np.arange(4), np.arange(4)))))
     with sklearn.config_context(transform_output="default"):
         assert model.fit(X, Y).score(X, Y) > 0.3
+
+
+@pytest.mark.parametrize("kind", MAKE)
+@pytest.mark.filterwarnings("ignore:no tree has a split")
+def test_what_cannot_be_divided_is_said(kind):
+    model = MAKE[kind](**rounds(kind, 2), **KAPPA)
+    few = np.arange(12) == 5
+    with pytest.raises(ValueError, match="trains on four fifths of the rows, and of some only one class has weight"):
+        model.fit(X[:12], few.astype(int))
+    with pytest.raises(ValueError, match="of some only one class has weight"):
+        model.fit(X, Y > 0, sample_weight=np.where(Y > 0, np.arange(N) == np.argmax(Y > 0), 1.0))
+    with pytest.raises(ValueError, match="groups must name at least two groups with decision_rule='kappa'; got 1"):
+        model.fit(X, Y, groups=np.zeros(N))
+    assert model.set_params(kappa_rows="training").fit(X[:12], few.astype(int)).n_classes_ == 2
