@@ -10,11 +10,12 @@ from numpy.typing import ArrayLike
 from ordinal_objectives.estimators.fit_keywords import explains_keywords
 from ordinal_objectives.estimators.linear_choice import with_start
 from ordinal_objectives.histogram_engine.columns import check_features
-from ordinal_objectives.histogram_engine.fit_loop import Callback, EarlyStopping, check_callback, fit_rows
+from ordinal_objectives.histogram_engine.fit_loop import Callback, EarlyStopping, check_callback, fit_rows, shown
 from ordinal_objectives.histogram_engine.parameters import DIALECT, REFUSED
 from ordinal_objectives.histogram_engine.plan import PlannedTraining
 from ordinal_objectives.histogram_engine.warm_start import check_continued
 from ordinal_objectives.losses import OrdinalLoss
+from ordinal_objectives.progress import round_bar
 from ordinal_objectives.utils.seeds import drawn_seed
 from ordinal_objectives.utils.shared_docs import documented
 from ordinal_objectives.utils.validation import check_flag
@@ -116,6 +117,7 @@ class HistGradientBoostingOrdinalClassifier(PlannedTraining):
         "quadratic" goes with ``order`` 3 and 4: splits are judged by the model of order 2, which is cheaper, and leaves
         take the longer steps; "auto" judges splits by the order of the leaves.
     <<linear, linear_l2, classes, decision_rule, cost_matrix, kappa_weights, kappa_rows, importance_type, n_jobs>>
+    <<progress>>
     **other_params
         There are none. A name of another library raises a TypeError that says what it is called here, an unknown one
         raises it in ``fit``.
@@ -197,6 +199,7 @@ class HistGradientBoostingOrdinalClassifier(PlannedTraining):
         kappa_rows: str = "unseen",
         importance_type: str = "gain",
         n_jobs: int | None = None,
+        progress: bool = False,
         **other_params: Any,
     ) -> None:
         self.learning_rate = learning_rate
@@ -241,6 +244,7 @@ class HistGradientBoostingOrdinalClassifier(PlannedTraining):
         self.kappa_rows = kappa_rows
         self.importance_type = importance_type
         self.n_jobs = n_jobs
+        self.progress = progress
         self._keep_host_params(other_params)
 
     def _check_features(self, X: Any, *, reset: bool) -> Any:
@@ -301,16 +305,17 @@ class HistGradientBoostingOrdinalClassifier(PlannedTraining):
             watched = self._check_evaluation(*sets)
             parameters, stops, unseen = self._plan(rows, watched, parameters, earlier, stopping, groups)
             rows, watched = unseen.rows, unseen.watched
-            trained, diagnostics = fit_rows(
-                parameters,
-                earlier,
-                self._labelled(with_start(self.linear_, rows)),
-                [self._labelled(with_start(self.linear_, one)) for one in watched],
-                stopping if stops else None,
-                callback,
-                seed=self._seed,
-                n_threads=self.n_jobs,
-            )
+            with round_bar(self.progress, parameters.max_iter, "trees") as show:
+                trained, diagnostics = fit_rows(
+                    parameters,
+                    earlier,
+                    self._labelled(with_start(self.linear_, rows)),
+                    [self._labelled(with_start(self.linear_, one)) for one in watched],
+                    stopping if stops else None,
+                    shown(callback, show),
+                    seed=self._seed,
+                    n_threads=self.n_jobs,
+                )
             self._max_bins, self.proportional_ = parameters.max_bins, parameters.shifts is None
             self._remember(trained, parameters.spec.loss, diagnostics)
             self._learn_kappa(unseen)

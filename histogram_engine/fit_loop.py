@@ -17,6 +17,7 @@ from ordinal_objectives.histogram_engine.leaf_step import LeafModel
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.histogram_engine.pruning import SumsOf
 from ordinal_objectives.losses import OrdinalLoss
+from ordinal_objectives.progress import Show
 from ordinal_objectives.row_blocks import RowBlocks
 from ordinal_objectives.rows import CPU
 from ordinal_objectives.threads import effective_n_threads
@@ -47,6 +48,18 @@ def check_callback(callback: Any) -> None:
     except TypeError:
         name = getattr(callback, "__name__", type(callback).__name__)
         raise TypeError(f"{allowed}; got {name}{parameters}") from None
+
+
+def shown(callback: Callback | None, show: Show | None) -> Callback | None:
+    """Return a callback that also shows each tree, with the loss of the last rows that are watched."""
+    if show is None:
+        return callback
+
+    def called(iteration: int, evals: dict[str, list[float]]) -> object:
+        show(iteration, list(evals.values())[-1][-1])
+        return None if callback is None else callback(iteration, evals)
+
+    return called
 
 
 @dataclass

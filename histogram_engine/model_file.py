@@ -58,7 +58,7 @@ _MULTI_OUTPUT = 3
 _WITH_LINEAR = {True: 4, False: 5}
 _OF_SHIFTS = ("proportional", "shift_l2", "shift_penalty", "max_shifts", "split_gain")
 # Left out of files at their defaults: packages that have none of these do not know their names.
-_NEW = {"linear": False, "linear_l2": 100.0, "kappa_weights": "quadratic", "kappa_rows": "unseen"}
+_NEW = {"linear": False, "linear_l2": 100.0, "kappa_weights": "quadratic", "kappa_rows": "unseen", "progress": False}
 _MAGIC = "ordinal_objectives histogram model "
 _ARRAYS = {"thresholds": "<f8", "n_cuts": "<i4", "cuts": "<f8", "n_nodes": "<i4", **NODE_ARRAYS}
 

@@ -20,11 +20,12 @@ from ordinal_objectives.estimators.round_search import (
     rounds_unsearched,
     smallest_leaf,
 )
-from ordinal_objectives.histogram_engine.fit_loop import EarlyStopping, GrownModel, Rows, divided, fit_rows
+from ordinal_objectives.histogram_engine.fit_loop import EarlyStopping, GrownModel, Rows, divided, fit_rows, shown
 from ordinal_objectives.histogram_engine.labelled_rows import LabelledRows
 from ordinal_objectives.histogram_engine.parameters import OF_MODEL, BoostingParameters
 from ordinal_objectives.histogram_engine.saving import EngineModel
 from ordinal_objectives.losses import OrdinalLoss, get_loss
+from ordinal_objectives.progress import round_bar
 from ordinal_objectives.row_blocks import RowBlocks
 from ordinal_objectives.threads import effective_n_threads
 
@@ -50,6 +51,7 @@ class PlannedTraining(EngineModel):
     early_stopping: str | bool
     validation_fraction: float
     tol: float
+    progress: bool
     round_search_: RoundSearch | None = None
 
     def _parameters(self, n_rows: int) -> BoostingParameters:
@@ -119,7 +121,9 @@ class PlannedTraining(EngineModel):
         parameters = replace(self._parameters(len(fit[1])), max_iter=most)
         stopping = None if patience is None else EarlyStopping(patience, self.tol)
         rows, others, seed = self._labelled(fit), self._labelled(held), self._seed
-        trained, _ = fit_rows(parameters, None, rows, [others], stopping, None, seed=seed, n_threads=self.n_jobs)
+        with round_bar(self.progress, most, "search") as show:
+            hows: dict[str, Any] = {"seed": seed, "n_threads": self.n_jobs}
+            trained, _ = fit_rows(parameters, None, rows, [others], stopping, shown(None, show), **hows)
 
         def proba(n_trees: int) -> NDArray[np.float64]:
             n = min(n_trees, len(trained.ensemble))  # an early stop keeps the best

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from lightgbm.callback import CallbackEnv
 
 from ordinal_objectives.adapters.lgbm.record import note_round, store_record
 from ordinal_objectives.adapters.lgbm.training import LightGBMTraining
 from ordinal_objectives.adapters.lgbm.trees import let_train_without_features
+from ordinal_objectives.progress import Show
 
 
 class ThresholdCallback:
@@ -71,3 +74,15 @@ class BeforeIterationCallback:
         if self._training.set_model(env.model):
             for booster in self._training.boosters():
                 let_train_without_features(booster)
+
+
+def shown_rounds(training: LightGBMTraining, show: Show) -> Callable[[CallbackEnv], None]:
+    """Return a callback that shows each round, with the loss of the last set, or else of the training rows."""
+
+    def callback(env: CallbackEnv) -> None:
+        of_loss = [result[2] for result in env.evaluation_result_list or [] if result[1] == training.spec.loss.name]
+        loss = of_loss[-1] if of_loss else training.latest.training_loss[-1]
+        show(env.iteration - env.begin_iteration + 1, loss)
+
+    callback.order = 10  # type: ignore[attr-defined]  # before early stopping ends the training
+    return callback

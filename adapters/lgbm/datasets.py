@@ -13,14 +13,18 @@ from ordinal_objectives.adapters.lgbm.input_checks import categorical_columns
 from ordinal_objectives.adapters.lgbm.prediction import predict_scores
 from ordinal_objectives.adapters.lgbm.record import carried_record
 from ordinal_objectives.adapters.lgbm.train import train_spec
+from ordinal_objectives.estimators.linear_choice import with_start
+from ordinal_objectives.estimators.linear_part import LinearPart
 from ordinal_objectives.estimators.round_search import Trial
 from ordinal_objectives.spec import OrdinalSpec
 
 
-def datasets(rows: list[tuple[Any, Any, Any, Any]], categorical_feature: Any) -> list[lightgbm.Dataset]:
+def datasets(
+    rows: list[tuple[Any, ...]], categorical_feature: Any, linear: LinearPart | None = None
+) -> list[lightgbm.Dataset]:
     """Return the training set and those to evaluate, given as (X, codes, weight, start score)."""
     found = list[lightgbm.Dataset]()
-    for X, codes, weight, start in rows:
+    for X, codes, weight, start in (with_start(linear, some) for some in rows):
         training = {"categorical_feature": categorical_columns(categorical_feature, X)}
         options = {"reference": found[0]} if found else training
         found.append(lightgbm.Dataset(X, codes, weight=weight, init_score=start, **options))
@@ -33,7 +37,9 @@ def trial(
     rows: tuple[tuple[Any, ...], tuple[Any, ...]],
     most: int,
     patience: int | None,
+    *,
     categorical_feature: Any,
+    progress: bool,
 ) -> Trial:
     """Train on some rows, the first ones, and tell of the others; see :class:`.round_search.Trial`."""
     fit, held = rows
@@ -48,6 +54,8 @@ def trial(
         valid_sets=[held_set],
         valid_names=["held_out"],
         callbacks=[lightgbm.record_evaluation(result), *stops],
+        progress=progress,
+        what="search",
     )
 
     def proba(n_rounds: int) -> NDArray[np.float64]:

@@ -37,7 +37,6 @@ from ordinal_objectives.estimators.column_types import column_names
 from ordinal_objectives.estimators.evaluation_sets import GivenSets, check_rounds, either_library
 from ordinal_objectives.estimators.fit_keywords import explains_keywords
 from ordinal_objectives.estimators.host_classifier import HostClassifier
-from ordinal_objectives.estimators.linear_choice import with_start
 from ordinal_objectives.estimators.round_search import Trial, smallest_leaf
 from ordinal_objectives.eval_metric import EvalMetric, Result, eval_metrics
 from ordinal_objectives.losses import OrdinalLoss
@@ -69,6 +68,7 @@ importance_type
     validation_fraction : float or None, default=None
         Share of the rows held out and evaluated each round where ``fit`` is given no evaluation set, so that
         ``early_stopping_round`` works without one. Drawn by class with ``random_state``; class weights count there.
+    <<progress>>
     **host_params
         Any other parameter of :func:`lightgbm.train`, and those above by LightGBM's own names, as ``min_data_in_leaf``
         or ``num_iterations``. Of several names for one parameter LightGBM's rule takes one, with a warning.
@@ -148,6 +148,7 @@ importance_type
         importance_type: str = "split",
         early_stopping_round: int | None = None,
         validation_fraction: float | None = None,
+        progress: bool = False,
         **host_params: Any,
     ) -> None:
         self.n_estimators = n_estimators
@@ -185,6 +186,7 @@ importance_type
         self.importance_type = importance_type
         self.early_stopping_round = early_stopping_round
         self.validation_fraction = validation_fraction
+        self.progress = progress
         self._keep_host_params(host_params)
 
     @documented
@@ -268,8 +270,7 @@ importance_type
             search = None if ends else (rate, given["random_state"], groups)
             hows: dict[str, Any] = {"says": self._prints(), "categorical_feature": categorical_feature}
             plan = self._plan(given["n_estimators"], rows, search, continued=earlier, **hows)
-            started = [with_start(self.linear_, some) for some in (rows, *held_out)]
-            train_set, *valid_sets = datasets(started, categorical_feature)
+            train_set, *valid_sets = datasets([rows, *held_out], categorical_feature, self.linear_)
             self.evals_result_: dict[str, Any] = {}
             watching = [lightgbm.record_evaluation(self.evals_result_)] if valid_sets else []
             self.booster_ = train_spec(
@@ -282,6 +283,7 @@ importance_type
                 feval=[_as_feval(one) for one in eval_metrics(eval_metric, self.n_classes_, self._decide_in_round)],
                 init_model=booster,
                 callbacks=[*watching, *callbacks],
+                progress=self.progress,
             )
             record, n_iter = threshold_record(self.booster_), _kept_iterations(self.booster_)
             self._finish(record, n_iter, plan, rows, held_out, given["random_state"], groups)
@@ -293,7 +295,8 @@ importance_type
         self, fit: tuple[Any, ...], held: tuple[Any, ...], most: int, patience: int | None, **options: Any
     ) -> Trial:
         params, spec = self._params_for(len(fit[1])) | {"verbosity": -1}, self._spec("LGBMOrdinalClassifier")
-        return trial(spec, params, (fit, held), most, patience, options["categorical_feature"])
+        hows = {"categorical_feature": options["categorical_feature"], "progress": self.progress}
+        return trial(spec, params, (fit, held), most, patience, **hows)
 
     @one_thread_after_fork()
     def _splits(self) -> list[bool]:

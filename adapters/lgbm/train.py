@@ -10,7 +10,7 @@ import lightgbm
 from numpy.typing import ArrayLike
 
 from ordinal_objectives.adapters.arguments import check_asked, check_sets
-from ordinal_objectives.adapters.lgbm.callback import BeforeIterationCallback
+from ordinal_objectives.adapters.lgbm.callback import BeforeIterationCallback, shown_rounds
 from ordinal_objectives.adapters.lgbm.input_checks import callbacks_in, check_set, check_valid_names
 from ordinal_objectives.adapters.lgbm.objective import OrdinalObjective
 from ordinal_objectives.adapters.lgbm.prediction import shifts_of
@@ -28,6 +28,7 @@ from ordinal_objectives.adapters.metric_names import joined
 from ordinal_objectives.adapters.parameters import refuse_parameters, spec_and_record
 from ordinal_objectives.adapters.training import Plan
 from ordinal_objectives.losses import OrdinalLoss
+from ordinal_objectives.progress import round_bar
 from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threads import kept_helpers, one_thread_after_fork
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
@@ -70,6 +71,7 @@ def train(
     shift_l2: float | None = None,
     shift_penalty: str = "ridge",
     max_shifts: int | None = None,
+    progress: bool = False,
 ) -> lightgbm.Booster:
     r"""Train an ordinal model: :func:`lightgbm.train` with objective, callback and metric in place.
 
@@ -101,7 +103,7 @@ def train(
     <<n_classes, loss, link, hessian, threshold_update>>
         "schur", "joint" and shifts refuse lambda_l1, max_delta_step, path_smooth, monotone constraints and linear_tree;
         dart and rf are refused for all.
-    <<thresholds, proportional, shift_l2, shift_penalty, max_shifts>>
+    <<thresholds, proportional, shift_l2, shift_penalty, max_shifts, progress>>
 
     Returns
     -------
@@ -137,13 +139,14 @@ def train(
         shift_penalty=shift_penalty,
         max_shifts=max_shifts,
     )
-    options = {
+    options: dict[str, Any] = {
         "valid_sets": valid_sets,
         "valid_names": valid_names,
         "feval": feval,
         "init_model": init_model,
         "keep_training_booster": keep_training_booster,
         "callbacks": callbacks,
+        "progress": progress,
     }
     return train_spec((spec, record), params, train_set, num_boost_round, **options)
 
@@ -156,6 +159,8 @@ def train_spec(
     *,
     feval: Any = None,
     init_model: Any = None,
+    progress: bool = False,
+    what: str = "rounds",
     **options: Any,
 ) -> lightgbm.Booster:
     """Train the model that a door was asked for; ``options`` are the other arguments of :func:`train`."""
@@ -183,14 +188,16 @@ def train_spec(
             training.set_initial_shifts(data, shifts_of(init_model, record, data.data))
     objective = OrdinalObjective.of(training)
     n_labels = 0 if train_set.label is None else len(train_set.label)  # a subset that is not made yet has none
-    with kept_helpers(n_threads_of(params), n_labels):
+    callbacks = callbacks_of(objective, options.get("callbacks"))
+    with kept_helpers(n_threads_of(params), n_labels), round_bar(progress, num_boost_round, what) as show:
+        callbacks += [] if show is None else [shown_rounds(training, show)]
         booster = lightgbm.train(
             {**params, "objective": objective, "metric": "None"},
             train_set,
             num_boost_round,
             feval=all_metrics(objective, feval),
             init_model=init_model,
-            **options | {"callbacks": callbacks_of(objective, options.get("callbacks"))},
+            **options | {"callbacks": callbacks},
         )
     booster.best_iteration = best_iteration(booster)
     forget_rounds(booster)

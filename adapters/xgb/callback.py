@@ -12,6 +12,7 @@ from xgboost.callback import EarlyStopping, TrainingCallback
 from ordinal_objectives.adapters.xgb.record import store_record
 from ordinal_objectives.adapters.xgb.training import XGBoostTraining
 from ordinal_objectives.adapters.xgb.trees import renew_leaves
+from ordinal_objectives.progress import Show
 
 
 class ThresholdCallback(TrainingCallback):  # type: ignore[misc]
@@ -63,3 +64,19 @@ def asks_for_early_stop(options: Mapping[str, Any], callbacks: Sequence[Training
     if options.get("early_stopping_rounds"):
         return f"early_stopping_rounds={options['early_stopping_rounds']}"
     return "the callback EarlyStopping" if any(isinstance(one, EarlyStopping) for one in callbacks) else None
+
+
+class ShownRounds(TrainingCallback):  # type: ignore[misc]
+    """Shows each round, with the loss of the last set that is evaluated, or else of the training rows."""
+
+    def __init__(self, training: XGBoostTraining, show: Show) -> None:
+        super().__init__()
+        self._training, self._show, self._done = training, show, 0
+
+    def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
+        """Show a round."""
+        self._done += 1
+        last = next(iter(list(evals_log.values())[-1].values()))[-1] if evals_log else None
+        loss = self._training.latest.training_loss[-1] if last is None else last
+        self._show(self._done, float(loss[0] if isinstance(loss, tuple) else loss))
+        return False

@@ -61,6 +61,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         ``early_stopping_rounds`` works without one. Drawn by class with ``random_state``; class weights count there.
     <<eval_metric>>
         Early stopping takes the last one.
+    <<progress>>
     **host_params
         Any other parameter of :func:`xgboost.train`.
 
@@ -149,6 +150,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         validation_fraction: float | None = None,
         eval_metric: Any = None,
         callbacks: list[Any] | None = None,
+        progress: bool = False,
         **host_params: Any,
     ) -> None:
         self.n_estimators = n_estimators
@@ -193,6 +195,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         self.validation_fraction = validation_fraction
         self.eval_metric = eval_metric
         self.callbacks = callbacks
+        self.progress = progress
         self._keep_host_params(host_params)
 
     @documented
@@ -280,6 +283,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
                 evals_result=self.evals_result_ if evals else {},
                 early_stopping_rounds=rounds,
                 verbose_eval=verbose,
+                progress=self.progress,
             )
             record, n_iter = threshold_record(self.booster_), kept_rounds(self.booster_)
             self._finish(record, n_iter, plan, rows, held_out, self.random_state, groups)
@@ -301,6 +305,8 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
             evals_result=result,
             early_stopping_rounds=patience,
             verbose_eval=False,
+            progress=self.progress,
+            what="search",
         )
         losses = next(iter(result["held_out"].values()))
         return Trial(losses, lambda n: proba_of(booster, carried_record(booster), matrix, (0, n)))

@@ -15,11 +15,12 @@ from ordinal_objectives.adapters.arguments import check_asked
 from ordinal_objectives.adapters.metric_names import check_set_names, joined
 from ordinal_objectives.adapters.parameters import refuse_parameters, spec_and_record
 from ordinal_objectives.adapters.training import Plan
-from ordinal_objectives.adapters.xgb.callback import asks_for_early_stop
+from ordinal_objectives.adapters.xgb.callback import ShownRounds, asks_for_early_stop
 from ordinal_objectives.adapters.xgb.input_checks import callbacks_in, check_continues, check_dtrain, check_evals
 from ordinal_objectives.adapters.xgb.objective import OrdinalObjective
 from ordinal_objectives.adapters.xgb.training import XGBoostTraining
 from ordinal_objectives.losses import OrdinalLoss
+from ordinal_objectives.progress import round_bar
 from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threads import kept_helpers, one_thread_after_fork
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
@@ -59,6 +60,7 @@ def train(
     xgb_model: xgboost.Booster | str | PathLike[str] | bytearray | None = None,
     callbacks: Sequence[xgboost.callback.TrainingCallback] | None = None,
     custom_metric: Callable[[NDArray[np.float64], xgboost.DMatrix], Any] | None = None,
+    progress: bool = False,
     **options: Any,
 ) -> xgboost.Booster:
     r"""Train an ordinal model: :func:`xgboost.train` with objective, callback and metric in place.
@@ -88,6 +90,7 @@ def train(
     custom_metric : callable or None
         ``custom_metric(proba, dmatrix) -> (name, value)``, with the class probabilities of the round just
         finished, float64 (n_samples, n_classes). Evaluated after the ordinal loss.
+    <<progress>>
     **options
         ``maximize``, ``early_stopping_rounds``, ``evals_result`` and ``verbose_eval`` of XGBoost.
 
@@ -118,8 +121,8 @@ def train(
         thresholds=thresholds, proportional=proportional, shift_l2=shift_l2, shift_penalty=shift_penalty,
         max_shifts=max_shifts, shift_method=shift_method, split_outputs=split_outputs,
     )  # fmt: skip
-    given = {"evals": evals, "xgb_model": xgb_model, "callbacks": callbacks, "custom_metric": custom_metric}
-    return train_spec(asked, params, dtrain, num_boost_round, **given, **options)
+    options |= {"evals": evals, "xgb_model": xgb_model, "callbacks": callbacks, "custom_metric": custom_metric}
+    return train_spec(asked, params, dtrain, num_boost_round, progress=progress, **options)
 
 
 def train_spec(
@@ -127,6 +130,9 @@ def train_spec(
     params: Mapping[str, Any],
     dtrain: xgboost.DMatrix,
     num_boost_round: int,
+    *,
+    progress: bool = False,
+    what: str = "rounds",
     **options: Any,
 ) -> xgboost.Booster:
     """Train the model of a specification; ``options`` are the other arguments of :func:`train`."""
@@ -137,7 +143,9 @@ def train_spec(
         spec = replace(spec, n_classes=n_classes_of(dtrain.get_label()))
     objective = objective_of((spec, record), params, options, dtrain, watched=options.get("evals"))
     given = options | arguments_of(objective, params, options)
-    with kept_helpers(n_threads_of(params), dtrain.num_row()):
+    with kept_helpers(n_threads_of(params), dtrain.num_row()), round_bar(progress, num_boost_round, what) as show:
+        if show is not None:
+            given["callbacks"] = [*given["callbacks"], ShownRounds(objective.training, show)]
         return xgboost.train(dtrain=dtrain, num_boost_round=num_boost_round, **given)
 
 

@@ -13,6 +13,8 @@ from ordinal_objectives.metrics.inputs import check_forecasts
 from ordinal_objectives.utils.shared_docs import documented
 from ordinal_objectives.utils.validation import check_integer, check_number
 
+_MOST_BINS = 10_000
+
 
 @dataclass(frozen=True)
 class CumulativeReliability:
@@ -86,7 +88,7 @@ def cumulative_reliability(
     ([[0.2, nan], [nan, 0.7]], [[0.25, nan], [nan, 0.75]], [[4.0, 0.0], [0.0, 4.0]])
     """
     true, P, weight = check_forecasts(y_true, proba, sample_weight, labels)
-    n_bins, level = check_integer("n_bins", n_bins, 1), check_number("level", level, above=0.0, below=1.0)
+    n_bins, level = check_integer("n_bins", n_bins, 1, _MOST_BINS), check_number("level", level, above=0.0, below=1.0)
     bins = in_bins(true, P, weight, n_bins)
     filled = bins.weight > 0.0
     stated, happened = (

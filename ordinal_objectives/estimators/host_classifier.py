@@ -45,7 +45,7 @@ _NOT_IN_FILES = frozenset(
     {"classes", "cost_matrix", "decision_rule", "hessian", "link", "loss", "threshold_update"}
 ) | {
     *("max_shifts", "proportional", "shift_l2", "shift_method", "shift_penalty"),
-    *("device", "n_jobs", "verbose", "verbosity"),
+    *("device", "n_jobs", "progress", "verbose", "verbosity"),
 }
 
 

@@ -28,6 +28,7 @@ ORDINAL_PARAMETERS = frozenset(
         "loss",
         "max_shifts",
         "n_estimators",
+        "progress",
         "proportional",
         "shift_l2",
         "shift_penalty",

@@ -87,6 +87,9 @@ _ENTRIES = """
         With ``decision_rule="kappa"``: which rows the rule is fitted to. "unseen": the last evaluation set, or the rows
         held out for the number of rounds, else all rows by five models that were not trained on them. "training": those
         of the training, whose probabilities are too good; ``expected_kappa_`` is missing then.
+    progress : bool
+        Whether to show a bar with the rounds, the newest loss (of the last set that is evaluated, or else of the
+        training rows) and the time left, on a terminal or in a notebook. It needs tqdm.
     n_estimators : int or "auto"
         Number of boosting rounds. "auto" trains on four fifths of the rows, takes the number with the lowest loss on
         the others, and trains so many rounds on all rows; ``round_search_`` says what was found. The rows held out

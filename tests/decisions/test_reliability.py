@@ -64,7 +64,8 @@ def test_labels_and_weights():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"n_bins": 0}, "n_bins must be an integer at least 1; got 0"),
+        ({"n_bins": 0}, "n_bins must be an integer between 1 and 10000; got 0"),
+        ({"n_bins": 10**9}, "n_bins must be an integer between 1 and 10000; got 1000000000"),
         ({"level": 1.0}, "level must be a finite number above 0 and below 1; got 1.0"),
         ({"labels": ["a", "b"]}, "y_true holds labels outside the classes"),
     ],

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -308,20 +307,6 @@ def test_a_training_stops_looking_where_few_no_longer_do(monkeypatch):
     assert carried_all == [False, True, True, True, True, True]
     assert len(found) == 3
     assert run.diagnostics.n_all_cross_terms == 4  # the newest has not been grown on
-
-
-@pytest.mark.parametrize("rounds", [2, 4, 6])
-def test_a_warm_start_looks_again_and_grows_the_same_trees(rounds):
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(12_000, 3)).astype(np.float32)
-    score = X[:, 0] + X[:, 1] ** 2 + 0.1 * rng.logistic(size=12_000)
-    y = np.searchsorted(np.quantile(score, np.arange(1, 10) / 10), score)
-    options = {"subsample": 1.0, "proportional": True, "max_leaf_nodes": 8, "learning_rate": 0.5}
-    make = partial(HistGradientBoostingOrdinalClassifier, early_stopping=False, **options)
-    whole, continued = make(max_iter=8).fit(X, y), make(max_iter=rounds, warm_start=True).fit(X, y)
-    continued.set_params(max_iter=8).fit(X, y)
-    assert 0 < whole.diagnostics_["n_all_cross_terms"] < 8
-    np.testing.assert_array_equal(continued.predict_proba(X), whole.predict_proba(X))
 
 
 @pytest.mark.parametrize(("n", "K", "few"), [(319, 10, False), (320, 10, True), (200, 15, False), (100, 40, True)])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -201,3 +203,17 @@ def test_early_stopping_keeps_what_groups_the_thresholds_of_the_kept_iteration(d
     assert 0 < stopped.n_iter_ < len(stopped.evals_result_["training"]) - 1
     whole = make(**options | {"max_iter": stopped.n_iter_, "early_stopping": False}).fit(X[:250], y[:250])
     np.testing.assert_array_equal(stopped._grown().curvature, whole._grown().curvature)
+
+
+@pytest.mark.parametrize("rounds", [2, 4, 6])
+def test_a_warm_start_looks_again_and_grows_the_same_trees(rounds):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(12_000, 3)).astype(np.float32)
+    score = X[:, 0] + X[:, 1] ** 2 + 0.1 * rng.logistic(size=12_000)
+    y = np.searchsorted(np.quantile(score, np.arange(1, 10) / 10), score)
+    options = {"subsample": 1.0, "proportional": True, "max_leaf_nodes": 8, "learning_rate": 0.5}
+    make = partial(HistGradientBoostingOrdinalClassifier, early_stopping=False, **options)
+    whole, continued = make(max_iter=8).fit(X, y), make(max_iter=rounds, warm_start=True).fit(X, y)
+    continued.set_params(max_iter=8).fit(X, y)
+    assert 0 < whole.diagnostics_["n_all_cross_terms"] < 8
+    np.testing.assert_array_equal(continued.predict_proba(X), whole.predict_proba(X))

@@ -68,6 +68,8 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
         Refused on a cluster: pass ``eval_set``.
     <<eval_metric>>
         Refused on a cluster: the loss is measured over all rows; other metrics are not sums over rows.
+    <<progress>>
+        Must be False on a cluster.
     <<host_params>>
 
     Attributes
@@ -203,6 +205,8 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
             raise ValueError(
                 "decision_rule='kappa' is not there on a cluster: fit it to predict_proba of rows in memory"
             )
+        if self.progress is not False:
+            raise ValueError(f"progress must be False on a cluster, which has a dashboard; got {self.progress!r}")
         if self.linear is not False:
             raise ValueError(f"linear must be False on a cluster, where no worker has all rows; got {self.linear!r}")
 

@@ -86,9 +86,9 @@ def write_tables() -> None:
         above = kappa["qwk"] - of["qwk"]
         row |= {"kappa is above it": f"{int((above > 0).sum())} of {len(above)}", "and below": int((above < 0).sum())}
         runs_of = runs[(runs["method"] == method) & runs["expected"].notna()]
-        if len(runs_of):
-            gap = runs_of["expected"] - runs_of["qwk"]
-            row |= {"expected - achieved": f"{gap.mean():+.3f}", "absolute": f"{gap.abs().mean():.3f}"}
+        gap = runs_of["expected"] - runs_of["qwk"]
+        row["expected - achieved"] = f"{gap.mean():+.3f}" if len(gap) else ""
+        row["absolute"] = f"{gap.abs().mean():.3f}" if len(gap) else ""
         found.append(row)
     report.write(
         "kappa",
