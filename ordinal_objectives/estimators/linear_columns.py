@@ -127,7 +127,8 @@ def _numbers(X: Any, places: NDArray[np.intp], missing: float) -> FloatArray:
 def _levels(X: Any, place: int) -> list[Any]:
     """Return the levels of the rows of one column, None where it is missing."""
     if hasattr(X, "iloc"):
-        values = X.iloc[:, place].astype(object).tolist()
+        column = X.iloc[:, place].astype(object)
+        values = column.where(column.notna(), None).tolist()  # pandas.NA is not comparable
     elif hasattr(X, "to_series"):
         values = X.to_series(place).to_list()
     elif hasattr(X, "schema"):

@@ -84,9 +84,10 @@ _ENTRIES = """
     kappa_weights : {"quadratic", "linear"} or array-like of float, shape (n_classes, n_classes)
         With ``decision_rule="kappa"``: what it costs that a class (row) is taken for another (column), lowest first.
     kappa_rows : {"unseen", "training"}
-        With ``decision_rule="kappa"``: which rows the rule is fitted to. "unseen": the last evaluation set, or the rows
-        held out for the number of rounds, else all rows by five models that were not trained on them. "training": those
-        of the training, whose probabilities are too good; ``expected_kappa_`` is missing then.
+        With ``decision_rule="kappa"``: which rows the rule is fitted to. "unseen": the last evaluation set, whose rows
+        must be others than those of the training; or the rows held out for the number of rounds; else all rows, by five
+        models that were not trained on them. "training": those of the training, whose probabilities are too good;
+        ``expected_kappa_`` is missing then.
     progress : bool
         Whether to show a bar with the rounds, the newest loss (of the last set that is evaluated, or else of the
         training rows) and the time left, on a terminal or in a notebook. It needs tqdm.

@@ -39,6 +39,15 @@ def test_tables_of_every_kind_have_one_score():
         np.testing.assert_allclose(again.scores(frame), expected, atol=1e-6)
 
 
+def test_missing_values_of_pandas_own_types_add_nothing():
+    frame = pd.DataFrame(
+        {"a": pd.array([None, *X[1:, 0]], "Float64"), "b": pd.array([None] + [1, 2, 3] * 133, "Int64")}
+    )
+    part = LinearPart.fit((frame, Y, None, None), 4, AllThreshold(), 5.0, categories=[1])
+    assert part.columns.levels == {1: [1, 2, 3]}
+    assert not part.contributions(frame)[0].any()
+
+
 def test_contributions_add_up_and_what_is_missing_adds_nothing():
     frame = table()
     part = fitted(frame)
