@@ -128,8 +128,7 @@ class HistGradientBoostingOrdinalClassifier(PlannedTraining):
     <<linear_, kappa_rule_, expected_kappa_>>
     best_iteration_ : int
         The same as ``n_iter_``.
-    threshold_history_ : ndarray of float64, shape (n_iter_ + 1, n_classes - 1)
-        Thresholds that belong to the score after 0, 1, ... trees.
+    <<training_loss_, threshold_history_>>
     evals_result_ : dict of str to list of float
         Weighted mean loss after 0, 1, ... trees: "training", and "validation" or "validation_<i>". Evaluation sets are
         measured as predictions are, by margins sorted in each row; training margins are not sorted, so where some

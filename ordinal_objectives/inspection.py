@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +16,13 @@ from ordinal_objectives.estimators.column_types import column_kinds
 from ordinal_objectives.utils.seeds import random_numbers
 from ordinal_objectives.utils.validation import collected
 
-__all__ = ["FeatureEffect", "ThresholdImportances", "feature_effect", "threshold_importances"]
+__all__ = [
+    "FeatureEffect",
+    "ThresholdImportances",
+    "feature_effect",
+    "partial_probabilities",
+    "threshold_importances",
+]
 
 
 class ThresholdImportances(NamedTuple):
@@ -183,25 +189,66 @@ def feature_effect(estimator: Any, X: Any, feature: int | str, *, grid_resolutio
     (True, (50, 3))
     """
     model, prepared = unwrapped(estimator)
+    values, tables = _along(estimator, X, feature, grid_resolution)
+    margins = [model.predict_linear_predictors(prepared(table)) for table in tables]
+    scores = np.array([(model.thresholds_ - of_value).mean(axis=0) for of_value in margins])
+    score = scores.mean(axis=1)
+    return FeatureEffect(values, score, scores - score[:, np.newaxis])
+
+
+def partial_probabilities(
+    estimator: Any, X: Any, feature: int | str, *, grid_resolution: int = 50
+) -> tuple[NDArray[Any], NDArray[np.float64]]:
+    """Return the partial dependence of the class probabilities on a feature of numbers or categories.
+
+    Parameters
+    ----------
+    estimator : fitted classifier of this package, or a pipeline or search that ends in one
+        The features are those that the pipeline is given.
+    X : array-like, sparse matrix, data frame or Arrow table, shape (n_samples, n_features)
+        Rows to average over.
+    feature : int or str
+        Column, or its name.
+    grid_resolution : int, default=50
+        At most so many values, as in :func:`feature_effect`, which also says what is raised.
+
+    Returns
+    -------
+    values : ndarray, shape (n_values,)
+        Of the feature.
+    proba : ndarray of float64, shape (n_values, n_classes)
+        Means over the rows, lowest class first.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ordinal_objectives import HistGradientBoostingOrdinalClassifier
+    >>> from ordinal_objectives.inspection import partial_probabilities
+    >>> X = np.random.default_rng(0).normal(size=(300, 3))
+    >>> y = np.digitize(X[:, 0], [-1.0, 0.0, 1.0])
+    >>> model = HistGradientBoostingOrdinalClassifier(max_iter=20).fit(X, y)
+    >>> values, proba = partial_probabilities(model, X, 0, grid_resolution=10)
+    >>> bool(proba[0, 0] > proba[-1, 0]), proba.shape
+    (True, (10, 4))
+    """
+    model, prepared = unwrapped(estimator)
+    values, tables = _along(estimator, X, feature, grid_resolution)
+    return values, np.array([model.predict_proba_ordered(prepared(table)).mean(axis=0) for table in tables])
+
+
+def _along(estimator: Any, X: Any, feature: int | str, grid_resolution: int) -> tuple[NDArray[Any], Iterator[Any]]:
+    """Return values of a feature, and X with each of them in all rows."""
     X = _rows(X)
     if not isinstance(grid_resolution, int | np.integer) or isinstance(grid_resolution, bool) or grid_resolution < 2:
         raise ValueError(f"grid_resolution must be an integer of at least 2; got {grid_resolution!r}")
     column = column_of(estimator, X, feature)
     kind = next((kind for i, (_, _, kind) in enumerate(column_kinds(X)) if i == column), "number")
-    is_category = kind in ("category", "text")
     values, rows = (
         _categories(X, column, feature, grid_resolution)
-        if is_category
+        if kind in ("category", "text")
         else _grid(_numbers(X, column, feature), grid_resolution)
     )
-    score = np.empty(len(values))
-    shifts = np.empty((len(values), len(model.thresholds_)))
-    for i, row in enumerate(rows):
-        margins = model.predict_linear_predictors(prepared(_with_column_of(X, column, np.full(X.shape[0], row))))
-        scores = (model.thresholds_ - margins).mean(axis=0)
-        score[i] = scores.mean()
-        shifts[i] = scores - scores.mean()
-    return FeatureEffect(values, score, shifts)
+    return values, (_with_column_of(X, column, np.full(X.shape[0], row)) for row in rows)
 
 
 def unwrapped(estimator: Any) -> tuple[Any, Callable[[Any], Any]]:

@@ -81,6 +81,7 @@ importance_type
     booster_ : lightgbm.Booster
         Carries its thresholds: :func:`ordinal_objectives.adapters.lgbm.predict_proba` reads them.
     <<n_iter_, round_search_, linear_, kappa_rule_, expected_kappa_>>
+    <<training_loss_, threshold_history_>>
     best_iteration_ : int
         The same, as LightGBM counts.
     feature_importances_ : ndarray, shape (n_features,)

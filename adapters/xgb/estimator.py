@@ -71,6 +71,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
     booster_ : xgboost.Booster
         Carries its thresholds: :func:`ordinal_objectives.adapters.xgb.predict_proba` reads them.
     <<n_iter_, round_search_, linear_, kappa_rule_, expected_kappa_>>
+    <<training_loss_, threshold_history_>>
     best_iteration_ : int
         Last of these iterations, counted from 0, as XGBoost does.
     feature_importances_ : ndarray of float32, shape (n_features,)

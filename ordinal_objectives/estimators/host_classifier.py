@@ -10,6 +10,7 @@ from os import PathLike
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.estimators.booster_in_transit import BoosterInTransit
@@ -93,6 +94,12 @@ class HostClassifier(HostParameters, OrdinalClassifier):
     @abstractmethod
     def _read(self, path: str | PathLike[str]) -> tuple[Any, int, int]:
         """Read the model: return the record, the number of iterations kept and of features."""
+
+    @property
+    def threshold_history_(self) -> NDArray[np.float64]:
+        """Thresholds that belong to the score after 0, 1, ... iterations, (n_iterations + 1, n_classes - 1)."""
+        check_is_fitted(self)
+        return np.array(self._record.thresholds)
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()

@@ -127,6 +127,12 @@ class OrdinalClassifier(MarginPredictions, KappaDecision):
         before = self._before_trees(X, start)
         return predictions.plus(before, self._score(self._prediction_data(X), 0, self.n_iter_))
 
+    @property
+    def training_loss_(self) -> NDArray[np.float64]:
+        """Weighted mean loss of the training rows after 0, 1, ... iterations, NaN where it is not known."""
+        check_is_fitted(self)
+        return np.array(self._record.training_loss)
+
     def _before_trees(self, X: Any, start: dict[str, Any]) -> NDArray[np.float64]:
         """Return the score of checked features without the trees, (n_samples,)."""
         given = start_scores(start, self._start_name, X.shape[0], type(self).__name__)

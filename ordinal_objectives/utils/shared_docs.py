@@ -169,6 +169,10 @@ _ENTRIES = """
         Whether one score moves all thresholds alike.
     n_iter_ : int
         Iterations that predictions use: with early stopping those up to the best one.
+    training_loss_ : ndarray of float64, shape (n_iterations + 1,)
+        Weighted mean loss of the training rows after 0, 1, ... iterations; NaN where it is not known.
+    threshold_history_ : ndarray of float64, shape (n_iterations + 1, n_classes - 1)
+        Thresholds that belong to the score after 0, 1, ... iterations.
     round_search_ : RoundSearch or None
         What "auto" has found: ``n_iter``, the number of rounds; ``losses``, ndarray of the weighted mean loss of the
         rows held out after 0, 1, ... rounds; ``n_held_out``, their number. None where a number was given, or 100 is

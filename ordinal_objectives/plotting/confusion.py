@@ -1,0 +1,140 @@
+"""Which classes are taken for which others, in their order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.metrics import confusion_matrix
+
+from ordinal_objectives.plotting.style import axes_or_new, class_names_of, name_ticks, pyplot
+from ordinal_objectives.utils.validation import as_floats
+
+# Cells are written into up to so many classes.
+_MOST_WRITTEN = 12
+
+
+class OrdinalConfusionDisplay:
+    """A confusion matrix whose rows and columns are the classes in their order, lowest first.
+
+    Colours are shares of each true class. The further a cell lies from the diagonal, the larger is the error; the title
+    says the mean absolute error and what share of rows is within one class of the truth.
+
+    Parameters
+    ----------
+    matrix : array-like of float, shape (n_classes, n_classes)
+        Rows, or their weights, by true class (row) and predicted class (column).
+    class_names : sequence of str or None, default=None
+        Names of the classes, lowest first; None prints the codes.
+
+    Attributes
+    ----------
+    ax_ : matplotlib.axes.Axes
+    figure_ : matplotlib.figure.Figure
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> from ordinal_objectives.plotting import OrdinalConfusionDisplay
+    >>> display = OrdinalConfusionDisplay.from_predictions([0, 1, 2, 2], [0, 1, 1, 2], class_names=["a", "b", "c"])
+    >>> display.ax_.get_title()
+    'mean absolute error 0.25; 100% within one class'
+    """
+
+    def __init__(self, matrix: ArrayLike, class_names: Any = None) -> None:
+        self.matrix = as_floats(matrix, name="matrix")
+        n = self.matrix.shape[0]
+        if self.matrix.shape != (n, n) or n < 2 or (self.matrix < 0).any() or not self.matrix.sum() > 0:
+            raise ValueError(
+                f"matrix must be a square of numbers of at least 0, not all of them 0; got shape {self.matrix.shape}"
+            )
+        self.class_names = class_names_of(class_names, n)
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, X: Any, y: ArrayLike, *, sample_weight: ArrayLike | None = None, ax: Any = None
+    ) -> OrdinalConfusionDisplay:
+        """Plot what a fitted ordinal classifier predicts for (X, y).
+
+        Parameters
+        ----------
+        estimator : fitted classifier
+            With ``ordered_classes_`` and ``encode_labels``.
+        X : array-like, sparse matrix, data frame or Arrow table, shape (n_samples, n_features)
+            Rows to predict.
+        y : array-like, shape (n_samples,)
+            Labels.
+        sample_weight : array-like of float, shape (n_samples,), or None, default=None
+            Weights of the rows; None counts them.
+        ax : matplotlib.axes.Axes or None, default=None
+            Where to draw; None draws into a new figure.
+        """
+        codes, predicted = estimator.encode_labels(y), estimator.encode_labels(estimator.predict(X))
+        names = estimator.ordered_classes_
+        return cls.from_predictions(codes, predicted, class_names=names, sample_weight=sample_weight, ax=ax)
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: ArrayLike,
+        y_pred: ArrayLike,
+        *,
+        labels: Any = None,
+        class_names: Any = None,
+        sample_weight: ArrayLike | None = None,
+        ax: Any = None,
+    ) -> OrdinalConfusionDisplay:
+        """Plot predictions beside labels.
+
+        Parameters
+        ----------
+        y_true, y_pred : array-like, shape (n_samples,)
+            Class codes, or labels of which ``labels`` says the order.
+        labels : sequence or None, default=None
+            The classes, lowest first. None takes the codes of ``class_names``, or those up to the largest.
+        class_names : sequence of str or None, default=None
+            None prints ``labels``.
+        sample_weight : array-like of float, shape (n_samples,), or None, default=None
+            Weights of the rows; None counts them.
+        ax : matplotlib.axes.Axes or None, default=None
+            Where to draw; None draws into a new figure.
+        """
+        if labels is None:
+            n = int(max(np.max(y_true), np.max(y_pred))) + 1 if class_names is None else len(class_names)
+            labels = range(n)
+        matrix = confusion_matrix(y_true, y_pred, labels=list(labels), sample_weight=sample_weight)
+        return cls(matrix, labels if class_names is None else class_names).plot(ax=ax)
+
+    def plot(self, ax: Any = None) -> OrdinalConfusionDisplay:
+        """Draw the matrix.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        """
+        plt = pyplot()
+        n = len(self.class_names)
+        ax = axes_or_new(ax, 2.5 + 0.55 * min(n, 20), 2.0 + 0.5 * min(n, 20))
+        of_class = self.matrix.sum(axis=1, keepdims=True)
+        shares = np.divide(self.matrix, of_class, out=np.zeros_like(self.matrix), where=of_class > 0)
+        image = ax.imshow(shares, cmap="Greys", vmin=0.0, vmax=1.0)
+        for i, j in np.argwhere(self.matrix > 0) if n <= _MOST_WRITTEN else ():
+            color = "white" if shares[i, j] > 0.5 else "black"
+            ax.text(j, i, f"{self.matrix[i, j]:.4g}", ha="center", va="center", color=color, fontsize="small")
+        for k in range(n):
+            ax.add_patch(plt.Rectangle((k - 0.5, k - 0.5), 1, 1, fill=False, edgecolor="black", linewidth=1.2))
+        name_ticks(ax.xaxis, self.class_names)
+        name_ticks(ax.yaxis, self.class_names)
+        if max(map(len, self.class_names)) > 4:
+            ax.tick_params(axis="x", labelrotation=45)
+        ax.set(xlabel="predicted class", ylabel="true class")
+        distance = np.abs(np.subtract.outer(np.arange(n), np.arange(n)))
+        share = self.matrix / self.matrix.sum()
+        error, near = (share * distance).sum(), share[distance <= 1].sum()
+        ax.set_title(f"mean absolute error {error:.3g}; {near:.0%} within one class", fontsize="medium")
+        ax.figure.colorbar(image, ax=ax, label="share of the true class")
+        self.ax_, self.figure_ = ax, ax.figure
+        return self

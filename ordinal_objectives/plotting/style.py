@@ -1,0 +1,71 @@
+"""What all pictures share: one colour a class, names, and where they are drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ordinal_objectives.utils.extras import not_installed
+
+# More names than this are shown at even distances alone.
+_MOST_NAMES = 10
+
+
+def class_colors(n: int) -> NDArray[Any]:
+    """Return a colour for each class, or each threshold, lowest first, (n, 4).
+
+    Viridis without its ends: in order also without colours and for colour-blind eyes, and legible on white paper.
+    """
+    colors: NDArray[Any] = pyplot().get_cmap("viridis")(np.linspace(0.1, 0.85, n))
+    return colors
+
+
+def class_names_of(names: Sequence[Any] | None, n_classes: int) -> list[str]:
+    """Return the names of classes as text; their codes where there are none."""
+    found = [str(k) for k in range(n_classes)] if names is None else list(map(str, names))
+    if len(found) != n_classes:
+        raise ValueError(f"class_names must hold {n_classes} names; got {len(found)}")
+    return found
+
+
+def threshold_names(class_names: list[str]) -> list[str]:
+    """Return what each threshold is called, by the classes on its sides."""
+    return [f"{low} | {high}" for low, high in pairwise(class_names)]
+
+
+def axes_or_new(ax: Any, width: float, height: float) -> Any:
+    """Return the axes to draw into; None makes a new figure."""
+    return pyplot().subplots(figsize=(width, height), layout="constrained")[1] if ax is None else ax
+
+
+def name_ticks(axis: Any, names: list[str]) -> None:
+    """Name the classes along an axis; of many, those at even distances."""
+    named = range(0, len(names), -(-len(names) // (2 * _MOST_NAMES)))
+    axis.set_ticks(list(named), [names[k] for k in named])
+    for label in axis.get_ticklabels():
+        label.set_parse_math(False)
+
+
+def colour_bar(ax: Any, colors: NDArray[Any], names: list[str], label: str) -> None:
+    """Add a bar that names each colour; of many, those at even distances."""
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import BoundaryNorm, ListedColormap
+
+    named = range(0, len(names), -(-len(names) // _MOST_NAMES))
+    scale = ScalarMappable(BoundaryNorm(np.arange(-0.5, len(names)), len(names)), ListedColormap(colors))
+    bar = ax.figure.colorbar(scale, ax=ax, ticks=list(named), label=label)
+    bar.ax.set_yticklabels([names[k] for k in named], parse_math=False)
+    bar.ax.minorticks_off()
+
+
+def pyplot() -> Any:
+    """Return matplotlib.pyplot, or say how to install it."""
+    try:
+        import matplotlib.pyplot as plt
+    except ModuleNotFoundError as error:
+        raise not_installed(error, "plot") from None
+    return plt

@@ -1,0 +1,175 @@
+"""What is drawn is what the model says: curves, cells, areas, losses and sets."""
+
+from __future__ import annotations
+
+import matplotlib
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.colors import to_rgba
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import confusion_matrix
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from makers import ALL, make_engine, make_xgb
+from ordinal_objectives import OrdinalPredictionSets
+from ordinal_objectives.decisions import cumulative_reliability
+from ordinal_objectives.inspection import feature_effect, partial_probabilities
+from ordinal_objectives.plotting import (
+    ClassProbabilitiesDisplay,
+    CumulativeReliabilityDisplay,
+    OrdinalConfusionDisplay,
+    PredictionSetsDisplay,
+    TrainingDisplay,
+)
+from ordinal_objectives.plotting.style import class_colors
+
+matplotlib.use("Agg")
+
+NAMES = np.array(["low", "middle", "high"])
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(300, 3))
+CODES = np.digitize(X[:, 0] + RNG.logistic(size=300), [-1.0, 1.0])
+
+
+@pytest.fixture(autouse=True)
+def no_figure_stays_open():
+    yield
+    plt.close("all")
+
+
+@pytest.fixture(scope="module")
+def model():
+    return make_xgb(classes=NAMES).fit(X[:200], NAMES[CODES[:200]], eval_set=[(X[200:], NAMES[CODES[200:]])])
+
+
+def texts(ax):
+    return [label.get_text() for label in ax]
+
+
+def test_reliability_curves_are_those_of_the_function(model):
+    display = CumulativeReliabilityDisplay.from_estimator(model, X, NAMES[CODES], n_bins=5)
+    found = cumulative_reliability(CODES, model.predict_proba_ordered(X), n_bins=5)
+    _, *curves = display.ax_.lines
+    for curve, stated, happened, color in zip(curves, found.stated, found.happened, class_colors(2), strict=True):
+        np.testing.assert_array_equal(curve.get_xdata(), stated[~np.isnan(happened)])
+        np.testing.assert_array_equal(curve.get_ydata(), happened[~np.isnan(happened)])
+        assert to_rgba(curve.get_color()) == tuple(color)
+    heights = [bar.get_height() for bar in display.counts_ax_.patches]
+    assert heights == found.count.sum(axis=0).tolist()
+    bar = display.figure_.axes[-1]
+    assert texts(bar.get_yticklabels()) == ["low | middle", "middle | high"]
+
+
+def test_confusion_is_in_the_order_of_the_classes(model):
+    weight = RNG.uniform(size=300)
+    display = OrdinalConfusionDisplay.from_estimator(model, X, NAMES[CODES], sample_weight=weight)
+    expected = confusion_matrix(NAMES[CODES], model.predict(X), labels=NAMES, sample_weight=weight)
+    np.testing.assert_allclose(display.matrix, expected)
+    assert texts(display.ax_.get_xticklabels()) == texts(display.ax_.get_yticklabels()) == NAMES.tolist()
+    shares = display.ax_.images[0].get_array()
+    np.testing.assert_allclose(shares, expected / expected.sum(axis=1, keepdims=True))
+    cells = {(t.get_position(), t.get_text()) for t in display.ax_.texts}
+    assert ((1, 0), f"{expected[0, 1]:.4g}") in cells
+    error = np.average(np.abs(CODES - model.encode_labels(model.predict(X))), weights=weight)
+    assert display.ax_.get_title().startswith(f"mean absolute error {error:.3g};")
+
+
+def test_confusion_takes_labels_and_classes_without_rows():
+    display = OrdinalConfusionDisplay.from_predictions(["b", "c"], ["b", "a"], labels=["a", "b", "c"])
+    np.testing.assert_array_equal(display.matrix, [[0, 0, 0], [0, 1, 0], [1, 0, 0]])
+    assert OrdinalConfusionDisplay.from_predictions([0, 3], [1, 0]).matrix.shape == (4, 4)
+    for matrix in (np.ones((2, 3)), -np.eye(2), np.zeros((2, 2)), [[1.0]]):
+        with pytest.raises(ValueError, match="matrix must be a square of numbers of at least 0"):
+            OrdinalConfusionDisplay(matrix)
+
+
+@ALL
+def test_probabilities_along_a_feature_are_means_over_rows(make):
+    fitted = make().fit(X, CODES)
+    values, proba = partial_probabilities(fitted, X, 1, grid_resolution=7)
+    for value, of_value in zip(values, proba, strict=True):
+        changed = X.copy()
+        changed[:, 1] = value
+        np.testing.assert_allclose(of_value, fitted.predict_proba(changed).mean(axis=0), atol=1e-7)
+    np.testing.assert_array_equal(values, feature_effect(fitted, X, 1, grid_resolution=7).values)
+    display = ClassProbabilitiesDisplay.from_estimator(fitted, X, 1, grid_resolution=7)
+    np.testing.assert_allclose(display.proba, proba)
+    assert display.ax_.get_xlabel() == "feature 1"
+    colors = [tuple(area.get_facecolor()[0]) for area in display.ax_.collections]
+    assert colors == [tuple(color) for color in class_colors(3)]
+
+
+def test_probabilities_along_the_score_and_of_categories():
+    frame = pd.DataFrame({"x": X[:, 0], "site": pd.Categorical(RNG.choice(["west", "east"], 300))})
+    fitted = make_xgb().fit(frame, CODES)
+    display = ClassProbabilitiesDisplay.from_estimator(fitted, frame, grid_resolution=10)
+    scores, proba = fitted.predict_raw(frame), fitted.predict_proba(frame)
+    lowest = np.argsort(scores, kind="stable")[:30]
+    np.testing.assert_allclose(display.proba[0], proba[lowest].mean(axis=0))
+    assert display.values[0] == pytest.approx(scores[lowest].mean())
+    bars = ClassProbabilitiesDisplay.from_estimator(fitted, frame, "site")
+    assert texts(bars.ax_.get_xticklabels()) == ["east", "west"]
+    tops = [bar.get_y() + bar.get_height() for bar in bars.ax_.patches[-2:]]
+    assert tops == pytest.approx([1.0, 1.0])
+
+
+@ALL
+def test_training_curves_are_those_of_the_records(make):
+    fitted = make_pipeline(StandardScaler(), make())
+    fitted.fit(X[:200], CODES[:200])
+    assert len(TrainingDisplay.from_estimator(fitted).losses) == 1
+    fitted = make().fit(X[:200], CODES[:200], eval_set=[(X[200:], CODES[200:])])
+    display = TrainingDisplay.from_estimator(fitted)
+    training, watched = display.axes_[0].lines[:2]
+    np.testing.assert_array_equal(training.get_ydata(), fitted.training_loss_)
+    recorded = list(fitted.evals_result_.values())[-1]
+    recorded = [np.nan, *next(iter(recorded.values()))] if isinstance(recorded, dict) else recorded
+    np.testing.assert_array_equal(watched.get_ydata(), recorded)
+    paths = np.array([line.get_ydata() for line in display.axes_[1].lines]).T
+    np.testing.assert_array_equal(paths, fitted.threshold_history_)
+    np.testing.assert_array_equal(paths[fitted.n_iter_], fitted.thresholds_)
+
+
+def test_an_early_stop_is_marked():
+    fitted = make_engine(max_iter=60, learning_rate=0.5).fit(X[:200], CODES[:200], X_val=X[200:], y_val=CODES[200:])
+    display = TrainingDisplay.from_estimator(fitted)
+    (mark,) = display.axes_[0].texts
+    assert mark.get_text() == f" kept: {fitted.n_iter_}"
+
+
+def test_sets_are_counted_by_true_class():
+    sets = OrdinalPredictionSets(LogisticRegression(), alpha=0.2, classes=NAMES, random_state=0)
+    sets.fit(X[:200], NAMES[CODES[:200]])
+    display = PredictionSetsDisplay.from_estimator(sets, X[200:], NAMES[CODES[200:]])
+    held, codes = sets.predict_set(X[200:]), CODES[200:]
+    shares = np.array([held[codes == k].mean(axis=0) for k in range(3)])
+    np.testing.assert_allclose(display.ax_.images[0].get_array(), shares)
+    covered, size = held[np.arange(100), codes].mean(), held.sum(axis=1).mean()
+    assert display.ax_.get_title() == f"coverage {covered:.0%}; mean size {size:.3g}"
+    assert texts(display.ax_.get_yticklabels())[0] == f"low ({held[codes == 0].sum(axis=1).mean():.1f} classes)"
+    none = PredictionSetsDisplay([0, 0], [[True, False], [True, True]]).plot()
+    assert texts(none.ax_.get_yticklabels())[1] == "1 (no rows)"
+
+
+def test_what_cannot_be_drawn_is_refused(model):
+    with pytest.raises(TypeError, match="estimator must be fitted OrdinalPredictionSets; got XGBOrdinalClassifier"):
+        PredictionSetsDisplay.from_estimator(model, X, CODES)
+    with pytest.raises(ValueError, match="sets must be an array of True and False"):
+        PredictionSetsDisplay([0, 1], [[1, 0], [1, 1]])
+    with pytest.raises(ValueError, match="y and sets must have the same number of rows; got 1 and 2"):
+        PredictionSetsDisplay([0], [[True, False], [True, True]])
+    with pytest.raises(ValueError, match="class_names must hold 3 names; got 2"):
+        CumulativeReliabilityDisplay.from_predictions([0, 1, 2], np.full((3, 3), 1 / 3), class_names=["a", "b"])
+    with pytest.raises(ValueError, match=r"thresholds must have shape \(n_rounds \+ 1, n_classes - 1\); got \(2,\)"):
+        TrainingDisplay({"training": [1.0, 0.5]}, [0.0, 1.0])
+
+
+def test_axes_that_are_given_are_drawn_into():
+    _, axes = plt.subplots(1, 2)
+    assert OrdinalConfusionDisplay(np.eye(2)).plot(axes[0]).ax_ is axes[0]
+    found = TrainingDisplay({"training": [1.0, 0.5]}, [[0.0], [1.0]]).plot(axes).axes_
+    assert found[0] is axes[0]
+    assert found[1] is axes[1]
