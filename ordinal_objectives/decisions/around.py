@@ -118,6 +118,33 @@ class AroundClassifier(ClassifierOfClassifiers):
             raise ValueError(f"cv must be {_CV} from 0 to {len(codes) - 1}; got {got}")
         yield from folds
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = getattr(get_tags(self.estimator), "input_tags", None) if hasattr(self.estimator, "fit") else None
+        for kind in ("sparse", "allow_nan", "string", "categorical"):
+            setattr(tags.input_tags, kind, bool(getattr(inner, kind, False)))
+        return tags
+
+
+class AroundOneClassifier(AroundClassifier):
+    """Base of those that keep one classifier, and learn from rows that it, or copies of it, were not trained on."""
+
+    cv: Any
+    _member: FittedMember
+
+    def _fit_member(
+        self, X: Any, codes: NDArray[np.int32], weight: NDArray[np.float64] | None
+    ) -> tuple[NDArray[np.float64], NDArray[np.int32], NDArray[np.float64] | None]:
+        """Train the classifier; return probabilities, codes and weights of rows that were not trained on."""
+        if self._prefit:
+            self._member = self._prefit_member()
+            proba = self._member.proba(X, self.n_classes_)
+        else:
+            proba = self._out_of_fold(X, codes, weight)
+            self._member = self._train(X, codes, weight, np.arange(len(codes)))
+        held = np.flatnonzero(np.isfinite(proba[:, 0]))
+        return proba[held], codes[held], take_rows(weight, held)
+
     def _out_of_fold(self, X: Any, codes: NDArray[np.int32], weight: NDArray[np.float64] | None) -> NDArray[np.float64]:
         """Return the probabilities of each row by a copy that was not trained on it; NaN where none was held out."""
         proba = np.full((len(codes), self.n_classes_), np.nan)
@@ -125,12 +152,11 @@ class AroundClassifier(ClassifierOfClassifiers):
             proba[held] = self._train(X, codes, weight, rows).proba(take_rows(X, held), self.n_classes_)
         return proba
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        inner = getattr(get_tags(self.estimator), "input_tags", None) if hasattr(self.estimator, "fit") else None
-        for kind in ("sparse", "allow_nan", "string", "categorical"):
-            setattr(tags.input_tags, kind, bool(getattr(inner, kind, False)))
-        return tags
+    @property
+    def estimator_(self) -> Any:
+        """The fitted classifier."""
+        check_is_fitted(self)
+        return self._member.estimator
 
 
 def _are_rows(rows: NDArray[Any], n_samples: int) -> bool:

@@ -6,17 +6,15 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted
 
-from ordinal_objectives.decisions.around import AroundClassifier
+from ordinal_objectives.decisions.around import AroundOneClassifier
 from ordinal_objectives.decisions.curves import CURVES, Recalibration
-from ordinal_objectives.estimators.held_out import take_rows
 from ordinal_objectives.utils.shared_docs import documented
 from ordinal_objectives.utils.validation import check_choice
 
 
 @documented
-class OrdinalCalibratedClassifier(AroundClassifier):
+class OrdinalCalibratedClassifier(AroundOneClassifier):
     """A classifier whose P(y <= k) are recalibrated on rows that it was not trained on, and keep their order.
 
     scikit-learn's CalibratedClassifierCV recalibrates each class against the others, which knows no order. Here the
@@ -112,24 +110,8 @@ class OrdinalCalibratedClassifier(AroundClassifier):
         with self._all_or_nothing():
             check_choice(self.method, tuple(CURVES), name="method")
             X, codes, weight = self._check_rows(X, y, sample_weight)
-            rows = np.arange(len(codes))
-            if self._prefit:
-                self._member = self._prefit_member()
-                proba = self._member.proba(X, self.n_classes_)
-            else:
-                proba = self._out_of_fold(X, codes, weight)
-                self._member = self._train(X, codes, weight, rows)
-            held = np.isfinite(proba[:, 0])
-            self._recalibration = Recalibration.fit(
-                self.method, proba[held], codes[held], take_rows(weight, rows[held])
-            )
+            self._recalibration = Recalibration.fit(self.method, *self._fit_member(X, codes, weight))
         return self
-
-    @property
-    def estimator_(self) -> Any:
-        """The fitted classifier."""
-        check_is_fitted(self)
-        return self._member.estimator
 
     def _proba(self, X: Any) -> NDArray[np.float64]:
         return self._recalibration(self._member.proba(X, self.n_classes_))

@@ -10,11 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import UndefinedMetricWarning
-from sklearn.utils.validation import check_is_fitted
 
-from ordinal_objectives.decisions.around import AroundClassifier
+from ordinal_objectives.decisions.around import AroundOneClassifier
 from ordinal_objectives.decisions.cut_points import CutPoints, Score
-from ordinal_objectives.estimators.held_out import take_rows
 from ordinal_objectives.kappa_rule import KappaRule
 from ordinal_objectives.metrics import METRICS
 from ordinal_objectives.metrics.table import Metric
@@ -28,7 +26,7 @@ _KAPPAS = {"qwk": "quadratic", "lwk": "linear"}
 
 
 @documented
-class OrdinalTunedClassifier(AroundClassifier):
+class OrdinalTunedClassifier(AroundOneClassifier):
     """A classifier whose decisions are tuned for a metric, by probabilities of rows that it was not trained on.
 
     Tuned on the rows of the training, cut points suit probabilities that are too good. Here each row's probabilities
@@ -127,17 +125,10 @@ class OrdinalTunedClassifier(AroundClassifier):
         with self._all_or_nothing():
             known = self._check_metric()
             X, codes, weight = self._check_rows(X, y, sample_weight)
-            if self._prefit:
-                self._member = self._prefit_member()
-                proba = self._member.proba(X, self.n_classes_)
-            else:
-                proba = self._out_of_fold(X, codes, weight)
-                self._member = self._train(X, codes, weight, np.arange(len(codes)))
-            held = np.flatnonzero(np.isfinite(proba[:, 0]))
-            of_held = take_rows(weight, held)
-            score = self._score(known, codes[held], of_held)
-            self.decision_ = self._tune(proba[held], codes[held], of_held, score)
-            found = score(self.decision_.decide(proba[held]))
+            proba, codes, weight = self._fit_member(X, codes, weight)
+            score = self._score(known, codes, weight)
+            self.decision_ = self._tune(proba, codes, weight, score)
+            found = score(self.decision_.decide(proba))
             if known is None and not np.isfinite(found):
                 raise ValueError("metric must be a finite number for some decision; got NaN or infinity for each")
             self.tuned_score_ = self._sign(known) * found
@@ -189,12 +180,6 @@ class OrdinalTunedClassifier(AroundClassifier):
 
     def _decide(self, proba: NDArray[np.float64]) -> NDArray[Any]:
         return self.decision_.decide(proba)
-
-    @property
-    def estimator_(self) -> Any:
-        """The fitted classifier."""
-        check_is_fitted(self)
-        return self._member.estimator
 
     def _proba(self, X: Any) -> NDArray[np.float64]:
         return self._member.proba(X, self.n_classes_)
