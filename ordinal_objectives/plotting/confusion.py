@@ -9,12 +9,14 @@ from numpy.typing import ArrayLike
 from sklearn.metrics import confusion_matrix
 
 from ordinal_objectives.plotting.style import axes_or_new, class_names_of, name_ticks, pyplot
+from ordinal_objectives.utils.shared_docs import documented
 from ordinal_objectives.utils.validation import as_floats
 
 # Cells are written into up to so many classes.
 _MOST_WRITTEN = 12
 
 
+@documented
 class OrdinalConfusionDisplay:
     """A confusion matrix whose rows and columns are the classes in their order, lowest first.
 
@@ -25,13 +27,11 @@ class OrdinalConfusionDisplay:
     ----------
     matrix : array-like of float, shape (n_classes, n_classes)
         Rows, or their weights, by true class (row) and predicted class (column).
-    class_names : sequence of str or None, default=None
-        Names of the classes, lowest first; None prints the codes.
+    <<class_names>>
 
     Attributes
     ----------
-    ax_ : matplotlib.axes.Axes
-    figure_ : matplotlib.figure.Figure
+    <<ax_, figure_>>
 
     Examples
     --------
@@ -53,6 +53,7 @@ class OrdinalConfusionDisplay:
         self.class_names = class_names_of(class_names, n)
 
     @classmethod
+    @documented
     def from_estimator(
         cls, estimator: Any, X: Any, y: ArrayLike, *, sample_weight: ArrayLike | None = None, ax: Any = None
     ) -> OrdinalConfusionDisplay:
@@ -68,14 +69,14 @@ class OrdinalConfusionDisplay:
             Labels.
         sample_weight : array-like of float, shape (n_samples,), or None, default=None
             Weights of the rows; None counts them.
-        ax : matplotlib.axes.Axes or None, default=None
-            Where to draw; None draws into a new figure.
+        <<ax>>
         """
         codes, predicted = estimator.encode_labels(y), estimator.encode_labels(estimator.predict(X))
         names = estimator.ordered_classes_
         return cls.from_predictions(codes, predicted, class_names=names, sample_weight=sample_weight, ax=ax)
 
     @classmethod
+    @documented
     def from_predictions(
         cls,
         y_true: ArrayLike,
@@ -98,8 +99,7 @@ class OrdinalConfusionDisplay:
             None prints ``labels``.
         sample_weight : array-like of float, shape (n_samples,), or None, default=None
             Weights of the rows; None counts them.
-        ax : matplotlib.axes.Axes or None, default=None
-            Where to draw; None draws into a new figure.
+        <<ax>>
         """
         if labels is None:
             n = int(max(np.max(y_true), np.max(y_pred))) + 1 if class_names is None else len(class_names)

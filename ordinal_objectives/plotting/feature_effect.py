@@ -9,8 +9,10 @@ from numpy.typing import NDArray
 
 from ordinal_objectives.inspection import FeatureEffect, feature_effect, feature_names, unwrapped
 from ordinal_objectives.plotting.style import class_colors, class_names_of, colour_bar, pyplot, threshold_names
+from ordinal_objectives.utils.shared_docs import documented
 
 
+@documented
 class FeatureEffectDisplay:
     """The score and the shifts of single thresholds along one feature: their partial dependence.
 
@@ -22,14 +24,14 @@ class FeatureEffectDisplay:
         What :func:`ordinal_objectives.inspection.feature_effect` returns. Categories are drawn as bars and points.
     feature_name : str
         Name of the feature, for the axes.
-    class_names : sequence of str or None, default=None
-        Names of the classes, lowest first; None prints the codes. A threshold is named by the classes on its sides.
+    <<class_names>>
+        A threshold is named by the classes on its sides.
 
     Attributes
     ----------
     axes_ : ndarray of matplotlib.axes.Axes, shape (2,)
         The score's, and the shifts', which share their scale.
-    figure_ : matplotlib.figure.Figure
+    <<figure_>>
 
     Examples
     --------
@@ -51,6 +53,7 @@ class FeatureEffectDisplay:
         self.threshold_names = threshold_names(names)
 
     @classmethod
+    @documented
     def from_estimator(
         cls, estimator: Any, X: Any, feature: int | str, *, grid_resolution: int = 50, axes: Any = None
     ) -> FeatureEffectDisplay:
@@ -66,8 +69,7 @@ class FeatureEffectDisplay:
             Column, or its name.
         grid_resolution : int, default=50
             At most so many values of the feature.
-        axes : pair of matplotlib.axes.Axes or None, default=None
-            Where to draw; None draws into a new figure.
+        <<axes>>
         """
         effect = feature_effect(estimator, X, feature, grid_resolution=grid_resolution)
         names = feature_names(estimator, X)

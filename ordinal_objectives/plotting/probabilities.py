@@ -9,9 +9,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives.inspection import feature_names, partial_probabilities, unwrapped
 from ordinal_objectives.plotting.style import axes_or_new, class_colors, class_names_of, colour_bar, pyplot
+from ordinal_objectives.utils.shared_docs import documented
 from ordinal_objectives.utils.validation import check_proba
 
 
+@documented
 class ClassProbabilitiesDisplay:
     """Class probabilities stacked from the lowest class to the highest, along the score or one feature.
 
@@ -23,13 +25,11 @@ class ClassProbabilitiesDisplay:
         Lowest class first.
     name : str
         What the values are.
-    class_names : sequence of str or None, default=None
-        Names of the classes, lowest first; None prints the codes.
+    <<class_names>>
 
     Attributes
     ----------
-    ax_ : matplotlib.axes.Axes
-    figure_ : matplotlib.figure.Figure
+    <<ax_, figure_>>
 
     Examples
     --------
@@ -48,6 +48,7 @@ class ClassProbabilitiesDisplay:
         self.class_names = class_names_of(class_names, self.proba.shape[1])
 
     @classmethod
+    @documented
     def from_estimator(
         cls, estimator: Any, X: Any, feature: int | str | None = None, *, grid_resolution: int = 50, ax: Any = None
     ) -> ClassProbabilitiesDisplay:
@@ -64,8 +65,7 @@ class ClassProbabilitiesDisplay:
             None takes the score: rows are averaged with those of about the same score.
         grid_resolution : int, default=50
             At most so many values.
-        ax : matplotlib.axes.Axes or None, default=None
-            Where to draw; None draws into a new figure.
+        <<ax>>
         """
         model, prepared = unwrapped(estimator)
         names = [str(label) for label in model.ordered_classes_]

@@ -16,8 +16,10 @@ from ordinal_objectives.plotting.style import (
     pyplot,
     threshold_names,
 )
+from ordinal_objectives.utils.shared_docs import documented
 
 
+@documented
 class CumulativeReliabilityDisplay:
     """Stated P(y <= k) beside the share of rows that it happened to, with a band and the counts.
 
@@ -28,13 +30,12 @@ class CumulativeReliabilityDisplay:
     ----------
     reliability : CumulativeReliability
         What :func:`ordinal_objectives.decisions.cumulative_reliability` returns.
-    class_names : sequence of str or None, default=None
-        Names of the classes, lowest first; None prints the codes.
+    <<class_names>>
 
     Attributes
     ----------
     ax_, counts_ax_ : matplotlib.axes.Axes
-    figure_ : matplotlib.figure.Figure
+    <<figure_>>
 
     Examples
     --------
@@ -51,6 +52,7 @@ class CumulativeReliabilityDisplay:
         self.class_names = class_names_of(class_names, len(reliability.stated) + 1)
 
     @classmethod
+    @documented
     def from_estimator(cls, estimator: Any, X: Any, y: ArrayLike, *, ax: Any = None, **options: Any) -> Any:
         """Plot how well the probabilities of a fitted ordinal classifier are calibrated on (X, y).
 
@@ -62,8 +64,7 @@ class CumulativeReliabilityDisplay:
             Rows to predict, better others than those of the training.
         y : array-like, shape (n_samples,)
             Labels.
-        ax : matplotlib.axes.Axes or None, default=None
-            Where to draw; None draws into a new figure.
+        <<ax>>
         **options
             ``n_bins``, ``level`` and ``sample_weight`` of
             :func:`ordinal_objectives.decisions.cumulative_reliability`.
@@ -73,6 +74,7 @@ class CumulativeReliabilityDisplay:
         return cls(found, estimator.ordered_classes_).plot(ax=ax)
 
     @classmethod
+    @documented
     def from_predictions(
         cls, y_true: ArrayLike, proba: ArrayLike, *, class_names: Any = None, ax: Any = None, **options: Any
     ) -> Any:
@@ -84,10 +86,8 @@ class CumulativeReliabilityDisplay:
             Class codes, or labels in the order of ``labels``.
         proba : array-like of float, shape (n_samples, n_classes)
             Lowest class first.
-        class_names : sequence of str or None, default=None
-            Names of the classes, lowest first; None prints the codes.
-        ax : matplotlib.axes.Axes or None, default=None
-            Where to draw; None draws into a new figure.
+        <<class_names>>
+        <<ax>>
         **options
             ``labels``, ``n_bins``, ``level`` and ``sample_weight`` of
             :func:`ordinal_objectives.decisions.cumulative_reliability`.

@@ -9,9 +9,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives.inspection import unwrapped
 from ordinal_objectives.plotting.style import class_colors, class_names_of, colour_bar, pyplot
+from ordinal_objectives.utils.shared_docs import documented
 from ordinal_objectives.utils.validation import as_floats, check_codes, check_thresholds
 
 
+@documented
 class ScoreDistributionDisplay:
     """Distribution of the score in each true class, cut by the thresholds.
 
@@ -28,8 +30,7 @@ class ScoreDistributionDisplay:
         True class codes 0..n_classes - 1.
     thresholds : array-like of float, shape (n_classes - 1,)
         On the scale of the scores.
-    class_names : sequence of str or None, default=None
-        Names of the classes, lowest first; None prints the codes.
+    <<class_names>>
     predicted : array-like of int, shape (n_samples,), or None, default=None
         Class codes that the model predicts; None takes those of the regions.
 
@@ -37,8 +38,7 @@ class ScoreDistributionDisplay:
     ----------
     n_outside_ : int
         Rows whose predicted class is not that of the region their score lies in.
-    ax_ : matplotlib.axes.Axes
-    figure_ : matplotlib.figure.Figure
+    <<ax_, figure_>>
 
     Examples
     --------
@@ -77,6 +77,7 @@ class ScoreDistributionDisplay:
         self.n_outside_ = int(np.count_nonzero(self.predicted != regions))
 
     @classmethod
+    @documented
     def from_estimator(cls, estimator: Any, X: Any, y: ArrayLike, *, ax: Any = None) -> ScoreDistributionDisplay:
         """Plot the scores that a fitted ordinal classifier gives to (X, y).
 
@@ -88,8 +89,7 @@ class ScoreDistributionDisplay:
             Rows to predict.
         y : array-like, shape (n_samples,)
             Labels.
-        ax : matplotlib.axes.Axes or None, default=None
-            Where to draw; None draws into a new figure.
+        <<ax>>
         """
         model, prepared = unwrapped(estimator)
         X = prepared(X)

@@ -8,9 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives.plotting.style import axes_or_new, class_names_of, name_ticks, pyplot
+from ordinal_objectives.utils.shared_docs import documented
 from ordinal_objectives.utils.validation import check_codes
 
 
+@documented
 class PredictionSetsDisplay:
     """For each true class: how often its rows' sets hold each class, and how many classes they hold.
 
@@ -22,13 +24,11 @@ class PredictionSetsDisplay:
         True class codes.
     sets : array-like of bool, shape (n_samples, n_classes)
         Whether each class is in the set of a row.
-    class_names : sequence of str or None, default=None
-        Names of the classes, lowest first; None prints the codes.
+    <<class_names>>
 
     Attributes
     ----------
-    ax_ : matplotlib.axes.Axes
-    figure_ : matplotlib.figure.Figure
+    <<ax_, figure_>>
 
     Examples
     --------
@@ -53,6 +53,7 @@ class PredictionSetsDisplay:
         self.class_names = class_names_of(class_names, self.sets.shape[1])
 
     @classmethod
+    @documented
     def from_estimator(cls, estimator: Any, X: Any, y: ArrayLike, *, ax: Any = None) -> PredictionSetsDisplay:
         """Plot the sets that a fitted :class:`~ordinal_objectives.OrdinalPredictionSets` has for (X, y).
 
@@ -64,8 +65,7 @@ class PredictionSetsDisplay:
             Rows, others than those of ``fit``.
         y : array-like, shape (n_samples,)
             Labels.
-        ax : matplotlib.axes.Axes or None, default=None
-            Where to draw; None draws into a new figure.
+        <<ax>>
         """
         if not hasattr(estimator, "predict_set"):
             raise TypeError(f"estimator must be fitted OrdinalPredictionSets; got {type(estimator).__name__}")

@@ -10,12 +10,14 @@ from numpy.typing import ArrayLike
 
 from ordinal_objectives.inspection import unwrapped
 from ordinal_objectives.plotting.style import class_colors, class_names_of, colour_bar, pyplot, threshold_names
+from ordinal_objectives.utils.shared_docs import documented
 from ordinal_objectives.utils.validation import as_floats
 
 # Lines of losses: the training, and the sets that are evaluated.
 _STYLES = ("-", "--", ":", "-.")
 
 
+@documented
 class TrainingDisplay:
     """Losses after 0, 1, ... rounds beside the thresholds that belong to them.
 
@@ -25,8 +27,7 @@ class TrainingDisplay:
         Of the training and of evaluation sets; NaN where a loss is not known.
     thresholds : array-like of float, shape (n_rounds + 1, n_classes - 1)
         After 0, 1, ... rounds.
-    class_names : sequence of str or None, default=None
-        Names of the classes, lowest first; None prints the codes.
+    <<class_names>>
     n_iter : int or None, default=None
         Rounds that predictions use, where others follow.
 
@@ -34,7 +35,7 @@ class TrainingDisplay:
     ----------
     axes_ : ndarray of matplotlib.axes.Axes, shape (2,)
         The losses', and the thresholds'.
-    figure_ : matplotlib.figure.Figure
+    <<figure_>>
 
     Examples
     --------
@@ -61,6 +62,7 @@ class TrainingDisplay:
         self.n_iter = n_iter
 
     @classmethod
+    @documented
     def from_estimator(cls, estimator: Any, *, axes: Any = None) -> TrainingDisplay:
         """Plot the training of a fitted ordinal classifier.
 
@@ -68,8 +70,7 @@ class TrainingDisplay:
         ----------
         estimator : fitted classifier of this package, or a pipeline or search that ends in one
             Losses of evaluation sets are those of ``evals_result_``, which no file keeps.
-        axes : pair of matplotlib.axes.Axes or None, default=None
-            Where to draw; None draws into a new figure.
+        <<axes>>
         """
         model, _ = unwrapped(estimator)
         losses: dict[str, ArrayLike] = {"training": model.training_loss_}

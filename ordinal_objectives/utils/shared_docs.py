@@ -145,6 +145,12 @@ _ENTRIES = """
         ``callback(iteration, evals_result)`` after each tree; training ends if it returns True.
     path : path-like
         The file.
+    class_names : sequence of str or None
+        Names of the classes, lowest first; None prints the codes.
+    ax : matplotlib.axes.Axes or None
+        Where to draw; None draws into a new figure.
+    axes : pair of matplotlib.axes.Axes or None
+        Where to draw; None draws into a new figure.
     booster : xgboost.Booster or lightgbm.Booster
         Trained with the callback or by ``train``, or loaded from a file of such a model: it carries its thresholds.
     iteration_range : tuple of int, or None
@@ -173,6 +179,10 @@ _ENTRIES = """
         Weighted mean loss of the training rows after 0, 1, ... iterations; NaN where it is not known.
     threshold_history_ : ndarray of float64, shape (n_iterations + 1, n_classes - 1)
         Thresholds that belong to the score after 0, 1, ... iterations.
+    ax_ : matplotlib.axes.Axes
+        Where the picture is.
+    figure_ : matplotlib.figure.Figure
+        That of the axes.
     round_search_ : RoundSearch or None
         What "auto" has found: ``n_iter``, the number of rounds; ``losses``, ndarray of the weighted mean loss of the
         rows held out after 0, 1, ... rounds; ``n_held_out``, their number. None where a number was given, or 100 is
