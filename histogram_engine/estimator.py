@@ -15,7 +15,7 @@ from ordinal_objectives.histogram_engine.parameters import DIALECT, REFUSED
 from ordinal_objectives.histogram_engine.plan import PlannedTraining
 from ordinal_objectives.histogram_engine.warm_start import check_continued
 from ordinal_objectives.losses import OrdinalLoss
-from ordinal_objectives.progress import round_bar
+from ordinal_objectives.utils.progress import round_bar
 from ordinal_objectives.utils.seeds import drawn_seed
 from ordinal_objectives.utils.shared_docs import documented
 from ordinal_objectives.utils.validation import check_flag

@@ -17,12 +17,12 @@ from ordinal_objectives.histogram_engine.leaf_step import LeafModel
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.histogram_engine.pruning import SumsOf
 from ordinal_objectives.losses import OrdinalLoss
-from ordinal_objectives.progress import Show
 from ordinal_objectives.row_blocks import RowBlocks
 from ordinal_objectives.rows import CPU
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.threshold_solver import ThresholdRecord
 from ordinal_objectives.trees import Tree, TreeEnsemble
+from ordinal_objectives.utils.progress import Show
 from ordinal_objectives.utils.validation import check_integer, check_number
 
 # Features, class codes and weights.

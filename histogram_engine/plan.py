@@ -25,9 +25,9 @@ from ordinal_objectives.histogram_engine.labelled_rows import LabelledRows
 from ordinal_objectives.histogram_engine.parameters import OF_MODEL, BoostingParameters
 from ordinal_objectives.histogram_engine.saving import EngineModel
 from ordinal_objectives.losses import OrdinalLoss, get_loss
-from ordinal_objectives.progress import round_bar
 from ordinal_objectives.row_blocks import RowBlocks
 from ordinal_objectives.threads import effective_n_threads
+from ordinal_objectives.utils.progress import round_bar
 
 
 class TrainingPlan(NamedTuple):

@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from ordinal_objectives.decision import KappaRule
 from ordinal_objectives.estimators.host_parameters import HostParameters
 from ordinal_objectives.estimators.labels import OrderedLabels
 from ordinal_objectives.estimators.linear_part import LinearPart
 from ordinal_objectives.estimators.ordinal_classifier import OrdinalClassifier
 from ordinal_objectives.histogram_engine import model_file
 from ordinal_objectives.histogram_engine.fit_loop import GrownModel
-from ordinal_objectives.kappa_rule import KappaRule
 from ordinal_objectives.leaves.shifts import DEFAULT_SHIFT_L2, Shifts
 from ordinal_objectives.losses import OrdinalLoss, get_loss
 from ordinal_objectives.threads import effective_n_threads

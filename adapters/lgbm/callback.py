@@ -10,7 +10,7 @@ from lightgbm.callback import CallbackEnv
 from ordinal_objectives.adapters.lgbm.record import note_round, store_record
 from ordinal_objectives.adapters.lgbm.training import LightGBMTraining
 from ordinal_objectives.adapters.lgbm.trees import let_train_without_features
-from ordinal_objectives.progress import Show
+from ordinal_objectives.utils.progress import Show
 
 
 class ThresholdCallback:

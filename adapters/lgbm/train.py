@@ -28,10 +28,10 @@ from ordinal_objectives.adapters.metric_names import joined
 from ordinal_objectives.adapters.parameters import refuse_parameters, spec_and_record
 from ordinal_objectives.adapters.training import Plan
 from ordinal_objectives.losses import OrdinalLoss
-from ordinal_objectives.progress import round_bar
 from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threads import kept_helpers, one_thread_after_fork
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
+from ordinal_objectives.utils.progress import round_bar
 from ordinal_objectives.utils.shared_docs import documented
 
 _REFUSED = {

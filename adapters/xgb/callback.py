@@ -12,7 +12,7 @@ from xgboost.callback import EarlyStopping, TrainingCallback
 from ordinal_objectives.adapters.xgb.record import store_record
 from ordinal_objectives.adapters.xgb.training import XGBoostTraining
 from ordinal_objectives.adapters.xgb.trees import renew_leaves
-from ordinal_objectives.progress import Show
+from ordinal_objectives.utils.progress import Show
 
 
 class ThresholdCallback(TrainingCallback):  # type: ignore[misc]

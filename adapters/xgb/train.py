@@ -20,10 +20,10 @@ from ordinal_objectives.adapters.xgb.input_checks import callbacks_in, check_con
 from ordinal_objectives.adapters.xgb.objective import OrdinalObjective
 from ordinal_objectives.adapters.xgb.training import XGBoostTraining
 from ordinal_objectives.losses import OrdinalLoss
-from ordinal_objectives.progress import round_bar
 from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threads import kept_helpers, one_thread_after_fork
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
+from ordinal_objectives.utils.progress import round_bar
 from ordinal_objectives.utils.shared_docs import documented
 from ordinal_objectives.utils.validation import n_classes_of
 

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import UndefinedMetricWarning
 
+from ordinal_objectives.decision import KappaRule
 from ordinal_objectives.decisions.around import AroundOneClassifier
 from ordinal_objectives.decisions.cut_points import CutPoints, Score
-from ordinal_objectives.kappa_rule import KappaRule
 from ordinal_objectives.metrics import METRICS
 from ordinal_objectives.metrics.table import Metric
 from ordinal_objectives.utils.read_only import call_read_only, read_only
@@ -48,7 +48,7 @@ class OrdinalTunedClassifier(AroundOneClassifier):
     rule : {"cuts", "stretch", "kappa"}
         "cuts": cut points of the mean class, each free. "stretch": the mean class is stretched about its mean, and
         rounded; one number is found. "kappa": the closed form for "qwk" and "lwk", which needs no labels; see
-        :class:`ordinal_objectives.kappa_rule.KappaRule`.
+        :class:`ordinal_objectives.decision.KappaRule`.
     cv : int or splitter
         Number of folds, drawn at random, or one of scikit-learn's splitters.
     <<classes>>

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from ordinal_objectives.decision import KappaRule
 from ordinal_objectives.estimators.booster_in_transit import BoosterInTransit
 from ordinal_objectives.estimators.evaluation_sets import GivenSets
 from ordinal_objectives.estimators.held_out import hold_out_unless_given, split_seed
@@ -24,7 +25,6 @@ from ordinal_objectives.estimators.linear_choice import search as search_rounds
 from ordinal_objectives.estimators.linear_part import LinearPart
 from ordinal_objectives.estimators.ordinal_classifier import OrdinalClassifier
 from ordinal_objectives.estimators.round_search import Found, RoundSearch, Trial, TrialOf, is_auto, rounds_unsearched
-from ordinal_objectives.kappa_rule import KappaRule
 from ordinal_objectives.leaves.shifts import DEFAULT_SHIFT_PENALTY
 from ordinal_objectives.losses import OrdinalLoss, get_loss
 from ordinal_objectives.spec import OrdinalSpec

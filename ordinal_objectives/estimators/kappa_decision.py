@@ -12,11 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
 from sklearn.utils.validation import check_is_fitted
 
-from ordinal_objectives.decision import RULES, decide
+from ordinal_objectives.decision import RULES, KappaRule, decide, kappa_weights
 from ordinal_objectives.estimators.held_out import check_groups, take_rows
 from ordinal_objectives.estimators.ordered_classifier import OrderedClassifier
 from ordinal_objectives.estimators.round_search import Found, TrialOf
-from ordinal_objectives.kappa_rule import KappaRule, kappa_weights
 from ordinal_objectives.utils.validation import check_choice
 
 KAPPA = "kappa"

@@ -15,10 +15,10 @@ from ordinal_objectives import predictions
 from ordinal_objectives.estimators.evaluation_sets import one_for_each
 from ordinal_objectives.estimators.kappa_decision import KappaDecision
 from ordinal_objectives.estimators.linear_part import LinearPart
+from ordinal_objectives.estimators.margin_predictions import MarginPredictions
 from ordinal_objectives.estimators.start_scores import start_scores
 from ordinal_objectives.estimators.two_classes import two_classes_only
 from ordinal_objectives.losses import OrdinalLoss
-from ordinal_objectives.margin_predictions import MarginPredictions
 from ordinal_objectives.utils.shared_docs import documented
 from ordinal_objectives.utils.validation import check_start_score
 

@@ -8,8 +8,7 @@ import json
 import numpy as np
 import pytest
 
-from ordinal_objectives.decision import decide
-from ordinal_objectives.kappa_rule import KappaRule, kappa_weights
+from ordinal_objectives.decision import KappaRule, decide, kappa_weights
 from ordinal_objectives.metrics import quadratic_weighted_kappa
 
 RNG = np.random.default_rng(0)

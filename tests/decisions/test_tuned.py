@@ -13,10 +13,9 @@ from sklearn.model_selection import KFold
 
 from makers import draw, given
 from ordinal_objectives import OrdinalTunedClassifier
-from ordinal_objectives.decision import decide
+from ordinal_objectives.decision import KappaRule, decide
 from ordinal_objectives.decisions.cut_points import CutPoints, mean_class
 from ordinal_objectives.decisions.tuned import tune_decision
-from ordinal_objectives.kappa_rule import KappaRule
 from ordinal_objectives.metrics import METRICS, macro_mean_absolute_error, quadratic_weighted_kappa
 
 RNG = np.random.default_rng(0)

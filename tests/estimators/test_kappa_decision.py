@@ -12,10 +12,10 @@ from sklearn.model_selection import StratifiedKFold
 
 from makers import make_engine, make_lgb, make_xgb
 from ordinal_objectives import OrdinalEnsembleClassifier, RowBlocks
+from ordinal_objectives.decision import KappaRule
 from ordinal_objectives.estimators import kappa_decision
 from ordinal_objectives.estimators.held_out import hold_out, split_seed
 from ordinal_objectives.estimators.kappa_decision import Unseen
-from ordinal_objectives.kappa_rule import KappaRule
 
 RNG = np.random.default_rng(0)
 N = 300
