@@ -66,7 +66,7 @@ def test_two_classes_are_a_penalised_logistic_regression(weight):
     np.testing.assert_allclose(part.scores(X), scaled @ peer.coef_[0], atol=1e-3)
 
 
-@pytest.mark.filterwarnings("ignore:scipy.optimize:DeprecationWarning")
+@pytest.mark.filterwarnings("ignore:scipy.optimize:DeprecationWarning", "ignore:Unknown solver options")  # mord's
 def test_several_classes_are_mord_s_all_threshold_model():
     scaled = (X - X.mean(axis=0)) / X.std(axis=0)
     part, peer = fitted(), mord.LogisticAT(alpha=5.0, max_iter=10_000).fit(scaled, Y)
