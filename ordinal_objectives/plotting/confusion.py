@@ -8,12 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.metrics import confusion_matrix
 
-from ordinal_objectives.plotting.style import axes_or_new, class_names_of, name_ticks, pyplot
+from ordinal_objectives.plotting.style import axes_or_new, class_names_of, draw_shares, name_ticks, pyplot
 from ordinal_objectives.utils.shared_docs import documented
 from ordinal_objectives.utils.validation import as_floats
-
-# Cells are written into up to so many classes.
-_MOST_WRITTEN = 12
 
 
 @documented
@@ -120,21 +117,15 @@ class OrdinalConfusionDisplay:
         ax = axes_or_new(ax, 2.5 + 0.55 * min(n, 20), 2.0 + 0.5 * min(n, 20))
         of_class = self.matrix.sum(axis=1, keepdims=True)
         shares = np.divide(self.matrix, of_class, out=np.zeros_like(self.matrix), where=of_class > 0)
-        image = ax.imshow(shares, cmap="Greys", vmin=0.0, vmax=1.0)
-        for i, j in np.argwhere(self.matrix > 0) if n <= _MOST_WRITTEN else ():
-            color = "white" if shares[i, j] > 0.5 else "black"
-            ax.text(j, i, f"{self.matrix[i, j]:.4g}", ha="center", va="center", color=color, fontsize="small")
+        texts = [[f"{rows:.4g}" if rows > 0 else "" for rows in of_true] for of_true in self.matrix]
+        draw_shares(ax, shares, texts, self.class_names, "share of the true class")
         for k in range(n):
             ax.add_patch(plt.Rectangle((k - 0.5, k - 0.5), 1, 1, fill=False, edgecolor="black", linewidth=1.2))
-        name_ticks(ax.xaxis, self.class_names)
         name_ticks(ax.yaxis, self.class_names)
-        if max(map(len, self.class_names)) > 4:
-            ax.tick_params(axis="x", labelrotation=45)
         ax.set(xlabel="predicted class", ylabel="true class")
         distance = np.abs(np.subtract.outer(np.arange(n), np.arange(n)))
         share = self.matrix / self.matrix.sum()
         error, near = (share * distance).sum(), share[distance <= 1].sum()
         ax.set_title(f"mean absolute error {error:.3g}; {near:.0%} within one class", fontsize="medium")
-        ax.figure.colorbar(image, ax=ax, label="share of the true class")
         self.ax_, self.figure_ = ax, ax.figure
         return self

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinal_objectives.inspection import FeatureEffect, feature_effect, feature_names, unwrapped
-from ordinal_objectives.plotting.style import class_colors, class_names_of, colour_bar, pyplot, threshold_names
+from ordinal_objectives.plotting.style import class_colors, class_names_of, colour_bar, pair_of, pyplot, threshold_names
 from ordinal_objectives.utils.shared_docs import documented
 
 
@@ -89,7 +89,7 @@ class FeatureEffectDisplay:
         plt = pyplot()
         if axes is None:
             _, axes = plt.subplots(1, 2, figsize=(9.0, 4.0), sharex=True, sharey=True, layout="constrained")
-        left, right = _pair(axes)
+        left, right = pair_of(axes, "the score and the shifts")
         n = len(self.threshold_names)
         colors = class_colors(n)
         values: NDArray[Any] = self.effect.values
@@ -117,10 +117,3 @@ class FeatureEffectDisplay:
         colour_bar(right, colors, self.threshold_names, "threshold between classes")
         self.axes_, self.figure_ = np.array([left, right]), left.figure
         return self
-
-
-def _pair(axes: Any) -> tuple[Any, Any]:
-    found = np.ravel(np.asarray(axes, dtype=object)).tolist()
-    if len(found) != 2:
-        raise ValueError(f"axes must be a pair of matplotlib axes, for the score and the shifts; got {len(found)}")
-    return found[0], found[1]

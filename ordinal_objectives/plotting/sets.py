@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ordinal_objectives.plotting.style import axes_or_new, class_names_of, name_ticks, pyplot
+from ordinal_objectives.plotting.style import axes_or_new, class_names_of, draw_shares, name_ticks, pyplot
 from ordinal_objectives.utils.shared_docs import documented
 from ordinal_objectives.utils.validation import check_codes
 
@@ -90,17 +90,11 @@ class PredictionSetsDisplay:
             rows = int(of_class.sum())
             shares[k] = self.sets[of_class].mean(axis=0) if rows else np.nan
             names.append(f"{name} ({sizes[of_class].mean():.1f} classes)" if rows else f"{name} (no rows)")
-        image = ax.imshow(np.ma.masked_invalid(shares), cmap="Greys", vmin=0.0, vmax=1.0)
-        for i, j in np.argwhere(shares > 0.005) if n <= 12 else ():
-            color = "white" if shares[i, j] > 0.5 else "black"
-            ax.text(j, i, f"{shares[i, j]:.0%}", ha="center", va="center", color=color, fontsize="small")
-        name_ticks(ax.xaxis, self.class_names)
+        texts = [[f"{share:.0%}" if share > 0.005 else "" for share in of_true] for of_true in shares]
+        draw_shares(ax, shares, texts, self.class_names, "share of the rows' sets")
         name_ticks(ax.yaxis, names)
-        if max(map(len, self.class_names)) > 4:
-            ax.tick_params(axis="x", labelrotation=45)
         ax.set(xlabel="class in the set", ylabel="true class (mean size of its sets)")
         covered = self.sets[np.arange(len(self.y)), self.y].mean()
         ax.set_title(f"coverage {covered:.0%}; mean size {sizes.mean():.3g}", fontsize="medium")
-        ax.figure.colorbar(image, ax=ax, label="share of the rows' sets")
         self.ax_, self.figure_ = ax, ax.figure
         return self

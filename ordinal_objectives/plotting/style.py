@@ -13,6 +13,8 @@ from ordinal_objectives.utils.extras import not_installed
 
 # More names than this are shown at even distances alone.
 _MOST_NAMES = 10
+# Squares are written into for up to so many classes.
+_MOST_WRITTEN = 12
 
 
 def class_colors(n: int) -> NDArray[Any]:
@@ -40,6 +42,40 @@ def threshold_names(class_names: list[str]) -> list[str]:
 def axes_or_new(ax: Any, width: float, height: float) -> Any:
     """Return the axes to draw into; None makes a new figure."""
     return pyplot().subplots(figsize=(width, height), layout="constrained")[1] if ax is None else ax
+
+
+def pair_of(axes: Any, what: str) -> tuple[Any, Any]:
+    """Return two axes that are given, for what the message says."""
+    found = np.ravel(np.asarray(axes, dtype=object)).tolist()
+    if len(found) != 2:
+        raise ValueError(f"axes must be a pair of matplotlib axes, for {what}; got {len(found)}")
+    return found[0], found[1]
+
+
+def draw_shares(ax: Any, shares: NDArray[np.float64], texts: list[list[str]], columns: list[str], label: str) -> None:
+    """Draw shares of classes as grey squares, true classes from the top down, with texts where there are few.
+
+    Parameters
+    ----------
+    ax : matplotlib.axes.Axes
+    shares : ndarray of float64, shape (n_classes, n_classes)
+        From 0 to 1; NaN stays empty.
+    texts : list of list of str
+        What is written into each square.
+    columns : list of str
+        Names of the classes.
+    label : str
+        What the shares are.
+    """
+    image = ax.imshow(np.ma.masked_invalid(shares), cmap="Greys", vmin=0.0, vmax=1.0)
+    for i, j in np.ndindex(shares.shape) if len(shares) <= _MOST_WRITTEN else ():
+        color = "white" if shares[i, j] > 0.5 else "black"
+        if texts[i][j]:
+            ax.text(j, i, texts[i][j], ha="center", va="center", color=color, fontsize="small")
+    name_ticks(ax.xaxis, columns)
+    if max(map(len, columns)) > 4:
+        ax.tick_params(axis="x", labelrotation=45)
+    ax.figure.colorbar(image, ax=ax, label=label)
 
 
 def name_ticks(axis: Any, names: list[str]) -> None:

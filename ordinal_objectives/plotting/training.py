@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ordinal_objectives.inspection import unwrapped
-from ordinal_objectives.plotting.style import class_colors, class_names_of, colour_bar, pyplot, threshold_names
+from ordinal_objectives.plotting.style import class_colors, class_names_of, colour_bar, pair_of, pyplot, threshold_names
 from ordinal_objectives.utils.shared_docs import documented
 from ordinal_objectives.utils.validation import as_floats
 
@@ -92,7 +92,7 @@ class TrainingDisplay:
         plt = pyplot()
         if axes is None:
             _, axes = plt.subplots(1, 2, figsize=(9.0, 4.0), sharex=True, layout="constrained")
-        left, right = np.ravel(np.asarray(axes, dtype=object)).tolist()
+        left, right = pair_of(axes, "the losses and the thresholds")
         for i, (name, values) in enumerate(self.losses.items()):
             left.plot(values, label=name, color="black" if i == 0 else "0.45", linestyle=_STYLES[i % len(_STYLES)])
         colors = class_colors(self.thresholds.shape[1])

@@ -165,6 +165,8 @@ def test_what_cannot_be_drawn_is_refused(model):
         CumulativeReliabilityDisplay.from_predictions([0, 1, 2], np.full((3, 3), 1 / 3), class_names=["a", "b"])
     with pytest.raises(ValueError, match=r"thresholds must have shape \(n_rounds \+ 1, n_classes - 1\); got \(2,\)"):
         TrainingDisplay({"training": [1.0, 0.5]}, [0.0, 1.0])
+    with pytest.raises(ValueError, match="axes must be a pair of matplotlib axes, for the losses and the thresholds"):
+        TrainingDisplay({"training": [1.0, 0.5]}, [[0.0], [1.0]]).plot(plt.gca())
 
 
 def test_axes_that_are_given_are_drawn_into():
