@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ordinal_objectives import predictions
 from ordinal_objectives.estimators.kappa_decision import Unseen
-from ordinal_objectives.estimators.linear_choice import check_linear, search, with_linear
+from ordinal_objectives.estimators.linear_choice import check_continued, check_linear, search, with_linear
 from ordinal_objectives.estimators.linear_part import LinearPart
 from ordinal_objectives.estimators.round_search import (
     Found,
@@ -75,8 +75,8 @@ class PlannedTraining(EngineModel):
         always = check_linear(self.linear, self.linear_l2)
         if earlier is None:
             self.linear_ = None
-        elif always and self.linear_ is None:
-            raise ValueError("linear=True continues models that have a linear part; the one to go on with has none")
+        else:
+            check_continued(always, self.linear_ is not None)
         self.round_search_ = None
         if self._searches(rows, watched, parameters, earlier):
             how = self.linear, self._fit_linear, self._trial

@@ -27,6 +27,7 @@ from ordinal_objectives.adapters.lgbm.record import (
     as_booster,
     carry,
     check_all_rounds,
+    iterations_of,
     load_model,
     save_model,
     threshold_record,
@@ -286,7 +287,7 @@ importance_type
                 callbacks=[*watching, *callbacks],
                 progress=self.progress,
             )
-            record, n_iter = threshold_record(self.booster_), _kept_iterations(self.booster_)
+            record, n_iter = threshold_record(self.booster_), iterations_of(self.booster_)
             self._finish(record, n_iter, plan, rows, held_out, given["random_state"], groups)
         least = smallest_leaf(given["min_child_samples"], len(rows[1]))
         self._warn_if_constant(len(rows[1]), "min_child_samples", 20 if least is None else least)  # LightGBM's default
@@ -369,12 +370,6 @@ importance_type
         """Importance of each feature by ``importance_type``, (n_features,)."""
         check_is_fitted(self)
         return np.asarray(self.booster_.feature_importance(importance_type=self.importance_type))
-
-
-def _kept_iterations(booster: lightgbm.Booster) -> int:
-    """Return the iterations that predictions use: with early stopping those up to the best one."""
-    best: int = booster.best_iteration
-    return best if best > 0 else booster.current_iteration()
 
 
 def _as_feval(metric: EvalMetric) -> Callable[..., list[Result]]:

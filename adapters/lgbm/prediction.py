@@ -107,11 +107,9 @@ def proba_of(
     booster: lightgbm.Booster, record: ThresholdRecord, data: Any, num_iteration: int | None
 ) -> NDArray[np.float64]:
     """Return class probabilities of a booster whose record is known; see :func:`predict_proba`."""
-    asked = iterations_of(booster, num_iteration)
+    end = iterations_of(booster, num_iteration)
     record.check_start(False, "booster")
     check_rows(data, "data")
-    rounds = booster.current_iteration()
-    end = rounds if asked <= 0 else min(asked, rounds)
     check_all_rounds(booster, record, end)
     return predict_from_scores(record, end, predict_scores(booster, record, data, 0, end))
 

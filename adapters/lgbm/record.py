@@ -65,13 +65,14 @@ def best_iteration(booster: lightgbm.Booster) -> int:
     return rounds.get(best, best)
 
 
-def iterations_of(booster: lightgbm.Booster, num_iteration: Any) -> int:
-    """Return ``num_iteration``, an integer; None is the best iteration, and 0 and below are all."""
+def iterations_of(booster: lightgbm.Booster, num_iteration: Any = None) -> int:
+    """Return how many iterations ``num_iteration`` asks for: None up to the best one, 0 and below all."""
     if num_iteration is None:
-        return best_iteration(booster)
-    if not isinstance(num_iteration, int | np.integer) or isinstance(num_iteration, bool):
+        num_iteration = best_iteration(booster)
+    elif not isinstance(num_iteration, int | np.integer) or isinstance(num_iteration, bool):
         raise ValueError(f"num_iteration must be None or an integer, 0 and below for all; got {num_iteration!r}")
-    return int(num_iteration)
+    rounds: int = booster.current_iteration()
+    return rounds if num_iteration <= 0 else min(int(num_iteration), rounds)
 
 
 def checksums(booster: lightgbm.Booster, start: int, stop: int) -> list[int]:

@@ -20,7 +20,7 @@ from ordinal_objectives.estimators.held_out import hold_out_unless_given, split_
 from ordinal_objectives.estimators.host_parameters import HostParameters
 from ordinal_objectives.estimators.kappa_decision import KAPPA, Unseen
 from ordinal_objectives.estimators.labels import OrderedLabels
-from ordinal_objectives.estimators.linear_choice import check_linear, with_linear
+from ordinal_objectives.estimators.linear_choice import check_continued, check_linear, with_linear
 from ordinal_objectives.estimators.linear_choice import search as search_rounds
 from ordinal_objectives.estimators.linear_part import LinearPart
 from ordinal_objectives.estimators.ordinal_classifier import OrdinalClassifier
@@ -259,10 +259,9 @@ class HostClassifier(HostParameters, OrdinalClassifier):
         always = check_linear(self.linear, self.linear_l2)
         self.round_search_ = self.linear_ = None
         if continued is not None:
+            check_continued(always, continued.linear is not None)
             if continued.linear is not None:
                 self.linear_ = LinearPart.from_json(continued.linear, self.n_features_in_)
-            elif always:
-                raise ValueError("linear=True continues models that have a linear part; the one to go on with has none")
             return RoundPlan(rounds_unsearched("n_estimators", asked))
         categories = self._categories(rows[0], **options) if self.linear is not False else ()
 

@@ -29,6 +29,12 @@ def check_linear(linear: Any, l2: Any) -> bool:
     return not is_auto(linear) and bool(linear)
 
 
+def check_continued(always: bool, has_linear: bool) -> None:
+    """Raise ValueError if a linear part is asked for, and the model that is continued has none."""
+    if always and not has_linear:
+        raise ValueError("linear=True continues models that have a linear part; the one to go on with has none")
+
+
 def with_start(part: LinearPart | None, rows: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return (X, codes, weight, start score) with the linear part added to the start; without one the rows as given."""
     if part is None:
