@@ -96,12 +96,8 @@ def command(
         ``predicted(method, training rows, features of the test rows, number of classes)``; see ``Predict``.
     write_tables : callable
     """
-    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--minutes", type=float, default=1e9)
-    parser.add_argument("--jobs", type=int, default=1)
+    parser = _parser(doc, "design")
     parser.add_argument("--methods", nargs="+", choices=list(methods), default=list(methods))
-    parser.add_argument("--sets", choices=list(GROUPS), default="design")
-    parser.add_argument("--tables", action="store_true")
     options = parser.parse_args()
     if options.tables:
         write_tables()
@@ -115,6 +111,46 @@ def command(
     ]
     store = report.RunsFile(runs_of(name, options.sets), COLUMNS)
     resume(store, cases, partial(_measure, predicted), minutes=options.minutes, jobs=options.jobs)
+
+
+def run_sets(
+    doc: str | None,
+    store: report.RunsFile,
+    seeds: int,
+    measure: Callable[[Row], list[Row]],
+    write_tables: Callable[[], None],
+    default: str = "evaluation",
+) -> None:
+    """Run an experiment that measures whole sets, as its command line says.
+
+    Parameters
+    ----------
+    doc : str or None
+        Of the experiment.
+    store : RunsFile
+    seeds : int
+        Partitions of each set.
+    measure : callable
+        From a set and a partition to rows of the store.
+    write_tables : callable
+    default : str
+        The group of sets.
+    """
+    options = _parser(doc, default).parse_args()
+    if options.tables:
+        write_tables()
+        return
+    cases = [{"data": data, "seed": seed} for seed in range(seeds) for data in GROUPS[options.sets]]
+    resume(store, cases, measure, minutes=options.minutes, jobs=options.jobs)
+
+
+def _parser(doc: str | None, default: str) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--minutes", type=float, default=1e9)
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--sets", choices=list(GROUPS), default=default)
+    parser.add_argument("--tables", action="store_true")
+    return parser
 
 
 def _measure(predicted: Callable[..., tuple[Any, int]], case: Row) -> list[Row]:

@@ -15,7 +15,6 @@ import os
 
 os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1"))
 
-import argparse
 import time
 import warnings
 from functools import partial
@@ -26,8 +25,8 @@ import pandas as pd
 
 from lib import report
 from lib.data import default_rule, load, partition
-from lib.runner import Row, resume
-from lib.set_ratios import GROUPS
+from lib.runner import Row
+from lib.set_ratios import run_sets
 from ordinal_objectives import OrdinalTunedClassifier, XGBOrdinalClassifier
 from ordinal_objectives.metrics import quadratic_weighted_kappa
 
@@ -99,20 +98,6 @@ def write_tables() -> None:
     )
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--minutes", type=float, default=1e9)
-    parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--sets", choices=list(GROUPS), default="evaluation")
-    parser.add_argument("--tables", action="store_true")
-    options = parser.parse_args()
-    if options.tables:
-        write_tables()
-        return
-    cases = [{"data": data, "seed": seed} for seed in range(SEEDS) for data in GROUPS[options.sets]]
-    store = report.RunsFile(report.RESULTS / "kappa_runs.csv", COLUMNS)
-    resume(store, cases, measure, minutes=options.minutes, jobs=options.jobs)
-
-
 if __name__ == "__main__":
-    main()
+    store = report.RunsFile(report.RESULTS / "kappa_runs.csv", COLUMNS)
+    run_sets(__doc__, store, SEEDS, measure, write_tables)
