@@ -74,14 +74,15 @@ sanitize: .venv-address/instrumented
 	$(RUN) tests/native/native_mistakes.py overrun 2>&1 | grep heap-buffer-overflow
 	$(RUN) -m pytest --quiet --capture=no $(PYTEST_ARGS) $(NATIVE_TESTS)
 
-# OpenBLAS's and LightGBM's threads are not instrumented; polars and Arrow, which the tests of inputs import, do not start
-# beside the runtime. Older runtimes need addresses that are not randomised.
+# OpenBLAS's and LightGBM's threads are not instrumented; polars and Arrow do not start beside the runtime, so tests that
+# import them are left out. Older runtimes need addresses that are not randomised.
+UNINSTRUMENTED = $(shell grep -lrE '^import (polars|pyarrow)' --include='test_*.py' $(NATIVE_TESTS))
 sanitize-threads: RUN = $$(setarch -R true 2>/dev/null && echo setarch -R) \
 	env LD_PRELOAD="$$($(CXX) -print-file-name=libtsan.so) $(STDLIB)" OPENBLAS_NUM_THREADS=1 TSAN_OPTIONS=halt_on_error=1 \
 	.venv-thread/bin/python
 sanitize-threads: .venv-thread/instrumented
 	$(RUN) tests/native/native_mistakes.py race 2>&1 | grep 'data race'
-	$(RUN) -m pytest --quiet --capture=no $(PYTEST_ARGS) -k 'not lightgbm' $(addprefix --ignore=tests/histogram_engine/test_,engine_inputs.py row_block_tables.py doors_of_fit.py) $(NATIVE_TESTS)
+	$(RUN) -m pytest --quiet --capture=no $(PYTEST_ARGS) -k 'not lightgbm' $(addprefix --ignore=,$(UNINSTRUMENTED)) $(NATIVE_TESTS)
 
 # mypy does not see folders that are mapped into the package; in $(TYPED) they are where they are installed.
 TYPED := build/typed/ordinal_objectives
