@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ def find_cuts(
     max_bins: int = 255,
     sample_weight: NDArray[np.float64] | None = None,
     seed: int = 0,
+    categories: Mapping[int, int] | None = None,
 ) -> list[NDArray[np.float64]]:
     """Return the cuts of every feature: bin b holds the values in (cut_{b-1}, cut_b].
 
@@ -37,6 +39,8 @@ def find_cuts(
         Where features are cut anew, times the row's Hessian.
     seed : int
         Picks the 200,000 rows that the cuts of a larger table are computed from.
+    categories : mapping of int to int, or None
+        Columns that hold the numbers 0, 1, ... of categories, and how many each has: every one has a bin.
 
     Returns
     -------
@@ -67,14 +71,18 @@ def find_cuts(
     sample: Any = X if rows is None else X[rows]
     if rows is not None and sample_weight is not None:
         sample_weight = sample_weight[rows]
-    return [_cuts_of(sample[:, f], max_bins, sample_weight) for f in range(X.shape[1])]
+    sizes = categories or {}
+    return [
+        _cuts_between(sizes[f]) if f in sizes else _cuts_of(sample[:, f], max_bins, sample_weight)
+        for f in range(X.shape[1])
+    ]
 
 
 def bin_rows(
-    X: NDArray[np.floating] | RowBlocks, cuts: list[NDArray[np.float64]], n_threads: int, *, in_float64: bool = False
+    X: NDArray[np.floating] | RowBlocks, cuts: list[NDArray[np.float64]], n_threads: int, **options: Any
 ) -> Any:
-    """Return an engine that holds the rows as bins; ``in_float64`` as :class:`_core.Engine` takes it."""
-    engine = _core.Engine(X.shape[0], [c.tolist() for c in cuts], n_threads, in_float64=in_float64)
+    """Return an engine that holds the rows as bins; options as :class:`_core.Engine` takes them."""
+    engine = _core.Engine(X.shape[0], [c.tolist() for c in cuts], n_threads, **options)
     fill(engine, X)
     return engine
 
@@ -91,6 +99,11 @@ def uneven(sample_weight: NDArray[np.float64] | None) -> bool:
         return False
     weight = sample_weight[sample_weight > 0.0]
     return bool(weight.max() > _UNEVEN * weight.min())
+
+
+def _cuts_between(n_categories: int) -> NDArray[np.float64]:
+    cuts: NDArray[np.float64] = np.arange(0.5, n_categories - 1)
+    return cuts
 
 
 def _cuts_of(

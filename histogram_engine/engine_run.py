@@ -7,19 +7,23 @@ that state gives its loss and the derivatives that the next tree is grown on.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ordinal_objectives import _core
+from ordinal_objectives.histogram_engine import category_noise
 from ordinal_objectives.histogram_engine.criteria.base import Criterion
 from ordinal_objectives.histogram_engine.criteria.list import choose
 from ordinal_objectives.histogram_engine.engine_state import EngineState
 from ordinal_objectives.histogram_engine.labelled_rows import LabelledRows, RunStart
+from ordinal_objectives.histogram_engine.leaf_step import LeafStep, Leaves
+from ordinal_objectives.histogram_engine.monotone_leaves import monotone_values
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.histogram_engine.pruning import Judge, judged_step
-from ordinal_objectives.histogram_engine.sampling import Sampler
+from ordinal_objectives.histogram_engine.sampling import Sample, Sampler
 from ordinal_objectives.threshold_solver import Diagnostics
 from ordinal_objectives.trees import Tree
 
@@ -69,7 +73,7 @@ class EngineRun:
             len(rows.y),
             len(self.cuts),
             rows.sample_weight,
-            parameters.subsample,
+            1.0 if parameters.data_sample_strategy == "goss" else parameters.subsample,
             parameters.colsample_bytree,
             seed,
             leaves_rows_out=parameters.judges and judge is None,
@@ -113,17 +117,51 @@ class EngineRun:
         if every is not None and self.iteration > 0 and self.iteration % every == 0:
             state.recut()
         in_bag, features = self._sampler.draw(self.iteration)
-        tree = Tree.from_bins(self.grow(in_bag, features), self.cuts, state.n_values)
+        sample = self._sample(in_bag)
+        with state.sampled(sample):
+            tree = Tree.from_bins(self.grow(sample.rows, features), self.cuts, state.n_values)
+        solve = partial(self._solve, tree)
         if self.parameters.judges:
             sums = self._sums_to_judge(tree, in_bag)
-            tree, number, step, size = judged_step(tree, *sums, criterion.solve, self.parameters)
+            tree, number, step, size = judged_step(tree, *sums, solve, self.parameters)
             state.renumber(number)
         else:
             sums_of_all, size = criterion.sums(len(tree.left), None), self.parameters.learning_rate
-            step = criterion.solve(sums_of_all, tree.leaves)
+            step = solve(sums_of_all, tree.leaves)
         criterion.take(tree, step, size)
         self.iteration += 1
         return tree
+
+    def _solve(self, tree: Tree, sums: Any, leaves: Leaves) -> LeafStep:
+        """Return the criterion's step of a newly grown tree, kept monotone where that is asked for."""
+        step, signs = self.criterion.solve(sums, leaves), self.parameters.constraints.signs
+        if signs is None:
+            return step
+        weights, clipped = monotone_values(tree, leaves, step.weights, signs)
+        return self.criterion.with_leaves(sums, leaves, LeafStep(weights, step.delta)) if clipped else step
+
+    def separate_tree(self, iteration: int) -> tuple[Tree, NDArray[np.uint32]]:
+        """Grow a tree on a sample, with whole steps of its leaves fitted to the sample; the run stays where it is.
+
+        Returns the tree and the rows that it was grown on.
+        """
+        in_bag, features = self._sampler.draw(iteration)
+        assert in_bag is not None
+        self.iteration = iteration
+        tree = Tree.from_bins(self.grow(in_bag, features), self.cuts, self.state.n_values)
+        tree.value[tree.leaves] = self._solve(tree, self.criterion.sums(len(tree.left), in_bag), tree.leaves).weights
+        return tree, in_bag
+
+    def _sample(self, in_bag: NDArray[np.uint32] | None) -> Sample:
+        """Return the rows of the next tree: those that were drawn, or by their gradients.
+
+        As in LightGBM, the first 1 / learning_rate trees take all rows instead.
+        """
+        parameters = self.parameters
+        if parameters.data_sample_strategy != "goss" or self.iteration < int(1.0 / parameters.learning_rate):
+            return Sample(in_bag)
+        rates = parameters.top_rate, parameters.other_rate
+        return self._sampler.by_gradients(self.iteration, self.state.columns, self.criterion.n_gradients, rates)
 
     def grow(self, in_bag: NDArray[np.uint32] | None, features: list[int]) -> dict[str, Any]:
         """Grow a tree on some rows, None for all, and some columns; return its nodes."""
@@ -138,8 +176,18 @@ class EngineRun:
             parameters.min_child_weight,
             parameters.l2_regularization,
             parameters.gamma,
+            parameters.max_features,
+            self._sampler.node_seed(self.iteration) if parameters.max_features < 1.0 else 0,
+            parameters.constraints.groups or [],
+            [] if parameters.constraints.signs is None else parameters.constraints.signs.tolist(),
+            self.criterion.n_gradients,
+            self._category_noise(),
         )
         return self.criterion.grow(growth, in_bag)
+
+    def _category_noise(self) -> float:
+        categories = self.state.rows.categories
+        return category_noise.of_score(self.state.columns, self.criterion.n_gradients) if categories else 0.0
 
     def _sums_to_judge(self, tree: Tree, in_bag: NDArray[np.uint32] | None) -> tuple[Any, Any]:
         """Return the sums that the step is fitted on, of all rows that do not judge, and those that judge it."""

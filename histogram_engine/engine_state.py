@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -12,6 +13,7 @@ from ordinal_objectives.histogram_engine.binning import bin_rows, fill, find_cut
 from ordinal_objectives.histogram_engine.labelled_rows import LabelledRows, RunStart
 from ordinal_objectives.histogram_engine.leaf_step import LeafStep
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
+from ordinal_objectives.histogram_engine.sampling import Sample
 from ordinal_objectives.histogram_engine.scores import OneScore, Scores, ShiftedScores
 from ordinal_objectives.losses import RoundStatistics
 from ordinal_objectives.threads import effective_n_threads
@@ -23,6 +25,16 @@ FloatArray = NDArray[np.float64]
 Pass = TypeVar("Pass")
 # The pass at a score and thresholds. It may fill the columns of the next tree.
 Evaluate = Callable[[NDArray[Any], FloatArray], RoundStatistics]
+
+
+def step_thresholds(learner: ThresholdLearner, row_pass: Any, score: NDArray[Any]) -> None:
+    """Take one conditional Newton step of the thresholds, given the score."""
+
+    def at(thresholds: FloatArray) -> RoundStatistics:
+        now: RoundStatistics = row_pass(score, thresholds, learner.step_hessian)
+        return now
+
+    learner.newton(at(learner.thresholds), lambda thresholds: at(thresholds).loss, row_pass.highest_loss)
 
 
 class EngineState(Generic[Pass]):
@@ -48,6 +60,8 @@ class EngineState(Generic[Pass]):
         Statistics of the newest pass, at the newest score and thresholds.
     engine : _core.Engine
         The rows in bins, and their columns.
+    columns : ndarray of float32, shape (n_samples, width)
+        Those that the criterion filled last.
     cuts : list of ndarray
         Between the bins.
     leaf_of_row : ndarray of int32, shape (n_samples,)
@@ -56,6 +70,9 @@ class EngineState(Generic[Pass]):
 
     row_pass: Pass
     now: RoundStatistics
+    columns: NDArray[np.float32]
+    _count: int
+    _factors: FloatArray | None = None
 
     def __init__(
         self, parameters: BoostingParameters, rows: LabelledRows, start: RunStart, *, seed: int, n_threads: int | None
@@ -77,7 +94,8 @@ class EngineState(Generic[Pass]):
             self.learner.settle(self._step_thresholds)
         self._seed = seed
         self.cuts = self._find_cuts(rows.sample_weight) if start.cuts is None else start.cuts
-        self.engine = bin_rows(rows.X, self.cuts, self.n_threads, in_float64=uneven(rows.sample_weight))
+        options = {"in_float64": uneven(rows.sample_weight), **parameters.of_categories(rows.categories)}
+        self.engine = bin_rows(rows.X, self.cuts, self.n_threads, **options)
         self.leaf_of_row = np.empty(len(rows.y), np.int32)
 
     @property
@@ -96,17 +114,11 @@ class EngineState(Generic[Pass]):
         return self._scores.n_values(self.rows.n_classes)
 
     def _find_cuts(self, sample_weight: FloatArray | None) -> list[FloatArray]:
-        return find_cuts(self.rows.X, self.parameters.max_bins, sample_weight, self._seed)
+        rows = self.rows
+        return find_cuts(rows.X, self.parameters.max_bins, sample_weight, self._seed, rows.categories)
 
     def _step_thresholds(self) -> None:
-        """Take one conditional Newton step of the thresholds, given the score."""
-        row_pass: Any = self.row_pass
-
-        def at(thresholds: FloatArray) -> RoundStatistics:
-            now: RoundStatistics = row_pass(self.score, thresholds, self.learner.step_hessian)
-            return now
-
-        self.learner.newton(at(self.thresholds), lambda thresholds: at(thresholds).loss, self._highest_loss)
+        step_thresholds(self.learner, self.row_pass, self.score)
 
     def recut(self) -> None:
         """Cut the features into bins of equal Hessian (thesis, section 4.1.3), unless all Hessians are 0."""
@@ -124,12 +136,38 @@ class EngineState(Generic[Pass]):
         self.diagnostics.add(n_clipped=now.n_clipped, n_floored=now.n_floored)
         return now
 
+    def new_columns(self, n_columns: int, n_behind: int = 0) -> NDArray[np.float32]:
+        """Return the columns of the rows, to be filled: so many, their number, and so many behind it."""
+        self.columns, self._count = self.engine.statistics(n_columns, n_behind), n_columns
+        return self.columns
+
+    def weights_of(self, rows: NDArray[np.uint32]) -> FloatArray | None:
+        """Return the weights of the rows of a sample, by how much each of them counts; None where all are 1."""
+        weight, factors = self.rows.weights(rows), self._factors
+        return weight if factors is None else factors if weight is None else weight * factors
+
+    @contextmanager
+    def sampled(self, sample: Sample) -> Iterator[None]:
+        """Let the rows of a sample count as it says, in the columns of the next tree and in passes over them."""
+        if sample.rows is None or sample.light is None:
+            yield
+            return
+        light = sample.rows[sample.light]
+        before = self.columns[light]
+        after = before * np.float32(sample.factor)
+        after[:, self._count] = before[:, self._count]
+        self._factors = sample.factors()
+        try:
+            self.columns[light] = after
+            yield
+        finally:
+            self.columns[light], self._factors = before, None
+
     def pass_over(self, rows: NDArray[np.uint32] | None) -> tuple[Pass, RoundStatistics]:
         """Return the pass over some rows, None for all, and what it says of the newest score and thresholds."""
         if rows is None:
             return self.row_pass, self.now
-        score = self.score[rows]
-        y, weight = self.rows.labels(rows)
+        score, y, weight = self.score[rows], self.rows.y[rows], self.weights_of(rows)
         some: Any = self._scores.row_pass(y, self.rows.n_classes, weight, score)
         return some, some(score, self.thresholds, self.parameters.spec.hessian, want_loss=False)
 

@@ -9,16 +9,17 @@ from numpy.typing import ArrayLike
 
 from ordinal_objectives.estimators.fit_keywords import explains_keywords
 from ordinal_objectives.estimators.linear_choice import with_start
-from ordinal_objectives.histogram_engine.columns import check_features
-from ordinal_objectives.histogram_engine.fit_loop import Callback, EarlyStopping, check_callback, fit_rows, shown
-from ordinal_objectives.histogram_engine.parameters import DIALECT, REFUSED
+from ordinal_objectives.histogram_engine.columns import check_features, learn_categories
+from ordinal_objectives.histogram_engine.fit_loop import Callback, EarlyStopping, check_callback, fit_rows, told
+from ordinal_objectives.histogram_engine.other_names import DIALECT, REFUSED
 from ordinal_objectives.histogram_engine.plan import PlannedTraining
-from ordinal_objectives.histogram_engine.warm_start import check_continued
+from ordinal_objectives.histogram_engine.scoring import check_scoring
+from ordinal_objectives.histogram_engine.warm_start import check_continued, check_same_categories
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.utils.progress import round_bar
 from ordinal_objectives.utils.seeds import drawn_seed
 from ordinal_objectives.utils.shared_docs import documented
-from ordinal_objectives.utils.validation import check_flag
+from ordinal_objectives.utils.validation import check_flag, check_integer
 
 # Of rows, to check parameters before the rows are known.
 _ANY_NUMBER = 1000
@@ -51,7 +52,7 @@ class HistGradientBoostingOrdinalClassifier(PlannedTraining):
         Rows of a leaf, whatever their weight. "auto": one row in 50, at least 1 and at most 20.
     l2_regularization : float
         Penalty lambda of the leaf weights.
-    <<max_bins>>
+    <<max_bins, categorical_features, min_samples_category>>
     rebin_every : int or None, default=None
         Cut the features anew each time so many trees have grown, into bins of equal Hessian instead of equal weight:
         where the score has settled, the bins get wider. None cuts them once.
@@ -62,11 +63,17 @@ class HistGradientBoostingOrdinalClassifier(PlannedTraining):
     validation_fraction : float, default=0.1
         Share of the rows of positive weight held out, drawn by class.
     <<n_iter_no_change, tol>>
+    scoring : str, callable or None, default="loss"
+        What early stopping looks at, on the last set that is watched: the loss; a scorer, by its name in this package
+        or in scikit-learn; or ``scorer(estimator, X, y)``, of which higher is better. None is the accuracy.
+    <<eval_metric>>
+        ``scoring`` decides what early stopping looks at.
     warm_start : bool, default=False
         Continue the fitted model, or a loaded one, up to ``max_iter`` trees. Number, names and order of the
         features, classes, loss, link and ``max_bins`` must be the model's; the rows may be others.
     <<class_weight, random_state, loss, link>>
         Neither a loss nor a link of your own.
+    <<training_cost>>
     hessian : {"exact", "majorized"}, default="exact"
         The exact one takes longer steps. A step that would raise the training loss is halved until it does not, with
         either. Steps with the majorised one need no halving with the all-threshold or immediate-threshold loss, the
@@ -86,6 +93,25 @@ class HistGradientBoostingOrdinalClassifier(PlannedTraining):
         uses all rows.
     colsample_bytree : float
         Share of columns that each tree is grown on.
+    boosting_type : {"gbdt", "rf"}, default="gbdt"
+        "rf": a random forest, the mean of trees that start from the thresholds alone and take whole steps, whatever
+        ``learning_rate`` is. Scale and thresholds are fitted to the rows out of bag: it needs ``subsample`` below 1.
+        ``max_iter="auto"`` is 100, ``proportional="auto"`` True, and there are no staged predictions.
+    data_sample_strategy : {"bagging", "goss"}, default="bagging"
+        "goss": instead of ``subsample``, the share ``top_rate`` of the rows with the largest gradients, and the share
+        ``other_rate`` of the rows, drawn from the others, which count for all of these; not for the first
+        1 / learning_rate trees.
+    top_rate : float, default=0.2
+        Of "goss".
+    other_rate : float, default=0.1
+        Of "goss"; both together are at most 1.
+    max_features : float, default=1.0
+        Share of the columns of a tree that are drawn for each split of a node.
+    monotonic_cst : array-like of int, shape (n_features,), dict of str to int, or None, default=None
+        1 where the score must rise with a feature, so that P(y <= k) falls for every k, -1 where it must fall, else 0;
+        a dict names the columns that are constrained. Splits against it are not made, and leaves are clipped.
+    interaction_cst : {"pairwise", "no_interactions"}, list of groups, or None, default=None
+        Groups of features, by number or name, that may split below each other. Those in no group are one of their own.
     pruning : bool, default=False
         Merge leaves whose split does not lower the loss of the rows that judge. A step that would raise the loss of all
         training rows is halved afterwards.
@@ -118,6 +144,8 @@ class HistGradientBoostingOrdinalClassifier(PlannedTraining):
         take the longer steps; "auto" judges splits by the order of the leaves.
     <<linear, linear_l2, classes, decision_rule, cost_matrix, kappa_weights, kappa_rows, importance_type, n_jobs>>
     <<progress>>
+    verbose : int or bool, default=0
+        Print what has been measured after so many trees each.
     **other_params
         There are none. A name of another library raises a TypeError that says what it is called here, an unknown one
         raises it in ``fit``.
@@ -130,12 +158,18 @@ class HistGradientBoostingOrdinalClassifier(PlannedTraining):
         The same as ``n_iter_``.
     <<training_loss_, threshold_history_>>
     evals_result_ : dict of str to list of float
-        Weighted mean loss after 0, 1, ... trees: "training", and "validation" or "validation_<i>". Evaluation sets are
-        measured as predictions are, by margins sorted in each row; training margins are not sorted, so where some
+        Weighted mean loss after 0, 1, ... trees: "training", and "validation" or "validation_<i>"; with the names of
+        metrics behind, and "score", what ``eval_metric`` and ``scoring`` measure ("validation_mae"). Evaluation sets
+        are measured as predictions are, by margins sorted in each row; training margins are not sorted, so where some
         cross, the same rows can have a lower loss as an evaluation set.
     feature_importances_ : ndarray of float64, shape (n_features,)
         Of each feature, by ``importance_type``.
-    <<n_features_in_, feature_names_in_, diagnostics_>>
+    oob_decision_function_ : ndarray of float64, shape (n_samples, n_classes)
+        Of a random forest after ``fit``: each row by the trees that were not grown on it, columns as in
+        ``predict_proba``; NaN where there is none.
+    oob_loss_ : float
+        Weighted mean loss of these.
+    <<n_features_in_, is_categorical_, feature_names_in_, diagnostics_>>
 
     Examples
     --------
@@ -163,16 +197,21 @@ class HistGradientBoostingOrdinalClassifier(PlannedTraining):
         min_samples_leaf: int | str = "auto",
         l2_regularization: float = 1.0,
         max_bins: int = 255,
+        categorical_features: Any = "from_dtype",
+        min_samples_category: int = 10,
         rebin_every: int | None = None,
         early_stopping: str | bool = "auto",
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 10,
         tol: float = 1e-7,
+        scoring: Any = "loss",
+        eval_metric: Any = None,
         warm_start: bool = False,
         class_weight: Any = None,
         random_state: Any = None,
         loss: str | OrdinalLoss = "all_threshold",
         link: str = "logit",
+        training_cost: str | ArrayLike = "absolute",
         hessian: str = "exact",
         order: int = 2,
         threshold_update: str = "joint",
@@ -180,6 +219,13 @@ class HistGradientBoostingOrdinalClassifier(PlannedTraining):
         gamma: float = 0.0,
         subsample: float = 0.8,
         colsample_bytree: float = 1.0,
+        boosting_type: str = "gbdt",
+        data_sample_strategy: str = "bagging",
+        top_rate: float = 0.2,
+        other_rate: float = 0.1,
+        max_features: float = 1.0,
+        monotonic_cst: Any = None,
+        interaction_cst: Any = None,
         pruning: bool = False,
         adaptive_step: bool = False,
         judged_by: str = "out_of_bag",
@@ -199,6 +245,7 @@ class HistGradientBoostingOrdinalClassifier(PlannedTraining):
         importance_type: str = "gain",
         n_jobs: int | None = None,
         progress: bool = False,
+        verbose: int = 0,
         **other_params: Any,
     ) -> None:
         self.learning_rate = learning_rate
@@ -208,16 +255,21 @@ class HistGradientBoostingOrdinalClassifier(PlannedTraining):
         self.min_samples_leaf = min_samples_leaf
         self.l2_regularization = l2_regularization
         self.max_bins = max_bins
+        self.categorical_features = categorical_features
+        self.min_samples_category = min_samples_category
         self.rebin_every = rebin_every
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
         self.tol = tol
+        self.scoring = scoring
+        self.eval_metric = eval_metric
         self.warm_start = warm_start
         self.class_weight = class_weight
         self.random_state = random_state
         self.loss = loss
         self.link = link
+        self.training_cost = training_cost
         self.hessian = hessian
         self.order = order
         self.threshold_update = threshold_update
@@ -225,6 +277,13 @@ class HistGradientBoostingOrdinalClassifier(PlannedTraining):
         self.gamma = gamma
         self.subsample = subsample
         self.colsample_bytree = colsample_bytree
+        self.boosting_type = boosting_type
+        self.data_sample_strategy = data_sample_strategy
+        self.top_rate = top_rate
+        self.other_rate = other_rate
+        self.max_features = max_features
+        self.monotonic_cst = monotonic_cst
+        self.interaction_cst = interaction_cst
         self.pruning = pruning
         self.adaptive_step = adaptive_step
         self.judged_by = judged_by
@@ -244,10 +303,16 @@ class HistGradientBoostingOrdinalClassifier(PlannedTraining):
         self.importance_type = importance_type
         self.n_jobs = n_jobs
         self.progress = progress
+        self.verbose = verbose
         self._keep_host_params(other_params)
 
     def _check_features(self, X: Any, *, reset: bool) -> Any:
-        return check_features(self, X, reset=reset, blocks=True)
+        if reset and not self._continues():
+            self._categories = learn_categories(X, self.categorical_features, self.max_bins)
+        return check_features(self, X, self._categories, reset=reset, blocks=True)
+
+    def _continues(self) -> bool:
+        return check_flag("warm_start", self.warm_start) and hasattr(self, "_ensemble")
 
     @documented
     @explains_keywords
@@ -270,7 +335,7 @@ class HistGradientBoostingOrdinalClassifier(PlannedTraining):
         Parameters
         ----------
         X : array-like of float, or RowBlocks, shape (n_samples, n_features)
-            NaN is missing. In frames and tables, columns of numbers and booleans.
+            NaN is missing. In frames and tables, columns of numbers, booleans and categories.
         <<y, sample_weight, eval_set, eval_sample_weight, X_val, y_val, sample_weight_val, groups, callback>>
 
         Returns
@@ -290,12 +355,16 @@ class HistGradientBoostingOrdinalClassifier(PlannedTraining):
                 self.early_stopping, self.validation_fraction, self.n_iter_no_change, self.tol
             )
             check_callback(callback)
+            check_scoring(self.scoring)
+            every = check_integer("verbose", int(self.verbose) if isinstance(self.verbose, bool) else self.verbose, 0)
             earlier = fitted = None
-            if check_flag("warm_start", self.warm_start) and hasattr(self, "_ensemble"):
+            if self._continues():
                 earlier, fitted = self._grown(), copy.copy(self)
                 check_continued(self, X, parameters, earlier, self._fitted_loss, self._max_bins)
+                check_same_categories(X, self.categorical_features, self._categories)
             rows = self._check_training(X, y, sample_weight)
-            parameters = self._parameters(len(rows[1]))
+            metrics = self._metrics(self.eval_metric)
+            parameters = self._parameters(len(rows[1]), self._constraints())
             if fitted is not None:
                 self._check_same_classes(None, fitted, "the model that warm_start continues")
             else:
@@ -309,9 +378,9 @@ class HistGradientBoostingOrdinalClassifier(PlannedTraining):
                     parameters,
                     earlier,
                     self._labelled(with_start(self.linear_, rows)),
-                    [self._labelled(with_start(self.linear_, one)) for one in watched],
+                    self._watching([self._labelled(with_start(self.linear_, one)) for one in watched], metrics),
                     stopping if stops else None,
-                    shown(callback, show),
+                    told(callback, show, every),
                     seed=self._seed,
                     n_threads=self.n_jobs,
                 )

@@ -12,13 +12,12 @@ from numpy.typing import NDArray
 
 from ordinal_objectives.estimators.held_out import check_fraction, hold_out
 from ordinal_objectives.histogram_engine.engine_run import EngineRun
+from ordinal_objectives.histogram_engine.forest import Forest, OutOfBag
 from ordinal_objectives.histogram_engine.labelled_rows import LabelledRows, RunStart
-from ordinal_objectives.histogram_engine.leaf_step import LeafModel
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
-from ordinal_objectives.histogram_engine.pruning import SumsOf
+from ordinal_objectives.histogram_engine.watched_rows import Measured, WatchedRows, Watching
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.row_blocks import RowBlocks
-from ordinal_objectives.rows import CPU
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.threshold_solver import ThresholdRecord
 from ordinal_objectives.trees import Tree, TreeEnsemble
@@ -50,16 +49,34 @@ def check_callback(callback: Any) -> None:
         raise TypeError(f"{allowed}; got {name}{parameters}") from None
 
 
-def shown(callback: Callback | None, show: Show | None) -> Callback | None:
-    """Return a callback that also shows each tree, with the loss of the last rows that are watched."""
-    if show is None:
+def told(callback: Callback | None, show: Show | None, every: int = 0) -> Callback | None:
+    """Return a callback that also tells of each tree.
+
+    Parameters
+    ----------
+    callback : callable or None
+    show : callable or None
+        Gets each tree, with the loss of the last rows that are watched.
+    every : int, default=0
+        What has been measured is printed after so many trees each; 0 for never.
+    """
+    if show is None and not every:
         return callback
 
     def called(iteration: int, evals: dict[str, list[float]]) -> object:
-        show(iteration, list(evals.values())[-1][-1])
+        if show is not None:
+            show(iteration, evals[_last_set(evals)][-1])
+        if every and iteration % every == 0:
+            print(f"{iteration} trees: " + ", ".join(f"{name} {values[-1]:.5f}" for name, values in evals.items()))
         return None if callback is None else callback(iteration, evals)
 
     return called
+
+
+def _last_set(evals: dict[str, list[float]]) -> str:
+    """Return the name of the loss of the rows that were watched last."""
+    n_sets = 1 if "validation" in evals else sum(f"validation_{i}" in evals for i in range(len(evals)))
+    return set_names(n_sets)[-1] if n_sets else "training"
 
 
 @dataclass
@@ -78,6 +95,8 @@ class GrownModel:
         Cuts of the features that the last tree was grown on.
     curvature : ndarray of float64, shape (n_classes - 1,), or None
         What the thresholds are grouped by for the next tree, where they are.
+    out_of_bag : OutOfBag or None
+        Of a random forest, once it is trained.
     """
 
     ensemble: TreeEnsemble
@@ -85,6 +104,7 @@ class GrownModel:
     evals: dict[str, list[float]]
     cuts: list[NDArray[np.float64]]
     curvature: NDArray[np.float64] | None = None
+    out_of_bag: OutOfBag | None = None
 
     def record(
         self, loss: OrdinalLoss, hessian: str, threshold_update: str, diagnostics: dict[str, int]
@@ -104,43 +124,6 @@ class GrownModel:
         return RunStart(score, self.thresholds[-1].copy(), len(self.ensemble), self.cuts, self.curvature)
 
 
-class WatchedRows:
-    """Rows that no tree is grown on; their score follows the trees.
-
-    Parameters
-    ----------
-    name : str
-        What ``evals`` calls them.
-    rows : LabelledRows
-    parameters : BoostingParameters
-    n_threads : int or None
-    """
-
-    def __init__(self, name: str, rows: LabelledRows, parameters: BoostingParameters, n_threads: int | None) -> None:
-        self.name, self._X, self._n_threads = name, rows.X, effective_n_threads(n_threads)
-        self._parameters, self._shifts = parameters, parameters.shifts
-        memory, n_rows = CPU(n_threads), len(rows.y)
-        kernel: Any = memory.row_pass if self._shifts is None else memory.margin_pass
-        self._rows: Any = kernel(parameters.spec.loss, rows.y, rows.n_classes, rows.sample_weight)
-        self._score = rows.started(np.zeros(n_rows if self._shifts is None else (n_rows, rows.n_classes - 1)))
-
-    def add(self, trees: TreeEnsemble) -> None:
-        """Add trees to the score."""
-        trees.add_to(self._score, self._X, 0, len(trees), self._n_threads)
-
-    def loss(self, thresholds: NDArray[np.float64]) -> float:
-        """Return the weighted mean loss of what is predicted for these rows."""
-        if self._shifts is not None:
-            return float(self._rows.loss_of_prediction(self._score, thresholds) / self._rows.total_weight)
-        return float(self._rows(self._score, thresholds, self._parameters.spec.hessian).loss / self._rows.total_weight)
-
-    def sums(self, tree: Tree, thresholds: NDArray[np.float64], sums_of: SumsOf) -> LeafModel:
-        """Return the sums of the rows over the nodes of a new tree, at the score before it."""
-        leaves = TreeEnsemble([tree], self._X.shape[1]).apply(self._X, self._n_threads)[:, 0]
-        now = self._rows(self._score, thresholds, self._parameters.spec.hessian)
-        return sums_of(self._rows, now, leaves, len(tree.left))
-
-
 def divided(rows: Rows, fraction: float, seed: int, groups: Any, instead: str) -> tuple[Rows, list[Rows]]:
     """Return rows to train on and rows to watch; blocks cannot be divided, and ``instead`` says what to pass."""
     if isinstance(rows[0], RowBlocks):
@@ -157,7 +140,7 @@ def set_names(n_sets: int) -> list[str]:
 
 @dataclass
 class EarlyStopping:
-    """Ends a training whose last watched loss has not fallen by ``tol`` for ``n_iter_no_change`` trees."""
+    """Ends a training whose last watched rows have not become better by ``tol`` for ``n_iter_no_change`` trees."""
 
     n_iter_no_change: int
     tol: float
@@ -235,8 +218,8 @@ class Watched(Protocol):
     def add(self, trees: TreeEnsemble) -> None:
         """Add trees to the score."""
 
-    def loss(self, thresholds: NDArray[np.float64]) -> float:
-        """Return the weighted mean loss."""
+    def measure(self, thresholds: NDArray[np.float64]) -> Measured:
+        """Return the weighted mean loss, and what else is measured."""
 
 
 def fit_loop(
@@ -269,9 +252,8 @@ def fit_loop(
     history = list(earlier.thresholds[: len(trees)])
     evals = {"training": earlier.evals.get("training", [])[: len(trees)]}
     for rows in watched:  # the earlier training watched none, or may have watched others
-        evals[rows.name] = []
         for tree, thresholds in zip(trees, history, strict=True):
-            evals[rows.name].append(rows.loss(thresholds))
+            _note(rows.measure(thresholds), evals)
             rows.add(TreeEnsemble([tree], n_features))
 
     of_kept = run.cuts, run.curvature
@@ -280,9 +262,8 @@ def fit_loop(
         nonlocal of_kept
         history.append(run.thresholds.copy())
         evals["training"].append(run.training_loss)
-        for rows in watched:
-            evals[rows.name].append(rows.loss(run.thresholds))
-        ends = stopping is not None and stopping.should_stop(evals[watched[-1].name][-1], len(trees))
+        judged = [_note(rows.measure(run.thresholds), evals) for rows in watched]
+        ends = stopping is not None and stopping.should_stop(judged[-1], len(trees))
         if stopping is None or stopping.best_iteration == len(trees):
             of_kept = run.cuts, run.curvature
         return ends
@@ -300,11 +281,51 @@ def fit_loop(
     return GrownModel(TreeEnsemble(trees[:kept], n_features), np.array(history[: kept + 1]), evals, *of_kept)
 
 
+def _fit_forest(
+    parameters: BoostingParameters,
+    rows: LabelledRows,
+    watched: Sequence[WatchedRows],
+    callback: Callback | None,
+    *,
+    seed: int,
+    n_threads: int | None,
+) -> tuple[GrownModel, dict[str, int]]:
+    """Train a random forest. It has no stages: what is measured is known before the first tree and after the last."""
+    run = EngineRun(parameters, rows, seed=seed, n_threads=n_threads)
+    forest, evals = Forest(run, rows), {"training": [run.training_loss]}
+    for one in watched:
+        _note(one.measure(run.thresholds), evals)
+    ends = False
+    while not ends and len(forest.trees) < parameters.max_iter:
+        forest.grow()
+        said = None if callback is None else callback(len(forest.trees), evals)
+        ends = isinstance(said, (bool, np.bool_)) and bool(said)
+    n_trees = len(forest.trees)
+    for values in evals.values():
+        values += [np.nan] * (n_trees - 1)
+    out_of_bag = forest.finish()
+    ensemble, thresholds = TreeEnsemble(forest.trees, rows.X.shape[1]), out_of_bag.thresholds
+    of_all = run.state.row_pass(forest.score(out_of_bag.scale), thresholds, parameters.spec.hessian)
+    evals["training"].append(float(of_all.loss / run.state.row_pass.total_weight))
+    for one in watched:
+        one.add(ensemble)
+        _note(one.measure(thresholds), evals)
+    history = np.vstack([np.tile(run.thresholds, (n_trees, 1)), thresholds])
+    return GrownModel(ensemble, history, evals, run.cuts, out_of_bag=out_of_bag), run.diagnostics.as_dict()
+
+
+def _note(measured: Measured, evals: dict[str, list[float]]) -> float:
+    """Record what was measured and return what early stopping looks at."""
+    for name, value in measured.values.items():
+        evals.setdefault(name, []).append(value)
+    return measured.judged
+
+
 def fit_rows(
     parameters: BoostingParameters,
     earlier: GrownModel | None,
     rows: LabelledRows,
-    watched: list[LabelledRows],
+    watching: Watching,
     stopping: EarlyStopping | None,
     callback: Callback | None,
     *,
@@ -312,8 +333,10 @@ def fit_rows(
     n_threads: int | None,
 ) -> tuple[GrownModel, dict[str, int]]:
     """Train on some rows, from the start or from where `earlier` ended; return the training and its counters."""
-    names = set_names(len(watched))
-    sets = [WatchedRows(name, one, parameters, n_threads) for name, one in zip(names, watched, strict=True)]
+    watched = zip(set_names(len(watching.sets)), watching.sets, strict=True)
+    sets = [WatchedRows(name, one, parameters, n_threads, watching) for name, one in watched]
+    if parameters.is_forest:
+        return _fit_forest(parameters, rows, sets, callback, seed=seed, n_threads=n_threads)
     run = EngineRun(
         parameters,
         rows,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +27,8 @@ class LabelledRows:
     sample_weight : ndarray of float64, shape (n_samples,), or None
     start : ndarray of float64, shape (n_samples,), or None
         Scores that the trees' are added to.
+    categories : mapping of int to int
+        Columns that hold numbers of categories, and how many each has.
     """
 
     X: NDArray[np.floating] | RowBlocks
@@ -33,6 +36,7 @@ class LabelledRows:
     n_classes: int
     sample_weight: FloatArray | None = None
     start: FloatArray | None = None
+    categories: Mapping[int, int] = field(default_factory=dict)
 
     def started(self, score: FloatArray) -> FloatArray:
         """Return the trees' score, one for all thresholds or one for each, added to the start."""

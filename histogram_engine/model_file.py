@@ -3,13 +3,15 @@
 Layout, all numbers little-endian:
 
 1. the ASCII line ``ordinal_objectives histogram model 1`` and a line feed; with 2 the leaves shift single thresholds,
-   with 3 they have several outputs; with 4 and 5 the trees of 1 and 2 start from a linear part;
+   with 3 they have several outputs; with 4 and 5 the trees of 1 and 2 start from a linear part; 6, 7 and 8 are 1, 2
+   and 3 with columns of categories, and perhaps a linear part;
 2. the header's length in bytes, uint64;
 3. the header, UTF-8 JSON: ``params``, ``classes`` (lowest first), ``classes_dtype``, ``n_features``,
    ``feature_names``, ``seed``, ``max_bins`` (of the cuts; absent from the first files, where it is the parameter),
    ``curvature`` (n_classes - 1 numbers, in versions 2 and 5; absent from the first files), ``evals``, ``diagnostics``,
-   ``linear`` (in versions 4 and 5), ``kappa_rule`` (with decision_rule="kappa"), ``left_out`` (names of parameters
-   that JSON cannot hold, if there are any), and ``arrays``, the list of [name, dtype, length] in the order they follow;
+   ``linear`` (with a linear part), ``categories`` (the list of [column, levels], from version 6 on), ``kappa_rule``
+   (with decision_rule="kappa"), ``left_out`` (names of parameters that JSON cannot hold, if there are any), and
+   ``arrays``, the list of [name, dtype, length] in the order they follow;
 4. the arrays, one after the other without padding.
 
 The arrays are ``thresholds`` (n_trees + 1 times n_classes - 1), ``n_cuts`` of each feature and all ``cuts``,
@@ -17,7 +19,8 @@ The arrays are ``thresholds`` (n_trees + 1 times n_classes - 1), ``n_cuts`` of e
 ``missing_left``, ``value``, ``gain`` and ``count`` (:class:`~ordinal_objectives.trees.Tree`). In version 2 ``value``
 has n_classes - 1 numbers for each leaf, in the order of the nodes, and none for other nodes. In version 3 it has one
 for each output, there are no ``thresholds``, and the header also holds ``start``, the outputs before the first tree,
-and ``targets``, what the estimator knows of them.
+and ``targets``, what the estimator knows of them. From version 6 on the arrays end with ``by_category``, the nodes
+whose rows are parted by categories, and ``categories``, four 64-bit words for each of these.
 """
 
 from __future__ import annotations
@@ -32,9 +35,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ordinal_objectives.estimators.category_columns import CategoryColumns
 from ordinal_objectives.histogram_engine.fit_loop import GrownModel
 from ordinal_objectives.histogram_engine.parameters import SHIFT_GAINS
-from ordinal_objectives.trees import NODE_ARRAYS, Tree, TreeEnsemble
+from ordinal_objectives.trees import NODE_ARRAYS, SET_WORDS, Tree, TreeEnsemble, has_set
 from ordinal_objectives.utils.files import (
     as_damaged_file,
     check_kind,
@@ -56,9 +60,31 @@ VERSIONS = {True: 1, False: 2}
 _MULTI_OUTPUT = 3
 # With a linear part that the trees start from, by whether the model is proportional.
 _WITH_LINEAR = {True: 4, False: 5}
+# With columns of categories; whether there is a linear part the header says.
+_WITH_CATEGORIES = {True: 6, False: 7}
+_MULTI_OUTPUT_WITH_CATEGORIES = 8
 _OF_SHIFTS = ("proportional", "shift_l2", "shift_penalty", "max_shifts", "split_gain")
+# Left out of files: they belong to the machine.
+_OF_MACHINE = ("progress", "verbose")
 # Left out of files at their defaults: packages that have none of these do not know their names.
-_NEW = {"linear": False, "linear_l2": 100.0, "kappa_weights": "quadratic", "kappa_rows": "unseen", "progress": False}
+_NEW = {
+    "training_cost": "absolute",
+    "linear": False,
+    "linear_l2": 100.0,
+    "kappa_weights": "quadratic",
+    "kappa_rows": "unseen",
+    "scoring": "loss",
+    "eval_metric": None,
+    "max_features": 1.0,
+    "boosting_type": "gbdt",
+    "data_sample_strategy": "bagging",
+    "top_rate": 0.2,
+    "other_rate": 0.1,
+    "monotonic_cst": None,
+    "interaction_cst": None,
+    "categorical_features": "from_dtype",
+    "min_samples_category": 10,
+}
 _MAGIC = "ordinal_objectives histogram model "
 _ARRAYS = {"thresholds": "<f8", "n_cuts": "<i4", "cuts": "<f8", "n_nodes": "<i4", **NODE_ARRAYS}
 
@@ -93,6 +119,7 @@ class StoredModel:
         Names of parameters that were left out of the file.
     linear, kappa_rule : dict or None
         The linear part and the rule of kappa, in JSON's types.
+    categories : CategoryColumns
     """
 
     params: dict[str, Any]
@@ -109,6 +136,16 @@ class StoredModel:
     left_out: list[str] = field(default_factory=list)
     linear: dict[str, Any] | None = None
     kappa_rule: dict[str, Any] | None = None
+    categories: CategoryColumns = field(default_factory=CategoryColumns)
+
+    @property
+    def version(self) -> int:
+        """Of the format that the file has."""
+        of_categories, multi_output = bool(self.categories.levels), self.start is not None
+        if multi_output:
+            return _MULTI_OUTPUT_WITH_CATEGORIES if of_categories else _MULTI_OUTPUT
+        versions = _WITH_CATEGORIES if of_categories else VERSIONS if self.linear is None else _WITH_LINEAR
+        return versions[self.proportional]
 
 
 def save(model: StoredModel, path: str | os.PathLike[str]) -> None:
@@ -124,7 +161,13 @@ def save(model: StoredModel, path: str | os.PathLike[str]) -> None:
     for name in NODE_ARRAYS:
         parts = [_stored_values(tree) if name == "value" else getattr(tree, name) for tree in trees]
         arrays[name] = np.concatenate([np.zeros(0), *parts])
-    stored = {name: np.asarray(arrays[name]).astype(dtype) for name, dtype in _ARRAYS.items()}
+    types = _array_types(model.version)
+    if model.categories.levels:
+        by_category = [has_set(tree.categories, len(tree.left)) for tree in trees]
+        sets = [tree.categories[of] for tree, of in zip(trees, by_category, strict=True) if tree.categories is not None]
+        arrays["by_category"] = np.concatenate([np.zeros(0), *by_category])
+        arrays["categories"] = np.concatenate([np.zeros((0, SET_WORDS), np.uint64), *sets]).ravel()
+    stored = {name: np.asarray(arrays[name]).astype(dtype) for name, dtype in types.items()}
     labels, labels_dtype = labels_to_json(model.classes)
     params, left_out = _plain(model.params, labels, proportional=model.proportional)
     header = {
@@ -137,7 +180,7 @@ def save(model: StoredModel, path: str | os.PathLike[str]) -> None:
         "max_bins": model.max_bins,
         "evals": {name: losses_to_json(values) for name, values in model.grown.evals.items()},
         "diagnostics": model.diagnostics,
-        "arrays": [[name, _ARRAYS[name], len(array)] for name, array in stored.items()],
+        "arrays": [[name, types[name], len(array)] for name, array in stored.items()],
     }
     if left_out:
         header["left_out"] = left_out
@@ -147,16 +190,21 @@ def save(model: StoredModel, path: str | os.PathLike[str]) -> None:
         header |= {"start": model.start.tolist(), "targets": model.targets}
     if model.kappa_rule is not None:
         header["kappa_rule"] = model.kappa_rule
-    versions = VERSIONS
     if model.linear is not None:
-        header["linear"], versions = model.linear, _WITH_LINEAR
+        header["linear"] = model.linear
+    if model.categories.levels:
+        header["categories"] = model.categories.to_json()
     text = json.dumps(header, allow_nan=False).encode()
     with Path(path).open("wb") as file:
-        file.write(f"{_MAGIC}{versions[model.proportional] if model.start is None else _MULTI_OUTPUT}\n".encode())
+        file.write(f"{_MAGIC}{model.version}\n".encode())
         file.write(struct.pack("<Q", len(text)))
         file.write(text)
         for array in stored.values():
             file.write(array.tobytes())
+
+
+def _array_types(version: int) -> dict[str, str]:
+    return _ARRAYS | ({"by_category": "|u1", "categories": "<u8"} if version >= min(_WITH_CATEGORIES.values()) else {})
 
 
 def _is(value: Any, default: Any) -> bool:
@@ -176,6 +224,7 @@ def _plain(params: dict[str, Any], labels: list[Any], *, proportional: bool) -> 
             for name, value in params.items()
             if name not in _OF_SHIFTS or (name == "split_gain" and of_one_score)
         }
+    params = {name: value for name, value in params.items() if name not in _OF_MACHINE}
     params = {name: value for name, value in params.items() if name not in _NEW or not _is(value, _NEW[name])}
     # The classes of the fit, whatever has been set since: the thresholds belong to them.
     if params.get("classes") is not None:
@@ -199,30 +248,44 @@ def load(path: str | os.PathLike[str], *, multi_output: bool = False) -> StoredM
     if not first.startswith(_MAGIC.encode()) or not first[len(_MAGIC) :].isdigit():
         raise ValueError(f"{path} is damaged: its first line names no format")
     version = int(first[len(_MAGIC) :])
-    known = [*VERSIONS.values(), _MULTI_OUTPUT, *_WITH_LINEAR.values()]
+    multi_output_versions = (_MULTI_OUTPUT, _MULTI_OUTPUT_WITH_CATEGORIES)
+    known = sorted({*VERSIONS.values(), *_WITH_LINEAR.values(), *_WITH_CATEGORIES.values(), *multi_output_versions})
     if version not in known:
         raise ValueError(
             f"{path} has format version {version}; this version of ordinal_objectives reads "
             f"versions {' and '.join(map(str, known))}"
         )
-    if multi_output != (version == _MULTI_OUTPUT):
+    if multi_output != (version in multi_output_versions):
         kinds = ("an ordinal model, which HistGradientBoostingOrdinalClassifier loads", "a multi-output model")
-        raise ValueError(f"{path} holds {kinds[version == _MULTI_OUTPUT]}")
+        raise ValueError(f"{path} holds {kinds[version in multi_output_versions]}")
     with as_damaged_file(path):
-        header, arrays = _read(content[len(first) + 1 :])
-        proportional = version in (VERSIONS[True], _WITH_LINEAR[True])
+        header, arrays = _read(content[len(first) + 1 :], _array_types(version))
+        proportional = version in (VERSIONS[True], _WITH_LINEAR[True], _WITH_CATEGORIES[True])
         model = _model(header, arrays, proportional=proportional, multi_output=multi_output)
-        return replace(model, linear=dict(header["linear"])) if version in _WITH_LINEAR.values() else model
+        if version >= min(_WITH_CATEGORIES.values()):
+            model = replace(model, categories=CategoryColumns.from_json(header["categories"], model.n_features))
+            _check_splits(model)
+        has_linear = version in _WITH_LINEAR.values() or (version in _WITH_CATEGORIES.values() and "linear" in header)
+        return replace(model, linear=dict(header["linear"])) if has_linear else model
 
 
-def _read(body: bytes) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+def _check_splits(model: StoredModel) -> None:
+    """Raise ValueError unless the columns of categories, and no others, are split by them."""
+    by_category = np.isin(np.arange(model.n_features), list(model.categories.levels))
+    for tree in model.grown.ensemble.trees:
+        inner = tree.feature >= 0
+        if (by_category[tree.feature[inner]] != has_set(tree.categories, len(inner))[inner]).any():
+            raise ValueError("a column is split both by categories and by a threshold")
+
+
+def _read(body: bytes, types: dict[str, str]) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     (length,) = struct.unpack_from("<Q", body)
     if length > len(body) - 8:
         raise ValueError(f"the header should have {length} bytes, and the file has {len(body) - 8} left")
     header = json.loads(body[8 : 8 + length].decode())
     declared = [(str(name), str(dtype), int(size)) for name, dtype, size in header["arrays"]]
-    if [(name, dtype) for name, dtype, _ in declared] != list(_ARRAYS.items()) or any(n < 0 for *_, n in declared):
-        raise ValueError(f"the arrays must be {list(_ARRAYS)}")
+    if [(name, dtype) for name, dtype, _ in declared] != list(types.items()) or any(n < 0 for *_, n in declared):
+        raise ValueError(f"the arrays must be {list(types)}")
     expected = 8 + length + sum(np.dtype(dtype).itemsize * size for _, dtype, size in declared)
     if expected != len(body):
         raise ValueError(f"its arrays should end at byte {expected} and the file ends at {len(body)}")
@@ -302,4 +365,19 @@ def _trees(arrays: dict[str, NDArray[Any]], n_outputs: int | None) -> list[Tree]
             value = np.zeros((len(is_leaf), n_outputs))
             value[is_leaf] = values.reshape(-1, n_outputs)
             parts["value"].append(value)
-    return [Tree(**{name: parts[name][t] for name in NODE_ARRAYS}) for t in range(len(n_nodes))]
+    sets = _sets(arrays, n_nodes)
+    return [Tree(**{name: parts[name][t] for name in NODE_ARRAYS}, categories=sets[t]) for t in range(len(n_nodes))]
+
+
+def _sets(arrays: dict[str, NDArray[Any]], n_nodes: NDArray[np.integer]) -> list[NDArray[np.uint64] | None]:
+    """Return the categories that go left at the nodes of each tree, None where no node parts them."""
+    if "categories" not in arrays:
+        return [None] * len(n_nodes)
+    by_category = [of_tree.astype(bool) for of_tree in _split(arrays["by_category"], n_nodes)]
+    n_sets = np.array([np.count_nonzero(of_tree) for of_tree in by_category], dtype=np.int64)
+    found: list[NDArray[np.uint64] | None] = []
+    for of_tree, words in zip(by_category, _split(arrays["categories"], SET_WORDS * n_sets), strict=True):
+        sets = np.zeros((len(of_tree), SET_WORDS), np.uint64)
+        sets[of_tree] = words.reshape(-1, SET_WORDS)
+        found.append(sets if of_tree.any() else None)
+    return found

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
+from ordinal_objectives.histogram_engine.constraints import Constraints
 from ordinal_objectives.histogram_engine.criteria.cross_terms import CROSS_TERMS
 from ordinal_objectives.leaves.shifts import Shifts
 from ordinal_objectives.losses import check_order
@@ -19,6 +21,8 @@ OF_MODEL = ("hessian", "threshold_update", "proportional", "shift_l2", "shift_pe
 SHIFT_GAINS = ("vector", "joint", "scalar")
 SPLIT_GAINS = ("auto", *SHIFT_GAINS, "quadratic")
 JUDGES = ("out_of_bag", "validation")
+STRATEGIES = ("bagging", "goss")
+BOOSTING_TYPES = ("gbdt", "rf")
 # Names of parameters in other libraries, and parameters that do not exist here.
 DIALECT = {
     "n_estimators": "max_iter",
@@ -35,24 +39,30 @@ DIALECT = {
     "min_split_gain": "gamma",
     "bagging_fraction": "subsample",
     "feature_fraction": "colsample_bytree",
+    "monotone_constraints": "monotonic_cst",
+    "interaction_constraints": "interaction_cst",
+    "colsample_bynode": "max_features",
+    "feature_fraction_bynode": "max_features",
     "seed": "random_state",
     "num_threads": "n_jobs",
     "nthread": "n_jobs",
     "early_stopping_rounds": "n_iter_no_change (with early_stopping=True)",
+    "categorical_feature": "categorical_features",
+    "cat_features": "categorical_features",
+    "min_data_per_group": "min_samples_category",
 }
 REFUSED = {
-    **dict.fromkeys(
-        ("categorical_features", "categorical_feature", "enable_categorical"),
-        "categories are not supported; encode them as ordered numbers",
-    ),
-    **dict.fromkeys(("monotonic_cst", "monotone_constraints"), "renewed leaves would break monotone constraints"),
-    **dict.fromkeys(("interaction_cst", "interaction_constraints"), "interaction constraints are not supported"),
-    "max_features": "columns are drawn for each tree: use colsample_bytree",
-    "scoring": "early stopping uses the ordinal loss",
-    "verbose": "pass callback= to fit",
+    "enable_categorical": "columns of a category type are categories: see categorical_features",
     "num_class": "the score has one output for all classes",
     "objective": "the ordinal loss is the objective; see loss and link",
 }
+
+
+def engine_options(categories: Mapping[int, int], min_rows: int) -> dict[str, Any]:
+    """Return what an engine is told of columns of categories; nothing if there are none."""
+    if not categories:
+        return {}
+    return {"by_category": sorted(categories), "min_category_rows": float(min_rows)}
 
 
 @dataclass
@@ -89,6 +99,13 @@ class BoostingParameters:
     cross_terms: str = "auto"
     split_gain: str = "auto"
     order: int = 2
+    boosting_type: str = "gbdt"
+    max_features: float = 1.0
+    data_sample_strategy: str = "bagging"
+    top_rate: float = 0.2
+    other_rate: float = 0.1
+    constraints: Constraints = field(default_factory=Constraints)
+    min_samples_category: int = 10
 
     @classmethod
     def of(cls, loss: Any, *, link: Any = "logit", **given: Any) -> BoostingParameters:
@@ -129,6 +146,10 @@ class BoostingParameters:
         self._integer("rebin_every", 1, optional=True)
         self._number("subsample", above=0.0, at_most=1.0)
         self._number("colsample_bytree", above=0.0, at_most=1.0)
+        self._number("max_features", above=0.0, at_most=1.0)
+        self._check_sampling()
+        self._check_forest()
+        self._integer("min_samples_category", 1)
         check_choice(self.judged_by, JUDGES, name="judged_by")
         out_of_bag = self.judged_by == "out_of_bag"
         for name in ("pruning", "adaptive_step"):
@@ -143,6 +164,43 @@ class BoostingParameters:
         if not out_of_bag and not self.judges:
             raise ValueError("judged_by='validation' belongs to pruning=True or adaptive_step=True; both are False")
 
+    def _check_sampling(self) -> None:
+        check_choice(self.data_sample_strategy, STRATEGIES, name="data_sample_strategy")
+        self._number("top_rate", above=0.0, below=1.0)
+        self._number("other_rate", above=0.0, below=1.0)
+        if self.data_sample_strategy == "bagging":
+            return
+        if self.top_rate + self.other_rate > 1.0:
+            raise ValueError(f"top_rate + other_rate must be at most 1; got {self.top_rate} + {self.other_rate}")
+        if self.judges and self.judged_by == "out_of_bag":
+            raise ValueError(
+                "data_sample_strategy='goss' leaves the rows with small gradients out, which cannot judge a tree: pass "
+                "judged_by='validation', or leave pruning and adaptive_step out"
+            )
+
+    def of_categories(self, categories: Mapping[int, int]) -> dict[str, Any]:
+        """Return what an engine is told of columns of categories."""
+        return engine_options(categories, self.min_samples_category)
+
+    def _check_forest(self) -> None:
+        check_choice(self.boosting_type, BOOSTING_TYPES, name="boosting_type")
+        if not self.is_forest:
+            return
+        if self.subsample == 1.0:
+            raise ValueError("boosting_type='rf' needs rows that a tree does not know: pass subsample below 1; got 1.0")
+        given = {"data_sample_strategy": "bagging", "pruning": False, "adaptive_step": False, "rebin_every": None}
+        for name, allowed in given.items():
+            if getattr(self, name) != allowed:
+                raise ValueError(
+                    f"boosting_type='rf' grows trees side by side: {name} must be {allowed!r}; got "
+                    f"{getattr(self, name)!r}"
+                )
+
+    @property
+    def is_forest(self) -> bool:
+        """Whether trees are grown side by side."""
+        return self.boosting_type == "rf"
+
     @property
     def judges(self) -> bool:
         """Whether rows that the step is not fitted on judge it."""
@@ -153,6 +211,8 @@ class BoostingParameters:
         refusal = None
         if self.order > 2:
             refusal = f"order={self.order} raises the step of one score a leaf; it needs proportional=True"
+        elif self.is_forest:
+            refusal = "boosting_type='rf' fits one score to the rows out of bag; it needs proportional=True"
         elif self.split_gain not in ("auto", *SHIFT_GAINS):
             refusal = f"split_gain={self.split_gain!r} judges splits of one score; it needs proportional=True"
         return self.spec.shifts(refusal)

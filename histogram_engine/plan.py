@@ -20,11 +20,15 @@ from ordinal_objectives.estimators.round_search import (
     rounds_unsearched,
     smallest_leaf,
 )
-from ordinal_objectives.histogram_engine.fit_loop import EarlyStopping, GrownModel, Rows, divided, fit_rows, shown
+from ordinal_objectives.eval_metric import EvalMetric
+from ordinal_objectives.histogram_engine.constraints import Constraints
+from ordinal_objectives.histogram_engine.fit_loop import EarlyStopping, GrownModel, Rows, divided, fit_rows, told
 from ordinal_objectives.histogram_engine.labelled_rows import LabelledRows
 from ordinal_objectives.histogram_engine.parameters import OF_MODEL, BoostingParameters
 from ordinal_objectives.histogram_engine.saving import EngineModel
-from ordinal_objectives.losses import OrdinalLoss, get_loss
+from ordinal_objectives.histogram_engine.scoring import check_scoring, scored_by
+from ordinal_objectives.histogram_engine.watched_rows import Watching
+from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.row_blocks import RowBlocks
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.utils.progress import round_bar
@@ -52,15 +56,27 @@ class PlannedTraining(EngineModel):
     validation_fraction: float
     tol: float
     progress: bool
+    monotonic_cst: Any
+    interaction_cst: Any
+    scoring: Any
     round_search_: RoundSearch | None = None
 
-    def _parameters(self, n_rows: int) -> BoostingParameters:
+    def _parameters(self, n_rows: int, constraints: Constraints | None = None) -> BoostingParameters:
         """Return the parameters of a training on so many rows, before a search."""
-        names = [*OF_MODEL, *(field.name for field in fields(BoostingParameters) if field.name != "spec")]
+        others = (field.name for field in fields(BoostingParameters) if field.name not in ("spec", "constraints"))
+        names = [*OF_MODEL, *others]
         given = {name: getattr(self, name) for name in names}
         given["min_samples_leaf"] = smallest_leaf(self.min_samples_leaf, n_rows)
         given["max_iter"] = rounds_unsearched("max_iter", self.max_iter)
-        return BoostingParameters.of(self.loss, link=self.link, **given)
+        if constraints is not None:
+            given["constraints"] = constraints
+        return BoostingParameters.of(self._ordinal_loss(), **given)
+
+    def _constraints(self) -> Constraints:
+        """Return the constraints of the features that the classifier knows."""
+        names = getattr(self, "feature_names_in_", None)
+        found = Constraints.of(self.monotonic_cst, self.interaction_cst, self.n_features_in_, names)
+        return found.beside(self._categories.mask(self.n_features_in_))
 
     def _plan(
         self,
@@ -73,12 +89,24 @@ class PlannedTraining(EngineModel):
     ) -> TrainingPlan:
         """Find the number of trees and the linear part, and hold rows out."""
         always = check_linear(self.linear, self.linear_l2)
+        if self.linear is not False and parameters.constraints.signs is not None:
+            raise ValueError("linear must be False with monotonic_cst: a linear part need not be monotone")
         if earlier is None:
             self.linear_ = None
         else:
             check_continued(always, self.linear_ is not None)
         self.round_search_ = None
+        if parameters.is_forest:
+            self._check_forest(earlier)
+            if always:
+                self.linear_ = self._fit_linear(rows)
+            return TrainingPlan(parameters, False, self._unseen(rows, watched, None, earlier, groups))
         if self._searches(rows, watched, parameters, earlier):
+            if check_scoring(self.scoring) is not None:
+                raise ValueError(
+                    f"scoring={self.scoring!r} decides when to stop, and with max_iter='auto' the loss of rows held "
+                    f"out finds the number of trees: pass early_stopping=True, or an eval_set, or max_iter as a number"
+                )
             how = self.linear, self._fit_linear, self._trial
             found, self.linear_ = search(*how, rows, self.learning_rate, self._seed, groups)
             if found is not None:
@@ -103,6 +131,18 @@ class PlannedTraining(EngineModel):
             raise ValueError("decision_rule='kappa' divides arrays alone; for RowBlocks pass X_val and y_val")
         return Unseen(rows, list(watched), found, trials if earlier is None else None, self._seed, groups)
 
+    def _check_forest(self, earlier: GrownModel | None) -> None:
+        """Raise ValueError for what belongs to trees that follow each other."""
+        given = {"early_stopping": self.early_stopping, "linear": self.linear}
+        for name, allowed in {"early_stopping": ("auto", False), "linear": (True, False)}.items():
+            if given[name] not in allowed:
+                raise ValueError(
+                    f"boosting_type='rf' grows trees side by side: {name} must be {' or '.join(map(repr, allowed))}; "
+                    f"got {given[name]!r}"
+                )
+        if earlier is not None:
+            raise ValueError("warm_start continues trees that follow each other; boosting_type='rf' has none")
+
     def _searches(self, rows: Rows, watched: list[Rows], parameters: BoostingParameters, earlier: Any) -> bool:
         """Tell whether rows held out decide the number of trees; blocks are not divided."""
         decided = (
@@ -112,18 +152,19 @@ class PlannedTraining(EngineModel):
 
     def _fit_linear(self, rows: tuple[Any, ...]) -> LinearPart:
         X, codes, weight, *_ = rows
-        loss, n_threads = get_loss(self.loss, self.link), self.n_jobs
+        loss, n_threads = self._ordinal_loss(), self.n_jobs
         some = X, codes, weight, None
-        return LinearPart.fit(some, self.n_classes_, loss, self.linear_l2, hessian=self.hessian, n_threads=n_threads)
+        hows: dict[str, Any] = {"hessian": self.hessian, "categories": self._categories.levels, "n_threads": n_threads}
+        return LinearPart.fit(some, self.n_classes_, loss, self.linear_l2, **hows)
 
     def _trial(self, fit: tuple[Any, ...], held: tuple[Any, ...], most: int, patience: int | None) -> Trial:
         """Train on some rows and tell of others after 0, 1, ... trees."""
-        parameters = replace(self._parameters(len(fit[1])), max_iter=most)
+        parameters = replace(self._parameters(len(fit[1]), self._constraints()), max_iter=most)
         stopping = None if patience is None else EarlyStopping(patience, self.tol)
         rows, others, seed = self._labelled(fit), self._labelled(held), self._seed
         with round_bar(self.progress, most, "search") as show:
             hows: dict[str, Any] = {"seed": seed, "n_threads": self.n_jobs}
-            trained, _ = fit_rows(parameters, None, rows, [others], stopping, shown(None, show), **hows)
+            trained, _ = fit_rows(parameters, None, rows, Watching([others]), stopping, told(None, show), **hows)
 
         def proba(n_trees: int) -> NDArray[np.float64]:
             n = min(n_trees, len(trained.ensemble))  # an early stop keeps the best
@@ -133,6 +174,13 @@ class PlannedTraining(EngineModel):
 
         return Trial(trained.evals["validation"], proba)
 
+    def _watching(self, sets: list[LabelledRows], metrics: list[EvalMetric]) -> Watching:
+        """Return the rows to be watched, with what is measured of them."""
+        scorer = check_scoring(self.scoring)
+        scored = None if scorer is None else scored_by(scorer, self._labels, self._decide_in_round)
+        return Watching(sets, metrics, scored)
+
     def _labelled(self, rows: tuple[Any, ...]) -> LabelledRows:
         X, codes, sample_weight, *start = rows
-        return LabelledRows(X, codes, self.n_classes_, sample_weight, *start)
+        start_score = start[0] if start else None
+        return LabelledRows(X, codes, self.n_classes_, sample_weight, start_score, self._categories.sizes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -16,9 +17,11 @@ from ordinal_objectives.estimators.labels import OrderedLabels
 from ordinal_objectives.estimators.linear_part import LinearPart
 from ordinal_objectives.estimators.ordinal_classifier import OrdinalClassifier
 from ordinal_objectives.histogram_engine import model_file
+from ordinal_objectives.histogram_engine.columns import WithCategories
 from ordinal_objectives.histogram_engine.fit_loop import GrownModel
+from ordinal_objectives.histogram_engine.forest import OutOfBag
 from ordinal_objectives.leaves.shifts import DEFAULT_SHIFT_L2, Shifts
-from ordinal_objectives.losses import OrdinalLoss, get_loss
+from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.trees import TreeEnsemble
 from ordinal_objectives.utils.files import as_damaged_file, warn_of
@@ -28,7 +31,7 @@ from ordinal_objectives.utils.validation import check_choice, check_integer, che
 Model = TypeVar("Model", bound="EngineModel")
 
 
-class EngineModel(HostParameters, OrdinalClassifier):
+class EngineModel(WithCategories, HostParameters, OrdinalClassifier):
     """What a training or a file gives: trees and the thresholds that belong to them."""
 
     _ensemble: TreeEnsemble
@@ -42,6 +45,9 @@ class EngineModel(HostParameters, OrdinalClassifier):
     threshold_history_: NDArray[np.float64]
     evals_result_: dict[str, list[float]]
     best_iteration_: int
+    boosting_type: str
+    _oob: OutOfBag | None = None  # pickles of earlier versions have neither
+    _fitted_as_forest: bool = False
 
     def _splits(self) -> list[bool]:
         return [len(tree.left) > 1 for tree in self._ensemble.trees]
@@ -70,6 +76,30 @@ class EngineModel(HostParameters, OrdinalClassifier):
         check_is_fitted(self)
         return self._ensemble.importances(self.importance_type)
 
+    def _staged_proba_ordered(self, X: Any, **start: Any) -> Iterator[NDArray[np.float64]]:
+        check_is_fitted(self)
+        if self._fitted_as_forest:
+            raise ValueError(
+                "a random forest has no stages: its trees are averaged, and its thresholds fitted at the end"
+            )
+        yield from super()._staged_proba_ordered(X, **start)
+
+    @property
+    def oob_decision_function_(self) -> NDArray[np.float64]:
+        """Probabilities of the training rows by the trees that were not grown on them, (n_samples, n_classes)."""
+        return self._labels.sort_columns(self._out_of_bag().proba)
+
+    @property
+    def oob_loss_(self) -> float:
+        """Weighted mean loss of these."""
+        return self._out_of_bag().loss
+
+    def _out_of_bag(self) -> OutOfBag:
+        check_is_fitted(self)
+        if self._oob is None:
+            raise AttributeError("rows are out of bag after a fit with boosting_type='rf', and not in a model file")
+        return self._oob
+
     def _grown(self) -> GrownModel:
         return GrownModel(self._ensemble, self.threshold_history_, self.evals_result_, self._cuts, self._curvature)
 
@@ -77,6 +107,7 @@ class EngineModel(HostParameters, OrdinalClassifier):
         """Store what a training or a file gives."""
         n_iter = self.best_iteration_ = len(grown.ensemble)
         self._ensemble, self._cuts, self._curvature = grown.ensemble, grown.cuts, grown.curvature
+        self._oob, self._fitted_as_forest = grown.out_of_bag, self.boosting_type == "rf"
         self.threshold_history_, self.evals_result_ = grown.thresholds, grown.evals
         record = grown.record(loss, self.hessian, self.threshold_update, diagnostics)
         if not self.proportional_:
@@ -91,7 +122,7 @@ class EngineModel(HostParameters, OrdinalClassifier):
         self._check_decision()
         loss = self._fitted_loss  # that of the fit, not parameters set afterwards: the thresholds belong to it
         stored = model_file.StoredModel(
-            params=self.get_params(deep=False) | {"loss": loss.name, "link": loss.link.name},
+            params=self.get_params(deep=False) | loss.as_parameters(),
             classes=self.ordered_classes_,
             n_features=self.n_features_in_,
             feature_names=getattr(self, "feature_names_in_", None),
@@ -102,6 +133,7 @@ class EngineModel(HostParameters, OrdinalClassifier):
             proportional=self.proportional_,
             linear=None if self.linear_ is None else self.linear_.to_json(),
             kappa_rule=None if self.kappa_rule_ is None else self.kappa_rule_.to_json(),
+            categories=self._categories,
         )
         model_file.save(stored, path)
 
@@ -120,7 +152,7 @@ class EngineModel(HostParameters, OrdinalClassifier):
             model._check_decision()
             model._max_bins = check_integer("max_bins", stored.max_bins or model.max_bins, 2, 255)
             model._seed, model.n_features_in_ = stored.seed, stored.n_features
-            model.proportional_ = stored.proportional
+            model.proportional_, model._categories = stored.proportional, stored.categories
             if stored.feature_names is not None:
                 model.feature_names_in_ = stored.feature_names
             if stored.linear is not None:
@@ -129,7 +161,7 @@ class EngineModel(HostParameters, OrdinalClassifier):
                 model.kappa_rule_ = KappaRule.from_json(stored.kappa_rule, model.n_classes_)
             elif model._takes_kappa():
                 raise ValueError("decision_rule is 'kappa', and its rule is missing")
-            loss, grown = get_loss(model.loss, model.link), stored.grown
+            loss, grown = model._ordinal_loss(), stored.grown
             if not stored.proportional:
                 loss.check_shifts()
             for row in grown.thresholds:

@@ -6,6 +6,7 @@ from typing import Any
 
 from sklearn.utils.validation import validate_data
 
+from ordinal_objectives.estimators.category_columns import CategoryColumns, places_of
 from ordinal_objectives.histogram_engine.fit_loop import GrownModel
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.losses import OrdinalLoss
@@ -22,7 +23,7 @@ def check_continued(
     known, and compared, later.
     """
     shared = {
-        "loss": (loss.name, parameters.spec.loss.name),
+        "loss": (loss.identity, parameters.spec.loss.identity),
         "link": (loss.link.name, parameters.spec.loss.link.name),
         "max_bins": (max_bins, parameters.max_bins),
         "proportional": (model.proportional_, parameters.shifts is None),
@@ -39,3 +40,10 @@ def check_continued(
         validate_data(model, header_of(X), reset=False, skip_check_array=True)
     except ValueError as error:
         raise ValueError(f"warm_start continues a model of other features: {error}") from None
+
+
+def check_same_categories(X: Any, asked: Any, categories: CategoryColumns) -> None:
+    """Raise ValueError unless the columns that ``categorical_features`` asks for are those of the model."""
+    now, before = places_of(header_of(X), asked), sorted(categories.levels)
+    if now != before:
+        raise ValueError(f"warm_start continues a model of categories in the columns {before}; got {now}")

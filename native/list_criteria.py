@@ -14,7 +14,7 @@ from pathlib import Path
 def headers(native: Path) -> dict[str, str]:
     """Return what each generated header says, by its name."""
     names = sorted(path.parent.name for path in native.glob("core/criteria/*/leaf.hpp"))
-    found = {part: [f"criteria/{name}/{part}.hpp" for name in names] for part in ("leaf", "gain", "criterion")}
+    found = {part: [f"criteria/{name}/{part}.hpp" for name in names] for part in ("leaf", "gain", "order", "criterion")}
     found["binding"] = [f"bindings/criteria/{name}.hpp" for name in names]
     texts = {
         part: "#pragma once\n\n" + "".join(f'#include "{path}"\n' for path in paths) for part, paths in found.items()

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         HistGradientBoostingMultiOutputClassifier,
         HistGradientBoostingMultiOutputRegressor,
     )
-    from ordinal_objectives.losses import AllThreshold, CumulativeLink, ImmediateThreshold
+    from ordinal_objectives.losses import AllThreshold, CostWeighted, CumulativeLink, ImmediateThreshold
     from ordinal_objectives.row_blocks import RowBlocks
     from ordinal_objectives.versions import show_versions
 
@@ -34,6 +34,7 @@ __version__ = "0.4.0"
 
 _HOMES = {
     "AllThreshold": "losses",
+    "CostWeighted": "losses",
     "CumulativeLink": "losses",
     "DaskXGBOrdinalClassifier": "adapters.xgb.cluster.estimator",
     "HistGradientBoostingMultiOutputClassifier": "histogram_engine.multi_output.estimator",
@@ -53,6 +54,7 @@ _HOMES = {
 
 __all__ = [
     "AllThreshold",
+    "CostWeighted",
     "CumulativeLink",
     "DaskXGBOrdinalClassifier",
     "HistGradientBoostingMultiOutputClassifier",

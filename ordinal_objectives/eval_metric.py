@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
@@ -37,6 +38,11 @@ class EvalMetric:
     decide : callable
         ``decide(proba)`` returns the class codes that metrics of decisions judge.
 
+    Attributes
+    ----------
+    judges_probabilities : bool
+        Whether it is a metric of this package that judges probabilities.
+
     Raises
     ------
     ValueError
@@ -62,6 +68,7 @@ class EvalMetric:
             raise TypeError(f"eval_metric must be {allowed}; got {metric!r}")
         self.__name__: str = metric if isinstance(metric, str) else getattr(metric, "__name__", type(metric).__name__)
         self._higher = known is not None and known.higher_is_better
+        self.judges_probabilities = known is not None and known.judges == "probabilities"
         self._decide = decide if known is not None and known.judges == "decisions" else None
         self._weight_name, self._takes_third = _takes_weight(function)
         self._function = on_codes(function, n_classes)
@@ -101,6 +108,18 @@ def eval_metrics(eval_metric: Any, n_classes: int, decide: Decide) -> list[EvalM
         return []
     is_one = callable(eval_metric) or isinstance(eval_metric, str) or not isinstance(eval_metric, Iterable)
     return [EvalMetric(metric, n_classes, decide) for metric in ([eval_metric] if is_one else list(eval_metric))]
+
+
+def warn_of_costs(names: Iterable[str], stacklevel: int = 5) -> None:
+    """Warn of metrics of probabilities, by name, that judge a model trained with costs."""
+    told = ", ".join(names)
+    if told:
+        warnings.warn(
+            f"{told} judges probabilities, and those of a model with a training_cost are weighted by cost, not "
+            f"those of the classes. Judge its decisions instead",
+            UserWarning,
+            stacklevel=stacklevel,
+        )
 
 
 def _takes_weight(function: Callable[..., Any]) -> tuple[bool, bool]:

@@ -243,9 +243,10 @@ def _along(estimator: Any, X: Any, feature: int | str, grid_resolution: int) -> 
         raise ValueError(f"grid_resolution must be an integer of at least 2; got {grid_resolution!r}")
     column = column_of(estimator, X, feature)
     kind = next((kind for i, (_, _, kind) in enumerate(column_kinds(X)) if i == column), "number")
+    by_category = getattr(estimator, "is_categorical_", ())  # numbers of categories too; a pipeline has none
     values, rows = (
         _categories(X, column, feature, grid_resolution)
-        if kind in ("category", "text")
+        if kind in ("category", "text") or (column < len(by_category) and by_category[column])
         else _grid(_numbers(X, column, feature), grid_resolution)
     )
     return values, (_with_column_of(X, column, np.full(X.shape[0], row)) for row in rows)

@@ -8,7 +8,9 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinal_objectives.estimators.column_types import column_names, read_numbers, without_rows
+from ordinal_objectives.estimators.category_columns import CategoryColumns
+from ordinal_objectives.estimators.category_levels import with_columns
+from ordinal_objectives.estimators.column_types import column_kinds, column_names, read_numbers, without_rows
 from ordinal_objectives.utils.validation import collected
 
 __all__ = ["RowBlocks"]
@@ -27,7 +29,8 @@ class RowBlocks:
     blocks : iterable of array-like of float, shape (n_rows, n_features)
         Gone through anew, in the same order, whenever the rows are read: a list, for instance of ``numpy.memmap``, or
         an object whose ``__iter__`` reads files. NaN is missing. Each is what the engine takes as a table: arrays, or
-        frames and Arrow tables of numbers and booleans. Blocks may differ in rows, not in features and their names.
+        frames and Arrow tables of numbers, booleans and categories. Blocks may differ in rows and in the categories
+        that occur, not in features and their names.
 
     Attributes
     ----------
@@ -102,11 +105,24 @@ class RowBlocks:
             found[start:stop] = block[rows[start:stop] - first]
         return found
 
+    def tables(self) -> list[Any]:
+        """Return the blocks as they were given."""
+        return [collected(given) for given in self._blocks]
+
+    def encoded(self, categories: CategoryColumns) -> RowBlocks:
+        """Return the same blocks, whose categories are numbers."""
+        return _EncodedBlocks(self, categories)
+
+    def _numbered(self, table: Any) -> Any:
+        """Return a block before its categories are known: what stands in their columns does not matter."""
+        places = [place for place, (_, _, kind) in enumerate(column_kinds(table)) if kind == "category"]
+        return with_columns(table, {place: np.full(table.shape[0], np.nan) for place in places}) if places else table
+
     def _read(self) -> Iterator[Features]:
         for i, given in enumerate(self._blocks):
             try:
                 table = collected(given)
-                block = read_numbers(table, ensure_min_samples=0)
+                block = read_numbers(self._numbered(table), ensure_min_samples=0)
             except (TypeError, ValueError) as error:
                 kind = TypeError if isinstance(error, TypeError) else ValueError
                 raise kind(f"block {i} of RowBlocks: {error}") from None
@@ -121,6 +137,17 @@ class RowBlocks:
 def blocks_of(X: Features | RowBlocks) -> Iterable[tuple[int, Features]]:
     """Return the blocks of some rows, each with the number of its first row; an array is one block."""
     return X if isinstance(X, RowBlocks) else [(0, X)]
+
+
+class _EncodedBlocks(RowBlocks):
+    """Blocks whose categories are known."""
+
+    def __init__(self, of: RowBlocks, categories: CategoryColumns) -> None:
+        self._blocks, self._categories = of._blocks, categories
+        self.header, self.shape, self.dtype = of.header, of.shape, of.dtype
+
+    def _numbered(self, table: Any) -> Any:
+        return self._categories.encode(table)
 
 
 def header_of(X: Any) -> Any:

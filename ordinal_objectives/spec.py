@@ -142,6 +142,8 @@ class OrdinalSpec:
 
     def _check(self) -> None:
         self.loss.check_hessian(self.hessian)
+        if self.n_classes is not None:
+            self.loss.threshold_costs(self.n_classes)
         updates = THRESHOLD_UPDATES if self.door is None else self.door.updates
         schur = isinstance(self.threshold_update, str) and self.threshold_update == "schur"
         hint = "; leaves are renewed with the step here: use 'joint'" if schur else ""

@@ -39,7 +39,7 @@ from ordinal_objectives.estimators.evaluation_sets import GivenSets, check_round
 from ordinal_objectives.estimators.fit_keywords import explains_keywords
 from ordinal_objectives.estimators.host_classifier import HostClassifier
 from ordinal_objectives.estimators.round_search import Trial, smallest_leaf
-from ordinal_objectives.eval_metric import EvalMetric, Result, eval_metrics
+from ordinal_objectives.eval_metric import EvalMetric, Result
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.threads import library_n_threads, one_thread_after_fork
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
@@ -52,7 +52,7 @@ class LGBMOrdinalClassifier(LightGBMParameters, HostClassifier):
 
     Parameters
     ----------
-    <<n_estimators, classes, loss, link, hessian, threshold_update>>
+    <<n_estimators, classes, loss, link, training_cost, hessian, threshold_update>>
         "schur", "joint" and shifts refuse lambda_l1, max_delta_step, path_smooth, monotone constraints and linear_tree;
         dart and rf are refused for all.
     <<proportional, shift_l2, shift_penalty, max_shifts, linear, linear_l2>>
@@ -119,6 +119,7 @@ importance_type
         classes: ArrayLike | None = None,
         loss: str | OrdinalLoss = "all_threshold",
         link: str = "logit",
+        training_cost: str | ArrayLike = "absolute",
         hessian: str = "exact",
         threshold_update: str = "newton",
         decision_rule: str = "median",
@@ -157,6 +158,7 @@ importance_type
         self.classes = classes
         self.loss = loss
         self.link = link
+        self.training_cost = training_cost
         self.hessian = hessian
         self.threshold_update = threshold_update
         self.decision_rule = decision_rule
@@ -282,7 +284,7 @@ importance_type
                 plan.n_rounds,
                 valid_sets=valid_sets or None,
                 valid_names=names_of_sets(eval_names, len(valid_sets)),
-                feval=[_as_feval(one) for one in eval_metrics(eval_metric, self.n_classes_, self._decide_in_round)],
+                feval=[_as_feval(one) for one in self._metrics(eval_metric)],
                 init_model=booster,
                 callbacks=[*watching, *callbacks],
                 progress=self.progress,

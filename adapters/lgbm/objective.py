@@ -126,4 +126,5 @@ class OrdinalObjective(OrdinalObjectiveBase):
         cost_matrix: ArrayLike | None = None,
     ) -> NDArray[np.intp]:
         """Class codes, (n_samples,)."""
+        self._record(booster).ordinal_loss().check_decision(decision_rule, cost_matrix)
         return decide(self.predict_proba(booster, data, num_iteration), decision_rule, cost_matrix)

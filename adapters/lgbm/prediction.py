@@ -158,4 +158,5 @@ def predict(
     -------
     ndarray of int, shape (n_samples,)
     """
+    carried_record(booster).ordinal_loss().check_decision(decision_rule, cost_matrix)
     return decide(predict_proba(booster, data, num_iteration), decision_rule, cost_matrix)

@@ -30,7 +30,6 @@ from ordinal_objectives.estimators.evaluation_sets import GivenSets, check_round
 from ordinal_objectives.estimators.fit_keywords import explains_keywords
 from ordinal_objectives.estimators.host_classifier import HostClassifier
 from ordinal_objectives.estimators.round_search import Trial
-from ordinal_objectives.eval_metric import eval_metrics
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.threads import effective_n_threads, library_n_threads, one_thread_after_fork
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
@@ -44,7 +43,7 @@ class XGBOrdinalClassifier(HostClassifier, HostMethods):
 
     Parameters
     ----------
-    <<n_estimators, classes, loss, link, hessian, threshold_update>>
+    <<n_estimators, classes, loss, link, training_cost, hessian, threshold_update>>
         "schur", "joint" and shifts refuse reg_alpha, max_delta_step, monotone constraints, num_parallel_tree above 1,
         dart and gblinear.
     <<proportional, shift_l2, shift_penalty, max_shifts, shift_method, split_outputs>>
@@ -113,6 +112,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         classes: ArrayLike | None = None,
         loss: str | OrdinalLoss = "all_threshold",
         link: str = "logit",
+        training_cost: str | ArrayLike = "absolute",
         hessian: str = "exact",
         threshold_update: str = "newton",
         proportional: bool | str = "auto",
@@ -158,6 +158,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         self.classes = classes
         self.loss = loss
         self.link = link
+        self.training_cost = training_cost
         self.hessian = hessian
         self.threshold_update = threshold_update
         self.proportional: bool | str = proportional
@@ -262,7 +263,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
             rows, held_out = self._rows_to_fit(training, "base_margin", sets, self.random_state, groups)
             continued, earlier = self._continued(xgb_model)
             check_rounds("early_stopping_rounds", self.early_stopping_rounds, len(held_out))
-            metric = CustomMetric(eval_metrics(self.eval_metric, self.n_classes_, self._decide_in_round))
+            metric = CustomMetric(self._metrics(self.eval_metric))
             callbacks, rounds = metric.early_stopping(self.callbacks, self.early_stopping_rounds)
             self.evals_result_: dict[str, Any] = {}
             params = self._native_params()

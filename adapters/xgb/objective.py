@@ -165,4 +165,5 @@ class OrdinalObjective(OrdinalObjectiveBase, TreeObjective):  # type: ignore[mis
         cost_matrix: ArrayLike | None = None,
     ) -> NDArray[np.intp]:
         """Class codes, (n_samples,)."""
+        self._record(booster).ordinal_loss().check_decision(decision_rule, cost_matrix)
         return decide(self.predict_proba(booster, data, iteration_range), decision_rule, cost_matrix)

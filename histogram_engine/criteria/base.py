@@ -50,6 +50,11 @@ class Criterion(ABC):
         """What a training that continues this one needs, (n_classes - 1,); None if nothing."""
         return None
 
+    @property
+    def n_gradients(self) -> int:
+        """How many gradients a row carries, in its first columns, before as many Hessians."""
+        return 1
+
     @abstractmethod
     def columns(self, score: NDArray[Any], thresholds: FloatArray) -> RoundStatistics:
         """Fill the columns that the rows carry at a score and thresholds; return the statistics of that pass."""
@@ -85,6 +90,10 @@ class Criterion(ABC):
     @abstractmethod
     def solve(self, sums: Any, leaves: Leaves) -> LeafStep:
         """Return the step of some nodes as leaves, and of the thresholds if they move with them."""
+
+    def with_leaves(self, sums: Any, leaves: Leaves, step: LeafStep) -> LeafStep:
+        """Return a step whose leaves are given, with the thresholds' part that follows from them."""
+        return step
 
     @abstractmethod
     def take(self, tree: Tree, step: LeafStep, size: float) -> None:

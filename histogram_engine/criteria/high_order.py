@@ -109,6 +109,10 @@ class HighOrder(Criterion):
         self._state.diagnostics.add(n_low_order=int(step.fell_back.sum()))
         return LeafStep(step.weights, delta)
 
+    def with_leaves(self, sums: HighOrderSums, leaves: Leaves, step: LeafStep) -> LeafStep:
+        """Return the step with the thresholds' part of the quadratic model."""
+        return self.quadratic.with_leaves(sums.quadratic, leaves, step)
+
     def take(self, tree: Tree, step: LeafStep, size: float) -> None:
         """Move score and thresholds as the quadratic criterion does."""
         self.quadratic.take(tree, step, size)

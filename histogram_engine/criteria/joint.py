@@ -26,6 +26,7 @@ from ordinal_objectives.losses import AllThreshold, RoundStatistics
 from ordinal_objectives.rows import RowStatistics
 from ordinal_objectives.threshold_solver import JointQuadratic
 from ordinal_objectives.threshold_solver.curvature import tridiagonal
+from ordinal_objectives.threshold_solver.newton import conditional_step
 from ordinal_objectives.trees import Tree
 
 FloatArray = NDArray[np.float64]
@@ -55,9 +56,10 @@ class Joint(Criterion):
         follows = parameters.spec.hessian == "exact" and loss.link.curvature_floor == 0.0
         weights = state.row_pass.class_weights
         self._all = self.cross_terms = all_cross_terms(weights, one_follows=follows, n_behind=higher.n_behind)
-        # The cross terms do not depend on the label.
+        # The cross terms do not depend on the label. Rows that stand for others would need them at their own sums.
         self._few_may_do = (
             parameters.cross_terms == "auto"
+            and parameters.data_sample_strategy == "bagging"
             and n_classes >= FEWEST_CLASSES
             and n_classes * len(state.rows.y) >= FEWEST_ROWS_BY_CLASSES
             and type(loss) is AllThreshold
@@ -126,7 +128,7 @@ class Joint(Criterion):
         if not self.cross_terms.exact:
             few: CrossTerms | None = self.cross_terms
             if in_bag is not None:
-                weight = state.rows.weights(in_bag)
+                weight = state.weights_of(in_bag)
                 few = self._few(state.score[in_bag], weight, state.thresholds, self.cross_terms.chosen)
             exact_hessian = state.parameters.spec.hessian == "exact"
             if few is None or (exact_hessian and not few.agree(V, n_rows, state.learner.active)):
@@ -160,6 +162,14 @@ class Joint(Criterion):
     def solve(self, sums: JointQuadratic, leaves: Leaves) -> LeafStep:
         """Return the joint step."""
         return quadratic_step(self._state, sums, leaves)
+
+    def with_leaves(self, sums: JointQuadratic, leaves: Leaves, step: LeafStep) -> LeafStep:
+        """Return the step with the thresholds' Newton step given its leaves."""
+        learner = self._state.learner
+        u = sums.u + step.weights @ sums.L[leaves]
+        of_thresholds = np.diag(sums.V), np.diag(sums.V, 1) if len(u) > 1 else None
+        delta = conditional_step(u, *of_thresholds, learner.active, learner.tied, self._state.diagnostics)
+        return LeafStep(step.weights, delta)
 
     def take(self, tree: Tree, step: LeafStep, size: float) -> None:
         """Move score and thresholds together."""

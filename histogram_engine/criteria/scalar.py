@@ -48,7 +48,7 @@ def fill(
 ) -> RoundStatistics:
     """Fill gradient, Hessian, the cross terms of some thresholds, and behind the count higher derivatives."""
     n_columns = 2 if cross_of is None else 2 + len(cross_of)
-    columns = state.engine.statistics(n_columns, higher.n_behind)
+    columns = state.new_columns(n_columns, higher.n_behind)
     now = state.row_pass(
         score,
         thresholds,

@@ -68,6 +68,11 @@ class Vector(Criterion):
         """That of the thresholds by the pass at the newest score, before they took their own step."""
         return self._curvature
 
+    @property
+    def n_gradients(self) -> int:
+        """One for each group of thresholds, or that of the score."""
+        return int(self.groups.max()) + 1 if self.gain == "vector" else 1
+
     def columns(self, score: NDArray[Any], thresholds: FloatArray) -> RoundStatistics:
         """Fill gradients and Hessians of groups of thresholds, or what the cheaper gains need."""
         state, hessian = self._state, self._state.parameters.spec.hessian
@@ -82,7 +87,7 @@ class Vector(Criterion):
             thresholds,
             hessian,
             want_rows=self.gain != "vector" or state.parameters.rebin_every is not None,
-            columns=state.engine.statistics(n_columns),
+            columns=state.new_columns(n_columns),
             columns_hold=_COLUMNS[self.gain],
             groups=self.groups if self.gain != "scalar" else None,
         )

@@ -16,12 +16,13 @@ from ordinal_objectives.estimators.evaluation_sets import either_spelling, evalu
 from ordinal_objectives.estimators.fit_keywords import explains_keywords
 from ordinal_objectives.estimators.held_out import hold_out
 from ordinal_objectives.histogram_engine import model_file
-from ordinal_objectives.histogram_engine.columns import check_features
+from ordinal_objectives.histogram_engine.columns import WithCategories, check_features, learn_categories
 from ordinal_objectives.histogram_engine.fit_loop import Callback, EarlyStopping, GrownModel, check_callback
-from ordinal_objectives.histogram_engine.multi_output.fit import OutputTraining, TargetRows
+from ordinal_objectives.histogram_engine.multi_output.fit import OutputTraining
 from ordinal_objectives.histogram_engine.multi_output.losses import MultiOutputLoss
 from ordinal_objectives.histogram_engine.multi_output.parameters import MultiOutputParameters
-from ordinal_objectives.histogram_engine.parameters import REFUSED
+from ordinal_objectives.histogram_engine.multi_output.run import TargetRows
+from ordinal_objectives.histogram_engine.warm_start import check_same_categories
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.trees import TreeEnsemble
 from ordinal_objectives.utils.files import as_damaged_file, warn_of
@@ -40,7 +41,7 @@ FloatArray = NDArray[np.float64]
 
 
 @documented
-class MultiOutputModel(BaseEstimator):  # type: ignore[misc]
+class MultiOutputModel(WithCategories, BaseEstimator):  # type: ignore[misc]
     """Base of the multi-output estimators; a subclass knows its targets, and says what ``loss`` and ``hessian`` are.
 
     Parameters
@@ -56,7 +57,7 @@ class MultiOutputModel(BaseEstimator):  # type: ignore[misc]
     gamma : float, default=0.0
         Gain, summed over outputs, that a split must exceed: for a threshold on the mean, as in [1]_, multiply it by
         the number of outputs, or by ``max_outputs``.
-    <<max_bins>>
+    <<max_bins, categorical_features, min_samples_category>>
     subsample, colsample_bytree : float, default=1.0
         Share of rows and of columns that each tree is grown on, drawn without replacement from the rows of
         positive weight. The leaves' values use all rows, and so does the loss that no step raises.
@@ -101,7 +102,7 @@ class MultiOutputModel(BaseEstimator):  # type: ignore[misc]
     n_iter_: int
     evals_result_: dict[str, list[float]]
     diagnostics_: dict[str, int]
-    _fit_hints: ClassVar = {"verbose": REFUSED["verbose"]}
+    _fit_hints: ClassVar = {"verbose": "pass callback= to fit"}
 
     def __init__(
         self,
@@ -116,6 +117,8 @@ class MultiOutputModel(BaseEstimator):  # type: ignore[misc]
         l2_regularization: float = 1.0,
         gamma: float = 0.0,
         max_bins: int = 255,
+        categorical_features: Any = "from_dtype",
+        min_samples_category: int = 10,
         subsample: float = 1.0,
         colsample_bytree: float = 1.0,
         max_outputs: int | None = None,
@@ -140,6 +143,8 @@ class MultiOutputModel(BaseEstimator):  # type: ignore[misc]
         self.l2_regularization = l2_regularization
         self.gamma = gamma
         self.max_bins = max_bins
+        self.categorical_features = categorical_features
+        self.min_samples_category = min_samples_category
         self.subsample = subsample
         self.colsample_bytree = colsample_bytree
         self.max_outputs = max_outputs
@@ -195,7 +200,7 @@ class MultiOutputModel(BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : array-like of float, shape (n_samples, n_features)
-            NaN is missing. In frames and tables, columns of numbers and booleans.
+            NaN is missing. In frames and tables, columns of numbers, booleans and categories.
         y : array-like, shape (n_samples,) or (n_samples, n_targets)
             Numbers, or of a classifier labels, or columns of 0 and 1.
         <<sample_weight, eval_set, eval_sample_weight, X_val, y_val, sample_weight_val, groups, callback>>
@@ -229,7 +234,9 @@ class MultiOutputModel(BaseEstimator):  # type: ignore[misc]
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         earlier = self._continued(X, y, parameters) if check_flag("warm_start", self.warm_start) else None
-        X = check_features(self, X, reset=True)
+        if earlier is None:
+            self._categories = learn_categories(X, self.categorical_features, self.max_bins)
+        X = check_features(self, X, self._categories, reset=True)
         if earlier is None:
             self._fitted_loss, self._loss_of_fit = self._learn_targets(y), self.loss
             self._seed = drawn_seed(self.random_state)
@@ -238,12 +245,14 @@ class MultiOutputModel(BaseEstimator):  # type: ignore[misc]
         pairs = evaluation_pairs(eval_set)
         watched = []
         for (X_eval, y_eval), w in zip(pairs, one_for_each(weights, pairs, sets[2]), strict=True):
-            X_eval = check_features(self, X_eval, reset=False)
+            X_eval = check_features(self, X_eval, self._categories, reset=False)
             watched.append(self._rows(X_eval, y_eval, w, "y of an evaluation set", sets[2]))
         stops = stopping.applies(self.early_stopping, len(rows[1]), [one[:3] for one in watched])
         if stops and not watched:
             rows, *watched = hold_out(rows, self.validation_fraction, self._seed, groups)
-        of_outputs = OutputTraining(parameters, self._fitted_loss, self._n_columns(), self._seed, self.n_jobs)
+        of_outputs = OutputTraining(
+            parameters, self._fitted_loss, self._n_columns(), self._seed, self.n_jobs, self._categories.sizes
+        )
         trained = of_outputs.fit(rows, watched, earlier, stopping if stops else None, callback)
         self._max_bins = parameters.max_bins
         self._remember(*trained)
@@ -260,7 +269,8 @@ class MultiOutputModel(BaseEstimator):  # type: ignore[misc]
         """Return the model that warm_start continues, with its loss and targets, or None."""
         if not hasattr(self, "_ensemble"):
             return None
-        check_features(self, X, reset=False)
+        check_features(self, X, self._categories, reset=False)
+        check_same_categories(X, self.categorical_features, self._categories)
         if parameters.max_bins != self._max_bins:
             raise ValueError(
                 f"warm_start continues a model of max_bins={self._max_bins}; got max_bins={parameters.max_bins}"
@@ -285,7 +295,7 @@ class MultiOutputModel(BaseEstimator):  # type: ignore[misc]
     def predict_raw(self, X: Any) -> FloatArray:
         """Return the raw prediction, float64 (n_samples, n_outputs_): what the loss is a function of."""
         check_is_fitted(self)
-        X = check_features(self, X, reset=False)
+        X = check_features(self, X, self._categories, reset=False)
         raw = np.tile(self._start, (X.shape[0], 1))
         self._ensemble.add_to(raw, X, 0, self.n_iter_, effective_n_threads(self.n_jobs))
         return raw
@@ -293,7 +303,7 @@ class MultiOutputModel(BaseEstimator):  # type: ignore[misc]
     def _staged_raw(self, X: Any) -> Iterator[FloatArray]:
         """Yield what :meth:`predict_raw` returns after 1, 2, ... iterations; always the same array."""
         check_is_fitted(self)
-        X = check_features(self, X, reset=False)
+        X = check_features(self, X, self._categories, reset=False)
         raw = np.tile(self._start, (X.shape[0], 1))
         for iteration in range(self.n_iter_):
             self._ensemble.add_to(raw, X, iteration, iteration + 1, effective_n_threads(self.n_jobs))
@@ -327,6 +337,7 @@ class MultiOutputModel(BaseEstimator):  # type: ignore[misc]
             proportional=False,
             targets={"estimator": type(self).__name__, **targets},
             start=self._start,
+            categories=self._categories,
         )
         model_file.save(stored, path)
 
@@ -352,6 +363,7 @@ class MultiOutputModel(BaseEstimator):  # type: ignore[misc]
             model._fitted_loss = model._recall_targets(stored.classes, targets, len(start))
             model._loss_of_fit = model.loss
             model._seed, model.n_features_in_ = stored.seed, stored.n_features
+            model._categories = stored.categories
             model._max_bins = check_integer("max_bins", stored.max_bins, 2, 255)
             if stored.feature_names is not None:
                 model.feature_names_in_ = stored.feature_names
@@ -364,7 +376,8 @@ class MultiOutputModel(BaseEstimator):  # type: ignore[misc]
     def apply(self, X: Any) -> NDArray[np.int32]:
         """Return the node that each row ends in, int32 (n_samples, n_iter_)."""
         check_is_fitted(self)
-        return self._ensemble.apply(check_features(self, X, reset=False), effective_n_threads(self.n_jobs))
+        features = check_features(self, X, self._categories, reset=False)
+        return self._ensemble.apply(features, effective_n_threads(self.n_jobs))
 
     @property
     def feature_importances_(self) -> FloatArray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -101,8 +101,8 @@ class OutputColumns:
         if weight is not None:
             statistics[:, : self.n_columns] *= weight[:, np.newaxis]
 
-    def split(self, sums: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return gradients and Hessians of sums over rows (n_nodes, width), in the shapes of a loss."""
+    def split(self, sums: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return gradients and Hessians of rows or of sums over them (n, width), in the shapes of a loss."""
         d = self.n_outputs
         if self.kind != "full":
             return sums[:, :d], sums[:, d : 2 * d if self.kind == "diagonal" else d + 1]

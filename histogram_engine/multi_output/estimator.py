@@ -48,7 +48,8 @@ class HistGradientBoostingMultiOutputRegressor(RegressorMixin, MultiOutputModel)
         :class:`~ordinal_objectives.histogram_engine.multi_output.losses.MultiOutputLoss`; it is given y as
         float64 (n_samples, n_targets).
     <<learning_rate, max_iter, max_leaf_nodes, max_depth, min_samples_leaf, min_child_weight, l2_regularization, gamma>>
-    <<max_bins, subsample, colsample_bytree, max_outputs, search>>
+    <<max_bins, categorical_features, min_samples_category, subsample, colsample_bytree>>
+    <<max_outputs, search>>
     hessian : {"diagonal", "full", "majorized"}, default="diagonal"
         "diagonal": the diagonal of a row's second derivatives. "full": the whole matrix, for at most 32 outputs, with
         a positive ``l2_regularization`` and without ``max_outputs``. "majorized": a diagonal that is nowhere below the
@@ -59,7 +60,8 @@ class HistGradientBoostingMultiOutputRegressor(RegressorMixin, MultiOutputModel)
     ----------
     n_outputs_ : int
         Targets.
-    <<n_iter_, best_iteration_, evals_result_, feature_importances_, n_features_in_, feature_names_in_, diagnostics_>>
+    <<n_iter_, best_iteration_, evals_result_, feature_importances_, n_features_in_, is_categorical_>>
+    <<feature_names_in_, diagnostics_>>
 
     References
     ----------
@@ -141,7 +143,8 @@ class HistGradientBoostingMultiOutputClassifier(ClassifierMixin, MultiOutputMode
         most 32 classes, with a positive ``l2_regularization`` and without ``max_outputs``. "majorized": 2 p (1 - p),
         which is nowhere below the matrix.
     <<learning_rate, max_iter, max_leaf_nodes, max_depth, min_samples_leaf, min_child_weight, l2_regularization, gamma>>
-    <<max_bins, subsample, colsample_bytree, max_outputs, search>>
+    <<max_bins, categorical_features, min_samples_category, subsample, colsample_bytree>>
+    <<max_outputs, search>>
     <<early_stopping, validation_fraction, n_iter_no_change, tol, warm_start, random_state, importance_type, n_jobs>>
 
     Attributes
@@ -150,7 +153,8 @@ class HistGradientBoostingMultiOutputClassifier(ClassifierMixin, MultiOutputMode
         Sorted; with columns of labels their numbers.
     n_outputs_ : int
         Classes, labels, or 1 where there are two classes.
-    <<n_iter_, best_iteration_, evals_result_, feature_importances_, n_features_in_, feature_names_in_, diagnostics_>>
+    <<n_iter_, best_iteration_, evals_result_, feature_importances_, n_features_in_, is_categorical_>>
+    <<feature_names_in_, diagnostics_>>
 
     Examples
     --------

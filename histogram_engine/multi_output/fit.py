@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,12 +13,10 @@ from ordinal_objectives.histogram_engine.fit_loop import Callback, EarlyStopping
 from ordinal_objectives.histogram_engine.multi_output.checked_loss import CheckedLoss
 from ordinal_objectives.histogram_engine.multi_output.losses import MultiOutputLoss
 from ordinal_objectives.histogram_engine.multi_output.parameters import MultiOutputParameters
-from ordinal_objectives.histogram_engine.multi_output.run import MultiOutputRun
+from ordinal_objectives.histogram_engine.multi_output.run import MultiOutputRun, TargetRows
+from ordinal_objectives.histogram_engine.watched_rows import Measured
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.trees import TreeEnsemble
-
-# Features, class codes (zeros where there are none), weights and targets.
-TargetRows = tuple[NDArray[np.floating], NDArray[np.int32], NDArray[np.float64] | None, NDArray[Any]]
 
 
 class WatchedTargets:
@@ -52,10 +51,11 @@ class WatchedTargets:
         """Add trees to the raw prediction."""
         trees.add_to(self._raw, self._X, 0, len(trees), self._n_threads)
 
-    def loss(self, thresholds: NDArray[np.float64]) -> float:
+    def measure(self, thresholds: NDArray[np.float64]) -> Measured:
         """Return the weighted mean loss; there are no thresholds."""
         hessian = "diagonal" if self._hessian == "full" else self._hessian  # Hessians are not used
-        return float(np.average(self._loss.derivatives(self._y, self._raw, hessian)[0], weights=self._weight))
+        loss = float(np.average(self._loss.derivatives(self._y, self._raw, hessian)[0], weights=self._weight))
+        return Measured({self.name: loss}, loss)
 
 
 @dataclass(frozen=True)
@@ -70,6 +70,8 @@ class OutputTraining:
         How many columns its predictions may have.
     seed : int
     n_threads : int or None
+    categories : mapping of int to int
+        Columns that hold numbers of categories, and how many each has.
     """
 
     parameters: MultiOutputParameters
@@ -77,6 +79,7 @@ class OutputTraining:
     n_columns: tuple[int, ...]
     seed: int
     n_threads: int | None
+    categories: Mapping[int, int]
 
     def fit(
         self,
@@ -87,7 +90,7 @@ class OutputTraining:
         callback: Callback | None,
     ) -> tuple[NDArray[np.float64], GrownModel, dict[str, int]]:
         """Train from the start or from where `earlier` ended; return the start, the grown model and the counters."""
-        X, _, weight, y = rows
+        X, y = rows[0], rows[3]
         state = None
         if earlier is not None:
             start, grown = earlier
@@ -95,7 +98,8 @@ class OutputTraining:
             grown.ensemble.add_to(raw, X, 0, len(grown.ensemble), effective_n_threads(self.n_threads))
             state = start, raw, grown.cuts, len(grown.ensemble)
         checked, seed, n_threads = CheckedLoss(self.loss, self.n_columns), self.seed, self.n_threads
-        run = MultiOutputRun(self.parameters, checked, X, y, weight, seed=seed, n_threads=n_threads, earlier=state)
+        hows: dict[str, Any] = {"seed": seed, "n_threads": n_threads, "categories": self.categories}
+        run = MultiOutputRun(self.parameters, checked, rows, earlier=state, **hows)
         sets = [
             WatchedTargets(name, one, checked, self.parameters.hessian, run.start, self.n_threads)
             for name, one in zip(set_names(len(watched)), watched, strict=True)

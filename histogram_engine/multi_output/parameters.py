@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
 from ordinal_objectives.histogram_engine.multi_output.losses import HESSIANS
+from ordinal_objectives.histogram_engine.parameters import engine_options
 from ordinal_objectives.leaves.multi_output import SEARCHES
 from ordinal_objectives.utils.validation import check_choice, check_integer, check_number
 
-_INTEGERS = {"max_iter": (1, None), "min_samples_leaf": (1, None), "max_bins": (2, 255)}
+_INTEGERS = {
+    "max_iter": (1, None),
+    "min_samples_leaf": (1, None),
+    "max_bins": (2, 255),
+    "min_samples_category": (1, None),
+}
 _INTEGERS_OR_NONE = {"max_leaf_nodes": (2, None), "max_depth": (1, None), "max_outputs": (1, None)}
 _NUMBERS = {
     "learning_rate": {"above": 0.0},
@@ -45,6 +52,7 @@ class MultiOutputParameters:
     max_outputs: int | None = None
     search: str = "restricted"
     hessian: str = "diagonal"
+    min_samples_category: int = 10
 
     def __post_init__(self) -> None:
         for name, (least, most) in _INTEGERS.items():
@@ -56,6 +64,10 @@ class MultiOutputParameters:
             setattr(self, name, check_number(name, getattr(self, name), **bounds))
         check_choice(self.search, SEARCHES, name="search")
         check_choice(self.hessian, HESSIANS, name="hessian")
+
+    def of_categories(self, categories: Mapping[int, int]) -> dict[str, Any]:
+        """Return what an engine is told of columns of categories."""
+        return engine_options(categories, self.min_samples_category)
 
     @classmethod
     def of(cls, estimator: Any) -> MultiOutputParameters:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ordinal_objectives import _core
+from ordinal_objectives.histogram_engine import category_noise
 from ordinal_objectives.histogram_engine.binning import bin_rows, find_cuts, uneven
 from ordinal_objectives.histogram_engine.multi_output.checked_loss import CheckedLoss
 from ordinal_objectives.histogram_engine.multi_output.columns import OutputColumns
@@ -24,6 +26,8 @@ _ALL = 2**31 - 1
 # Numbers of a block of rows: its scores, derivatives and columns stay in the cache.
 _BLOCK = 1 << 16
 _NO_THRESHOLDS = np.zeros(0)
+# Features, class codes (zeros where there are none), weights and targets.
+TargetRows = tuple[NDArray[np.floating], NDArray[np.int32], FloatArray | None, NDArray[Any]]
 
 
 class MultiOutputRun:
@@ -33,16 +37,15 @@ class MultiOutputRun:
     ----------
     parameters : MultiOutputParameters
     loss : CheckedLoss
-    X : ndarray of float32 or float64, shape (n_samples, n_features)
-        NaN is missing. Read, never changed.
-    y : ndarray, shape (n_samples,) or (n_samples, n_targets)
-        What the loss takes.
-    sample_weight : ndarray of float64, shape (n_samples,), or None
+    rows : TargetRows
+        Read, never changed.
     seed : int
         Draws the rows that the cuts of a large table are computed from, and with the iteration those of a tree.
     n_threads : int or None
     earlier : tuple of (ndarray, ndarray, list of ndarray, int) or None
         Start, raw prediction of the rows, cuts and number of trees of a model that is continued.
+    categories : mapping of int to int, or None
+        Columns that hold numbers of categories, and how many each has.
 
     Attributes
     ----------
@@ -64,20 +67,20 @@ class MultiOutputRun:
         self,
         parameters: MultiOutputParameters,
         loss: CheckedLoss,
-        X: NDArray[np.floating],
-        y: NDArray[Any],
-        sample_weight: FloatArray | None = None,
+        rows: TargetRows,
         *,
         seed: int = 0,
         n_threads: int | None = None,
         earlier: tuple[FloatArray, FloatArray, list[FloatArray], int] | None = None,
+        categories: Mapping[int, int] | None = None,
     ) -> None:
+        X, _, sample_weight, y = rows
         self.parameters, self._loss, self._y, self._weight = parameters, loss, y, sample_weight
         if earlier is None:
             self.start = loss.start(y, sample_weight)
             self.raw_prediction = np.tile(self.start, (len(y), 1))
             loss.predictions(self.raw_prediction[: len(self.start) + 1])  # not as many rows as outputs
-            self.cuts, self.iteration = find_cuts(X, parameters.max_bins, sample_weight, seed), 0
+            self.cuts, self.iteration = find_cuts(X, parameters.max_bins, sample_weight, seed, categories), 0
         else:
             self.start, self.raw_prediction, self.cuts, self.iteration = earlier
         _, gradient, hessian = loss.derivatives(y[:2], self.raw_prediction[:2], parameters.hessian)
@@ -89,7 +92,9 @@ class MultiOutputRun:
                 raise ValueError(f"max_outputs={self._most} needs outputs that are separate: hessian='diagonal'")
             if parameters.l2_regularization == 0.0:
                 raise ValueError("hessian='full' inverts matrices: it needs l2_regularization > 0; got 0.0")
-        self._engine = bin_rows(X, self.cuts, effective_n_threads(n_threads), in_float64=uneven(sample_weight))
+        self._by_category = bool(categories)
+        options = {"in_float64": uneven(sample_weight), **parameters.of_categories(categories or {})}
+        self._engine = bin_rows(X, self.cuts, effective_n_threads(n_threads), **options)
         self._statistics = self._engine.statistics(self._columns.n_columns)
         self._total_weight = float(len(y) if sample_weight is None else sample_weight.sum())
         shares = parameters.subsample, parameters.colsample_bytree
@@ -145,6 +150,7 @@ class MultiOutputRun:
             parameters.min_child_weight,
             parameters.l2_regularization,
             parameters.gamma,
+            category_noise=self._category_noise(),
         )
         grown: dict[str, Any] = self._engine.grow_multi_output(
             growth,
@@ -155,6 +161,9 @@ class MultiOutputRun:
             parameters.search == "restricted",
         )
         return grown
+
+    def _category_noise(self) -> float:
+        return category_noise.of_outputs(*self._columns.split(self._statistics)) if self._by_category else 0.0
 
     def _steps(self, tree: Tree) -> FloatArray:
         """Return the leaves' steps, (n_leaves, n_outputs)."""

@@ -36,6 +36,7 @@ void require_cuts(const std::vector<std::vector<double>>& cuts, int n_features) 
 // scores and value have one axis more where a leaf has several values.
 void predict(Features X, Vector<std::int64_t> first_node, Vector<std::int32_t> feature,
              Vector<double> threshold, Vector<std::int32_t> left, Vector<std::uint8_t> missing_left,
+             std::optional<Matrix<std::uint64_t>> categories,
              nb::ndarray<const double, nb::c_contig, nb::device::cpu> value,
              nb::ndarray<double, nb::c_contig, nb::device::cpu> scores,
              std::optional<OutputMatrix<std::int32_t>> leaves, int n_threads) {
@@ -44,6 +45,8 @@ void predict(Features X, Vector<std::int64_t> first_node, Vector<std::int32_t> f
     require(threshold.size() == n_nodes && left.size() == n_nodes && missing_left.size() == n_nodes &&
                 value.size() == n_nodes * n_outputs,
             "arrays over nodes must have one size");
+    require(!categories || (categories->shape(0) == n_nodes && categories->shape(1) == ordinal::kSetWords),
+            "categories must have one set for each node");
     require(first_node.size() >= 1 && first_node(0) >= 0 &&
                 first_node(first_node.size() - 1) <= static_cast<std::int64_t>(n_nodes),
             "first_node must be among the nodes");
@@ -58,6 +61,7 @@ void predict(Features X, Vector<std::int64_t> first_node, Vector<std::int32_t> f
                                      threshold.data(),
                                      left.data(),
                                      missing_left.data(),
+                                     categories ? categories->data() : nullptr,
                                      static_cast<int>(n_outputs),
                                      value.data()};
     const ordinal::FeatureMatrix matrix = feature_matrix(X);
@@ -94,26 +98,39 @@ void register_engine(nb::module_& m) {
             "__init__",
             [](Growth* self, const std::vector<std::int32_t>& features,
                std::optional<Vector<std::uint32_t>> rows, Output<std::int32_t> leaf_of_row, int max_leaves,
-               int max_depth, double min_samples_leaf, double min_child_weight, double l2, double min_gain) {
-                new (self) Growth{features,
-                                  rows,
-                                  leaf_of_row,
-                                  {max_leaves, max_depth, min_samples_leaf, min_child_weight, l2, min_gain}};
+               int max_depth, double min_samples_leaf, double min_child_weight, double l2, double min_gain,
+               double max_features, std::uint64_t seed, const std::vector<std::vector<std::int32_t>>& groups,
+               const std::vector<std::int8_t>& signs, int n_gradients, double category_noise) {
+                new (self) Growth{
+                    features,
+                    rows,
+                    leaf_of_row,
+                    {max_leaves, max_depth, min_samples_leaf, min_child_weight, l2, min_gain, category_noise},
+                    {max_features, seed, groups, signs, n_gradients}};
             },
             "features"_a, "rows"_a.noconvert().none(), "leaf_of_row"_a.noconvert(), "max_leaves"_a,
-            "max_depth"_a, "min_samples_leaf"_a, "min_child_weight"_a, "l2"_a, "min_gain"_a);
+            "max_depth"_a, "min_samples_leaf"_a, "min_child_weight"_a, "l2"_a, "min_gain"_a,
+            "max_features"_a = 1.0, "seed"_a = 0, "groups"_a = std::vector<std::vector<std::int32_t>>{},
+            "signs"_a = std::vector<std::int8_t>{}, "n_gradients"_a = 1, "category_noise"_a = 0.0);
     nb::class_<ordinal::Engine> engine(m, "Engine");
     engine
         .def(
             "__init__",
             [](ordinal::Engine* self, std::int64_t n_rows, const std::vector<std::vector<double>>& cuts,
-               int n_threads, bool in_float64) {
+               int n_threads, bool in_float64, const std::vector<std::int32_t>& by_category,
+               double min_category_rows) {
                 require(n_rows >= 0 && n_rows < kMostRows, "X must have less than 2147483648 rows");
                 require_cuts(cuts, static_cast<int>(cuts.size()));
+                for (const std::int32_t feature : by_category)
+                    require(feature >= 0 && feature < static_cast<int>(cuts.size()),
+                            "features of categories must be among those of X");
+                require(min_category_rows >= 1.0, "min_category_rows must be at least 1");
                 nb::gil_scoped_release release;
-                new (self) ordinal::Engine(n_rows, cuts, n_threads, in_float64);
+                new (self)
+                    ordinal::Engine(n_rows, cuts, n_threads, in_float64, by_category, {min_category_rows});
             },
-            "n_rows"_a.noconvert(), "cuts"_a, "n_threads"_a, "in_float64"_a = false)
+            "n_rows"_a.noconvert(), "cuts"_a, "n_threads"_a, "in_float64"_a = false,
+            "by_category"_a = std::vector<std::int32_t>(), "min_category_rows"_a = 1.0)
         .def(
             "recut",
             [](ordinal::Engine& self, const std::vector<std::vector<double>>& cuts) {
@@ -169,7 +186,8 @@ void register_engine(nb::module_& m) {
     m.attr("max_full_outputs") = ordinal::kMostFullOutputs;
     m.def("predict", &predict, "X"_a.noconvert(), "first_node"_a.noconvert(), "feature"_a.noconvert(),
           "threshold"_a.noconvert(), "left"_a.noconvert(), "missing_left"_a.noconvert(),
-          "value"_a.noconvert(), "scores"_a.noconvert(), "leaves"_a.noconvert().none(), "n_threads"_a);
+          "categories"_a.noconvert().none(), "value"_a.noconvert(), "scores"_a.noconvert(),
+          "leaves"_a.noconvert().none(), "n_threads"_a);
     m.def("add_tree_vectors", &add_tree_vectors, "leaves"_a.noconvert(), "first"_a.noconvert(),
           "values"_a.noconvert(), "scores"_a.noconvert(), "n_threads"_a);
 }

@@ -40,6 +40,20 @@ nb::ndarray<nb::numpy, T> as_array(std::vector<T>&& values, std::initializer_lis
     return nb::ndarray<nb::numpy, T>(kept->data(), shape, owner);
 }
 
+// The set of bins that go left at each node, (n_nodes, kSetWords), empty where a bin is compared; None if no
+// split is by a set.
+inline nb::object categories_of(const ordinal::Tree& tree) {
+    const std::size_t n = tree.nodes.size(), words = ordinal::kSetWords;
+    std::vector<std::uint64_t> sets(n * words);
+    bool any = false;
+    for (std::size_t i = 0; i < n; ++i) {
+        const ordinal::Split& split = tree.nodes[i].split;
+        any |= split.by_category;
+        for (std::size_t k = 0; split.by_category && k < words; ++k) sets[i * words + k] = split.left[k];
+    }
+    return any ? nb::cast(as_array(std::move(sets), {n, words})) : nb::none();
+}
+
 inline nb::dict as_dict(const ordinal::Tree& tree) {
     const std::size_t n = tree.nodes.size();
     std::vector<std::int32_t> feature(n), bin(n), left(n), parent(n);
@@ -64,6 +78,7 @@ inline nb::dict as_dict(const ordinal::Tree& tree) {
     result["missing_left"] = as_array(std::move(missing_left), {n});
     result["gain"] = as_array(std::move(gain), {n});
     result["count"] = as_array(std::move(count), {n});
+    result["categories"] = categories_of(tree);
     return result;
 }
 
@@ -73,6 +88,7 @@ struct Growth {
     std::optional<Vector<std::uint32_t>> rows;
     Output<std::int32_t> leaf_of_row;
     ordinal::GrowthLimits limits;
+    ordinal::FeatureRules rules;
 };
 
 template <class Criterion>
@@ -81,6 +97,10 @@ nb::dict grow(ordinal::Engine& engine, const typename Criterion::Input& input, c
             "leaf_of_row must have one entry for each row");
     for (const std::int32_t feature : growth.features)
         require(feature >= 0 && feature < engine.n_features(), "features must be among those of X");
+    require(growth.rules.signs.empty() || static_cast<int>(growth.rules.signs.size()) == engine.n_features(),
+            "signs must have one entry for each feature");
+    require(growth.rules.n_gradients >= 1 && 2 * growth.rules.n_gradients <= engine.width(),
+            "the rows must hold gradients and as many Hessians");
     const std::uint32_t* rows = growth.rows ? growth.rows->data() : nullptr;
     const std::int64_t n_rows =
         growth.rows ? static_cast<std::int64_t>(growth.rows->size()) : engine.n_rows();
@@ -88,7 +108,7 @@ nb::dict grow(ordinal::Engine& engine, const typename Criterion::Input& input, c
     {
         // Only pointers into arrays that the caller's frame keeps alive are used from here on.
         nb::gil_scoped_release release;
-        tree = engine.grow<Criterion>(input, growth.limits, growth.features, rows, n_rows,
+        tree = engine.grow<Criterion>(input, growth.limits, growth.rules, growth.features, rows, n_rows,
                                       growth.leaf_of_row.data());
     }
     return as_dict(tree);

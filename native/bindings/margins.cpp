@@ -21,7 +21,8 @@ nb::dict margin_statistics(OutputMatrix<const Real> scores, Vector<std::int32_t>
                            int held, std::optional<Vector<std::int32_t>> group, int n_groups,
                            std::optional<Vector<std::int32_t>> leaves,
                            std::optional<OutputMatrix<double>> leaf_sums, int loss, int link, bool majorized,
-                           bool want_loss, bool sorted, double limit, int n_threads) {
+                           bool want_loss, bool sorted, double limit, int n_threads,
+                           std::optional<Costs<Real>> costs) {
     ordinal::MarginRound<Real> round;
     round.scores = scores.data();
     round.n_rows = static_cast<std::int64_t>(scores.shape(1));
@@ -30,6 +31,7 @@ nb::dict margin_statistics(OutputMatrix<const Real> scores, Vector<std::int32_t>
     round.thresholds = thresholds.data();
     round.n_thresholds = static_cast<int>(thresholds.size());
     round.loss = static_cast<ordinal::Loss>(loss);
+    round.costs = costs ? costs->data() : nullptr;
     round.link = static_cast<ordinal::Link>(link);
     round.majorized = majorized;
     round.want_loss = want_loss;
@@ -74,7 +76,7 @@ void define_margins(nb::module_& m) {
               "gradient"_a.noconvert().none(), "hessian"_a.noconvert().none(), "columns"_a.noconvert().none(),
               "held"_a, "group"_a.noconvert().none(), "n_groups"_a, "leaves"_a.noconvert().none(),
               "leaf_sums"_a.noconvert().none(), "loss"_a, "link"_a, "majorized"_a, "want_loss"_a, "sorted"_a,
-              "limit"_a, "n_threads"_a);
+              "limit"_a, "n_threads"_a, "costs"_a.noconvert().none() = nb::none());
         m.def("add_leaf_vectors", add, "scores"_a.noconvert(), "leaves"_a.noconvert(), "values"_a.noconvert(),
               "sums"_a.noconvert(), "n_threads"_a);
     };

@@ -29,10 +29,10 @@ nb::dict statistics(Vector<Raw> raw, Vector<std::int32_t> y, Vector<double> thre
                     std::optional<Vector<Real>> weight, Output<Real> gradient, Output<Real> hessian,
                     std::optional<OutputRows<Real>> cross, int loss, int link, bool majorized, bool want_loss,
                     double limit, int n_threads, std::optional<OutputRows<Real>> beside,
-                    std::optional<Vector<std::int32_t>> cross_places,
-                    std::optional<OutputRows<Real>> higher) {
+                    std::optional<Vector<std::int32_t>> cross_places, std::optional<OutputRows<Real>> higher,
+                    std::optional<Costs<Real>> costs) {
     auto round = make_round<Raw, Real>(raw, y, thresholds, weight, gradient, hessian, cross, loss, link,
-                                       majorized, want_loss, limit);
+                                       majorized, want_loss, limit, costs);
     if (beside) {
         round.beside = beside->data();
         round.cross_step = beside->stride(0);
@@ -89,7 +89,8 @@ NB_MODULE(_core, m) {
               "sample_weight"_a.noconvert().none(), "gradient"_a.noconvert(), "hessian"_a.noconvert(),
               "cross"_a.noconvert().none(), "loss"_a, "link"_a, "majorized"_a, "want_loss"_a, "limit"_a,
               "n_threads"_a, "beside"_a.noconvert().none() = nb::none(),
-              "cross_places"_a.noconvert().none() = nb::none(), "higher"_a.noconvert().none() = nb::none());
+              "cross_places"_a.noconvert().none() = nb::none(), "higher"_a.noconvert().none() = nb::none(),
+              "costs"_a.noconvert().none() = nb::none());
     };
     define("logit_statistics", &statistics<float, float>);
     define("logit_statistics", &statistics<double, float>);

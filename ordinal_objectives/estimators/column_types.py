@@ -24,8 +24,8 @@ _DATE = re.compile(r"(timestamp|date|time|duration|period|Date|Time|Duration).*"
 
 
 _OF_ENGINE = (
-    "The engine takes no categories, strings or dates: encode them as numbers whose order means something, or use "
-    "XGBOrdinalClassifier or LGBMOrdinalClassifier with categories"
+    "The engine takes categories in columns of a category type, or of any type that categorical_features names; encode "
+    "dates, and strings that are no categories, as numbers"
 )
 
 

@@ -65,6 +65,12 @@ def check_members(members: Any, taken: Collection[str] = ()) -> Members:
         lacking = [one for one in ("fit", "predict_proba", "get_params", "set_params") if not hasattr(member, one)]
         if lacking:
             raise TypeError(f"member {name!r} must be a classifier with probabilities; {member!r} has no {lacking[0]}")
+        costs = member.get_params(deep=False).get("training_cost", "absolute")
+        if not isinstance(costs, str) or costs != "absolute":
+            raise ValueError(
+                f"member {name!r} has training_cost={costs!r}, so its probabilities are weighted by cost: an ensemble "
+                f"averages probabilities of the classes"
+            )
         if isinstance(member.get_params(deep=False).get("class_weight"), dict):
             raise ValueError(
                 f"member {name!r} has a class_weight by label, but members are trained on codes: give it to the "

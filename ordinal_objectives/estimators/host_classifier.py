@@ -26,7 +26,7 @@ from ordinal_objectives.estimators.linear_part import LinearPart
 from ordinal_objectives.estimators.ordinal_classifier import OrdinalClassifier
 from ordinal_objectives.estimators.round_search import Found, RoundSearch, Trial, TrialOf, is_auto, rounds_unsearched
 from ordinal_objectives.leaves.shifts import DEFAULT_SHIFT_PENALTY
-from ordinal_objectives.losses import OrdinalLoss, get_loss
+from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threshold_solver import ThresholdRecord, initial_thresholds
 from ordinal_objectives.utils.files import (
@@ -43,7 +43,7 @@ from ordinal_objectives.utils.validation import check_number, check_start_score
 
 # Stored elsewhere in a model file, or a property of the machine that loads it.
 _NOT_IN_FILES = frozenset(
-    {"classes", "cost_matrix", "decision_rule", "hessian", "link", "loss", "threshold_update"}
+    {"classes", "cost_matrix", "decision_rule", "hessian", "link", "loss", "threshold_update", "training_cost"}
 ) | {
     *("max_shifts", "proportional", "shift_l2", "shift_method", "shift_penalty"),
     *("device", "n_jobs", "progress", "verbose", "verbosity"),
@@ -139,9 +139,9 @@ class HostClassifier(HostParameters, OrdinalClassifier):
         Sets the parameters of the training, so that a clone trains the same model on the same rows. Left as they are:
         ``n_jobs``, ``verbosity`` and ``device``, which belong to the machine; ``missing`` where it was NaN; what JSON
         cannot hold, such as callbacks, of which a warning tells; and, where the model was trained without the
-        classifier or saved before version 0.4, all but ``loss``, ``link``, ``hessian``, ``threshold_update`` and
-        ``proportional`` with its penalty. Classes that the file does not name are those of the parameter ``classes``,
-        or 0, 1, ...
+        classifier or saved before version 0.4, all but ``loss``, ``link``, ``training_cost``, ``hessian``,
+        ``threshold_update`` and ``proportional`` with its penalty. Classes that the file does not name are those of the
+        parameter ``classes``, or 0, 1, ...
 
         Parameters
         ----------
@@ -166,8 +166,9 @@ class HostClassifier(HostParameters, OrdinalClassifier):
         with self._all_or_nothing():
             record, n_iter, n_features = self._read(path)
             described, left_out = record.classifier or {}, list[str]()
-            for name in ("loss", "link", "hessian", "threshold_update"):
-                setattr(self, name, getattr(record, name))
+            self.hessian, self.threshold_update = record.hessian, record.threshold_update
+            for name, value in record.ordinal_loss().as_parameters().items():
+                setattr(self, name, value)
             self.proportional: bool | str = record.shifts is None
             self.shift_l2 = None if record.shifts is None else record.shifts.l2
             self.shift_penalty = DEFAULT_SHIFT_PENALTY if record.shifts is None else record.shifts.penalty
@@ -266,7 +267,7 @@ class HostClassifier(HostParameters, OrdinalClassifier):
         categories = self._categories(rows[0], **options) if self.linear is not False else ()
 
         def fit_linear(some: tuple[Any, ...]) -> LinearPart:
-            loss, missing = get_loss(self.loss, self.link), getattr(self, "missing", np.nan)
+            loss, missing = self._ordinal_loss(), getattr(self, "missing", np.nan)
             hows = {"hessian": self.hessian, "categories": categories, "missing": missing, "n_threads": self.n_jobs}
             return LinearPart.fit(some, self.n_classes_, loss, self.linear_l2, **hows)
 
@@ -289,7 +290,7 @@ class HostClassifier(HostParameters, OrdinalClassifier):
         return RoundPlan(found.search.n_iter, trials, found)
 
     def _loss_without_trees(self, fit: tuple[Any, ...], held: tuple[Any, ...]) -> float:
-        loss, (_, codes, weight, start) = get_loss(self.loss, self.link), held
+        loss, (_, codes, weight, start) = self._ordinal_loss(), held
         if start is not None:  # the training fits its thresholds to these scores
             return float("nan")
         of_classes = np.bincount(fit[1], fit[2], minlength=self.n_classes_)
@@ -308,7 +309,7 @@ class HostClassifier(HostParameters, OrdinalClassifier):
         groups: Any,
     ) -> None:
         """Store what the training gives, with the decision that needs it."""
-        self._keep(self._with_linear(record), get_loss(self.loss, self.link), n_iter)
+        self._keep(self._with_linear(record), self._ordinal_loss(), n_iter)
         seed = split_seed(random_state) if self._takes_kappa() else 0
         self._learn_kappa(Unseen(rows, watched, plan.found, plan.trial_of, seed, groups))
 
@@ -324,7 +325,7 @@ class HostClassifier(HostParameters, OrdinalClassifier):
         """Return the ordinal model that the parameters ask for at a door."""
         names = {one.name for one in fields(OrdinalSpec)} & set(self.get_params(deep=False)) - {"loss"}
         given = {name: getattr(self, name) for name in names}
-        return OrdinalSpec.of(door, loss=self.loss, link=self.link, n_classes=self.n_classes_, **given)
+        return OrdinalSpec.of(door, loss=self._ordinal_loss(), n_classes=self.n_classes_, **given)
 
     def _description(self) -> dict[str, Any]:
         """Return what the file says about the classifier, in JSON's types."""

@@ -33,6 +33,7 @@ ORDINAL_PARAMETERS = frozenset(
         "shift_l2",
         "shift_penalty",
         "threshold_update",
+        "training_cost",
         "validation_fraction",
     }
 )

@@ -11,12 +11,11 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.utils.validation import check_array
 
+from ordinal_objectives.estimators.category_levels import coded, levels_in, occurring
 from ordinal_objectives.estimators.column_types import column_kinds
 from ordinal_objectives.row_blocks import RowBlocks
 
 FloatArray = NDArray[np.float64]
-# Levels of a category that a file holds as they are; others are known by their text.
-_PLAIN = (str, bool, int, float)
 
 
 @dataclass(frozen=True)
@@ -91,18 +90,14 @@ class LinearColumns:
         usable = np.isfinite(mean) & np.isfinite(scale) & (scale > 0.0)
         mean, scale = np.where(usable, mean, 0.0), np.where(usable, scale, 1.0)
         low, high = np.where(usable, low, 0.0), np.where(usable, high, 0.0)
-        levels = {place: sorted({*_levels(X, place)} - {None}, key=_order) for place in of_levels}
+        levels = {place: occurring([X], place) for place in of_levels}
         return cls(X.shape[1], places, mean, scale, low, high, levels)
 
     def encode(self, X: Any, missing: float) -> Encoded:
         """Return a table as numbers and codes."""
         values = np.clip(_numbers(X, self.places, missing), self.low, self.high)
         numbers: FloatArray = np.nan_to_num((values - self.mean) / self.scale, copy=False, nan=0.0)
-        codes = []
-        for place, levels in self.levels.items():
-            number = {level: code for code, level in enumerate(levels)}
-            codes.append(np.array([number.get(level, -1) for level in _levels(X, place)], dtype=np.intp))
-        return Encoded(numbers, codes)
+        return Encoded(numbers, [coded(*levels_in(X, place), levels) for place, levels in self.levels.items()])
 
 
 def _numbers(X: Any, places: NDArray[np.intp], missing: float) -> FloatArray:
@@ -122,27 +117,3 @@ def _numbers(X: Any, places: NDArray[np.intp], missing: float) -> FloatArray:
     if missing == missing:
         values[values == missing] = np.nan
     return values
-
-
-def _levels(X: Any, place: int) -> list[Any]:
-    """Return the levels of the rows of one column, None where it is missing."""
-    if hasattr(X, "iloc"):
-        column = X.iloc[:, place].astype(object)
-        values = column.where(column.notna(), None).tolist()  # pandas.NA is not comparable
-    elif hasattr(X, "to_series"):
-        values = X.to_series(place).to_list()
-    elif hasattr(X, "schema"):
-        values = X.column(place).to_pylist()
-    else:
-        values = X[:, place].tolist()
-    return [_level(value) for value in values]
-
-
-def _level(value: Any) -> Any:
-    if value is None or value != value:
-        return None
-    return value if isinstance(value, _PLAIN) else str(value)
-
-
-def _order(level: Any) -> tuple[bool, Any]:
-    return (True, level) if isinstance(level, str) else (False, level)

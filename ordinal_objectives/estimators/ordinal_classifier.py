@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives import predictions
@@ -18,7 +18,8 @@ from ordinal_objectives.estimators.linear_part import LinearPart
 from ordinal_objectives.estimators.margin_predictions import MarginPredictions
 from ordinal_objectives.estimators.start_scores import start_scores
 from ordinal_objectives.estimators.two_classes import two_classes_only
-from ordinal_objectives.losses import OrdinalLoss
+from ordinal_objectives.eval_metric import EvalMetric, eval_metrics, warn_of_costs
+from ordinal_objectives.losses import CostWeighted, OrdinalLoss, get_loss
 from ordinal_objectives.utils.shared_docs import documented
 from ordinal_objectives.utils.validation import check_start_score
 
@@ -27,11 +28,14 @@ class OrdinalClassifier(MarginPredictions, KappaDecision):
     """Base of the ordinal classifiers: a score cut by ordered thresholds.
 
     A subclass names the parameters ``classes``, ``class_weight``, ``decision_rule``, ``cost_matrix``,
-    ``loss``, ``link``, ``hessian`` and ``threshold_update`` in its constructor, implements the abstract
-    methods below, and grows the score in ``fit``: inside :meth:`_all_or_nothing`, from
+    ``loss``, ``link``, ``training_cost``, ``hessian`` and ``threshold_update`` in its constructor, implements
+    the abstract methods below, and grows the score in ``fit``: inside :meth:`_all_or_nothing`, from
     :meth:`_check_training` to :meth:`_keep`.
     """
 
+    loss: str | OrdinalLoss
+    link: str
+    training_cost: str | ArrayLike
     n_iter_: int
     proportional_: bool
     thresholds_: NDArray[np.float64]
@@ -43,6 +47,25 @@ class OrdinalClassifier(MarginPredictions, KappaDecision):
     _record: Any
     # Whether there are trees, none of them with a split.
     _is_constant: bool
+
+    def _ordinal_loss(self) -> OrdinalLoss:
+        """Return the loss that the parameters name."""
+        return get_loss(self.loss, self.link, self.training_cost)
+
+    def _check_decision(self) -> None:
+        super()._check_decision()
+        self._ordinal_loss().check_decision(self.decision_rule, self.cost_matrix)
+
+    def _decide(self, proba: NDArray[np.float64]) -> NDArray[Any]:
+        self._ordinal_loss().check_decision(self.decision_rule, self.cost_matrix)
+        return super()._decide(proba)
+
+    def _metrics(self, eval_metric: Any) -> list[EvalMetric]:
+        """Return ``eval_metric`` as metrics of this classifier, and warn where they judge what they should not."""
+        metrics = eval_metrics(eval_metric, self.n_classes_, self._decide_in_round)
+        if isinstance(self._ordinal_loss(), CostWeighted):
+            warn_of_costs([metric.__name__ for metric in metrics if metric.judges_probabilities])
+        return metrics
 
     @abstractmethod
     def _prediction_data(self, X: Any) -> Any:

@@ -6,9 +6,14 @@ in the thresholds.
 
 from __future__ import annotations
 
+from typing import Any
+
+from numpy.typing import ArrayLike
+
 from ordinal_objectives.links import Link, get_link
 from ordinal_objectives.losses.base import OrdinalLoss
 from ordinal_objectives.losses.check import check_loss
+from ordinal_objectives.losses.cost_weighted import ABSOLUTE, CostWeighted
 from ordinal_objectives.losses.cumulative_link import CumulativeLink
 from ordinal_objectives.losses.formulas import HESSIANS, LOSSES
 from ordinal_objectives.losses.higher import check_order, higher_derivatives
@@ -21,6 +26,7 @@ __all__ = [
     "HESSIANS",
     "LOSSES",
     "AllThreshold",
+    "CostWeighted",
     "CumulativeLink",
     "ImmediateThreshold",
     "LeafSums",
@@ -36,24 +42,27 @@ __all__ = [
     "register_loss",
 ]
 
-LOSSES.update({loss.name: loss for loss in (AllThreshold, CumulativeLink, ImmediateThreshold)})
+LOSSES.update({loss.name: loss for loss in (AllThreshold, CumulativeLink, ImmediateThreshold, CostWeighted)})
 _OWN: Registry[OrdinalLoss] = Registry("loss", LOSSES)
 
 
 @documented
-def get_loss(loss: str | OrdinalLoss, link: str | Link = "logit") -> OrdinalLoss:
+def get_loss(
+    loss: str | OrdinalLoss, link: str | Link = "logit", training_cost: str | ArrayLike = ABSOLUTE
+) -> OrdinalLoss:
     """Return a loss by name; an instance passes through and keeps its own link.
 
     Parameters
     ----------
     loss : str or OrdinalLoss
         A key of `LOSSES`, the identity of a loss that is registered or in use, or a loss.
-    <<link>>
+    <<link, training_cost>>
 
     Raises
     ------
     ValueError
-        If a name is unknown, or the link is neither the instance's own nor the default.
+        If a name is unknown, the link is neither the instance's own nor the default, or costs are given beside a loss
+        that has none, or others.
     TypeError
         If `loss` is neither a string nor an OrdinalLoss.
 
@@ -62,13 +71,29 @@ def get_loss(loss: str | OrdinalLoss, link: str | Link = "logit") -> OrdinalLoss
     >>> get_loss("cumulative_link", "probit")
     CumulativeLink(link='probit')
     """
+    if not isinstance(training_cost, str) or training_cost != ABSOLUTE:
+        return _with_costs(loss, link, training_cost)
     if isinstance(loss, OrdinalLoss):
         own = _OWN.add(loss)
         _check_same_link(own, get_link(link))
         return own
     if not isinstance(loss, str):
         raise TypeError(f"loss must be a string or an OrdinalLoss; got {loss!r}")
+    if loss.startswith(f"{CostWeighted.name}("):
+        return CostWeighted.of_identity(loss, link)
     return LOSSES[loss](link) if loss in LOSSES else _OWN.get(loss, get_link(link).identity)
+
+
+def _with_costs(loss: str | OrdinalLoss, link: str | Link, training_cost: Any) -> OrdinalLoss:
+    """Return the all-threshold loss with costs of errors, which takes the place of the one without."""
+    given = get_loss(loss, link)
+    weighted = CostWeighted(given.link, training_cost)
+    if type(given) is not AllThreshold and given != weighted:
+        raise ValueError(
+            f"training_cost belongs to loss 'all_threshold', whose thresholds count by what errors cost; got "
+            f"loss={given!r}"
+        )
+    return weighted
 
 
 def _check_same_link(loss: OrdinalLoss, link: Link) -> None:

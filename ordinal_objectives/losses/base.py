@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -56,6 +58,17 @@ class OrdinalLoss(MarginFunctions):
     def __init__(self, link: str | Link = "logit") -> None:
         self.link = get_link(link)
         check_number("curvature_floor of a link", self.link.curvature_floor, at_least=0.0)
+
+    def threshold_costs(self, n_classes: int) -> FloatArray | None:
+        """Return what each threshold weighs for a row of each class, (n_classes, n_classes - 1); None for 1."""
+        return None
+
+    def check_decision(self, rule: str, cost_matrix: ArrayLike | None) -> None:
+        """Raise ValueError unless a rule, or a matrix of costs, may decide by this loss's class probabilities."""
+
+    def as_parameters(self) -> dict[str, Any]:
+        """Return ``loss``, ``link`` and ``training_cost``, from which :func:`.get_loss` makes it again."""
+        return {"loss": self.identity, "link": self.link.identity, "training_cost": "absolute"}
 
     def check_gaps(self, thresholds: FloatArray, class_weights: FloatArray) -> None:
         """Raise if a strictly ordered loss has rows of a class whose two thresholds are equal.
@@ -277,9 +290,9 @@ def _weights(sample_weight: ArrayLike | None, n_samples: int) -> FloatArray:
     return np.ones(n_samples) if weight is None else weight
 
 
-def sum_of_higher(link: Link, x: FloatArray, y: CodeArray, counted: NDArray[np.bool_]) -> FloatArray:
-    """Third and fourth derivatives in the score of a sum over the thresholds that count, at margins x."""
+def sum_of_higher(link: Link, x: FloatArray, y: CodeArray, weights: NDArray[Any]) -> FloatArray:
+    """Third and fourth derivatives in the score of a weighted sum over the thresholds, at margins x."""
     above = y[:, None] > np.arange(x.shape[1])
     third, fourth = np.where(above, link.mirror_link.higher(-x), link.higher(x))
-    terms = np.where(counted, (np.where(above, third, -third), fourth), 0.0)
+    terms = np.where(weights > 0, (np.where(above, third, -third), fourth), 0.0) * weights
     return np.asarray(terms.sum(axis=2).T)

@@ -75,6 +75,29 @@ def from_shares(link: Link, classes: ClassWeights, *, with_gaps: bool) -> Initia
     return InitialThresholds(link.link(below / total), active, tied)
 
 
+def from_costs(link: Link, classes: ClassWeights, costs: FloatArray) -> InitialThresholds:
+    """Return G^-1 of the share that the classes up to each threshold have of its costs.
+
+    With convex costs these shares increase, also around empty classes, whose thresholds differ: nothing is tied.
+
+    Parameters
+    ----------
+    link : Link
+    classes : ClassWeights
+    costs : ndarray of shape (n_classes, n_classes - 1)
+        What each threshold weighs for a row of each class.
+    """
+    thresholds, active, tied = from_shares(link, classes, with_gaps=False)
+    of_costs = classes.weights[:, np.newaxis] * costs
+    up_to = np.triu(of_costs).sum(axis=0)
+    share = up_to[active] / of_costs.sum(axis=0)[active]
+    thresholds[active] = link.link(share)
+    first, last = np.flatnonzero(active)[[0, -1]]
+    thresholds[:first] = np.minimum(thresholds[:first], thresholds[first])
+    thresholds[last + 1 :] = np.maximum(thresholds[last + 1 :], thresholds[last])
+    return InitialThresholds(thresholds, active, np.zeros_like(tied))
+
+
 def from_neighbours(link: Link, classes: ClassWeights) -> InitialThresholds:
     """Return G^-1 of the share of each class among itself and the next one."""
     n, observed, half_a_row = classes

@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import abstractmethod
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
 from ordinal_objectives.links import FloatArray, Link
@@ -16,25 +15,26 @@ from ordinal_objectives.losses.quantities import Curvatures, RowDerivatives
 from ordinal_objectives.utils.shared_docs import documented
 
 
-class _ThresholdSum(OrdinalLoss):
-    """l_i = sum over counted k of -log G(theta_k - f_i) if y_i <= k, else -log[1 - G(theta_k - f_i)]."""
+class ThresholdSum(OrdinalLoss):
+    """Base of the losses l_i = sum_k w_ik times -log G(theta_k - f_i) if y_i <= k, else -log[1 - G(theta_k - f_i)]."""
 
     takes_shifts = True
 
     @abstractmethod
-    def _counted(self, y: CodeArray, n_thresholds: int) -> NDArray[np.bool_]:
-        """Which thresholds enter the sum of each row."""
+    def _weights(self, y: CodeArray, n_thresholds: int) -> FloatArray:
+        """How much each threshold counts in the sum of each row, (n_samples, n_thresholds)."""
 
     def _row_derivatives(self, f: FloatArray, y: CodeArray, thresholds: FloatArray) -> RowDerivatives:
         return self._of_margins(thresholds - f[:, None], y)
 
     def _of_margins(self, x: FloatArray, y: CodeArray) -> RowDerivatives:
-        counted = self._counted(y, x.shape[1])
+        weights = self._weights(y, x.shape[1])
+        counted = weights > 0.0
         above = y[:, None] > np.arange(x.shape[1])
         terms = np.zeros((3, *x.shape))
         for side, function in ((counted & ~above, self.link.below), (counted & above, self.link.upper)):
             terms[:, side] = function(x[side])
-        value, slope, curvature = terms
+        value, slope, curvature = terms * weights
         return RowDerivatives(
             value=value.sum(axis=1),
             gradient=-slope.sum(axis=1),
@@ -48,12 +48,11 @@ class _ThresholdSum(OrdinalLoss):
         return self._majorized_of_margins(thresholds - f[:, None], y)
 
     def _majorized_of_margins(self, x: FloatArray, y: CodeArray) -> Curvatures:
-        counted = self._counted(y, x.shape[1])
-        return _diagonal(np.where(counted, self.link.sharp_curvature(-x), 0.0))
+        return _diagonal(self._weights(y, x.shape[1]) * self.link.sharp_curvature(-x))
 
     def _floored(self, rows: RowDerivatives, y: CodeArray) -> tuple[Curvatures, int]:
-        floor = self.curvature_floor
-        low = self._counted(y, rows.curvature.shape[1]) & (rows.curvature < floor)
+        floor = self.curvature_floor * self._weights(y, rows.curvature.shape[1])
+        low = rows.curvature < floor
         return _diagonal(np.where(low, floor, rows.curvature)), int(low.sum())
 
     def _majorizes(self, link: Link) -> bool:
@@ -66,11 +65,11 @@ class _ThresholdSum(OrdinalLoss):
 
     def higher(self, f: FloatArray, y: CodeArray, thresholds: FloatArray) -> FloatArray:
         """Third and fourth derivatives in the score, (n_samples, 2)."""
-        return sum_of_higher(self.link, thresholds - f[:, None], y, self._counted(y, len(thresholds)))
+        return sum_of_higher(self.link, thresholds - f[:, None], y, self._weights(y, len(thresholds)))
 
 
 @documented
-class AllThreshold(_ThresholdSum):
+class AllThreshold(ThresholdSum):
     """Sum over all thresholds of the binary loss of "label above the threshold" [1]_.
 
     l_i = sum_k psi(s_ik (f_i - theta_k)) with s_ik = 1 if y_i > k, else -1, and psi = -log G for a symmetric
@@ -97,12 +96,12 @@ class AllThreshold(_ThresholdSum):
     name = "all_threshold"
     ordered = True
 
-    def _counted(self, y: CodeArray, n_thresholds: int) -> NDArray[np.bool_]:
-        return np.ones((len(y), n_thresholds), dtype=np.bool_)
+    def _weights(self, y: CodeArray, n_thresholds: int) -> FloatArray:
+        return np.ones((len(y), n_thresholds))
 
 
 @documented
-class ImmediateThreshold(_ThresholdSum):
+class ImmediateThreshold(ThresholdSum):
     """The all-threshold loss restricted to the two thresholds next to the label [1]_.
 
     It models adjacent categories, P(y = k + 1) / P(y = k) = [1 - G(theta_k - f)] / G(theta_k - f), not a
@@ -130,8 +129,8 @@ class ImmediateThreshold(_ThresholdSum):
         """Thresholds before the first tree, those of each class and the next."""
         return from_neighbours(self.link, classes)
 
-    def _counted(self, y: CodeArray, n_thresholds: int) -> NDArray[np.bool_]:
-        return beside_label(y, n_thresholds)
+    def _weights(self, y: CodeArray, n_thresholds: int) -> FloatArray:
+        return beside_label(y, n_thresholds).astype(np.float64)
 
     def _proba(self, x: FloatArray) -> FloatArray:
         """P(y = k): products of adjacent odds, normalised."""

@@ -120,9 +120,12 @@ class CheckedRows(LossBounds):
         self.total_weight = float(self.class_weights.sum())
         self._computed: type = np.float32 if self._lanes else np.float64
         self._weight = weight if weight is None else weight.astype(self._computed)
+        costs = loss.threshold_costs(self.n_classes)
+        self._costs = costs if costs is None else costs.astype(self._computed)
         self._limit: float = Cloglog.argument_limit
         if precision == "float32":
             heaviest = 1.0 if weight is None else float(weight.max(initial=1.0))
+            heaviest *= 1.0 if costs is None else max(1.0, float(costs.max()))
             self._limit = min(_LIMIT, float(np.log(LARGEST / (heaviest * n_classes))))
 
     @property

@@ -271,6 +271,7 @@ class MarginStatistics(CheckedRows):
                 in_order,
                 self._limit,
                 effective_n_threads(self.n_threads),
+                self._costs,
             )
         )
         # A NaN makes every sum of its threshold NaN, but not always the loss.

@@ -137,7 +137,8 @@ class RowStatistics(CheckedRows):
             places[cross_of] = np.arange(len(cross_of))
         # The kernels write their own type.
         written = higher if higher is None or self._lanes else np.empty(higher.shape)
-        sums = kernel(*common, *self._codes, majorized, want_loss, self._limit, threads, beside, places, written)
+        outputs = beside, places, written
+        sums = kernel(*common, *self._codes, majorized, want_loss, self._limit, threads, *outputs, self._costs)
         if higher is not None and written is not higher:
             higher[:] = written
         self._latest = (raw, theta, majorized)
@@ -208,6 +209,7 @@ class RowStatistics(CheckedRows):
             majorized,
             self._limit,
             effective_n_threads(self.n_threads),
+            self._costs,
         )
         return LeafSums(sums[:, 0], sums[:, 1], sums[:, 2:])
 

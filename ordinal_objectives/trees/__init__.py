@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from ordinal_objectives.trees.ensemble import TreeEnsemble
-from ordinal_objectives.trees.tree import NODE_ARRAYS, Tree, reached
+from ordinal_objectives.trees.tree import NODE_ARRAYS, SET_WORDS, Tree, has_set, reached
 
-__all__ = ["NODE_ARRAYS", "Tree", "TreeEnsemble", "reached"]
+__all__ = ["NODE_ARRAYS", "SET_WORDS", "Tree", "TreeEnsemble", "has_set", "reached"]

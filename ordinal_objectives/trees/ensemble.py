@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ordinal_objectives import _core
 from ordinal_objectives.row_blocks import RowBlocks, blocks_of
-from ordinal_objectives.trees.tree import Tree
+from ordinal_objectives.trees.tree import SET_WORDS, Tree
 
 
 @dataclass
@@ -58,7 +58,15 @@ class TreeEnsemble:
             np.concatenate([getattr(tree, name) for tree in self.trees] or [np.zeros(0)]).astype(dtype, copy=False)
             for name, dtype in zip(names, dtypes, strict=True)
         )
-        return (first_node, *joined)
+        return (first_node, *joined[:-1], self._sets(), joined[-1])
+
+    def _sets(self) -> NDArray[np.uint64] | None:
+        if all(tree.categories is None for tree in self.trees):
+            return None
+        none = [np.zeros((len(tree.left), SET_WORDS), np.uint64) for tree in self.trees]
+        return np.concatenate(
+            [n if t.categories is None else t.categories for n, t in zip(none, self.trees, strict=True)]
+        )
 
     def zeros(self, n_samples: int) -> NDArray[np.float64]:
         """Return scores that the trees can be added to: (n_samples,), or (n_samples, n_outputs)."""
@@ -77,7 +85,7 @@ class TreeEnsemble:
         return leaves
 
     def _run(self, X: Any, scores: NDArray[np.float64], leaves: Any, first: int, last: int, n_threads: int) -> None:
-        first_node, feature, threshold, left, missing_left, value = self._packed
+        first_node, feature, threshold, left, missing_left, categories, value = self._packed
         for start, block in blocks_of(X):
             rows = slice(start, start + len(block))
             reached = None if leaves is None else leaves[rows]
@@ -88,6 +96,7 @@ class TreeEnsemble:
                 threshold,
                 left,
                 missing_left,
+                categories,
                 value,
                 scores[rows],
                 reached,

@@ -18,6 +18,8 @@ NODE_ARRAYS = {
     "gain": "<f8",
     "count": "<i8",
 }
+# 64-bit words of a set of categories.
+SET_WORDS = 4
 
 
 @dataclass
@@ -29,7 +31,7 @@ class Tree:
     feature : ndarray of int32, shape (n_nodes,)
         -1 in a leaf.
     threshold : ndarray of float64, shape (n_nodes,)
-        Values up to it go left; infinity where only missing values go right.
+        Values up to it go left; infinity where only missing values go right. 0 where categories go left.
     left : ndarray of int32, shape (n_nodes,)
         Left child; the right one is ``left + 1``. -1 in a leaf.
     missing_left : ndarray of uint8, shape (n_nodes,)
@@ -40,6 +42,9 @@ class Tree:
         Joint gain of the split; 0 in a leaf.
     count : ndarray of int64, shape (n_nodes,)
         Training rows of the sample that the tree was grown on.
+    categories : ndarray of uint64, shape (n_nodes, 4), or None
+        The categories that go left, one bit each, from the lowest of the first word on; bit 255 is that of missing
+        values. No bit where a threshold parts the rows, and None if one does at every node.
     """
 
     feature: NDArray[np.int32]
@@ -49,6 +54,7 @@ class Tree:
     value: NDArray[np.float64]
     gain: NDArray[np.float64]
     count: NDArray[np.int64]
+    categories: NDArray[np.uint64] | None = None
 
     @classmethod
     def from_bins(cls, grown: dict[str, Any], cuts: list[NDArray[np.float64]], n_values: int | None = None) -> Tree:
@@ -57,8 +63,8 @@ class Tree:
         Leaves have one value, or vectors of ``n_values``.
         """
         feature = grown["feature"]
-        threshold = np.zeros(len(feature))
-        for node in np.flatnonzero(feature >= 0):
+        threshold, sets = np.zeros(len(feature)), grown["categories"]
+        for node in np.flatnonzero((feature >= 0) & ~has_set(sets, len(feature))):
             ends = cuts[feature[node]]
             bin_ = grown["bin"][node]
             threshold[node] = ends[bin_] if bin_ < len(ends) else np.inf
@@ -70,6 +76,7 @@ class Tree:
             np.zeros(len(feature) if n_values is None else (len(feature), n_values)),
             grown["gain"],
             grown["count"],
+            sets,
         )
 
     def pruned(self, left: NDArray[np.int32]) -> tuple[Tree, NDArray[np.int32]]:
@@ -92,6 +99,7 @@ class Tree:
             self.value[kept],
             np.where(is_leaf, 0.0, self.gain)[kept],
             self.count[kept],
+            None if self.categories is None else np.where(is_leaf[:, np.newaxis], np.uint64(0), self.categories)[kept],
         )
         return tree, number
 
@@ -118,11 +126,29 @@ class Tree:
             raise ValueError("its nodes are not those of a tree")
         if np.isnan(self.threshold).any() or not (np.isfinite(self.value).all() and np.isfinite(self.gain).all()):
             raise ValueError("it holds NaN or infinite values")
+        self._check_categories()
+
+    def _check_categories(self) -> None:
+        sets, n = self.categories, len(self.left)
+        if sets is None:
+            return
+        if not isinstance(sets, np.ndarray) or sets.shape != (n, SET_WORDS) or sets.dtype != np.uint64:
+            raise ValueError(f"categories of its nodes must be an array of uint64, shape ({n}, {SET_WORDS})")
+        of_nodes = has_set(sets, n)
+        missing = (sets[:, -1] >> np.uint64(63)).astype(np.uint8)
+        if (of_nodes & (self.feature < 0)).any() or (missing != self.missing_left)[of_nodes].any():
+            raise ValueError("categories of its nodes must belong to splits, and agree with missing_left")
 
     @property
     def leaves(self) -> NDArray[np.intp]:
         """Nodes without children."""
         return np.flatnonzero(self.feature < 0)
+
+
+def has_set(sets: NDArray[np.uint64] | None, n_nodes: int) -> NDArray[np.bool_]:
+    """Tell at which nodes categories go left, (n_nodes,)."""
+    found: NDArray[np.bool_] = np.zeros(n_nodes, np.bool_) if sets is None else (sets != 0).any(axis=1)
+    return found
 
 
 def reached(left: NDArray[np.int32]) -> NDArray[np.bool_]:

@@ -20,6 +20,11 @@ _ENTRIES = """
         error. "immediate_threshold": the binary losses of the two thresholds beside the row's class. "cumulative_link":
         minus the logarithm of the probability of the class, as in proportional odds models. An instance of
         :class:`ordinal_objectives.losses.OrdinalLoss` brings its own link; another ``link`` beside it is refused.
+    training_cost : {"absolute", "quadratic"} or array-like of float, shape (n_classes, n_classes)
+        What an error costs in training, with ``loss="all_threshold"``. "absolute": the distance between the classes, as
+        the loss has it. "quadratic": its square. A matrix: entry [j, k] where class j is taken for k; each row rises to
+        both sides of the true class, by steps that do not shrink. Where it is not "absolute", the decision is the
+        median, and probabilities are weighted by cost: do not use them as those of the classes.
     link : str or Link
         "logit", "probit", "cloglog", "loglog", "cauchit", or an instance of :class:`ordinal_objectives.links.Link`. Its
         inverse is G in P(y <= k | x) = G(theta_k - f(x)).
@@ -133,6 +138,14 @@ _ENTRIES = """
         Rows of a leaf, whatever their weight.
     max_bins : int
         Bins of a feature, 2 to 255; missing values have one more.
+    categorical_features : None, "from_dtype", or array-like of bool, int or str
+        Columns of categories: those of a category type, or a mask, numbers or names of columns. None: there are none.
+        A split parts the categories of a column in two sets. They are known by value, text or numbers, at most 254 and
+        ``max_bins`` a column. Values that are missing, or that the training did not have, go one way at each split.
+        What as many categories gain by chance is taken off a split's gain, so that those that mean nothing split
+        little.
+    min_samples_category : int
+        A category with fewer rows in a node goes where the missing values go.
     n_iter_no_change : int
         Early stopping ends the training after so many trees without a lower validation loss.
     tol : float
@@ -196,6 +209,8 @@ _ENTRIES = """
         With ``decision_rule="kappa"``: the kappa to expect of new rows. Not with ``kappa_rows="training"``.
     n_features_in_ : int
         Number of features of the training.
+    is_categorical_ : ndarray of bool, shape (n_features,)
+        Which features are categories.
     feature_names_in_ : ndarray of object, shape (n_features,)
         Names of the features; there where those of the training had names, all of them strings.
     diagnostics_ : dict of str to int

@@ -1,4 +1,4 @@
-"""Verdicts in words: a linear part, and decisions for kappa.
+"""Verdicts in words: a linear part, decisions for kappa, and costs in training.
 
 Each test is a sentence of a page and what it says of the tables; test_words.py looks for sentences without one.
 """
@@ -10,9 +10,10 @@ import pandas as pd
 import pytest
 
 from claims.accuracy import linear_part
-from claims.decisions import kappa
+from claims.decisions import kappa, training_costs
 from lib import report
 from lib.set_ratios import ADDED, NUMBERS, SHARES, rows_of
+from ordinal_objectives import XGBOrdinalClassifier
 
 ERRORS = ["mae", "zero_one", "rps", "log_loss"]
 
@@ -79,3 +80,41 @@ def test_kappa_3(decisions):
         assert gap.abs().mean() < 0.05
         assert abs(gap.mean()) < 0.01
         assert (gap > 0).mean() == pytest.approx(0.5, abs=0.12)
+
+
+@pytest.fixture(scope="module")
+def costs():
+    table = pd.DataFrame(report.RunsFile(report.RESULTS / "training_costs_runs.csv", training_costs.COLUMNS).rows)
+    table["cost"] = pd.to_numeric(table["cost"])
+    return table.groupby(["costs", "library", "method", "data"])["cost"].mean()
+
+
+def test_costs_1(costs):
+    """Models trained with costs cost less than the plain ones, which decide by the median: on two sets in three or
+    nearly so with quadratic costs, and on all but one with the others."""
+    for library in training_costs.LIBRARIES:
+        lower = {
+            name: (costs.loc[name, library, "trained"] < costs.loc[name, library, "plain"]).mean()
+            for name in ("quadratic", "low is dear")
+        }
+        assert 0.57 < lower["quadratic"] < 0.7
+        assert lower["low is dear"] >= 32 / 33
+
+
+def test_costs_2(costs):
+    """But the plain model that decides by the same costs, with `cost_matrix`, costs as little or less on more than half
+    of the sets, whatever the trainer."""
+    for library in training_costs.LIBRARIES:
+        for name in ("quadratic", "low is dear"):
+            trained, plain = (costs.loc[name, library, method] for method in ("trained", "plain, its costs"))
+            assert (plain <= trained).mean() > 0.5
+
+
+def test_costs_3():
+    """So try `cost_matrix` first: it leaves the probabilities as they are."""
+    x, y = np.linspace(-1, 1, 60)[:, np.newaxis], np.repeat([0, 1, 2], 20)
+    options = {"n_estimators": 3, "n_jobs": 1}
+    plain, deciding = (
+        XGBOrdinalClassifier(cost_matrix=one, **options) for one in (None, [[0, 1, 2], [9, 0, 1], [9, 9, 0]])
+    )
+    assert (plain.fit(x, y).predict_proba(x) == deciding.fit(x, y).predict_proba(x)).all()

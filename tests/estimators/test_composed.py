@@ -80,8 +80,8 @@ MODES: dict[str, dict[str, Any]] = {
         "dart": ({"boosting_type": "dart"}, "dart"),
     },
     "histogram": {
-        "random forest": ({"num_parallel_tree": 3}, "num_parallel_tree"),
-        "GOSS": ({"data_sample_strategy": "goss"}, "data_sample_strategy"),
+        "random forest": ({"boosting_type": "rf", "subsample": 0.8}, None),
+        "GOSS": ({"data_sample_strategy": "goss"}, None),
         "dart": ({"booster": "dart"}, "booster"),
     },
 }

@@ -90,6 +90,18 @@ def test_engine_agrees_with_the_oracle(block, order):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("order", [3, 4])
+def test_splits_by_category_agree_with_the_oracle(order):
+    n_splits = 0
+    for seed in SEEDS[::4]:
+        boosting, X = engine_oracle.random_problem(seed, order=order, n_categories=7, min_samples_category=2)
+        engine_oracle.assert_tree_and_step_agree(boosting, X, of_step=3e-6, oracle=HighOrderOracle)
+        sets = boosting.grow(None, list(range(X.shape[1])))["categories"]
+        n_splits += 0 if sets is None else np.count_nonzero(sets.any(axis=1))
+    assert n_splits > 10
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("order", [3, 4])
 def test_engine_agrees_with_the_oracle_of_quadratic_splits(order):
     for seed in SEEDS[1::4]:
         boosting, X = engine_oracle.random_problem(seed, order=order, split_gain="quadratic")

@@ -79,7 +79,7 @@ def test_columns_that_are_no_numbers_are_refused_by_name(container, data):
     )
     error = TypeError if "among objects" in container else ValueError
     with pytest.raises(error, match=name):
-        make().fit(X, y)
+        make(categorical_features=None).fit(X, y)
     if not hasattr(X, "columns"):
         return
     numeric = pd.DataFrame({"a": CODES, "b": np.arange(200.0)})

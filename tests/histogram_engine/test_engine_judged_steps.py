@@ -15,8 +15,8 @@ import pytest
 
 from ordinal_objectives.histogram_engine.criteria.joint import full_hessian
 from ordinal_objectives.histogram_engine.engine_run import EngineRun
-from ordinal_objectives.histogram_engine.fit_loop import WatchedRows
 from ordinal_objectives.histogram_engine.labelled_rows import LabelledRows
+from ordinal_objectives.histogram_engine.watched_rows import WatchedRows
 from ordinal_objectives.trees import TreeEnsemble
 
 pytestmark = pytest.mark.slow

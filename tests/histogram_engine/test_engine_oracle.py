@@ -56,6 +56,7 @@ class Oracle:
         ]
         self.n_bins = [len(cuts) + 1 for cuts in boosting.cuts]
         self.features = range(len(self.bins))
+        self.categories = boosting.state.rows.categories
 
     def sums(self, rows):
         return self.g[rows].sum(), self.h[rows].sum(), self.L[rows].sum(axis=0)
@@ -105,6 +106,9 @@ class Oracle:
 
     def candidates(self, rows):
         for f in self.features:
+            if f in self.categories:
+                yield from self.sets(f, rows)
+                continue
             bins = self.bins[f]
             of_rows = bins[rows]
             missing = of_rows < 0
@@ -112,6 +116,50 @@ class Oracle:
                 yield (f, b, False), ~missing & (of_rows <= b)
                 if missing.any() and b < self.n_bins[f] - 1:
                     yield (f, b, True), missing | (of_rows <= b)
+
+    def together(self, f, rows):
+        """Tell which rows' categories are missing or rare among them, and go one way."""
+        bins = self.bins[f][rows]
+        count = np.bincount(bins + 1, minlength=self.n_bins[f] + 1)
+        return (bins < 0) | (count[bins + 1] < self.parameters.min_samples_category)
+
+    def by_chance(self, f, rows):
+        """Return what the categories of a feature gain by chance."""
+        if f not in self.categories:
+            return 0.0
+        n = len(np.unique(self.bins[f][rows][~self.together(f, rows)]))
+        return (self.g**2).sum() / self.h.sum() * max(n - 2, 0) / np.pi
+
+    def sets(self, f, rows):
+        """Yield the sets of categories that go left: in the order of G / H, smoothed."""
+        bins, together = self.bins[f][rows], self.together(f, rows)
+        G, H, n = (
+            np.bincount(bins[~together], of[~together]) for of in (self.g[rows], self.h[rows], np.ones(len(rows)))
+        )
+        present = np.flatnonzero(n)
+        keys = G[present] / H[present]
+        order = present[np.lexsort([present, keys])]
+        for i in range(len(order) - (not together.any())):
+            left = ~together & np.isin(bins, order[: i + 1])
+            yield (f, frozenset(order[: i + 1]), False), left
+            if together.any() and i < len(order) - 1:
+                yield (f, frozenset(order[: i + 1]), True), left | together
+
+    def taken(self, grown, node, rows):
+        """Return the split that the engine took, as candidates are called, and the rows that went left."""
+        f, bins = int(grown["feature"][node]), self.bins[int(grown["feature"][node])][rows]
+        missing_left = bool(grown["missing_left"][node])
+        if f not in self.categories:
+            missing = bins < 0
+            split = f, int(grown["bin"][node]), missing_left and bool(missing.any())
+            return split, np.where(missing, missing_left, bins <= split[1])
+        together = self.together(f, rows)
+        words = grown["categories"][node]
+        goes_left = (
+            words[np.where(bins < 0, 255, bins) // 64] >> (np.where(bins < 0, 255, bins) % 64).astype(np.uint64)
+        ) & 1 > 0
+        assert (goes_left[together] == missing_left).all()
+        return (f, frozenset(bins[goes_left & ~together]), missing_left and bool(together.any())), goes_left
 
     def gain(self, rows, goes_left, others, before):
         left, right = rows[goes_left], rows[~goes_left]
@@ -129,7 +177,10 @@ class Oracle:
         others = [self.sums(rows) for other, rows in leaves.items() if other != leaf]
         rows = leaves[leaf]
         before = self.worth(others, [rows])
-        gains = {split: self.gain(rows, goes_left, others, before) for split, goes_left in self.candidates(rows)}
+        gains = {
+            split: self.gain(rows, goes_left, others, before) - self.by_chance(split[0], rows)
+            for split, goes_left in self.candidates(rows)
+        }
         return max(gains.values(), default=0.0), gains
 
 
@@ -154,15 +205,11 @@ def replay(oracle, grown, tolerance=TOLERANCE):
         top = max(stored, key=lambda leaf: (stored[leaf][0], -leaf))
         assert node in stored
         assert stored[node][0] >= stored[top][0] * (1 - tolerance) - 1e-9 * scale
-        split = (int(grown["feature"][node]), int(grown["bin"][node]))
         rows = leaves[node]
-        missing = oracle.bins[split[0]][rows] < 0
-        sides = (bool(grown["missing_left"][node]),) if missing.any() else (False,)
+        split, goes_left = oracle.taken(grown, node, rows)
         best, gains = stored.pop(node)
-        assert gains[(*split, sides[0])] >= best * (1 - tolerance) - 1e-9 * scale
+        assert gains[split] >= best * (1 - tolerance) - 1e-9 * scale
         assert grown["gain"][node] == pytest.approx(best, rel=tolerance, abs=tolerance * scale)
-        of_rows = oracle.bins[split[0]][rows]
-        goes_left = np.where(missing, sides[0], of_rows <= split[1])
         left = int(grown["left"][node])
         leaves[left], leaves[left + 1] = rows[goes_left], rows[~goes_left]
         depth[left] = depth[left + 1] = depth[node] + 1
@@ -174,13 +221,15 @@ def replay(oracle, grown, tolerance=TOLERANCE):
     return leaves
 
 
-def random_problem(seed, learning_rate=0.3, K=None, run=EngineRun, **options):
+def random_problem(seed, learning_rate=0.3, K=None, run=EngineRun, n_categories=None, **options):
     rng = np.random.default_rng(seed)
     n, p, few = int(rng.integers(30, 120)), int(rng.integers(1, 4)), int(rng.integers(2, 8))
     n, K, n_rounds = (n, few, seed % 3) if K is None else (4 * n, K, 10 * (seed % 3))
     X = rng.normal(size=(n, p)).astype(rng.choice([np.float32, np.float64]))
     if seed % 3 == 0:
         X = np.round(X)
+    if n_categories is not None:
+        X[:, 0] = rng.integers(0, n_categories, n)
     if seed % 2:
         X[rng.random(X.shape) < 0.15] = np.nan
     score = 2 * np.nan_to_num(X[:, 0]) + rng.logistic(size=n)
@@ -202,7 +251,8 @@ def random_problem(seed, learning_rate=0.3, K=None, run=EngineRun, **options):
         max_bins=int(rng.integers(2, 10)),
         **options,
     )
-    boosting = run(parameters, LabelledRows(X, y, K, weight), n_threads=1 + seed % 2)
+    categories = {} if n_categories is None else {0: n_categories}
+    boosting = run(parameters, LabelledRows(X, y, K, weight, categories=categories), n_threads=1 + seed % 2)
     for _ in range(n_rounds):
         boosting.advance()
     return boosting, X
@@ -227,7 +277,7 @@ def assert_tree_and_step_agree(boosting, X, tolerance=TOLERANCE, of_step=TOLERAN
     for leaf, weight, want in zip(sorted(leaves), weights, expected, strict=True):
         rows = leaves[leaf]
         h = oracle.h[rows].sum() + boosting.parameters.l2_regularization
-        assert abs(weight - want) <= of_step * np.abs(oracle.g[rows]).sum() / h
+        assert abs(weight - want) <= of_step * np.abs(oracle.g[rows]).sum() / h + 1e-20
     if oracle.joint:
         free = oracle.E.any(axis=1)
         scale = np.abs(oracle.g).sum() / (oracle.h.sum() + boosting.parameters.l2_regularization)
@@ -238,6 +288,45 @@ def assert_tree_and_step_agree(boosting, X, tolerance=TOLERANCE, of_step=TOLERAN
 def test_engine_agrees_with_the_oracle(block):
     for seed in range(30 * block, 30 * block + 30):
         assert_tree_and_step_agree(*random_problem(seed))
+
+
+@pytest.mark.parametrize("n_categories", [2, 5, 12])
+def test_splits_by_category_agree_with_the_oracle(n_categories):
+    n_splits = 0
+    for seed in range(30):
+        boosting, X = random_problem(seed, n_categories=n_categories, min_samples_category=1 + seed % 4)
+        assert_tree_and_step_agree(boosting, X)
+        sets = boosting.grow(None, list(range(X.shape[1])))["categories"]
+        n_splits += 0 if sets is None else np.count_nonzero(sets.any(axis=1))
+    assert n_splits > 20
+
+
+@pytest.mark.parametrize("n_classes", [3, 6])
+def test_the_joint_gain_finds_nearly_the_best_of_all_sets(n_classes):
+    """Categories are ordered by the score alone, and the thresholds that move along change little of it."""
+    shares = []
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        n, m = 200, 4 + seed % 5
+        bins = rng.permutation(np.arange(n) % m)
+        probability = rng.dirichlet(np.full(n_classes, 1.5), size=m)
+        y = (rng.random((n, 1)) > np.cumsum(probability, axis=1)[bins, :-1]).sum(axis=1).astype(np.int32)
+        y[:n_classes] = np.arange(n_classes)
+        options = {"max_leaf_nodes": 2, "min_samples_leaf": 1, "min_child_weight": 0.0, "l2_regularization": 1.0}
+        parameters = BoostingParameters.of(
+            get_loss("all_threshold"), hessian="exact", **options, min_samples_category=1
+        )
+        X = np.column_stack([bins, y + rng.normal(size=n)])
+        run = EngineRun(parameters, LabelledRows(X, y, n_classes, categories={0: m}), seed=seed)
+        for _ in range(5):
+            run.advance()
+        oracle = Oracle(run, X)
+        before = oracle.worth([], [oracle.rows])
+        masks = (np.arange(1, 2 ** (m - 1))[:, np.newaxis] >> np.arange(m) & 1).astype(bool)[:, bins]
+        best = max(oracle.worth([], [oracle.rows[left], oracle.rows[~left]]) for left in masks) - before
+        shares.append((run.grow(None, [0])["gain"][0] + oracle.by_chance(0, oracle.rows)) / best)
+    assert max(shares) <= 1 + TOLERANCE
+    assert np.mean(shares) >= 0.99
 
 
 @pytest.mark.parametrize("K", [8, 9, 15, 16, 17, 24, 33, 40, 50])

@@ -13,11 +13,11 @@ import pytest
 from makers import SKLEARN_DEFAULTS
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier, RowBlocks
 from ordinal_objectives.histogram_engine.engine_run import EngineRun
-from ordinal_objectives.histogram_engine.fit_loop import WatchedRows
 from ordinal_objectives.histogram_engine.labelled_rows import LabelledRows
 from ordinal_objectives.histogram_engine.leaf_step import LeafStep
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.histogram_engine.pruning import best_step_size, merge_splits
+from ordinal_objectives.histogram_engine.watched_rows import WatchedRows
 from ordinal_objectives.losses import get_loss
 from ordinal_objectives.threshold_solver import JointQuadratic
 

@@ -35,9 +35,7 @@ REFUSED = {
     "other objects": lambda x: np.full(x.shape, slice(None)),
     "dates": lambda x: x.astype("datetime64[s]"),
     "masked": lambda x: np.ma.masked_array(np.where(x > 1.0, 1e6, x), mask=x > 1.0),
-    "categories": lambda x: frame(x, g=np.where(x[:, 1] > 0, 7, 3)).astype({"g": "category"}),
     "column of dates": lambda x: frame(x, g=np.arange(len(x)).astype("datetime64[s]")),
-    "Arrow dictionary": with_dictionary,
 }
 
 

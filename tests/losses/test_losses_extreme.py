@@ -148,17 +148,19 @@ def exact_row(loss, link, f, y):
     value = gradient = hessian = size = 0.0
     slopes = [0.0, 0.0]
     for k in (0, 1):
-        if loss != "all_threshold" and y not in (k, k + 1):
+        if loss not in ("all_threshold", "cost_weighted") and y not in (k, k + 1):
             continue
+        # Quadratic costs of three classes: 1, 3 / 1, 1 / 3, 1, divided by their mean.
+        weight = ((1, 3), (1, 1), (3, 1))[y][k] * 0.6 if loss == "cost_weighted" else 1.0
         if y > k:
             pair = exact_pair(mirror, -x[k])
-            slopes[k] = -pair[1]
+            slopes[k] = -weight * pair[1]
         else:
             pair = exact_pair(link, x[k])
-            slopes[k] = pair[1]
-        value += pair[0]
+            slopes[k] = weight * pair[1]
+        value += weight * pair[0]
         gradient -= slopes[k]
-        hessian += pair[2]
+        hessian += weight * pair[2]
         size += abs(slopes[k])
     return value, gradient, hessian, slopes, size
 

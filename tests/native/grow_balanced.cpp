@@ -21,7 +21,7 @@ int main() {
     limits.max_leaves = 8;
     std::vector<std::int32_t> leaf_of_row(n);
     const ordinal::Tree tree =
-        engine.grow<ordinal::BalancedCriterion>({}, limits, {0, 1}, nullptr, n, leaf_of_row.data());
+        engine.grow<ordinal::BalancedCriterion>({}, limits, {}, {0, 1}, nullptr, n, leaf_of_row.data());
     for (const ordinal::TreeNode& node : tree.nodes)
         std::printf("%d %d %d %lld\n", node.feature, node.split.last_left, node.left,
                     static_cast<long long>(node.end - node.begin));

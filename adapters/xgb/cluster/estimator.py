@@ -32,7 +32,6 @@ from ordinal_objectives.estimators.evaluation_sets import check_rounds, evaluati
 from ordinal_objectives.estimators.fit_keywords import explains_keywords
 from ordinal_objectives.estimators.labels import OrderedLabels
 from ordinal_objectives.estimators.round_search import rounds_unsearched
-from ordinal_objectives.losses import get_loss
 from ordinal_objectives.threads import library_n_threads
 from ordinal_objectives.utils.shared_docs import documented
 
@@ -56,8 +55,8 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
     ----------
     <<n_estimators>>
         On a cluster "auto" is 100: rows stay with their workers.
-    <<classes, loss, link, hessian, threshold_update, proportional, shift_l2, shift_penalty, max_shifts>>
-    <<shift_method, split_outputs>>
+    <<classes, loss, link, training_cost, hessian, threshold_update, proportional, shift_l2, shift_penalty>>
+    <<max_shifts, shift_method, split_outputs>>
     <<linear, linear_l2>>
         ``linear`` must be False on a cluster.
     <<decision_rule, cost_matrix>>
@@ -194,7 +193,7 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
             )
             self.booster_, self.evals_result_ = found["booster"], found["history"] if evals else {}
             self.booster_.set_param({"nthread": library_n_threads(self.n_jobs) or 0})
-            self._keep(threshold_record(self.booster_), get_loss(self.loss, self.link), kept_rounds(self.booster_))
+            self._keep(threshold_record(self.booster_), self._ordinal_loss(), kept_rounds(self.booster_))
         self._warn_if_constant(0, "min_child_weight", stacklevel=4)
         return self
 

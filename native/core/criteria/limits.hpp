@@ -13,6 +13,7 @@ struct GrowthLimits {
     double min_child_weight = 1e-3;
     double l2 = 0.0;
     double min_gain = 0.0;
+    double category_noise = 0.0;  // squared gradients over Hessians: what categories gain by chance
 };
 
 }  // namespace ordinal

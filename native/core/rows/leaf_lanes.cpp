@@ -10,22 +10,23 @@ namespace {
 
 constexpr int kTile = LeafRows::kTile, kStride = LeafRows::kStride;
 
-template <bool kMasked, bool kWeighted>
-void bends_of(LeafRows& rows, float scale, std::int32_t k, int n_padded, float* to) {
+template <Counts kCounts, bool kWeighted>
+void bends_of(LeafRows& rows, const LogitRound& round, float scale, std::int32_t k, int n_padded, float* to) {
     for (int i = 0; i < n_padded; i += kLanes) {
         const Floats z = scale * load(rows.t + i);
         const Floats sigma = reciprocal(1.0f + z);
         Floats bend = sigma * (z * sigma);
         if (kWeighted) bend *= load(rows.weight + i);
-        if (kMasked) {
+        if (kCounts != Counts::all) {
             const Ints y = load(rows.y + i);
-            bend = select((y == k) | (y == k + 1), bend, Floats{});
+            bend = kCounts == Counts::beside ? select((y == k) | (y == k + 1), bend, Floats{})
+                                             : bend * lookup(round.costs + k, y * round.n_thresholds);
         }
         store(to + i, bend);
     }
 }
 
-template <bool kMasked, bool kWeighted>
+template <Counts kCounts, bool kWeighted>
 void block(const LogitRound& round, const LogitConstants& constants, const std::int32_t* leaves,
            std::int64_t begin, int n, LeafRows& rows, double* sums) {
     const int n_padded = (n + kLanes - 1) / kLanes * kLanes;
@@ -52,7 +53,7 @@ void block(const LogitRound& round, const LogitConstants& constants, const std::
     for (int first = 0; first < round.n_thresholds; first += kTile) {
         const int n_tile = first + kTile < round.n_thresholds ? kTile : round.n_thresholds - first;
         for (int k = 0; k < n_tile; ++k)
-            bends_of<kMasked, kWeighted>(rows, constants.scale[first + k], first + k, n_padded,
+            bends_of<kCounts, kWeighted>(rows, round, constants.scale[first + k], first + k, n_padded,
                                          rows.bend + k * kStride);
         for (int i = 0; i < n; ++i) {
             double* cross = sums + static_cast<std::int64_t>(leaves[begin + i]) * width + 2 + first;
@@ -61,14 +62,29 @@ void block(const LogitRound& round, const LogitConstants& constants, const std::
     }
 }
 
+template <Counts kCounts>
+LeafBlock pick(bool weighted) {
+    return weighted ? block<kCounts, true> : block<kCounts, false>;
+}
+
+LeafBlock pick_for(const LogitRound& round) {
+    const bool weighted = round.weight != nullptr;
+    switch (counts_of(round)) {
+        case Counts::beside:
+            return pick<Counts::beside>(weighted);
+        case Counts::by_cost:
+            return pick<Counts::by_cost>(weighted);
+        default:
+            return pick<Counts::all>(weighted);
+    }
+}
+
 }  // namespace
 
 void ORDINAL_PASTE(leaf_block_, ORDINAL_ISA)(const LogitRound& round, const LogitConstants& constants,
                                              const std::int32_t* leaves, std::int64_t begin, int n,
                                              LeafRows& rows, double* sums) {
-    const bool masked = round.loss != Loss::all_threshold;
-    const LeafBlock run = round.weight ? (masked ? block<true, true> : block<false, true>)
-                                       : (masked ? block<true, false> : block<false, false>);
+    const LeafBlock run = pick_for(round);
     run(round, constants, leaves, begin, n, rows, sums);
 }
 

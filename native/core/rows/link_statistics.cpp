@@ -37,7 +37,7 @@ inline double weight(const LinkRound& round, std::int64_t i) { return round.weig
 // All-threshold and immediate-threshold: a sum over thresholds, each on one side of the label.
 template <class L, bool kMajorized, bool kValue>
 void threshold_sum_rows(const LinkRound& round, std::int64_t begin, std::int64_t n, BlockSums& sums) {
-    const bool all = round.loss == Loss::all_threshold;
+    const bool all = counts_of(round) != Counts::beside;
     const double limit = limit_of<L>(round.limit);
     for (std::int64_t i = begin; i < begin + n; ++i) {
         const double f = score(round, i);
@@ -52,12 +52,13 @@ void threshold_sum_rows(const LinkRound& round, std::int64_t begin, std::int64_t
         for (int k = first; k < last; ++k) {
             const auto term =
                 threshold_term<L, kMajorized, kValue>(y > k, round.thresholds[k] - f, limit, sums);
-            gradient -= term.slope;
-            hessian += term.curvature;
-            sums.threshold_gradient[k] += w * term.slope;
-            sums.threshold_hessian[k] += w * term.curvature;
-            if (kValue) sums.loss += w * term.value;
-            if (cross) cross[k] = -w * term.bend;
+            const double cost = cost_of(round, y, k), of_term = w * cost;
+            gradient -= cost * term.slope;
+            hessian += cost * term.curvature;
+            sums.threshold_gradient[k] += of_term * term.slope;
+            sums.threshold_hessian[k] += of_term * term.curvature;
+            if (kValue) sums.loss += of_term * term.value;
+            if (cross) cross[k] = -of_term * term.bend;
         }
         round.gradient[i] = w * gradient;
         round.hessian[i] = w * hessian;
@@ -69,15 +70,15 @@ void threshold_sum_rows(const LinkRound& round, std::int64_t begin, std::int64_t
 void logit_higher_rows(const LinkRound& round, std::int64_t begin, std::int64_t n) {
     for (std::int64_t i = begin; i < begin + n; ++i) {
         const double f = score(round, i);
-        const bool all = round.loss == Loss::all_threshold;
+        const bool all = counts_of(round) != Counts::beside;
         const int first = all ? 0 : std::max(round.y[i] - 1, 0);
         const int last = all ? round.n_thresholds : std::min(round.y[i] + 1, round.n_thresholds);
         double third = 0.0, fourth = 0.0;
         for (int k = first; k < last; ++k) {
             const double distance = f - round.thresholds[k];
-            const double bend = LogitLink::lower<false>(distance).bend;
-            third -= bend * std::tanh(0.5 * distance);
-            fourth += bend * (1.0 - 6.0 * bend);
+            const double bend = LogitLink::lower<false>(distance).bend, cost = cost_of(round, round.y[i], k);
+            third -= cost * bend * std::tanh(0.5 * distance);
+            fourth += cost * bend * (1.0 - 6.0 * bend);
         }
         double* to = round.higher + i * round.higher_step;
         to[0] = weight(round, i) * third;

@@ -3,7 +3,8 @@
 // With E_k = exp(theta_k - c) fixed for the round and t = exp(c - f), z = E_k t gives
 // sigma(f - theta_k) = 1 / (1 + z): one exponential a row whatever the number of classes.
 // The immediate-threshold loss is the same sum over the two thresholds beside the label (a mask), and the
-// cumulative link with logit adds to it a term free of f (round_statistics.cpp).
+// cumulative link with logit adds to it a term free of f (round_statistics.cpp). Costs of errors weigh each
+// threshold by the label.
 #include "rows/logit_lanes.hpp"
 
 #include "rows/logit_term.hpp"
@@ -17,20 +18,22 @@ namespace {
 
 // The rows of one vector, all thresholds: sums over the row stay in registers, sums over the thresholds go to
 // u and v, which the first-level cache holds.
-template <bool kMajorized, bool kMasked, bool kWeighted, bool kKeep, bool kHigher>
+template <bool kMajorized, Counts kCounts, bool kWeighted, bool kKeep, bool kHigher>
 struct Vector {
+    static constexpr bool kMasked = kCounts == Counts::beside, kCosts = kCounts == Counts::by_cost;
     Ints y;
     Floats weight;
     Floats g, h;
     Floats third, fourth;
-    Product product;
+    Floats log;  // of the probability of the label's side: the product over the thresholds
 
     // cross: where the first of n rows starts in the cross terms, or null.
     void run(const LogitRound& round, const LogitConstants& constants, Floats score, Floats* u, Floats* v,
              float* cross, int n) {
         const Floats t = exp(-score);
-        g = h = third = fourth = Floats{};
-        product = Product{};
+        g = h = third = fourth = log = Floats{};
+        Product product;
+        const Ints costs_of_class = y * round.n_thresholds;
         for (int k = 0; k < round.n_thresholds; ++k) {
             const Term term = one_term<kMajorized>(constants.scale[k] * t, score - constants.theta[k], y > k);
             Floats slope = select(term.above, -term.wrong, term.wrong);
@@ -38,6 +41,11 @@ struct Vector {
             if (kWeighted) {
                 slope *= weight;
                 bend *= weight;
+            }
+            const Floats cost = kCosts ? lookup(round.costs + k, costs_of_class) : all(1.0f);
+            if (kCosts) {
+                slope *= cost;
+                bend *= cost;
             }
             const Mask beside = (y == k) | (y == k + 1);  // used with kMasked only
             if (kMasked) {
@@ -55,17 +63,22 @@ struct Vector {
             if (kKeep) {
                 const Floats right = kMasked ? select(beside, term.right, all(1.0f)) : term.right;
                 const Floats wrong = kMasked ? select(beside, term.wrong, Floats{}) : term.wrong;
-                product.take(right, wrong);
+                if (kCosts)
+                    log += cost * log_of(right, wrong);
+                else
+                    product.take(right, wrong);
                 const int place = round.cross_places ? round.cross_places[k] : k;
                 if (cross && place >= 0) {
                     Floats bend_here = -(term.right * term.wrong);
                     if (kWeighted) bend_here *= weight;
+                    if (kCosts) bend_here *= cost;
                     if (kMasked) bend_here = select(beside, bend_here, Floats{});
                     float* to = cross + place;
                     for (int i = 0; i < n; ++i) to[i * round.cross_step] = lane(bend_here, i);
                 }
             }
         }
+        if (kKeep && !kCosts) log = product.log();
     }
 };
 
@@ -86,7 +99,7 @@ inline void store_higher(const LogitRound& round, std::int64_t at, int n, Floats
     }
 }
 
-template <bool kMajorized, bool kMasked, bool kWeighted, bool kKeep, bool kHigher>
+template <bool kMajorized, Counts kCounts, bool kWeighted, bool kKeep, bool kHigher>
 void block(const LogitRound& round, const LogitConstants& constants, std::int64_t begin, int n,
            BlockSums& sums, float* lanes) {
     const int width = round.n_thresholds;
@@ -94,17 +107,14 @@ void block(const LogitRound& round, const LogitConstants& constants, std::int64_
     for (int k = 0; k < width; ++k) u[k] = v[k] = Floats{};
     Floats loss = Floats{};
     Ints clipped = Ints{};
-    Vector<kMajorized, kMasked, kWeighted, kKeep, kHigher> rows{};
+    Vector<kMajorized, kCounts, kWeighted, kKeep, kHigher> rows{};
     const auto run = [&](Floats score, std::int64_t at, int n_rows) {
         const Floats inside = clamp(score, constants.lowest_score, constants.highest_score);
         clipped += select(inside == score, Ints{}, all(1));
         float* cross = kKeep && round.cross ? round.cross + at * round.cross_step : nullptr;
         rows.run(round, constants, inside, u, v, cross, n_rows);
         if (kHigher) store_higher(round, at, n_rows, rows.third, rows.fourth);
-        if (kKeep) {
-            const Floats log = rows.product.log();
-            loss -= kWeighted ? rows.weight * log : log;
-        }
+        if (kKeep) loss -= kWeighted ? rows.weight * rows.log : rows.log;
     };
     int i = 0;
     for (; i + kLanes <= n; i += kLanes) {
@@ -149,18 +159,30 @@ void block(const LogitRound& round, const LogitConstants& constants, std::int64_
     sums.n_clipped += static_cast<std::int64_t>(sum(to_floats(clipped)));
 }
 
-template <bool kMajorized, bool kMasked, bool kHigher = false>
+template <bool kMajorized, Counts kCounts, bool kHigher = false>
 LogitBlock pick(bool weighted, bool keep) {
     if (weighted)
-        return keep ? block<kMajorized, kMasked, true, true, kHigher>
-                    : block<kMajorized, kMasked, true, false, kHigher>;
-    return keep ? block<kMajorized, kMasked, false, true, kHigher>
-                : block<kMajorized, kMasked, false, false, kHigher>;
+        return keep ? block<kMajorized, kCounts, true, true, kHigher>
+                    : block<kMajorized, kCounts, true, false, kHigher>;
+    return keep ? block<kMajorized, kCounts, false, true, kHigher>
+                : block<kMajorized, kCounts, false, false, kHigher>;
 }
 
-template <bool kMasked>
-LogitBlock pick_exact(bool weighted, bool keep, bool higher) {
-    return higher ? pick<false, kMasked, true>(weighted, keep) : pick<false, kMasked>(weighted, keep);
+template <Counts kCounts>
+LogitBlock pick_of(const LogitRound& round, bool weighted, bool keep) {
+    if (round.majorized) return pick<true, kCounts>(weighted, keep);
+    return round.higher ? pick<false, kCounts, true>(weighted, keep) : pick<false, kCounts>(weighted, keep);
+}
+
+LogitBlock pick_for(const LogitRound& round, bool weighted, bool keep) {
+    switch (counts_of(round)) {
+        case Counts::beside:
+            return pick_of<Counts::beside>(round, weighted, keep);
+        case Counts::by_cost:
+            return pick_of<Counts::by_cost>(round, weighted, keep);
+        default:
+            return pick_of<Counts::all>(round, weighted, keep);
+    }
 }
 
 }  // namespace
@@ -169,12 +191,7 @@ void ORDINAL_PASTE(logit_block_, ORDINAL_ISA)(const LogitRound& round, const Log
                                               std::int64_t begin, int n, BlockSums& sums, float* lanes) {
     // Padded rows have weight 0.
     const bool weighted = round.weight || n % kLanes != 0;
-    const bool keep = round.want_loss || round.cross;
-    const bool masked = round.loss != Loss::all_threshold;
-    const LogitBlock run =
-        round.majorized ? (masked ? pick<true, true>(weighted, keep) : pick<true, false>(weighted, keep))
-                        : (masked ? pick_exact<true>(weighted, keep, round.higher != nullptr)
-                                  : pick_exact<false>(weighted, keep, round.higher != nullptr));
+    const LogitBlock run = pick_for(round, weighted, round.want_loss || round.cross);
     run(round, constants, begin, n, sums, lanes);
 }
 

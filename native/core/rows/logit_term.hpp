@@ -54,5 +54,12 @@ struct Product {
     Floats log() const { return log_product(mantissa, exponent, missing); }
 };
 
+// Logarithm of one probability.
+inline Floats log_of(Floats right, Floats wrong) {
+    Product one;
+    one.take(right, wrong);
+    return one.log();
+}
+
 }  // namespace
 }  // namespace ordinal

@@ -39,9 +39,10 @@ inline void sort_margins(Floats* margins, int n_thresholds) {
         }
 }
 
-template <bool kMajorized, bool kMasked, bool kLoss>
+template <bool kMajorized, Counts kCounts, bool kLoss>
 void block(const MarginRound<float>& round, std::int64_t begin, int n, BlockSums& sums, float* slopes,
            float* bends, float* lanes) {
+    constexpr bool kMasked = kCounts == Counts::beside, kCosts = kCounts == Counts::by_cost;
     const int width = round.n_thresholds;
     Floats *const u = reinterpret_cast<Floats*>(lanes), *const v = u + width, *const margins = v + width;
     for (int k = 0; k < width; ++k) u[k] = v[k] = Floats{};
@@ -68,6 +69,7 @@ void block(const MarginRound<float>& round, std::int64_t begin, int n, BlockSums
         if (round.sorted) sort_margins(margins, width);
         Floats g = Floats{}, h = Floats{};
         Product product;
+        Floats log = Floats{};
         Mask outside = Mask{};
         for (int k = 0; k < width; ++k) {
             const Floats inside = clamp(margins[k], -kReach, kReach);
@@ -83,6 +85,12 @@ void block(const MarginRound<float>& round, std::int64_t begin, int n, BlockSums
                 right = select(beside, right, all(1.0f));
                 wrong = select(beside, wrong, Floats{});
             }
+            if (kCosts) {
+                const Floats cost = lookup(round.costs + k, y * width);
+                slope *= cost;
+                bend *= cost;
+                if (kLoss) log += cost * log_of(right, wrong);
+            }
             g += slope;
             h += bend;
             u[k] += slope;
@@ -91,10 +99,10 @@ void block(const MarginRound<float>& round, std::int64_t begin, int n, BlockSums
                 store(slopes + k * kMarginStride + at, slope);
                 store(bends + k * kMarginStride + at, bend);
             }
-            if (kLoss) product.take(right, wrong);
+            if (kLoss && !kCosts) product.take(right, wrong);
         }
         clipped += select(outside, all(1), Ints{});
-        if (kLoss) loss -= weight * product.log();
+        if (kLoss) loss -= weight * (kCosts ? log : product.log());
         if (round.gradient && here == kLanes) {
             store(round.gradient + begin + at, g);
             store(round.hessian + begin + at, h);
@@ -113,19 +121,28 @@ void block(const MarginRound<float>& round, std::int64_t begin, int n, BlockSums
     sums.n_clipped += static_cast<std::int64_t>(sum(to_floats(clipped)));
 }
 
-template <bool kMajorized>
-MarginBlock pick(bool masked, bool want_loss) {
-    if (masked) return want_loss ? block<kMajorized, true, true> : block<kMajorized, true, false>;
-    return want_loss ? block<kMajorized, false, true> : block<kMajorized, false, false>;
+template <Counts kCounts>
+MarginBlock pick(bool majorized, bool want_loss) {
+    if (majorized) return want_loss ? block<true, kCounts, true> : block<true, kCounts, false>;
+    return want_loss ? block<false, kCounts, true> : block<false, kCounts, false>;
+}
+
+MarginBlock pick_for(const MarginRound<float>& round) {
+    switch (counts_of(round)) {
+        case Counts::beside:
+            return pick<Counts::beside>(round.majorized, round.want_loss);
+        case Counts::by_cost:
+            return pick<Counts::by_cost>(round.majorized, round.want_loss);
+        default:
+            return pick<Counts::all>(round.majorized, round.want_loss);
+    }
 }
 
 }  // namespace
 
 void ORDINAL_PASTE(margin_block_, ORDINAL_ISA)(const MarginRound<float>& round, std::int64_t begin, int n,
                                                BlockSums& sums, float* slopes, float* bends, float* lanes) {
-    const bool masked = round.loss != Loss::all_threshold;
-    const MarginBlock run =
-        round.majorized ? pick<true>(masked, round.want_loss) : pick<false>(masked, round.want_loss);
+    const MarginBlock run = pick_for(round);
     run(round, begin, n, sums, slopes, bends, lanes);
 }
 

@@ -37,7 +37,7 @@ void margins_of(const MarginRound<Real>& round, std::int64_t i, std::vector<doub
 
 template <class Real>
 bool counted(const MarginRound<Real>& round, int y, int k) {
-    return round.loss == Loss::all_threshold || k == y || k + 1 == y;
+    return counts_of(round) != Counts::beside || k == y || k + 1 == y;
 }
 
 // The lanes clip margins to their range. Beyond it the loss is linear: this adds what it grows by there.
@@ -51,7 +51,7 @@ void add_loss_out_of_reach(const MarginRound<float>& round, std::int64_t begin, 
             if (std::isnan(margin)) sums.threshold_gradient[0] = margin;
             const double beyond = (round.y[i] > k ? margin : -margin) - kMaxDistance;
             if (round.want_loss && beyond > 0.0 && counted(round, round.y[i], k))
-                sums.loss += beyond * weight_of(round, i);
+                sums.loss += beyond * weight_of(round, i) * cost_of(round, round.y[i], k);
         }
     }
 }
@@ -94,9 +94,10 @@ void link_block(const MarginRound<double>& round, std::int64_t begin, int n, Blo
             double slope = 0.0, bend = 0.0;
             if (counted(round, round.y[i], k)) {
                 const auto term = threshold_term<L, kMajorized, true>(round.y[i] > k, margin, limit, sums);
-                slope = -w * term.slope;
-                bend = w * term.curvature;
-                sums.loss += w * term.value;
+                const double of_term = w * cost_of(round, round.y[i], k);
+                slope = -of_term * term.slope;
+                bend = of_term * term.curvature;
+                sums.loss += of_term * term.value;
             }
             clipped = clipped || std::abs(margin) > limit;
             gradient += slope;

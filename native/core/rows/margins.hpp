@@ -24,6 +24,7 @@ struct MarginRound {
     const double* thresholds = nullptr;  // (n_thresholds,) in any order
     int n_thresholds = 0;
     Loss loss = Loss::all_threshold;
+    const Real* costs = nullptr;  // as in Round
     Link link{};
     bool majorized = true;
     bool want_loss = false;

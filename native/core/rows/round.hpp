@@ -6,11 +6,14 @@
 
 namespace ordinal {
 
-enum class Loss : int { all_threshold = 0, cumulative_link = 1, immediate_threshold = 2 };
+enum class Loss : int { all_threshold = 0, cumulative_link = 1, immediate_threshold = 2, cost_weighted = 3 };
 // Their names in Python, in this order.
-constexpr const char* kLosses[] = {"all_threshold", "cumulative_link", "immediate_threshold"};
+constexpr const char* kLosses[] = {"all_threshold", "cumulative_link", "immediate_threshold",
+                                   "cost_weighted"};
 // Place in the list `Links` of link_kernel.hpp.
 enum class Link : int {};
+// Which thresholds a row counts: all alike, the two beside its label, or all by what an error costs there.
+enum class Counts : int { all, beside, by_cost };
 
 // A row's curvature in the score is summed over its thresholds, so one struct serves all losses.
 template <class Weight, class Output>
@@ -22,6 +25,8 @@ struct Round {
     const double* thresholds = nullptr;  // (n_thresholds,)
     int n_thresholds = 0;
     Loss loss = Loss::all_threshold;
+    // (n_thresholds + 1, n_thresholds): what each threshold weighs for a class; of cost_weighted alone.
+    const Weight* costs = nullptr;
     Link link{};
     bool majorized = true;
     bool want_loss = false;
@@ -39,6 +44,19 @@ struct Round {
     int n_higher = 0;
     std::int64_t higher_step = 0;
 };
+
+// Of a Round or a MarginRound. `static`, since files that are compiled for several instruction sets use it.
+template <class Some>
+static inline Counts counts_of(const Some& round) {
+    if (round.loss == Loss::cost_weighted) return Counts::by_cost;
+    return round.loss == Loss::all_threshold ? Counts::all : Counts::beside;
+}
+
+// What a threshold that counts weighs for a class.
+template <class Some>
+static inline double cost_of(const Some& round, int y, int k) {
+    return round.costs ? static_cast<double>(round.costs[y * round.n_thresholds + k]) : 1.0;
+}
 
 // Sums over one block of rows, always in float64; the arrays hold n_thresholds entries each.
 struct BlockSums {

@@ -18,11 +18,18 @@ constexpr std::int64_t kChunk = 16 * kLaneBlock;
 constexpr std::int64_t kLeast = 16;  // chunks for which a thread is started
 
 // The lanes clip scores to their range around the thresholds. Beyond it every sigma is 0 or 1 and the loss is
-// linear; its slope is the number of thresholds on the wrong side. This adds what the loss grows by there.
+// linear; its slope is the weight of the thresholds on the wrong side. This adds what the loss grows by
+// there.
 void add_loss_out_of_reach(const LogitRound& round, const LogitConstants& constants, std::int64_t begin,
                            std::int64_t n, BlockSums& sums) {
-    const bool all = round.loss == Loss::all_threshold;
+    const Counts counts = counts_of(round);
     const int last = round.n_thresholds;
+    const auto weight_of = [&](int y, int first, int end) {
+        if (counts == Counts::beside) return static_cast<double>(end > first);
+        double total = 0.0;
+        for (int k = first; k < end; ++k) total += cost_of(round, y, k);
+        return total;
+    };
     for (std::int64_t i = begin; i < begin + n; ++i) {
         const double f = round.raw64 ? round.raw64[i] : round.raw32[i];
         // Python checks the sums for NaN: an infinite score becomes one.
@@ -30,8 +37,9 @@ void add_loss_out_of_reach(const LogitRound& round, const LogitConstants& consta
         const double above = f - constants.center - constants.highest_score;
         const double below = constants.lowest_score - (f - constants.center);
         const int y = round.y[i];
-        const int n_above = all ? last - y : y < last, n_below = all ? y : y > 0;
-        const double rise = above > 0.0 ? n_above * above : below > 0.0 ? n_below * below : 0.0;
+        const double rise = above > 0.0   ? weight_of(y, y, last) * above
+                            : below > 0.0 ? weight_of(y, 0, y) * below
+                                          : 0.0;
         if (round.want_loss) sums.loss += rise * (round.weight ? round.weight[i] : 1.0f);
     }
 }

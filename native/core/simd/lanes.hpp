@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-#if defined(__AVX512F__)
+#if defined(__AVX2__)
 #include <immintrin.h>
 #endif
 
@@ -63,6 +63,21 @@ inline Ints load(const std::int32_t* from) {
     Ints x;
     __builtin_memcpy(&x, from, sizeof x);
     return x;
+}
+
+// table[index], lane by lane.
+inline Floats lookup(const float* table, Ints index) {
+#if defined(__AVX512F__)
+    return reinterpret<Floats>(_mm512_i32gather_ps(reinterpret<__m512i>(index), table, 4));
+#elif defined(__AVX2__)
+    return reinterpret<Floats>(_mm256_i32gather_ps(table, reinterpret<__m256i>(index), 4));
+#elif defined(__GNUC__)
+    Floats found;
+    for (int i = 0; i < kLanes; ++i) found[i] = table[index[i]];
+    return found;
+#else
+    return table[index];
+#endif
 }
 
 inline void store(float* to, Floats x) { __builtin_memcpy(to, &x, sizeof x); }

@@ -33,7 +33,7 @@ std::vector<Value> padded_cuts(const std::vector<double>& cuts) {
 }  // namespace
 
 Engine::Engine(std::int64_t n_rows, const std::vector<std::vector<double>>& cuts, int n_threads,
-               bool in_float64)
+               bool in_float64, const std::vector<std::int32_t>& by_category, CategoryRules rules)
     : pool_(std::make_shared<Pool>(n_threads)), in_float64_(in_float64) {
     pool_of_thread() = pool_;
     data_.n_rows = n_rows;
@@ -41,6 +41,12 @@ Engine::Engine(std::int64_t n_rows, const std::vector<std::vector<double>>& cuts
     data_.stride = (data_.n_features + kStrideUnit - 1) / kStrideUnit * kStrideUnit;
     row_bins_.resize(static_cast<std::size_t>(n_rows * data_.stride));
     column_bins_.resize(static_cast<std::size_t>(n_rows * data_.n_features + kPadding));
+    if (!by_category.empty()) {
+        by_category_.assign(cuts.size(), 0);
+        for (const std::int32_t feature : by_category) by_category_[static_cast<std::size_t>(feature)] = 1;
+        data_.by_category = by_category_.data();
+        data_.categories = rules;
+    }
     recut(cuts);
 }
 
@@ -106,18 +112,18 @@ float* Engine::statistics(int n_columns, int n_behind) {
 
 template <class Criterion>
 Tree Engine::grow(const typename Criterion::Input& input, const GrowthLimits& limits,
-                  const std::vector<std::int32_t>& features, const std::uint32_t* rows, std::int64_t n_rows,
-                  std::int32_t* leaf_of_row) {
+                  const FeatureRules& rules, const std::vector<std::int32_t>& features,
+                  const std::uint32_t* rows, std::int64_t n_rows, std::int32_t* leaf_of_row) {
     histograms_->begin(statistics_.data(), layout_, features, rows, n_rows);
-    Tree tree = Grower<Criterion>(*histograms_, input, limits).grow(rows, n_rows);
+    Tree tree = Grower<Criterion>(*histograms_, input, limits, rules).grow(rows, n_rows);
     note_leaves(tree, rows, leaf_of_row);
     return tree;
 }
 
-#define ORDINAL_GROW(folder, Name)                                                                      \
-    template Tree Engine::grow<Name##Criterion>(const Name##Criterion::Input&, const GrowthLimits&,     \
-                                                const std::vector<std::int32_t>&, const std::uint32_t*, \
-                                                std::int64_t, std::int32_t*);
+#define ORDINAL_GROW(folder, Name)                                                                     \
+    template Tree Engine::grow<Name##Criterion>(const Name##Criterion::Input&, const GrowthLimits&,    \
+                                                const FeatureRules&, const std::vector<std::int32_t>&, \
+                                                const std::uint32_t*, std::int64_t, std::int32_t*);
 ORDINAL_CRITERIA(ORDINAL_GROW)
 #undef ORDINAL_GROW
 

@@ -9,6 +9,7 @@
 #include "simd/aligned.hpp"
 #include "threads/pool.hpp"
 #include "trees/leaf_histograms.hpp"
+#include "trees/node_features.hpp"
 #include "trees/row_layout.hpp"
 #include "trees/tree.hpp"
 
@@ -25,9 +26,11 @@ struct FeatureMatrix {
 
 class Engine {
   public:
-    // cuts[f]: increasing, at most 254. in_float64: see LeafHistograms. The rows wait for bin().
+    // cuts[f]: increasing, at most 254. in_float64: see LeafHistograms. by_category: features whose bins have
+    // no order. The rows wait for bin().
     Engine(std::int64_t n_rows, const std::vector<std::vector<double>>& cuts, int n_threads,
-           bool in_float64 = false);
+           bool in_float64 = false, const std::vector<std::int32_t>& by_category = {},
+           CategoryRules rules = {});
 
     // Takes other cuts, by which the same rows are to be binned again; their statistics stay.
     void recut(const std::vector<std::vector<double>>& cuts);
@@ -41,7 +44,7 @@ class Engine {
 
     // leaf_of_row (n_rows,) takes each row's node, also of rows that the tree was not grown on.
     template <class Criterion>
-    Tree grow(const typename Criterion::Input& input, const GrowthLimits& limits,
+    Tree grow(const typename Criterion::Input& input, const GrowthLimits& limits, const FeatureRules& rules,
               const std::vector<std::int32_t>& features, const std::uint32_t* rows, std::int64_t n_rows,
               std::int32_t* leaf_of_row);
 
@@ -62,6 +65,7 @@ class Engine {
     AlignedVector<std::uint8_t> row_bins_, column_bins_;
     std::vector<std::vector<double>> cuts_;
     std::vector<std::int32_t> n_bins_;
+    std::vector<std::uint8_t> by_category_;
     AlignedVector<float> statistics_;
     RowLayout layout_;
     std::unique_ptr<LeafHistograms> histograms_;

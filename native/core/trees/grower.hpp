@@ -11,6 +11,7 @@
 #include "criteria/limits.hpp"
 #include "simd/dispatch.hpp"
 #include "trees/leaf_histograms.hpp"
+#include "trees/node_features.hpp"
 #include "trees/tree.hpp"
 
 namespace ordinal {
@@ -19,8 +20,12 @@ template <class Criterion>
 class Grower {
   public:
     // histograms: a tree was begun there.
-    Grower(LeafHistograms& histograms, const typename Criterion::Input& input, const GrowthLimits& limits)
-        : histograms_(histograms), input_(input), limits_(limits) {}
+    Grower(LeafHistograms& histograms, const typename Criterion::Input& input, const GrowthLimits& limits,
+           const FeatureRules& rules)
+        : histograms_(histograms),
+          input_(input),
+          limits_(limits),
+          node_features_(rules, histograms.features()) {}
 
     // rows: those of begin(), or null; n of them.
     Tree grow(const std::uint32_t* rows, std::int64_t n);
@@ -34,8 +39,14 @@ class Grower {
         std::int64_t n = 0;
         Candidate best{0.0, {-1, false}};
         int feature = -1;
+        NodeFeatures::Groups groups;
     };
     using Candidates = std::vector<Candidate>;
+
+    // Whether a place is among some; none are all of them.
+    static bool holds(const NodeFeatures::Places& places, int place) {
+        return places.empty() || places[static_cast<std::size_t>(place)];
+    }
 
     bool splittable(const TreeNode& node) const {
         return node.depth < limits_.max_depth &&
@@ -62,6 +73,7 @@ class Grower {
     LeafHistograms& histograms_;
     const typename Criterion::Input& input_;
     const GrowthLimits& limits_;
+    const NodeFeatures node_features_;
     std::optional<Criterion> criterion_;
     Tree tree_;
     int n_leaves_ = 1;
@@ -80,6 +92,9 @@ Candidate Grower<Criterion>::scan(const Leaf& leaf, Bins bins, const typename Cr
                         layout.count(),
                         leaf.sums.data(),
                         &limits_,
+                        node_features_.sign(feature),
+                        node_features_.n_gradients(),
+                        histograms_.category_rules(feature),
                         histograms_.scan_memory(thread)};
     return scan_feature(active_instruction_set(), task, prepared.leaf());
 }
@@ -108,9 +123,11 @@ void Grower<Criterion>::judge_root(Leaf& root, const std::uint32_t* rows, std::i
     criterion_.emplace(input_, root.sums.data(), limits_);
     if (!wanted) return;
     const auto prepared = criterion_->prepare(root.sums.data());
+    const NodeFeatures::Places may_split = node_features_.of_node(root.groups, root.node);
     Candidates found(features.size());
     histograms_.over_features(0, [&](int first, int last, int thread) {
-        for (int f = first; f < last; ++f) found[f] = scan(root, bins, prepared, features[f], thread);
+        for (int f = first; f < last; ++f)
+            if (holds(may_split, f)) found[f] = scan(root, bins, prepared, features[f], thread);
     });
     take_best(root, found);
 }
@@ -125,6 +142,8 @@ void Grower<Criterion>::judge(Leaf& small, bool small_wanted, Leaf* large) {
     const bool taken_away = large && large->histogram;
     const auto of_small = criterion_->prepare(small.sums.data());
     const auto of_large = large ? criterion_->prepare(large->sums.data()) : typename Criterion::Prepared{};
+    const auto of_node = [&](const Leaf& leaf) { return node_features_.of_node(leaf.groups, leaf.node); };
+    const auto small_may = of_node(small), large_may = large ? of_node(*large) : NodeFeatures::Places{};
     Candidates found_small(features.size()), found_large(features.size());
     if (small_wanted || taken_away) histograms_.build_parts(small.histogram, small.rows, small.n);
     histograms_.over_features(small.n, [&](int first, int last, int thread) {
@@ -138,8 +157,9 @@ void Grower<Criterion>::judge(Leaf& small, bool small_wanted, Leaf* large) {
         for (int f = first; f < last; ++f) {
             const std::int32_t feature = features[f];
             if (taken_away) histograms_.subtract(rest, part, feature);
-            if (small_wanted) found_small[f] = scan(small, part, of_small, feature, thread);
-            if (large) found_large[f] = scan(*large, rest, of_large, feature, thread);
+            if (small_wanted && holds(small_may, f))
+                found_small[f] = scan(small, part, of_small, feature, thread);
+            if (large && holds(large_may, f)) found_large[f] = scan(*large, rest, of_large, feature, thread);
         }
     });
     if (small_wanted) take_best(small, found_small);
@@ -178,8 +198,11 @@ void Grower<Criterion>::split(Leaf parent) {
     for (int side = 0; side < 2; ++side) {
         next[side].rows = histograms_.rows().data() + child[side].begin;
         next[side].n = child[side].end - child[side].begin;
+        next[side].node = left_node + side;
+        next[side].groups = node_features_.with(parent.groups, parent.feature);
     }
-    // A node that met no missing value sends them where most rows go.
+    // A node that met no missing value sends them where most rows go; of categories the scan has seen to
+    // that.
     bool any_missing;
     if (parent.histogram) {
         const Bins bins{parent.histogram->data(), 0};
@@ -190,7 +213,7 @@ void Grower<Criterion>::split(Leaf parent) {
         any_missing = histograms_.any_missing(next[0].rows, next[0].n + next[1].n, parent.feature);
         next[0].sums = histograms_.sums(next[0].rows, next[0].n);
     }
-    if (!any_missing) node.split.missing_left = next[0].n >= next[1].n;
+    if (!any_missing && !node.split.by_category) node.split.missing_left = next[0].n >= next[1].n;
 
     next[1].sums = parent.sums;
     for (std::size_t c = 0; c < parent.sums.size(); ++c) next[1].sums[c] -= next[0].sums[c];
@@ -205,10 +228,7 @@ void Grower<Criterion>::split(Leaf parent) {
         const int large = 1 - small;
         if (wanted[large]) next[large].histogram = std::move(parent.histogram);
         judge(next[small], wanted[small], wanted[large] ? &next[large] : nullptr);
-        for (int side = 0; side < 2; ++side) {
-            next[side].node = left_node + side;
-            enqueue(std::move(next[side]), wanted[side]);
-        }
+        for (int side = 0; side < 2; ++side) enqueue(std::move(next[side]), wanted[side]);
     }
     histograms_.give_back(std::move(parent.histogram));
 }
@@ -218,6 +238,7 @@ Tree Grower<Criterion>::grow(const std::uint32_t* rows, std::int64_t n) {
     tree_.nodes.emplace_back();
     tree_.nodes[0].end = n;
     Leaf root;
+    root.groups = node_features_.all_groups();
     const bool wanted = limits_.max_leaves > 1 && splittable(tree_.nodes[0]);
     judge_root(root, rows, n, wanted);
     enqueue(std::move(root), wanted);

@@ -61,6 +61,7 @@ void LeafHistograms::begin(const float* statistics, RowLayout layout,
     own_step_ = keeps(0) ? 0 : together(kFewToRead) * std::int64_t{kSlots} * layout_.width();
     own_.resize(static_cast<std::size_t>(2 * own_step_ * pool_.n_threads()));
     scan_step_ = kMostWide * (kMostScratch + kColumnsBeyond + 3 * layout_.width());
+    if (data_.by_category) scan_step_ += (category_memory(layout_.width()) + 7) / 8 * 8;
     scan_.resize(static_cast<std::size_t>(scan_step_ * pool_.n_threads()));
     scratch_.reserve(kHugePage / sizeof(float));
     scratch_.resize(n_places * static_cast<std::size_t>(slice_width(layout_.width())), 0.0f);

@@ -20,8 +20,10 @@ struct BinnedData {
     int n_features = 0;
     const std::uint8_t* rows = nullptr;  // (n_rows, stride) for histograms
     std::int64_t stride = 0;
-    const std::uint8_t* columns = nullptr;  // (n_features, n_rows) for partitions
-    const std::int32_t* n_bins = nullptr;   // (n_features,) without the missing one
+    const std::uint8_t* columns = nullptr;      // (n_features, n_rows) for partitions
+    const std::int32_t* n_bins = nullptr;       // (n_features,) without the missing one
+    const std::uint8_t* by_category = nullptr;  // (n_features,) or null: no bins of categories
+    CategoryRules categories;
 };
 
 using Histogram = AlignedVector<double>;
@@ -47,6 +49,10 @@ class LeafHistograms {
     RowLayout layout() const { return layout_; }
     const std::vector<std::int32_t>& features() const { return *features_; }
     int n_bins(std::int32_t feature) const { return data_.n_bins[feature]; }
+    // Null for a feature whose bins have an order.
+    const CategoryRules* category_rules(std::int32_t feature) const {
+        return data_.by_category && data_.by_category[feature] ? &data_.categories : nullptr;
+    }
 
     // Runs work(first, last, thread) over groups of features of nearly the same size, as many for each
     // thread.

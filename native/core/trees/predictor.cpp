@@ -18,14 +18,19 @@ constexpr int kAtOnce = 16;  // rows that walk down a tree together, so that the
 
 // A leaf is its own child on both sides, so that rows which reach it early stay there.
 struct Node {
-    double threshold;
-    std::int32_t feature;
-    std::int32_t left;  // with the sign bit: missing values go left
+    double threshold;      // of a set of categories its place
+    std::int32_t feature;  // with the sign bit: a set of categories goes left
+    std::int32_t left;     // with the sign bit: missing values go left
 };
 
 struct PackedTree {
     std::vector<Node> nodes;
+    std::vector<std::uint64_t> sets;
     std::vector<double> values;
+
+    const std::uint64_t* set(const Node& node) const {
+        return sets.data() + static_cast<std::size_t>(node.threshold);
+    }
 };
 
 // Throws std::invalid_argument unless every walk from the root stays in the tree and ends in a leaf.
@@ -51,6 +56,12 @@ PackedTree pack(const Ensemble& ensemble, int tree, int n_features) {
                                             " is damaged: a node leads out of it, or reads no feature of X");
             packed.nodes[i] = {ensemble.threshold[at], ensemble.feature[at],
                                ensemble.missing_left[at] ? left | kSign : left};
+            const std::uint64_t* set = ensemble.categories ? ensemble.categories + at * kSetWords : nullptr;
+            if (set && std::any_of(set, set + kSetWords, [](std::uint64_t word) { return word != 0; })) {
+                packed.nodes[i].threshold = static_cast<double>(packed.sets.size());
+                packed.nodes[i].feature |= kSign;
+                packed.sets.insert(packed.sets.end(), set, set + kSetWords);
+            }
         }
     }
     return packed;
@@ -66,15 +77,18 @@ void copy_rows(const FeatureMatrix& X, std::int64_t begin, int n, double* block)
 }
 
 // Ends when all rows are in leaves: in a tree grown best first, most leaves are far above the deepest one.
-void walk(const PackedTree& tree, const double* block, int n_features, std::int32_t* at) {
+template <bool kSets>
+inline void walk(const PackedTree& tree, const double* block, int n_features, std::int32_t* at) {
     const Node* nodes = tree.nodes.data();
     for (std::int32_t moved = 1; moved != 0;) {
         moved = 0;
         for (int i = 0; i < kAtOnce; ++i) {
             const Node& node = nodes[at[i]];
-            const double x = block[i * n_features + node.feature];
+            const double x = block[i * n_features + (kSets ? node.feature & 0x7fffffff : node.feature)];
             const std::int32_t left = node.left & 0x7fffffff;
-            const std::int32_t next = left + !goes_left(node.threshold, node.left < 0, x);
+            const bool to_left = kSets && node.feature < 0 ? goes_left(tree.set(node), x)
+                                                           : goes_left(node.threshold, node.left < 0, x);
+            const std::int32_t next = left + !to_left;
             moved |= next ^ at[i];
             at[i] = next;
         }
@@ -88,6 +102,26 @@ inline void add_value(const PackedTree& tree, std::int32_t leaf, int n_outputs, 
         return;
     }
     for (int k = 0; k < n_outputs; ++k) score[k] += value[k];
+}
+
+// Of the rows of a block and one tree.
+struct Output {
+    double* scores;  // (n, n_outputs)
+    int n_outputs;
+    std::int32_t* leaves;  // every n_trees-th, or null
+    std::int64_t n_trees;
+};
+
+template <bool kSets>
+void add_tree(const PackedTree& tree, const double* block, int n, int n_features, const Output& output) {
+    for (int i = 0; i < n; i += kAtOnce) {
+        std::int32_t at[kAtOnce] = {};
+        walk<kSets>(tree, block + i * n_features, n_features, at);
+        for (int j = 0; j < kAtOnce && i + j < n; ++j) {
+            add_value(tree, at[j], output.n_outputs, output.scores + (i + j) * output.n_outputs);
+            if (output.leaves) output.leaves[(i + j) * output.n_trees] = at[j];
+        }
+    }
 }
 
 }  // namespace
@@ -116,17 +150,16 @@ void predict(const FeatureMatrix& X, const Ensemble& ensemble, double* scores, s
                     copy_rows<float>(X, begin, n, block);
                 else
                     copy_rows<double>(X, begin, n, block);
-                for (std::size_t t = 0; t < trees.size(); ++t)
-                    for (int i = 0; i < n; i += kAtOnce) {
-                        std::int32_t at[kAtOnce] = {};
-                        walk(trees[t], block + i * X.n_features, X.n_features, at);
-                        for (int j = 0; j < kAtOnce && i + j < n; ++j) {
-                            add_value(trees[t], at[j], n_outputs, scores + (begin + i + j) * n_outputs);
-                            if (leaves)
-                                leaves[(begin + i + j) * ensemble.n_trees + static_cast<std::int64_t>(t)] =
-                                    at[j];
-                        }
-                    }
+                for (std::size_t t = 0; t < trees.size(); ++t) {
+                    const Output output{
+                        scores + begin * n_outputs, n_outputs,
+                        leaves ? leaves + begin * ensemble.n_trees + static_cast<std::int64_t>(t) : nullptr,
+                        ensemble.n_trees};
+                    if (trees[t].sets.empty())
+                        add_tree<false>(trees[t], block, n, X.n_features, output);
+                    else
+                        add_tree<true>(trees[t], block, n, X.n_features, output);
+                }
             }
     });
 }

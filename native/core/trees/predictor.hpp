@@ -15,6 +15,9 @@ struct Ensemble {
     const double* threshold = nullptr;         // values up to it go left
     const std::int32_t* left = nullptr;        // counted within the tree
     const std::uint8_t* missing_left = nullptr;
+    // (n_nodes, kSetWords) categories that go left, empty where a threshold says so; null if they all are
+    // empty.
+    const std::uint64_t* categories = nullptr;
     int n_outputs = 1;
     const double* value = nullptr;  // (n_nodes, n_outputs), of a leaf
 };

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "criteria/category_bins.hpp"
 #include "criteria/limits.hpp"
 #include "criteria/list.hpp"
 #include "trees/split.hpp"
@@ -49,13 +50,20 @@ struct ScanTask {
     int count;             // the column of the count
     const double* parent;  // sums of the leaf (width,)
     const GrowthLimits* limits;
+    int sign;         // 1 or -1 where the leaves' values must rise or fall with the feature, else 0
+    int n_gradients;  // columns of gradients, before as many of Hessians
+    const CategoryRules* categories;  // null for a feature whose bins have an order
     // The thread's own, on a cache line: kMostScratch + kColumnsBeyond + 2 * width vectors of candidates, and
-    // width numbers.
+    // width numbers; for categories category_memory(width) numbers more.
     void* scratch;
 };
 
 constexpr int kColumnsBeyond = 4;  // the last one: columns are filled eight by eight
 constexpr int kMostWide = 8;       // candidates of a vector
+
+// Numbers that the scan of a feature of categories puts aside: keys, two buffers of an order, and sums of a
+// bin.
+constexpr std::int64_t category_memory(int width) { return kMissing + width + order_memory(width); }
 
 struct Candidate {
     double gain;  // above 0, or nothing was found

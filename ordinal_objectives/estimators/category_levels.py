@@ -1,0 +1,97 @@
+"""Levels of categories in a column, whatever the table: text, numbers and booleans; others by their text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+# Levels that a file holds as they are; others are known by their text.
+PLAIN = (str, bool, int, float)
+
+
+def levels_in(X: Any, place: int) -> tuple[list[Any], NDArray[np.intp]]:
+    """Return levels of a column, and which of them each row has.
+
+    Parameters
+    ----------
+    X : array, pandas or polars frame, or Arrow table, shape (n_samples, n_features)
+    place : int
+
+    Returns
+    -------
+    levels : list
+        All that occur, and those that a pandas column declares.
+    which : ndarray of int, shape (n_samples,)
+        -1 where the level is missing.
+    """
+    column: Any = X.iloc[:, place] if hasattr(X, "iloc") else X[:, place] if isinstance(X, np.ndarray) else None
+    if hasattr(column, "cat"):
+        return [_level(value) for value in column.cat.categories.astype(object)], column.cat.codes.to_numpy(np.intp)
+    dtype = getattr(column, "dtype", None)
+    if isinstance(dtype, np.dtype) and dtype.kind in "biuf":
+        values, which = np.unique(np.asarray(column), return_inverse=True)
+        n_known = int(np.count_nonzero(values == values))
+        return values[:n_known].tolist(), np.where(which < n_known, which, -1)
+    number: dict[Any, int] = {None: -1}
+    of_rows = [number.setdefault(_level(value), len(number) - 1) for value in _values(X, place)]
+    return list(number)[1:], np.array(of_rows, dtype=np.intp)
+
+
+def coded(found: list[Any], which: NDArray[np.intp], known: list[Any]) -> NDArray[np.intp]:
+    """Return the place of each row's level among the known ones, (n_samples,); -1 for any other.
+
+    The first two are what :func:`levels_in` returns.
+    """
+    number = {level: code for code, level in enumerate(known)}
+    return np.array([*(number.get(level, -1) for level in found), -1], dtype=np.intp)[which]
+
+
+def occurring(tables: Iterable[Any], place: int) -> list[Any]:
+    """Return the levels that rows of a column have: numbers first, then text, both increasing."""
+    levels: set[Any] = set()
+    for X in tables:
+        found, which = levels_in(X, place)
+        levels |= {found[i] for i in np.unique(which[which >= 0])}
+    return sorted(levels, key=lambda level: (isinstance(level, str), level))
+
+
+def with_columns(X: Any, columns: Mapping[int, NDArray[np.float64]]) -> Any:
+    """Return a table with numbers in place of some columns."""
+    if isinstance(X, np.ndarray):
+        changed = X.astype(X.dtype if X.dtype.kind in "fO" else object if X.dtype.kind in "US" else np.float64)
+        for place, values in columns.items():
+            changed[:, place] = values
+        return changed
+    if hasattr(X, "isetitem"):  # pandas
+        X = X.copy(deep=False)
+    for place, values in columns.items():
+        if hasattr(X, "isetitem"):
+            X.isetitem(place, values)
+        elif hasattr(X, "with_columns"):  # polars
+            column = X.to_series(place)
+            X = X.with_columns(type(column)(column.name, values))
+        else:
+            X = X.set_column(place, X.schema.names[place], [values])
+    return X
+
+
+def _values(X: Any, place: int) -> list[Any]:
+    """Return the values of one column, None where they are missing."""
+    if hasattr(X, "iloc"):
+        column = X.iloc[:, place].astype(object)
+        known: list[Any] = column.where(column.notna(), None).tolist()  # pandas.NA is not comparable
+        return known
+    if hasattr(X, "to_series"):
+        return list(X.to_series(place).to_list())
+    if hasattr(X, "schema"):
+        return list(X.column(place).to_pylist())
+    return list(X[:, place].tolist())
+
+
+def _level(value: Any) -> Any:
+    if value is None or value != value:
+        return None
+    return value if isinstance(value, PLAIN) else str(value)

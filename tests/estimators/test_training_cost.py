@@ -1,0 +1,162 @@
+"""Classifiers that are trained by what errors cost."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import ordinal_objectives.adapters.lgbm as olgbm
+import ordinal_objectives.adapters.xgb as oxgb
+from makers import make_engine, make_lgb, make_xgb
+from ordinal_objectives import CostWeighted, OrdinalCalibratedClassifier, OrdinalEnsembleClassifier
+from ordinal_objectives.scorers import get_scorer
+
+lightgbm = pytest.importorskip("lightgbm")
+xgboost = pytest.importorskip("xgboost")
+
+DEAR_LOW = [[0, 1, 2, 3], [9, 0, 1, 2], [18, 9, 0, 1], [27, 18, 9, 0]]
+makes = pytest.mark.parametrize("make", [make_xgb, make_lgb, make_engine])
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(1600, 4))
+    y = np.digitize(X[:, 0] + 0.5 * X[:, 1] ** 2 + 0.8 * rng.logistic(size=1600), [-1.0, 0.5, 2.0])
+    return X[:800], y[:800], X[800:], y[800:]
+
+
+def cost(costs, y, predicted):
+    return np.asarray(costs, float)[y, predicted].mean()
+
+
+@makes
+@pytest.mark.parametrize("proportional", [True, False])
+def test_the_cost_that_training_names_falls(data, make, proportional):
+    X, y, X_test, y_test = data
+    plain = make(proportional=proportional).fit(X, y)
+    dear = make(proportional=proportional, training_cost=DEAR_LOW).fit(X, y)
+    assert cost(DEAR_LOW, y_test, dear.predict(X_test)) < 0.6 * cost(DEAR_LOW, y_test, plain.predict(X_test))
+    squares = np.subtract.outer(np.arange(4), np.arange(4)) ** 2
+    named = make(proportional=proportional, training_cost="quadratic").fit(X, y)
+    given = make(proportional=proportional, training_cost=squares).fit(X, y)
+    assert_array_equal(named.predict_proba(X_test), given.predict_proba(X_test))
+    assert cost(squares, y_test, named.predict(X_test)) < 1.02 * cost(squares, y_test, plain.predict(X_test))
+
+
+@makes
+def test_absolute_is_the_model_without_costs(data, make):
+    X, y, X_test, _ = data
+    plain, named = make().fit(X, y), make(training_cost="absolute").fit(X, y)
+    assert_array_equal(named.predict_proba(X_test), plain.predict_proba(X_test))
+    given = make(training_cost=np.abs(np.subtract.outer(np.arange(4), np.arange(4)))).fit(X, y)
+    assert_allclose(given.predict_proba(X_test), plain.predict_proba(X_test), atol=1e-4)
+
+
+@makes
+def test_costs_of_two_classes_are_weights_of_the_classes(data, make):
+    X, y, X_test, _ = data
+    X, X_test = X.round(1), X_test.round(1)  # few numbers: bins that do not depend on weights
+    two = (y > 1).astype(int)
+    weighted = make(class_weight={0: 0.5, 1: 1.5}).fit(X, two)
+    by_cost = make(training_cost=[[0, 1], [3, 0]]).fit(X, two)
+    assert_allclose(by_cost.predict_proba(X_test), weighted.predict_proba(X_test), atol=2e-5)
+
+
+@makes
+@pytest.mark.parametrize("costs", ["quadratic", DEAR_LOW])
+def test_files_and_clones_keep_the_costs(data, make, costs, tmp_path):
+    X, y, X_test, _ = data
+    model = make(training_cost=costs).fit(X, y)
+    model.save_model(tmp_path / "model.txt" if make is make_lgb else tmp_path / "model.json")
+    loaded = type(model)().load_model(next(tmp_path.iterdir()))
+    assert_array_equal(loaded.predict_proba(X_test), model.predict_proba(X_test))
+    assert loaded.loss == "all_threshold"
+    assert loaded.training_cost == costs
+    assert_array_equal(clone(loaded).fit(X, y).predict_proba(X_test), model.predict_proba(X_test))
+    with pytest.raises(ValueError, match="with a training_cost the decision is"):
+        loaded.set_params(decision_rule="mode").predict(X_test)
+
+
+@makes
+@pytest.mark.parametrize("decision", [{"decision_rule": "mode"}, {"decision_rule": "kappa"}, {"cost_matrix": DEAR_LOW}])
+def test_other_decisions_are_refused(data, make, decision):
+    X, y, *_ = data
+    with pytest.raises(ValueError, match="with a training_cost the decision is decision_rule='median'"):
+        make(training_cost="quadratic", **decision).fit(X, y)
+    make(**decision).fit(X, y)
+
+
+@makes
+def test_costs_of_other_losses_and_classes_are_refused(data, make):
+    X, y, *_ = data
+    with pytest.raises(ValueError, match=r"training_cost must have shape \(4, 4\).*got \(2, 2\)"):
+        make(training_cost=[[0, 1], [2, 0]]).fit(X, y)
+    with pytest.raises(ValueError, match="training_cost belongs to loss 'all_threshold'"):
+        make(loss="cumulative_link", training_cost="quadratic").fit(X, y)
+    with pytest.raises(ValueError, match="training_cost must be one of"):
+        make(training_cost="cubic").fit(X, y)
+
+
+@pytest.mark.parametrize("make", [make_xgb, make_lgb])
+def test_metrics_of_probabilities_warn(data, make):
+    X, y, X_test, y_test = data
+    how = {"eval_metric": ["mae", "rps"]}
+    of_model, of_fit = (how, {}) if make is make_xgb else ({}, how)
+    with pytest.warns(UserWarning, match="rps judges probabilities, and those of a model with a training_cost"):
+        make(training_cost="quadratic", **of_model).fit(X, y, eval_set=[(X_test, y_test)], **of_fit)
+
+
+def test_scorers_of_probabilities_warn(data):
+    X, y, X_test, y_test = data
+    model = make_pipeline(StandardScaler(), make_xgb(training_cost="quadratic")).fit(X, y)
+    with pytest.warns(UserWarning, match="ranked_probability_score judges probabilities"):
+        get_scorer("neg_rps")(model, X_test, y_test)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        get_scorer("neg_mae")(model, X_test, y_test)
+        calibrated = OrdinalCalibratedClassifier(make_xgb(training_cost=DEAR_LOW), cv=2).fit(X, y)
+        calibrated_rps = get_scorer("neg_rps")(calibrated, X_test, y_test)
+    with pytest.warns(UserWarning, match="judges probabilities"):
+        assert get_scorer("neg_rps")(make_xgb(training_cost=DEAR_LOW).fit(X, y), X_test, y_test) < calibrated_rps
+
+
+def test_an_ensemble_refuses_them(data):
+    X, y, *_ = data
+    members = [("one", make_xgb()), ("two", make_xgb(training_cost="quadratic"))]
+    with pytest.raises(ValueError, match="member 'two' has training_cost='quadratic', so its probabilities"):
+        OrdinalEnsembleClassifier(members).fit(X, y)
+
+
+@pytest.mark.parametrize("library", ["xgb", "lgbm"])
+def test_boosters_know_their_costs(data, library):
+    X, y, X_test, _ = data
+    loss = CostWeighted("logit", DEAR_LOW)
+    if library == "xgb":
+        model = make_xgb(training_cost=DEAR_LOW, threshold_update="joint", proportional=True).fit(X, y)
+        given = {"max_depth": 3, "eta": 0.3, "nthread": 1, "seed": 0}
+        booster = oxgb.train(given, xgboost.DMatrix(X, y), 15, loss=loss)
+        rows, package = xgboost.DMatrix(X_test), oxgb
+    else:
+        model = make_lgb(training_cost=DEAR_LOW, threshold_update="joint", proportional=True).fit(X, y)
+        given = {"num_leaves": 6, "learning_rate": 0.3, "num_threads": 1, "min_data_in_leaf": 5, "verbosity": -1}
+        booster = olgbm.train(given, lightgbm.Dataset(X, y), 15, loss=loss)
+        rows, package = X_test, olgbm
+    assert_array_equal(package.predict(booster, rows), model.predict(X_test))
+    with pytest.raises(ValueError, match="with a training_cost the decision is"):
+        package.predict(booster, rows, decision_rule="mean")
+
+
+def test_a_warm_start_refuses_other_costs(data):
+    X, y, *_ = data
+    model = make_engine(training_cost="quadratic", warm_start=True).fit(X, y)
+    with pytest.raises(ValueError, match="warm_start continues a model of loss="):
+        model.set_params(training_cost=DEAR_LOW, max_iter=20).fit(X, y)
+    model.set_params(training_cost="quadratic").fit(X, y)
+    assert model.n_iter_ == 20

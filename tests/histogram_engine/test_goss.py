@@ -1,0 +1,166 @@
+"""Rows drawn by their gradients (GOSS)."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from makers import make_engine
+from ordinal_objectives.histogram_engine.criteria.joint import Joint
+from ordinal_objectives.histogram_engine.engine_run import EngineRun
+from ordinal_objectives.histogram_engine.labelled_rows import LabelledRows
+from ordinal_objectives.histogram_engine.parameters import BoostingParameters
+from ordinal_objectives.histogram_engine.sampling import by_gradients
+
+CRITERIA = [
+    {},
+    {"split_gain": "joint"},
+    {"split_gain": "scalar"},
+    {"proportional": True},
+    {"proportional": True, "threshold_update": "newton"},
+    {"proportional": True, "order": 3},
+]
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(1500, 5))
+    return X, np.digitize(X[:, 0] - X[:, 1] * X[:, 2] + rng.logistic(size=1500), [-1.5, 0.0, 1.0])
+
+
+def columns(n, n_gradients, seed=0):
+    rng = np.random.default_rng(seed)
+    return np.hstack([rng.normal(size=(n, n_gradients)), rng.uniform(0.1, 1, (n, n_gradients))]).astype(np.float32)
+
+
+@pytest.mark.parametrize("n_gradients", [1, 3])
+def test_large_gradients_stay_and_others_count_for_all(n_gradients):
+    table = columns(1000, n_gradients)
+    table[::10] = 0.0  # rows of weight 0
+    sample = by_gradients(table, n_gradients, 0.2, 0.1, np.random.default_rng(0))
+    assert sample.rows is not None
+    size = np.abs(table[:, :n_gradients] * table[:, n_gradients:]).sum(axis=1)
+    assert len(sample.rows) == 270
+    assert (np.diff(sample.rows.astype(int)) > 0).all()
+    assert not (sample.rows % 10 == 0).any()
+    light = sample.rows[sample.light]
+    heavy = np.setdiff1d(sample.rows, light)
+    assert size[heavy].min() >= np.delete(size, heavy).max()
+    assert sample.factor == pytest.approx((900 - 180) / 90)
+    factors = sample.factors()
+    assert factors is not None
+    assert factors.sum() == pytest.approx(900)
+    assert_array_equal(np.flatnonzero(factors > 1), sample.light)
+
+
+def test_sums_are_right_on_average():
+    table = columns(400, 1)
+    found = []
+    for seed in range(300):
+        sample = by_gradients(table, 1, 0.2, 0.1, np.random.default_rng(seed))
+        factors = sample.factors()
+        assert factors is not None
+        found.append(factors @ table[sample.rows])
+    error = np.std(found, axis=0) / np.sqrt(300)
+    assert (np.abs(np.mean(found, axis=0) - table.sum(axis=0)) < 4 * error).all()
+
+
+@pytest.mark.parametrize("params", CRITERIA, ids=str)
+def test_what_judges_splits_counts_rows_as_the_sample_says(data, params):
+    X, y = data
+    weight = np.random.default_rng(0).uniform(0.5, 2, len(y))
+    shared = {"data_sample_strategy": "goss", "learning_rate": 0.5, "proportional": False} | params
+    run = EngineRun(BoostingParameters.of("all_threshold", **shared), LabelledRows(X, y.astype(np.int32), 4, weight))
+    for _ in range(3):
+        run.advance()
+    before = run.state.columns.copy()
+    sample = run._sample(None)
+    with run.state.sampled(sample):
+        inside = run.state.columns[sample.rows].astype(float)
+        _, now = run.state.pass_over(sample.rows)
+        of_rows = run.state.weights_of(sample.rows)
+    assert_array_equal(run.state.columns, before)
+    factors = sample.factors()
+    assert factors is not None
+    assert_allclose(of_rows, weight[sample.rows] * factors)
+    count = run.state._count
+    assert_allclose(
+        np.delete(inside, count, 1), np.delete(before[sample.rows] * sample.factors()[:, None], count, 1), rtol=1e-6
+    )
+    assert_array_equal(inside[:, count], 1.0)
+    n = run.criterion.n_gradients
+    if n == 1:
+        assert_allclose(inside[:, 0].sum(), np.sum(now.gradient, dtype=float), rtol=1e-3, atol=1e-2)
+
+
+@pytest.mark.parametrize("params", CRITERIA, ids=str)
+def test_training_is_nearly_as_good_as_on_all_rows(data, params):
+    X, y = data
+    shared = {"max_iter": 40, "learning_rate": 0.2, "random_state": 0, **params}
+    whole = make_engine(**shared).fit(X, y).training_loss_
+    goss = make_engine(**shared, data_sample_strategy="goss").fit(X, y).training_loss_
+    assert_array_equal(goss[:6], whole[:6])  # the first 1 / learning_rate trees take all rows
+    assert not np.array_equal(goss[6:], whole[6:])
+    # On three rows of ten, of which a leaf has at least 20, trees are smaller.
+    assert goss[-1] < goss[0] - 0.8 * (whole[0] - whole[-1])
+
+
+@pytest.mark.parametrize(("strategy", "few"), [("goss", False), ("bagging", True)])
+def test_rows_that_stand_for_others_carry_all_cross_terms(data, strategy, few):
+    X, _ = data
+    y = np.digitize(X[:, 0], np.linspace(-1.5, 1.5, 11)).astype(np.int32)
+    parameters = BoostingParameters.of("all_threshold", data_sample_strategy=strategy, learning_rate=0.5)
+    run = EngineRun(parameters, LabelledRows(X, y, 12))
+    assert isinstance(run.criterion, Joint)
+    assert (len(run.criterion.cross_terms.chosen) < 10) == few
+    for _ in range(4):
+        run.advance()
+
+
+def test_all_rows_are_no_sample(data):
+    X, y = data
+    whole = make_engine(max_iter=8).fit(X, y)
+    goss = make_engine(max_iter=8, data_sample_strategy="goss", top_rate=0.6, other_rate=0.4).fit(X, y)
+    assert_array_equal(goss.predict_proba(X), whole.predict_proba(X))
+
+
+def test_what_is_drawn_depends_on_the_seed_alone(data):
+    X, y = data
+    shared = {"data_sample_strategy": "goss", "max_iter": 12}
+    one, two, other = (
+        make_engine(**shared, random_state=seed, n_jobs=n).fit(X, y).predict_proba(X)
+        for seed, n in ((3, 1), (3, 2), (4, 1))
+    )
+    assert_array_equal(one, two)
+    assert not np.array_equal(one, other)
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"data_sample_strategy": "mvs"}, "data_sample_strategy must be one of 'bagging', 'goss'; got 'mvs'"),
+        ({"top_rate": 1.0}, "top_rate must be a finite number above 0 and below 1; got 1.0"),
+        ({"other_rate": 0.0}, "other_rate must be"),
+        (
+            {"data_sample_strategy": "goss", "top_rate": 0.7, "other_rate": 0.4},
+            "other_rate must be at most 1",
+        ),
+        (
+            {"data_sample_strategy": "goss", "pruning": True, "subsample": 0.5},
+            "'goss' leaves the rows with small gradients",
+        ),
+    ],
+)
+def test_mistakes_are_told(data, params, message):
+    X, y = data
+    with pytest.raises(ValueError, match=message):
+        make_engine(**params).fit(X, y)
+
+
+def test_validation_rows_may_judge_such_trees(data):
+    X, y = data
+    model = make_engine(data_sample_strategy="goss", pruning=True, judged_by="validation", proportional=True)
+    model.fit(X[:1000], y[:1000], X_val=X[1000:], y_val=y[1000:])
+    assert model.training_loss_[-1] < model.training_loss_[0]
