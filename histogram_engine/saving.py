@@ -78,11 +78,15 @@ class EngineModel(WithCategories, HostParameters, OrdinalClassifier):
 
     def _staged_proba_ordered(self, X: Any, **start: Any) -> Iterator[NDArray[np.float64]]:
         check_is_fitted(self)
+        self.check_stages()
+        yield from super()._staged_proba_ordered(X, **start)
+
+    def check_stages(self) -> None:
+        """Raise ValueError if there is no model after fewer trees."""
         if self._fitted_as_forest:
             raise ValueError(
                 "a random forest has no stages: its trees are averaged, and its thresholds fitted at the end"
             )
-        yield from super()._staged_proba_ordered(X, **start)
 
     @property
     def oob_decision_function_(self) -> NDArray[np.float64]:

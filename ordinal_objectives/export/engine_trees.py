@@ -1,0 +1,44 @@
+"""The trees of the native engine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ordinal_objectives.export.scoring_model import Scorer, ScoringTree
+from ordinal_objectives.histogram_engine.saving import EngineModel
+from ordinal_objectives.trees import Tree, has_set
+
+
+def read(model: EngineModel, n_iter: int, by_value: Sequence[int]) -> Scorer:
+    """Return the scorer of a fitted classifier's first iterations; it knows itself which columns are ``by_value``."""
+    if n_iter < model.n_iter_:
+        model.check_stages()
+    sizes = model._categories.sizes
+    trees = [_tree(tree, sizes) for tree in model._ensemble.trees[:n_iter]]
+    n_outputs = 1 if model.proportional_ else len(model.thresholds_)
+    return Scorer(trees, n_outputs, np.zeros(n_outputs), levels=dict(model._categories.levels))
+
+
+def _tree(tree: Tree, sizes: dict[int, int]) -> ScoringTree:
+    inner = tree.feature >= 0
+    by_category = np.flatnonzero(has_set(tree.categories, len(inner)))
+    return ScoringTree(
+        feature=tree.feature,
+        threshold=tree.threshold,
+        left=tree.left,
+        right=np.where(inner, tree.left + 1, -1).astype(np.int32),
+        missing_left=tree.missing_left.astype(bool),
+        value=tree.value.reshape(len(inner), -1),
+        count=tree.count.astype(np.float64),
+        categories={int(node): _codes(tree, node, sizes[int(tree.feature[node])]) for node in by_category},
+    )
+
+
+def _codes(tree: Tree, node: int, n_levels: int) -> NDArray[np.int64]:
+    """Return the codes that go left at a node, among those that a column has."""
+    assert tree.categories is not None
+    bits = np.unpackbits(tree.categories[node].astype("<u8").view(np.uint8), bitorder="little")
+    return np.flatnonzero(bits[:n_levels])
