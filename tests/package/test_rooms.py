@@ -1,4 +1,7 @@
-"""Who imports whom, also for types: no two files each other, no framework's folder another's, no adapter the engine."""
+"""Who imports whom, also for types: no two files each other, no framework's folder another's, no adapter the engine.
+
+``export`` is above them all: it reads the trees of each.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +54,7 @@ def test_frameworks_stay_apart(graph):
         for mine, other in (("xgb", "lgbm"), ("lgbm", "xgb")):
             if f".adapters.{mine}." in name:
                 assert not [one for one in imported if f".adapters.{other}" in one], name
-        if ".adapters" not in name:
+        if ".adapters" not in name and ".export" not in name:
             assert not [one for one in imported if ".adapters" in one], name
 
 

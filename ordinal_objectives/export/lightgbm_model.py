@@ -1,0 +1,204 @@
+"""Fitted classifiers as boosters of LightGBM, written in its text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ordinal_objectives.export.carried_thresholds import threshold_record
+from ordinal_objectives.export.scoring_model import Scorer, ScoringTree
+from ordinal_objectives.export.trees_alone import model_of_trees, nodes_of
+from ordinal_objectives.threads import one_thread_after_fork
+
+_CATEGORICAL, _DEFAULT_LEFT, _ZERO_IS_MISSING, _NAN_IS_MISSING = 1, 2, 4, 8
+_WORD = 32
+# LightGBM writes a section of parameters only where it has read one that is not empty.
+_END = """end of trees
+
+feature_importances:
+
+parameters:
+[boosting: gbdt]
+
+end of parameters
+
+pandas_categorical:null
+"""
+# Counts are integers of 32 bits.
+_MOST = 2**30
+
+
+def to_lightgbm(model: Any, *, iterations: int | None = None) -> Any:
+    """Return a fitted classifier as a booster of LightGBM, whose raw scores are the model's.
+
+    A model that is ``proportional_`` becomes one tree a round, and the booster carries its thresholds: what
+    :mod:`ordinal_objectives.adapters.lgbm` has for boosters, as ``predict_proba`` and ``save_model``, takes it.
+    LightGBM has no leaves of several values: a model with shifts becomes n_classes - 1 trees a round, one for each
+    threshold, which does not fit into that module. The thresholds are the model's ``thresholds_``; see the example.
+
+    Parameters
+    ----------
+    model : HistGradientBoostingOrdinalClassifier, XGBOrdinalClassifier or LGBMOrdinalClassifier
+        Fitted, without a linear part. Of an XGBoost model the booster compares features in float64, not in float32.
+    iterations : int or None, default=None
+        Number of its first iterations, at least 1, with the thresholds that belong to them; None for all that it
+        predicts with.
+
+    Returns
+    -------
+    lightgbm.Booster
+        ``predict(X, raw_score=True)`` returns f(x), (n_samples,), or f(x) + v_k(x), (n_samples, n_classes - 1). Splits
+        and leaves are the model's own numbers in float64. NaN is a missing value. A category is its code: columns that
+        had a category type in the training must be given as codes. Blanks in the names of features become underscores.
+
+    Raises
+    ------
+    TypeError
+        If ``model`` is another object.
+    NotFittedError
+        Before ``fit``.
+    ValueError
+        If it has no such iteration, a linear part, a number that stands for a missing value, or sends missing values
+        where it sends categories that are not named.
+    ModuleNotFoundError
+        If LightGBM is not installed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ordinal_objectives import HistGradientBoostingOrdinalClassifier
+    >>> from ordinal_objectives.export import to_lightgbm
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 3))
+    >>> y = np.digitize(X[:, 0] + 0.3 * rng.normal(size=300), [-1.0, 0.0, 1.0])
+    >>> model = HistGradientBoostingOrdinalClassifier(max_iter=20, proportional=False).fit(X, y)
+    >>> scores = to_lightgbm(model).predict(X, raw_score=True)
+    >>> predictors = np.sort(model.thresholds_ - scores, axis=1)
+    >>> proba = np.diff(1 / (1 + np.exp(-predictors)), prepend=0, append=1)
+    >>> bool(np.abs(proba - model.predict_proba_ordered(X)).max() < 1e-12)
+    True
+    """
+    from ordinal_objectives.adapters.lgbm.record import store_record
+
+    found = model_of_trees(model, iterations, "LightGBM's text")
+    scorer = found.scorer
+    if not scorer.trees:
+        raise ValueError("iterations must be at least 1: LightGBM reads no text without trees")
+    names = found.names or [f"Column_{place}" for place in range(model.n_features_in_)]
+    booster = booster_of(scorer, names)
+    if scorer.n_outputs == 1:
+        store_record(booster, threshold_record(found, iterations, len(scorer.trees)))
+    return booster
+
+
+@one_thread_after_fork()
+def booster_of(scorer: Scorer, names: Sequence[str]) -> Any:
+    """Return a LightGBM booster whose raw scores are those of at least one tree."""
+    import lightgbm
+
+    zero_is_missing = set(scorer.zero_is_missing.tolist())
+    texts = []
+    for number, tree in enumerate(scorer.trees):
+        shape = _Shape(tree, scorer, zero_is_missing)
+        values = tree.value[shape.leaves] + (scorer.offset if number == 0 else 0.0)
+        texts += [f"Tree={len(texts) + k}\n{shape.text(of)}\n\n\n" for k, of in enumerate(values.T)]
+    head = {
+        "version": "v4",
+        "num_class": scorer.n_outputs,
+        "num_tree_per_iteration": scorer.n_outputs,
+        "label_index": 0,
+        "max_feature_idx": len(names) - 1,
+        "feature_names": _joined("_".join(name.split()) for name in names),
+        "feature_infos": _joined(["[-inf:inf]"] * len(names)),
+        "tree_sizes": _joined(len(text.encode()) for text in texts),
+    }
+    return lightgbm.Booster(model_str=f"tree\n{_lines(head)}\n\n{''.join(texts)}{_END}")
+
+
+class _Shape:
+    """The splits of a tree in LightGBM's order: inner nodes and leaves are counted apart."""
+
+    def __init__(self, tree: ScoringTree, scorer: Scorer, zero_is_missing: set[int]) -> None:
+        self._tree, self._scorer, self._zero_is_missing = tree, scorer, zero_is_missing
+        nodes = np.array(nodes_of(tree))
+        inner = tree.feature[nodes] >= 0
+        self.leaves, self._inner = nodes[~inner], nodes[inner]
+        self._number = {node: number for number, node in enumerate(self._inner.tolist())}
+        self._number |= {node: ~number for number, node in enumerate(self.leaves.tolist())}
+
+    def text(self, leaf_value: NDArray[np.float64]) -> str:
+        """Return the tree with a value for each leaf."""
+        tree, inner = self._tree, self._inner
+        count = _whole(tree.count)
+        fields: dict[str, Any] = {"num_leaves": len(self.leaves)}
+        if len(inner):
+            rules, sets = self._rules()
+            decision, threshold, left, right = zip(*rules, strict=True)
+            fields |= {
+                "num_cat": len(sets),
+                "split_feature": _joined(tree.feature[inner]),
+                "threshold": _joined(threshold),
+                "decision_type": _joined(decision),
+                "left_child": _joined(self._number[node] for node in left),
+                "right_child": _joined(self._number[node] for node in right),
+                "leaf_count": _joined(count[self.leaves]),
+                "internal_count": _joined(count[inner]),
+            }
+            if sets:
+                fields["cat_boundaries"] = _joined(np.cumsum([0, *map(len, sets)]))
+                fields["cat_threshold"] = _joined(np.concatenate(sets))
+        else:
+            fields["num_cat"] = 0
+        return _lines(fields | {"leaf_value": _joined(map(repr, leaf_value.tolist())), "is_linear": 0, "shrinkage": 1})
+
+    def _rules(self) -> tuple[list[tuple[int, str, int, int]], list[NDArray[np.uint32]]]:
+        """Return type, threshold and children of each inner node, and the sets of categories."""
+        tree, rules, sets = self._tree, list[tuple[int, str, int, int]](), list[NDArray[np.uint32]]()
+        for node in self._inner.tolist():
+            left, right, missing_left = int(tree.left[node]), int(tree.right[node]), bool(tree.missing_left[node])
+            if node in tree.categories:  # LightGBM sends missing values to the right there
+                codes = self._others(node) if missing_left else tree.categories[node]
+                left, right = (right, left) if missing_left else (left, right)
+                rules.append((_CATEGORICAL | _NAN_IS_MISSING, str(len(sets)), left, right))
+                sets.append(_bits(codes))
+                continue
+            zero = int(tree.feature[node]) in self._zero_is_missing
+            decision = (_ZERO_IS_MISSING if zero else _NAN_IS_MISSING) | _DEFAULT_LEFT * missing_left
+            rules.append((decision, repr(float(tree.threshold[node])), left, right))
+        return rules, sets
+
+    def _others(self, node: int) -> NDArray[np.int64]:
+        """Return the codes that go right at a node of categories."""
+        feature = int(self._tree.feature[node])
+        levels = self._scorer.levels.get(feature)
+        if levels is None:
+            raise ValueError(
+                f"model must know the categories of feature {feature}, where it sends missing values to the left: "
+                f"LightGBM sends them to the right, with the categories that are not listed"
+            )
+        return np.setdiff1d(np.arange(max(1, len(levels))), self._tree.categories[node])
+
+
+def _bits(codes: NDArray[np.int64]) -> NDArray[np.uint32]:
+    """Return a set of codes, a bit each from the lowest of the first word on."""
+    bits = np.zeros(_WORD * (int(codes.max(initial=0)) // _WORD + 1), dtype=np.uint8)
+    bits[codes] = 1
+    return np.packbits(bits, bitorder="little").view("<u4").astype(np.uint32)
+
+
+def _whole(count: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return counts, or Hessians in their place, as integers above 0 in the same proportions."""
+    if not np.array_equal(count, np.rint(count)) or count.max() > _MOST:
+        count = count / max(count[0], np.finfo(np.float64).tiny) * _MOST
+    return np.maximum(np.rint(count), 1).astype(np.int64)
+
+
+def _joined(values: Iterable[Any]) -> str:
+    return " ".join(map(str, values))
+
+
+def _lines(fields: dict[str, Any]) -> str:
+    return "\n".join(f"{name}={value}" for name, value in fields.items())

@@ -1,0 +1,146 @@
+"""Fitted classifiers as models of treelite, which other programs compile or run on a GPU."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ordinal_objectives.export.scoring_model import ScoringModel, ScoringTree
+from ordinal_objectives.export.trees_alone import model_of_trees
+from ordinal_objectives.utils.extras import not_installed
+
+
+def to_treelite(model: Any, *, iterations: int | None = None) -> Any:
+    """Return a fitted classifier as a model of treelite, which predicts scores.
+
+    What treelite predicts is f(x) of a model that is ``proportional_``, and else f(x) + v_k(x) of each threshold. The
+    thresholds are among its ``attributes``: less the scores they are the linear predictors theta_k - f(x) - v_k(x).
+    For the all-threshold loss, also with costs, and the cumulative link, sort these in each row and let the link turn
+    them into P(y <= k), whose differences are the class probabilities; see the example.
+
+    Parameters
+    ----------
+    model : XGBOrdinalClassifier, LGBMOrdinalClassifier or HistGradientBoostingOrdinalClassifier
+        Fitted, without a linear part.
+    iterations : int or None, default=None
+        Number of its first iterations, with the thresholds that belong to them; None for all that it predicts with.
+
+    Returns
+    -------
+    treelite.Model
+        Its regression outputs are the scores: one target, or one for each threshold. Thresholds of its splits and
+        values of its leaves are float64, and a row is compared in float64, as the native engine and LightGBM do; of an
+        XGBoost model they are float32, as there. NaN is a missing value. A category is its code: columns that had a
+        category type in the training must be given as codes.
+        ``attributes`` is a dict of "thresholds", lowest first and exact but for their last digit, the names "loss" and
+        "link", and "classes", the labels from the lowest to the highest.
+
+    Raises
+    ------
+    TypeError
+        If ``model`` is another object.
+    NotFittedError
+        Before ``fit``.
+    ValueError
+        If it has no such iteration, a linear part, a number that stands for a missing value, or, with LightGBM's
+        ``zero_as_missing``, features whose zeros are missing.
+    ModuleNotFoundError
+        If treelite is not installed.
+
+    Examples
+    --------
+    >>> import numpy as np, treelite
+    >>> from ordinal_objectives import HistGradientBoostingOrdinalClassifier
+    >>> from ordinal_objectives.export import to_treelite
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 3))
+    >>> y = np.digitize(X[:, 0] + 0.3 * rng.normal(size=300), [-1.0, 0.0, 1.0])
+    >>> model = HistGradientBoostingOrdinalClassifier(max_iter=20).fit(X, y)
+    >>> exported = to_treelite(model)
+    >>> scores = treelite.gtil.predict(exported, X).reshape(len(X), -1)
+    >>> predictors = np.sort(np.array(exported.attributes["thresholds"]) - scores, axis=1)
+    >>> proba = np.diff(1 / (1 + np.exp(-predictors)), prepend=0, append=1)
+    >>> bool(np.abs(proba - model.predict_proba_ordered(X)).max() < 1e-12)
+    True
+    """
+    try:
+        from treelite import model_builder
+    except ImportError as error:
+        raise not_installed(error, "treelite") from None
+    found = model_of_trees(model, iterations, "treelite")
+    scorer = found.scorer
+    if len(scorer.zero_is_missing):
+        raise ValueError(
+            f"model must not take zeros for missing values, which treelite has no splits for; features "
+            f"{scorer.zero_is_missing.tolist()} do: train it without zero_as_missing"
+        )
+    precision = "float32" if scorer.reads_float32 else "float64"
+    n_trees, n_outputs = len(scorer.trees), scorer.n_outputs
+    builder = model_builder.ModelBuilder(
+        threshold_type=precision,
+        leaf_output_type=precision,
+        metadata=model_builder.Metadata(
+            num_feature=model.n_features_in_,
+            task_type="kRegressor",
+            average_tree_output=False,
+            num_target=n_outputs,
+            num_class=[1] * n_outputs,
+            leaf_vector_shape=(n_outputs, 1),
+        ),
+        # -1: a leaf has a value for every target.
+        tree_annotation=model_builder.TreeAnnotation(n_trees, [-1 if n_outputs > 1 else 0] * n_trees, [0] * n_trees),
+        postprocessor=model_builder.PostProcessorFunc(name="identity"),
+        base_scores=scorer.offset.tolist(),
+        attributes=_attributes(found),
+    )
+    for tree in scorer.trees:
+        _add(builder, tree, counts_rows=not scorer.reads_float32)
+    return builder.commit()
+
+
+def _attributes(found: ScoringModel) -> dict[str, Any]:
+    return {
+        "thresholds": found.thresholds.tolist(),
+        "loss": found.loss.identity,
+        "link": found.loss.link.identity,
+        "classes": found.model.ordered_classes_.tolist(),
+    }
+
+
+def _add(builder: Any, tree: ScoringTree, *, counts_rows: bool) -> None:
+    """Add a tree to those of a builder."""
+    builder.start_tree()
+    for node, feature in enumerate(tree.feature.tolist()):
+        builder.start_node(node)
+        if feature < 0:
+            builder.leaf(_leaf(tree.value[node]))
+        elif node in tree.categories:
+            builder.categorical_test(
+                feature_id=feature,
+                default_left=bool(tree.missing_left[node]),
+                category_list=tree.categories[node].tolist(),
+                category_list_right_child=False,
+                left_child_key=int(tree.left[node]),
+                right_child_key=int(tree.right[node]),
+            )
+        else:
+            builder.numerical_test(
+                feature_id=feature,
+                threshold=float(tree.threshold[node]),
+                default_left=bool(tree.missing_left[node]),
+                opname="<=",
+                left_child_key=int(tree.left[node]),
+                right_child_key=int(tree.right[node]),
+            )
+        if counts_rows:
+            builder.data_count(int(tree.count[node]))
+        else:  # XGBoost keeps their Hessians instead
+            builder.sum_hess(float(tree.count[node]))
+        builder.end_node()
+    builder.end_tree()
+
+
+def _leaf(value: NDArray[np.float64]) -> float | list[float]:
+    return value.tolist() if len(value) > 1 else float(value[0])

@@ -1,0 +1,164 @@
+"""Models of treelite: what they predict, what travels with them, and what is refused."""
+
+from __future__ import annotations
+
+import pickle
+import sys
+
+import numpy as np
+import pytest
+import treelite
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+
+from exported import assert_same, mixed_rows, proba, rows_on_cuts, train
+from ordinal_objectives import HistGradientBoostingOrdinalClassifier
+from ordinal_objectives.export import to_treelite
+
+TRAINERS = pytest.mark.parametrize("trainer", ["engine", "lightgbm", "xgboost"])
+TOLERANCE = {"engine": 1e-12, "lightgbm": 1e-12, "xgboost": 1e-6}
+
+
+@TRAINERS
+@pytest.mark.parametrize("proportional", [True, False])
+@pytest.mark.parametrize("categories", [True, False])
+def test_probabilities_are_the_models(trainer, proportional, categories):
+    X, y = mixed_rows()
+    model = train(trainer, X, y, proportional=proportional, categories=categories)
+    exported = to_treelite(model)
+    rows = rows_on_cuts(model, X, np.random.default_rng(1))
+    assert exported.input_type == exported.output_type == ("float32" if trainer == "xgboost" else "float64")
+    scores = treelite.gtil.predict(exported, rows)
+    assert scores.shape == (len(rows), 1 if proportional else 4, 1)
+    assert_same(proba(model, scores), model.predict_proba_ordered(rows), TOLERANCE[trainer])
+
+
+@TRAINERS
+def test_files_and_bytes_round_trip(trainer, tmp_path):
+    X, y = mixed_rows()
+    exported = to_treelite(train(trainer, X, y))
+    exported.serialize(tmp_path / "model.bin")
+    copies = (
+        treelite.Model.deserialize(tmp_path / "model.bin"),
+        treelite.Model.deserialize_bytes(exported.serialize_bytes()),
+    )
+    for copy in copies:
+        np.testing.assert_array_equal(treelite.gtil.predict(copy, X), treelite.gtil.predict(exported, X))
+        assert copy.attributes == exported.attributes
+
+
+@TRAINERS
+def test_thresholds_and_names_travel_with_it(trainer):
+    X, y = mixed_rows(n_classes=3)
+    labels = np.array(["low", "middle", "high"])
+    model = train(trainer, X, labels[y], classes=labels, loss="immediate_threshold", link="probit")
+    attributes = to_treelite(model).attributes
+    # treelite's JSON may round the last digit of a number.
+    np.testing.assert_allclose(attributes.pop("thresholds"), model.thresholds_, rtol=1e-15)
+    assert attributes == {"loss": "immediate_threshold", "link": "probit", "classes": labels.tolist()}
+
+
+@TRAINERS
+@pytest.mark.parametrize("iterations", [0, 1, 4])
+def test_first_iterations(trainer, iterations):
+    X, y = mixed_rows()
+    model = train(trainer, X, y)
+    exported = to_treelite(model, iterations=iterations)
+    assert exported.num_tree == iterations
+    np.testing.assert_allclose(exported.attributes["thresholds"], model.threshold_history_[iterations], rtol=1e-15)
+    scores = treelite.gtil.predict(exported, X)
+    expected = [None, *model.staged_predict_proba(X)][iterations]
+    if iterations:
+        assert_same(proba(model, scores, iterations), expected, TOLERANCE[trainer])
+    else:
+        assert (scores == scores[0]).all()
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"num_parallel_tree": 3, "colsample_bynode": 0.5},
+        {"booster": "dart", "rate_drop": 0.5, "random_state": 0},
+        {"booster": "dart", "rate_drop": 0.5, "num_parallel_tree": 2, "colsample_bynode": 0.5, "random_state": 0},
+    ],
+)
+def test_forests_and_dart_of_xgboost(params):
+    X, y = mixed_rows()
+    model = train("xgboost", X, y, categories=False, proportional=True, **params)
+    scores = treelite.gtil.predict(to_treelite(model), X)
+    assert_same(proba(model, scores), model.predict_proba_ordered(X), 1e-6)
+
+
+@TRAINERS
+def test_early_stopped(trainer):
+    X, y = mixed_rows(400)
+    stop = {"engine": {"max_iter": 60, "early_stopping": True, "n_iter_no_change": 3}}
+    stop |= {
+        name: {"n_estimators": 60, "early_stopping_rounds": 3, "validation_fraction": 0.3}
+        for name in ("lightgbm", "xgboost")
+    }
+    model = train(trainer, X, y, learning_rate=0.5, **stop[trainer])
+    assert model.n_iter_ < 60
+    exported = to_treelite(model)
+    assert exported.num_tree == model.n_iter_
+    assert_same(proba(model, treelite.gtil.predict(exported, X)), model.predict_proba_ordered(X), TOLERANCE[trainer])
+
+
+def test_random_forest_of_the_engine():
+    X, y = mixed_rows()
+    model = train("engine", X, y, boosting_type="rf")
+    assert_same(proba(model, treelite.gtil.predict(to_treelite(model), X)), model.predict_proba_ordered(X), 1e-12)
+    with pytest.raises(ValueError, match="a random forest has no stages"):
+        to_treelite(model, iterations=2)
+
+
+def test_all_numbers_go_left_where_missing_values_alone_go_right():
+    X = np.where(np.arange(60)[:, np.newaxis] % 2, np.nan, 1.0)
+    model = train("engine", X, np.arange(60) % 2, categories=False, min_samples_category=10)
+    rows = np.array([[np.nan], [-1e308], [1e308], [np.inf], [1.0]])
+    assert_same(proba(model, treelite.gtil.predict(to_treelite(model), rows)), model.predict_proba_ordered(rows), 1e-12)
+    assert np.ptp(model.predict_proba(rows)[:, 0]) > 0.1
+
+
+@TRAINERS
+def test_what_it_refuses(trainer):
+    X, y = mixed_rows()
+    with pytest.raises(NotFittedError):
+        to_treelite(HistGradientBoostingOrdinalClassifier())
+    with pytest.raises(TypeError, match=r"model must be one of XGBOrdinalClassifier, .* got LogisticRegression"):
+        to_treelite(LogisticRegression())
+    with pytest.raises(ValueError, match=r"without a linear part, since treelite .* linear=True"):
+        to_treelite(train(trainer, X, y, linear=True, categories=False))
+    model = train(trainer, X, y)
+    with pytest.raises(ValueError, match="iterations must be"):
+        to_treelite(model, iterations=model.n_iter_ + 1)
+
+
+def test_refuses_other_missing_values():
+    X, y = mixed_rows()
+    with pytest.raises(ValueError, match=r"zeros for missing values.*features \[0, 1"):
+        to_treelite(train("lightgbm", X, y, categories=False, zero_as_missing=True))
+    filled = np.where(np.isnan(X), -9.0, X)
+    model = train("xgboost", filled, y, categories=False, missing=-9.0)
+    with pytest.raises(ValueError, match=r"NaN for missing values, as treelite does; it has missing=-9"):
+        to_treelite(model)
+    before = model.predict_proba_ordered(filled)
+    model.set_params(missing=np.nan)
+    assert_same(proba(model, treelite.gtil.predict(to_treelite(model), X)), before, 1e-6)
+
+
+@TRAINERS
+def test_the_model_stays_as_it_was(trainer):
+    X, y = mixed_rows()
+    model = train(trainer, X, y)
+    before = pickle.dumps(model)
+    to_treelite(model)
+    assert pickle.dumps(model) == before
+
+
+def test_without_treelite(monkeypatch):
+    X, y = mixed_rows()
+    model = train("engine", X, y)
+    monkeypatch.setitem(sys.modules, "treelite", None)
+    with pytest.raises(ModuleNotFoundError, match=r"treelite.*pip install 'ordinal-objectives\[treelite\]'"):
+        to_treelite(model)

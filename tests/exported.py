@@ -1,0 +1,80 @@
+"""Models that the tests write in other formats, and rows that would show a split moved by one rounding."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ordinal_objectives import (
+    HistGradientBoostingOrdinalClassifier,
+    LGBMOrdinalClassifier,
+    XGBOrdinalClassifier,
+    predictions,
+)
+from ordinal_objectives.export.scoring_model import scoring_model
+from ordinal_objectives.losses import get_loss
+
+CATEGORIES = 3  # the column of categories
+
+
+def mixed_rows(n_rows: int = 200, n_classes: int = 5, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Return (X, y): three numbers and a column of codes, with missing values."""
+    rng = np.random.default_rng(seed)
+    X = np.column_stack([rng.normal(size=(n_rows, 3)), rng.integers(0, 7, n_rows)])
+    score = 2 * X[:, 0] + np.sin(2 * X[:, 1]) + X[:, 3] % 3 + rng.logistic(size=n_rows)
+    X[rng.random(X.shape) < 0.1] = np.nan
+    return X, np.searchsorted(np.quantile(score, np.arange(1, n_classes) / n_classes), score)
+
+
+def train(trainer: str, X: np.ndarray, y: np.ndarray, *, categories: bool = True, **params: Any) -> Any:
+    """Return a small model of the library, whose last column holds categories or numbers."""
+    if trainer == "engine":
+        columns = [CATEGORIES] if categories else None
+        options = {"max_iter": 6, "max_leaf_nodes": 8, "min_samples_leaf": 3, "min_samples_category": 2}
+        return HistGradientBoostingOrdinalClassifier(categorical_features=columns, **options | params, n_jobs=1).fit(
+            X, y
+        )
+    if trainer == "lightgbm":
+        options = {"n_estimators": 6, "num_leaves": 8, "min_child_samples": 3, "min_data_per_group": 2, "n_jobs": 1}
+        columns = [CATEGORIES] if categories else "auto"
+        return LGBMOrdinalClassifier(**options | params).fit(X, y, categorical_feature=columns)
+    types = ["float"] * CATEGORIES + ["c"] if categories else None
+    options = {"n_estimators": 6, "max_depth": 3, "n_jobs": 1, "feature_types": types}
+    return XGBOrdinalClassifier(**options | params).fit(X, y)
+
+
+def rows_on_cuts(model: Any, X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Return rows whose numbers lie on the thresholds of splits and beside them, in float64 and in float32."""
+    of_feature: dict[int, list[float]] = {feature: [] for feature in range(X.shape[1])}
+    for tree in scoring_model(model).scorer.trees:
+        for node in np.flatnonzero(tree.feature >= 0):
+            if node not in tree.categories and np.isfinite(tree.threshold[node]):
+                of_feature[int(tree.feature[node])].append(float(tree.threshold[node]))
+    found = X[rng.integers(0, len(X), 4 * len(X))].copy()
+    for feature, cuts in of_feature.items():
+        if cuts:
+            single = np.array(cuts, dtype=np.float32)
+            near = [np.nextafter(of, of.dtype.type(to)) for of in (np.array(cuts), single) for to in (-np.inf, np.inf)]
+            values = np.concatenate([cuts, single, *near]).astype(np.float64)
+            given = rng.random(len(found)) < 0.9
+            found[given, feature] = rng.choice(values, given.sum())
+    return found
+
+
+def proba(model: Any, scores: np.ndarray, iterations: int | None = None) -> np.ndarray:
+    """Return class probabilities by scores, (n_samples,), or one for each threshold."""
+    loss = get_loss(model.loss, model.link, model.training_cost)
+    thresholds = model.thresholds_ if iterations is None else model.threshold_history_[iterations]
+    if model.proportional_:
+        return predictions.proba(loss, scores.reshape(len(scores)), thresholds)
+    return predictions.proba(loss, scores.reshape(len(scores), -1), thresholds)
+
+
+def assert_same(given: np.ndarray, expected: np.ndarray, tolerance: float) -> None:
+    """Compare probabilities, and medians but those that the tolerance could turn."""
+    np.testing.assert_allclose(given, expected, rtol=0.0, atol=tolerance)
+    cumulative = np.cumsum(expected, axis=1)[:, :-1]
+    clear = (np.abs(cumulative - 0.5) > 2 * len(cumulative.T) * tolerance).all(axis=1)
+    medians = [(np.cumsum(of, axis=1)[:, :-1] < 0.5).sum(axis=1)[clear] for of in (given, expected)]
+    np.testing.assert_array_equal(*medians)
