@@ -20,10 +20,8 @@ def threshold_record(found: ScoringModel, iterations: int | None, n_rounds: int)
     """
     model: Any = found.model
     n_iter = model.n_iter_ if iterations is None else iterations
-    history = np.asarray(model.threshold_history_)[: n_iter + 1].copy()
-    history[-1] = found.thresholds
     of_round = -(-np.arange(n_rounds + 1) * n_iter // max(n_rounds, 1))
-    thresholds = [history[iteration] for iteration in of_round]
+    thresholds = [model.threshold_history_[iteration] for iteration in of_round]
     unknown = [float("nan")] * len(thresholds)
     return ThresholdRecord.of(found.loss, model.hessian, model.threshold_update, thresholds, unknown, {})
 
@@ -37,8 +35,3 @@ def shifts_of(found: ScoringModel) -> Shifts:
 def score_and_contrasts(n_outputs: int, n_rounds: int) -> VectorOutputs:
     """Return outputs that are the score and orthonormal contrasts of the shifts."""
     return VectorOutputs(contrasts(n_outputs, 1.0, 1.0), [np.zeros(n_outputs - 1)] * (n_rounds + 1))
-
-
-def has_last_score_alone(model: Any) -> bool:
-    """Tell whether fewer trees of a model have no thresholds: of dart, which rescales them, or of a random forest."""
-    return getattr(model, "boosting_type", None) == "rf" or getattr(model, "booster", None) == "dart"

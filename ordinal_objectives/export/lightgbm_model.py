@@ -51,8 +51,9 @@ def to_lightgbm(model: Any, *, iterations: int | None = None) -> Any:
     -------
     lightgbm.Booster
         ``predict(X, raw_score=True)`` returns f(x), (n_samples,), or f(x) + v_k(x), (n_samples, n_classes - 1). Splits
-        and leaves are the model's own numbers in float64. NaN is a missing value. A category is its code: columns that
-        had a category type in the training must be given as codes. Blanks in the names of features become underscores.
+        and leaves are the model's own numbers in float64; of features, LightGBM takes numbers of at most 1e-35 for 0.
+        NaN is a missing value. A category is its code: columns that had a category type in the training must be given
+        as codes. Blanks in the names of features become underscores.
 
     Raises
     ------

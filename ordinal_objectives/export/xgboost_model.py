@@ -10,12 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinal_objectives.export.carried_thresholds import (
-    has_last_score_alone,
-    score_and_contrasts,
-    shifts_of,
-    threshold_record,
-)
+from ordinal_objectives.export.carried_thresholds import score_and_contrasts, shifts_of, threshold_record
 from ordinal_objectives.export.scoring_model import Scorer, ScoringTree
 from ordinal_objectives.export.trees_alone import model_of_trees, nodes_of
 from ordinal_objectives.threads import one_thread_after_fork
@@ -93,7 +88,7 @@ def to_xgboost(model: Any, *, iterations: int | None = None) -> Any:
             "an older one is installed"
         )
     n_rounds = model.n_iter_ if iterations is None else iterations
-    record = replace(threshold_record(found, iterations, n_rounds), last_only=has_last_score_alone(model))
+    record = replace(threshold_record(found, iterations, n_rounds), last_only=_has_last_score_alone(model))
     if scorer.n_outputs > 1:
         outputs = score_and_contrasts(scorer.n_outputs, n_rounds)
         record = replace(record, shifts=shifts_of(found), outputs=outputs)
@@ -103,6 +98,18 @@ def to_xgboost(model: Any, *, iterations: int | None = None) -> Any:
     booster = booster_of(scorer, model.n_features_in_, found.names, n_rounds)
     store_record(booster, record)
     return booster
+
+
+def _has_last_score_alone(model: Any) -> bool:
+    """Tell whether fewer trees of a model have no thresholds: of dart, which rescales them, or of a random forest."""
+    import xgboost
+
+    from ordinal_objectives.adapters.xgb import record
+
+    booster = getattr(model, "booster_", None)
+    if isinstance(booster, xgboost.Booster):
+        return bool(record.threshold_record(booster).last_only)
+    return bool(model.boosting_type == "rf")
 
 
 def booster_of(scorer: Scorer, n_features: int, names: Sequence[str] | None, n_rounds: int) -> Any:
