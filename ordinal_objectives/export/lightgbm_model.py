@@ -12,6 +12,7 @@ from ordinal_objectives.export.carried_thresholds import threshold_record
 from ordinal_objectives.export.scoring_model import Scorer, ScoringTree
 from ordinal_objectives.export.trees_alone import model_of_trees, nodes_of
 from ordinal_objectives.threads import one_thread_after_fork
+from ordinal_objectives.utils.extras import not_installed
 
 _CATEGORICAL, _DEFAULT_LEFT, _ZERO_IS_MISSING, _NAN_IS_MISSING = 1, 2, 4, 8
 _WORD = 32
@@ -98,8 +99,10 @@ def to_lightgbm(model: Any, *, iterations: int | None = None) -> Any:
 @one_thread_after_fork()
 def booster_of(scorer: Scorer, names: Sequence[str]) -> Any:
     """Return a LightGBM booster whose raw scores are those of at least one tree."""
-    import lightgbm
-
+    try:
+        import lightgbm
+    except ImportError as error:
+        raise not_installed(error, "lightgbm") from None
     zero_is_missing = set(scorer.zero_is_missing.tolist())
     texts = []
     for number, tree in enumerate(scorer.trees):

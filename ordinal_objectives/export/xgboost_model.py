@@ -95,7 +95,7 @@ def to_xgboost(model: Any, *, iterations: int | None = None) -> Any:
         back = np.linalg.inv(outputs.mixing).T
         trees = [replace(tree, value=tree.value @ back) for tree in scorer.trees]
         scorer = replace(scorer, trees=trees, offset=scorer.offset @ back)
-    booster = booster_of(scorer, model.n_features_in_, found.names, n_rounds)
+    booster = booster_of(scorer, types_of(scorer, model.n_features_in_), found.names, n_rounds)
     store_record(booster, record)
     return booster
 
@@ -112,13 +112,14 @@ def _has_last_score_alone(model: Any) -> bool:
     return bool(model.boosting_type == "rf")
 
 
-def booster_of(scorer: Scorer, n_features: int, names: Sequence[str] | None, n_rounds: int) -> Any:
+def booster_of(scorer: Scorer, types: list[str], names: Sequence[str] | None, n_rounds: int) -> Any:
     """Return an XGBoost booster whose outputs are the sums of a scorer's trees.
 
     Parameters
     ----------
     scorer : Scorer
-    n_features : int
+    types : list of str
+        Of the features, "c" or "float".
     names : sequence of str or None
         Of the features.
     n_rounds : int
@@ -126,7 +127,7 @@ def booster_of(scorer: Scorer, n_features: int, names: Sequence[str] | None, n_r
     """
     import xgboost
 
-    content = _skeleton(n_features, scorer.n_outputs)
+    content = _skeleton(len(types), scorer.n_outputs)
     learner = content["learner"]
     model = learner["gradient_booster"]["model"]
     like, n_trees = model["trees"][0], len(scorer.trees)
@@ -136,7 +137,7 @@ def booster_of(scorer: Scorer, n_features: int, names: Sequence[str] | None, n_r
     forest = {"num_trees": str(n_trees), "num_parallel_tree": str(n_trees // max(n_rounds, 1) or 1)}
     model["gbtree_model_param"] |= forest
     learner["learner_model_param"]["base_score"] = json.dumps(_numbers(scorer.offset))
-    learner["feature_types"] = _types(scorer, n_features)
+    learner["feature_types"] = types if "c" in types else []
     if names is not None and not any(sign in name for name in names for sign in _NOT_IN_NAMES):
         learner["feature_names"] = list(names)
     booster = xgboost.Booster()
@@ -156,10 +157,10 @@ def _skeleton(n_features: int, n_outputs: int) -> dict[str, Any]:
     return content
 
 
-def _types(scorer: Scorer, n_features: int) -> list[str]:
-    """Return the types of features, or none where no feature holds categories."""
+def types_of(scorer: Scorer, n_features: int) -> list[str]:
+    """Return the types of features in XGBoost's words: "c" where trees part the rows by categories."""
     by_category = {int(tree.feature[node]) for tree in scorer.trees for node in tree.categories} | set(scorer.levels)
-    return ["c" if feature in by_category else "float" for feature in range(n_features)] if by_category else []
+    return ["c" if feature in by_category else "float" for feature in range(n_features)]
 
 
 def _tree(tree: ScoringTree, like: dict[str, Any], number: int) -> dict[str, Any]:

@@ -1,0 +1,246 @@
+"""SHAP values: by their definition, against the hosts' own, and sums that are the model's outputs."""
+
+from __future__ import annotations
+
+import pickle
+import sys
+from itertools import permutations
+from math import factorial
+from typing import Any
+
+import numpy as np
+import pandas
+import pytest
+from scipy.sparse import csc_matrix, csr_matrix
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+
+from exported import CATEGORIES, mixed_rows, train
+from ordinal_objectives import HistGradientBoostingOrdinalClassifier
+from ordinal_objectives.explanations import shap_values
+from ordinal_objectives.export.scoring_model import ScoringTree, scoring_model
+
+TRAINERS = pytest.mark.parametrize("trainer", ["engine", "lightgbm", "xgboost"])
+TOLERANCE = {"engine": 1e-10, "lightgbm": 1e-10, "xgboost": 1e-5}
+OUTPUTS = {
+    "score": "predict_raw",
+    "cumulative": "predict_linear_predictors",
+    "probability": "predict_proba_ordered",
+}
+
+
+def assert_sums(model: Any, X: Any, output: str, tolerance: float, **options: Any) -> np.ndarray:
+    """Check that the values of rows sum to the model's output; return them."""
+    found = shap_values(model, X, output=output, **options)
+    expected = getattr(model, OUTPUTS[output])(X)
+    assert found.values.shape == (*expected.shape, model.n_features_in_)
+    assert found.base_values.shape == expected.shape[1:]
+    assert found.values.dtype == found.base_values.dtype == np.float64
+    np.testing.assert_allclose(found.values.sum(axis=-1) + found.base_values, expected, rtol=0, atol=tolerance)
+    return found.values
+
+
+def mean_given(tree: ScoringTree, row: np.ndarray, known: set[int], node: int = 0) -> np.ndarray:
+    """Return what a tree gives a row of which some features are known; others part it as the training rows."""
+    feature = int(tree.feature[node])
+    if feature < 0:
+        return tree.value[node]
+    left, right = int(tree.left[node]), int(tree.right[node])
+    if feature not in known:
+        share = tree.count[left] / (tree.count[left] + tree.count[right])
+        return share * mean_given(tree, row, known, left) + (1 - share) * mean_given(tree, row, known, right)
+    value = row[feature]
+    if np.isnan(value):
+        goes_left = tree.missing_left[node]
+    else:
+        goes_left = value in tree.categories[node] if node in tree.categories else value <= tree.threshold[node]
+    return mean_given(tree, row, known, left if goes_left else right)
+
+
+def by_definition(value: Any, n_features: int) -> np.ndarray:
+    """Return Shapley values of a function of sets of features: the mean over all orders, features last."""
+    found = 0.0
+    for order in permutations(range(n_features)):
+        before = [value(set(order[:i])) for i in range(n_features + 1)]
+        steps = np.diff(np.array(before), axis=0)
+        found = found + steps[np.argsort(order)] / factorial(n_features)
+    return np.moveaxis(np.asarray(found), 0, -1)
+
+
+@TRAINERS
+@pytest.mark.parametrize("proportional", [True, False])
+def test_path_dependent_values_by_their_definition(trainer, proportional):
+    X, y = mixed_rows()
+    model = train(trainer, X, y, proportional=proportional)
+    rows = X[:6].astype(np.float32).astype(np.float64)
+    trees = scoring_model(model).scorer.trees
+    found = shap_values(model, rows, output="cumulative").values
+    for row, values in zip(rows, found, strict=True):
+        expected = -by_definition(lambda known, row=row: sum(mean_given(tree, row, known) for tree in trees), 4)
+        np.testing.assert_allclose(values, np.broadcast_to(expected, values.shape), rtol=0, atol=TOLERANCE[trainer])
+
+
+@TRAINERS
+@pytest.mark.parametrize("output", ["score", "cumulative"])
+@pytest.mark.parametrize("proportional", [True, False])
+@pytest.mark.parametrize("linear", [True, False])
+def test_values_sum_to_the_output(trainer, output, proportional, linear):
+    X, y = mixed_rows()
+    model = train(trainer, X, y, proportional=proportional, linear=linear, categories=trainer != "xgboost")
+    assert_sums(model, X, output, TOLERANCE[trainer])
+
+
+def test_they_are_the_hosts_own():
+    X, y = mixed_rows()
+    model = train("lightgbm", X, y, proportional=True)
+    own = model.booster_.predict(X, pred_contrib=True)
+    found = shap_values(model, X)
+    np.testing.assert_allclose(found.values, own[:, :-1], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(found.base_values, own[0, -1], rtol=0, atol=1e-12)
+    model = train("xgboost", X, y, proportional=True, categories=False)
+    own = model.booster_.predict(model._matrix(X), pred_contribs=True)
+    found = shap_values(model, X)
+    np.testing.assert_allclose(found.values, own[:, :-1], rtol=0, atol=1e-6)
+    np.testing.assert_allclose(found.base_values, own[0, -1], rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("proportional", [True, False])
+@pytest.mark.parametrize("linear", [True, False])
+@TRAINERS
+def test_categories_by_value(trainer, proportional, linear):
+    X, y = mixed_rows()
+    frame = pandas.DataFrame(X[:, :CATEGORIES], columns=list("abc"))
+    codes = np.where(np.isnan(X[:, CATEGORIES]), -1, X[:, CATEGORIES]).astype(int)
+    frame["d"] = pandas.Categorical.from_codes(codes, list("zyxwvut"))
+    options = {"proportional": proportional, "linear": linear}
+    if trainer == "engine":
+        model = HistGradientBoostingOrdinalClassifier(max_iter=6, min_samples_category=2, **options).fit(frame, y)
+    elif trainer == "lightgbm":
+        model = train("lightgbm", frame, y, categories=False, min_data_per_group=2, cat_smooth=1, **options)
+    else:
+        model = train("xgboost", frame, y, categories=False, enable_categorical=True, **options)
+    values = assert_sums(model, frame, "cumulative", TOLERANCE[trainer])
+    assert np.abs(values[:, :, CATEGORIES]).max() > 0.01
+
+
+@pytest.mark.parametrize("kind", [csr_matrix, csc_matrix])
+@pytest.mark.parametrize("trainer", ["lightgbm", "xgboost"])
+def test_sparse_rows(trainer, kind):
+    X, y = mixed_rows()
+    X = np.where(np.isnan(X) | (np.random.default_rng(0).random(X.shape) < 0.4), 0.0, X)
+    model = train(trainer, csr_matrix(X), y, categories=False)
+    assert_sums(model, kind(X), "score", TOLERANCE[trainer])
+
+
+def test_numbers_that_are_missing():
+    X, y = mixed_rows()
+    filled = np.where(np.isnan(X), -9.0, X)
+    assert_sums(train("xgboost", filled, y, categories=False, missing=-9.0), filled, "score", 1e-5)
+    X[np.random.default_rng(0).random(X.shape) < 0.3] = 0.0
+    assert_sums(train("lightgbm", X, y, categories=False, zero_as_missing=True), X, "score", 1e-10)
+
+
+@TRAINERS
+def test_lists(trainer):
+    X, y = mixed_rows()
+    model = train(trainer, X, y, categories=False, linear=True)
+    np.testing.assert_array_equal(shap_values(model, X[:9].tolist()).values, shap_values(model, X[:9]).values)
+
+
+def test_trees_without_a_split():
+    X, y = mixed_rows()
+    with pytest.warns(UserWarning, match="no tree has a split"):
+        model = train("engine", X, y, min_samples_leaf=150)
+    assert not assert_sums(model, X, "cumulative", 1e-10).any()
+
+
+def test_what_it_refuses():
+    X, y = mixed_rows()
+    model = train("engine", X, y)
+    with pytest.raises(NotFittedError):
+        shap_values(HistGradientBoostingOrdinalClassifier(), X)
+    with pytest.raises(TypeError, match="model must be one of"):
+        shap_values(LogisticRegression(), X)
+    with pytest.raises(ValueError, match=r"output must be one of 'score', 'cumulative', 'probability'; got 'class'"):
+        shap_values(model, X, output="class")
+    with pytest.raises(ValueError, match="background must be None with output='score'"):
+        shap_values(model, X, background=X)
+    with pytest.raises(ValueError, match="3 features"):
+        shap_values(model, X[:, :3])
+
+
+@TRAINERS
+def test_model_and_rows_stay_as_they_were(trainer):
+    X, y = mixed_rows()
+    model = train(trainer, X, y)
+    before, rows = pickle.dumps(model), X.copy()
+    shap_values(model, X)
+    np.testing.assert_array_equal(X, rows)
+    assert pickle.dumps(model) == before
+
+
+def test_without_libraries(monkeypatch):
+    X, y = mixed_rows()
+    model = train("engine", X, y)
+    monkeypatch.setitem(sys.modules, "lightgbm", None)
+    with pytest.raises(ModuleNotFoundError, match=r"pip install 'ordinal-objectives\[lightgbm\]'"):
+        shap_values(model, X)
+    monkeypatch.setitem(sys.modules, "shap", None)
+    with pytest.raises(ModuleNotFoundError, match=r"pip install 'ordinal-objectives\[shap\]'"):
+        shap_values(model, X, output="probability")
+
+
+# The first use of shap compiles some of it.
+@pytest.mark.slow
+class TestProbabilities:
+    @TRAINERS
+    @pytest.mark.parametrize("proportional", [True, False])
+    def test_values_sum_to_the_output(self, trainer, proportional):
+        X, y = mixed_rows()
+        model = train(trainer, X, y, proportional=proportional)
+        assert_sums(model, X[:4], "probability", 1e-6, n_permutations=2)
+        base = shap_values(model, X[:4], output="probability", background=X[50:80], n_permutations=1).base_values
+        np.testing.assert_allclose(base, model.predict_proba_ordered(X[50:80]).mean(axis=0), rtol=0, atol=1e-6)
+
+    def test_they_are_exact_where_all_orders_are_taken(self):
+        X, y = mixed_rows()
+        X = X[:, :2]
+        model = train("engine", X, y, categories=False)
+
+        def value(known: set[int]) -> np.ndarray:
+            rows = X[50:80].copy()
+            rows[:, list(known)] = X[0, list(known)]
+            return model.predict_proba_ordered(rows).mean(axis=0)
+
+        # Of two features there are two orders, and both directions of one are all.
+        found = shap_values(model, X[:1], output="probability", background=X[50:80], n_permutations=1).values[0]
+        np.testing.assert_allclose(found, by_definition(value, 2), rtol=0, atol=1e-12)
+
+    def test_frames(self):
+        X, y = mixed_rows()
+        frame = pandas.DataFrame(X[:, :CATEGORIES], columns=list("abc"))
+        codes = np.where(np.isnan(X[:, CATEGORIES]), -1, X[:, CATEGORIES]).astype(int)
+        frame["d"] = pandas.Categorical.from_codes(codes, list("zyxwvut"))
+        model = HistGradientBoostingOrdinalClassifier(max_iter=6, min_samples_category=2).fit(frame, y)
+        values = assert_sums(model, frame[:4], "probability", 1e-9, background=frame[4:30], n_permutations=2)
+        assert np.abs(values[:, :, CATEGORIES]).max() > 0.01
+        with pytest.raises(TypeError, match="both be arrays or both be pandas frames"):
+            shap_values(model, frame[:4], output="probability", background=X)
+        with pytest.raises(ValueError, match="columns of X, of the same types"):
+            shap_values(model, frame[:4], output="probability", background=frame[4:].astype({"d": str}))
+        with pytest.raises(ValueError, match=r"background must have shape \(n, 4\), n at least 1; got \(0, 4\)"):
+            shap_values(model, frame[:4], output="probability", background=frame[:0])
+
+    def test_seeds(self):
+        X, y = mixed_rows()
+        model = train("engine", X, y)
+        np.random.seed(5)  # noqa: NPY002, it must not be ours
+        expected = np.random.random()  # noqa: NPY002
+        np.random.seed(5)  # noqa: NPY002
+        options = {"output": "probability", "n_permutations": 1}
+        first, second, third = (shap_values(model, X[:3], **options, random_state=seed).values for seed in (0, 0, 1))
+        assert np.random.random() == expected  # noqa: NPY002
+        np.testing.assert_array_equal(first, second)
+        assert not np.array_equal(first, third)
+        with pytest.raises(ValueError, match="n_permutations must be an integer at least 1; got 0"):
+            shap_values(model, X, output="probability", n_permutations=0)
