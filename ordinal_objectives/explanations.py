@@ -152,13 +152,7 @@ def _of_trees(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return TreeSHAP of rows, (n_samples, n_outputs, n_features), and the base values of the outputs."""
     n_threads = library_n_threads(model.n_jobs) or effective_n_threads()
-    if not scorer.trees:
-        found = np.zeros((len(codes), scorer.n_outputs, codes.shape[1] + 1)) + scorer.offset[:, np.newaxis]
-        found[:, :, :-1] = 0.0
-    elif scorer.reads_float32:
-        found = _by_xgboost(scorer, codes, n_threads)
-    else:
-        found = _by_lightgbm(scorer, codes, n_threads)
+    found = (_by_xgboost if scorer.reads_float32 else _by_lightgbm)(scorer, codes, n_threads)
     return found[:, :, :-1], found[0, :, -1]
 
 

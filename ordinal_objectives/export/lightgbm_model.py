@@ -45,8 +45,7 @@ def to_lightgbm(model: Any, *, iterations: int | None = None) -> Any:
     model : HistGradientBoostingOrdinalClassifier, XGBOrdinalClassifier or LGBMOrdinalClassifier
         Fitted, without a linear part. Of an XGBoost model the booster compares features in float64, not in float32.
     iterations : int or None, default=None
-        Number of its first iterations, at least 1, with the thresholds that belong to them; None for all that it
-        predicts with.
+        Number of its first iterations, with the thresholds that belong to them; None for all that it predicts with.
 
     Returns
     -------
@@ -87,25 +86,23 @@ def to_lightgbm(model: Any, *, iterations: int | None = None) -> Any:
 
     found = model_of_trees(model, iterations, "LightGBM's text")
     scorer = found.scorer
-    if not scorer.trees:
-        raise ValueError("iterations must be at least 1: LightGBM reads no text without trees")
     names = found.names or [f"Column_{place}" for place in range(model.n_features_in_)]
     booster = booster_of(scorer, names)
     if scorer.n_outputs == 1:
-        store_record(booster, threshold_record(found, iterations, len(scorer.trees)))
+        store_record(booster, threshold_record(found, iterations, booster.current_iteration()))
     return booster
 
 
 @one_thread_after_fork()
 def booster_of(scorer: Scorer, names: Sequence[str]) -> Any:
-    """Return a LightGBM booster whose raw scores are those of at least one tree."""
+    """Return a LightGBM booster whose raw scores are a scorer's; one without trees gets one without a split."""
     try:
         import lightgbm
     except ImportError as error:
         raise not_installed(error, "lightgbm") from None
     zero_is_missing = set(scorer.zero_is_missing.tolist())
     texts = []
-    for number, tree in enumerate(scorer.trees):
+    for number, tree in enumerate(scorer.trees or [_constant(scorer.n_outputs)]):
         shape = _Shape(tree, scorer, zero_is_missing)
         values = tree.value[shape.leaves] + (scorer.offset if number == 0 else 0.0)
         texts += [f"Tree={len(texts) + k}\n{shape.text(of)}\n\n\n" for k, of in enumerate(values.T)]
@@ -184,6 +181,12 @@ class _Shape:
                 f"LightGBM sends them to the right, with the categories that are not listed"
             )
         return np.setdiff1d(np.arange(max(1, len(levels))), self._tree.categories[node])
+
+
+def _constant(n_outputs: int) -> ScoringTree:
+    """Return a tree of one leaf, which adds nothing."""
+    none, no = np.full(1, -1, np.int32), np.zeros(1, bool)
+    return ScoringTree(none, np.zeros(1), none, none, no, np.zeros((1, n_outputs)), np.ones(1))
 
 
 def _bits(codes: NDArray[np.int64]) -> NDArray[np.uint32]:

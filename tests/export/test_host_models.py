@@ -140,6 +140,20 @@ def test_dart_and_forests_of_xgboost(params):
         oxgb.predict_proba(booster, matrix(booster, X), (0, 2))
 
 
+@pytest.mark.parametrize("iterations", [None, 3, 0])
+def test_shifts_that_xgboost_fits_itself(iterations):
+    X, y = mixed_rows()
+    model = train("xgboost", X, y, categories=False, proportional=False, shift_method="host", tree_method="hist")
+    end = model.n_iter_ if iterations is None else iterations
+    expected = proba(model, model._score(model._prediction_data(X), 0, end), end) if end else None
+    found = [to_treelite(model, iterations=iterations), to_lightgbm(model, iterations=iterations)]
+    scores = [treelite.gtil.predict(found[0], X), found[1].predict(X, raw_score=True)]
+    booster = to_xgboost(model, iterations=iterations)
+    last = oxgb.predict_proba(booster, matrix(booster, X))
+    for one in (*(proba(model, of, end) for of in scores), last):
+        assert_same(one, last if expected is None else expected, TOLERANCE)
+
+
 def test_random_forest_of_the_engine():
     X, y = mixed_rows()
     model = train("engine", X, y, boosting_type="rf")
@@ -215,8 +229,6 @@ def test_what_they_refuse(write):
 def test_what_each_refuses():
     X, y = mixed_rows()
     model = train("engine", X, y, proportional=False)
-    with pytest.raises(ValueError, match="iterations must be at least 1"):
-        to_lightgbm(model, iterations=0)
     if not VECTORS_OF_CATEGORIES:
         with pytest.raises(ValueError, match=r"both shifts and splits by categories.* from version 3\.3"):
             to_xgboost(model)
@@ -224,12 +236,19 @@ def test_what_each_refuses():
         to_lightgbm(train("xgboost", X, y, random_state=0))
 
 
-def test_no_iteration_at_all_in_xgboost():
+@pytest.mark.parametrize("proportional", [True, False])
+@TRAINERS
+def test_no_iteration_at_all(trainer, proportional):
     X, y = mixed_rows()
-    model = train("engine", X, y, categories=False)
+    model = train(trainer, X, y, categories=False, proportional=proportional)
+    outputs = np.zeros(len(X)) if proportional else np.zeros((len(X), 4))
+    expected = proba(model, outputs, 0)
     booster = to_xgboost(model, iterations=0)
-    found = oxgb.predict_proba(booster, matrix(booster, X))
-    assert_same(found, proba(model, np.zeros((len(X), 4)), 0), TOLERANCE)
+    assert_same(oxgb.predict_proba(booster, matrix(booster, X)), expected, TOLERANCE)
+    booster = to_lightgbm(model, iterations=0)
+    assert_same(proba(model, booster.predict(X, raw_score=True), 0), expected, TOLERANCE)
+    if proportional:
+        assert_same(olgbm.predict_proba(booster, X), expected, TOLERANCE)
 
 
 @pytest.mark.parametrize("write", [to_lightgbm, to_xgboost])

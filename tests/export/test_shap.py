@@ -90,6 +90,12 @@ def test_values_sum_to_the_output(trainer, output, proportional, linear):
     assert_sums(model, X, output, TOLERANCE[trainer])
 
 
+def test_shifts_that_xgboost_fits_itself():
+    X, y = mixed_rows()
+    model = train("xgboost", X, y, categories=False, proportional=False, shift_method="host", tree_method="hist")
+    assert_sums(model, X, "cumulative", 1e-5)
+
+
 def test_they_are_the_hosts_own():
     X, y = mixed_rows()
     model = train("lightgbm", X, y, proportional=True)
@@ -130,6 +136,8 @@ def test_sparse_rows(trainer, kind):
     X = np.where(np.isnan(X) | (np.random.default_rng(0).random(X.shape) < 0.4), 0.0, X)
     model = train(trainer, csr_matrix(X), y, categories=False)
     assert_sums(model, kind(X), "score", TOLERANCE[trainer])
+    model = train(trainer, np.where(X == 0.0, np.nan, X), y, categories=False)
+    assert_sums(model, kind(X), "score", TOLERANCE[trainer])
 
 
 def test_numbers_that_are_missing():
@@ -151,6 +159,14 @@ def test_trees_without_a_split():
     X, y = mixed_rows()
     with pytest.warns(UserWarning, match="no tree has a split"):
         model = train("engine", X, y, min_samples_leaf=150)
+    assert not assert_sums(model, X, "cumulative", 1e-10).any()
+
+
+def test_no_trees():
+    X, y = np.random.default_rng(0).normal(size=(60, 3)), np.arange(60) % 3
+    options = {"learning_rate": 1.0, "min_samples_leaf": 2, "validation_fraction": 0.4, "n_iter_no_change": 2}
+    model = train("engine", X, y, categories=False, early_stopping=True, random_state=0, **options)
+    assert model.n_iter_ == 0
     assert not assert_sums(model, X, "cumulative", 1e-10).any()
 
 
