@@ -49,6 +49,12 @@ class EngineModel(WithCategories, HostParameters, OrdinalClassifier):
     _oob: OutOfBag | None = None  # pickles of earlier versions have neither
     _fitted_as_forest: bool = False
 
+    @property
+    def trees_(self) -> TreeEnsemble:
+        """The trees, with what their leaves add to the score."""
+        check_is_fitted(self)
+        return self._ensemble
+
     def _splits(self) -> list[bool]:
         return [len(tree.left) > 1 for tree in self._ensemble.trees]
 

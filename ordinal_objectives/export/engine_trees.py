@@ -16,10 +16,10 @@ def read(model: EngineModel, n_iter: int, by_value: Sequence[int]) -> Scorer:
     """Return the scorer of a fitted classifier's first iterations; it knows itself which columns are ``by_value``."""
     if n_iter < model.n_iter_:
         model.check_stages()
-    sizes = model._categories.sizes
-    trees = [_tree(tree, sizes) for tree in model._ensemble.trees[:n_iter]]
+    sizes = {place: len(levels) for place, levels in model.category_levels_.items()}
+    trees = [_tree(tree, sizes) for tree in model.trees_.trees[:n_iter]]
     n_outputs = 1 if model.proportional_ else len(model.thresholds_)
-    return Scorer(trees, n_outputs, np.zeros(n_outputs), levels=dict(model._categories.levels))
+    return Scorer(trees, n_outputs, np.zeros(n_outputs), levels=model.category_levels_, codes_everywhere=True)
 
 
 def _tree(tree: Tree, sizes: dict[int, int]) -> ScoringTree:
