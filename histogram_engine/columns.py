@@ -26,9 +26,8 @@ class WithCategories:
         check_is_fitted(self)
         return self._categories.mask(self.n_features_in_)
 
-    @property
-    def category_levels_(self) -> dict[int, list[Any]]:
-        """Levels of each feature of categories, in the order of their codes."""
+    def category_levels(self) -> dict[int, list[Any]]:
+        """Return the levels of each feature of categories, in the order of their codes."""
         check_is_fitted(self)
         return {place: list(levels) for place, levels in self._categories.levels.items()}
 

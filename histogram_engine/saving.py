@@ -49,9 +49,8 @@ class EngineModel(WithCategories, HostParameters, OrdinalClassifier):
     _oob: OutOfBag | None = None  # pickles of earlier versions have neither
     _fitted_as_forest: bool = False
 
-    @property
-    def trees_(self) -> TreeEnsemble:
-        """The trees, with what their leaves add to the score."""
+    def grown_trees(self) -> TreeEnsemble:
+        """Return the trees, with what their leaves add to the score."""
         check_is_fitted(self)
         return self._ensemble
 

@@ -150,9 +150,8 @@ class OrdinalClassifier(MarginPredictions, KappaDecision):
         before = self._before_trees(X, start)
         return predictions.plus(before, self._score(self._prediction_data(X), 0, self.n_iter_))
 
-    @property
-    def fitted_loss_(self) -> OrdinalLoss:
-        """The loss of the training, whatever has been set since."""
+    def trained_loss(self) -> OrdinalLoss:
+        """Return the loss of the training, whatever has been set since."""
         check_is_fitted(self)
         return self._fitted_loss
 

@@ -28,7 +28,7 @@ def read(model: LGBMOrdinalClassifier, n_iter: int, by_value: Sequence[int]) -> 
         vectors = record.leaf_vectors[number] if record.shifts is not None else ()
         if not len(vectors):
             return np.full(n_outputs, leaf["leaf_value"])
-        return vectors[leaf.get("leaf_index", 0)].astype(np.float64)
+        return np.asarray(vectors[leaf.get("leaf_index", 0)], dtype=np.float64)
 
     return as_scorer(content["tree_info"], n_outputs, values_of, booster.pandas_categorical or [], by_value)
 

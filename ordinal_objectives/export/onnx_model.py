@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import onnx
-from numpy.typing import NDArray
 from onnx import helper
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
@@ -13,11 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 from ordinal_objectives.estimators.ensemble import OrdinalEnsembleClassifier
 from ordinal_objectives.estimators.ordered_classifier import OrderedClassifier
 from ordinal_objectives.export.graph.builder import OPSETS, Graph
-from ordinal_objectives.export.graph.decisions import class_codes, labels_of, sorted_columns
+from ordinal_objectives.export.graph.classifier import add_classifier, label_type
 from ordinal_objectives.export.graph.inputs import Features, inputs_like
-from ordinal_objectives.export.graph.members import pooled_probabilities
-from ordinal_objectives.export.graph.scores import ordinal_probabilities
-from ordinal_objectives.export.scoring_model import scoring_model
 from ordinal_objectives.utils.validation import check_choice
 
 # What the outputs are called, as skl2onnx calls them.
@@ -95,44 +91,27 @@ def to_onnx(model: Any, X_example: Any, *, floats: str = "float32", iterations: 
     if len(columns) != model.n_features_in_:
         raise ValueError(f"X_example must have the {model.n_features_in_} features of the training; got {len(columns)}")
     graph = Graph(floats)
-    add_classifier(graph, Features(columns), model, X_example, iterations, (LABEL, PROBABILITIES))
-    outputs = [
+    if isinstance(model, OrdinalEnsembleClassifier):
+        _refuse_iterations(iterations, "an ensemble")
+    outputs, others = (LABEL, PROBABILITIES), _add_by_skl2onnx
+    add_classifier(graph, Features(columns), model, outputs, X_example, iterations, others)
+    answers = [
         helper.make_tensor_value_info(LABEL, label_type(model.classes_), [None]),
         helper.make_tensor_value_info(PROBABILITIES, graph.element_type, [None, model.n_classes_]),
     ]
-    body = helper.make_graph(graph.nodes, type(model).__name__, inputs, outputs, graph.constants)
+    body = helper.make_graph(graph.nodes, type(model).__name__, inputs, answers, graph.constants)
     opsets = [helper.make_opsetid(*one) for one in OPSETS.items()]
     made = helper.make_model(body, opset_imports=opsets, ir_version=_IR_VERSION, producer_name="ordinal-objectives")
     onnx.checker.check_model(made)
     return made
 
 
-def add_classifier(
-    graph: Graph,
-    features: Features,
-    model: Any,
-    X_example: Any = None,
-    iterations: int | None = None,
-    outputs: tuple[str, str] = (LABEL, PROBABILITIES),
-) -> None:
-    """Add a fitted classifier's labels and probabilities to a graph, under the names of two outputs."""
-    if isinstance(model, OrdinalEnsembleClassifier):
-        _refuse_iterations(iterations, "an ensemble")
-        proba = pooled_probabilities(graph, features, model, X_example)
-    else:
-        proba = ordinal_probabilities(graph, features, scoring_model(model, iterations, X_example))
-    labels_of(graph, class_codes(graph, proba, model), model, outputs[0])
-    sorted_columns(graph, proba, model, outputs[1])
-
-
-def label_type(classes: NDArray[Any]) -> int:
-    """Return ONNX's number of the type of labels."""
-    kind = classes.dtype.kind
-    if kind in "iu":
-        return int(onnx.TensorProto.INT64)
-    return int(onnx.TensorProto.STRING if kind in "OSU" else helper.np_dtype_to_tensor_dtype(classes.dtype))
-
-
 def _refuse_iterations(iterations: int | None, what: str) -> None:
     if iterations is not None:
         raise ValueError(f"iterations must be None for {what}; got {iterations!r}")
+
+
+def _add_by_skl2onnx(graph: Graph, features: Features, estimator: Any) -> str:
+    from ordinal_objectives.export.skl2onnx_converters import add_estimator
+
+    return add_estimator(graph, features, estimator)

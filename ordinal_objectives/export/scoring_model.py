@@ -142,7 +142,7 @@ class ScoringModel:
     @property
     def loss(self) -> OrdinalLoss:
         """Loss of the training."""
-        return self.model.fitted_loss_
+        return self.model.trained_loss()
 
     @property
     def linear(self) -> LinearPart | None:

@@ -9,8 +9,8 @@ from onnx import compose
 from sklearn.pipeline import Pipeline
 
 from ordinal_objectives.export.graph.builder import OPSETS, Graph
+from ordinal_objectives.export.graph.classifier import add_classifier, label_type
 from ordinal_objectives.export.graph.inputs import Column, Features, inputs_like
-from ordinal_objectives.export.onnx_model import add_classifier, label_type
 from ordinal_objectives.utils.extras import not_installed
 
 try:
@@ -63,8 +63,8 @@ def _shapes(operator: Any) -> None:
         onnx.TensorProto.DOUBLE: data_types.DoubleTensorType,
     }
     numbers = data_types.DoubleTensorType if _floats(operator.inputs) == "float64" else data_types.FloatTensorType
-    operator.outputs[0].type = kinds[label_type(model.classes_)]([n_samples])
-    operator.outputs[1].type = numbers([n_samples, model.n_classes_])
+    operator.outputs[0].set_type(kinds[label_type(model.classes_)]([n_samples]))
+    operator.outputs[1].set_type(numbers([n_samples, model.n_classes_]))
 
 
 def _convert(scope: Any, operator: Any, container: Any) -> None:
@@ -74,9 +74,8 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
     for one in operator.inputs:
         kind = {"StringTensorType": "string", "Int64TensorType": "int64"}.get(type(one.type).__name__, "number")
         columns += [Column(one.full_name, place, kind) for place in range(one.type.shape[1])]
-    add_classifier(
-        graph, Features(columns), operator.raw_operator, outputs=tuple(one.full_name for one in operator.outputs)
-    )
+    outputs = [one.full_name for one in operator.outputs]
+    add_classifier(graph, Features(columns), operator.raw_operator, (outputs[0], outputs[1]), others=add_estimator)
     container.initializers.extend(graph.constants)
     for node in graph.nodes:
         version = OPSETS[node.domain]

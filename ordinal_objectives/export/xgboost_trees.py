@@ -123,8 +123,6 @@ def _level_values(column: dict[str, Any], place: int, names: list[str]) -> list[
     text = np.array(column["values"], dtype=np.int8).tobytes()
     if not text.isascii():  # XGBoost cuts such names off, since it counts letters for bytes
         name = repr(names[place]) if names else place
-        raise ValueError(
-            f"column {name} must have ASCII names of categories: XGBoost's file does not hold others whole"
-        )
+        raise ValueError(f"column {name} must have categories in ASCII: XGBoost's file does not hold others whole")
     ends = column["offsets"]
     return [text[start:stop].decode() for start, stop in pairwise(ends)]

@@ -15,6 +15,7 @@ import xgboost
 from lightgbm import LGBMClassifier
 from numpy.testing import assert_allclose
 from onnxmltools.convert.common.data_types import FloatTensorType
+from skl2onnx import to_onnx as by_skl2onnx
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.impute import SimpleImputer
@@ -22,7 +23,6 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
-from skl2onnx import to_onnx as by_skl2onnx
 from xgboost import XGBClassifier
 
 from ordinal_objectives import (

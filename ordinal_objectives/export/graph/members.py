@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -20,26 +21,33 @@ from ordinal_objectives.export.scoring_model import Scorer, scoring_model
 _READERS = {"XGBClassifier": "multiclass_xgboost", "LGBMClassifier": "multiclass_lightgbm"}
 
 
-def pooled_probabilities(graph: Graph, features: Features, model: OrdinalEnsembleClassifier, X_example: Any) -> str:
+# Adds an estimator to a graph and returns its probabilities.
+Others = Callable[[Graph, Features, Any], str]
+
+
+def pooled_probabilities(
+    graph: Graph, features: Features, model: OrdinalEnsembleClassifier, X_example: Any, others: Others | None
+) -> str:
     """Return the weighted mean of the members' probabilities, (n_samples, n_classes), lowest class first."""
     total = None
     for weight, copy in model.weighted_copies():
-        proba = _with_all_classes(graph, _of_member(graph, features, copy.estimator, X_example), copy, model.n_classes_)
+        proba = _with_all_classes(
+            graph, _of_member(graph, features, copy.estimator, X_example, others), copy, model.n_classes_
+        )
         part = graph.op("Mul", proba, graph.numbers(weight))
         total = part if total is None else graph.op("Add", total, part)
     assert total is not None
     return total
 
 
-def _of_member(graph: Graph, features: Features, estimator: Any, X_example: Any) -> str:
+def _of_member(graph: Graph, features: Features, estimator: Any, X_example: Any, others: Others | None) -> str:
     """Return the probabilities of a member, columns as its ``classes_``."""
     if isinstance(estimator, OrdinalClassifier):  # trained on codes: sorted is lowest first
         return ordinal_probabilities(graph, features, scoring_model(estimator, X_example=X_example))
     reader = _READERS.get(type(estimator).__name__)
     if reader is None:
-        from ordinal_objectives.export.skl2onnx_converters import add_estimator
-
-        return add_estimator(graph, features, estimator)
+        assert others is not None
+        return others(graph, features, estimator)
     by_value = [place for place, (_, _, kind) in enumerate(column_kinds(X_example)) if kind == "category"]
     read = importlib.import_module(f"ordinal_objectives.export.{reader}").read
     return _by_class(graph, features, read(estimator, by_value))
