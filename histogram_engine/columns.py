@@ -26,6 +26,11 @@ class WithCategories:
         check_is_fitted(self)
         return self._categories.mask(self.n_features_in_)
 
+    def category_levels(self) -> dict[int, list[Any]]:
+        """Return the levels of each feature of categories, in the order of their codes."""
+        check_is_fitted(self)
+        return {place: list(levels) for place, levels in self._categories.levels.items()}
+
 
 def learn_categories(X: Any, asked: Any, max_bins: int) -> CategoryColumns:
     """Return the columns of categories that ``categorical_features`` asks for, with the levels that occur in X."""

@@ -49,6 +49,11 @@ class EngineModel(WithCategories, HostParameters, OrdinalClassifier):
     _oob: OutOfBag | None = None  # pickles of earlier versions have neither
     _fitted_as_forest: bool = False
 
+    def grown_trees(self) -> TreeEnsemble:
+        """Return the trees, with what their leaves add to the score."""
+        check_is_fitted(self)
+        return self._ensemble
+
     def _splits(self) -> list[bool]:
         return [len(tree.left) > 1 for tree in self._ensemble.trees]
 

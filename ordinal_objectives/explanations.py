@@ -186,9 +186,7 @@ def _of_linear_part(found: ScoringModel, X: Any) -> NDArray[np.float64]:
         return np.zeros((1, found.model.n_features_in_))
     if isinstance(X, (list, tuple)):
         X = np.asarray(X)
-    if not hasattr(found.model, "booster_"):  # the engine's is one of codes
-        X = _codes(found, X)
-    return found.linear.contributions(X)
+    return found.linear.contributions(_codes(found, X) if found.scorer.codes_everywhere else X)
 
 
 def _of_probabilities(model: Any, X: Any, background: Any, n_permutations: int, random_state: Any) -> ShapValues:

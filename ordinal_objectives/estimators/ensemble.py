@@ -275,6 +275,12 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers):
         check_is_fitted(self)
         return {name: [copy.estimator for copy in copies] for name, copies in self._fitted.items()}
 
+    def weighted_copies(self) -> list[tuple[float, FittedMember]]:
+        """Return the weight of each copy in the mean, and the copy; members of weight 0 are left out."""
+        check_is_fitted(self)
+        pairs = zip(self.weights_.tolist(), self._fitted.values(), strict=True)
+        return [(weight / len(copies), copy) for weight, copies in pairs for copy in copies if weight > 0]
+
     def _proba(self, X: Any) -> NDArray[np.float64]:
         pooled = np.zeros((X.shape[0], self.n_classes_))
         for weight, copies in zip(self.weights_, self._fitted.values(), strict=True):

@@ -150,6 +150,11 @@ class OrdinalClassifier(MarginPredictions, KappaDecision):
         before = self._before_trees(X, start)
         return predictions.plus(before, self._score(self._prediction_data(X), 0, self.n_iter_))
 
+    def trained_loss(self) -> OrdinalLoss:
+        """Return the loss of the training, whatever has been set since."""
+        check_is_fitted(self)
+        return self._fitted_loss
+
     @property
     def training_loss_(self) -> NDArray[np.float64]:
         """Weighted mean loss of the training rows after 0, 1, ... iterations, NaN where it is not known."""

@@ -1,9 +1,45 @@
-"""Models in the formats of other programs."""
+"""Models in the formats of other programs: ONNX, treelite, XGBoost and LightGBM.
+
+Names are imported on first use, so that the package of one format is not needed for another.
+"""
 
 from __future__ import annotations
 
-from ordinal_objectives.export.lightgbm_model import to_lightgbm
-from ordinal_objectives.export.treelite_model import to_treelite
-from ordinal_objectives.export.xgboost_model import to_xgboost
+import importlib
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["to_lightgbm", "to_treelite", "to_xgboost"]
+from ordinal_objectives.utils.extras import not_installed
+
+if TYPE_CHECKING:
+    from ordinal_objectives.export.lightgbm_model import to_lightgbm
+    from ordinal_objectives.export.onnx_model import to_onnx
+    from ordinal_objectives.export.skl2onnx_converters import register_converters
+    from ordinal_objectives.export.treelite_model import to_treelite
+    from ordinal_objectives.export.xgboost_model import to_xgboost
+
+# Where each name is, and the extra that it needs.
+_HOMES = {
+    "register_converters": ("skl2onnx_converters", "onnx"),
+    "to_lightgbm": ("lightgbm_model", "lightgbm"),
+    "to_onnx": ("onnx_model", "onnx"),
+    "to_treelite": ("treelite_model", "treelite"),
+    "to_xgboost": ("xgboost_model", "xgboost"),
+}
+
+__all__ = ["register_converters", "to_lightgbm", "to_onnx", "to_treelite", "to_xgboost"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    home, extra = _HOMES[name]
+    try:
+        return getattr(importlib.import_module(f"{__name__}.{home}"), name)
+    except ModuleNotFoundError as error:
+        if str(error.name).startswith("ordinal_objectives"):
+            raise
+        raise not_installed(error, extra) from error
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -16,10 +16,10 @@ def read(model: EngineModel, n_iter: int, by_value: Sequence[int]) -> Scorer:
     """Return the scorer of a fitted classifier's first iterations; it knows itself which columns are ``by_value``."""
     if n_iter < model.n_iter_:
         model.check_stages()
-    sizes = model._categories.sizes
-    trees = [_tree(tree, sizes) for tree in model._ensemble.trees[:n_iter]]
+    sizes = {place: len(levels) for place, levels in model.category_levels().items()}
+    trees = [_tree(tree, sizes) for tree in model.grown_trees().trees[:n_iter]]
     n_outputs = 1 if model.proportional_ else len(model.thresholds_)
-    return Scorer(trees, n_outputs, np.zeros(n_outputs), levels=dict(model._categories.levels))
+    return Scorer(trees, n_outputs, np.zeros(n_outputs), levels=model.category_levels(), codes_everywhere=True)
 
 
 def _tree(tree: Tree, sizes: dict[int, int]) -> ScoringTree:
@@ -33,7 +33,7 @@ def _tree(tree: Tree, sizes: dict[int, int]) -> ScoringTree:
         missing_left=tree.missing_left.astype(bool),
         value=tree.value.reshape(len(inner), -1),
         count=tree.count.astype(np.float64),
-        categories={int(node): _codes(tree, node, sizes[int(tree.feature[node])]) for node in by_category},
+        categories={node: _codes(tree, node, sizes[int(tree.feature[node])]) for node in by_category.tolist()},
     )
 
 

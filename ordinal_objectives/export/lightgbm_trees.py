@@ -2,38 +2,61 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ordinal_objectives.adapters.lgbm.estimator import LGBMOrdinalClassifier
-from ordinal_objectives.adapters.lgbm.record import check_all_rounds
+from ordinal_objectives.adapters.lgbm.record import check_all_rounds, threshold_record
 from ordinal_objectives.export.scoring_model import Scorer, ScoringTree
 from ordinal_objectives.threads import one_thread_after_fork
+
+ValuesOf = Callable[[int, dict[str, Any]], NDArray[np.float64]]
 
 
 @one_thread_after_fork()
 def read(model: LGBMOrdinalClassifier, n_iter: int, by_value: Sequence[int]) -> Scorer:
-    """Return the scorer of a fitted classifier's first iterations, whose columns ``by_value`` are of a category type."""
-    booster, record = model.booster_, model._record
+    """Return the scorer of a fitted classifier's first iterations; columns ``by_value`` are of a category type."""
+    booster, record = model.booster_, threshold_record(model.booster_)
     check_all_rounds(booster, record, n_iter)
     content = booster.dump_model(num_iteration=n_iter, start_iteration=0) if n_iter else {"tree_info": []}
     n_outputs = 1 if record.shifts is None else record.n_classes - 1
-    zero_is_missing = set[int]()
-    trees = []
-    for number, tree in enumerate(content["tree_info"]):
-        vectors = record.leaf_vectors[number] if record.shifts is not None else None
-        trees.append(_Reading(n_outputs, vectors, zero_is_missing).tree(tree["tree_structure"]))
-    levels = booster.pandas_categorical or []
+
+    def values_of(number: int, leaf: dict[str, Any]) -> NDArray[np.float64]:
+        vectors = record.leaf_vectors[number] if record.shifts is not None else ()
+        if not len(vectors):
+            return np.full(n_outputs, leaf["leaf_value"])
+        return np.asarray(vectors[leaf.get("leaf_index", 0)], dtype=np.float64)
+
+    return as_scorer(content["tree_info"], n_outputs, values_of, booster.pandas_categorical or [], by_value)
+
+
+def as_scorer(
+    trees: list[dict[str, Any]], n_outputs: int, values_of: ValuesOf, levels: list[Any], by_value: Sequence[int]
+) -> Scorer:
+    """Return the scorer of trees in LightGBM's JSON.
+
+    Parameters
+    ----------
+    trees : list of dict
+    n_outputs : int
+    values_of : callable
+        What a leaf of a tree, given by its number, adds to each output.
+    levels : list of list
+        Of the columns of a category type, in their order.
+    by_value : sequence of int
+        Those columns of the rows that are to be predicted.
+    """
     if by_value and len(by_value) != len(levels):
         raise ValueError(
             f"X_example must have the {len(levels)} column(s) of a category type that the training had; it has "
             f"{len(by_value)}"
         )
+    zero_is_missing = set[int]()
     return Scorer(
-        trees,
+        [_Reading(number, n_outputs, values_of, zero_is_missing).tree(tree) for number, tree in enumerate(trees)],
         n_outputs,
         np.zeros(n_outputs),
         zero_is_missing=np.array(sorted(zero_is_missing), dtype=np.intp),
@@ -44,13 +67,14 @@ def read(model: LGBMOrdinalClassifier, n_iter: int, by_value: Sequence[int]) -> 
 class _Reading:
     """One tree while it is read."""
 
-    def __init__(self, n_outputs: int, vectors: NDArray[Any] | None, zero_is_missing: set[int]) -> None:
-        self._n_outputs, self._vectors, self._zero_is_missing = n_outputs, vectors, zero_is_missing
+    def __init__(self, number: int, n_outputs: int, values_of: ValuesOf, zero_is_missing: set[int]) -> None:
+        self._number, self._n_outputs, self._values_of = number, n_outputs, values_of
+        self._zero_is_missing = zero_is_missing
         self._categories: dict[int, NDArray[np.int64]] = {}
 
-    def tree(self, root: dict[str, Any]) -> ScoringTree:
-        """Return the tree below a node of LightGBM's JSON."""
-        nodes, children = [root], []
+    def tree(self, content: dict[str, Any]) -> ScoringTree:
+        """Return a tree of LightGBM's JSON."""
+        nodes, children = [content["tree_structure"]], []
         for node in nodes:
             inner = "left_child" in node
             children.append((len(nodes), len(nodes) + 1) if inner else (-1, -1))
@@ -84,8 +108,6 @@ class _Reading:
     def _value(self, node: dict[str, Any]) -> NDArray[np.float64]:
         if "left_child" in node:
             return np.zeros(self._n_outputs)
-        if "leaf_coeff" in node and node["leaf_coeff"]:
+        if node.get("leaf_coeff"):
             raise ValueError("model must have leaves of one value; with linear_tree=True they are linear models")
-        if self._vectors is None or not len(self._vectors):
-            return np.full(self._n_outputs, node["leaf_value"])
-        return self._vectors[node.get("leaf_index", 0)].astype(np.float64)
+        return self._values_of(self._number, node)

@@ -75,6 +75,8 @@ class Scorer:
     levels : dict of int to list
         Levels of the columns that hold categories by value; the code of a level is its place. A level that is missing
         or unknown is a missing value.
+    codes_everywhere : bool
+        Whether a linear part reads codes as well, in the place of the columns themselves.
     """
 
     trees: list[ScoringTree]
@@ -84,6 +86,7 @@ class Scorer:
     missing: float = np.nan
     zero_is_missing: NDArray[np.intp] = field(default_factory=lambda: np.zeros(0, np.intp))
     levels: Mapping[int, list[Any]] = field(default_factory=dict)
+    codes_everywhere: bool = False
 
     def scores(self, X: FloatArray) -> FloatArray:
         """Return the sum of trees and offset, (n_samples, n_outputs), row by row: slow, to compare with.
@@ -139,7 +142,7 @@ class ScoringModel:
     @property
     def loss(self) -> OrdinalLoss:
         """Loss of the training."""
-        return self.model._fitted_loss
+        return self.model.trained_loss()
 
     @property
     def linear(self) -> LinearPart | None:
@@ -188,4 +191,4 @@ def scoring_model(model: Any, iterations: int | None = None, X_example: Any = No
     n_iter = model.n_iter_ if iterations is None else check_integer("iterations", iterations, 0, model.n_iter_)
     read = importlib.import_module(f"ordinal_objectives.export.{reader}").read
     by_value = [place for place, (_, _, kind) in enumerate(column_kinds(X_example)) if kind == "category"]
-    return ScoringModel(read(model, n_iter, by_value), model._record.at(n_iter), model)
+    return ScoringModel(read(model, n_iter, by_value), model.threshold_history_[n_iter], model)

@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import xgboost
 from numpy.typing import NDArray
 
 from ordinal_objectives.adapters.xgb.estimator import XGBOrdinalClassifier
-from ordinal_objectives.adapters.xgb.record import check_all_rounds
+from ordinal_objectives.adapters.xgb.record import check_all_rounds, threshold_record
 from ordinal_objectives.export.scoring_model import Scorer, ScoringTree
 from ordinal_objectives.threads import one_thread_after_fork
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
@@ -20,23 +22,48 @@ from ordinal_objectives.threshold_solver.record import ThresholdRecord
 @one_thread_after_fork()
 def read(model: XGBOrdinalClassifier, n_iter: int, by_value: Sequence[int]) -> Scorer:
     """Return the scorer of a fitted classifier's first rounds; the booster knows which columns are ``by_value``."""
-    booster, record = model.booster_, model._record
+    booster, record = model.booster_, threshold_record(model.booster_)
     check_all_rounds(booster, record, n_iter)
-    learner = json.loads(bytes(booster.save_raw("json")))["learner"]
-    boosting = learner["gradient_booster"]
-    if boosting["name"] == "gblinear":
-        raise ValueError("model must have trees; booster='gblinear' has none")
-    of_trees = boosting.get("gbtree", boosting)["model"]
-    stop = of_trees["iteration_indptr"][n_iter]
-    weights = boosting.get("weight_drop") or of_trees.get("weight_drop") or [1.0] * stop
-    base = np.array(json.loads(learner["learner_model_param"]["base_score"]), dtype=np.float64).ravel()
+    content = BoosterContent(booster, n_iter)
     trees = [
-        _tree(tree, _leaf_values(tree, record, number) * weight)
-        for number, (tree, weight) in enumerate(zip(of_trees["trees"][:stop], weights[:stop], strict=True))
+        as_scoring_tree(tree, _leaf_values(tree, record, number) * weight)
+        for number, (tree, weight) in enumerate(zip(content.trees, content.weights, strict=True))
     ]
-    mixed, offset = _as_scores(record, n_iter, trees, base)
-    levels = _levels(of_trees["cats"], learner["feature_names"])
-    return Scorer(mixed, len(offset), offset, reads_float32=True, missing=model.missing, levels=levels)
+    mixed, offset = _as_scores(record, n_iter, trees, content.base)
+    return Scorer(mixed, len(offset), offset, reads_float32=True, missing=model.missing, levels=content.levels())
+
+
+class BoosterContent:
+    """What a booster's JSON holds of its first rounds.
+
+    Attributes
+    ----------
+    trees : list of dict
+        As XGBoost writes them.
+    weights : list of float
+        What each tree is multiplied by.
+    outputs : list of int
+        To which output each tree adds, where its leaves have one value.
+    base : ndarray of float64, shape (n_outputs,) or (1,)
+        What is added to the trees.
+    """
+
+    def __init__(self, booster: xgboost.Booster, n_iter: int) -> None:
+        learner = json.loads(bytes(booster.save_raw("json")))["learner"]
+        boosting = learner["gradient_booster"]
+        if boosting["name"] == "gblinear":
+            raise ValueError("model must have trees; booster='gblinear' has none")
+        of_trees = boosting.get("gbtree", boosting)["model"]
+        stop = of_trees["iteration_indptr"][n_iter]
+        weights = boosting.get("weight_drop") or of_trees.get("weight_drop") or [1.0] * stop
+        self.trees, self.weights, self.outputs = of_trees["trees"][:stop], weights[:stop], of_trees["tree_info"][:stop]
+        self.base = np.array(json.loads(learner["learner_model_param"]["base_score"]), dtype=np.float64).ravel()
+        self._cats, self._names = of_trees["cats"], learner["feature_names"]
+
+    def levels(self) -> dict[int, list[Any]]:
+        """Return the levels of the columns of categories by value."""
+        found = {place: one for place, one in enumerate(self._cats["enc"]) if one["values"]}
+        return {place: _level_values(one, place, self._names) for place, one in found.items()}
 
 
 def _leaf_values(tree: dict[str, Any], record: ThresholdRecord, number: int) -> NDArray[np.float64]:
@@ -52,7 +79,8 @@ def _leaf_values(tree: dict[str, Any], record: ThresholdRecord, number: int) -> 
     return vectors.astype(np.float64) if len(vectors) else np.repeat(values, record.n_classes - 1, axis=1)
 
 
-def _tree(tree: dict[str, Any], of_leaves: NDArray[np.float64]) -> ScoringTree:
+def as_scoring_tree(tree: dict[str, Any], of_leaves: NDArray[np.float64]) -> ScoringTree:
+    """Return a tree of XGBoost's JSON whose leaves have these values, (n_leaves, n_outputs)."""
     left, right = (np.array(tree[f"{side}_children"], dtype=np.int32) for side in ("left", "right"))
     inner, missing_left = left != -1, np.array(tree["default_left"], dtype=bool)
     segments = zip(tree["categories_nodes"], tree["categories_segments"], tree["categories_sizes"], strict=True)
@@ -89,19 +117,12 @@ def _as_scores(
     return [replace(tree, value=tree.value @ mixing.T) for tree in trees], outputs @ mixing.T - offset
 
 
-def _levels(content: dict[str, Any], names: list[str]) -> dict[int, list[Any]]:
-    """Return the levels of the columns of categories by value, as XGBoost keeps them."""
-    return {place: _level_values(one, place, names) for place, one in enumerate(content["enc"]) if one["values"]}
-
-
 def _level_values(column: dict[str, Any], place: int, names: list[str]) -> list[Any]:
     if "type" in column:
         return list(column["values"])
     text = np.array(column["values"], dtype=np.int8).tobytes()
     if not text.isascii():  # XGBoost cuts such names off, since it counts letters for bytes
         name = repr(names[place]) if names else place
-        raise ValueError(
-            f"column {name} must have ASCII names of categories: XGBoost's file does not hold others whole"
-        )
+        raise ValueError(f"column {name} must have categories in ASCII: XGBoost's file does not hold others whole")
     ends = column["offsets"]
-    return [text[start:stop].decode() for start, stop in zip(ends[:-1], ends[1:], strict=True)]
+    return [text[start:stop].decode() for start, stop in pairwise(ends)]

@@ -1,0 +1,1 @@
+"""An ONNX graph of a fitted classifier: columns -> trees -> probabilities -> decision."""

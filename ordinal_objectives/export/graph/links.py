@@ -1,0 +1,162 @@
+"""Class probabilities of linear predictors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+
+import numpy as np
+from numpy.polynomial import Chebyshev, Polynomial
+from numpy.typing import NDArray
+from scipy.special import erfcx
+
+from ordinal_objectives.export.graph.builder import Graph
+from ordinal_objectives.losses import AllThreshold, CostWeighted, CumulativeLink, ImmediateThreshold, OrdinalLoss
+
+_LOSSES = (AllThreshold, CostWeighted, CumulativeLink, ImmediateThreshold)
+# Of the polynomial in the normal link's tail, whose error is below 1e-9.
+_DEGREE = 14
+
+
+def check_loss(loss: OrdinalLoss) -> None:
+    """Raise ValueError unless the loss and its link are built in: a graph cannot hold a user's own formulas."""
+    if type(loss) not in _LOSSES or loss.link.name not in _INVERSE or loss.codes is None:
+        raise ValueError(
+            f"model must have a built-in loss and link; a graph cannot hold {loss.name!r} with {loss.link.name!r}"
+        )
+
+
+def class_probabilities(graph: Graph, margins: str, loss: OrdinalLoss, n_classes: int, *, cross: bool) -> str:
+    """Return P(y = k), (n_samples, n_classes), lowest class first.
+
+    Parameters
+    ----------
+    graph : Graph
+    margins : str
+        The linear predictors, (n_samples, n_classes - 1).
+    loss : OrdinalLoss
+    n_classes : int
+    cross : bool
+        Whether those of a row need not increase, since thresholds move with x.
+    """
+    if isinstance(loss, ImmediateThreshold):
+        log_odds = _log_odds(graph, margins, loss.link.name)
+        products = graph.op("CumSum", log_odds, graph.constant(np.array(1)))
+        return graph.op("Softmax", _padded(graph, products, 0.0, (1, 0)), axis=1)
+    if cross:
+        margins = _in_order(graph, margins, n_classes)
+    below = _INVERSE[loss.link.name](graph, margins)
+    differences = graph.op("Sub", _padded(graph, below, 1.0, (0, 1)), _padded(graph, below, 0.0, (1, 0)))
+    return graph.op("Max", differences, graph.numbers(0.0))
+
+
+def _in_order(graph: Graph, margins: str, n_classes: int) -> str:
+    smallest, places = graph.name("sorted"), graph.name("places")
+    graph.node("TopK", [margins, graph.integers(n_classes - 1)], [smallest, places], axis=1, largest=0, sorted=1)
+    return smallest
+
+
+def _padded(graph: Graph, values: str, fill: float, columns: tuple[int, int]) -> str:
+    """Return a table with columns of one value before and after."""
+    before, after = columns
+    return graph.op("Pad", values, graph.integers([0, before, 0, after]), graph.scalar(fill))
+
+
+def _logit(graph: Graph, x: str) -> str:
+    return graph.op("Sigmoid", x)
+
+
+def _cloglog(graph: Graph, x: str) -> str:
+    return graph.op("Sub", graph.numbers(1.0), _loglog(graph, graph.op("Neg", x)))
+
+
+def _loglog(graph: Graph, x: str) -> str:
+    return graph.op("Exp", graph.op("Neg", graph.op("Exp", graph.op("Neg", x))))
+
+
+def _by_tail(log_tail: Callable[[Graph, str], str]) -> Callable[[Graph, str], str]:
+    def inverse(graph: Graph, x: str) -> str:
+        tail = graph.op("Exp", log_tail(graph, graph.op("Abs", x)))
+        return _where_positive(graph, x, graph.op("Sub", graph.numbers(1.0), tail), tail)
+
+    return inverse
+
+
+def _where_positive(graph: Graph, x: str, yes: str, no: str) -> str:
+    return graph.op("Where", graph.op("Greater", x, graph.numbers(0.0)), yes, no)
+
+
+def _normal_log_tail(graph: Graph, x: str) -> str:
+    """Return log Phi(-x), x >= 0, as log(t / 2) - z^2 + P(2 t - 1), with z = x / sqrt 2 and t = 2 / (2 + z)."""
+    z = graph.op("Mul", x, graph.numbers(np.sqrt(0.5)))
+    t = graph.op("Div", graph.numbers(2.0), graph.op("Add", z, graph.numbers(2.0)))
+    u = graph.op("Sub", graph.op("Add", t, t), graph.numbers(1.0))
+    powers = _tail_polynomial()
+    total = graph.numbers(powers[-1])
+    for power in powers[-2::-1]:
+        total = graph.op("Add", graph.op("Mul", total, u), graph.numbers(power))
+    half = graph.op("Log", graph.op("Mul", t, graph.numbers(0.5)))
+    return graph.op("Sub", graph.op("Add", half, total), graph.op("Mul", z, z))
+
+
+@lru_cache
+def _tail_polynomial() -> tuple[float, ...]:
+    """Return the coefficients of P in u = 2 t - 1: log(erfc(z) exp(z^2) / t), z = 2 / t - 2, interpolated."""
+
+    def logarithm(u: NDArray[np.float64]) -> NDArray[np.float64]:
+        t = (u + 1.0) / 2.0
+        found: NDArray[np.float64] = np.log(erfcx(2.0 / t - 2.0) / t)
+        return found
+
+    found = Chebyshev.interpolate(logarithm, _DEGREE)
+    return tuple(found.convert(kind=Polynomial).coef.tolist())
+
+
+def _cauchy_log_tail(graph: Graph, x: str) -> str:
+    """Return log(atan(1 / x) / pi), x >= 0. Runtimes have Atan of float32 alone."""
+    near = graph.op("Less", x, graph.numbers(1.0))
+    inverse = graph.op("Div", graph.numbers(1.0), graph.op("Max", x, graph.numbers(1.0)))
+    small = graph.op("Where", near, x, inverse)
+    angle = graph.op("Atan", graph.cast(small, np.float32)) if graph.is_double else graph.op("Atan", small)
+    angle = graph.floats(angle) if graph.is_double else angle
+    of_near = graph.op("Sub", graph.numbers(np.pi / 2), angle)
+    return graph.op("Log", graph.op("Mul", graph.op("Where", near, of_near, angle), graph.numbers(1.0 / np.pi)))
+
+
+_LOG_TAIL = {"probit": _normal_log_tail, "cauchit": _cauchy_log_tail}
+_INVERSE: dict[str, Callable[[Graph, str], str]] = {
+    "logit": _logit,
+    "cloglog": _cloglog,
+    "loglog": _loglog,
+    **{name: _by_tail(log_tail) for name, log_tail in _LOG_TAIL.items()},
+}
+
+
+def _log_odds(graph: Graph, x: str, link: str) -> str:
+    """Return log((1 - G(x)) / G(x)), exact also where one of them is small."""
+    if link == "logit":
+        return graph.op("Neg", x)
+    if link in _LOG_TAIL:
+        log_tail = _LOG_TAIL[link](graph, graph.op("Abs", x))
+        odds = graph.op("Sub", log_tail, _log_rest(graph, log_tail))
+        return _where_positive(graph, x, odds, graph.op("Neg", odds))
+    # The complementary log-log link has 1 - G = exp(-u), u = exp(x); the log-log link is its mirror.
+    u = graph.op("Exp", x if link == "cloglog" else graph.op("Neg", x))
+    log_tail = graph.op("Neg", u)
+    odds = graph.op("Sub", log_tail, _log_one_minus_exp(graph, u))
+    return odds if link == "cloglog" else graph.op("Neg", odds)
+
+
+def _log_rest(graph: Graph, log_tail: str) -> str:
+    """Return log(1 - tail) of a tail of at most 1/2."""
+    return graph.op("Log", graph.op("Sub", graph.numbers(1.0), graph.op("Exp", log_tail)))
+
+
+def _log_one_minus_exp(graph: Graph, u: str) -> str:
+    """Return log(1 - exp(-u)), by its series log u - u / 2 + u^2 / 24 - u^4 / 2880 where u is small."""
+    square = graph.op("Mul", u, u)
+    series = graph.op("Sub", graph.op("Log", u), graph.op("Mul", u, graph.numbers(0.5)))
+    series = graph.op("Add", series, graph.op("Mul", square, graph.numbers(1 / 24)))
+    series = graph.op("Sub", series, graph.op("Mul", graph.op("Mul", square, square), graph.numbers(1 / 2880)))
+    away = graph.op("Log", graph.op("Sub", graph.numbers(1.0), graph.op("Exp", graph.op("Neg", u))))
+    return graph.op("Where", graph.op("Less", u, graph.numbers(0.25)), series, away)

@@ -1,0 +1,117 @@
+"""A fitted classifier, or a pipeline that ends in one, as one ONNX graph."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import onnx
+from onnx import helper
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from ordinal_objectives.estimators.ensemble import OrdinalEnsembleClassifier
+from ordinal_objectives.estimators.ordered_classifier import OrderedClassifier
+from ordinal_objectives.export.graph.builder import OPSETS, Graph
+from ordinal_objectives.export.graph.classifier import add_classifier, label_type
+from ordinal_objectives.export.graph.inputs import Features, inputs_like
+from ordinal_objectives.utils.validation import check_choice
+
+# What the outputs are called, as skl2onnx calls them.
+LABEL, PROBABILITIES = "label", "probabilities"
+# Of the file: runtimes of the last years read it.
+_IR_VERSION = 8
+
+
+def to_onnx(model: Any, X_example: Any, *, floats: str = "float32", iterations: int | None = None) -> onnx.ModelProto:
+    """Write a fitted classifier, or a pipeline that ends in one, as an ONNX graph.
+
+    The graph takes rows in and answers with ``label``, (n_samples,), what ``predict`` returns, and ``probabilities``,
+    (n_samples, n_classes), what ``predict_proba`` returns. Any number of rows may be asked for at a time.
+
+    Parameters
+    ----------
+    model : fitted classifier, OrdinalEnsembleClassifier, pipeline, or search
+        Of this package's classifiers those of XGBoost, LightGBM and the native engine. A pipeline, and members of an
+        ensemble that are scikit-learn's, need skl2onnx. Of a search the best model is taken.
+    X_example : array-like of float, or data frame or Arrow table, shape (n_samples, n_features)
+        Rows like those to be predicted, for the types of their columns. An array gives one input, "X", (n_samples,
+        n_features). A frame gives one input for each column, (n_samples, 1), with the column's name: text and
+        categories of text are strings, integers int64, other numbers ``floats``. A missing number is NaN, missing text
+        any text that is no level.
+    floats : {"float32", "float64"}, default="float32"
+        Type of the numbers. With "float32", thresholds of splits are rounded down to float32, so that rows of float32
+        numbers take the way that they take in the model; others are rounded before they are asked for. The graph's
+        probabilities differ from the model's by at most 2e-6, with "float64" by 1e-6: ONNX's sums of trees answer in
+        float32 either way.
+    iterations : int or None, default=None
+        Number of the first iterations, with the thresholds that belong to them; None for all that the model predicts
+        with. Not with ensembles and pipelines.
+
+    Returns
+    -------
+    onnx.ModelProto
+        Operator sets 17 of ONNX and 3 of ONNX-ML. ``onnx.save(found, "model.onnx")`` writes it.
+
+    Raises
+    ------
+    TypeError
+        If the model is none of these.
+    ValueError
+        If its loss or link is a user's own, or its booster has no trees that could be written, or X_example lacks
+        what the training had.
+    ModuleNotFoundError
+        If skl2onnx is not installed where it is needed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ordinal_objectives import HistGradientBoostingOrdinalClassifier
+    >>> from ordinal_objectives.export import to_onnx
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 3)).astype(np.float32)
+    >>> y = np.array(["low", "middle", "high"])[np.digitize(X[:, 0], [-0.5, 0.5])]
+    >>> model = HistGradientBoostingOrdinalClassifier(max_iter=20, classes=["low", "middle", "high"]).fit(X, y)
+    >>> found = to_onnx(model, X)
+    >>> [output.name for output in found.graph.output]
+    ['label', 'probabilities']
+    """
+    check_choice(floats, ("float32", "float64"), name="floats")
+    model = getattr(model, "best_estimator_", model)
+    if isinstance(model, Pipeline):
+        from ordinal_objectives.export.skl2onnx_converters import pipeline_to_onnx
+
+        _refuse_iterations(iterations, "a pipeline")
+        return pipeline_to_onnx(model, X_example, floats)
+    if not isinstance(model, OrderedClassifier):
+        raise TypeError(
+            f"model must be a classifier of this package or a pipeline that ends in one; got {type(model).__name__}"
+        )
+    check_is_fitted(model)
+    inputs, columns = inputs_like(X_example, floats)
+    if len(columns) != model.n_features_in_:
+        raise ValueError(f"X_example must have the {model.n_features_in_} features of the training; got {len(columns)}")
+    graph = Graph(floats)
+    if isinstance(model, OrdinalEnsembleClassifier):
+        _refuse_iterations(iterations, "an ensemble")
+    outputs, others = (LABEL, PROBABILITIES), _add_by_skl2onnx
+    add_classifier(graph, Features(columns), model, outputs, X_example, iterations, others)
+    answers = [
+        helper.make_tensor_value_info(LABEL, label_type(model.classes_), [None]),
+        helper.make_tensor_value_info(PROBABILITIES, graph.element_type, [None, model.n_classes_]),
+    ]
+    body = helper.make_graph(graph.nodes, type(model).__name__, inputs, answers, graph.constants)
+    opsets = [helper.make_opsetid(*one) for one in OPSETS.items()]
+    made = helper.make_model(body, opset_imports=opsets, ir_version=_IR_VERSION, producer_name="ordinal-objectives")
+    onnx.checker.check_model(made)
+    return made
+
+
+def _refuse_iterations(iterations: int | None, what: str) -> None:
+    if iterations is not None:
+        raise ValueError(f"iterations must be None for {what}; got {iterations!r}")
+
+
+def _add_by_skl2onnx(graph: Graph, features: Features, estimator: Any) -> str:
+    from ordinal_objectives.export.skl2onnx_converters import add_estimator
+
+    return add_estimator(graph, features, estimator)

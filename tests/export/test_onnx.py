@@ -1,0 +1,320 @@
+"""Graphs of ONNX answer as the models do, by onnxruntime."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import onnxruntime
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+from sklearn.exceptions import NotFittedError
+
+from ordinal_objectives import (
+    HistGradientBoostingOrdinalClassifier,
+    LGBMOrdinalClassifier,
+    OrdinalTunedClassifier,
+    XGBOrdinalClassifier,
+)
+from ordinal_objectives.export import to_onnx
+from ordinal_objectives.export.graph.builder import OPSETS, Graph
+from ordinal_objectives.export.graph.trees import rounded_down, tree_scores
+from ordinal_objectives.export.scoring_model import Scorer, ScoringTree, scoring_model
+from own_losses import Rising
+from served import answers, far_from_ties
+
+TOLERANCE = {"float32": 2e-6, "float64": 1e-6}
+LINKS = ["logit", "probit", "cloglog", "loglog", "cauchit"]
+N, NAMES = 300, ["poor", "fair", "good", "best"]
+
+
+def assert_same(model, X, floats, rows=None, **options):
+    """Compare a model's graph with it, on rows that float32 holds."""
+    rows = X if rows is None else rows
+    found_labels, found = answers(to_onnx(model, X, floats=floats, **options), rows, floats)
+    assert found.dtype == floats
+    assert_allclose(found, model.predict_proba(rows), atol=TOLERANCE[floats], rtol=0)
+    far = far_from_ties(model, model.predict_proba_ordered(rows), TOLERANCE[floats])
+    assert far.mean() > 0.8
+    assert found_labels.dtype == (object if model.classes_.dtype.kind in "OU" else np.int64)
+    assert (found_labels[far] == model.predict(rows)[far]).all()
+
+
+@pytest.fixture(scope="module")
+def frame():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(
+        {
+            "size": rng.normal(size=N).astype(np.float32),
+            "count": rng.integers(-2, 3, N),
+            "town": pd.Categorical(rng.choice(list("uvwxyz"), N)),
+            "grade": pd.Categorical(rng.choice([3, 5, 9, 11], N)),
+        }
+    )
+    effect = dict(zip("uvwxyz", rng.normal(size=6), strict=True))
+    X.loc[::7, "size"] = np.nan
+    X.loc[3::11, "town"] = np.nan
+    score = X["size"].fillna(0) * X["count"] + X["town"].map(effect).astype(float).fillna(0) + (X["grade"] == 9)
+    y = np.digitize(score + 0.4 * rng.normal(size=N), [-1.0, 0.0, 1.2])
+    return X, np.array(NAMES)[y]
+
+
+@pytest.fixture(scope="module")
+def array(frame):
+    X, y = frame
+    return np.column_stack([X["size"], X["count"], X["grade"].cat.codes]).astype(np.float32), y
+
+
+KINDS = {
+    XGBOrdinalClassifier: [
+        {},
+        {"proportional": True},
+        {"booster": "dart", "rate_drop": 0.3, "proportional": True},
+        {"num_parallel_tree": 2, "proportional": True},
+        {"missing": 0.0},
+        {"linear": True},
+        {"decision_rule": "kappa"},
+    ],
+    LGBMOrdinalClassifier: [
+        {"verbosity": -1},
+        {"proportional": True, "min_data_per_group": 1, "cat_smooth": 0.0},
+        {"zero_as_missing": True},
+        {"linear": True},
+        {"decision_rule": "mean"},
+    ],
+    HistGradientBoostingOrdinalClassifier: [
+        {},
+        {"proportional": True},
+        {"boosting_type": "rf"},
+        {"linear": True},
+        {"order": 3, "proportional": True},
+        {"training_cost": "quadratic"},
+        {"decision_rule": "mode"},
+        {"cost_matrix": [[0, 1, 2, 3], [4, 0, 1, 2], [8, 4, 0, 1], [9, 8, 4, 0]]},
+    ],
+}
+
+
+@pytest.mark.parametrize("floats", TOLERANCE)
+@pytest.mark.parametrize(("kind", "options"), [(kind, one) for kind, those in KINDS.items() for one in those], ids=str)
+def test_every_kind_of_model(frame, array, kind, options, floats):
+    n_trees = "max_iter" if kind is HistGradientBoostingOrdinalClassifier else "n_estimators"
+    for X, y in (frame, array):
+        model = kind(random_state=0, n_jobs=1, classes=NAMES, **{n_trees: 15}, **options).fit(X, y)
+        assert_same(model, X, floats)
+
+
+@pytest.mark.parametrize("floats", TOLERANCE)
+def test_shifts_that_xgboost_fits_itself(array, floats):
+    X, y = array
+    model = XGBOrdinalClassifier(n_estimators=15, proportional=False, shift_method="host", classes=NAMES).fit(X, y)
+    assert_same(model, X, floats)
+
+
+@pytest.mark.parametrize("floats", TOLERANCE)
+@pytest.mark.parametrize("link", LINKS)
+@pytest.mark.parametrize("loss", ["all_threshold", "cumulative_link", "immediate_threshold"])
+def test_losses_and_links_also_far_away(array, loss, link, floats):
+    X, y = array
+    options = {"loss": loss, "link": link, "classes": NAMES, "learning_rate": 1.0, "l2_regularization": 0.01}
+    model = HistGradientBoostingOrdinalClassifier(max_iter=12, n_jobs=1, **options).fit(X, y)
+    assert np.ptp(model.predict_linear_predictors(X)) > 8
+    assert_same(model, X, floats)
+
+
+@st.composite
+def models(draw):
+    """A model of few rows, and rows that lie on its cuts, beside them, or miss values."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    n, n_classes, offset = 120, draw(st.integers(2, 30)), draw(st.sampled_from([0.0, 1e6, -1e6]))
+    X = (offset + rng.normal(size=(n, 3)) * draw(st.sampled_from([1.0, 40.0]))).astype(np.float32)
+    X[:, 2] = rng.integers(0, 6, n)
+    score = (X[:, 0] - offset) / np.abs(X[:, 0] - offset).max() + rng.normal(size=6)[X[:, 2].astype(int)]
+    y = np.argsort(np.argsort(score + 0.3 * rng.normal(size=n))) * n_classes // n
+    X[rng.random((n, 3)) < draw(st.sampled_from([0.0, 0.2]))] = np.nan
+    loss = draw(st.sampled_from(["all_threshold", "cumulative_link", "immediate_threshold"]))
+    model = HistGradientBoostingOrdinalClassifier(
+        loss=loss,
+        link=draw(st.sampled_from(LINKS)),
+        proportional=draw(st.booleans()) or loss == "cumulative_link",
+        categorical_features=draw(st.sampled_from([None, [2]])),
+        decision_rule=draw(st.sampled_from(["median", "mode", "mean"])),
+        max_iter=draw(st.integers(1, 12)),
+        max_leaf_nodes=6,
+        min_samples_leaf=5,
+        min_samples_category=2,
+        classes=np.arange(n_classes),
+        n_jobs=1,
+        random_state=0,
+    ).fit(X, y)
+    cuts = {
+        feature: [
+            float(tree.threshold[node])
+            for tree in scoring_model(model).scorer.trees
+            for node in np.flatnonzero((tree.feature == feature) & np.isfinite(tree.threshold))
+        ]
+        for feature in range(2)
+    }
+    rows = np.repeat(X, 2, axis=0)
+    for feature, values in cuts.items():
+        if values:
+            near = np.float32(rng.choice(values, n))
+            rows[::2, feature] = np.nextafter(near, rng.choice(np.float32([-np.inf, np.inf]), n), dtype=np.float32)
+            rows[1::4, feature] = near[::2]
+    return model, X, rows
+
+
+@settings(max_examples=60)
+@given(models(), st.sampled_from(["float32", "float64"]))
+def test_models_and_rows_on_their_cuts(drawn, floats):
+    model, X, rows = drawn
+    found_labels, found = answers(to_onnx(model, X, floats=floats), rows, floats)
+    assert_allclose(found, model.predict_proba(rows), atol=TOLERANCE[floats], rtol=0)
+    far = far_from_ties(model, model.predict_proba_ordered(rows), TOLERANCE[floats])
+    assert (found_labels[far] == model.predict(rows)[far]).all()
+
+
+def test_thresholds_are_rounded_down():
+    """To the nearest float32, half of them would send the numbers between both the other way."""
+    thresholds = 1e6 + np.random.default_rng(0).normal(size=2000)
+    x = thresholds.astype(np.float32)
+    for near in (x, np.nextafter(x, np.float32(np.inf)), np.nextafter(x, np.float32(-np.inf))):
+        assert ((near <= rounded_down(thresholds)) == (near.astype(np.float64) <= thresholds)).all()
+    assert (x > thresholds).sum() > 500
+    assert rounded_down(np.array([np.inf, -np.inf, 1e300, -1e300])).tolist() == [
+        np.inf,
+        -np.inf,
+        float(np.finfo(np.float32).max),
+        -np.inf,
+    ]
+
+
+def random_scorer(rng, n_codes):
+    """Return trees that part one column by sets of codes, where missing values go either way."""
+    trees = []
+    for _ in range(20):
+        left, right = np.full(9, -1, np.int32), np.full(9, -1, np.int32)
+        left[:4], right[:4] = [1, 3, 5, 7], [2, 4, 6, 8]
+        inner = np.arange(9) < 4
+        categories = {node: rng.permutation(n_codes)[: rng.integers(0, n_codes + 1)] for node in range(4)}
+        trees.append(
+            ScoringTree(
+                feature=np.where(inner, 0, -1).astype(np.int32),
+                threshold=np.zeros(9),
+                left=left,
+                right=right,
+                missing_left=inner & (rng.random(9) < 0.5),
+                value=np.where(inner, 0.0, rng.normal(size=9))[:, np.newaxis],
+                count=np.ones(9),
+                categories=categories,
+            )
+        )
+    return Scorer(trees, 1, np.zeros(1))
+
+
+@pytest.mark.parametrize("floats", TOLERANCE)
+@pytest.mark.parametrize("n_codes", [2, 6, 70, 254])
+def test_sets_of_categories_and_missing_values(n_codes, floats):
+    """onnxruntime joins nodes that compare with codes; missing values still go where they should."""
+    scorer = random_scorer(np.random.default_rng(n_codes), n_codes)
+    X = np.append(np.arange(n_codes + 3), np.nan)[:, np.newaxis]
+    graph = Graph(floats)
+    output = tree_scores(graph, "X", scorer)
+    ends = [onnx.helper.make_tensor_value_info(name, graph.element_type, [None, 1]) for name in ("X", output)]
+    body = onnx.helper.make_graph(graph.nodes, "trees", ends[:1], ends[1:], graph.constants)
+    made = onnx.helper.make_model(body, opset_imports=[onnx.helper.make_opsetid(*one) for one in OPSETS.items()])
+    made.ir_version = 8
+    (found,) = onnxruntime.InferenceSession(made.SerializeToString()).run(None, {"X": X.astype(floats)})
+    assert_allclose(found, scorer.scores(X), atol=1e-5)
+
+
+def test_first_iterations(array):
+    X, y = array
+    held = {"X_val": X[:60], "y_val": y[:60]}
+    stopped = XGBOrdinalClassifier(n_estimators=200, early_stopping_rounds=3, classes=NAMES).fit(X[60:], y[60:], **held)
+    assert stopped.n_iter_ < stopped.booster_.num_boosted_rounds() < 200
+    assert_same(stopped, X, "float64")
+    for model in (stopped, HistGradientBoostingOrdinalClassifier(max_iter=9, classes=NAMES).fit(X, y)):
+        for n_iter, proba in enumerate(model.staged_predict_proba(X), start=1):
+            if n_iter in (1, 4):
+                found = answers(to_onnx(model, X, iterations=n_iter), X)[1]
+                assert_allclose(found, proba, atol=2e-6)
+        start = answers(to_onnx(model, X, iterations=0), X)[1]
+        assert (np.ptp(start, axis=0) == 0).all()
+    for iterations in (-1, model.n_iter_ + 1, 1.5):
+        with pytest.raises((ValueError, TypeError), match="iterations must be"):
+            to_onnx(model, X, iterations=iterations)
+    forest = HistGradientBoostingOrdinalClassifier(boosting_type="rf", max_iter=5, classes=NAMES).fit(X, y)
+    with pytest.raises(ValueError, match="no stages"):
+        to_onnx(forest, X, iterations=2)
+
+
+def test_labels_of_every_type(array):
+    X, y = array
+    codes = np.searchsorted(sorted(NAMES), y)
+    for classes, labels in (
+        ([10, 20, 30, 40], codes * 10 + 10),
+        ([0.5, 1.5, 2.5, 3.5], codes + 0.5),
+        ([False, True], codes > 1),
+    ):
+        model = HistGradientBoostingOrdinalClassifier(max_iter=5, classes=classes).fit(X, labels)
+        found, _ = answers(to_onnx(model, X), X)
+        assert found.dtype.kind == model.classes_.dtype.kind
+        assert (found == model.predict(X)).mean() > 0.99
+
+
+def test_unknown_and_missing_categories(frame):
+    X, y = frame
+    for kind in KINDS:
+        options = {"max_iter" if kind is HistGradientBoostingOrdinalClassifier else "n_estimators": 15}
+        model = kind(classes=NAMES, random_state=0, **options).fit(X, y)
+        rows = X.assign(town=pd.Categorical([np.nan] * N, categories=list("uvwxyz")))
+        graph = to_onnx(model, X)
+        given = rows.assign(town="a town that nobody knows")
+        assert_allclose(answers(graph, given)[1], model.predict_proba(rows), atol=2e-6)
+
+
+def test_a_graph_leaves_the_model_as_it_is(frame):
+    X, y = frame
+    model = LGBMOrdinalClassifier(n_estimators=10, classes=NAMES).fit(X, y)
+    before, copy = model.predict_proba(X), X.copy()
+    to_onnx(model, X)
+    assert (model.predict_proba(X) == before).all()
+    pd.testing.assert_frame_equal(X, copy)
+
+
+def test_what_cannot_be_written_is_refused(frame, array):
+    X, y = array
+    small = {"n_estimators": 3, "classes": NAMES}
+    fitted = XGBOrdinalClassifier(**small).fit(X, y)
+    cases = [
+        (XGBOrdinalClassifier(booster="gblinear", **small).fit(np.nan_to_num(X), y), X, "model must have trees"),
+        (
+            LGBMOrdinalClassifier(linear_tree=True, proportional=True, **small).fit(X, y),
+            X,
+            "linear_tree=True they are linear models",
+        ),
+        (XGBOrdinalClassifier(loss=Rising(), **small).fit(X, y), X, "a graph cannot hold"),
+        (fitted, X[:, 0], r"X_example must have shape \(n_samples, n_features\)"),
+        (fitted, X[:, :2], "X_example must have the 3 features of the training; got 2"),
+        (fitted, X.astype(object), "X_example must be a frame where columns hold text"),
+        (fitted, pd.DataFrame(X).assign(day=np.datetime64("2020-01-01")).drop(columns=0), "column 'day' is of type"),
+    ]
+    for model, rows, message in cases:
+        with pytest.raises(ValueError, match=message):
+            to_onnx(model, rows)
+    with pytest.raises(ValueError, match="floats must be one of"):
+        to_onnx(fitted, X, floats="float16")
+    with pytest.raises(NotFittedError):
+        to_onnx(XGBOrdinalClassifier(), X)
+    with pytest.raises(TypeError, match=r"model must be one of .*got OrdinalTunedClassifier"):
+        to_onnx(OrdinalTunedClassifier(XGBOrdinalClassifier(**small), cv=2).fit(X, y), X)
+    X, y = frame
+    model = LGBMOrdinalClassifier(**small).fit(X, y)
+    with pytest.raises(ValueError, match=r"must have the 2 column\(s\) of a category type"):
+        to_onnx(model, X.assign(grade=X["grade"].astype(int)))
+    towns = X.assign(town=X["town"].cat.rename_categories({"u": "Zürich"}))
+    with pytest.raises(ValueError, match="column 'town' must have categories in ASCII"):
+        to_onnx(XGBOrdinalClassifier(**small).fit(towns, y), towns)

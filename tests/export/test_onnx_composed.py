@@ -1,0 +1,200 @@
+"""Ensembles and pipelines as one graph, and a process that serves one without this package."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import onnx
+import onnxmltools
+import pandas as pd
+import pytest
+import xgboost
+from lightgbm import LGBMClassifier
+from numpy.testing import assert_allclose
+from onnxmltools.convert.common.data_types import FloatTensorType
+from skl2onnx import to_onnx as by_skl2onnx
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
+from xgboost import XGBClassifier
+
+from ordinal_objectives import (
+    HistGradientBoostingOrdinalClassifier,
+    LGBMOrdinalClassifier,
+    OrdinalEnsembleClassifier,
+    XGBOrdinalClassifier,
+)
+from ordinal_objectives.export import register_converters, to_onnx
+from served import answers, far_from_ties
+
+N, NAMES = 300, ["poor", "fair", "good", "best"]
+TOLERANCE = {"float32": 2e-6, "float64": 1e-6}
+
+
+@pytest.fixture(scope="module")
+def frame():
+    """Return numbers, two of them missing, towns as text, and grades as categories."""
+    rng = np.random.default_rng(1)
+    X = pd.DataFrame(
+        {
+            "size": rng.normal(size=N).astype(np.float32),
+            "age": rng.normal(size=N).astype(np.float32),
+            "town": rng.choice(list("uvwxyz"), N).astype(object),
+            "grade": pd.Categorical(rng.choice(["low", "middle", "high"], N)),
+        }
+    )
+    score = X["size"] + X["age"] * (X["town"] == "u") + (X["grade"] == "high")
+    X.loc[::7, "size"] = np.nan
+    X.loc[2::9, "grade"] = np.nan
+    return X, np.array(NAMES)[np.digitize(score + 0.4 * rng.normal(size=N), [-1.0, 0.3, 1.5])]
+
+
+@pytest.fixture(scope="module")
+def array(frame):
+    X, y = frame
+    return X[["size", "age"]].fillna(0).to_numpy(), y
+
+
+def assert_same(model, X, floats="float32"):
+    labels, proba = answers(to_onnx(model, X, floats=floats), X, floats)
+    expected, last = model.predict_proba(X), model[-1] if hasattr(model, "steps") else model
+    assert_allclose(proba, expected, atol=TOLERANCE[floats], rtol=0)
+    ordered = expected[:, [last.classes_.tolist().index(label) for label in last.ordered_classes_]]
+    far = far_from_ties(last, ordered, TOLERANCE[floats])
+    assert far.mean() > 0.9
+    assert (labels[far] == model.predict(X)[far]).all()
+
+
+MEMBERS = {
+    "default": None,
+    "LightGBM": [("o", LGBMOrdinalClassifier(n_estimators=9)), ("m", LGBMClassifier(n_estimators=9, verbosity=-1))],
+    "XGBoost": [("o", XGBOrdinalClassifier(n_estimators=9)), ("m", XGBClassifier(n_estimators=9))],
+    "scikit-learn": [
+        ("o", HistGradientBoostingOrdinalClassifier(max_iter=9)),
+        ("linear", make_pipeline(StandardScaler(), LogisticRegression())),
+        ("forest", RandomForestClassifier(9, random_state=0)),
+    ],
+}
+
+
+@pytest.mark.parametrize("floats", TOLERANCE)
+@pytest.mark.parametrize("members", MEMBERS)
+def test_an_ensemble_is_one_graph(array, members, floats):
+    X, y = array
+    model = OrdinalEnsembleClassifier(MEMBERS[members], classes=NAMES, random_state=0).fit(X, y)
+    if members == "scikit-learn" and floats == "float64":  # skl2onnx's forests answer in float32
+        floats = "float32"
+    assert_same(model, X, floats)
+
+
+def test_an_ensemble_of_few_classes_and_of_weights(array):
+    X, y = array
+    pair = OrdinalEnsembleClassifier(MEMBERS["XGBoost"]).fit(X, y == "best")
+    assert_same(pair, X)
+    assert_same(OrdinalEnsembleClassifier(MEMBERS["LightGBM"], n_bags=1).fit(X, y == "best"), X)
+    more = OrdinalEnsembleClassifier(MEMBERS["XGBoost"], classes=["none", *NAMES], weights="rps").fit(X, y)
+    assert_same(more, X)
+    assert (answers(to_onnx(more, X), X)[1][:, more.classes_ == "none"] < 0.05).all()
+    alone = OrdinalEnsembleClassifier(MEMBERS["XGBoost"], classes=NAMES, weights=[0.0, 1.0], decision_rule="mode")
+    assert_same(alone.fit(X, y), X)
+    with pytest.raises(ValueError, match="iterations must be None for an ensemble"):
+        to_onnx(alone, X, iterations=2)
+
+
+def test_an_ensemble_of_columns_of_categories(frame):
+    X, y = frame
+    X = X.astype({"town": "category"})
+    members = [
+        ("o", XGBOrdinalClassifier(n_estimators=9)),
+        ("m", XGBClassifier(n_estimators=9, enable_categorical=True)),
+        ("l", LGBMClassifier(n_estimators=9, verbosity=-1)),
+        ("n", HistGradientBoostingOrdinalClassifier(max_iter=9)),
+    ]
+    assert_same(OrdinalEnsembleClassifier(members, classes=NAMES).fit(X, y), X)
+
+
+def encoded(floats="float32"):
+    """Return what makes numbers of the frame; onnxruntime has no imputer of doubles."""
+    return make_column_transformer(
+        (OneHotEncoder(handle_unknown="ignore", sparse_output=False), ["town"]),
+        (OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1), ["grade"]),
+        (SimpleImputer() if floats == "float32" else "passthrough", ["size"]),
+        ("passthrough", ["age"]),
+    )
+
+
+@pytest.mark.parametrize("floats", TOLERANCE)
+@pytest.mark.parametrize(
+    "last",
+    [
+        HistGradientBoostingOrdinalClassifier(max_iter=15, classes=NAMES),
+        HistGradientBoostingOrdinalClassifier(max_iter=15, classes=NAMES, categorical_features=[6]),
+        XGBOrdinalClassifier(n_estimators=15, classes=NAMES),
+        LGBMOrdinalClassifier(n_estimators=15, classes=NAMES),
+        OrdinalEnsembleClassifier(classes=NAMES),
+    ],
+    ids=lambda last: f"{type(last).__name__}{getattr(last, 'categorical_features', '')}",
+)
+def test_a_pipeline_is_one_graph(frame, last, floats):
+    X, y = frame
+    X = X.astype({"grade": object}).fillna({"grade": "?"})
+    assert_same(make_pipeline(encoded(floats), last).fit(X, y), X, floats)
+
+
+def test_pipelines_of_arrays_and_searches(array):
+    X, y = array
+    model = make_pipeline(StandardScaler(), HistGradientBoostingOrdinalClassifier(max_iter=5, classes=NAMES))
+    assert_same(model.fit(X, y), X, "float64")
+    search = GridSearchCV(model, {"histgradientboostingordinalclassifier__max_depth": [2]}, cv=2).fit(X, y)
+    assert_same(search.best_estimator_, X)
+    assert to_onnx(search, X).graph.output == to_onnx(search.best_estimator_, X).graph.output
+    with pytest.raises(ValueError, match="iterations must be None for a pipeline"):
+        to_onnx(model, X, iterations=2)
+
+
+def test_skl2onnx_converts_the_classifiers_itself(array):
+    X, y = array
+    register_converters()
+    register_converters()
+    model = make_pipeline(StandardScaler(), LGBMOrdinalClassifier(n_estimators=5, classes=NAMES)).fit(X, y)
+    graph = by_skl2onnx(model, X[:1], options={"zipmap": False}, target_opset={"": 17, "ai.onnx.ml": 3})
+    assert_allclose(answers(graph, X)[1], model.predict_proba(X), atol=2e-6)
+
+
+SERVER = """
+import json, sys
+import numpy as np, onnxruntime
+rows = json.load(open(sys.argv[2]))
+session = onnxruntime.InferenceSession(sys.argv[1])
+types = {"tensor(string)": object, "tensor(float)": np.float32}
+given = {one.name: np.array(rows[one.name], dtype=types[one.type])[:, np.newaxis] for one in session.get_inputs()}
+print(json.dumps(session.run(["label"], given)[0].tolist()))
+assert not {"ordinal_objectives", "sklearn", "xgboost", "lightgbm", "pandas"} & set(sys.modules)
+"""
+
+
+def test_a_process_without_this_package_serves_a_pipeline(frame, tmp_path):
+    X, y = frame
+    X = X.astype({"grade": object}).fillna({"grade": "?"})
+    model = make_pipeline(encoded(), LGBMOrdinalClassifier(n_estimators=15, classes=NAMES)).fit(X, y)
+    onnx.save(to_onnx(model, X), tmp_path / "model.onnx")
+    (tmp_path / "rows.json").write_text(json.dumps(X.to_dict("list")))
+    (tmp_path / "server.py").write_text(SERVER)
+    command = [sys.executable, "server.py", "model.onnx", "rows.json"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == model.predict(X).tolist()
+
+
+def test_onnxmltools_does_not_know_several_outputs(array):
+    """The guide warns of it: what it does with such a booster is an error at best."""
+    X, y = array
+    model = XGBOrdinalClassifier(n_estimators=3, proportional=False, shift_method="host", classes=NAMES).fit(X, y)
+    with pytest.raises((xgboost.core.XGBoostError, TypeError)):
+        onnxmltools.convert_xgboost(model.booster_, initial_types=[("X", FloatTensorType([None, 2]))])
