@@ -101,7 +101,7 @@ def booster_of(scorer: Scorer, names: Sequence[str]) -> Any:
     except ImportError as error:
         raise not_installed(error, "lightgbm") from None
     zero_is_missing = set(scorer.zero_is_missing.tolist())
-    texts = []
+    texts: list[str] = []
     for number, tree in enumerate(scorer.trees or [_constant(scorer.n_outputs)]):
         shape = _Shape(tree, scorer, zero_is_missing)
         values = tree.value[shape.leaves] + (scorer.offset if number == 0 else 0.0)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+import re
+from pathlib import Path
 from typing import Any
 
 import lightgbm
@@ -152,6 +154,18 @@ def test_shifts_that_xgboost_fits_itself(iterations):
     last = oxgb.predict_proba(booster, matrix(booster, X))
     for one in (*(proba(model, of, end) for of in scores), last):
         assert_same(one, last if expected is None else expected, TOLERANCE)
+
+
+def test_xgboost_boosters_without_the_package(tmp_path, monkeypatch):
+    page = Path(__file__).parents[2] / "docs" / "how_to" / "predict_without_the_package.md"
+    recipe = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL)[0]
+    X, y = mixed_rows()
+    model = train("engine", X, y, categories=False, proportional=False)
+    monkeypatch.chdir(tmp_path)
+    to_xgboost(model).save_model("model.ubj")
+    names: dict = {"X": X}
+    exec(compile(recipe, str(page), "exec"), names)  # our own text
+    assert_same(names["proba"], model.predict_proba_ordered(X), TOLERANCE)
 
 
 def test_random_forest_of_the_engine():

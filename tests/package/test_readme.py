@@ -58,6 +58,13 @@ def test_examples_of_losses_and_links_run(page):
     assert names["model"].score(names["X"], names["y"]) > 0.8
 
 
+def test_examples_of_other_formats_run():
+    names = run_examples(README.parent / "docs" / "how_to" / "other_formats.md", at_least=6)
+    for name, tolerance in (("by_treelite", 1e-12), ("by_lightgbm", 1e-12), ("by_xgboost", 1e-6)):
+        np.testing.assert_allclose(names[name], names["expected"], rtol=0, atol=tolerance)
+    assert names["found"].values.shape == (500, 3, 4)
+
+
 def targets(document):
     return re.findall(r"\]\(([^)#]+)", document.read_text(encoding="utf-8"))
 
