@@ -112,7 +112,7 @@ def booster_of(scorer: Scorer, names: Sequence[str]) -> Any:
         "num_tree_per_iteration": scorer.n_outputs,
         "label_index": 0,
         "max_feature_idx": len(names) - 1,
-        "feature_names": _joined("_".join(name.split()) for name in names),
+        "feature_names": _joined("_".join(name.split()) or f"Column_{place}" for place, name in enumerate(names)),
         "feature_infos": _joined(["[-inf:inf]"] * len(names)),
         "tree_sizes": _joined(len(text.encode()) for text in texts),
     }

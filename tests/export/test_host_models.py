@@ -199,6 +199,8 @@ def test_names_of_features():
     assert_same(oxgb.predict_proba(booster, xgboost.DMatrix(frame)), model.predict_proba_ordered(frame), TOLERANCE)
     model = train("engine", frame.rename(columns={"c": "c<1"}), y, categories=False)
     assert to_xgboost(model).feature_names is None
+    model = train("engine", frame.rename(columns={"a b": " "}), y, categories=False)
+    assert to_lightgbm(model).feature_name() == ["Column_0", "c", "d", "e"]
 
 
 def test_categories_by_value_are_codes():
