@@ -61,8 +61,8 @@ def shap_values(
     ----------
     model : XGBOrdinalClassifier, LGBMOrdinalClassifier or HistGradientBoostingOrdinalClassifier
         Fitted.
-    X : array-like, data frame or Arrow table, shape (n_samples, n_features)
-        Rows to explain, at least one; for probabilities an array or a pandas frame.
+    X : array-like, sparse matrix, data frame or Arrow table, shape (n_samples, n_features)
+        Rows to explain, as the model takes them, at least one; for probabilities an array or a pandas frame.
     output : {"score", "cumulative", "probability"}, default="score"
         "score": what ``predict_raw`` returns; higher for higher classes. "cumulative": what
         ``predict_linear_predictors`` returns, theta_k - f(x) - v_k(x), which the link turns into P(y <= k); the base
@@ -126,12 +126,19 @@ def shap_values(
     if background is not None:
         raise ValueError(f"background must be None with output={output!r}: the training rows take its place")
     expected = model.predict_linear_predictors(X)  # checks the rows
-    of_trees, base = _of_trees(found.scorer, _codes(found, X), model)
+    scorer = _mean_of_outputs(found.scorer) if output == "score" else found.scorer
+    of_trees, base = _of_trees(scorer, _codes(found, X), model)
     of_features = of_trees + _of_linear_part(found, X)[:, np.newaxis]
     if output == "score":
-        return ShapValues(of_features.mean(axis=1), np.asarray(base.mean()))
+        return ShapValues(of_features[:, 0], np.asarray(base[0]))
     shape = (len(expected), found.n_classes - 1, model.n_features_in_)
     return ShapValues(-np.broadcast_to(of_features, shape), found.thresholds - base)
+
+
+def _mean_of_outputs(scorer: Scorer) -> Scorer:
+    """Return the trees of the score alone, the mean of those of the thresholds."""
+    trees = [replace(tree, value=tree.value.mean(axis=1, keepdims=True)) for tree in scorer.trees]
+    return replace(scorer, trees=trees, n_outputs=1, offset=scorer.offset.mean(keepdims=True))
 
 
 def _codes(found: ScoringModel, X: Any) -> NDArray[np.float64]:
@@ -196,12 +203,12 @@ def _of_probabilities(model: Any, X: Any, background: Any, n_permutations: int, 
         raise not_installed(error, "shap") from None
     random = random_numbers(random_state)
     X = np.asarray(X) if isinstance(X, (list, tuple)) else X
+    model.predict_proba_ordered(X)  # checks the rows
     n_samples, n_features = X.shape
     if background is None:
         chosen = random.permutation(n_samples)[:_BACKGROUND]
         background = X.iloc[chosen] if hasattr(X, "iloc") else X[chosen]
     rows = _joined(X, background)
-    model.predict_proba_ordered(rows)  # checks them
 
     # A row is given by the places of its features, since columns may be of any types.
     def proba(places: NDArray[Any]) -> NDArray[np.float64]:

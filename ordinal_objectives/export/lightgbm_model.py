@@ -130,30 +130,35 @@ class _Shape:
         self._number = {node: number for number, node in enumerate(self._inner.tolist())}
         self._number |= {node: ~number for number, node in enumerate(self.leaves.tolist())}
 
+        self._fields = self._splits()
+
     def text(self, leaf_value: NDArray[np.float64]) -> str:
         """Return the tree with a value for each leaf."""
+        return f"{self._fields}\nleaf_value={_joined(map(repr, leaf_value.tolist()))}\nis_linear=0\nshrinkage=1"
+
+    def _splits(self) -> str:
+        """Return the tree without the values of its leaves."""
         tree, inner = self._tree, self._inner
+        if not len(inner):
+            return _lines({"num_leaves": 1, "num_cat": 0})
+        rules, sets = self._rules()
+        decision, threshold, left, right = zip(*rules, strict=True)
         count = _whole(tree.count)
-        fields: dict[str, Any] = {"num_leaves": len(self.leaves)}
-        if len(inner):
-            rules, sets = self._rules()
-            decision, threshold, left, right = zip(*rules, strict=True)
-            fields |= {
-                "num_cat": len(sets),
-                "split_feature": _joined(tree.feature[inner]),
-                "threshold": _joined(threshold),
-                "decision_type": _joined(decision),
-                "left_child": _joined(self._number[node] for node in left),
-                "right_child": _joined(self._number[node] for node in right),
-                "leaf_count": _joined(count[self.leaves]),
-                "internal_count": _joined(count[inner]),
-            }
-            if sets:
-                fields["cat_boundaries"] = _joined(np.cumsum([0, *map(len, sets)]))
-                fields["cat_threshold"] = _joined(np.concatenate(sets))
-        else:
-            fields["num_cat"] = 0
-        return _lines(fields | {"leaf_value": _joined(map(repr, leaf_value.tolist())), "is_linear": 0, "shrinkage": 1})
+        fields = {
+            "num_leaves": len(self.leaves),
+            "num_cat": len(sets),
+            "split_feature": _joined(tree.feature[inner]),
+            "threshold": _joined(threshold),
+            "decision_type": _joined(decision),
+            "left_child": _joined(self._number[node] for node in left),
+            "right_child": _joined(self._number[node] for node in right),
+            "leaf_count": _joined(count[self.leaves]),
+            "internal_count": _joined(count[inner]),
+        }
+        if sets:
+            fields["cat_boundaries"] = _joined(np.cumsum([0, *map(len, sets)]))
+            fields["cat_threshold"] = _joined(np.concatenate(sets))
+        return _lines(fields)
 
     def _rules(self) -> tuple[list[tuple[int, str, int, int]], list[NDArray[np.uint32]]]:
         """Return type, threshold and children of each inner node, and the sets of categories."""
