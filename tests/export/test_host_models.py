@@ -203,17 +203,27 @@ def test_names_of_features():
     assert to_lightgbm(model).feature_name() == ["Column_0", "c", "d", "e"]
 
 
-def test_categories_by_value_are_codes():
+@TRAINERS
+def test_categories_by_value_are_codes(trainer):
     pandas = pytest.importorskip("pandas")
     X, y = mixed_rows()
     codes = np.where(np.isnan(X[:, CATEGORIES]), -1, X[:, CATEGORIES]).astype(int)
     frame = pandas.DataFrame(X[:, :CATEGORIES], columns=list("abc"))
     frame["d"] = pandas.Categorical.from_codes(codes, list("tuvwxyz"))
-    model = HistGradientBoostingOrdinalClassifier(max_iter=6, min_samples_category=2, proportional=True).fit(frame, y)
+    options = {"lightgbm": {"min_data_per_group": 2, "cat_smooth": 1}, "xgboost": {"enable_categorical": True}}
+    if trainer == "engine":
+        model = HistGradientBoostingOrdinalClassifier(max_iter=6, min_samples_category=2, proportional=True).fit(
+            frame, y
+        )
+    else:
+        model = train(trainer, frame, y, categories=False, proportional=True, **options[trainer])
     expected = model.predict_proba_ordered(frame)
     booster = to_xgboost(model)
     assert booster.feature_types == ["float", "float", "float", "c"]
     assert_same(oxgb.predict_proba(booster, matrix(booster, X)), expected, TOLERANCE)
+    assert_same(proba(model, treelite.gtil.predict(to_treelite(model), X)), expected, TOLERANCE)
+    if trainer == "xgboost":  # LightGBM compares in float64
+        X = X.astype(np.float32)
     assert_same(olgbm.predict_proba(to_lightgbm(model), X), expected, TOLERANCE)
 
 
