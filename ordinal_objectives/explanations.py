@@ -79,9 +79,9 @@ def shap_values(
     -------
     ShapValues
         Base value and values of a row sum to the output, whatever the number of permutations. Trees of an XGBoost model
-        are explained by XGBoost, in float32: with 100 trees the sums were right within 1e-5. Other trees are explained
-        by LightGBM, in float64, and the sums are right but for rounding. A linear part adds the weight of each feature
-        times its distance from the mean of the training.
+        are explained by XGBoost, in float32: with a hundred trees the sums are right within about 1e-5. Other trees are
+        explained by LightGBM, in float64, and the sums are right but for rounding. A linear part adds the weight of
+        each feature times its distance from the mean of the training.
 
     Raises
     ------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 import re
 from pathlib import Path
@@ -138,8 +139,25 @@ def test_dart_and_forests_of_xgboost(params):
     booster = to_xgboost(model)
     assert booster.num_boosted_rounds() == model.n_iter_
     assert_same(oxgb.predict_proba(booster, matrix(booster, X)), expected, TOLERANCE)
+    written = json.loads(bytes(booster.save_raw("json")))["learner"]["gradient_booster"]["model"]
+    assert written["gbtree_model_param"]["num_parallel_tree"] == str(params.get("num_parallel_tree", 1))
     with pytest.raises(ValueError, match="the score of the first 2 rounds is not in the model"):
         oxgb.predict_proba(booster, matrix(booster, X), (0, 2))
+
+
+@TRAINERS
+@pytest.mark.parametrize("proportional", [True, False])
+def test_a_hundred_trees_in_float32(trainer, proportional):
+    X, y = mixed_rows(300, 12)
+    X = X.astype(np.float32).astype(np.float64)
+    n_trees = {"max_iter" if trainer == "engine" else "n_estimators": 100}
+    model = train(trainer, X, y, categories=False, proportional=proportional, **n_trees)
+    expected = model.predict_proba_ordered(X)
+    booster = to_xgboost(model)
+    assert_same(oxgb.predict_proba(booster, matrix(booster, X)), expected, 2e-6)
+    tolerance = 2e-6 if trainer == "xgboost" else 1e-12
+    assert_same(proba(model, treelite.gtil.predict(to_treelite(model), X)), expected, tolerance)
+    assert_same(proba(model, to_lightgbm(model).predict(X, raw_score=True)), expected, tolerance)
 
 
 @pytest.mark.parametrize("iterations", [None, 3, 0])
@@ -174,6 +192,8 @@ def test_random_forest_of_the_engine():
     assert_same(olgbm.predict_proba(to_lightgbm(model), X), model.predict_proba_ordered(X), TOLERANCE)
     booster = to_xgboost(model)
     assert_same(oxgb.predict_proba(booster, matrix(booster, X)), model.predict_proba_ordered(X), TOLERANCE)
+    with pytest.raises(ValueError, match="the score of the first 2 rounds is not in the model"):
+        oxgb.predict_proba(booster, matrix(booster, X), (0, 2))
 
 
 def test_all_numbers_go_left_where_missing_values_alone_go_right():

@@ -90,10 +90,18 @@ def test_values_sum_to_the_output(trainer, output, proportional, linear):
     assert_sums(model, X, output, TOLERANCE[trainer])
 
 
+@pytest.mark.parametrize("proportional", [True, False])
+def test_a_hundred_trees_in_float32(proportional):
+    X, y = mixed_rows(300)
+    options = {"n_estimators": 100, "max_depth": 6, "proportional": proportional}
+    assert_sums(train("xgboost", X, y, categories=False, **options), X, "cumulative", 2e-5)
+
+
 def test_shifts_that_xgboost_fits_itself():
     X, y = mixed_rows()
     model = train("xgboost", X, y, categories=False, proportional=False, shift_method="host", tree_method="hist")
-    assert_sums(model, X, "cumulative", 1e-5)
+    for output in ("score", "cumulative"):
+        assert_sums(model, X, output, 1e-5)
 
 
 def test_they_are_the_hosts_own():
