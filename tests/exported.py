@@ -31,16 +31,23 @@ def train(trainer: str, X: np.ndarray, y: np.ndarray, *, categories: bool = True
     """Return a small model of the library, whose last column holds categories or numbers."""
     if trainer == "engine":
         columns = [CATEGORIES] if categories else None
-        options = {"max_iter": 6, "max_leaf_nodes": 8, "min_samples_leaf": 3, "min_samples_category": 2}
+        options = {
+            "max_iter": 6,
+            "max_leaf_nodes": 8,
+            "min_samples_leaf": 3,
+            "min_samples_category": 2,
+            "random_state": 0,
+        }
         return HistGradientBoostingOrdinalClassifier(categorical_features=columns, **options | params, n_jobs=1).fit(
             X, y
         )
     if trainer == "lightgbm":
         options = {"n_estimators": 6, "num_leaves": 8, "min_child_samples": 3, "min_data_per_group": 2, "n_jobs": 1}
+        options["random_state"] = 0
         columns = [CATEGORIES] if categories else "auto"
         return LGBMOrdinalClassifier(**options | params).fit(X, y, categorical_feature=columns)
     types = ["float"] * CATEGORIES + ["c"] if categories else None
-    options = {"n_estimators": 6, "max_depth": 3, "n_jobs": 1, "feature_types": types}
+    options = {"n_estimators": 6, "max_depth": 3, "n_jobs": 1, "feature_types": types, "random_state": 0}
     return XGBOrdinalClassifier(**options | params).fit(X, y)
 
 

@@ -232,9 +232,9 @@ def test_categories_by_value_are_codes(trainer):
     frame["d"] = pandas.Categorical.from_codes(codes, list("tuvwxyz"))
     options = {"lightgbm": {"min_data_per_group": 2, "cat_smooth": 1}, "xgboost": {"enable_categorical": True}}
     if trainer == "engine":
-        model = HistGradientBoostingOrdinalClassifier(max_iter=6, min_samples_category=2, proportional=True).fit(
-            frame, y
-        )
+        model = HistGradientBoostingOrdinalClassifier(
+            max_iter=6, random_state=0, min_samples_category=2, proportional=True
+        ).fit(frame, y)
     else:
         model = train(trainer, frame, y, categories=False, proportional=True, **options[trainer])
     expected = model.predict_proba_ordered(frame)

@@ -31,7 +31,7 @@ OUTPUTS = {
 
 def assert_sums(model: Any, X: Any, output: str, tolerance: float, **options: Any) -> np.ndarray:
     """Check that the values of rows sum to the model's output; return them."""
-    found = shap_values(model, X, output=output, **options)
+    found = shap_values(model, X, output=output, random_state=0, **options)
     expected = getattr(model, OUTPUTS[output])(X)
     assert found.values.shape == (*expected.shape, model.n_features_in_)
     assert found.base_values.shape == expected.shape[1:]
@@ -128,7 +128,9 @@ def test_categories_by_value(trainer, proportional, linear):
     frame["d"] = pandas.Categorical.from_codes(codes, list("zyxwvut"))
     options = {"proportional": proportional, "linear": linear}
     if trainer == "engine":
-        model = HistGradientBoostingOrdinalClassifier(max_iter=6, min_samples_category=2, **options).fit(frame, y)
+        model = HistGradientBoostingOrdinalClassifier(
+            max_iter=6, random_state=0, min_samples_category=2, **options
+        ).fit(frame, y)
     elif trainer == "lightgbm":
         model = train("lightgbm", frame, y, categories=False, min_data_per_group=2, cat_smooth=1, **options)
     else:
@@ -223,7 +225,9 @@ class TestProbabilities:
         X, y = mixed_rows()
         model = train(trainer, X, y, proportional=proportional)
         assert_sums(model, X[:4], "probability", 1e-6, n_permutations=2)
-        base = shap_values(model, X[:4], output="probability", background=X[50:80], n_permutations=1).base_values
+        base = shap_values(
+            model, X[:4], output="probability", background=X[50:80], n_permutations=1, random_state=0
+        ).base_values
         np.testing.assert_allclose(base, model.predict_proba_ordered(X[50:80]).mean(axis=0), rtol=0, atol=1e-6)
 
     def test_they_are_exact_where_all_orders_are_taken(self):
@@ -245,7 +249,7 @@ class TestProbabilities:
         frame = pandas.DataFrame(X[:, :CATEGORIES], columns=list("abc"))
         codes = np.where(np.isnan(X[:, CATEGORIES]), -1, X[:, CATEGORIES]).astype(int)
         frame["d"] = pandas.Categorical.from_codes(codes, list("zyxwvut"))
-        model = HistGradientBoostingOrdinalClassifier(max_iter=6, min_samples_category=2).fit(frame, y)
+        model = HistGradientBoostingOrdinalClassifier(max_iter=6, random_state=0, min_samples_category=2).fit(frame, y)
         values = assert_sums(model, frame[:4], "probability", 1e-9, background=frame[4:30], n_permutations=2)
         assert np.abs(values[:, :, CATEGORIES]).max() > 0.01
         with pytest.raises(TypeError, match="both be arrays or both be pandas frames"):
