@@ -13,11 +13,16 @@ from ordinal_objectives.utils.extras import not_installed
 if TYPE_CHECKING:
     from ordinal_objectives.export.onnx_model import to_onnx
     from ordinal_objectives.export.skl2onnx_converters import register_converters
+    from ordinal_objectives.export.trusted_types import TRUSTED_TYPES
 
 # Where each name is, and the extra that it needs.
-_HOMES = {"register_converters": ("skl2onnx_converters", "onnx"), "to_onnx": ("onnx_model", "onnx")}
+_HOMES = {
+    "TRUSTED_TYPES": ("trusted_types", ""),
+    "register_converters": ("skl2onnx_converters", "onnx"),
+    "to_onnx": ("onnx_model", "onnx"),
+}
 
-__all__ = ["register_converters", "to_onnx"]
+__all__ = ["TRUSTED_TYPES", "register_converters", "to_onnx"]
 
 
 def __getattr__(name: str) -> Any:
