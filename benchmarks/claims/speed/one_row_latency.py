@@ -1,7 +1,7 @@
 """How long the probabilities of one row take: by the classifiers, through ONNX, and by the hosts' own classifiers.
 
-    python benchmarks/claims/speed/one_row.py
-    python benchmarks/claims/speed/one_row.py --trees 20 --repeats 50
+    python benchmarks/claims/speed/one_row_latency.py
+    python benchmarks/claims/speed/one_row_latency.py --trees 20 --repeats 50
 
 All numbers of a line come from one process. The ways take turns, and each is the median over many calls.
 """
@@ -24,7 +24,7 @@ from lib import report
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier, LGBMOrdinalClassifier, XGBOrdinalClassifier
 from ordinal_objectives.export import to_onnx
 
-NAME, FEATURES, ROWS, K = "one_row", 28, 5000, 5
+NAME, FEATURES, ROWS, K = "one_row_latency", 28, 5000, 5
 NOTE = (
     "predict_proba of one row of an array in milliseconds, on one thread; medians. Five classes, 28 features; 100 trees "
     "of 32 leaves at most, for the multiclass models 100 rounds of five trees. ONNX in float32, by onnxruntime. "
