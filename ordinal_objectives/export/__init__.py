@@ -15,10 +15,12 @@ if TYPE_CHECKING:
     from ordinal_objectives.export.onnx_model import to_onnx
     from ordinal_objectives.export.skl2onnx_converters import register_converters
     from ordinal_objectives.export.treelite_model import to_treelite
+    from ordinal_objectives.export.trusted_types import TRUSTED_TYPES
     from ordinal_objectives.export.xgboost_model import to_xgboost
 
 # Where each name is, and the extra that it needs.
 _HOMES = {
+    "TRUSTED_TYPES": ("trusted_types", ""),
     "register_converters": ("skl2onnx_converters", "onnx"),
     "to_lightgbm": ("lightgbm_model", "lightgbm"),
     "to_onnx": ("onnx_model", "onnx"),
@@ -26,7 +28,7 @@ _HOMES = {
     "to_xgboost": ("xgboost_model", "xgboost"),
 }
 
-__all__ = ["register_converters", "to_lightgbm", "to_onnx", "to_treelite", "to_xgboost"]
+__all__ = ["TRUSTED_TYPES", "register_converters", "to_lightgbm", "to_onnx", "to_treelite", "to_xgboost"]
 
 
 def __getattr__(name: str) -> Any:

@@ -65,6 +65,17 @@ def test_examples_of_other_formats_run():
     assert names["found"].values.shape == (500, 3, 4)
 
 
+def test_examples_of_serving_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names = run_examples(README.parent / "docs" / "how_to" / "serve.md", at_least=6)
+    row = names["X"].iloc[:1].assign(age=np.float32(0.3), ward="B")
+    assert list(names["app"].openapi()["paths"]) == ["/severity"]
+    answer = names["severity"](0.3, "B")
+    assert [answer["label"]] == names["label"].tolist() == names["model"].predict(row).tolist()
+    np.testing.assert_allclose([answer["probabilities"]], names["model"].predict_proba(row), atol=2e-6)
+    assert (names["same"].predict(names["X"]) == names["model"].predict(names["X"])).all()
+
+
 def targets(document):
     return re.findall(r"\]\(([^)#]+)", document.read_text(encoding="utf-8"))
 

@@ -21,7 +21,7 @@ from ordinal_objectives.metrics import METRICS
 
 ROOT = Path(__file__).resolve().parents[3]
 RUNS = report.RESULTS / "accuracy_runs.csv"
-PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
 
 
 def tables(runs_file: Path = RUNS) -> dict[str, generated.Table]:

@@ -1,0 +1,45 @@
+"""Types of this package's models, for skops."""
+
+from __future__ import annotations
+
+_OF_PACKAGE = (
+    "adapters.lgbm.estimator.LGBMOrdinalClassifier",
+    "adapters.xgb.estimator.XGBOrdinalClassifier",
+    "decision.KappaRule",
+    "estimators.booster_in_transit.BoosterInTransit",
+    "estimators.category_columns.CategoryColumns",
+    "estimators.ensemble.OrdinalEnsembleClassifier",
+    "estimators.labels.OrderedLabels",
+    "estimators.linear_columns.LinearColumns",
+    "estimators.linear_part.LinearPart",
+    "estimators.on_codes.FittedMember",
+    "estimators.round_search.RoundSearch",
+    "histogram_engine.estimator.HistGradientBoostingOrdinalClassifier",
+    "histogram_engine.forest.OutOfBag",
+    "leaves.shifts.Shifts",
+    "links.cauchit.Cauchit",
+    "links.gumbel.Cloglog",
+    "links.gumbel.Loglog",
+    "links.logit.Logit",
+    "links.probit.Probit",
+    "losses.cost_weighted.CostWeighted",
+    "losses.cumulative_link.CumulativeLink",
+    "losses.threshold_sums.AllThreshold",
+    "losses.threshold_sums.ImmediateThreshold",
+    "threshold_solver.outputs.VectorOutputs",
+    "threshold_solver.record.ThresholdRecord",
+    "trees.ensemble.TreeEnsemble",
+    "trees.tree.Tree",
+)
+
+#: What ``skops.io.load(file, trusted=TRUSTED_TYPES)`` needs to be told for the classifiers of this package and for
+#: ensembles of them with XGBoost's and LightGBM's own: tuple of str. None of them runs code that the file brings along.
+#: The hosts read their boosters in C++, which damaged bytes can crash.
+TRUSTED_TYPES = (
+    "collections.OrderedDict",
+    "lightgbm.basic.Booster",
+    "lightgbm.sklearn.LGBMClassifier",
+    *(f"ordinal_objectives.{name}" for name in _OF_PACKAGE),
+    "xgboost.core.Booster",
+    "xgboost.sklearn.XGBClassifier",
+)

@@ -1,0 +1,61 @@
+"""skops reads the models of this package, given the types that it names."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import numpy as np
+import pytest
+import skops.io
+from lightgbm import LGBMClassifier
+
+from ordinal_objectives import (
+    CumulativeLink,
+    HistGradientBoostingOrdinalClassifier,
+    LGBMOrdinalClassifier,
+    OrdinalEnsembleClassifier,
+    XGBOrdinalClassifier,
+)
+from ordinal_objectives.export import TRUSTED_TYPES
+from ordinal_objectives.links import LINKS
+
+FEW = {"n_estimators": 5, "n_jobs": 1}
+MODELS = [
+    XGBOrdinalClassifier(proportional=False, decision_rule="kappa", **FEW),
+    XGBOrdinalClassifier(proportional=False, shift_method="host", **FEW),
+    XGBOrdinalClassifier(early_stopping_rounds=2, validation_fraction=0.2, **FEW),
+    XGBOrdinalClassifier(),
+    LGBMOrdinalClassifier(linear=True, loss="immediate_threshold", **FEW),
+    HistGradientBoostingOrdinalClassifier(training_cost="quadratic", max_iter=5),
+    HistGradientBoostingOrdinalClassifier(boosting_type="rf", max_iter=5),
+    HistGradientBoostingOrdinalClassifier(categorical_features=[1], max_iter=5),
+    *(HistGradientBoostingOrdinalClassifier(loss=CumulativeLink(link), max_iter=5) for link in LINKS),
+    OrdinalEnsembleClassifier(),
+    OrdinalEnsembleClassifier(
+        [("o", LGBMOrdinalClassifier(**FEW)), ("m", LGBMClassifier(n_estimators=5, verbosity=-1))]
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def rows():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(size=200), rng.integers(0, 4, 200)])
+    return X, np.array(["low", "middle", "top"])[np.digitize(X[:, 0] + 0.3 * rng.normal(size=200), [-0.5, 0.7])]
+
+
+@pytest.mark.parametrize("model", MODELS, ids=str)
+def test_models_make_the_round_trip(rows, model):
+    X, y = rows
+    model = model.set_params(classes=["low", "middle", "top"]).fit(X, y)
+    stored = skops.io.dumps(model)
+    assert set(skops.io.get_untrusted_types(data=stored)) <= set(TRUSTED_TYPES)
+    loaded = skops.io.loads(stored, trusted=list(TRUSTED_TYPES))
+    np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
+    assert (loaded.predict(X) == model.predict(X)).all()
+
+
+def test_every_type_is_there():
+    for name in TRUSTED_TYPES:
+        module, _, kind = name.rpartition(".")
+        assert isinstance(getattr(import_module(module), kind), type)
