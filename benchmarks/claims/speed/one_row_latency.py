@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from functools import partial
 from statistics import median
 from typing import Any
 
@@ -26,8 +27,8 @@ from ordinal_objectives.export import to_onnx
 
 NAME, FEATURES, ROWS, K = "one_row_latency", 28, 5000, 5
 NOTE = (
-    "predict_proba of one row of an array in milliseconds, on one thread; medians. Five classes, 28 features; 100 trees "
-    "of 32 leaves at most, for the multiclass models 100 rounds of five trees. ONNX in float32, by onnxruntime. "
+    "predict_proba of one row of an array in milliseconds, on one thread; medians. Five classes, 28 features; 100 "
+    "trees of 32 leaves at most, for the multiclass models 100 rounds of five trees. ONNX in float32, by onnxruntime. "
     '"shifts": thresholds move with x, by trees of vectors.'
 )
 
@@ -64,7 +65,7 @@ def measure(trees: int, repeats: int) -> list[dict[str, Any]]:
         calls = {f"{kind}, predict_proba": model.predict_proba for kind, model in models.items()}
         calls |= {f"{kind}, ONNX": session(model, X) for kind, model in models.items()}
         calls["multiclass, predict_proba"] = multiclass.fit(X, y).predict_proba
-        timed = {way: lambda call=call: call(row) for way, call in calls.items()}
+        timed: dict[str, Callable[[], Any]] = {way: partial(call, row) for way, call in calls.items()}
         ms = {way: median(times) for way, times in in_turns(timed, repeats).items()}
         rows.append({"library": name} | ms)
     return rows
