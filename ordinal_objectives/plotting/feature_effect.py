@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinal_objectives.inspection import FeatureEffect, feature_effect, feature_names, unwrapped
+from ordinal_objectives.inspection import FeatureEffect, feature_effect
+from ordinal_objectives.inspection.rows import feature_names, unwrapped
 from ordinal_objectives.plotting.style import class_colors, class_names_of, colour_bar, pair_of, pyplot, threshold_names
 from ordinal_objectives.utils.shared_docs import documented
 

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ordinal_objectives.inspection import feature_names, partial_probabilities, unwrapped
+from ordinal_objectives.inspection import partial_probabilities
+from ordinal_objectives.inspection.rows import feature_names, unwrapped
 from ordinal_objectives.plotting.style import axes_or_new, class_colors, class_names_of, colour_bar, pyplot
 from ordinal_objectives.utils.shared_docs import documented
 from ordinal_objectives.utils.validation import check_proba
