@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinal_objectives.inspection.rows import as_rows, unwrapped, with_column_of
+from ordinal_objectives.inspection.rows import as_rows, name_of, unwrapped, with_column_of
+from ordinal_objectives.utils.extras import data_frame
 from ordinal_objectives.utils.seeds import random_numbers
 
 
-class ThresholdImportances(NamedTuple):
+class _ImportancesAndShare(NamedTuple):
+    importances: NDArray[np.float64]
+    shift_share: NDArray[np.float64]
+
+
+class ThresholdImportances(_ImportancesAndShare):
     """How far each feature moves each threshold; see :func:`threshold_importances`.
+
+    It is the pair (importances, shift_share), with names beside it.
 
     Attributes
     ----------
@@ -21,10 +30,37 @@ class ThresholdImportances(NamedTuple):
     shift_share : ndarray of float64, shape (n_features,)
         Share, between 0 and 1, of what a feature moves that is shift of single thresholds; the rest is score, which
         moves all alike. 0 for a feature that moves nothing.
+    feature_names : list of str or None
+        Names of the features; "feature 0", "feature 1", ... where X has none. None: not known.
+    classes : ndarray, shape (n_classes,), or None
+        Class labels, lowest first. None: not known.
     """
 
-    importances: NDArray[np.float64]
-    shift_share: NDArray[np.float64]
+    feature_names: list[str] | None = None
+    classes: NDArray[Any] | None = None
+
+    def to_frame(self) -> Any:
+        """Return a pandas.DataFrame, a row for each feature, by name.
+
+        There is a column for each threshold, called "<= low" where it lies above the class "low", and the column
+        "shift_share". Without names, features and classes are numbers.
+
+        Raises
+        ------
+        ModuleNotFoundError
+            If pandas is not installed.
+        """
+        n_features, n_thresholds = self.importances.shape
+        names = range(n_features) if self.feature_names is None else self.feature_names
+        columns = threshold_columns(range(n_thresholds + 1) if self.classes is None else self.classes)
+        frame = data_frame(self.importances, index=list(names), columns=columns)
+        frame["shift_share"] = self.shift_share
+        return frame
+
+
+def threshold_columns(classes: Iterable[Any]) -> list[str]:
+    """Return what the columns of thresholds are called, by the highest class below each."""
+    return [f"<= {label}" for label in list(classes)[:-1]]
 
 
 def threshold_importances(
@@ -93,6 +129,8 @@ def threshold_importances(
     >>> found = threshold_importances(model, X, random_state=0)
     >>> found.importances.argmax(axis=0).tolist(), (found.shift_share > 0.2).tolist()
     ([0, 0], [False, True])
+    >>> found.to_frame().columns.tolist()
+    ['<= 0', '<= 1', 'shift_share']
     """
     model, prepared = unwrapped(estimator)
     X = as_rows(X)
@@ -112,4 +150,7 @@ def threshold_importances(
             of_score[feature] += np.mean(moved.mean(axis=1) ** 2)
     mean = total.mean(axis=1)
     score_share = np.divide(of_score, mean, out=np.ones_like(mean), where=mean > 0.0)
-    return ThresholdImportances(np.sqrt(total / (2 * n_repeats)), np.clip(1.0 - score_share, 0.0, 1.0))
+    found = ThresholdImportances(np.sqrt(total / (2 * n_repeats)), np.clip(1.0 - score_share, 0.0, 1.0))
+    found.feature_names = [name_of(estimator, X, column) for column in range(X.shape[1])]
+    found.classes = getattr(model, "ordered_classes_", None)
+    return found

@@ -48,6 +48,12 @@ def feature_names(estimator: Any, X: Any) -> list[str]:
     return [] if names is None else [str(name) for name in names]
 
 
+def name_of(estimator: Any, X: Any, feature: int | str) -> str:
+    """Return the name of a feature that is given by it or by its column; "feature 0", ... where there are no names."""
+    names = feature_names(estimator, X)
+    return feature if isinstance(feature, str) else names[feature] if names else f"feature {feature}"
+
+
 def column_of(estimator: Any, X: Any, feature: int | str) -> int:
     """Return the number of a column given by its number or name; raise ValueError if there is none."""
     if isinstance(feature, int | np.integer) and not isinstance(feature, bool) and 0 <= feature < X.shape[1]:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinal_objectives.inspection import FeatureEffect, feature_effect
-from ordinal_objectives.inspection.rows import feature_names, unwrapped
+from ordinal_objectives.inspection.rows import name_of, unwrapped
 from ordinal_objectives.plotting.style import class_colors, class_names_of, colour_bar, pair_of, pyplot, threshold_names
 from ordinal_objectives.utils.shared_docs import documented
 
@@ -73,8 +73,7 @@ class FeatureEffectDisplay:
         <<axes>>
         """
         effect = feature_effect(estimator, X, feature, grid_resolution=grid_resolution)
-        names = feature_names(estimator, X)
-        name = feature if isinstance(feature, str) else names[feature] if names else f"feature {feature}"
+        name = name_of(estimator, X, feature)
         return cls(effect, name, [str(label) for label in unwrapped(estimator)[0].ordered_classes_]).plot(axes)
 
     def plot(self, axes: Any = None) -> FeatureEffectDisplay:

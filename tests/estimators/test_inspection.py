@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
+import sys
+
 import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
@@ -13,7 +16,7 @@ from scipy.sparse import csr_array, csr_matrix
 
 from makers import ALL, BOTH, make_xgb
 from ordinal_objectives import XGBOrdinalClassifier
-from ordinal_objectives.inspection import FeatureEffect, feature_effect, threshold_importances
+from ordinal_objectives.inspection import FeatureEffect, ThresholdImportances, feature_effect, threshold_importances
 from ordinal_objectives.plotting import FeatureEffectDisplay
 
 matplotlib.use("Agg")
@@ -150,6 +153,36 @@ def test_every_kind_of_features_gives_the_same(kind, data):
     np.testing.assert_array_equal(X, data[0][:300].astype(np.float32))
     if kind == "pandas":
         pd.testing.assert_frame_equal(other, KINDS[kind](X))
+
+
+def test_importances_become_a_frame_with_names(data):
+    X, codes = data
+    names = ["bad", "fair", "good", "great"]
+    frame = pd.DataFrame(X, columns=["age", "income", "noise"])
+    model = XGBOrdinalClassifier(n_estimators=4, max_depth=2, classes=names, proportional=False, n_jobs=1)
+    found = threshold_importances(model.fit(frame, np.array(names)[codes]), frame, n_repeats=1, random_state=0)
+    table = found.to_frame()
+    assert table.columns.tolist() == ["<= bad", "<= fair", "<= good", "shift_share"]
+    assert table.index.tolist() == ["age", "income", "noise"]
+    importances, shift_share = found
+    np.testing.assert_array_equal(table.to_numpy(), np.c_[importances, shift_share])
+    pd.testing.assert_frame_equal(pickle.loads(pickle.dumps(found)).to_frame(), table)
+
+
+def test_a_frame_without_names_has_numbers():
+    X = np.random.default_rng(0).normal(size=(20, 3))
+    found = threshold_importances(Additive(), X, n_repeats=1, random_state=0)
+    assert found.to_frame().index.tolist() == ["feature 0", "feature 1", "feature 2"]
+    bare = ThresholdImportances(*found).to_frame()
+    assert bare.index.tolist() == [0, 1, 2]
+    assert bare.columns.tolist() == ["<= 0", "<= 1", "shift_share"]
+
+
+def test_a_frame_needs_pandas(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    found = ThresholdImportances(np.zeros((1, 2)), np.zeros(1))
+    with pytest.raises(ModuleNotFoundError, match=r"pandas.*pip install 'ordinal-objectives\[demo\]'"):
+        found.to_frame()
 
 
 def test_categories_keep_their_type(data):
