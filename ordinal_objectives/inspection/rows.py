@@ -86,3 +86,21 @@ def with_column_of(X: Any, column: int, rows: NDArray[np.intp]) -> Any:
     changed = X.copy()
     changed[:, column] = X[rows, column]
     return changed
+
+
+def with_numbers(X: Any, column: int, values: NDArray[np.float64]) -> Any:
+    """Return X with the given numbers, (n_samples,), as one column."""
+    if hasattr(X, "isetitem"):  # pandas
+        changed = X.copy(deep=False)
+        changed.isetitem(column, values)
+        return changed
+    if hasattr(X, "with_columns"):  # polars
+        name = X.columns[column]
+        return X.with_columns(type(X.to_series(column))(name, values))
+    if hasattr(X, "set_column"):  # Arrow
+        return X.set_column(column, X.column_names[column], type(X).from_pydict({"": values}).column(0))
+    if issparse(X):
+        return hstack([X[:, :column], values[:, np.newaxis], X[:, column + 1 :]], format="csr")
+    changed = X.astype(np.result_type(X.dtype, np.float64)) if X.dtype != object else X.copy()
+    changed[:, column] = values
+    return changed

@@ -19,14 +19,19 @@ def along(estimator: Any, X: Any, feature: int | str, grid_resolution: int) -> t
     if not isinstance(grid_resolution, int | np.integer) or isinstance(grid_resolution, bool) or grid_resolution < 2:
         raise ValueError(f"grid_resolution must be an integer of at least 2; got {grid_resolution!r}")
     column = column_of(estimator, X, feature)
-    kind = next((kind for i, (_, _, kind) in enumerate(column_kinds(X)) if i == column), "number")
-    by_category = getattr(estimator, "is_categorical_", ())  # numbers of categories too; a pipeline has none
     values, rows = (
         categories(X, column, feature, grid_resolution)
-        if kind in ("category", "text") or (column < len(by_category) and by_category[column])
+        if holds_categories(estimator, X, column)
         else grid(numbers(X, column, feature), grid_resolution)
     )
     return values, (with_column_of(X, column, np.full(X.shape[0], row)) for row in rows)
+
+
+def holds_categories(estimator: Any, X: Any, column: int) -> bool:
+    """Tell whether a column holds categories or text, or numbers that the estimator takes as categories."""
+    kind = next((kind for i, (_, _, kind) in enumerate(column_kinds(X)) if i == column), "number")
+    by_category = getattr(estimator, "is_categorical_", ())  # a pipeline has none
+    return kind in ("category", "text") or (column < len(by_category) and bool(by_category[column]))
 
 
 def _column(X: Any, column: int) -> Any:
