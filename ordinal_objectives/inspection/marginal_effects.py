@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtri
+from scipy.special import stdtrit
 
 from ordinal_objectives.estimators.held_out import take_rows
 from ordinal_objectives.inspection.refits import drawn_labels, row_weights, trained_again, untrained
@@ -102,12 +102,12 @@ def average_marginal_effects(
       Boosting shrinks effects: those of the copies, :math:`\bar\Delta_k^*` on average, are smaller than those of the
       model that drew their labels. The intervals correct as much,
 
-      .. math:: 2 \Delta_k - \bar\Delta_k^* \pm z \cdot SE_k / r ,
+      .. math:: 2 \Delta_k - \bar\Delta_k^* \pm t \cdot SE_k / r ,
 
-      with the copies' standard deviations SE, which shrink as well. r, between 1/2 and 1, is the share of the effects
-      that copies keep, by least squares over the classes. So intervals need not lie around ``effects``, which are the
-      model's own. They hold as far as the model's probabilities are right; the user guide says how often they held in
-      simulations.
+      with the quantile t of Student's distribution and the copies' standard deviations SE, which shrink as well: r,
+      between 1/2 and 1, is the share of the effects that copies keep, by least squares over the classes. So intervals
+      need not lie around ``effects``, which are the model's own. They hold as far as the model's probabilities are
+      right; the user guide says how often they held in simulations.
 
     Parameters
     ----------
@@ -174,7 +174,7 @@ def average_marginal_effects(
     if refit:
         drawn = _of_copies(estimator, X, change, n_bootstrap, random, None if sample_weight is None else weight)
         kept = _kept_shares(effects, drawn.mean(axis=0))
-        width = ndtri(0.5 + confidence / 2) * drawn.std(axis=0, ddof=1)
+        width = stdtrit(n_bootstrap - 1, 0.5 + confidence / 2) * drawn.std(axis=0, ddof=1)
         middle = 2.0 * effects - drawn.mean(axis=0)
         lower, upper = middle - width / kept, middle + width / kept
     else:

@@ -36,7 +36,7 @@ class ProportionalOddsTest(NamedTuple):
     p_values : ndarray of float64, shape (n_classes - 1,)
         One-sided, adjusted by Holm's method: all those of at most alpha can be rejected together at the level alpha.
     overall_statistic, overall_p_value : float
-        The same for the shifts of all thresholds together.
+        Statistic and p-value of the shifts of all thresholds together.
     classes : ndarray, shape (n_classes,)
         Class labels, lowest first.
     """

@@ -234,6 +234,6 @@ def test_intervals_of_copies_by_a_loop(ordinal_data):
         effects.append(by_loop(copy, X[rows], X[rows, 0] - 0.5, X[rows, 0] + 0.5))
     mean, spread = np.mean(effects, axis=0), np.std(effects, axis=0, ddof=1)
     kept = np.clip((mean @ found.effects) / (found.effects @ found.effects), 0.5, 1.0)
-    middle = 2 * found.effects - mean
-    np.testing.assert_allclose(found.lower, middle - 1.6448536 * spread / kept, atol=1e-7)
-    np.testing.assert_allclose(found.upper, middle + 1.6448536 * spread / kept, atol=1e-7)
+    middle, quantile = 2 * found.effects - mean, 2.0150484  # of Student's t with five degrees of freedom
+    np.testing.assert_allclose(found.lower, middle - quantile * spread / kept, atol=1e-7)
+    np.testing.assert_allclose(found.upper, middle + quantile * spread / kept, atol=1e-7)
