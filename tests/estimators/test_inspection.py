@@ -16,7 +16,13 @@ from scipy.sparse import csr_array, csr_matrix
 
 from makers import ALL, BOTH, make_xgb
 from ordinal_objectives import XGBOrdinalClassifier
-from ordinal_objectives.inspection import FeatureEffect, ThresholdImportances, feature_effect, threshold_importances
+from ordinal_objectives.inspection import (
+    FeatureEffect,
+    ThresholdImportances,
+    accumulated_local_effects,
+    feature_effect,
+    threshold_importances,
+)
 from ordinal_objectives.plotting import FeatureEffectDisplay
 
 matplotlib.use("Agg")
@@ -263,12 +269,24 @@ def test_display_draws_the_score_and_a_line_for_each_threshold(data):
     drawn = np.array([line.get_ydata() for line in right.lines[:3]])
     np.testing.assert_array_equal(drawn, expected.shifts.T)
     assert left.get_ylim() == right.get_ylim()
+    assert left.get_ylabel().startswith("partial dependence")
     assert left.get_xlabel() == right.get_xlabel() == "income"
     assert display.threshold_names == ["bad | fair", "fair | good", "good | great"]
     bar = display.figure_.axes[-1]
     assert [label.get_text() for label in bar.get_yticklabels()] == display.threshold_names
     lightness = [matplotlib.colors.to_rgb(line.get_color()) @ np.array([0.3, 0.6, 0.1]) for line in right.lines[:3]]
     assert lightness == sorted(lightness)
+
+
+def test_display_draws_local_effects(data):
+    X, y = data
+    model = XGBOrdinalClassifier(n_estimators=5, proportional=False, n_jobs=1).fit(X, y)
+    display = FeatureEffectDisplay.from_estimator(model, X, 1, kind="local", grid_resolution=12)
+    expected = accumulated_local_effects(model, X, 1, grid_resolution=12)
+    np.testing.assert_array_equal(display.axes_[0].lines[0].get_xydata(), np.c_[expected.values, expected.score])
+    assert display.axes_[0].get_ylabel() == "accumulated local effect, scale of the thresholds"
+    with pytest.raises(ValueError, match=r"kind must be one of 'partial', 'local'; got 'both'"):
+        FeatureEffectDisplay.from_estimator(model, X, 1, kind="both")
 
 
 @pytest.mark.parametrize("n_thresholds", [1, 2, 11, 29])
