@@ -152,7 +152,7 @@ def summary(
         Labels of X, for ``n_refits``.
     n_refits : int, default=0
         Number of copies that are trained on rows drawn with replacement, to say how far the thresholds spread: 0, or at
-        least 2. It is their spread together with the score, whose place they follow.
+        least 2. Thresholds lie on the scale of the score, so that what spreads the score spreads them too.
     sample_weight : array-like of float, shape (n_samples,), or None, default=None
         Weights of the rows of X in the training of copies.
     random_state : int, RandomState instance or None, default=None

@@ -30,7 +30,8 @@ def along(estimator: Any, X: Any, feature: int | str, grid_resolution: int) -> t
 def holds_categories(estimator: Any, X: Any, column: int) -> bool:
     """Tell whether a column holds categories or text, or numbers that the estimator takes as categories."""
     kind = next((kind for i, (_, _, kind) in enumerate(column_kinds(X)) if i == column), "number")
-    by_category = getattr(estimator, "is_categorical_", ())  # a pipeline has none
+    fitted = getattr(estimator, "best_estimator_", estimator)
+    by_category = getattr(fitted, "is_categorical_", ())  # a pipeline has none
     return kind in ("category", "text") or (column < len(by_category) and bool(by_category[column]))
 
 

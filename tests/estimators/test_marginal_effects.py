@@ -166,6 +166,15 @@ def test_categories_are_compared_with_a_reference():
     assert numbers.columns.tolist() == ["effect", "lower", "upper"]
 
 
+def test_numbers_that_the_engine_splits_as_categories_are_levels():
+    rng = np.random.default_rng(0)
+    X = np.c_[rng.integers(0, 4, 200), rng.normal(size=200)]
+    y = np.digitize(X[:, 1] + (X[:, 0] == 2), [0.0, 1.0])
+    search = GridSearchCV(make_engine(categorical_features=[0]), {"max_iter": [3]}, cv=2).fit(X, y)
+    for model in (search, search.best_estimator_):
+        assert average_marginal_effects(model, X, 0, random_state=0).levels.tolist() == [1.0, 2.0, 3.0]
+
+
 def test_pipelines_and_searches_are_unwrapped(ordinal_data):
     X, y = ordinal_data(120, 3)
     pipeline = make_pipeline(StandardScaler(), make_engine(max_iter=4)).fit(X, y)
