@@ -1,0 +1,1 @@
+"""What follows from probabilities: sets and calibration."""
