@@ -1,1 +1,1 @@
-"""What follows from probabilities: sets and calibration."""
+"""What is said of a fitted model: intervals of effects, and a test of proportional odds."""
