@@ -7,21 +7,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinal_objectives.inspection import FeatureEffect, feature_effect, feature_names, unwrapped
+from ordinal_objectives.inspection import FeatureEffect, LocalEffects, accumulated_local_effects, feature_effect
+from ordinal_objectives.inspection.rows import name_of, unwrapped
 from ordinal_objectives.plotting.style import class_colors, class_names_of, colour_bar, pair_of, pyplot, threshold_names
 from ordinal_objectives.utils.shared_docs import documented
+from ordinal_objectives.utils.validation import check_choice
 
 
 @documented
 class FeatureEffectDisplay:
-    """The score and the shifts of single thresholds along one feature: their partial dependence.
+    """The score and the shifts of single thresholds along one feature: partial dependence or accumulated local effects.
 
     The score moves all thresholds alike; a shift moves one of them. Shifts are zero where odds are proportional.
 
     Parameters
     ----------
-    effect : FeatureEffect
-        What :func:`ordinal_objectives.inspection.feature_effect` returns. Categories are drawn as bars and points.
+    effect : FeatureEffect or LocalEffects
+        What :func:`ordinal_objectives.inspection.feature_effect` or
+        :func:`ordinal_objectives.inspection.accumulated_local_effects` returns. Categories are drawn as bars and
+        points.
     feature_name : str
         Name of the feature, for the axes.
     <<class_names>>
@@ -46,7 +50,9 @@ class FeatureEffectDisplay:
     [1, 3]
     """
 
-    def __init__(self, effect: FeatureEffect, feature_name: str, class_names: list[str] | None = None) -> None:
+    def __init__(
+        self, effect: FeatureEffect | LocalEffects, feature_name: str, class_names: list[str] | None = None
+    ) -> None:
         n_classes = effect.shifts.shape[1] + 1
         names = class_names_of(class_names, n_classes)
         self.effect, self.feature_name = effect, feature_name
@@ -55,7 +61,14 @@ class FeatureEffectDisplay:
     @classmethod
     @documented
     def from_estimator(
-        cls, estimator: Any, X: Any, feature: int | str, *, grid_resolution: int = 50, axes: Any = None
+        cls,
+        estimator: Any,
+        X: Any,
+        feature: int | str,
+        *,
+        kind: str = "partial",
+        grid_resolution: int = 50,
+        axes: Any = None,
     ) -> FeatureEffectDisplay:
         """Plot the effect of a feature in a fitted ordinal classifier.
 
@@ -67,13 +80,17 @@ class FeatureEffectDisplay:
             Rows to average over.
         feature : int or str
             Column, or its name.
+        kind : {"partial", "local"}, default="partial"
+            "partial": partial dependence. "local": accumulated local effects, which do not combine features in ways
+            that the data do not have; of a feature of numbers alone.
         grid_resolution : int, default=50
-            At most so many values of the feature.
+            At most so many values of the feature, or intervals.
         <<axes>>
         """
-        effect = feature_effect(estimator, X, feature, grid_resolution=grid_resolution)
-        names = feature_names(estimator, X)
-        name = feature if isinstance(feature, str) else names[feature] if names else f"feature {feature}"
+        check_choice(kind, ("partial", "local"), name="kind")
+        of = accumulated_local_effects if kind == "local" else feature_effect
+        effect: Any = of(estimator, X, feature, grid_resolution=grid_resolution)
+        name = name_of(estimator, X, feature)
         return cls(effect, name, [str(label) for label in unwrapped(estimator)[0].ordered_classes_]).plot(axes)
 
     def plot(self, axes: Any = None) -> FeatureEffectDisplay:
@@ -113,7 +130,8 @@ class FeatureEffectDisplay:
             ax.set_title(title, fontsize="medium")
             ax.set_xlabel(self.feature_name, parse_math=False)
             ax.grid(alpha=0.25)
-        left.set_ylabel("partial dependence, scale of the thresholds")
+        what = "accumulated local effect" if isinstance(self.effect, LocalEffects) else "partial dependence"
+        left.set_ylabel(f"{what}, scale of the thresholds")
         colour_bar(right, colors, self.threshold_names, "threshold between classes")
         self.axes_, self.figure_ = np.array([left, right]), left.figure
         return self

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ordinal_objectives.inspection import feature_names, partial_probabilities, unwrapped
+from ordinal_objectives.inspection import partial_probabilities
+from ordinal_objectives.inspection.rows import name_of, unwrapped
 from ordinal_objectives.plotting.style import axes_or_new, class_colors, class_names_of, colour_bar, pyplot
 from ordinal_objectives.utils.shared_docs import documented
 from ordinal_objectives.utils.validation import check_proba
@@ -71,9 +72,7 @@ class ClassProbabilitiesDisplay:
         names = [str(label) for label in model.ordered_classes_]
         if feature is not None:
             values, proba = partial_probabilities(estimator, X, feature, grid_resolution=grid_resolution)
-            known = feature_names(estimator, X)
-            name = feature if isinstance(feature, str) else known[feature] if known else f"feature {feature}"
-            return cls(values, proba, name, names).plot(ax=ax)
+            return cls(values, proba, name_of(estimator, X, feature), names).plot(ax=ax)
         rows = prepared(X)
         scores, of_rows = model.predict_raw(rows), model.predict_proba_ordered(rows)
         parts = np.array_split(np.argsort(scores, kind="stable"), min(grid_resolution, len(scores)))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ordinal_objectives.inspection import unwrapped
+from ordinal_objectives.inspection.rows import unwrapped
 from ordinal_objectives.plotting.style import class_colors, class_names_of, colour_bar, pair_of, pyplot, threshold_names
 from ordinal_objectives.utils.shared_docs import documented
 from ordinal_objectives.utils.validation import as_floats

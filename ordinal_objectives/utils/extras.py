@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 
 def how_to_install(*extras: str) -> str:
     """Return the command that installs extras, also as it is in a checkout."""
@@ -12,3 +14,12 @@ def how_to_install(*extras: str) -> str:
 def not_installed(error: ImportError, *extras: str) -> ModuleNotFoundError:
     """Return the error of an import that failed, with the command that installs what is missing."""
     return ModuleNotFoundError(f"{error}: {how_to_install(*extras)}", name=error.name)
+
+
+def data_frame(*args: Any, **kwargs: Any) -> Any:
+    """Return a pandas.DataFrame of these arguments; raise ModuleNotFoundError where pandas is not installed."""
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise not_installed(error, "demo") from None
+    return pd.DataFrame(*args, **kwargs)

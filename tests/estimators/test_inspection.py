@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
+import sys
+
 import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
@@ -13,7 +16,13 @@ from scipy.sparse import csr_array, csr_matrix
 
 from makers import ALL, BOTH, make_xgb
 from ordinal_objectives import XGBOrdinalClassifier
-from ordinal_objectives.inspection import FeatureEffect, feature_effect, threshold_importances
+from ordinal_objectives.inspection import (
+    FeatureEffect,
+    ThresholdImportances,
+    accumulated_local_effects,
+    feature_effect,
+    threshold_importances,
+)
 from ordinal_objectives.plotting import FeatureEffectDisplay
 
 matplotlib.use("Agg")
@@ -152,6 +161,36 @@ def test_every_kind_of_features_gives_the_same(kind, data):
         pd.testing.assert_frame_equal(other, KINDS[kind](X))
 
 
+def test_importances_become_a_frame_with_names(data):
+    X, codes = data
+    names = ["bad", "fair", "good", "great"]
+    frame = pd.DataFrame(X, columns=["age", "income", "noise"])
+    model = XGBOrdinalClassifier(n_estimators=4, max_depth=2, classes=names, proportional=False, n_jobs=1)
+    found = threshold_importances(model.fit(frame, np.array(names)[codes]), frame, n_repeats=1, random_state=0)
+    table = found.to_frame()
+    assert table.columns.tolist() == ["<= bad", "<= fair", "<= good", "shift_share"]
+    assert table.index.tolist() == ["age", "income", "noise"]
+    importances, shift_share = found
+    np.testing.assert_array_equal(table.to_numpy(), np.c_[importances, shift_share])
+    pd.testing.assert_frame_equal(pickle.loads(pickle.dumps(found)).to_frame(), table)
+
+
+def test_a_frame_without_names_has_numbers():
+    X = np.random.default_rng(0).normal(size=(20, 3))
+    found = threshold_importances(Additive(), X, n_repeats=1, random_state=0)
+    assert found.to_frame().index.tolist() == ["feature 0", "feature 1", "feature 2"]
+    bare = ThresholdImportances(*found).to_frame()
+    assert bare.index.tolist() == [0, 1, 2]
+    assert bare.columns.tolist() == ["<= 0", "<= 1", "shift_share"]
+
+
+def test_a_frame_needs_pandas(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    found = ThresholdImportances(np.zeros((1, 2)), np.zeros(1))
+    with pytest.raises(ModuleNotFoundError, match=r"pandas.*pip install 'ordinal-objectives\[demo\]'"):
+        found.to_frame()
+
+
 def test_categories_keep_their_type(data):
     X, y = data
     frame = pd.DataFrame({"a": X[:, 0], "b": pd.Categorical(np.where(X[:, 1] > 0, "yes", "no"))})
@@ -230,12 +269,24 @@ def test_display_draws_the_score_and_a_line_for_each_threshold(data):
     drawn = np.array([line.get_ydata() for line in right.lines[:3]])
     np.testing.assert_array_equal(drawn, expected.shifts.T)
     assert left.get_ylim() == right.get_ylim()
+    assert left.get_ylabel().startswith("partial dependence")
     assert left.get_xlabel() == right.get_xlabel() == "income"
     assert display.threshold_names == ["bad | fair", "fair | good", "good | great"]
     bar = display.figure_.axes[-1]
     assert [label.get_text() for label in bar.get_yticklabels()] == display.threshold_names
     lightness = [matplotlib.colors.to_rgb(line.get_color()) @ np.array([0.3, 0.6, 0.1]) for line in right.lines[:3]]
     assert lightness == sorted(lightness)
+
+
+def test_display_draws_local_effects(data):
+    X, y = data
+    model = XGBOrdinalClassifier(n_estimators=5, proportional=False, n_jobs=1).fit(X, y)
+    display = FeatureEffectDisplay.from_estimator(model, X, 1, kind="local", grid_resolution=12)
+    expected = accumulated_local_effects(model, X, 1, grid_resolution=12)
+    np.testing.assert_array_equal(display.axes_[0].lines[0].get_xydata(), np.c_[expected.values, expected.score])
+    assert display.axes_[0].get_ylabel() == "accumulated local effect, scale of the thresholds"
+    with pytest.raises(ValueError, match=r"kind must be one of 'partial', 'local'; got 'both'"):
+        FeatureEffectDisplay.from_estimator(model, X, 1, kind="both")
 
 
 @pytest.mark.parametrize("n_thresholds", [1, 2, 11, 29])

@@ -14,7 +14,12 @@ from ordinal_objectives import (
     OrdinalPredictionSets,
     OrdinalTunedClassifier,
 )
-from ordinal_objectives.inspection import threshold_importances
+from ordinal_objectives.inspection import (
+    average_marginal_effects,
+    proportional_odds_test,
+    summary,
+    threshold_importances,
+)
 
 DOORS = MAKERS | {
     "sets": lambda **options: OrdinalPredictionSets(LogisticRegression(), **options),
@@ -32,7 +37,16 @@ def test_what_draws_nothing_is_named(make, wrong, ordinal_data):
         make(random_state=wrong).fit(*ordinal_data(60, 3))
 
 
-def test_importances_name_it_too(ordinal_data):
+INSPECTIONS = {
+    "importances": lambda model, X, y, **options: threshold_importances(model, X, **options),
+    "effects": lambda model, X, y, **options: average_marginal_effects(model, X, 0, **options),
+    "odds": proportional_odds_test,
+    "summary": summary,
+}
+
+
+@pytest.mark.parametrize("inspect", INSPECTIONS.values(), ids=INSPECTIONS)
+def test_inspections_name_it_too(inspect, ordinal_data):
     X, y = ordinal_data(60, 3)
     with pytest.raises(ValueError, match=r"random_state must be an integer from 0 .*; got -1"):
-        threshold_importances(MAKERS["histogram"]().fit(X, y), X, random_state=-1)
+        inspect(MAKERS["histogram"]().fit(X, y), X, y, random_state=-1)

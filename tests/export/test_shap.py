@@ -17,8 +17,8 @@ from sklearn.linear_model import LogisticRegression
 
 from exported import CATEGORIES, mixed_rows, train
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier
-from ordinal_objectives.explanations import shap_values
 from ordinal_objectives.export.scoring_model import ScoringTree, scoring_model
+from ordinal_objectives.inspection import shap_values
 
 TRAINERS = pytest.mark.parametrize("trainer", ["engine", "lightgbm", "xgboost"])
 TOLERANCE = {"engine": 1e-10, "lightgbm": 1e-10, "xgboost": 1e-5}

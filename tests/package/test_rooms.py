@@ -47,13 +47,15 @@ def test_no_circle(graph):
 
 
 def test_frameworks_stay_apart(graph):
-    """Export is above all rooms: it reads every trainer's models, each in a file of its own; explanations need it."""
+    """Export is above all rooms: it reads every trainer's models, each in a file of its own; SHAP values need it."""
     for name, imported in graph.items():
         if name.startswith(f"{TOP}.export"):
             rooms = [room for room in (".adapters.xgb", ".adapters.lgbm", ".histogram_engine") if room in str(imported)]
             assert len(rooms) <= 1, name
             continue
-        assert name == f"{TOP}.explanations" or not [one for one in imported if f"{TOP}.export" in one], name
+        assert name == f"{TOP}.inspection.contributions" or not [one for one in imported if f"{TOP}.export" in one], (
+            name
+        )
         for mine, other in (("xgb", "lgbm"), ("lgbm", "xgb")):
             if f".adapters.{mine}." in name:
                 assert not [one for one in imported if f".adapters.{other}" in one], name

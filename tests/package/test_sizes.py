@@ -19,6 +19,8 @@ LONG = {
 }
 MANY = {
     "adapters/objective.py: OrdinalObjectiveBase.__init__": "a public door, which takes every trait by its name",
+    "ordinal_objectives/inspection/marginal_effects.py: average_marginal_effects": "a public door: what changes, "
+    "by how much, and how its interval is made",
 }
 
 

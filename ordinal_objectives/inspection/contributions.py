@@ -104,7 +104,7 @@ def shap_values(
     --------
     >>> import numpy as np
     >>> from ordinal_objectives import HistGradientBoostingOrdinalClassifier
-    >>> from ordinal_objectives.explanations import shap_values
+    >>> from ordinal_objectives.inspection import shap_values
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(300, 3))
     >>> y = np.digitize(X[:, 0] + 0.3 * rng.normal(size=300), [-1.0, 0.0, 1.0])

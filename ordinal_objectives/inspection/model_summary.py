@@ -1,0 +1,246 @@
+"""A fitted model in a few lines: classes, thresholds, training, features."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.pipeline import Pipeline
+
+from ordinal_objectives.estimators.held_out import take_rows
+from ordinal_objectives.inspection.importances import ThresholdImportances, threshold_columns, threshold_importances
+from ordinal_objectives.inspection.refits import row_weights, trained_again, untrained
+from ordinal_objectives.inspection.rows import as_rows, name_of, unwrapped
+from ordinal_objectives.losses import get_loss
+from ordinal_objectives.utils.seeds import random_numbers
+from ordinal_objectives.utils.validation import check_integer
+
+FloatArray = NDArray[np.float64]
+# Features beyond so many are counted, not listed.
+_MOST_FEATURES = 20
+
+
+@dataclass(frozen=True)
+class ModelSummary:
+    """What :func:`summary` returns: printed it is text, in a notebook tables.
+
+    Attributes
+    ----------
+    classifier : str
+        Name of the class.
+    classes : ndarray, shape (n_classes,)
+        Class labels, lowest first.
+    loss, link : str
+        Names of loss and link.
+    proportional : bool
+        Whether one score moves all thresholds alike.
+    n_trees : int
+        Boosting rounds that predictions use.
+    first_loss, last_loss : float
+        Mean training loss before the first tree and after the last; NaN where it is not known.
+    thresholds : ndarray of float64, shape (n_classes - 1,)
+        Lowest first.
+    threshold_spread : ndarray of float64, shape (n_classes - 1,), or None
+        Standard deviations over the copies; None without copies.
+    feature_names : list of str
+        Names of the features that the importances are of.
+    feature_importances : ndarray of float64, shape (n_features,), or None
+        The classifier's own; None where it has none, or where they are of other features than those of X.
+    threshold_importances : ThresholdImportances or None
+        How far each feature moves each threshold; None without X.
+    """
+
+    classifier: str
+    classes: NDArray[Any]
+    loss: str
+    link: str
+    proportional: bool
+    n_trees: int
+    first_loss: float
+    last_loss: float
+    thresholds: FloatArray
+    threshold_spread: FloatArray | None
+    feature_names: list[str]
+    feature_importances: FloatArray | None
+    threshold_importances: ThresholdImportances | None
+
+    def _lines(self) -> list[str]:
+        kind = "one score moves all thresholds" if self.proportional else "thresholds move with x"
+        losses = f"mean training loss {self.first_loss:.4g} before the first tree, {self.last_loss:.4g} after the last"
+        lines = [
+            f"{self.classifier}: {len(self.classes)} classes, {self.n_trees} trees, {kind}",
+            f"classes, lowest first: {', '.join(map(str, self.classes))}",
+            f"loss {self.loss}, link {self.link}; {losses}",
+        ]
+        if self.threshold_importances is not None:
+            importances, share = self.threshold_importances
+            moved = (importances**2).mean(axis=1)
+            overall = moved @ share / moved.sum() if moved.any() else 0.0
+            lines.append(f"share of the shifts in what features move: {overall:.1%}")
+        return lines
+
+    def _tables(self) -> list[list[list[str]]]:
+        """Return the cells of each table, the first row its header."""
+        thresholds = [["threshold", "value"], *([name] for name in threshold_columns(self.classes))]
+        for row, value in zip(thresholds[1:], self.thresholds, strict=True):
+            row.append(f"{value:.4g}")
+        if self.threshold_spread is not None:
+            thresholds[0].append("sd of copies")
+            for row, value in zip(thresholds[1:], self.threshold_spread, strict=True):
+                row.append(f"{value:.2g}")
+        columns: dict[str, FloatArray] = {}
+        if self.feature_importances is not None:
+            columns["importance"] = self.feature_importances
+        order = columns.get("importance")
+        if self.threshold_importances is not None:
+            importances, share = self.threshold_importances
+            columns |= dict(zip(threshold_columns(self.classes), importances.T, strict=True)) | {"shift_share": share}
+            order = (importances**2).mean(axis=1)
+        if order is None:
+            return [thresholds]
+        features = [["feature", *columns]]
+        for i in np.argsort(-order, kind="stable")[:_MOST_FEATURES]:
+            features.append([self.feature_names[i], *(f"{column[i]:.3g}" for column in columns.values())])
+        if len(order) > _MOST_FEATURES:
+            features.append([f"and {len(order) - _MOST_FEATURES} more", *("" for _ in columns)])
+        return [thresholds, features]
+
+    def __str__(self) -> str:
+        parts = ["\n".join(self._lines())]
+        for rows in self._tables():
+            widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+            lines = (
+                "  ".join(
+                    [row[0].ljust(widths[0]), *(cell.rjust(w) for cell, w in zip(row[1:], widths[1:], strict=True))]
+                )
+                for row in rows
+            )
+            parts.append("\n".join(line.rstrip() for line in lines))
+        return "\n\n".join(parts)
+
+    def _repr_html_(self) -> str:
+        parts = [f"<p>{'<br>'.join(map(escape, self._lines()))}</p>"]
+        for head, *rows in self._tables():
+            lines = [f"<tr>{''.join(f'<th>{escape(cell)}</th>' for cell in head)}</tr>"]
+            lines += [f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows]
+            parts.append(f"<table>{''.join(lines)}</table>")
+        return "".join(parts)
+
+
+def summary(
+    estimator: Any,
+    X: Any = None,
+    y: Any = None,
+    *,
+    n_refits: int = 0,
+    sample_weight: ArrayLike | None = None,
+    random_state: Any = None,
+) -> ModelSummary:
+    """Return a fitted model in a few lines: print it.
+
+    Parameters
+    ----------
+    estimator : fitted classifier of this package, or a pipeline or search that ends in one
+        The features are those that a pipeline is given where X is there, else those of its classifier.
+    X : array-like, sparse matrix, data frame or Arrow table, shape (n_samples, n_features), or None, default=None
+        Rows by which :func:`threshold_importances` says what each feature moves, sorted by it; with ``n_refits`` those
+        of the training. None lists the classifier's own ``feature_importances_`` alone.
+    y : array-like, shape (n_samples,), or None, default=None
+        Labels of X, for ``n_refits``.
+    n_refits : int, default=0
+        Number of copies that are trained on rows drawn with replacement, to say how far the thresholds spread: 0, or at
+        least 2. Thresholds lie on the scale of the score, so that what spreads the score spreads them too.
+    sample_weight : array-like of float, shape (n_samples,), or None, default=None
+        Weights of the rows of X in the training of copies.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the permutations and of the copies. None takes NumPy's global state.
+
+    Returns
+    -------
+    ModelSummary
+
+    Raises
+    ------
+    NotFittedError
+        Before ``fit``.
+    TypeError
+        If the estimator is no classifier with margins, or ``n_refits`` no integer.
+    ValueError
+        If ``n_refits`` is negative or 1, or not 0 without X and y, or X and y differ in rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ordinal_objectives import HistGradientBoostingOrdinalClassifier
+    >>> from ordinal_objectives.inspection import summary
+    >>> X = np.random.default_rng(0).normal(size=(300, 2))
+    >>> y = np.digitize(X[:, 0], [-1.0, 1.0])
+    >>> model = HistGradientBoostingOrdinalClassifier(max_iter=20, proportional=True).fit(X, y)
+    >>> print(str(summary(model)).splitlines()[0])
+    HistGradientBoostingOrdinalClassifier: 3 classes, 20 trees, one score moves all thresholds
+    """
+    model, _ = unwrapped(estimator)
+    n_refits, random = check_integer("n_refits", n_refits, 0), random_numbers(random_state)
+    if n_refits == 1 or (n_refits and (X is None or y is None)):
+        raise ValueError(f"n_refits must be 0, or at least 2 with X and y; got {n_refits}")
+    found = None if X is None else threshold_importances(estimator, X, random_state=random)
+    spread = _spread(estimator, as_rows(X), y, n_refits, sample_weight, random) if n_refits else None
+    own = getattr(model, "feature_importances_", None)
+    names = _own_names(estimator, model) if found is None else list(found.feature_names or [])
+    if found is not None and _transforms(estimator):
+        own = None
+    loss, losses = get_loss(model.loss, model.link, model.training_cost), model.training_loss_
+    return ModelSummary(
+        classifier=type(model).__name__,
+        classes=model.ordered_classes_,
+        loss=loss.name,
+        link=loss.link.name,
+        proportional=model.proportional_,
+        n_trees=model.n_iter_,
+        first_loss=float(losses[0]),
+        last_loss=float(losses[min(model.n_iter_, len(losses) - 1)]),
+        thresholds=model.thresholds_,
+        threshold_spread=spread,
+        feature_names=names,
+        feature_importances=None if own is None else np.asarray(own, dtype=np.float64),
+        threshold_importances=found,
+    )
+
+
+def _transforms(estimator: Any) -> bool:
+    """Tell whether a pipeline makes other features before its classifier."""
+    estimator = getattr(estimator, "best_estimator_", estimator)
+    return isinstance(estimator, Pipeline) and len(estimator) > 1
+
+
+def _own_names(estimator: Any, model: Any) -> list[str]:
+    """Return names of the features that the classifier itself is given."""
+    estimator, names = getattr(estimator, "best_estimator_", estimator), getattr(model, "feature_names_in_", None)
+    if names is None and _transforms(estimator):
+        names = getattr(estimator[:-1], "get_feature_names_out", lambda: None)()
+    if names is not None:
+        return [str(name) for name in names]
+    none = np.empty((0, model.n_features_in_))
+    return [name_of(model, none, column) for column in range(model.n_features_in_)]
+
+
+def _spread(
+    estimator: Any, X: Any, y: Any, n_refits: int, sample_weight: Any, random: np.random.RandomState
+) -> FloatArray:
+    """Return the standard deviations of the thresholds of copies, (n_classes - 1,)."""
+    found, (model, _) = untrained(estimator), unwrapped(estimator)
+    n_samples = X.shape[0]
+    if len(y) != n_samples:
+        raise ValueError(f"X and y must have the same number of rows; got {n_samples} and {len(y)}")
+    weight = None if sample_weight is None else row_weights(sample_weight, n_samples)
+    thresholds = []
+    for _ in range(n_refits):
+        rows = random.randint(n_samples, size=n_samples)
+        drawn = take_rows(X, rows), take_rows(y, rows), None if weight is None else weight[rows]
+        copy = trained_again(found, *drawn, random, classes=model.ordered_classes_)
+        thresholds.append(unwrapped(copy)[0].thresholds_)
+    spread: FloatArray = np.std(thresholds, axis=0, ddof=1)
+    return spread

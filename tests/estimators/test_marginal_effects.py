@@ -1,0 +1,248 @@
+"""Average marginal effects: by hand, of numbers and categories, in every table, and what their intervals are of."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import polars
+import pyarrow
+import pytest
+from scipy.sparse import csr_array, csr_matrix
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from makers import ALL, make_engine
+from ordinal_objectives import XGBOrdinalClassifier
+from ordinal_objectives.inspection import average_marginal_effects
+
+
+class Logistic:
+    """P(y <= k) = sigma(theta_k - b x0 - x0 x1), exactly."""
+
+    thresholds_ = np.array([-1.0, 1.0])
+    ordered_classes_ = np.array(["low", "middle", "high"])
+
+    def predict_linear_predictors(self, X):
+        X = np.asarray(X, dtype=float)
+        score = np.where(np.isnan(X[:, 0]), 0.0, X[:, 0]) * (1.5 + X[:, 1])
+        return self.thresholds_ - score[:, None]
+
+    def predict_proba_ordered(self, X):
+        below = 1 / (1 + np.exp(-self.predict_linear_predictors(X)))
+        return np.diff(np.c_[np.zeros(len(below)), below, np.ones(len(below))], axis=1)
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return np.random.default_rng(0).normal(size=(200, 2))
+
+
+def by_loop(model, X, low, high, weight=None):
+    """Return the mean change of probabilities, row after row."""
+    changes = []
+    for row, at_low, at_high in zip(X, low, high, strict=True):
+        before, after = row.copy(), row.copy()
+        before[0], after[0] = at_low, at_high
+        changes.append(model.predict_proba_ordered(after[None])[0] - model.predict_proba_ordered(before[None])[0])
+    return np.average(changes, axis=0, weights=weight)
+
+
+@pytest.mark.parametrize("step", [0.5, 1.3])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_effects_are_mean_changes_around_each_row(step, weighted, rows):
+    weight = np.random.default_rng(1).gamma(2.0, size=200) if weighted else None
+    found = average_marginal_effects(Logistic(), rows, 0, step=step, sample_weight=weight, random_state=0)
+    expected = by_loop(Logistic(), rows, rows[:, 0] - step / 2, rows[:, 0] + step / 2, weight)
+    np.testing.assert_allclose(found.effects, expected, atol=1e-12)
+    assert found.step == step
+    assert (found.lower < found.effects).all()
+    assert (found.effects < found.upper).all()
+
+
+def test_the_step_is_the_standard_deviation_unless_given(rows):
+    X = np.r_[rows, [[np.nan, 0.0]]]  # a missing value does not count
+    found = average_marginal_effects(Logistic(), X, 0, random_state=0)
+    assert found.step == pytest.approx(rows[:, 0].std())
+    same = average_marginal_effects(Logistic(), rows, 0, step=rows[:, 0].std(), random_state=0)
+    np.testing.assert_allclose(found.effects, same.effects, atol=1e-12)
+
+
+@pytest.mark.parametrize(("step", "below"), [(1, 0), (2, 1), (3, 1)])
+def test_whole_numbers_stay_whole(step, below):
+    X = np.c_[np.arange(30) % 5, np.zeros(30)].astype(float)
+    found = average_marginal_effects(Logistic(), X, 0, step=step, random_state=0)
+    expected = by_loop(Logistic(), X, X[:, 0] - below, X[:, 0] - below + step)
+    np.testing.assert_allclose(found.effects, expected, atol=1e-12)
+
+
+def test_two_values_are_two_levels(rows):
+    X = rows.copy()
+    X[:, 0] = X[:, 0] > 0
+    found = average_marginal_effects(Logistic(), X, 0, random_state=0)
+    np.testing.assert_allclose(found.effects[0], by_loop(Logistic(), X, np.zeros(200), np.ones(200)), atol=1e-12)
+    assert (found.reference, found.levels.tolist(), found.step) == (0.0, [1.0], None)
+    back = average_marginal_effects(Logistic(), X, 0, reference=1.0, random_state=0)
+    np.testing.assert_allclose(back.effects, -found.effects, atol=1e-12)
+
+
+def test_intervals_of_a_fixed_model_are_those_of_the_mean(rows):
+    """The bootstrap of a mean: its standard error, times the normal quantile."""
+    found = average_marginal_effects(Logistic(), rows, 0, step=1.0, n_bootstrap=4000, confidence=0.9, random_state=0)
+    high, low = rows.copy(), rows.copy()
+    high[:, 0] += 0.5
+    low[:, 0] -= 0.5
+    each = Logistic().predict_proba_ordered(high) - Logistic().predict_proba_ordered(low)
+    error = 1.645 * each.std(axis=0) / np.sqrt(200)
+    np.testing.assert_allclose(found.upper - found.lower, 2 * error, rtol=0.06)
+    np.testing.assert_allclose((found.upper + found.lower) / 2, found.effects, atol=0.15 * error.max())
+
+
+KINDS = {
+    "pandas": lambda X: pd.DataFrame(X, columns=["a", "b", "c"]),
+    "polars": lambda X: polars.DataFrame(X, schema=["a", "b", "c"]),
+    "lazy": lambda X: polars.LazyFrame(X, schema=["a", "b", "c"]),
+    "arrow": lambda X: pyarrow.table({name: X[:, j] for j, name in enumerate("abc")}),
+    "csr_array": csr_array,
+    "csr_matrix": csr_matrix,
+    "list": lambda X: X.tolist(),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_features_gives_the_same(kind, ordinal_data):
+    X, y = ordinal_data(200, 4)
+    X = X[:, :3].astype(np.float32).astype(float)
+    before = X.copy()
+    model = XGBOrdinalClassifier(n_estimators=4, max_depth=2, n_jobs=1).fit(X, y)
+    other = KINDS[kind](X)
+    same = XGBOrdinalClassifier(n_estimators=4, max_depth=2, n_jobs=1).fit(other, y)
+    found = average_marginal_effects(same, other, 1, step=0.7, random_state=0)
+    expected = average_marginal_effects(model, X, 1, step=0.7, random_state=0)
+    for one, another in zip(found[:3], expected[:3], strict=True):
+        np.testing.assert_allclose(one, another, atol=1e-6)
+    np.testing.assert_array_equal(X, before)
+    if kind == "pandas":
+        pd.testing.assert_frame_equal(other, KINDS[kind](X))
+
+
+@ALL
+@pytest.mark.parametrize("proportional", [True, False])
+@pytest.mark.parametrize("refit", [False, True])
+def test_effects_and_drawn_effects_sum_to_zero(make, proportional, refit, ordinal_data):
+    X, y = ordinal_data(150, 4)
+    model = make(proportional=proportional).fit(X, y)
+    trees = model.predict_proba(X)
+    found = average_marginal_effects(model, X, 0, refit=refit, n_bootstrap=3, random_state=0)
+    assert found.effects.shape == (4,)
+    assert abs(found.effects.sum()) < 1e-12
+    assert np.abs(found.effects).max() > 0.01
+    assert (found.lower <= found.upper).all()
+    np.testing.assert_array_equal(model.predict_proba(X), trees)
+    again = average_marginal_effects(model, X, 0, refit=refit, n_bootstrap=3, random_state=0)
+    np.testing.assert_array_equal(again.lower, found.lower)
+
+
+def test_categories_are_compared_with_a_reference():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"site": pd.Categorical(rng.choice(["n", "s", "w"], 600)), "x": rng.normal(size=600)})
+    names = np.array(["bad", "fair", "good"])
+    codes = np.digitize(2.0 * (frame["site"] == "s") + frame["x"] + rng.logistic(size=600), [0.0, 1.5])
+    model = XGBOrdinalClassifier(n_estimators=20, classes=names, n_jobs=1).fit(frame, names[codes])
+    found = average_marginal_effects(model, frame, "site", reference="s", refit=True, n_bootstrap=3, random_state=0)
+    assert found.levels.tolist() == ["n", "w"]
+    assert (found.effects[:, 0] > 0.1).all()
+    for level, effects in zip("nw", found.effects, strict=True):
+        all_there, all_s = frame.copy(), frame.copy()
+        all_there["site"] = pd.Categorical([level] * 600, categories=["n", "s", "w"])
+        all_s["site"] = pd.Categorical(["s"] * 600, categories=["n", "s", "w"])
+        expected = (model.predict_proba_ordered(all_there) - model.predict_proba_ordered(all_s)).mean(axis=0)
+        np.testing.assert_allclose(effects, expected, atol=1e-12)
+    table = found.to_frame()
+    assert table.index.names == ["level", "class"]
+    assert table.loc[("w", "good"), "effect"] == found.effects[1, 2]
+    numbers = average_marginal_effects(model, frame, "x", random_state=0).to_frame()
+    assert numbers.index.tolist() == ["bad", "fair", "good"]
+    assert numbers.columns.tolist() == ["effect", "lower", "upper"]
+
+
+def test_numbers_that_the_engine_splits_as_categories_are_levels():
+    rng = np.random.default_rng(0)
+    X = np.c_[rng.integers(0, 4, 200), rng.normal(size=200)]
+    y = np.digitize(X[:, 1] + (X[:, 0] == 2), [0.0, 1.0])
+    search = GridSearchCV(make_engine(categorical_features=[0]), {"max_iter": [3]}, cv=2).fit(X, y)
+    for model in (search, search.best_estimator_):
+        assert average_marginal_effects(model, X, 0, random_state=0).levels.tolist() == [1.0, 2.0, 3.0]
+
+
+def test_pipelines_and_searches_are_unwrapped(ordinal_data):
+    X, y = ordinal_data(120, 3)
+    pipeline = make_pipeline(StandardScaler(), make_engine(max_iter=4)).fit(X, y)
+    weight = np.random.default_rng(0).gamma(2.0, size=120)
+    options = {"refit": True, "n_bootstrap": 2, "sample_weight": weight, "random_state": 0}
+    found = average_marginal_effects(pipeline, X, 0, **options)
+    grid = {"histgradientboostingordinalclassifier__max_iter": [4]}
+    search = GridSearchCV(pipeline, grid, cv=2).fit(X, y)
+    np.testing.assert_allclose(average_marginal_effects(search, X, 0, **options).lower, found.lower)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"step": 0.0}, ValueError, r"step must be a finite number above 0; got 0.0"),
+        ({"step": "a"}, TypeError, r"step must be a finite number above 0; got 'a'"),
+        ({"reference": 1.0}, ValueError, r"reference is for categories, and feature 0 holds numbers"),
+        ({"confidence": 1.0}, ValueError, r"confidence must be a finite number above 0 and below 1; got 1.0"),
+        ({"n_bootstrap": 1}, ValueError, r"n_bootstrap must be an integer at least 2; got 1"),
+        ({"refit": 1}, TypeError, r"refit must be True or False; got 1"),
+        ({"feature": 3}, ValueError, r"feature must be a column from 0 to 2; got 3"),
+        ({"feature": 1}, ValueError, r"feature 1 must have at least two finite values in X; it has 1"),
+        (
+            {"feature": 2, "reference": 7.0},
+            ValueError,
+            r"reference must be one of the levels \[0.0, 1.0\] of feature 2",
+        ),
+        ({"sample_weight": [1.0]}, ValueError, r"sample_weight must have shape \(200,\)"),
+    ],
+)
+def test_what_cannot_be_used_is_named(options, error, message, rows):
+    X = np.c_[rows[:, 0], np.ones(200), rows[:, 1] > 0]
+    with pytest.raises(error, match=message):
+        average_marginal_effects(Logistic(), **{"X": X, "feature": 0, **options})
+
+
+def test_a_step_of_categories_is_refused():
+    frame = pd.DataFrame({"a": pd.Categorical(["x", "y"] * 10), "b": np.zeros(20)})
+    with pytest.raises(ValueError, match=r"step is for numbers, and feature 'a' holds categories; got step=1"):
+        average_marginal_effects(Logistic(), frame, "a", step=1)
+
+
+def test_copies_that_shrink_move_the_interval_away_from_zero():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(800, 2))
+    y = (rng.logistic(size=(800, 1)) > np.array([-1.5, 1.5]) - 2.0 * X[:, [0]]).sum(axis=1)
+    model = make_engine(max_iter=5, learning_rate=0.1).fit(X, y)
+    found = average_marginal_effects(model, X, 0, step=1.0, refit=True, n_bootstrap=10, random_state=0)
+    middle = (found.lower + found.upper) / 2
+    assert (middle[[0, 2]] / found.effects[[0, 2]] > 1.2).all()
+    assert abs(middle.sum()) < 1e-12
+
+
+def test_intervals_of_copies_by_a_loop(ordinal_data):
+    """The same draws, one copy after the other."""
+    X, y = ordinal_data(150, 3)
+    model = make_engine(max_iter=4, random_state=5).fit(X, y)
+    found = average_marginal_effects(model, X, 0, step=1.0, refit=True, n_bootstrap=6, confidence=0.9, random_state=3)
+    random, proba, effects = np.random.RandomState(3), model.predict_proba_ordered(X), []
+    for _ in range(6):
+        rows = random.randint(150, size=150)
+        draws = random.random_sample((150, 1))[:, 0]
+        labels = [int(np.searchsorted(np.cumsum(proba[row])[:-1], draw)) for row, draw in zip(rows, draws, strict=True)]
+        copy = make_engine(max_iter=4, classes=[0, 1, 2], random_state=int(random.randint(2**31 - 1)))
+        copy.fit(X[rows], np.array(labels))
+        effects.append(by_loop(copy, X[rows], X[rows, 0] - 0.5, X[rows, 0] + 0.5))
+    mean, spread = np.mean(effects, axis=0), np.std(effects, axis=0, ddof=1)
+    kept = np.clip((mean @ found.effects) / (found.effects @ found.effects), 0.5, 1.0)
+    middle, quantile = 2 * found.effects - mean, 2.0150484  # of Student's t with five degrees of freedom
+    np.testing.assert_allclose(found.lower, middle - quantile * spread / kept, atol=1e-7)
+    np.testing.assert_allclose(found.upper, middle + quantile * spread / kept, atol=1e-7)

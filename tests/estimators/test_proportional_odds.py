@@ -1,0 +1,170 @@
+"""The test of proportional odds: its level and power, its pieces beside slow ones, and what it refuses."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import kstest, norm
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from makers import ALL, make_engine, make_xgb
+from ordinal_objectives.inspection import proportional_odds_test
+from ordinal_objectives.inspection.proportional_odds import centred, holm, null_margins, score_statistics
+from ordinal_objectives.links import LINKS, get_link
+
+THETA = np.array([-2.0, -0.5, 1.0])
+
+
+def sample(n, seed, moved=(0.0, 0.0, 0.0)):
+    """x0 and x1 move the score, x2 single thresholds."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    margins = THETA - X[:, [0]] - np.sin(2 * X[:, [1]]) - np.array(moved) * np.tanh(X[:, [2]])
+    return X, (rng.logistic(size=(n, 1)) > margins).sum(axis=1)
+
+
+def small(make=make_engine, **options):
+    rounds = "max_iter" if make is make_engine else "n_estimators"
+    return make(**{rounds: 10, **options})
+
+
+# Level and power
+
+
+def test_proportional_rows_are_rejected_at_most_at_the_level():
+    """A single split has the level, here 0.1; twice the median of several splits rejects less often."""
+    one = [proportional_odds_test(small(), *sample(300, s), n_splits=1, random_state=s) for s in range(100)]
+    rejected = np.mean([found.overall_p_value <= 0.1 for found in one])
+    assert rejected < 0.1 + 2.5 * np.sqrt(0.1 * 0.9 / 100)
+    assert np.mean([found.p_values.min() <= 0.1 for found in one]) < 0.1 + 2.5 * np.sqrt(0.1 * 0.9 / 100)
+    several = [proportional_odds_test(small(), *sample(300, s), random_state=s) for s in range(30)]
+    assert np.mean([found.overall_p_value <= 0.1 for found in several]) <= 0.1
+
+
+def test_a_threshold_that_moves_is_found():
+    found = [
+        proportional_odds_test(small(), *sample(800, s, (1.5, 0.0, 0.0)), n_splits=3, random_state=s) for s in range(10)
+    ]
+    assert sum(one.overall_p_value <= 0.05 for one in found) >= 8
+    assert sum(one.p_values.argmin() == 0 for one in found) >= 8
+
+
+@ALL
+def test_every_classifier_can_be_tested(make):
+    X, y = sample(900, 0, (-1.2, 0.0, 1.2))
+    assert proportional_odds_test(make(), X, y, random_state=0).overall_p_value < 0.01
+
+
+def test_errors_of_the_score_do_not_matter_at_first_order():
+    """The true model's score with an error, and shifts that are the error itself at one threshold: z stays standard."""
+    rng, link = np.random.default_rng(0), get_link("logit")
+    z, plain = [], []
+    for _ in range(200):
+        x = rng.normal(size=400)
+        y = (rng.logistic(size=(400, 1)) > THETA - x[:, None]).sum(axis=1)
+        below, error = y[:, None] <= np.arange(3), 0.6 * np.cos(2 * x)
+        margins = null_margins(link, x - error, THETA, below, np.ones(400))
+        z.append(score_statistics(link, margins, np.c_[error, np.zeros((400, 2))], below, np.ones(400))[0])
+        each = error * (1 / (1 + np.exp(-margins)) - below)[:, 0]
+        plain.append(each.sum() / np.sqrt(each @ each))
+    assert kstest(z, norm.cdf).pvalue > 0.01
+    assert abs(np.mean(z)) < 0.2 < 0.5 < np.mean(plain)  # what is not centred finds the error
+
+
+# Pieces
+
+
+@pytest.mark.parametrize("link", sorted(LINKS))
+def test_the_null_model_has_the_lowest_loss(link):
+    link, rng = get_link(link), np.random.default_rng(0)
+    score = rng.normal(size=300)
+    y = (rng.logistic(size=(300, 1)) > THETA - score[:, None]).sum(axis=1)
+    below, weight = y[:, None] <= np.arange(3), rng.gamma(2.0, size=300)
+    margins = null_margins(link, 0.3 * score, THETA, below, weight)
+
+    def loss(m):
+        return weight @ np.where(below, link.lower(m)[0], link.upper(m)[0]).sum(axis=1)
+
+    best = loss(margins)
+    for k in range(3):
+        for step in (-0.05, 0.05):
+            assert loss(margins + step * np.eye(3)[k]) > best
+            assert loss(margins + step * score[:, None]) > best
+
+
+def test_centring_is_least_squares():
+    """The residual of a weighted regression on one dummy for each row and each threshold."""
+    rng = np.random.default_rng(0)
+    shifts, weight = rng.normal(size=(12, 4)), rng.gamma(2.0, size=(12, 4))
+    dummies = np.array([np.r_[np.eye(12)[i], np.eye(4)[k]] for i in range(12) for k in range(4)])
+    root = np.sqrt(weight.ravel())[:, None]
+    fit = dummies @ np.linalg.lstsq(root * dummies, root[:, 0] * shifts.ravel(), rcond=None)[0]
+    np.testing.assert_allclose(centred(shifts, weight), (shifts.ravel() - fit).reshape(12, 4), atol=1e-8)
+    np.testing.assert_array_equal(centred(np.zeros((12, 4)), weight), 0.0)
+
+
+def test_holm_by_hand():
+    np.testing.assert_allclose(holm(np.array([0.04, 0.01, 0.03])), [0.06, 0.03, 0.06])
+    np.testing.assert_allclose(holm(np.array([0.5, 0.9])), [1.0, 1.0])
+
+
+def test_whole_weights_are_copies_of_rows():
+    rng, link = np.random.default_rng(0), get_link("logit")
+    score, y, weight = rng.normal(size=60), rng.integers(0, 4, 60), rng.integers(1, 4, 60)
+    below, rows = y[:, None] <= np.arange(3), np.repeat(np.arange(60), weight)
+    margins = null_margins(link, score, THETA, below, weight.astype(float))
+    copied = null_margins(link, score[rows], THETA, below[rows], np.ones(len(rows)))
+    np.testing.assert_allclose(margins[rows], copied, atol=1e-4)
+    shifts, information = rng.normal(size=(60, 3)), rng.gamma(2.0, size=(60, 3))
+    found = centred(shifts, weight[:, None] * information)
+    np.testing.assert_allclose(found[rows], centred(shifts[rows], information[rows]), atol=1e-8)
+
+
+# The door
+
+
+def test_labels_and_tables_of_every_kind_give_the_same():
+    X, codes = sample(300, 0, (1.0, 0.0, 0.0))
+    names = np.array(["bad", "fair", "good", "great"])
+    expected = proportional_odds_test(small(make_xgb), X, codes, n_splits=2, random_state=0)
+    assert expected.classes.tolist() == [0, 1, 2, 3]
+    frame, before = pd.DataFrame(X, columns=["a", "b", "c"]), X.copy()
+    ordered = pd.Categorical.from_codes(codes, names, ordered=True)
+    pipeline = make_pipeline(StandardScaler(), small(make_xgb))
+    found = proportional_odds_test(small(make_xgb), frame, ordered, n_splits=2, random_state=0)
+    np.testing.assert_array_equal(found.statistics, expected.statistics)
+    table = found.to_frame()
+    assert table.index.tolist() == ["<= bad", "<= fair", "<= good", "overall"]
+    assert table.loc["overall", "p_value"] == found.overall_p_value
+    through = proportional_odds_test(pipeline, frame, codes, n_splits=2, random_state=0, sample_weight=np.ones(300))
+    assert through.statistics.shape == (3,)
+    search = GridSearchCV(small(make_xgb), {"n_estimators": [10]}, cv=2).fit(X, codes)
+    same = proportional_odds_test(search, X.tolist(), codes.tolist(), n_splits=2, random_state=0)
+    np.testing.assert_array_equal(same.statistics, expected.statistics)
+    np.testing.assert_array_equal(X, before)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"estimator": LogisticRegression()}, TypeError, r"estimator must be a classifier .* got LogisticRegression"),
+        ({"y": np.arange(60) % 2}, ValueError, r"y must hold at least 3 classes, .* got 2"),
+        (
+            {"y": np.arange(59) % 3},
+            ValueError,
+            r"X and y must have the same number of rows; got 60 and y of shape \(59,\)",
+        ),
+        ({"y": np.r_[np.arange(59) % 3, 3]}, ValueError, r"every class of y must have at least 2 rows"),
+        ({"n_splits": 0}, ValueError, r"n_splits must be an integer at least 1; got 0"),
+        ({"test_size": 1.0}, ValueError, r"test_size must be a finite number above 0 and below 1; got 1.0"),
+        ({"estimator": small(loss="cumulative_link")}, ValueError, r"proportional=False"),
+    ],
+)
+def test_what_cannot_be_used_is_named(options, error, message):
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    with pytest.raises(error, match=message):
+        proportional_odds_test(**{"estimator": small(), "X": X, "y": np.arange(60) % 3, **options})
