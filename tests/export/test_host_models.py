@@ -11,7 +11,6 @@ from typing import Any
 import lightgbm
 import numpy as np
 import pytest
-import treelite
 import xgboost
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -23,6 +22,8 @@ from ordinal_objectives.adapters import lgbm as olgbm
 from ordinal_objectives.adapters import xgb as oxgb
 from ordinal_objectives.adapters.xgb.outputs.settings import CATEGORICAL_SPLITS, CONTRIBUTIONS, is_at_least
 from ordinal_objectives.export import to_lightgbm, to_treelite, to_xgboost
+
+treelite = pytest.importorskip("treelite", minversion="4.8")  # which needs Python 3.11
 
 TRAINERS = pytest.mark.parametrize("trainer", ["engine", "lightgbm", "xgboost"])
 TOLERANCE = 1e-6

@@ -59,6 +59,7 @@ def test_examples_of_losses_and_links_run(page):
 
 
 def test_examples_of_other_formats_run():
+    pytest.importorskip("treelite", minversion="4.8")  # which needs Python 3.11
     names = run_examples(README.parent / "docs" / "how_to" / "other_formats.md", at_least=6)
     for name, tolerance in (("by_treelite", 1e-12), ("by_lightgbm", 1e-12), ("by_xgboost", 1e-6)):
         np.testing.assert_allclose(names[name], names["expected"], rtol=0, atol=tolerance)
