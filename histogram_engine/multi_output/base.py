@@ -291,6 +291,11 @@ class MultiOutputModel(WithCategories, BaseEstimator):  # type: ignore[misc]
         self.evals_result_, self.n_outputs_ = grown.evals, len(start)
         self.n_iter_ = self.best_iteration_ = len(grown.ensemble)
 
+    def trained_parts(self) -> tuple[MultiOutputLoss, FloatArray, TreeEnsemble]:
+        """Return the loss, the raw prediction without trees, (n_outputs_,), and the trees."""
+        check_is_fitted(self)
+        return self._fitted_loss, self._start.copy(), self._ensemble
+
     @documented
     def predict_raw(self, X: Any) -> FloatArray:
         """Return the raw prediction, float64 (n_samples, n_outputs_): what the loss is a function of."""

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import check_array, column_or_1d
+from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d
 
 from ordinal_objectives.estimators.column_types import refuse_but_numbers
 from ordinal_objectives.histogram_engine.multi_output.base import MultiOutputModel
@@ -239,6 +239,11 @@ class HistGradientBoostingMultiOutputClassifier(ClassifierMixin, MultiOutputMode
     def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
         """Yield what :meth:`predict` returns after 1, 2, ... iterations."""
         yield from map(self._decide, self._staged_raw(X))
+
+    def has_labels(self) -> bool:
+        """Tell whether the targets are columns of labels, any number of which may hold."""
+        check_is_fitted(self)
+        return self._has_labels
 
     def _has_proba(self) -> bool:
         loss = getattr(self, "_loss_of_fit", self.loss)

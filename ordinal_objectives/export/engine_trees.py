@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,10 +17,15 @@ def read(model: EngineModel, n_iter: int, by_value: Sequence[int]) -> Scorer:
     """Return the scorer of a fitted classifier's first iterations; it knows itself which columns are ``by_value``."""
     if n_iter < model.n_iter_:
         model.check_stages()
-    sizes = {place: len(levels) for place, levels in model.category_levels().items()}
-    trees = [_tree(tree, sizes) for tree in model.grown_trees().trees[:n_iter]]
+    trees = scoring_trees(model.grown_trees().trees[:n_iter], model.category_levels())
     n_outputs = 1 if model.proportional_ else len(model.thresholds_)
     return Scorer(trees, n_outputs, np.zeros(n_outputs), levels=model.category_levels(), codes_everywhere=True)
+
+
+def scoring_trees(trees: list[Tree], levels: dict[int, list[Any]]) -> list[ScoringTree]:
+    """Return trees of the engine, whose categories have these levels."""
+    sizes = {place: len(of) for place, of in levels.items()}
+    return [_tree(tree, sizes) for tree in trees]
 
 
 def _tree(tree: Tree, sizes: dict[int, int]) -> ScoringTree:

@@ -1,4 +1,4 @@
-"""A fitted classifier, or a pipeline that ends in one, as one ONNX graph."""
+"""A fitted estimator, or a pipeline that ends in one, as one ONNX graph."""
 
 from __future__ import annotations
 
@@ -11,13 +11,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.estimators.ensemble import OrdinalEnsembleClassifier
 from ordinal_objectives.estimators.ordered_classifier import OrderedClassifier
+from ordinal_objectives.export.graph.answers import add_answers, answers_of
 from ordinal_objectives.export.graph.builder import OPSETS, Graph
-from ordinal_objectives.export.graph.classifier import add_classifier, label_type
 from ordinal_objectives.export.graph.inputs import Features, inputs_like
 from ordinal_objectives.utils.validation import check_choice
 
-# What the outputs are called, as skl2onnx calls them.
-LABEL, PROBABILITIES = "label", "probabilities"
 # Of the file: runtimes of the last years read it.
 _IR_VERSION = 8
 
@@ -26,11 +24,12 @@ def to_onnx(model: Any, X_example: Any, *, floats: str = "float32", iterations: 
     """Write a fitted classifier, or a pipeline that ends in one, as an ONNX graph.
 
     The graph takes rows in and answers with ``label``, (n_samples,), what ``predict`` returns, and ``probabilities``,
-    (n_samples, n_classes), what ``predict_proba`` returns. Any number of rows may be asked for at a time.
+    (n_samples, n_classes), what ``predict_proba`` returns; of a regressor with ``variable``, (n_samples, n_outputs).
+    Any number of rows may be asked for at a time.
 
     Parameters
     ----------
-    model : fitted classifier, OrdinalEnsembleClassifier, pipeline, or search
+    model : fitted classifier, OrdinalEnsembleClassifier, estimator of several outputs, pipeline, or search
         Of this package's classifiers those of XGBoost, LightGBM and the native engine. A pipeline, and members of an
         ensemble that are scikit-learn's, need skl2onnx. Of a search the best model is taken.
     X_example : array-like of float, or data frame or Arrow table, shape (n_samples, n_features)
@@ -82,23 +81,21 @@ def to_onnx(model: Any, X_example: Any, *, floats: str = "float32", iterations: 
 
         _refuse_iterations(iterations, "a pipeline")
         return pipeline_to_onnx(model, X_example, floats)
-    if not isinstance(model, OrderedClassifier):
+    several = hasattr(model, "trained_parts")  # outputs, without an order
+    if not isinstance(model, OrderedClassifier) and not several:
         raise TypeError(
-            f"model must be a classifier of this package or a pipeline that ends in one; got {type(model).__name__}"
+            f"model must be an estimator of this package or a pipeline that ends in one; got {type(model).__name__}"
         )
     check_is_fitted(model)
     inputs, columns = inputs_like(X_example, floats)
     if len(columns) != model.n_features_in_:
         raise ValueError(f"X_example must have the {model.n_features_in_} features of the training; got {len(columns)}")
     graph = Graph(floats)
-    if isinstance(model, OrdinalEnsembleClassifier):
-        _refuse_iterations(iterations, "an ensemble")
-    outputs, others = (LABEL, PROBABILITIES), _add_by_skl2onnx
-    add_classifier(graph, Features(columns), model, outputs, X_example, iterations, others)
-    answers = [
-        helper.make_tensor_value_info(LABEL, label_type(model.classes_), [None]),
-        helper.make_tensor_value_info(PROBABILITIES, graph.element_type, [None, model.n_classes_]),
-    ]
+    if several or isinstance(model, OrdinalEnsembleClassifier):
+        _refuse_iterations(iterations, f"a {type(model).__name__}")
+    answers = answers_of(model, floats)
+    names = [answer.name for answer in answers]
+    add_answers(graph, Features(columns), model, names, X_example, iterations, _add_by_skl2onnx)
     body = helper.make_graph(graph.nodes, type(model).__name__, inputs, answers, graph.constants)
     opsets = [helper.make_opsetid(*one) for one in OPSETS.items()]
     made = helper.make_model(body, opset_imports=opsets, ir_version=_IR_VERSION, producer_name="ordinal-objectives")

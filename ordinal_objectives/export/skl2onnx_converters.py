@@ -6,10 +6,11 @@ from typing import Any
 
 import onnx
 from onnx import compose
+from sklearn.base import is_regressor
 from sklearn.pipeline import Pipeline
 
+from ordinal_objectives.export.graph.answers import add_answers, answers_of
 from ordinal_objectives.export.graph.builder import OPSETS, Graph
-from ordinal_objectives.export.graph.classifier import add_classifier, label_type
 from ordinal_objectives.export.graph.inputs import Column, Features, inputs_like
 from ordinal_objectives.utils.extras import not_installed
 
@@ -19,7 +20,16 @@ try:
 except ImportError as error:
     raise not_installed(error, "onnx") from error
 
+_TYPES = {
+    onnx.TensorProto.BOOL: data_types.BooleanTensorType,
+    onnx.TensorProto.DOUBLE: data_types.DoubleTensorType,
+    onnx.TensorProto.FLOAT: data_types.FloatTensorType,
+    onnx.TensorProto.INT64: data_types.Int64TensorType,
+    onnx.TensorProto.STRING: data_types.StringTensorType,
+}
 _NAMES = (
+    "HistGradientBoostingMultiOutputClassifier",
+    "HistGradientBoostingMultiOutputRegressor",
     "HistGradientBoostingOrdinalClassifier",
     "LGBMOrdinalClassifier",
     "OrdinalEnsembleClassifier",
@@ -29,9 +39,9 @@ _ZIPMAP = {"zipmap": [True, False, "columns"], "nocl": [True, False], "output_cl
 
 
 def register_converters() -> None:
-    """Tell skl2onnx how to convert the classifiers of this package, so that its ``to_onnx`` takes pipelines of them.
+    """Tell skl2onnx how to convert the estimators of this package, so that its ``to_onnx`` takes pipelines of them.
 
-    Classifiers whose library is not installed are left out. Calling it again changes nothing.
+    Estimators whose library is not installed are left out. Calling it again changes nothing.
 
     Examples
     --------
@@ -43,8 +53,9 @@ def register_converters() -> None:
     for name in _NAMES:
         if name in ordinal_objectives.__all__:
             kind = getattr(ordinal_objectives, name)
+            options = {} if name.endswith("Regressor") else _ZIPMAP
             skl2onnx.update_registered_converter(
-                kind, f"OrdinalObjectives{name}", _shapes, _convert, options=_ZIPMAP, overwrite=True
+                kind, f"OrdinalObjectives{name}", _shapes, _convert, options=options, overwrite=True
             )
 
 
@@ -53,29 +64,22 @@ def _floats(inputs: Any) -> str:
 
 
 def _shapes(operator: Any) -> None:
-    """Set the types and shapes of a classifier's outputs."""
-    model, n_samples = operator.raw_operator, operator.inputs[0].get_first_dimension()
-    kinds = {
-        onnx.TensorProto.STRING: data_types.StringTensorType,
-        onnx.TensorProto.INT64: data_types.Int64TensorType,
-        onnx.TensorProto.BOOL: data_types.BooleanTensorType,
-        onnx.TensorProto.FLOAT: data_types.FloatTensorType,
-        onnx.TensorProto.DOUBLE: data_types.DoubleTensorType,
-    }
-    numbers = data_types.DoubleTensorType if _floats(operator.inputs) == "float64" else data_types.FloatTensorType
-    operator.outputs[0].set_type(kinds[label_type(model.classes_)]([n_samples]))
-    operator.outputs[1].set_type(numbers([n_samples, model.n_classes_]))
+    """Set the types and shapes of an estimator's outputs."""
+    n_samples = operator.inputs[0].get_first_dimension()
+    for output, info in zip(operator.outputs, answers_of(operator.raw_operator, _floats(operator.inputs)), strict=True):
+        tensor = info.type.tensor_type
+        output.set_type(_TYPES[tensor.elem_type]([n_samples, *(one.dim_value for one in tensor.shape.dim[1:])]))
 
 
 def _convert(scope: Any, operator: Any, container: Any) -> None:
-    """Add the nodes of a classifier."""
+    """Add the nodes of an estimator."""
     graph = Graph(_floats(operator.inputs), scope.get_unique_variable_name(type(operator.raw_operator).__name__) + "_")
     columns = []
     for one in operator.inputs:
         kind = {"StringTensorType": "string", "Int64TensorType": "int64"}.get(type(one.type).__name__, "number")
         columns += [Column(one.full_name, place, kind) for place in range(one.type.shape[1])]
     outputs = [one.full_name for one in operator.outputs]
-    add_classifier(graph, Features(columns), operator.raw_operator, (outputs[0], outputs[1]), others=add_estimator)
+    add_answers(graph, Features(columns), operator.raw_operator, outputs, others=add_estimator)
     container.initializers.extend(graph.constants)
     for node in graph.nodes:
         version = OPSETS[node.domain]
@@ -91,20 +95,13 @@ def pipeline_to_onnx(pipeline: Pipeline, X_example: Any, floats: str) -> onnx.Mo
 
 
 def _by_skl2onnx(estimator: Any, inputs: list[onnx.ValueInfoProto]) -> onnx.ModelProto:
-    kinds = {
-        onnx.TensorProto.FLOAT: data_types.FloatTensorType,
-        onnx.TensorProto.DOUBLE: data_types.DoubleTensorType,
-        onnx.TensorProto.INT64: data_types.Int64TensorType,
-        onnx.TensorProto.STRING: data_types.StringTensorType,
-    }
     types = []
     for one in inputs:
         tensor = one.type.tensor_type
-        types.append((one.name, kinds[tensor.elem_type]([None, tensor.shape.dim[1].dim_value])))
+        types.append((one.name, _TYPES[tensor.elem_type]([None, tensor.shape.dim[1].dim_value])))
     last = estimator[-1] if isinstance(estimator, Pipeline) else estimator
-    made: onnx.ModelProto = skl2onnx.to_onnx(
-        estimator, initial_types=types, options={id(last): {"zipmap": False}}, target_opset=OPSETS
-    )
+    options = {} if is_regressor(last) else {id(last): {"zipmap": False}}
+    made: onnx.ModelProto = skl2onnx.to_onnx(estimator, initial_types=types, options=options, target_opset=OPSETS)
     return made
 
 

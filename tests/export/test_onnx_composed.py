@@ -104,7 +104,7 @@ def test_an_ensemble_of_few_classes_and_of_weights(array):
     assert (answers(to_onnx(more, X), X)[1][:, more.classes_ == "none"] < 0.05).all()
     alone = OrdinalEnsembleClassifier(MEMBERS["XGBoost"], classes=NAMES, weights=[0.0, 1.0], decision_rule="mode")
     assert_same(alone.fit(X, y), X)
-    with pytest.raises(ValueError, match="iterations must be None for an ensemble"):
+    with pytest.raises(ValueError, match="iterations must be None for a OrdinalEnsembleClassifier"):
         to_onnx(alone, X, iterations=2)
 
 

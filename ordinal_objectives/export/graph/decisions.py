@@ -39,10 +39,10 @@ def class_codes(graph: Graph, proba: str, model: OrderedClassifier) -> str:
 
 def labels_of(graph: Graph, codes: str, model: OrderedClassifier, output: str) -> str:
     """Return the labels of codes, as ``predict`` does."""
-    return graph.op("Gather", graph.constant(_as_tensor(model.ordered_classes_)), codes, axis=0, output=output)
+    return graph.op("Gather", graph.constant(as_tensor(model.ordered_classes_)), codes, axis=0, output=output)
 
 
-def _as_tensor(labels: NDArray[Any]) -> NDArray[Any]:
+def as_tensor(labels: NDArray[Any]) -> NDArray[Any]:
     """Return labels in a type that ONNX has."""
     if labels.dtype.kind in "OSU":
         return np.array([str(label) for label in labels], dtype=object)
