@@ -9,12 +9,13 @@ from onnx import helper
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from ordinal_objectives.estimators.column_types import column_names
 from ordinal_objectives.estimators.ensemble import OrdinalEnsembleClassifier
 from ordinal_objectives.estimators.ordered_classifier import OrderedClassifier
 from ordinal_objectives.export.graph.builder import OPSETS, Graph
 from ordinal_objectives.export.graph.classifier import add_classifier, label_type
 from ordinal_objectives.export.graph.inputs import Features, inputs_like
-from ordinal_objectives.utils.validation import check_choice
+from ordinal_objectives.utils.validation import check_choice, first_few
 
 # What the outputs are called, as skl2onnx calls them.
 LABEL, PROBABILITIES = "label", "probabilities"
@@ -88,9 +89,8 @@ def to_onnx(model: Any, X_example: Any, *, floats: str = "float32", iterations: 
         )
     check_is_fitted(model)
     inputs, columns = inputs_like(X_example, floats)
-    if len(columns) != model.n_features_in_:
-        raise ValueError(f"X_example must have the {model.n_features_in_} features of the training; got {len(columns)}")
-    graph = Graph(floats)
+    _check_columns(model, X_example, [one.name for one in inputs], len(columns))
+    graph = Graph(floats, taken=[LABEL, PROBABILITIES, *(one.name for one in inputs)])
     if isinstance(model, OrdinalEnsembleClassifier):
         _refuse_iterations(iterations, "an ensemble")
     outputs, others = (LABEL, PROBABILITIES), _add_by_skl2onnx
@@ -104,6 +104,22 @@ def to_onnx(model: Any, X_example: Any, *, floats: str = "float32", iterations: 
     made = helper.make_model(body, opset_imports=opsets, ir_version=_IR_VERSION, producer_name="ordinal-objectives")
     onnx.checker.check_model(made)
     return made
+
+
+def _check_columns(model: OrderedClassifier, X_example: Any, inputs: list[str], n_columns: int) -> None:
+    """Raise ValueError unless the columns are those of the training, by names that inputs of a graph can have."""
+    if n_columns != model.n_features_in_:
+        raise ValueError(f"X_example must have the {model.n_features_in_} features of the training; got {n_columns}")
+    known, names = getattr(model, "feature_names_in_", None), column_names(X_example)
+    if known is not None and names is not None and names != list(known):
+        wrong = [f"{name!r} for {one!r}" for name, one in zip(names, known, strict=True) if name != one]
+        raise ValueError(f"X_example must have the columns of the training, in their order; got {first_few(wrong)}")
+    strange = [repr(name) for name in inputs if name in ("", LABEL, PROBABILITIES)]
+    if strange:
+        raise ValueError(
+            f"X_example must have columns with names, other than {LABEL!r} and {PROBABILITIES!r}, which the graph's "
+            f"answers have; got {first_few(strange)}: train on other names, or on an array"
+        )
 
 
 def _refuse_iterations(iterations: int | None, what: str) -> None:
