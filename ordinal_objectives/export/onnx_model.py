@@ -78,18 +78,19 @@ def to_onnx(model: Any, X_example: Any, *, floats: str = "float32", iterations: 
     """
     check_choice(floats, ("float32", "float64"), name="floats")
     model = getattr(model, "best_estimator_", model)
-    if isinstance(model, Pipeline):
-        from ordinal_objectives.export.skl2onnx_converters import pipeline_to_onnx
-
-        _refuse_iterations(iterations, "a pipeline")
-        return pipeline_to_onnx(model, X_example, floats)
-    if not isinstance(model, OrderedClassifier):
-        raise TypeError(
-            f"model must be a classifier of this package or a pipeline that ends in one; got {type(model).__name__}"
-        )
+    is_pipeline = isinstance(model, Pipeline)
+    last = model[-1] if is_pipeline else model
+    if not isinstance(last, OrderedClassifier):
+        got = type(last).__name__ + " at the end of a pipeline" * is_pipeline
+        raise TypeError(f"model must be a classifier of this package or a pipeline that ends in one; got {got}")
     check_is_fitted(model)
     inputs, columns = inputs_like(X_example, floats)
     _check_columns(model, X_example, [one.name for one in inputs], len(columns))
+    if is_pipeline:
+        from ordinal_objectives.export.skl2onnx_converters import pipeline_to_onnx
+
+        _refuse_iterations(iterations, "a pipeline")
+        return pipeline_to_onnx(model, inputs)
     graph = Graph(floats, taken=[LABEL, PROBABILITIES, *(one.name for one in inputs)])
     if isinstance(model, OrdinalEnsembleClassifier):
         _refuse_iterations(iterations, "an ensemble")
@@ -106,10 +107,11 @@ def to_onnx(model: Any, X_example: Any, *, floats: str = "float32", iterations: 
     return made
 
 
-def _check_columns(model: OrderedClassifier, X_example: Any, inputs: list[str], n_columns: int) -> None:
+def _check_columns(model: Any, X_example: Any, inputs: list[str], n_columns: int) -> None:
     """Raise ValueError unless the columns are those of the training, by names that inputs of a graph can have."""
-    if n_columns != model.n_features_in_:
-        raise ValueError(f"X_example must have the {model.n_features_in_} features of the training; got {n_columns}")
+    n_features = getattr(model, "n_features_in_", n_columns)  # the first step of a pipeline may not know it
+    if n_columns != n_features:
+        raise ValueError(f"X_example must have the {n_features} features of the training; got {n_columns}")
     known, names = getattr(model, "feature_names_in_", None), column_names(X_example)
     if known is not None and names is not None and names != list(known):
         wrong = [f"{name!r} for {one!r}" for name, one in zip(names, known, strict=True) if name != one]
