@@ -14,6 +14,8 @@ from ordinal_objectives.export.scoring_model import Scorer, ScoringTree
 from ordinal_objectives.threads import one_thread_after_fork
 
 ValuesOf = Callable[[int, dict[str, Any]], NDArray[np.float64]]
+# What LightGBM's JSON has for infinity.
+_INFINITE = 1e300
 
 
 @one_thread_after_fork()
@@ -101,9 +103,10 @@ class _Reading:
             return 0.0, False
         if node["missing_type"] == "Zero":
             self._zero_is_missing.add(int(node["split_feature"]))
+        threshold = node["threshold"] if node["threshold"] < _INFINITE else np.inf  # all numbers go left
         if node["missing_type"] == "None":  # where the training had none, one counts as 0
-            return node["threshold"], node["threshold"] >= 0.0
-        return node["threshold"], node["default_left"]
+            return threshold, threshold >= 0.0
+        return threshold, node["default_left"]
 
     def _value(self, node: dict[str, Any]) -> NDArray[np.float64]:
         if "left_child" in node:

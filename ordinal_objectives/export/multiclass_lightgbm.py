@@ -22,11 +22,9 @@ def read(model: lightgbm.LGBMClassifier, by_value: Sequence[int]) -> Scorer:
     booster = model.booster_
     content = booster.dump_model(num_iteration=model.best_iteration_ or None)
     objective, *details = str(content.get("objective", "")).split()
-    if (
-        objective not in _OBJECTIVES
-        or content["average_output"]
-        or details not in (["sigmoid:1"], [f"num_class:{model.n_classes_}"])
-    ):
+    if content["average_output"]:
+        raise ValueError("boosting_type of a member must be one whose trees add up; got 'rf', whose mean is taken")
+    if objective not in _OBJECTIVES or details not in (["sigmoid:1"], [f"num_class:{model.n_classes_}"]):
         raise ValueError(f"objective of a member must be {' or '.join(_OBJECTIVES)}; got {content.get('objective')!r}")
     n_outputs = int(content["num_tree_per_iteration"])
 

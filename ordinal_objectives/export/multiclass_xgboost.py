@@ -8,7 +8,7 @@ import numpy as np
 import xgboost
 
 from ordinal_objectives.export.scoring_model import Scorer
-from ordinal_objectives.export.xgboost_trees import BoosterContent, as_scoring_tree
+from ordinal_objectives.export.xgboost_trees import BoosterContent, as_scoring_tree, values_of_leaves
 from ordinal_objectives.threads import one_thread_after_fork
 
 _OBJECTIVES = ("multi:softprob", "binary:logistic")
@@ -25,10 +25,10 @@ def read(model: xgboost.XGBClassifier, by_value: Sequence[int]) -> Scorer:
     n_outputs = 1 if model.n_classes_ == 2 else int(model.n_classes_)
     trees = []
     for tree, weight, output in zip(content.trees, content.weights, content.outputs, strict=True):
-        numbers = np.array(tree["split_conditions"])[np.array(tree["left_children"]) == -1]
-        values = np.zeros((len(numbers), n_outputs))
-        values[:, output] = weight * numbers
-        trees.append(as_scoring_tree(tree, values))
+        numbers = values_of_leaves(tree)
+        if numbers.shape[1] == 1:
+            numbers = np.where(np.arange(n_outputs) == output, numbers, 0.0)
+        trees.append(as_scoring_tree(tree, weight * numbers))
     base = np.log(content.base / (1.0 - content.base)) if n_outputs == 1 else content.base
     offset = np.broadcast_to(base, n_outputs).astype(np.float64)
     return Scorer(trees, n_outputs, offset, reads_float32=True, missing=model.missing, levels=content.levels())

@@ -9,12 +9,13 @@ from onnx import helper
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from ordinal_objectives.estimators.column_types import column_names
 from ordinal_objectives.estimators.ensemble import OrdinalEnsembleClassifier
 from ordinal_objectives.estimators.ordered_classifier import OrderedClassifier
 from ordinal_objectives.export.graph.answers import add_answers, answers_of
 from ordinal_objectives.export.graph.builder import OPSETS, Graph
 from ordinal_objectives.export.graph.inputs import Features, inputs_like
-from ordinal_objectives.utils.validation import check_choice
+from ordinal_objectives.utils.validation import check_choice, first_few
 
 # Of the file: runtimes of the last years read it.
 _IR_VERSION = 8
@@ -76,31 +77,48 @@ def to_onnx(model: Any, X_example: Any, *, floats: str = "float32", iterations: 
     """
     check_choice(floats, ("float32", "float64"), name="floats")
     model = getattr(model, "best_estimator_", model)
-    if isinstance(model, Pipeline):
+    is_pipeline = isinstance(model, Pipeline)
+    last = model[-1] if is_pipeline else model
+    several = hasattr(last, "trained_parts")  # outputs, without an order
+    if not isinstance(last, OrderedClassifier) and not several:
+        got = type(last).__name__ + " at the end of a pipeline" * is_pipeline
+        raise TypeError(f"model must be an estimator of this package or a pipeline that ends in one; got {got}")
+    check_is_fitted(model)
+    inputs, columns = inputs_like(X_example, floats)
+    answers = answers_of(last, floats)
+    names, taken = ([one.name for one in those] for those in (inputs, answers))
+    _check_columns(model, X_example, names, taken, len(columns))
+    if is_pipeline:
         from ordinal_objectives.export.skl2onnx_converters import pipeline_to_onnx
 
         _refuse_iterations(iterations, "a pipeline")
-        return pipeline_to_onnx(model, X_example, floats)
-    several = hasattr(model, "trained_parts")  # outputs, without an order
-    if not isinstance(model, OrderedClassifier) and not several:
-        raise TypeError(
-            f"model must be an estimator of this package or a pipeline that ends in one; got {type(model).__name__}"
-        )
-    check_is_fitted(model)
-    inputs, columns = inputs_like(X_example, floats)
-    if len(columns) != model.n_features_in_:
-        raise ValueError(f"X_example must have the {model.n_features_in_} features of the training; got {len(columns)}")
-    graph = Graph(floats)
+        return pipeline_to_onnx(model, inputs)
     if several or isinstance(model, OrdinalEnsembleClassifier):
         _refuse_iterations(iterations, f"a {type(model).__name__}")
-    answers = answers_of(model, floats)
-    names = [answer.name for answer in answers]
-    add_answers(graph, Features(columns), model, names, X_example, iterations, _add_by_skl2onnx)
+    graph = Graph(floats, taken=[*names, *taken])
+    add_answers(graph, Features(columns), model, taken, X_example, iterations, _add_by_skl2onnx)
     body = helper.make_graph(graph.nodes, type(model).__name__, inputs, answers, graph.constants)
     opsets = [helper.make_opsetid(*one) for one in OPSETS.items()]
     made = helper.make_model(body, opset_imports=opsets, ir_version=_IR_VERSION, producer_name="ordinal-objectives")
     onnx.checker.check_model(made)
     return made
+
+
+def _check_columns(model: Any, X_example: Any, inputs: list[str], taken: list[str], n_columns: int) -> None:
+    """Raise ValueError unless the columns are those of the training, by names that inputs of a graph can have."""
+    n_features = getattr(model, "n_features_in_", n_columns)  # the first step of a pipeline may not know it
+    if n_columns != n_features:
+        raise ValueError(f"X_example must have the {n_features} features of the training; got {n_columns}")
+    known, names = getattr(model, "feature_names_in_", None), column_names(X_example)
+    if known is not None and names is not None and names != list(known):
+        wrong = [f"{name!r} for {one!r}" for name, one in zip(names, known, strict=True) if name != one]
+        raise ValueError(f"X_example must have the columns of the training, in their order; got {first_few(wrong)}")
+    strange = [repr(name) for name in inputs if name in ("", *taken)]
+    if strange:
+        raise ValueError(
+            f"X_example must have columns with names, other than {' and '.join(map(repr, taken))}, which the graph's "
+            f"answers have; got {first_few(strange)}: train on other names, or on an array"
+        )
 
 
 def _refuse_iterations(iterations: int | None, what: str) -> None:

@@ -88,6 +88,12 @@ class Scorer:
     levels: Mapping[int, list[Any]] = field(default_factory=dict)
     codes_everywhere: bool = False
 
+    @property
+    def read_as_codes(self) -> NDArray[np.intp]:
+        """Features of categories that are given as codes, whose fractions the trainer leaves off."""
+        by_category = {int(tree.feature[node]) for tree in self.trees for node in tree.categories}
+        return np.array(sorted(by_category - set(self.levels)), dtype=np.intp)
+
     def scores(self, X: FloatArray) -> FloatArray:
         """Return the sum of trees and offset, (n_samples, n_outputs), row by row: slow, to compare with.
 
@@ -100,6 +106,8 @@ class Scorer:
         X = np.where(self.missing == X, np.nan, X)
         of_zero = X[:, self.zero_is_missing]
         X[:, self.zero_is_missing] = np.where(np.abs(of_zero) <= ZERO, np.nan, of_zero)
+        whole = np.floor if self.reads_float32 else np.trunc
+        X[:, self.read_as_codes] = whole(X[:, self.read_as_codes])
         return np.array([self.offset + sum(tree.value[_leaf(tree, row)] for tree in self.trees) for row in X])
 
 

@@ -8,10 +8,11 @@ import onnx
 from onnx import compose
 from sklearn.base import is_regressor
 from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
 
 from ordinal_objectives.export.graph.answers import add_answers, answers_of
 from ordinal_objectives.export.graph.builder import OPSETS, Graph
-from ordinal_objectives.export.graph.inputs import Column, Features, inputs_like
+from ordinal_objectives.export.graph.inputs import Column, Features
 from ordinal_objectives.utils.extras import not_installed
 
 try:
@@ -87,10 +88,9 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
         container.node_domain_version_pair_sets.add((node.domain, version))
 
 
-def pipeline_to_onnx(pipeline: Pipeline, X_example: Any, floats: str) -> onnx.ModelProto:
+def pipeline_to_onnx(pipeline: Pipeline, inputs: list[onnx.ValueInfoProto]) -> onnx.ModelProto:
     """Return the graph of a fitted pipeline that ends in a classifier of this package; see :func:`to_onnx`."""
     register_converters()
-    inputs, _ = inputs_like(X_example, floats)
     return _by_skl2onnx(pipeline, inputs)
 
 
@@ -100,9 +100,22 @@ def _by_skl2onnx(estimator: Any, inputs: list[onnx.ValueInfoProto]) -> onnx.Mode
         tensor = one.type.tensor_type
         types.append((one.name, _TYPES[tensor.elem_type]([None, tensor.shape.dim[1].dim_value])))
     last = estimator[-1] if isinstance(estimator, Pipeline) else estimator
-    options = {} if is_regressor(last) else {id(last): {"zipmap": False}}
+    # A product with the rounded 1 / scale is not the quotient, and trees cut where training rows are.
+    options: dict[Any, Any] = {StandardScaler: {"div": "div"}}
+    if not is_regressor(last):
+        options[id(last)] = {"zipmap": False}
     made: onnx.ModelProto = skl2onnx.to_onnx(estimator, initial_types=types, options=options, target_opset=OPSETS)
+    _name_inputs(made.graph, [name for name, _ in types])
     return made
+
+
+def _name_inputs(graph: onnx.GraphProto, names: list[str]) -> None:
+    """Give the inputs of a graph these names: skl2onnx changes those with blanks or digits in front."""
+    changed = {one.name: name for one, name in zip(graph.input, names, strict=True)}
+    for one in graph.input:
+        one.name = changed[one.name]
+    for node in graph.node:
+        node.input[:] = [changed.get(name, name) for name in node.input]
 
 
 def add_estimator(graph: Graph, features: Features, estimator: Any) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinal_objectives.export.scoring_model import ScoringModel, ScoringTree
-from ordinal_objectives.export.trees_alone import model_of_trees
+from ordinal_objectives.export.trees_alone import model_of_trees, nodes_of
 from ordinal_objectives.utils.extras import not_installed
 
 
@@ -112,7 +112,8 @@ def _attributes(found: ScoringModel) -> dict[str, Any]:
 def _add(builder: Any, tree: ScoringTree, *, counts_rows: bool) -> None:
     """Add a tree to those of a builder."""
     builder.start_tree()
-    for node, feature in enumerate(tree.feature.tolist()):
+    for node in nodes_of(tree):
+        feature = int(tree.feature[node])
         builder.start_node(node)
         if feature < 0:
             builder.leaf(_leaf(tree.value[node]))

@@ -66,14 +66,19 @@ class BoosterContent:
         return {place: _level_values(one, place, self._names) for place, one in found.items()}
 
 
-def _leaf_values(tree: dict[str, Any], record: ThresholdRecord, number: int) -> NDArray[np.float64]:
-    """Return what each leaf of a tree adds, (n_leaves, n_values), in the order of its nodes."""
-    leaves = np.array(tree["left_children"]) == -1
+def values_of_leaves(tree: dict[str, Any]) -> NDArray[np.float64]:
+    """Return what the leaves of a tree hold, (n_leaves, n_values), in the order of its nodes."""
     width = int(tree["tree_param"]["size_leaf_vector"])
     if width > 1:
         return np.array(tree["leaf_weights"], dtype=np.float64).reshape(-1, width)
-    values = np.array(tree["split_conditions"], dtype=np.float64)[leaves, np.newaxis]
-    if record.shifts is None or record.outputs is not None:
+    leaves = np.array(tree["left_children"]) == -1
+    return np.array(tree["split_conditions"], dtype=np.float64)[leaves, np.newaxis]
+
+
+def _leaf_values(tree: dict[str, Any], record: ThresholdRecord, number: int) -> NDArray[np.float64]:
+    """Return what each leaf of a tree adds, (n_leaves, n_values), in the order of its nodes."""
+    values = values_of_leaves(tree)
+    if values.shape[1] > 1 or record.shifts is None or record.outputs is not None:
         return values
     vectors = record.leaf_vectors[number]
     return vectors.astype(np.float64) if len(vectors) else np.repeat(values, record.n_classes - 1, axis=1)

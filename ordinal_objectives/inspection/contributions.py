@@ -120,6 +120,7 @@ def shap_values(
     check_choice(output, _OUTPUTS, name="output")
     found = scoring_model(model, X_example=X)
     X = collected(X)
+    X = np.asarray(X) if isinstance(X, (list, tuple)) else X
     if output == "probability":
         check_integer("n_permutations", n_permutations, 1)
         return _of_probabilities(model, X, background, n_permutations, random_state)
@@ -191,8 +192,6 @@ def _of_linear_part(found: ScoringModel, X: Any) -> NDArray[np.float64]:
     """Return what features add to the linear part, (n_samples, n_features)."""
     if found.linear is None:
         return np.zeros((1, found.model.n_features_in_))
-    if isinstance(X, (list, tuple)):
-        X = np.asarray(X)
     return found.linear.contributions(_codes(found, X) if found.scorer.codes_everywhere else X)
 
 
@@ -202,7 +201,6 @@ def _of_probabilities(model: Any, X: Any, background: Any, n_permutations: int, 
     except ImportError as error:
         raise not_installed(error, "shap") from None
     random = random_numbers(random_state)
-    X = np.asarray(X) if isinstance(X, (list, tuple)) else X
     model.predict_proba_ordered(X)  # checks the rows
     n_samples, n_features = X.shape
     if background is None:

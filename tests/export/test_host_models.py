@@ -208,6 +208,20 @@ def test_all_numbers_go_left_where_missing_values_alone_go_right():
     assert_same(oxgb.predict_proba(booster, matrix(booster, rows[:4])), expected[:4], TOLERANCE)
 
 
+@pytest.mark.parametrize("write", [to_lightgbm, to_treelite])
+def test_lightgbm_sends_infinity_left_where_missing_values_alone_go_right(write):
+    """LightGBM's JSON says 1e300 there."""
+    X, y = np.random.default_rng(0).normal(size=(60, 1)), np.arange(60) % 2
+    X[y == 1] = np.nan
+    model = train("lightgbm", X, y, categories=False, max_bin=3)
+    assert "threshold=inf" in model.booster_.model_to_string()
+    rows = np.array([[np.nan], [1e299], [1e301], [np.inf], [-np.inf]])
+    found = write(model)
+    scores = found.predict(rows, raw_score=True) if write is to_lightgbm else treelite.gtil.predict(found, rows)
+    assert_same(proba(model, scores), model.predict_proba_ordered(rows), TOLERANCE)
+    assert np.ptp(model.predict_proba(rows)[:, 0]) > 0.1
+
+
 def test_names_of_features():
     pandas = pytest.importorskip("pandas")
     X, y = mixed_rows()

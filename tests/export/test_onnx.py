@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from sklearn.exceptions import NotFittedError
 
+from exported import CATEGORIES, mixed_rows, train
 from ordinal_objectives import (
     HistGradientBoostingOrdinalClassifier,
     LGBMOrdinalClassifier,
@@ -274,6 +275,48 @@ def test_unknown_and_missing_categories(frame):
         graph = to_onnx(model, X)
         given = rows.assign(town="a town that nobody knows")
         assert_allclose(answers(graph, given)[1], model.predict_proba(rows), atol=2e-6)
+
+
+@pytest.mark.parametrize("floats", TOLERANCE)
+@pytest.mark.parametrize("trainer", ["lightgbm", "xgboost"])
+def test_codes_that_are_no_codes(trainer, floats):
+    """The hosts leave fractions off, and find infinite and negative codes in no set."""
+    X, y = mixed_rows()
+    model = train(trainer, X, y)
+    X[:, CATEGORIES] = np.random.default_rng(1).choice([0.5, 1.5, 2.75, 5.999, 40.5, -0.25, -1.0, -7.5], len(X))
+    if trainer == "lightgbm":  # XGBoost takes no infinite numbers
+        X[::3, CATEGORIES], X[1::3, CATEGORIES] = -np.inf, np.inf
+    X = X.astype(np.float32)
+    assert_allclose(answers(to_onnx(model, X, floats=floats), X, floats)[1], model.predict_proba(X), atol=2e-6)
+    scores = scoring_model(model).scorer.scores(X)
+    assert_allclose(scores.mean(axis=1), model.predict_raw(X), atol=1e-5)
+
+
+def test_names_of_columns(frame):
+    X, y = frame
+    options = {"max_iter": 5, "classes": NAMES, "random_state": 0}
+    model = HistGradientBoostingOrdinalClassifier(**options).fit(X, y)
+    inner = [name for node in to_onnx(model, X).graph.node for name in node.output]
+    for names in (inner[:4], [0, 1, 2, 3]):  # those of the graph itself, and no names
+        renamed = X.set_axis(names, axis=1)
+        fitted = HistGradientBoostingOrdinalClassifier(**options).fit(renamed, y)
+        found = answers(to_onnx(fitted, renamed), renamed.set_axis(map(str, names), axis=1))[1]
+        assert_allclose(found, fitted.predict_proba(renamed), atol=2e-6)
+    with pytest.raises(ValueError, match=r"X_example must have the columns of the training, .* got 'count' for 'size'"):
+        to_onnx(model, X[["count", "size", "town", "grade"]])
+    for name in ("label", "probabilities", ""):
+        renamed = X.rename(columns={"size": name})
+        fitted = HistGradientBoostingOrdinalClassifier(**options).fit(renamed, y)
+        with pytest.raises(ValueError, match=rf"X_example must have columns with names, .* got '{name}': train on"):
+            to_onnx(fitted, renamed)
+
+
+def test_levels_that_float32_does_not_tell_apart(frame):
+    X, y = frame
+    X = X.assign(grade=X["grade"].cat.rename_categories([0.1, 0.1 + 1e-12, 0.5, 0.7]))
+    model = HistGradientBoostingOrdinalClassifier(max_iter=5, classes=NAMES).fit(X, y)
+    with pytest.raises(ValueError, match=r"column 'grade' must have levels that float32 tells apart; .* near 0.1"):
+        to_onnx(model, X)
 
 
 def test_a_graph_leaves_the_model_as_it_is(frame):

@@ -18,6 +18,7 @@ from onnxmltools.convert.common.data_types import FloatTensorType
 from skl2onnx import to_onnx as by_skl2onnx
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.exceptions import NotFittedError
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
@@ -108,6 +109,25 @@ def test_an_ensemble_of_few_classes_and_of_weights(array):
         to_onnx(alone, X, iterations=2)
 
 
+def test_an_ensemble_of_leaves_with_several_values(array):
+    X, y = array
+    member = XGBClassifier(n_estimators=9, multi_strategy="multi_output_tree")
+    assert_same(OrdinalEnsembleClassifier([("m", member)], classes=NAMES).fit(X, y), X)
+
+
+def test_members_that_cannot_be_written_are_refused(array):
+    X, y = array
+    forest = {"boosting_type": "rf", "subsample": 0.5, "subsample_freq": 1, "verbosity": -1}
+    for options, message in (
+        (forest, "boosting_type of a member must be one whose trees add up; got 'rf'"),
+        ({"objective": "multiclassova", "verbosity": -1}, "objective of a member must be multiclass or binary; got"),
+    ):
+        member = LGBMClassifier(n_estimators=3, **options)
+        model = OrdinalEnsembleClassifier([("m", member)], classes=NAMES).fit(X, y)
+        with pytest.raises(ValueError, match=message):
+            to_onnx(model, X)
+
+
 def test_an_ensemble_of_columns_of_categories(frame):
     X, y = frame
     X = X.astype({"town": "category"})
@@ -157,6 +177,39 @@ def test_pipelines_of_arrays_and_searches(array):
     assert to_onnx(search, X).graph.output == to_onnx(search.best_estimator_, X).graph.output
     with pytest.raises(ValueError, match="iterations must be None for a pipeline"):
         to_onnx(model, X, iterations=2)
+
+
+def test_names_of_the_columns_of_a_pipeline(array):
+    X, y = array[0], np.searchsorted(sorted(NAMES), array[1])
+    for names in (["a b", "0"], ["n", "variable"]):
+        columns = pd.DataFrame(X, columns=names)
+        model = make_pipeline(StandardScaler(), HistGradientBoostingOrdinalClassifier(max_iter=5)).fit(columns, y)
+        assert_same(model, columns)
+        members = [("m", make_pipeline(StandardScaler(), LogisticRegression()))]
+        assert_same(OrdinalEnsembleClassifier(members).fit(columns, y), columns)
+    with pytest.raises(ValueError, match="X_example must have the columns of the training, in their order"):
+        to_onnx(model, columns[names[::-1]])
+    with pytest.raises(ValueError, match="X_example must have the 2 features of the training; got 1"):
+        to_onnx(model, columns[names[:1]])
+    labels = columns.rename(columns={"n": "label"})
+    with pytest.raises(ValueError, match="X_example must have columns with names, other than 'label'"):
+        to_onnx(model.fit(labels, y), labels)
+
+
+def test_scaled_rows_stay_on_their_side_of_a_cut(array):
+    """Cuts of XGBoost are numbers of the training, so that a scaler's last digit counts."""
+    X, y = array
+    X = np.round(X * [1, 3]).astype(np.float32)
+    assert_same(make_pipeline(StandardScaler(), XGBOrdinalClassifier(n_estimators=9, classes=NAMES)).fit(X, y), X)
+
+
+def test_pipelines_that_cannot_be_written_are_refused(array):
+    X, y = array
+    with pytest.raises(NotFittedError, match="Pipeline instance is not fitted"):
+        to_onnx(make_pipeline(StandardScaler(), HistGradientBoostingOrdinalClassifier()), X)
+    for last in (LogisticRegression(), SimpleImputer()):
+        with pytest.raises(TypeError, match=f"model must be a classifier .* got {type(last).__name__} at the end of"):
+            to_onnx(make_pipeline(StandardScaler(), last).fit(X, y), X)
 
 
 def test_skl2onnx_converts_the_classifiers_itself(array):

@@ -159,9 +159,10 @@ def test_numbers_that_are_missing():
 
 
 @TRAINERS
-def test_lists(trainer):
+@pytest.mark.parametrize("categories", [True, False])
+def test_lists(trainer, categories):
     X, y = mixed_rows()
-    model = train(trainer, X, y, categories=False, linear=True)
+    model = train(trainer, X, y, categories=categories, linear=True)
     np.testing.assert_array_equal(shap_values(model, X[:9].tolist()).values, shap_values(model, X[:9]).values)
 
 

@@ -121,6 +121,14 @@ def test_all_numbers_go_left_where_missing_values_alone_go_right():
     assert np.ptp(model.predict_proba(rows)[:, 0]) > 0.1
 
 
+def test_trees_that_xgboost_prunes():
+    """Their arrays keep the nodes that were cut off."""
+    X, y = mixed_rows()
+    model = train("xgboost", X, y, categories=False, tree_method="exact", gamma=3.0, proportional=True)
+    scores = treelite.gtil.predict(to_treelite(model), X)
+    assert_same(proba(model, scores), model.predict_proba_ordered(X), 1e-6)
+
+
 @TRAINERS
 def test_what_it_refuses(trainer):
     X, y = mixed_rows()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,8 @@ class Graph:
         Type of its numbers.
     prefix : str
         Begins the names of nodes and constants.
+    taken : iterable of str
+        Names that are not to be given: those of inputs and outputs.
 
     Attributes
     ----------
@@ -30,11 +33,11 @@ class Graph:
     constants : list of onnx.TensorProto
     """
 
-    def __init__(self, floats: str, prefix: str = "") -> None:
+    def __init__(self, floats: str, prefix: str = "", taken: Iterable[str] = ()) -> None:
         self.dtype = np.dtype(floats)
         self.nodes: list[onnx.NodeProto] = []
         self.constants: list[onnx.TensorProto] = []
-        self._prefix, self._n_names = prefix, 0
+        self._prefix, self._n_names, self._taken = prefix, 0, frozenset(taken)
         self._known: dict[tuple[str, tuple[int, ...], bytes], str] = {}
 
     @property
@@ -49,8 +52,11 @@ class Graph:
 
     def name(self, kind: str) -> str:
         """Return a name that nothing else has."""
-        self._n_names += 1
-        return f"{self._prefix}{kind}_{self._n_names}"
+        while True:
+            self._n_names += 1
+            found = f"{self._prefix}{kind}_{self._n_names}"
+            if found not in self._taken:
+                return found
 
     def constant(self, values: NDArray[Any]) -> str:
         """Return the name of a constant tensor of any type."""

@@ -141,11 +141,15 @@ class Features:
         if kind == "float":
             given = graph.cast(given, np.float32)
         keys = [_as_key(level, kind) for level in levels]
-        if None in keys or len(set(keys)) != len(keys):
+        name = repr(place if column.place is not None else column.tensor)
+        if None in keys:
             raise ValueError(
-                f"column {column.tensor if column.place is None else place!r} of X_example must be of the type that "
-                f"the levels of the training have; these are {levels[:3]}..."
+                f"column {name} of X_example must be of the type that the levels of the training have; these are "
+                f"{levels[:3]}..."
             )
+        if len(set(keys)) != len(keys):
+            twice = next(level for level, key in zip(levels, keys, strict=True) if keys.count(key) > 1)
+            raise ValueError(f"column {name} must have levels that float32 tells apart; two of them are near {twice!r}")
         attributes = {
             _KEYS[kind]: keys or [_as_key(0, kind)],
             "values_floats": np.float32(values).tolist() or [otherwise],

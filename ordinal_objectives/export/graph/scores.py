@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ordinal_objectives.estimators.linear_part import LinearPart
 from ordinal_objectives.export.graph.builder import Graph
@@ -35,12 +36,28 @@ def as_read(graph: Graph, matrix: str, scorer: Scorer, n_features: int) -> str:
         missing = graph.op("Equal", matrix, graph.numbers(np.float32(scorer.missing)))
         matrix = graph.op("Where", missing, graph.numbers(np.nan), matrix)
     if len(scorer.zero_is_missing):
-        is_one = np.zeros((1, n_features), bool)
-        is_one[0, scorer.zero_is_missing] = True
         small = graph.op("LessOrEqual", graph.op("Abs", matrix), graph.numbers(ZERO))
-        missing = graph.op("And", small, graph.constant(is_one))
+        missing = graph.op("And", small, _is_one(graph, scorer.zero_is_missing, n_features))
         matrix = graph.op("Where", missing, graph.numbers(np.nan), matrix)
+    by_code = scorer.read_as_codes
+    if len(by_code):
+        matrix = graph.op("Where", _is_one(graph, by_code, n_features), _whole(graph, matrix, scorer), matrix)
     return matrix
+
+
+def _is_one(graph: Graph, features: NDArray[np.intp], n_features: int) -> str:
+    """Return a mask of some features, (1, n_features)."""
+    mask = np.zeros((1, n_features), bool)
+    mask[0, features] = True
+    return graph.constant(mask)
+
+
+def _whole(graph: Graph, matrix: str, scorer: Scorer) -> str:
+    """Return codes without their fractions: LightGBM rounds towards zero, and to XGBoost those below zero are none."""
+    below = graph.op("Floor", matrix)
+    if scorer.reads_float32:
+        return below
+    return graph.op("Where", graph.op("Less", matrix, graph.numbers(0.0)), graph.op("Ceil", matrix), below)
 
 
 def _linear_scores(graph: Graph, features: Features, linear: LinearPart) -> str:

@@ -12,7 +12,7 @@ from onnx import numpy_helper
 from ordinal_objectives.export.graph.builder import Graph
 from ordinal_objectives.export.scoring_model import Scorer, ScoringTree
 
-_LEAF, _UP_TO, _EQUAL = "LEAF", "BRANCH_LEQ", "BRANCH_EQ"
+_LEAF, _UP_TO, _BELOW, _EQUAL = "LEAF", "BRANCH_LEQ", "BRANCH_LT", "BRANCH_EQ"
 
 
 def tree_scores(graph: Graph, features: str, scorer: Scorer) -> str:
@@ -76,7 +76,7 @@ class _Table:
         which way missing values go.
         """
         next_ones = [*range(free, free + len(codes)), sides[1]]
-        self._node(tree, node, _UP_TO, feature, -np.inf, (sides[0], next_ones[0]), missing_left)
+        self._node(tree, node, _BELOW, feature, -np.inf, (sides[0], next_ones[0]), missing_left)
         for code, one, otherwise in zip(codes, next_ones[:-1], next_ones[1:], strict=True):
             self._node(tree, one, _EQUAL, feature, code, (sides[0], otherwise), False)
         return len(codes)
