@@ -208,7 +208,7 @@ def test_pipelines_that_cannot_be_written_are_refused(array):
     with pytest.raises(NotFittedError, match="Pipeline instance is not fitted"):
         to_onnx(make_pipeline(StandardScaler(), HistGradientBoostingOrdinalClassifier()), X)
     for last in (LogisticRegression(), SimpleImputer()):
-        with pytest.raises(TypeError, match=f"model must be a classifier .* got {type(last).__name__} at the end of"):
+        with pytest.raises(TypeError, match=f"model must be an estimator .* got {type(last).__name__} at the end of"):
             to_onnx(make_pipeline(StandardScaler(), last).fit(X, y), X)
 
 
