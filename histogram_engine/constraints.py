@@ -92,10 +92,10 @@ def _groups(given: Any, n_features: int, numbers: dict[str, int]) -> list[list[i
             return [[i] for i in range(n_features)]
         return [[i, j] for i in range(n_features) for j in range(i + 1, n_features)] or [[0]]
     try:
-        lists = [list(group) for group in given if not isinstance(group, str)]
+        lists = [[] if isinstance(group, str) else list(group) for group in given]
     except TypeError:
         lists = []
-    if not lists or len(lists) < len(given) or not all(lists):
+    if not lists or not all(lists):
         raise TypeError(f"{allowed}; got {given!r}")
     groups = [sorted({_number_of(one, n_features, numbers, "interaction_cst") for one in group}) for group in lists]
     others = sorted(set(range(n_features)) - {one for group in groups for one in group})

@@ -76,7 +76,7 @@ class EngineRun:
             1.0 if parameters.data_sample_strategy == "goss" else parameters.subsample,
             parameters.colsample_bytree,
             seed,
-            leaves_rows_out=parameters.judges and judge is None,
+            leaves_rows_out=parameters.is_forest or (parameters.judges and judge is None),
         )
         self.criterion = (criterion or choose(parameters))(self.state)
         self.state.set_newest(self.criterion.columns(self.state.score, self.state.thresholds))
@@ -158,7 +158,7 @@ class EngineRun:
         As in LightGBM, the first 1 / learning_rate trees take all rows instead.
         """
         parameters = self.parameters
-        if parameters.data_sample_strategy != "goss" or self.iteration < int(1.0 / parameters.learning_rate):
+        if parameters.data_sample_strategy != "goss" or self.iteration + 1 <= 1.0 / parameters.learning_rate:
             return Sample(in_bag)
         rates = parameters.top_rate, parameters.other_rate
         return self._sampler.by_gradients(self.iteration, self.state.columns, self.criterion.n_gradients, rates)

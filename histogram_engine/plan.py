@@ -97,7 +97,7 @@ class PlannedTraining(EngineModel):
             check_continued(always, self.linear_ is not None)
         self.round_search_ = None
         if parameters.is_forest:
-            self._check_forest(earlier)
+            self._check_forest()
             if always:
                 self.linear_ = self._fit_linear(rows)
             return TrainingPlan(parameters, False, self._unseen(rows, watched, None, earlier, groups))
@@ -131,7 +131,7 @@ class PlannedTraining(EngineModel):
             raise ValueError("decision_rule='kappa' divides arrays alone; for RowBlocks pass X_val and y_val")
         return Unseen(rows, list(watched), found, trials if earlier is None else None, self._seed, groups)
 
-    def _check_forest(self, earlier: GrownModel | None) -> None:
+    def _check_forest(self) -> None:
         """Raise ValueError for what belongs to trees that follow each other."""
         given = {"early_stopping": self.early_stopping, "linear": self.linear}
         for name, allowed in {"early_stopping": ("auto", False), "linear": (True, False)}.items():
@@ -140,8 +140,6 @@ class PlannedTraining(EngineModel):
                     f"boosting_type='rf' grows trees side by side: {name} must be {' or '.join(map(repr, allowed))}; "
                     f"got {given[name]!r}"
                 )
-        if earlier is not None:
-            raise ValueError("warm_start continues trees that follow each other; boosting_type='rf' has none")
 
     def _searches(self, rows: Rows, watched: list[Rows], parameters: BoostingParameters, earlier: Any) -> bool:
         """Tell whether rows held out decide the number of trees; blocks are not divided."""

@@ -79,7 +79,7 @@ class Sampler:
         Shares, above 0 and at most 1.
     seed : int
     leaves_rows_out : bool
-        Whether at least one row stays outside, to judge the tree by.
+        Whether at least one row stays outside of each tree.
     """
 
     n_rows: int

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,10 @@ from sklearn.metrics import get_scorer
 
 from ordinal_objectives import predictions, scorers
 from ordinal_objectives.estimators.labels import OrderedLabels
-from ordinal_objectives.eval_metric import Decide
+from ordinal_objectives.eval_metric import Decide, takes_weight
 from ordinal_objectives.histogram_engine.labelled_rows import LabelledRows
 from ordinal_objectives.histogram_engine.watched_rows import Scored
+from ordinal_objectives.utils.read_only import call_read_only, read_only
 
 LOSS = "loss"
 Scorer = Callable[..., float]
@@ -97,22 +99,27 @@ def scored_by(scorer: Scorer, labels: OrderedLabels, decide: Decide) -> Scored:
     Parameters
     ----------
     scorer : callable
-        ``scorer(estimator, X, y)``, with ``sample_weight=`` where the rows have weights; higher is better.
+        ``scorer(estimator, X, y)``, with ``sample_weight=`` where the rows have weights and it takes them; higher is
+        better.
     labels : OrderedLabels
     decide : callable
     """
+    by_name, _ = takes_weight(scorer)
 
     def scored(rows: LabelledRows, proba: NDArray[np.float64], score: NDArray[np.float64]) -> float:
-        estimator, weights = PredictedRows(labels, decide, proba, score), {}
-        if rows.sample_weight is not None:
-            weights["sample_weight"] = rows.sample_weight
-        found: Any = scorer(estimator, rows.X, labels.decode(rows.y), **weights)
+        estimator = PredictedRows(labels, decide, proba, score)
+        function = scorer
+        if by_name and rows.sample_weight is not None:
+            function = partial(scorer, sample_weight=read_only(rows.sample_weight))
+        found: Any = call_read_only("scoring", function, estimator, rows.X, labels.decode(rows.y))
         try:
             number = float(found)
         except (TypeError, ValueError):
             raise TypeError(f"scoring must return a number; got {found!r}") from None
-        if np.isnan(number):
+        if not np.isnan(number):
+            return number
+        if np.ptp(decide(proba)) > 0:
             raise ValueError("scoring must return a number; got NaN")
-        return number
+        return -np.inf  # a rank correlation, before the trees tell rows apart
 
     return scored

@@ -22,6 +22,8 @@ def check_continued(
     weights and parameters of growth may be others: trees and thresholds mean the same with them. The classes are
     known, and compared, later.
     """
+    if parameters.is_forest or model._fitted_as_forest:
+        raise ValueError("warm_start continues trees that follow each other; boosting_type='rf' has none")
     shared = {
         "loss": (loss.identity, parameters.spec.loss.identity),
         "link": (loss.link.name, parameters.spec.loss.link.name),

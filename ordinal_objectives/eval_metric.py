@@ -70,7 +70,7 @@ class EvalMetric:
         self._higher = known is not None and known.higher_is_better
         self.judges_probabilities = known is not None and known.judges == "probabilities"
         self._decide = decide if known is not None and known.judges == "decisions" else None
-        self._weight_name, self._takes_third = _takes_weight(function)
+        self._weight_name, self._takes_third = takes_weight(function)
         self._function = on_codes(function, n_classes)
 
     def __call__(self, y: NDArray[np.int32], proba: NDArray[np.float64], weight: Any) -> list[Result]:
@@ -122,7 +122,7 @@ def warn_of_costs(names: Iterable[str], stacklevel: int = 5) -> None:
         )
 
 
-def _takes_weight(function: Callable[..., Any]) -> tuple[bool, bool]:
+def takes_weight(function: Callable[..., Any]) -> tuple[bool, bool]:
     """Tell whether a function takes ``sample_weight``, and whether it takes weights as a third parameter instead."""
     try:
         parameters = list(inspect.signature(function).parameters.values())

@@ -105,9 +105,9 @@ class RowBlocks:
             found[start:stop] = block[rows[start:stop] - first]
         return found
 
-    def tables(self) -> list[Any]:
-        """Return the blocks as they were given."""
-        return [collected(given) for given in self._blocks]
+    def tables(self) -> Iterator[Any]:
+        """Read the blocks as they were given, one at a time."""
+        return map(collected, self._blocks)
 
     def encoded(self, categories: CategoryColumns) -> RowBlocks:
         """Return the same blocks, whose categories are numbers."""

@@ -17,13 +17,16 @@ _FEW_ROUNDS = 16
 # Slicing takes as long as sorting the changes of so many rows, or as passing a row through so many trees.
 _FEW_ROWS = 1 << 12
 _FEW_WALKS = 1 << 14
+# How a configuration names what cuts leaves off after a tree has grown, as with tree_method="exact".
+_PRUNER = ',prune"'
 
 
 class Settings(NamedTuple):
-    """Parameters that a tree was grown with."""
+    """Parameters that a tree was grown with, and whether leaves were cut off afterwards, which keep their numbers."""
 
     learning_rate: float
     reg_lambda: float
+    prunes: bool
 
 
 class TreeReader:
@@ -58,6 +61,8 @@ class TreeReader:
         The steps of the rows in one leaf are the same but for their rounding. One row of each step is passed through
         the trees, for the number of its leaf: a slice of the booster takes longer, unless there are many rows.
         """
+        if (self._settings or _settings_of(self._booster)).prunes:
+            return None
         if self._has_categories or type(matrix) is not xgboost.DMatrix or not 0 < len(after) <= _FEW_ROWS:
             return None
         steps = after.astype(np.float64) - before
@@ -115,7 +120,8 @@ def _are_all_leaves(nodes: NDArray[np.intp]) -> bool:
 
 def _settings_of(booster: xgboost.Booster) -> Settings:
     configuration = booster.save_config()
-    return Settings(*(_tree_parameter(configuration, name) for name in ("learning_rate", "reg_lambda")))
+    rate, reg_lambda = (_tree_parameter(configuration, name) for name in ("learning_rate", "reg_lambda"))
+    return Settings(rate, reg_lambda, prunes=_PRUNER in configuration)
 
 
 def _tree_parameter(configuration: str, name: str) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from numbers import Integral
 from typing import Any
@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinal_objectives.estimators.category_levels import PLAIN, coded, levels_in, occurring, with_columns
-from ordinal_objectives.estimators.column_types import column_kinds, column_names
+from ordinal_objectives.estimators.category_levels import PLAIN, coded, in_order, levels_in, occurring, with_columns
+from ordinal_objectives.estimators.column_types import column_kinds, column_names, without_rows
 from ordinal_objectives.utils.validation import first_few
 
 FROM_DTYPE = "from_dtype"
@@ -32,13 +32,13 @@ class CategoryColumns:
     levels: Mapping[int, list[Any]] = field(default_factory=dict)
 
     @classmethod
-    def learn(cls, tables: Sequence[Any], asked: Any, max_bins: int) -> CategoryColumns:
+    def learn(cls, tables: Iterable[Any], asked: Any, max_bins: int) -> CategoryColumns:
         """Return the levels that occur in a table, or in the blocks of one.
 
         Parameters
         ----------
-        tables : sequence of array, frame or Arrow table, shape (n_samples, n_features)
-            At least one.
+        tables : iterable of array, frame or Arrow table, shape (n_samples, n_features)
+            At least one; they are read once.
         asked : None, "from_dtype", or array-like of bool, int or str
             The columns of categories: those of a category type, a mask, numbers or names of columns.
         max_bins : int
@@ -49,7 +49,13 @@ class CategoryColumns:
         ValueError
             If a column is not there, or has too many levels; the message names it.
         """
-        return cls({place: _learned(tables, place, max_bins) for place in places_of(tables[0], asked)})
+        header, levels = None, dict[int, set[Any]]()
+        for table in tables:
+            if header is None:
+                header, levels = without_rows(table), {place: set() for place in places_of(table, asked)}
+            for place, of_column in levels.items():
+                of_column |= occurring(table, place)
+        return cls({place: _learned(header, place, in_order(found), max_bins) for place, found in levels.items()})
 
     @property
     def sizes(self) -> dict[int, int]:
@@ -130,8 +136,8 @@ def called(X: Any, place: int) -> str:
     return f"column {place}" if names is None else f"column {names[place]!r}"
 
 
-def _learned(tables: Sequence[Any], place: int, max_bins: int) -> list[Any]:
-    X, levels = tables[0], occurring(tables, place)
+def _learned(X: Any, place: int, levels: list[Any], max_bins: int) -> list[Any]:
+    """Return the levels of a column, or raise ValueError if they are not what the engine takes."""
     if any(isinstance(level, float) and not np.isfinite(level) for level in levels):
         raise ValueError(f"{called(X, place)} must hold finite categories; got an infinite one")
     most = min(MOST, max_bins)

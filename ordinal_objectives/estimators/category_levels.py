@@ -49,12 +49,14 @@ def coded(found: list[Any], which: NDArray[np.intp], known: list[Any]) -> NDArra
     return np.array([*(number.get(level, -1) for level in found), -1], dtype=np.intp)[which]
 
 
-def occurring(tables: Iterable[Any], place: int) -> list[Any]:
-    """Return the levels that rows of a column have: numbers first, then text, both increasing."""
-    levels: set[Any] = set()
-    for X in tables:
-        found, which = levels_in(X, place)
-        levels |= {found[i] for i in np.unique(which[which >= 0])}
+def occurring(X: Any, place: int) -> set[Any]:
+    """Return the levels that rows of a column have."""
+    found, which = levels_in(X, place)
+    return {found[i] for i in np.unique(which[which >= 0])}
+
+
+def in_order(levels: Iterable[Any]) -> list[Any]:
+    """Return levels with numbers first, then text, both increasing."""
     return sorted(levels, key=lambda level: (isinstance(level, str), level))
 
 

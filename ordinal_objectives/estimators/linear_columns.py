@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.utils.validation import check_array
 
-from ordinal_objectives.estimators.category_levels import coded, levels_in, occurring
+from ordinal_objectives.estimators.category_levels import coded, in_order, levels_in, occurring
 from ordinal_objectives.estimators.column_types import column_kinds
 from ordinal_objectives.row_blocks import RowBlocks
 
@@ -90,7 +90,7 @@ class LinearColumns:
         usable = np.isfinite(mean) & np.isfinite(scale) & (scale > 0.0)
         mean, scale = np.where(usable, mean, 0.0), np.where(usable, scale, 1.0)
         low, high = np.where(usable, low, 0.0), np.where(usable, high, 0.0)
-        levels = {place: occurring([X], place) for place in of_levels}
+        levels = {place: in_order(occurring(X, place)) for place in of_levels}
         return cls(X.shape[1], places, mean, scale, low, high, levels)
 
     def encode(self, X: Any, missing: float) -> Encoded:

@@ -202,6 +202,7 @@ def _of_probabilities(model: Any, X: Any, background: Any, n_permutations: int, 
         raise not_installed(error, "shap") from None
     random = random_numbers(random_state)
     model.predict_proba_ordered(X)  # checks the rows
+    _check_kinds(X, X if background is None else background)
     n_samples, n_features = X.shape
     if background is None:
         chosen = random.permutation(n_samples)[:_BACKGROUND]
@@ -224,19 +225,25 @@ def _of_probabilities(model: Any, X: Any, background: Any, n_permutations: int, 
     return ShapValues(np.swapaxes(found.values, 1, 2), found.base_values[0])
 
 
-def _joined(X: Any, background: Any) -> Any:
-    """Return the rows of two tables as one; raise an error if they are not of one kind."""
-    if isinstance(background, (list, tuple)):
-        background = np.asarray(background)
-    is_frame = hasattr(X, "iloc")
-    if not (is_frame or isinstance(X, np.ndarray)) or hasattr(background, "iloc") != is_frame:
+def _check_kinds(X: Any, background: Any) -> None:
+    """Raise TypeError unless two tables are both arrays or lists, or both pandas frames."""
+    arrays = np.ndarray, list, tuple
+    if all(isinstance(table, arrays) for table in (X, background)):
+        return
+    if not all(hasattr(table, "iloc") for table in (X, background)):
         raise TypeError(
             f"X and background must both be arrays or both be pandas frames with output='probability'; got "
             f"{type(X).__name__} and {type(background).__name__}"
         )
+
+
+def _joined(X: Any, background: Any) -> Any:
+    """Return the rows of two tables of one kind as one; raise ValueError if their columns differ."""
+    if isinstance(background, (list, tuple)):
+        background = np.asarray(background)
     if background.ndim != 2 or background.shape[1] != X.shape[1] or not len(background):
         raise ValueError(f"background must have shape (n, {X.shape[1]}), n at least 1; got {background.shape}")
-    if not is_frame:
+    if isinstance(X, np.ndarray):
         return np.concatenate([X, background])
     import pandas
 

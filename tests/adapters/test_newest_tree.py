@@ -104,6 +104,20 @@ def test_models_do_not_depend_on_how_trees_are_read(options, monkeypatch):
     assert len(calls) >= 25
 
 
+@pytest.mark.parametrize("gamma", [0.0, 1.0, 3.0, 10.0])
+@pytest.mark.parametrize("options", [{"threshold_update": "joint"}, {"proportional": False}], ids=["joint", "shifts"])
+def test_leaves_that_are_cut_off_keep_their_numbers(options, gamma):
+    """Those that are left may look like all leaves of a tree."""
+    data = xgboost.DMatrix(X, Y, nthread=1)
+    params = {"max_depth": 4, "nthread": 1, "tree_method": "exact", "gamma": gamma}
+    losses = {}
+    evals = {"evals": [(data, "all")], "evals_result": losses, "verbose_eval": False}
+    booster = oxgb.train(params, data, 12, n_classes=4, **options, **evals)
+    above = np.maximum(1.0 - np.cumsum(oxgb.predict_proba(booster, data), axis=1)[:, :-1], 1e-12)
+    expected = -np.where(np.arange(3) < Y[:, np.newaxis], np.log(above), np.log1p(-above)).sum(axis=1).mean()
+    np.testing.assert_allclose(losses["all"]["all_threshold"][-1], expected, rtol=1e-5)
+
+
 def test_a_rate_that_a_callback_changes_is_read_in_every_round():
     def largest(*callbacks):
         data = xgboost.DMatrix(X, Y, nthread=1)

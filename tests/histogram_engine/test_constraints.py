@@ -227,6 +227,7 @@ def test_constraints_by_name_and_in_a_search(data, tmp_path):
         ),
         ({"interaction_cst": [0, 1]}, TypeError, "interaction_cst must be 'pairwise'"),
         ({"interaction_cst": [[]]}, TypeError, "interaction_cst must be 'pairwise'"),
+        ({"interaction_cst": iter(["ab"])}, TypeError, "interaction_cst must be 'pairwise'"),
         ({"interaction_cst": [["a"]]}, ValueError, "interaction_cst names feature 'a'"),
         ({"interaction_cst": [[0.5]]}, TypeError, "interaction_cst must name features by number or by column name"),
         ({"max_features": 0.0}, ValueError, "max_features must be"),

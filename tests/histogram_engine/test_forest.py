@@ -151,6 +151,14 @@ def test_a_forest_is_not_continued(data):
     model = make(warm_start=True, max_iter=5).fit(X, y)
     with pytest.raises(ValueError, match="warm_start continues trees that follow each other"):
         model.set_params(max_iter=10).fit(X, y)
+    with pytest.raises(ValueError, match="warm_start continues trees that follow each other"):
+        model.set_params(boosting_type="gbdt", proportional=True).fit(X, y)
+
+
+def test_every_tree_leaves_a_row_out(data):
+    X, y, *_ = data
+    model = make(subsample=0.9999, max_iter=30).fit(X, y)
+    assert 20 < np.isfinite(model.oob_decision_function_).all(axis=1).sum() <= 30
 
 
 def test_the_number_of_trees_is_not_searched(data):

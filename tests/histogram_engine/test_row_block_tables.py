@@ -5,6 +5,8 @@ Arrow and polars do not start beside the thread sanitizer's runtime, which leave
 
 from __future__ import annotations
 
+import weakref
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -84,3 +86,21 @@ def test_blocks_of_other_tables(package):
     )
     with pytest.raises(ValueError, match="its column 0 is 'c'"):
         RowBlocks([tables[0], tables[1].select(["c", "b", "a"])])
+
+
+def test_blocks_of_categories_are_not_kept_in_memory():
+    rng = np.random.default_rng(2)
+    x, y = rng.normal(size=(300, 2)), rng.integers(0, 3, 300)
+    alive, most = weakref.WeakValueDictionary(), []
+
+    class Blocks:
+        def __iter__(self):
+            for start in range(0, 300, 30):
+                block = pd.DataFrame({"a": x[start : start + 30, 0], "g": pd.Categorical(rng.choice(list("uvw"), 30))})
+                alive[len(most)] = block
+                most.append(len(alive))
+                yield block
+                del block
+
+    model_of().fit(RowBlocks(Blocks()), y)
+    assert max(most) <= 2

@@ -11,7 +11,7 @@ from sklearn.metrics import accuracy_score, make_scorer
 
 from makers import make_engine
 from ordinal_objectives import metrics
-from ordinal_objectives.scorers import get_scorer
+from ordinal_objectives.scorers import get_scorer, get_scorer_names
 
 NAMES = np.array(["low", "middle", "high"])
 
@@ -85,6 +85,38 @@ def test_a_scorer_gets_weights_where_there_are_some(data):
     model.fit(X, y, X_val=X_val, y_val=y_val)
     model.fit(X, y, X_val=X_val, y_val=y_val, sample_weight_val=np.full(200, 3.0))
     assert given == [None, None, 600.0, 600.0]
+
+
+def test_a_scorer_needs_no_weights(data):
+    X, y, X_val, y_val = data
+    model = make(scoring=lambda model, X, y: model.score(X, y), early_stopping=True, class_weight="balanced")
+    model.fit(X, y, X_val=X_val, y_val=y_val)
+    assert model.evals_result_["validation_score"][model.n_iter_] == model.score(X_val, y_val)
+
+
+def test_a_scorer_cannot_change_the_rows(data):
+    X, y, *_ = data
+    X_val, y_val = np.copy(X[:50]), np.copy(y[:50])
+
+    def scorer(model, X, y):
+        X[:] = 0.0
+        return 0.0
+
+    with pytest.raises(ValueError, match="scorer of scoring must not change the arrays"):
+        make(scoring=scorer, early_stopping=True).fit(X, y, X_val=X_val, y_val=y_val)
+    assert_array_equal(X_val, X[:50])
+
+
+@pytest.mark.filterwarnings("ignore:The rank correlation is undefined")
+@pytest.mark.parametrize("name", get_scorer_names())
+def test_every_scorer_of_the_package_ends_a_training(data, name):
+    """tau_b is NaN as long as all rows get one label, as before the first tree."""
+    X, y, X_val, y_val = data
+    model = make(scoring=name, early_stopping=True).fit(X, y, X_val=X_val, y_val=y_val)
+    scores = model.evals_result_["validation_score"]
+    assert model.n_iter_ == int(np.argmax(scores))
+    assert model.n_iter_ > 0 or name == "neg_ece"  # shares are calibrated
+    assert_allclose(scores[model.n_iter_], get_scorer(name)(model, X_val, y_val))
 
 
 def test_a_continued_training_measures_the_earlier_trees_as_well(data):
