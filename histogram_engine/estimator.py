@@ -360,7 +360,9 @@ class HistGradientBoostingOrdinalClassifier(PlannedTraining):
             earlier = fitted = None
             if self._continues():
                 earlier, fitted = self._grown(), copy.copy(self)
-                check_continued(self, X, parameters, earlier, self._fitted_loss, self._max_bins)
+                check_continued(
+                    self, X, parameters, earlier, self._fitted_loss, self._max_bins, was_forest=self._fitted_as_forest
+                )
                 check_same_categories(X, self.categorical_features, self._categories)
             rows = self._check_training(X, y, sample_weight)
             metrics = self._metrics(self.eval_metric)

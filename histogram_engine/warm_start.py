@@ -14,15 +14,22 @@ from ordinal_objectives.row_blocks import header_of
 
 
 def check_continued(
-    model: Any, X: Any, parameters: BoostingParameters, grown: GrownModel, loss: OrdinalLoss, max_bins: int
+    model: Any,
+    X: Any,
+    parameters: BoostingParameters,
+    grown: GrownModel,
+    loss: OrdinalLoss,
+    max_bins: int,
+    *,
+    was_forest: bool,
 ) -> None:
     """Raise ValueError, naming what differs, unless a fit can continue an earlier one.
 
-    Parameters and features must be those of the fitted classifier ``model``, and loss and bins those of its fit. Rows,
-    weights and parameters of growth may be others: trees and thresholds mean the same with them. The classes are
-    known, and compared, later.
+    Parameters and features must be those of the fitted classifier ``model``, and loss and bins those of its fit, which
+    ``was_forest`` says to have been a random forest. Rows, weights and parameters of growth may be others: trees and
+    thresholds mean the same with them. The classes are known, and compared, later.
     """
-    if parameters.is_forest or model._fitted_as_forest:
+    if parameters.is_forest or was_forest:
         raise ValueError("warm_start continues trees that follow each other; boosting_type='rf' has none")
     shared = {
         "loss": (loss.identity, parameters.spec.loss.identity),

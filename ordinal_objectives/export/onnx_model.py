@@ -78,7 +78,9 @@ def to_onnx(model: Any, X_example: Any, *, floats: str = "float32", iterations: 
     check_choice(floats, ("float32", "float64"), name="floats")
     model = getattr(model, "best_estimator_", model)
     is_pipeline = isinstance(model, Pipeline)
-    last = model[-1] if is_pipeline else model
+    last = model
+    while isinstance(last, Pipeline):
+        last = last[-1]
     several = hasattr(last, "trained_parts")  # outputs, without an order
     if not isinstance(last, OrderedClassifier) and not several:
         got = type(last).__name__ + " at the end of a pipeline" * is_pipeline

@@ -99,7 +99,9 @@ def _by_skl2onnx(estimator: Any, inputs: list[onnx.ValueInfoProto]) -> onnx.Mode
     for one in inputs:
         tensor = one.type.tensor_type
         types.append((one.name, _TYPES[tensor.elem_type]([None, tensor.shape.dim[1].dim_value])))
-    last = estimator[-1] if isinstance(estimator, Pipeline) else estimator
+    last = estimator
+    while isinstance(last, Pipeline):
+        last = last[-1]
     # A product with the rounded 1 / scale is not the quotient, and trees cut where training rows are.
     options: dict[Any, Any] = {StandardScaler: {"div": "div"}}
     if not is_regressor(last):
@@ -121,6 +123,9 @@ def _name_inputs(graph: onnx.GraphProto, names: list[str]) -> None:
 def add_estimator(graph: Graph, features: Features, estimator: Any) -> str:
     """Add scikit-learn's estimator to a graph and return its probabilities, columns as its ``classes_``."""
     register_converters()
+    if not isinstance(estimator, Pipeline) and all(column.kind != "string" for column in features.columns):
+        n_features = len(features.columns)  # skl2onnx gives estimators one input, which is all their columns
+        features = Features.of_matrix(features.numbers(graph, list(range(n_features))), n_features)
     types = {"number": graph.element_type, "int64": onnx.TensorProto.INT64, "string": onnx.TensorProto.STRING}
     given: dict[str, tuple[str, onnx.ValueInfoProto]] = {}
     for column in features.columns:

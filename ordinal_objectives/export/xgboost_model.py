@@ -141,7 +141,8 @@ def booster_of(scorer: Scorer, types: list[str], names: Sequence[str] | None, n_
     if names is not None and not any(sign in name for name in names for sign in _NOT_IN_NAMES):
         learner["feature_names"] = list(names)
     booster = xgboost.Booster()
-    booster.load_model(bytearray(json.dumps(content).encode()))
+    # XGBoost's JSON reader does not know escapes of non-ASCII letters, as in names of features.
+    booster.load_model(bytearray(json.dumps(content, ensure_ascii=False).encode()))
     return booster
 
 

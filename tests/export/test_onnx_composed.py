@@ -65,7 +65,9 @@ def array(frame):
 
 def assert_same(model, X, floats="float32"):
     labels, proba = answers(to_onnx(model, X, floats=floats), X, floats)
-    expected, last = model.predict_proba(X), model[-1] if hasattr(model, "steps") else model
+    expected, last = model.predict_proba(X), model
+    while hasattr(last, "steps"):
+        last = last[-1]
     assert_allclose(proba, expected, atol=TOLERANCE[floats], rtol=0)
     ordered = expected[:, [last.classes_.tolist().index(label) for label in last.ordered_classes_]]
     far = far_from_ties(last, ordered, TOLERANCE[floats])
@@ -113,6 +115,13 @@ def test_an_ensemble_of_leaves_with_several_values(array):
     X, y = array
     member = XGBClassifier(n_estimators=9, multi_strategy="multi_output_tree")
     assert_same(OrdinalEnsembleClassifier([("m", member)], classes=NAMES).fit(X, y), X)
+
+
+def test_members_of_scikit_learn_take_the_columns_of_a_frame(array):
+    X, y = array
+    X = pd.DataFrame({"size": X[:, 0], "round": np.round(X[:, 1] * 3).astype(np.int64)})
+    members = [("forest", RandomForestClassifier(9, random_state=0)), ("o", XGBOrdinalClassifier(n_estimators=5))]
+    assert_same(OrdinalEnsembleClassifier(members, classes=NAMES).fit(X, y), X)
 
 
 def test_members_that_cannot_be_written_are_refused(array):
@@ -172,6 +181,7 @@ def test_pipelines_of_arrays_and_searches(array):
     X, y = array
     model = make_pipeline(StandardScaler(), HistGradientBoostingOrdinalClassifier(max_iter=5, classes=NAMES))
     assert_same(model.fit(X, y), X, "float64")
+    assert_same(make_pipeline(StandardScaler(), model).fit(X, y), X)
     search = GridSearchCV(model, {"histgradientboostingordinalclassifier__max_depth": [2]}, cv=2).fit(X, y)
     assert_same(search.best_estimator_, X)
     assert to_onnx(search, X).graph.output == to_onnx(search.best_estimator_, X).graph.output
