@@ -95,6 +95,7 @@ lint: dev
 	ln -s $(CURDIR)/ordinal_objectives/* $(addprefix $(CURDIR)/,$(FOLDERS)) $(CURDIR)/build/dev/_core.pyi $(TYPED)
 	MYPYPATH=build/typed:benchmarks $(DEV)/bin/mypy -p ordinal_objectives -p claims -p lib
 	MYPYPATH=build/typed:benchmarks $(DEV)/bin/mypy --explicit-package-bases tests
+	MYPYPATH=build/typed $(DEV)/bin/mypy docs/conf.py docs/check_links.py
 
 format: dev
 	$(DEV)/bin/ruff check --fix .

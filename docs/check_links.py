@@ -33,15 +33,14 @@ page = cache(Page)
 def broken(site: Path) -> list[str]:
     """Return the links that lead nowhere, each behind its page."""
     found = []
-    for path in sorted(site.rglob("*.html")):
+    # The theme keeps a template among what is static.
+    for path in sorted(set(site.rglob("*.html")) - set(site.glob("_static/**/*.html"))):
         for target in page(path).targets:
             parts = urlsplit(target)
             if parts.scheme or parts.netloc:
                 continue
             place = (path.parent / unquote(parts.path)).resolve() if parts.path else path
-            is_there = place.is_file() and (
-                place.suffix != ".html" or unquote(parts.fragment) in page(place).anchors
-            )
+            is_there = place.is_file() and (place.suffix != ".html" or unquote(parts.fragment) in page(place).anchors)
             if not is_there:
                 found.append(f"{path.relative_to(site)}: {target}")
     return found

@@ -7,6 +7,9 @@ from pathlib import Path, PurePosixPath
 from posixpath import normpath
 from typing import Any
 
+from docutils import nodes
+from docutils.utils.math.latex2mathml import tex2mathml
+
 import ordinal_objectives
 
 ROOT = Path(__file__).parents[1]
@@ -23,12 +26,13 @@ extensions = [
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.mathjax",
     "sphinx_copybutton",
 ]
 templates_path = ["_templates"]
 default_role = "literal"
-add_module_names = False
+highlight_language = "none"
+html_math_renderer = "mathml"
+toc_object_entries_show_parents = "hide"
 nitpicky = True
 # Nothing is fetched while the site is built, so other packages' names stay without a link.
 nitpick_ignore_regex = [("py:.*", r"(copy|lightgbm|numpy|pickle|sklearn|xgboost)(\..*)?")]
@@ -45,6 +49,8 @@ html_theme = "pydata_sphinx_theme"
 html_title = f"{project} {version}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+# Pages that have none below them.
+html_sidebars = {page: [] for page in ("gallery", "index", "start", "user_guide")}
 html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {
@@ -77,7 +83,8 @@ def into_site(_: Any, page: str, source: list[str]) -> None:
     fill = re.compile(r"^<!-- from (\S+?)(?:: (.+))? -->$", re.MULTILINE)
     text = fill.sub(lambda found: section(found[1], found[2] or ""), source[0])
     if text != source[0]:
-        text = re.sub(r"\]\((docs/|%s)" % "|".join(re.escape(f"{home}docs/") for home in (BLOB, RAW)), "](", text)
+        for home in ("", BLOB, RAW):
+            text = text.replace(f"]({home}docs/", "](")
     source[0] = re.sub(r"\]\(([^)\s]+)\)", lambda found: f"]({target_in_site(page, found[1])})", text)
 
 
@@ -87,7 +94,14 @@ def skip_inherited(app: Any, what: str, name: str, member: Any, skip: bool, opti
     return True if callable(member) and not home.startswith("ordinal_objectives") else None
 
 
+def write_formula(writer: Any, node: nodes.math | nodes.math_block) -> None:
+    """Write a formula as MathML, which browsers show without a script from elsewhere."""
+    writer.body.append(tex2mathml(node.astext(), as_block=isinstance(node, nodes.math_block)))
+    raise nodes.SkipNode
+
+
 def setup(app: Any) -> None:
-    """Register what is done to pages and members."""
+    """Register what is done to pages, members and formulas."""
+    app.add_html_math_renderer("mathml", (write_formula, None), (write_formula, None))
     app.connect("source-read", into_site)
     app.connect("autodoc-skip-member", skip_inherited)

@@ -7,7 +7,6 @@ import re
 import runpy
 from pathlib import Path
 
-import ordinal_objectives
 from sources import ROOT, check_exceptions, module_names
 
 DOCS = ROOT / "docs"
@@ -25,7 +24,7 @@ def entries():
         directive = re.match(r"\.\. (\S+)::\s*(\S*)", line)
         if directive:
             kind, argument = directive.groups()
-            module = argument if kind == "module" else module
+            module = argument if kind in ("module", "currentmodule") else module
             listing = kind == "autosummary"
             found += [(module, argument)] if kind == "py:data" else []
         elif listing and (name := re.fullmatch(r"   (\w+)", line)):
@@ -35,7 +34,7 @@ def entries():
 
 def public_names():
     """Return the names that modules export, by their modules."""
-    modules = {"ordinal_objectives": ordinal_objectives} | {name: importlib.import_module(name) for name in module_names()}
+    modules = {name: importlib.import_module(name) for name in ["ordinal_objectives", *module_names()]}
     return {name: module.__all__ for name, module in modules.items() if "__all__" in vars(module)}
 
 
@@ -63,7 +62,7 @@ def test_every_page_is_in_the_site():
     listed = set()
     for page in DOCS.rglob("*.md"):
         for block in re.findall(r"```\{toctree\}\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL):
-            names = re.findall(r"^[\w/]+$", block, re.MULTILINE)
+            names = re.findall(r"^(?:.* <)?([\w/]+)>?$", block, re.MULTILINE)
             listed |= {(page.parent / name).relative_to(DOCS).as_posix() for name in names}
     pages = {path.relative_to(DOCS).with_suffix("").as_posix() for path in DOCS.rglob("*.md")}
     assert listed == pages - {"index"} | {"reference"}
