@@ -7,7 +7,7 @@ SOURCES := pyproject.toml $(shell find native ordinal_objectives adapters histog
 DEMO_ARGS ?=
 PYTEST_ARGS ?= -n auto --dist loadfile
 
-.PHONY: demo dev test test-fast test-oldest sanitize sanitize-threads lint format bench bench-accuracy clean
+.PHONY: demo dev test test-fast test-oldest sanitize sanitize-threads lint format docs bench bench-accuracy clean
 # The package is imported from the environment, never from the source folder beside it.
 export PYTHONSAFEPATH = 1
 
@@ -95,11 +95,20 @@ lint: dev
 	ln -s $(CURDIR)/ordinal_objectives/* $(addprefix $(CURDIR)/,$(FOLDERS)) $(CURDIR)/build/dev/_core.pyi $(TYPED)
 	MYPYPATH=build/typed:benchmarks $(DEV)/bin/mypy -p ordinal_objectives -p claims -p lib
 	MYPYPATH=build/typed:benchmarks $(DEV)/bin/mypy --explicit-package-bases tests
+	MYPYPATH=build/typed $(DEV)/bin/mypy docs/conf.py docs/check_links.py
 
 format: dev
 	$(DEV)/bin/ruff check --fix .
 	$(DEV)/bin/ruff format .
 	$(DEV)/bin/clang-format -i $(shell find native -name '*.cpp' -o -name '*.hpp')
+
+# The site, from docs and the docstrings of what is installed. What Sphinx warns of is an error, and so is a link that
+# leads nowhere.
+docs: $(VENV)/installed-docs
+	rm -rf build/site build/doctrees docs/generated
+	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going --jobs auto -d build/doctrees docs build/site
+	$(BIN)/python docs/check_links.py build/site
+	@echo "The site begins at build/site/index.html"
 
 # PYTHONSAFEPATH keeps a script's own folder off the path.
 bench bench-accuracy: export PYTHONPATH = benchmarks
@@ -132,4 +141,4 @@ else
 endif
 
 clean:
-	rm -rf build dist .venv* .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf build dist docs/generated .venv* .pytest_cache .mypy_cache .ruff_cache .hypothesis

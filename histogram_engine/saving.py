@@ -71,7 +71,7 @@ class EngineModel(WithCategories, HostParameters, OrdinalClassifier):
 
     @documented
     def apply(self, X: Any) -> NDArray[np.int32]:
-        """Return the node that each row ends in, int32 (n_samples, n_iter_)."""
+        """Return the node that each row ends in, int32 ``(n_samples, n_iter_)``."""
         check_is_fitted(self)
         return self._ensemble.apply(self._check_features(X, reset=False), effective_n_threads(self.n_jobs))
 
@@ -126,7 +126,7 @@ class EngineModel(WithCategories, HostParameters, OrdinalClassifier):
 
     @documented
     def save_model(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model to a file; see :mod:`ordinal_objectives.histogram_engine.model_file`."""
+        """Write the fitted model to a file; see ``ordinal_objectives.histogram_engine.model_file``."""
         check_is_fitted(self)
         self._check_decision()
         loss = self._fitted_loss  # that of the fit, not parameters set afterwards: the thresholds belong to it

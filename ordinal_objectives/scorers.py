@@ -267,7 +267,7 @@ def get_scorer(scoring: str) -> OrdinalScorer:
     Parameters
     ----------
     scoring : str
-        One of :func:`get_scorer_names`: the metric's short name, with "neg_" before it where lower is better.
+        One of :func:`get_scorer_names`: the metric's short name, with ``"neg_"`` before it where lower is better.
 
     Returns
     -------

@@ -130,7 +130,7 @@ class ThresholdLearner:
         ----------
         delta : ndarray of float64, shape (n_classes - 1,)
         loss_at, highest, max_halvings
-            As in :func:`.line_search.longest_step`.
+            As in :func:`.longest_step`.
 
         Returns
         -------

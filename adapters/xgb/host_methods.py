@@ -95,7 +95,7 @@ class HostMethods(Matrices):
     @documented
     @one_thread_after_fork()
     def apply(self, X: Any) -> NDArray[np.int32]:
-        """Return the leaf that each row ends in, int32 (n_samples, n_iter_).
+        """Return the leaf that each row ends in, int32 ``(n_samples, n_iter_)``.
 
         Trees of one round that grew in parallel have a column each.
 

@@ -46,7 +46,7 @@ class OrdinalObjective(OrdinalObjectiveBase, TreeObjective):  # type: ignore[mis
     ----------
     <<n_classes, loss, link, hessian, threshold_update, thresholds, proportional, shift_l2, shift_penalty, max_shifts>>
     <<shift_method>>
-        None for "host", which alone is possible here: :func:`.train.train` renews leaves.
+        None for "host", which alone is possible here: :func:`train` renews leaves.
     <<split_outputs, n_threads>>
 
     Raises

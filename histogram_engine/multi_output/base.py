@@ -55,7 +55,7 @@ class MultiOutputModel(WithCategories, BaseEstimator):  # type: ignore[misc]
     l2_regularization : float, default=1.0
         Penalty lambda of each output's leaf value.
     gamma : float, default=0.0
-        Gain, summed over outputs, that a split must exceed: for a threshold on the mean, as in [1]_, multiply it by
+        Gain, summed over outputs, that a split must exceed: for a threshold on the mean, as in GBDT-MO, multiply it by
         the number of outputs, or by ``max_outputs``.
     <<max_bins, categorical_features, min_samples_category>>
     subsample, colsample_bytree : float, default=1.0
@@ -298,7 +298,7 @@ class MultiOutputModel(WithCategories, BaseEstimator):  # type: ignore[misc]
 
     @documented
     def predict_raw(self, X: Any) -> FloatArray:
-        """Return the raw prediction, float64 (n_samples, n_outputs_): what the loss is a function of."""
+        """Return the raw prediction, float64 ``(n_samples, n_outputs_)``: what the loss is a function of."""
         check_is_fitted(self)
         X = check_features(self, X, self._categories, reset=False)
         raw = np.tile(self._start, (X.shape[0], 1))
@@ -316,7 +316,7 @@ class MultiOutputModel(WithCategories, BaseEstimator):  # type: ignore[misc]
 
     @documented
     def save_model(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model to a file; see :mod:`ordinal_objectives.histogram_engine.model_file`.
+        """Write the fitted model to a file; see ``ordinal_objectives.histogram_engine.model_file``.
 
         Raises
         ------
@@ -379,7 +379,7 @@ class MultiOutputModel(WithCategories, BaseEstimator):  # type: ignore[misc]
 
     @documented
     def apply(self, X: Any) -> NDArray[np.int32]:
-        """Return the node that each row ends in, int32 (n_samples, n_iter_)."""
+        """Return the node that each row ends in, int32 ``(n_samples, n_iter_)``."""
         check_is_fitted(self)
         features = check_features(self, X, self._categories, reset=False)
         return self._ensemble.apply(features, effective_n_threads(self.n_jobs))

@@ -171,7 +171,7 @@ class OrdinalClassifier(MarginPredictions, KappaDecision):
         """Return P(y = k | x), float64 (n_samples, n_classes), columns from the lowest class to the highest.
 
         They are in the order of ``ordered_classes_``, as ``thresholds_`` and what
-        :func:`~ordinal_objectives.decision.decide` and :mod:`ordinal_objectives.metrics` take.
+        :func:`~ordinal_objectives.decide` and :mod:`ordinal_objectives.metrics` take.
         """
         scores = self._scores(X, **start)  # says so where there is no fit yet
         return predictions.proba(self._fitted_loss, scores, self.thresholds_)

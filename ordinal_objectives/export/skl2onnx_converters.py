@@ -114,8 +114,9 @@ def _by_skl2onnx(estimator: Any, inputs: list[onnx.ValueInfoProto]) -> onnx.Mode
 def _name_inputs(graph: onnx.GraphProto, names: list[str]) -> None:
     """Give the inputs of a graph these names: skl2onnx changes those with blanks or digits in front."""
     changed = {one.name: name for one, name in zip(graph.input, names, strict=True)}
-    for one in graph.input:
-        one.name = changed[one.name]
+    named = [onnx.ValueInfoProto(name=changed[one.name], type=one.type) for one in graph.input]
+    del graph.input[:]
+    graph.input.extend(named)
     for node in graph.node:
         node.input[:] = [changed.get(name, name) for name in node.input]
 

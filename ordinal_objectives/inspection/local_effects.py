@@ -41,7 +41,7 @@ class LocalEffects(NamedTuple):
 def accumulated_local_effects(estimator: Any, X: Any, feature: int | str, *, grid_resolution: int = 20) -> LocalEffects:
     r"""Return the accumulated local effects of a feature of numbers on the score, the shifts and the probabilities.
 
-    Quantiles :math:`z_0 < z_1 < \dots` of the feature divide the rows into intervals N(j). The effect g of a quantity h
+    Quantiles :math:`z_0 < z_1 < \ldots` of the feature cut the rows into intervals N(j). The effect g of a quantity h
     at :math:`z_j` adds up the mean changes of the intervals below,
 
     .. math:: g(z_j) = \sum_{l \le j} \frac{1}{|N(l)|} \sum_{i \in N(l)}

@@ -99,10 +99,10 @@ def average_marginal_effects(
       from the truth is not in them.
     - ``refit=True``: rows are drawn with replacement, their labels from the probabilities of the model, and copies are
       trained on them (the parametric bootstrap [2]_). These intervals are meant for the true effect in the population.
-      Boosting shrinks effects: those of the copies, :math:`\bar\Delta_k^*` on average, are smaller than those of the
+      Boosting shrinks effects: those of the copies, :math:`m_k` on average, are smaller than those of the
       model that drew their labels. The intervals correct as much,
 
-      .. math:: 2 \Delta_k - \bar\Delta_k^* \pm t \cdot SE_k / r ,
+      .. math:: 2 \Delta_k - m_k \pm t \cdot SE_k / r ,
 
       with the quantile t of Student's distribution and the copies' standard deviations SE, which shrink as well: r,
       between 1/2 and 1, is the share of the effects that copies keep, by least squares over the classes. So intervals

@@ -79,10 +79,10 @@ def proportional_odds_test(
     shifts :math:`v_k(x)` are the direction in which that is tested. With :math:`s_{ik}` the derivative of the log loss
     of :math:`y_i \le k` by its margin, and :math:`h_{ik}` the expectation of its second derivative, the statistic is
 
-    .. math:: z = \sum_i \psi_i \big/ \sqrt{\textstyle\sum_i \psi_i^2} , \qquad \psi_i = \sum_k \tilde v_{ik} s_{ik} ,
+    .. math:: z = \frac{\sum_i \psi_i}{\sqrt{\sum_i \psi_i^2}} , \qquad \psi_i = \sum_k u_{ik} s_{ik} ,
 
-    where :math:`\tilde v` are the shifts less what is common to the thresholds of a row and less a constant for each
-    threshold, such that :math:`\sum_k h_{ik} \tilde v_{ik} = 0` and :math:`\sum_i h_{ik} \tilde v_{ik} = 0`. So errors
+    where :math:`u_{ik}` are the shifts less what is common to the thresholds of a row and less a constant for each
+    threshold, such that :math:`\sum_k h_{ik} u_{ik} = 0` and :math:`\sum_i h_{ik} u_{ik} = 0`. So errors
     of the score and of the thresholds, which move all thresholds of a row or all rows alike, change the mean of z by
     their square alone (Neyman's orthogonality [1]_). Under proportional odds z is about standard normal; where the
     shifts are real it is large, and the p-value is one-sided. For a single threshold k, the shifts of the others are

@@ -83,7 +83,7 @@ class Link(Named, ABC):
         Largest second derivative of -log G; None where there is none.
     curvature_floor : float
         Magnitude of the most negative second derivative e of -log G, 0 where -log G is convex. With
-        max(e, floor) on the diagonal and -e off it, |e| never exceeds the diagonal, so that the joint
+        max(e, floor) on the diagonal and -e off it, ``|e|`` never exceeds the diagonal, so that the joint
         matrix of leaves and thresholds stays positive semidefinite.
     argument_limit : float
         Larger arguments are clipped to it, because double precision ends (exp(700) is about 1e304).
@@ -292,7 +292,7 @@ class Link(Named, ABC):
     def sharp_curvature(self, d: FloatArray) -> FloatArray:
         """Curvature c(d) of a parabola through (d, -log G(d)) that lies nowhere below -log G.
 
-        The logit has the sharpest one [1]_; elsewhere it is the constant `curvature_bound`.
+        The logit has the sharpest one (de Leeuw and Lange, 2009); elsewhere it is the constant `curvature_bound`.
 
         Raises
         ------

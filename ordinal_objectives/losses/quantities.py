@@ -116,7 +116,7 @@ class RoundSums:
     n_floored : int
         Curvatures that were raised to the link's `curvature_floor`.
     n_clipped : int
-        Rows with |f_i - theta_k| beyond the link's `argument_limit` for some k. The float32 kernels clip the logit,
+        Rows with ``|f_i - theta_k|`` beyond the link's `argument_limit` for some k. The float32 kernels clip the logit,
         cloglog and loglog at 80 instead.
     """
 

@@ -68,7 +68,7 @@ def test_rows_that_are_alike_are_not_parted(threshold_update):
     X = np.random.default_rng(0).normal(size=(90, 3))
     y = (X[:, 0] > 0.3).astype(int) + (X[:, 0] > 1.0)
     model = HistGradientBoostingOrdinalClassifier(
-        hessian="majorized", threshold_update=threshold_update, max_iter=5, min_samples_leaf=1
+        hessian="majorized", threshold_update=threshold_update, max_iter=5, min_samples_leaf=1, subsample=1.0
     ).fit(X, y)
     assert [len(tree.leaves) for tree in model._ensemble.trees] == [3] * 5
 

@@ -1,0 +1,107 @@
+"""Sphinx configuration of the site: the Markdown pages beside this file, and a reference made from docstrings."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path, PurePosixPath
+from posixpath import normpath
+from typing import Any
+
+from docutils import nodes
+from docutils.utils.math.latex2mathml import tex2mathml
+
+import ordinal_objectives
+
+ROOT = Path(__file__).parents[1]
+REPOSITORY = "https://github.com/ordinal-objectives/ordinal-objectives"
+BLOB = f"{REPOSITORY}/blob/main/"
+RAW = BLOB.replace("github.com", "raw.githubusercontent.com").replace("/blob", "")
+
+project = "ordinal-objectives"
+author = "The ordinal-objectives developers"
+version = release = ordinal_objectives.__version__
+
+extensions = [
+    "myst_parser",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx_copybutton",
+]
+templates_path = ["_templates"]
+default_role = "literal"
+highlight_language = "none"
+html_math_renderer = "mathml"
+toc_object_entries_show_parents = "hide"
+nitpicky = True
+# Nothing is fetched while the site is built, so other packages' names stay without a link.
+nitpick_ignore_regex = [("py:.*", r"(copy|lightgbm|numpy|pickle|sklearn|xgboost)(\..*)?")]
+
+myst_heading_anchors = 4
+suppress_warnings = ["myst.header"]
+
+autosummary_generate = True
+autodoc_typehints = "none"
+autodoc_member_order = "groupwise"
+numpydoc_show_class_members = False
+
+html_theme = "pydata_sphinx_theme"
+html_title = f"{project} {version}"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+# Pages that have none below them.
+html_sidebars: dict[str, list[str]] = {page: [] for page in ("gallery", "index", "start", "user_guide")}
+html_show_sourcelink = False
+html_copy_source = False
+html_theme_options = {
+    "github_url": REPOSITORY,
+    "header_links_before_dropdown": 6,
+    "show_toc_level": 2,
+    "navigation_with_keys": False,
+}
+
+
+def section(file: str, heading: str) -> str:
+    """Return a file of the repository, or the section of it below a heading of second order."""
+    text = (ROOT / file).read_text(encoding="utf-8")
+    if not heading:
+        return text
+    start = text.index(f"\n## {heading}\n")
+    return text[start : text.index("\n## ", start + 1)]
+
+
+def target_in_site(page: str, target: str) -> str:
+    """Return where a link of a page leads in the site: what lies outside of docs is on GitHub."""
+    if re.match(r"[a-z]+:|#|$", target):
+        return target
+    path = normpath(PurePosixPath(page).parent / target)
+    return BLOB + path.removeprefix("../") if path.startswith("../") else target
+
+
+def into_site(_: Any, page: str, source: list[str]) -> None:
+    """Fill in sections of other files, and lead links to where their targets are in the site."""
+    fill = re.compile(r"^<!-- from (\S+?)(?:: (.+))? -->$", re.MULTILINE)
+    text = fill.sub(lambda found: section(found[1], found[2] or ""), source[0])
+    if text != source[0]:
+        for home in ("", BLOB, RAW):
+            text = text.replace(f"]({home}docs/", "](")
+    source[0] = re.sub(r"\]\(([^)\s]+)\)", lambda found: f"]({target_in_site(page, found[1])})", text)
+
+
+def skip_inherited(app: Any, what: str, name: str, member: Any, skip: bool, options: Any) -> bool | None:
+    """Leave out methods that other packages document."""
+    home = getattr(getattr(member, "fget", member), "__module__", None) or ""
+    return True if callable(member) and not home.startswith("ordinal_objectives") else None
+
+
+def write_formula(writer: Any, node: nodes.math | nodes.math_block) -> None:
+    """Write a formula as MathML, which browsers show without a script from elsewhere."""
+    writer.body.append(tex2mathml(node.astext(), as_block=isinstance(node, nodes.math_block)))
+    raise nodes.SkipNode
+
+
+def setup(app: Any) -> None:
+    """Register what is done to pages, members and formulas."""
+    app.add_html_math_renderer("mathml", (write_formula, None), (write_formula, None))
+    app.connect("source-read", into_site)
+    app.connect("autodoc-skip-member", skip_inherited)
