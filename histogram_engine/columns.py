@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ordinal_objectives.estimators.category_columns import CategoryColumns
@@ -38,7 +39,7 @@ def learn_categories(X: Any, asked: Any, max_bins: int) -> CategoryColumns:
         found = CategoryColumns.learn([X.header], asked, max_bins)
         return CategoryColumns.learn(X.tables(), asked, max_bins) if found.levels else found
     X = _as_table(X)
-    if len(X.shape) != 2:  # refused where features are checked
+    if len(X.shape) != 2 or issparse(X):  # refused where features are checked
         return CategoryColumns()
     return CategoryColumns.learn([X], asked, max_bins)
 
