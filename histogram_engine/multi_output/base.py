@@ -292,7 +292,7 @@ class MultiOutputModel(WithCategories, BaseEstimator):  # type: ignore[misc]
         self.n_iter_ = self.best_iteration_ = len(grown.ensemble)
 
     def trained_parts(self) -> tuple[MultiOutputLoss, FloatArray, TreeEnsemble]:
-        """Return the loss, the raw prediction without trees, (n_outputs_,), and the trees."""
+        """Return the loss, the raw prediction without trees, ``(n_outputs_,)``, and the trees."""
         check_is_fitted(self)
         return self._fitted_loss, self._start.copy(), self._ensemble
 
