@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from ordinal_objectives.estimators.column_types import column_names
 from ordinal_objectives.estimators.ensemble import OrdinalEnsembleClassifier
 from ordinal_objectives.estimators.ordered_classifier import OrderedClassifier
-from ordinal_objectives.export.graph.answers import add_answers, answers_of
+from ordinal_objectives.export.graph.answers import add_answers, answers_of, last_step
 from ordinal_objectives.export.graph.builder import OPSETS, Graph
 from ordinal_objectives.export.graph.inputs import Features, inputs_like
 from ordinal_objectives.utils.validation import check_choice, first_few
@@ -78,9 +78,7 @@ def to_onnx(model: Any, X_example: Any, *, floats: str = "float32", iterations: 
     check_choice(floats, ("float32", "float64"), name="floats")
     model = getattr(model, "best_estimator_", model)
     is_pipeline = isinstance(model, Pipeline)
-    last = model
-    while isinstance(last, Pipeline):
-        last = last[-1]
+    last = last_step(model)
     several = hasattr(last, "trained_parts")  # outputs, without an order
     if not isinstance(last, OrderedClassifier) and not several:
         got = type(last).__name__ + " at the end of a pipeline" * is_pipeline

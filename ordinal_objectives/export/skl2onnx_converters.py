@@ -10,7 +10,7 @@ from sklearn.base import is_regressor
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
-from ordinal_objectives.export.graph.answers import add_answers, answers_of
+from ordinal_objectives.export.graph.answers import add_answers, answers_of, last_step
 from ordinal_objectives.export.graph.builder import OPSETS, Graph
 from ordinal_objectives.export.graph.inputs import Column, Features
 from ordinal_objectives.utils.extras import not_installed
@@ -99,9 +99,7 @@ def _by_skl2onnx(estimator: Any, inputs: list[onnx.ValueInfoProto]) -> onnx.Mode
     for one in inputs:
         tensor = one.type.tensor_type
         types.append((one.name, _TYPES[tensor.elem_type]([None, tensor.shape.dim[1].dim_value])))
-    last = estimator
-    while isinstance(last, Pipeline):
-        last = last[-1]
+    last = last_step(estimator)
     # A product with the rounded 1 / scale is not the quotient, and trees cut where training rows are.
     options: dict[Any, Any] = {StandardScaler: {"div": "div"}}
     if not is_regressor(last):

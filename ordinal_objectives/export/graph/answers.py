@@ -9,6 +9,7 @@ import numpy as np
 import onnx
 from onnx import helper
 from sklearn.base import is_regressor
+from sklearn.pipeline import Pipeline
 
 from ordinal_objectives.estimators.ensemble import OrdinalEnsembleClassifier
 from ordinal_objectives.estimators.ordered_classifier import OrderedClassifier
@@ -22,6 +23,13 @@ from ordinal_objectives.export.scoring_model import scoring_model
 
 # As skl2onnx calls them.
 _LABEL, _PROBABILITIES, _NUMBERS = "label", "probabilities", "variable"
+
+
+def last_step(estimator: Any) -> Any:
+    """Return the estimator in which a pipeline ends, also one that ends in another; any other as it is."""
+    while isinstance(estimator, Pipeline):
+        estimator = estimator[-1]
+    return estimator
 
 
 def answers_of(model: Any, floats: str) -> list[onnx.ValueInfoProto]:
