@@ -7,7 +7,7 @@ SOURCES := pyproject.toml $(shell find native ordinal_objectives adapters histog
 DEMO_ARGS ?=
 PYTEST_ARGS ?= -n auto --dist loadfile
 
-.PHONY: demo dev test test-fast test-oldest sanitize sanitize-threads lint format docs bench bench-accuracy clean
+.PHONY: demo dev test test-fast test-oldest sanitize sanitize-threads lint format docs notebooks bench bench-accuracy clean
 # The package is imported from the environment, never from the source folder beside it.
 export PYTHONSAFEPATH = 1
 
@@ -95,7 +95,8 @@ lint: dev
 	ln -s $(CURDIR)/ordinal_objectives/* $(addprefix $(CURDIR)/,$(FOLDERS)) $(CURDIR)/build/dev/_core.pyi $(TYPED)
 	MYPYPATH=build/typed:benchmarks $(DEV)/bin/mypy -p ordinal_objectives -p claims -p lib
 	MYPYPATH=build/typed:benchmarks $(DEV)/bin/mypy --explicit-package-bases tests
-	MYPYPATH=build/typed $(DEV)/bin/mypy docs/conf.py docs/check_links.py
+	MYPYPATH=build/typed $(DEV)/bin/mypy docs/conf.py docs/check_links.py notebooks/make.py
+	MYPYPATH=build/typed $(DEV)/bin/mypy examples
 
 format: dev
 	$(DEV)/bin/ruff check --fix .
@@ -112,6 +113,11 @@ docs: $(VENV)/installed-docs
 	! grep -rn --include='*.rst' 'Warning: ' docs/gallery
 	$(BIN)/python docs/check_links.py build/site
 	@echo "The site begins at build/site/index.html"
+
+# The notebooks with their outputs, which a test compares: after a change of examples/quickstart.py or of results.
+notebooks: export OMP_NUM_THREADS = 1
+notebooks: $(VENV)/installed-test
+	$(BIN)/python notebooks/make.py
 
 # PYTHONSAFEPATH keeps a script's own folder off the path.
 bench bench-accuracy: export PYTHONPATH = benchmarks

@@ -97,7 +97,7 @@ def section(file: str, heading: str) -> str:
 
 
 def target_in_site(page: str, target: str) -> str:
-    """Return where a link of a page leads in the site: examples are in the gallery, all else outside of docs on GitHub."""
+    """Return where a link of a page leads in the site: examples are in it, others outside of docs on GitHub."""
     if re.match(r"[a-z]+:|#|$", target):
         return target
     path = normpath(PurePosixPath(page).parent / target)
@@ -113,6 +113,7 @@ def into_site(_: Any, page: str, source: list[str]) -> None:
     if text != source[0]:
         for home in ("", BLOB, RAW):
             text = text.replace(f"]({home}docs/", "](").replace(f"]({home}examples/", "](../examples/")
+    text = re.sub(rf"`([^`<]+) <{BLOB}docs/([\w/]+)\.md>`_", r":doc:`\1 </\2>`", text)
     source[0] = re.sub(r"\]\(([^)\s]+)\)", lambda found: f"]({target_in_site(page, found[1])})", text)
 
 

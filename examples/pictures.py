@@ -22,9 +22,16 @@ X = pd.DataFrame(
         "site": pd.Categorical(rng.choice(["north", "south", "east", "west"], 3000)),
     }
 )
-score = 0.05 * (X["age"] - 50) + (X["site"] == "north") + 0.8 * X["dose"] ** 2 + rng.logistic(size=3000)
+score = (
+    0.05 * (X["age"] - 50)
+    + (X["site"] == "north")
+    + 0.8 * X["dose"] ** 2
+    + rng.logistic(size=3000)
+)
 names = ["none", "mild", "moderate", "severe", "fatal"]
-y = pd.Categorical.from_codes(np.digitize(score, [-1, 0.5, 2, 3.5]), names, ordered=True)
+y = pd.Categorical.from_codes(
+    np.digitize(score, [-1, 0.5, 2, 3.5]), names, ordered=True
+)
 X_train, y_train, X_test, y_test = X[:2000], y[:2000], X[2000:], y[2000:]
 model = XGBOrdinalClassifier(n_estimators=200, early_stopping_rounds=10, random_state=0)
 model = model.fit(X_train, y_train, eval_set=[(X_test, y_test)], verbose=False)
@@ -103,5 +110,7 @@ effect = FeatureEffectDisplay.from_estimator(model, X_test, "dose")
 
 from ordinal_objectives.plotting import PredictionSetsDisplay
 
-sets = OrdinalPredictionSets(XGBOrdinalClassifier(n_estimators=30), alpha=0.1, random_state=0).fit(X_train, y_train)
+sets = OrdinalPredictionSets(
+    XGBOrdinalClassifier(n_estimators=30), alpha=0.1, random_state=0
+).fit(X_train, y_train)
 in_sets = PredictionSetsDisplay.from_estimator(sets, X_test, y_test)

@@ -25,7 +25,12 @@ visits = pd.DataFrame(
         "ward": pd.Categorical(rng.choice(["A", "B", "C"], n)),
     }
 )
-latent = 0.8 * np.log(visits["marker"]) + 0.03 * (visits["age"] - 50) + frailty + rng.logistic(size=n)
+latent = (
+    0.8 * np.log(visits["marker"])
+    + 0.03 * (visits["age"] - 50)
+    + frailty
+    + rng.logistic(size=n)
+)
 names = np.array(["none", "mild", "moderate", "severe", "critical"])
 grade = pd.Series(names[np.digitize(latent, [-0.5, 1.0, 2.5, 4.0])])
 visits.loc[rng.random(n) < 0.25, "marker"] = np.nan
@@ -34,8 +39,15 @@ visits.loc[rng.random(n) < 0.10, "pulse"] = np.nan
 # %%
 # All visits of a patient are on one side: otherwise the model would be tested on people that it knows.
 
-train, test = next(GroupShuffleSplit(1, test_size=0.4, random_state=0).split(visits, grade, patient))
-X_train, y_train, X_test, y_test = visits.iloc[train], grade.iloc[train], visits.iloc[test], grade.iloc[test]
+train, test = next(
+    GroupShuffleSplit(1, test_size=0.4, random_state=0).split(visits, grade, patient)
+)
+X_train, y_train, X_test, y_test = (
+    visits.iloc[train],
+    grade.iloc[train],
+    visits.iloc[test],
+    grade.iloc[test],
+)
 
 # %%
 # A model that keeps what is known
@@ -64,7 +76,9 @@ by_marker = ClassProbabilitiesDisplay.from_estimator(model, X_test, "marker")
 risk = model.predict_at_least(X_test, "severe")
 watched = np.argsort(-risk)[:10]
 is_severe = y_test.isin(["severe", "critical"]).to_numpy()
-print(f"severe or critical: {is_severe.mean():.0%} of all visits, {is_severe[watched].mean():.0%} of the ten watched")
+print(
+    f"severe or critical: {is_severe.mean():.0%} of all visits, {is_severe[watched].mean():.0%} of the ten watched"
+)
 
 # %%
 # Errors have prices
@@ -88,7 +102,9 @@ decided = {
 figure, axes = plt.subplots(1, 2, figsize=(11, 4.8), layout="constrained")
 for ax, (rule, predicted) in zip(axes, decided.items(), strict=True):
     OrdinalConfusionDisplay.from_predictions(codes, predicted, class_names=names, ax=ax)
-    ax.set_title(f"{rule}: mean cost {costs[codes, predicted].mean():.2f}", fontsize="medium")
+    ax.set_title(
+        f"{rule}: mean cost {costs[codes, predicted].mean():.2f}", fontsize="medium"
+    )
 
 # %%
 # Keep it
@@ -104,4 +120,7 @@ with tempfile.TemporaryDirectory() as folder:
     model.save_model(path)
     loaded = HistGradientBoostingOrdinalClassifier()
     loaded.load_model(path)
-print("the same probabilities:", np.array_equal(loaded.predict_proba(X_test), model.predict_proba(X_test)))
+print(
+    "the same probabilities:",
+    np.array_equal(loaded.predict_proba(X_test), model.predict_proba(X_test)),
+)

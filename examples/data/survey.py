@@ -17,10 +17,23 @@ import pandas as pd
 rng = np.random.default_rng(0)
 n = 2500
 hours = rng.normal(38, 8, n).clip(5, 70)
-pay = pd.Categorical.from_codes(rng.integers(0, 3, n), ["low", "middle", "high"], ordered=True)
+pay = pd.Categorical.from_codes(
+    rng.integers(0, 3, n), ["low", "middle", "high"], ordered=True
+)
 sector = rng.choice(["care", "industry", "office", "trade"], n, p=[0.2, 0.3, 0.3, 0.2])
-answers = ["very dissatisfied", "dissatisfied", "neither", "satisfied", "very satisfied"]
-latent = 0.6 * pay.codes - 0.05 * np.abs(hours - 32) - 0.8 * (sector == "care") + rng.logistic(size=n)
+answers = [
+    "very dissatisfied",
+    "dissatisfied",
+    "neither",
+    "satisfied",
+    "very satisfied",
+]
+latent = (
+    0.6 * pay.codes
+    - 0.05 * np.abs(hours - 32)
+    - 0.8 * (sector == "care")
+    + rng.logistic(size=n)
+)
 table = pd.DataFrame({"hours": hours.round(), "pay": pay, "sector": sector})
 table["answer"] = np.array(answers)[np.digitize(latent, [-2.5, -1, 0, 1.5])]
 table["weight"] = np.where(sector == "care", 0.5, 1.2)
@@ -43,7 +56,9 @@ survey["sector"] = survey["sector"].astype("category")
 survey["answer"] = pd.Categorical(survey["answer"], answers, ordered=True)
 print(survey.head().to_string())
 print("missing:", survey.isna().sum().to_dict())
-train, test = train_test_split(survey, test_size=0.3, stratify=survey["answer"], random_state=0)
+train, test = train_test_split(
+    survey, test_size=0.3, stratify=survey["answer"], random_state=0
+)
 features = ["hours", "pay", "sector"]
 
 # %%
@@ -55,8 +70,15 @@ features = ["hours", "pay", "sector"]
 from ordinal_objectives import XGBOrdinalClassifier
 from ordinal_objectives.plotting import TrainingDisplay
 
-model = XGBOrdinalClassifier(n_estimators=500, learning_rate=0.1, early_stopping_rounds=20, validation_fraction=0.1)
-model.set_params(random_state=0).fit(train[features], train["answer"], sample_weight=train["weight"], verbose=False)
+model = XGBOrdinalClassifier(
+    n_estimators=500,
+    learning_rate=0.1,
+    early_stopping_rounds=20,
+    validation_fraction=0.1,
+)
+model.set_params(random_state=0).fit(
+    train[features], train["answer"], sample_weight=train["weight"], verbose=False
+)
 training = TrainingDisplay.from_estimator(model)
 
 # %%
@@ -68,7 +90,10 @@ training = TrainingDisplay.from_estimator(model)
 from ordinal_objectives.metrics import ranked_probability_score
 
 codes = model.encode_labels(test["answer"])
-shares = np.bincount(model.encode_labels(train["answer"]), weights=train["weight"]) / train["weight"].sum()
+shares = (
+    np.bincount(model.encode_labels(train["answer"]), weights=train["weight"])
+    / train["weight"].sum()
+)
 for name, proba in {
     "shares alone": np.tile(shares, (len(test), 1)),
     "model": model.predict_proba_ordered(test[features]),
@@ -96,5 +121,7 @@ by_sector = ClassProbabilitiesDisplay.from_estimator(model, test[features], "sec
 
 from ordinal_objectives.inspection import average_marginal_effects
 
-effects = average_marginal_effects(model, test[features], "pay", reference="low", random_state=0)
+effects = average_marginal_effects(
+    model, test[features], "pay", reference="low", random_state=0
+)
 print(effects.to_frame().round(3).to_string())

@@ -6,7 +6,7 @@ Proportional odds say that a feature moves all thresholds alike: one score is en
 simple. This example goes from one score to thresholds that move with x, and on to trees with a free value for every
 class.
 
-The dose of a drug is between 0 and 1, and patients answer in four classes. A larger dose makes the worst class rare.
+The data are simulated: the dose of a drug is between 0 and 1, and patients answer in four classes. A larger dose makes the worst class rare.
 It changes nothing else: among the patients who are not of the worst class, the shares of the others stay the same.
 """
 
@@ -15,7 +15,10 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit
 
-from ordinal_objectives import HistGradientBoostingMultiOutputClassifier, HistGradientBoostingOrdinalClassifier
+from ordinal_objectives import (
+    HistGradientBoostingMultiOutputClassifier,
+    HistGradientBoostingOrdinalClassifier,
+)
 from ordinal_objectives.inspection import feature_effect
 from ordinal_objectives.metrics import ranked_probability_score
 from ordinal_objectives.plotting import ClassProbabilitiesDisplay, FeatureEffectDisplay
@@ -48,7 +51,9 @@ X_test, y_test = drawn(np.random.default_rng(1), 5000)
 trees = {"max_leaf_nodes": 6, "max_iter": 40, "min_samples_leaf": 60, "random_state": 0}
 models = {
     "one score": HistGradientBoostingOrdinalClassifier(proportional=True, **trees),
-    "thresholds move": HistGradientBoostingOrdinalClassifier(proportional=False, **trees),
+    "thresholds move": HistGradientBoostingOrdinalClassifier(
+        proportional=False, **trees
+    ),
     "no order": HistGradientBoostingMultiOutputClassifier(**trees),
 }
 for model in models.values():
@@ -60,7 +65,9 @@ for model in models.values():
 
 dose = np.linspace(0, 1, 60)
 grid = pd.DataFrame({"dose": dose, "nothing": 0.5})
-found = {"truth": truth(dose)} | {name: model.predict_proba(grid) for name, model in models.items()}
+found = {"truth": truth(dose)} | {
+    name: model.predict_proba(grid) for name, model in models.items()
+}
 figure, axes = plt.subplots(2, 2, figsize=(10, 7), layout="constrained")
 for ax, (name, proba) in zip(axes.flat, found.items(), strict=True):
     ClassProbabilitiesDisplay(dose, proba, "dose", names).plot(ax)
@@ -69,7 +76,9 @@ for ax, (name, proba) in zip(axes.flat, found.items(), strict=True):
 # %%
 # On new rows, by the ranked probability score; lower is better. The truth has the lowest that there can be on average.
 
-scored = {"truth": truth(X_test["dose"])} | {name: model.predict_proba(X_test) for name, model in models.items()}
+scored = {"truth": truth(X_test["dose"])} | {
+    name: model.predict_proba(X_test) for name, model in models.items()
+}
 for name, proba in scored.items():
     print(f"{name:<16} {ranked_probability_score(y_test, proba):.4f}")
 

@@ -11,6 +11,8 @@ should lie on the right side of the score. Far from the right score the loss is 
 there (``"exact"``) is small, and the parabola is wide and ends far below the loss. The majorised curvature is that of
 the narrowest parabola that touches the loss at today's score and at its mirror image, and lies above the loss
 everywhere. Its lowest point is a shorter step, which can only lower the loss.
+
+The row is made up, and the data of the trainings below are simulated.
 """
 
 import matplotlib.pyplot as plt
@@ -22,19 +24,39 @@ loss = get_loss("all_threshold", "logit")
 thresholds = np.array([-3.0, -1.0, 1.0, 3.0])
 today, y = 7.0, 2
 scores = np.linspace(-12, 12, 400)
-value, slope = (float(of([today], [y], thresholds)[0]) for of in (loss.value, loss.gradient))
+value, slope = (
+    float(of([today], [y], thresholds)[0]) for of in (loss.value, loss.gradient)
+)
 
 figure, ax = plt.subplots(figsize=(7, 4.2), layout="constrained")
-ax.plot(scores, loss.value(scores, np.full(scores.shape, y), thresholds), color="black", label="loss of the row")
+ax.plot(
+    scores,
+    loss.value(scores, np.full(scores.shape, y), thresholds),
+    color="black",
+    label="loss of the row",
+)
 for kind, color in (("exact", "tab:orange"), ("majorized", "tab:blue")):
     curvature = float(loss.hessian([today], [y], thresholds, kind)[0])
     away = scores - today
-    ax.plot(scores, value + slope * away + curvature * away**2 / 2, color=color, label=f'parabola, "{kind}"')
+    ax.plot(
+        scores,
+        value + slope * away + curvature * away**2 / 2,
+        color=color,
+        label=f'parabola, "{kind}"',
+    )
     step = today - slope / curvature
     if scores[0] < step:
-        ax.plot(step, loss.value([step], [y], thresholds)[0], "o", color=color, label=f'loss after the step, "{kind}"')
+        ax.plot(
+            step,
+            loss.value([step], [y], thresholds)[0],
+            "o",
+            color=color,
+            label=f'loss after the step, "{kind}"',
+        )
     else:
-        print(f'The step "{kind}" ends at the score {step:.0f}, far beyond the left edge.')
+        print(
+            f'The step "{kind}" ends at the score {step:.0f}, far beyond the left edge.'
+        )
 ax.plot(today, value, "ks", label="today")
 ax.set(xlabel="score f", ylabel="loss", ylim=(-5, 40))
 ax.legend(frameon=False)
@@ -60,8 +82,16 @@ for kind, penalty, color, style in (
     ("majorized", 0.0, "tab:blue", "-"),
     ("exact", 1.0, "tab:orange", "--"),
 ):
-    rounds = {"n_estimators": 40, "learning_rate": 1.0, "max_depth": 6, "subsample": 1.0, "min_child_weight": 0.0}
-    model = XGBOrdinalClassifier(hessian=kind, loss="cumulative_link", reg_lambda=penalty, **rounds).fit(X, grades)
+    rounds = {
+        "n_estimators": 40,
+        "learning_rate": 1.0,
+        "max_depth": 6,
+        "subsample": 1.0,
+        "min_child_weight": 0.0,
+    }
+    model = XGBOrdinalClassifier(
+        hessian=kind, loss="cumulative_link", reg_lambda=penalty, **rounds
+    ).fit(X, grades)
     name = f'"{kind}", penalty {penalty:g}: {model.diagnostics_["n_raised"]} rounds raised the loss'
     ax.plot(model.training_loss_, color=color, linestyle=style, label=name)
 ax.set(xlabel="rounds", ylabel="mean loss of the training rows", ylim=(0, 4))

@@ -6,6 +6,8 @@ A custom loss inside a booster can learn the score alone: the thresholds are no 
 therefore compute thresholds once, from the shares of the classes, and leave them where they are
 (``threshold_update="fixed"``). That is right for the first tree only. While the trees learn, the scores spread apart,
 and thresholds that stay behind cut them in the wrong places. ``"newton"`` moves the thresholds after each tree.
+
+The data are simulated.
 """
 
 import matplotlib.pyplot as plt
@@ -18,15 +20,25 @@ from ordinal_objectives.plotting import ScoreDistributionDisplay, TrainingDispla
 rng = np.random.default_rng(0)
 X = rng.normal(size=(2000, 4))
 score = 3 * X[:, 0] + 2 * np.sin(2 * X[:, 1]) + rng.logistic(size=2000)
-y = np.digitize(score, [-1, 0, 5, 7])  # the middle class is wide, those beside it are narrow
+y = np.digitize(
+    score, [-1, 0, 5, 7]
+)  # the middle class is wide, those beside it are narrow
 X_train, y_train, X_test, y_test = X[:1000], y[:1000], X[1000:], y[1000:]
 
 # One score for all thresholds, so that nothing else moves them.
-plain = {"proportional": True, "n_estimators": 100, "learning_rate": 0.1, "max_depth": 3, "random_state": 0}
+plain = {
+    "proportional": True,
+    "n_estimators": 100,
+    "learning_rate": 0.1,
+    "max_depth": 3,
+    "random_state": 0,
+}
 models = {}
 for update in ("fixed", "newton"):
     model = XGBOrdinalClassifier(threshold_update=update, **plain)
-    models[update] = model.fit(X_train, y_train, eval_set=[(X_test, y_test)], verbose=False)
+    models[update] = model.fit(
+        X_train, y_train, eval_set=[(X_test, y_test)], verbose=False
+    )
 
 # %%
 # The path of the thresholds
@@ -34,7 +46,9 @@ for update in ("fixed", "newton"):
 #
 # The upper row is trained with fixed thresholds, and the lower one with thresholds that move.
 
-figure, axes = plt.subplots(2, 2, figsize=(9, 7), sharex=True, sharey="col", layout="constrained")
+figure, axes = plt.subplots(
+    2, 2, figsize=(9, 7), sharex=True, sharey="col", layout="constrained"
+)
 for pair, (update, model) in zip(axes, models.items(), strict=True):
     TrainingDisplay.from_estimator(model, axes=pair)
     pair[0].set_title(f'threshold_update="{update}"', fontsize="medium")
@@ -51,4 +65,7 @@ for ax, (update, model) in zip(axes, models.items(), strict=True):
     ScoreDistributionDisplay.from_estimator(model, X_test, y_test, ax=ax)
     error = mean_absolute_error(y_test, model.predict(X_test))
     rps = ranked_probability_score(y_test, model.predict_proba(X_test))
-    ax.set_title(f'threshold_update="{update}": absolute error {error:.3f}, RPS {rps:.3f}', fontsize="medium")
+    ax.set_title(
+        f'threshold_update="{update}": absolute error {error:.3f}, RPS {rps:.3f}',
+        fontsize="medium",
+    )

@@ -13,14 +13,27 @@ import numpy as np
 import pandas as pd
 
 from ordinal_objectives import XGBOrdinalClassifier, decide
-from ordinal_objectives.metrics import mean_absolute_error, quadratic_weighted_kappa, zero_one_error
+from ordinal_objectives.metrics import (
+    mean_absolute_error,
+    quadratic_weighted_kappa,
+    zero_one_error,
+)
 from ordinal_objectives.plotting import OrdinalConfusionDisplay
 
 rng = np.random.default_rng(0)
 X = pd.DataFrame(
-    {"income": rng.lognormal(10, 0.5, 3000), "debt": rng.lognormal(8, 1, 3000), "years": rng.integers(0, 30, 3000)}
+    {
+        "income": rng.lognormal(10, 0.5, 3000),
+        "debt": rng.lognormal(8, 1, 3000),
+        "years": rng.integers(0, 30, 3000),
+    }
 )
-risk = np.log(X["debt"]) - np.log(X["income"]) - 0.05 * X["years"] + 0.7 * rng.logistic(size=3000)
+risk = (
+    np.log(X["debt"])
+    - np.log(X["income"])
+    - 0.05 * X["years"]
+    + 0.7 * rng.logistic(size=3000)
+)
 names = np.array(["A", "B", "C", "D", "E"])
 y = names[np.digitize(risk, np.quantile(risk, [0.35, 0.7, 0.88, 0.96]))]
 X_train, y_train, X_test, y_test = X[:2000], y[:2000], X[2000:], y[2000:]
@@ -41,7 +54,9 @@ proba, codes = model.predict_proba_ordered(X_test), model.encode_labels(y_test)
 steps = np.subtract.outer(np.arange(5), np.arange(5))  # true minus predicted
 costs = np.where(steps > 0, 4.0 * steps, -steps)
 
-by_kappa = XGBOrdinalClassifier(classes=names, decision_rule="kappa", random_state=0).fit(X_train, y_train)
+by_kappa = XGBOrdinalClassifier(
+    classes=names, decision_rule="kappa", random_state=0
+).fit(X_train, y_train)
 decisions = {rule: decide(proba, rule) for rule in ("median", "mode", "mean")}
 decisions["kappa"] = by_kappa.encode_labels(by_kappa.predict(X_test))
 decisions["costs"] = decide(proba, cost_matrix=costs)
@@ -69,7 +84,9 @@ print(pd.DataFrame(judged).T.round(3).to_string())
 
 figure, axes = plt.subplots(1, 2, figsize=(11, 4.5), layout="constrained")
 for ax, rule in zip(axes, ("median", "costs"), strict=True):
-    OrdinalConfusionDisplay.from_predictions(codes, decisions[rule], class_names=names, ax=ax)
+    OrdinalConfusionDisplay.from_predictions(
+        codes, decisions[rule], class_names=names, ax=ax
+    )
     ax.set_title(f"{rule}: {ax.get_title()}", fontsize="small")
 
 # %%

@@ -18,7 +18,10 @@ from xgboost import XGBClassifier
 
 from ordinal_objectives import OrdinalEnsembleClassifier, XGBOrdinalClassifier
 from ordinal_objectives.metrics import ranked_probability_score
-from ordinal_objectives.plotting import CumulativeReliabilityDisplay, OrdinalConfusionDisplay
+from ordinal_objectives.plotting import (
+    CumulativeReliabilityDisplay,
+    OrdinalConfusionDisplay,
+)
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(4000, 8))
@@ -39,7 +42,9 @@ members = [
     ("multiclass", XGBClassifier(n_estimators=60, max_depth=3, learning_rate=0.1)),
     ("linear", make_pipeline(StandardScaler(), LogisticRegression())),
 ]
-model = OrdinalEnsembleClassifier(members, weights="rps", classes=names, random_state=0).fit(X_train, y_train)
+model = OrdinalEnsembleClassifier(
+    members, weights="rps", classes=names, random_state=0
+).fit(X_train, y_train)
 for (name, _), weight in zip(members, model.weights_, strict=True):
     print(f"{name:<12} {weight:.2f}")
 
@@ -51,13 +56,23 @@ for (name, _), weight in zip(members, model.weights_, strict=True):
 # from, and so is what is compared here.
 
 codes = model.encode_labels(y_test)
-scores = {name: ranked_probability_score(codes, model.members_[name][0].predict_proba(X_test)) for name, _ in members}
-scores["ensemble"] = ranked_probability_score(codes, model.predict_proba_ordered(X_test))
+scores = {
+    name: ranked_probability_score(codes, model.members_[name][0].predict_proba(X_test))
+    for name, _ in members
+}
+scores["ensemble"] = ranked_probability_score(
+    codes, model.predict_proba_ordered(X_test)
+)
 
 figure, ax = plt.subplots(figsize=(6, 3), layout="constrained")
-bars = ax.barh(list(scores), list(scores.values()), color=["0.6"] * len(members) + ["tab:blue"])
+bars = ax.barh(
+    list(scores), list(scores.values()), color=["0.6"] * len(members) + ["tab:blue"]
+)
 ax.bar_label(bars, fmt="%.3f", padding=3)
-ax.set(xlabel="ranked probability score of new rows, lower is better", xlim=(0, 1.15 * max(scores.values())))
+ax.set(
+    xlabel="ranked probability score of new rows, lower is better",
+    xlim=(0, 1.15 * max(scores.values())),
+)
 ax.invert_yaxis()
 
 # %%
@@ -65,4 +80,6 @@ ax.invert_yaxis()
 
 figure, axes = plt.subplots(1, 2, figsize=(12, 5.5), layout="constrained")
 errors = OrdinalConfusionDisplay.from_estimator(model, X_test, y_test, ax=axes[0])
-reliability = CumulativeReliabilityDisplay.from_estimator(model, X_test, y_test, ax=axes[1])
+reliability = CumulativeReliabilityDisplay.from_estimator(
+    model, X_test, y_test, ax=axes[1]
+)

@@ -26,12 +26,18 @@ X = pd.DataFrame(
         "smokes": pd.Categorical(rng.choice(["no", "yes"], 2000)),
     }
 )
-margins = np.array([-2.5, -0.5, 1.5]) + 0.04 * (age[:, None] - 50) - np.log(X[["income"]].to_numpy() / 22000)
+margins = (
+    np.array([-2.5, -0.5, 1.5])
+    + 0.04 * (age[:, None] - 50)
+    - np.log(X[["income"]].to_numpy() / 22000)
+)
 margins[:, 0] += 1.5 * (X["smokes"] == "yes")
 names = np.array(["poor", "fair", "good", "excellent"])
 y = names[(rng.logistic(size=(2000, 1)) > np.sort(margins, axis=1)).sum(axis=1)]
 
-model = HistGradientBoostingOrdinalClassifier(classes=names, max_iter=60, max_leaf_nodes=10, random_state=0).fit(X, y)
+model = HistGradientBoostingOrdinalClassifier(
+    classes=names, max_iter=60, max_leaf_nodes=10, random_state=0
+).fit(X, y)
 print(inspection.summary(model, X, y, random_state=0))
 
 # %%
@@ -40,13 +46,23 @@ print(inspection.summary(model, X, y, random_state=0))
 #
 # A row of equal numbers says that the feature moves all thresholds alike.
 
-print(inspection.threshold_importances(model, X, random_state=0).to_frame().round(2).to_string())
+print(
+    inspection.threshold_importances(model, X, random_state=0)
+    .to_frame()
+    .round(2)
+    .to_string()
+)
 
 # %%
 # The test of proportional odds asks whether rows that were held out confirm that single thresholds move. A small p-value
 # says that one score is not enough.
 
-print(inspection.proportional_odds_test(model, X, y, random_state=0).to_frame().round(4).to_string())
+print(
+    inspection.proportional_odds_test(model, X, y, random_state=0)
+    .to_frame()
+    .round(4)
+    .to_string()
+)
 
 # %%
 # Along one feature
@@ -61,7 +77,9 @@ by_smoking = FeatureEffectDisplay.from_estimator(model, X, "smokes")
 # amount of sport that nobody has at that age, where the model was never trained. Accumulated local effects move a row
 # only as far as its neighbours.
 
-by_age = FeatureEffectDisplay.from_estimator(model, X, "age", kind="local", grid_resolution=20)
+by_age = FeatureEffectDisplay.from_estimator(
+    model, X, "age", kind="local", grid_resolution=20
+)
 
 # %%
 # By how much do probabilities change?
@@ -71,7 +89,9 @@ by_age = FeatureEffectDisplay.from_estimator(model, X, "age", kind="local", grid
 # is that of this model's own effect. It does not hold the true one with 95%: for that there is ``refit=True``, which
 # trains copies.
 
-effects = inspection.average_marginal_effects(model, X, "age", step=10.0, random_state=0)
+effects = inspection.average_marginal_effects(
+    model, X, "age", step=10.0, random_state=0
+)
 print(effects.to_frame().round(3).to_string())
 
 # %%
@@ -83,6 +103,12 @@ print(effects.to_frame().round(3).to_string())
 shares = inspection.shap_values(model, X[:1])
 print(X[:1].round(1).to_string(index=False))
 figure, ax = plt.subplots(figsize=(6, 3), layout="constrained")
-ax.barh(X.columns, shares.values[0], color=["tab:blue" if share > 0 else "tab:orange" for share in shares.values[0]])
+ax.barh(
+    X.columns,
+    shares.values[0],
+    color=["tab:blue" if share > 0 else "tab:orange" for share in shares.values[0]],
+)
 ax.axvline(0, color="black", linewidth=0.8)
-ax.set(xlabel="what the feature adds to the score; right: better health", ylabel="feature")
+ax.set(
+    xlabel="what the feature adds to the score; right: better health", ylabel="feature"
+)
