@@ -96,7 +96,8 @@ lint: dev
 	MYPYPATH=build/typed:benchmarks $(DEV)/bin/mypy -p ordinal_objectives -p claims -p lib
 	MYPYPATH=build/typed:benchmarks $(DEV)/bin/mypy --explicit-package-bases tests
 	MYPYPATH=build/typed $(DEV)/bin/mypy docs/conf.py docs/check_links.py notebooks/make.py
-	MYPYPATH=build/typed $(DEV)/bin/mypy examples
+	MYPYPATH=build/typed $(DEV)/bin/mypy --allow-untyped-defs --allow-untyped-calls --allow-any-generics \
+		--disable-error-code=arg-type --disable-error-code=assignment examples
 
 format: dev
 	$(DEV)/bin/ruff check --fix .

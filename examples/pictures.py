@@ -19,7 +19,9 @@ X = pd.DataFrame(
     {
         "age": rng.uniform(20, 80, 3000),
         "dose": rng.normal(size=3000),
-        "site": pd.Categorical(rng.choice(["north", "south", "east", "west"], 3000)),
+        "site": pd.Categorical(
+            rng.choice(["north", "south", "east", "west"], 3000)
+        ),
     }
 )
 score = (
@@ -33,7 +35,9 @@ y = pd.Categorical.from_codes(
     np.digitize(score, [-1, 0.5, 2, 3.5]), names, ordered=True
 )
 X_train, y_train, X_test, y_test = X[:2000], y[:2000], X[2000:], y[2000:]
-model = XGBOrdinalClassifier(n_estimators=200, early_stopping_rounds=10, random_state=0)
+model = XGBOrdinalClassifier(
+    n_estimators=200, early_stopping_rounds=10, random_state=0
+)
 model = model.fit(X_train, y_train, eval_set=[(X_test, y_test)], verbose=False)
 
 # %%
@@ -70,7 +74,9 @@ errors = OrdinalConfusionDisplay.from_estimator(model, X_test, y_test)
 
 from ordinal_objectives.plotting import CumulativeReliabilityDisplay
 
-reliability = CumulativeReliabilityDisplay.from_estimator(model, X_test, y_test)
+reliability = CumulativeReliabilityDisplay.from_estimator(
+    model, X_test, y_test
+)
 
 # %%
 # Class probabilities along a feature

@@ -17,7 +17,9 @@ from sklearn.model_selection import train_test_split
 
 X, progression = load_diabetes(return_X_y=True, as_frame=True)
 names = np.array(["lowest", "low", "middle", "high", "highest"])
-y = names[np.digitize(progression, np.quantile(progression, [0.2, 0.4, 0.6, 0.8]))]
+y = names[
+    np.digitize(progression, np.quantile(progression, [0.2, 0.4, 0.6, 0.8]))
+]
 X_train, X_test, y_train, y_test = train_test_split(
     X, y, test_size=0.3, stratify=y, random_state=0
 )
@@ -31,11 +33,17 @@ X_train, X_test, y_train, y_test = train_test_split(
 
 from ordinal_objectives import XGBOrdinalClassifier
 
-model = XGBOrdinalClassifier(classes=names, random_state=0).fit(X_train, y_train)
+model = XGBOrdinalClassifier(classes=names, random_state=0).fit(
+    X_train, y_train
+)
 first = pd.DataFrame(
     model.predict_proba_ordered(X_test[:2]), columns=model.ordered_classes_
 ).round(2)
-print(first.assign(predicted=model.predict(X_test[:2]), true=y_test[:2]).to_string())
+print(
+    first.assign(
+        predicted=model.predict(X_test[:2]), true=y_test[:2]
+    ).to_string()
+)
 
 # %%
 # A picture of the model
@@ -62,10 +70,16 @@ scores = ScoreDistributionDisplay.from_estimator(model, X_test, y_test)
 
 import xgboost
 
-from ordinal_objectives.metrics import mean_absolute_error, ranked_probability_score
+from ordinal_objectives.metrics import (
+    mean_absolute_error,
+    ranked_probability_score,
+)
 
 trees = {"n_estimators": 100, "max_depth": 2, "learning_rate": 0.05}
-codes_train, codes_test = model.encode_labels(y_train), model.encode_labels(y_test)
+codes_train, codes_test = (
+    model.encode_labels(y_train),
+    model.encode_labels(y_test),
+)
 for one in (XGBOrdinalClassifier(**trees), xgboost.XGBClassifier(**trees)):
     one.fit(X_train, codes_train)
     mae = mean_absolute_error(codes_test, one.predict(X_test))
@@ -74,56 +88,49 @@ for one in (XGBOrdinalClassifier(**trees), xgboost.XGBClassifier(**trees)):
 
 regression = xgboost.XGBRegressor(**trees).fit(X_train, codes_train)
 rounded = np.clip(np.rint(regression.predict(X_test)), 0, 4).astype(int)
-print(f"regression, rounded    MAE {mean_absolute_error(codes_test, rounded):.2f}")
+print(
+    f"regression, rounded    MAE {mean_absolute_error(codes_test, rounded):.2f}"
+)
+
+# %%
+# How the thresholds learn
+# ------------------------
+#
+# The thresholds move after each tree: while the trees spread the scores apart, the thresholds follow. Fixed thresholds
+# would cut the scores where they were right before the first tree.
+
+from ordinal_objectives.plotting import TrainingDisplay
+
+training = TrainingDisplay.from_estimator(model)
 
 # %%
 # Inside ``xgboost.train``
 # ------------------------
 #
-# The same objective works in the framework's own ``train``. The callback moves the thresholds after each tree and keeps
-# them in the booster. The picture shows their path: while the trees spread the scores apart, the thresholds follow.
-
-from ordinal_objectives.adapters import xgb as oxgb
-from ordinal_objectives.plotting import TrainingDisplay
-
-dtrain, dtest = (
-    xgboost.DMatrix(X_train, codes_train),
-    xgboost.DMatrix(X_test, codes_test),
-)
-objective = oxgb.OrdinalObjective(n_classes=5)
-history: dict = {}
-booster = xgboost.train(
-    {"max_depth": 2, "eta": 0.05, "base_score": 0.0, "disable_default_eval_metric": 1},
-    dtrain,
-    100,
-    obj=objective,
-    custom_metric=objective.metric,
-    callbacks=[objective.callback],
-    evals=[(dtest, "test")],
-    evals_result=history,
-    verbose_eval=False,
-)
-record = oxgb.threshold_record(booster)
-test_loss = [np.nan, *history["test"]["all_threshold"]]
-training = TrainingDisplay(
-    {"training": record.training_loss, "test": test_loss}, record.thresholds, names
-).plot()
-
-# %%
-# Keep it
-# -------
-#
-# The thresholds travel in XGBoost's own model file.
+# The same objective works in the framework's own ``train``. The callback keeps the thresholds in the booster, so they
+# travel in XGBoost's own model file.
 
 import tempfile
 from pathlib import Path
+
+from ordinal_objectives.adapters import xgb as oxgb
+
+dtrain, dtest = xgboost.DMatrix(X_train, codes_train), xgboost.DMatrix(X_test)
+objective = oxgb.OrdinalObjective(n_classes=5)
+params = {
+    "max_depth": 2,
+    "eta": 0.05,
+    "base_score": 0.0,
+    "disable_default_eval_metric": 1,
+}
+booster = xgboost.train(
+    params, dtrain, 100, obj=objective, callbacks=[objective.callback]
+)
 
 with tempfile.TemporaryDirectory() as folder:
     path = Path(folder) / "ordinal.json"
     booster.save_model(path)
     loaded = xgboost.Booster(model_file=path)
-print(
-    np.array_equal(
-        oxgb.predict_proba(loaded, dtest), oxgb.predict_proba(booster, dtest)
-    )
-)
+proba = oxgb.predict_proba(loaded, dtest)
+print(proba[:2].round(2))
+print("as before:", np.array_equal(proba, oxgb.predict_proba(booster, dtest)))

@@ -16,7 +16,11 @@ from nbclient import NotebookClient
 FOLDER = Path(__file__).parent
 QUICKSTART = FOLDER.parent / "examples" / "quickstart.py"
 METADATA = {
-    "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+    "kernelspec": {
+        "display_name": "Python 3",
+        "language": "python",
+        "name": "python3",
+    },
     "language_info": {"name": "python"},
 }
 
@@ -27,12 +31,16 @@ def from_script(text: str) -> Any:
     Of reStructuredText the examples use what Markdown has too, and links, which are written anew.
     """
     docstring = ast.get_docstring(ast.parse(text)) or ""
-    first, *cells = re.split(r"^# %%\n", text.split('"""', 2)[2], flags=re.MULTILINE)
+    first, *cells = re.split(
+        r"^# %%\n", text.split('"""', 2)[2], flags=re.MULTILINE
+    )
     notebook = nbformat.v4.new_notebook(metadata=METADATA)
     for words, code in [(docstring, first), *map(words_and_code, cells)]:
         words = re.sub(r"`([^`<]+) <([^>]+)>`_", r"[\1](\2)", words)
         notebook.cells += (
-            [nbformat.v4.new_markdown_cell(words.strip())] if words.strip() else []
+            [nbformat.v4.new_markdown_cell(words.strip())]
+            if words.strip()
+            else []
         )
         notebook.cells += (
             [nbformat.v4.new_code_cell(code.strip())] if code.strip() else []
@@ -46,7 +54,8 @@ def words_and_code(cell: str) -> tuple[str, str]:
     """Return the comment that a cell begins with, without its marks, and the rest."""
     lines = cell.splitlines()
     n = next(
-        (i for i, line in enumerate(lines) if not line.startswith("#")), len(lines)
+        (i for i, line in enumerate(lines) if not line.startswith("#")),
+        len(lines),
     )
     return "\n".join(line[2:] for line in lines[:n]), "\n".join(lines[n:])
 

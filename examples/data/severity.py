@@ -40,7 +40,9 @@ visits.loc[rng.random(n) < 0.10, "pulse"] = np.nan
 # All visits of a patient are on one side: otherwise the model would be tested on people that it knows.
 
 train, test = next(
-    GroupShuffleSplit(1, test_size=0.4, random_state=0).split(visits, grade, patient)
+    GroupShuffleSplit(1, test_size=0.4, random_state=0).split(
+        visits, grade, patient
+    )
 )
 X_train, y_train, X_test, y_test = (
     visits.iloc[train],
@@ -61,7 +63,10 @@ from ordinal_objectives import HistGradientBoostingOrdinalClassifier
 from ordinal_objectives.plotting import ClassProbabilitiesDisplay
 
 model = HistGradientBoostingOrdinalClassifier(
-    classes=names, monotonic_cst={"marker": 1}, learning_rate=0.05, random_state=0
+    classes=names,
+    monotonic_cst={"marker": 1},
+    learning_rate=0.05,
+    random_state=0,
 )
 model.fit(X_train, y_train, groups=patient[train])
 by_marker = ClassProbabilitiesDisplay.from_estimator(model, X_test, "marker")
@@ -95,15 +100,19 @@ from ordinal_objectives.plotting import OrdinalConfusionDisplay
 steps = np.subtract.outer(np.arange(5), np.arange(5))  # true minus predicted
 costs = np.where(steps > 0, 3.0 * steps, -steps)
 codes = model.encode_labels(y_test)
+proba = model.predict_proba_ordered(X_test)
 decided = {
-    "median": model.encode_labels(model.predict(X_test)),
-    "by costs": decide(model.predict_proba_ordered(X_test), cost_matrix=costs),
+    "median": decide(proba),
+    "by costs": decide(proba, cost_matrix=costs),
 }
 figure, axes = plt.subplots(1, 2, figsize=(11, 4.8), layout="constrained")
 for ax, (rule, predicted) in zip(axes, decided.items(), strict=True):
-    OrdinalConfusionDisplay.from_predictions(codes, predicted, class_names=names, ax=ax)
+    OrdinalConfusionDisplay.from_predictions(
+        codes, predicted, class_names=names, ax=ax
+    )
     ax.set_title(
-        f"{rule}: mean cost {costs[codes, predicted].mean():.2f}", fontsize="medium"
+        f"{rule}: mean cost {costs[codes, predicted].mean():.2f}",
+        fontsize="medium",
     )
 
 # %%

@@ -31,12 +31,20 @@ latent = (
     - 0.01 * X["words"]
     - 0.8 * (X["kind"] == "shoes")
 )
-stars = 1 + np.digitize(latent + 1.3 * rng.logistic(size=n), [-1.5, -0.8, 0.1, 1.3])
+stars = 1 + np.digitize(
+    latent + 1.3 * rng.logistic(size=n), [-1.5, -0.8, 0.1, 1.3]
+)
 X.loc[rng.random(n) < 0.2, "days late"] = np.nan  # not every shop says it
 X_train, X_test, y_train, y_test = train_test_split(
     X, stars, test_size=0.4, stratify=stars, random_state=0
 )
-print(pd.Series(y_train).value_counts(normalize=True).sort_index().round(2).to_dict())
+print(
+    pd.Series(y_train)
+    .value_counts(normalize=True)
+    .sort_index()
+    .round(2)
+    .to_dict()
+)
 
 # %%
 # A pipeline and a search
@@ -111,4 +119,6 @@ for ax, (rule, predicted) in zip(axes, decided.items(), strict=True):
 
 from ordinal_objectives.plotting import ClassProbabilitiesDisplay
 
-by_delay = ClassProbabilitiesDisplay.from_estimator(by_kappa, X_test, "days late")
+by_delay = ClassProbabilitiesDisplay.from_estimator(
+    by_kappa, X_test, "days late"
+)

@@ -20,7 +20,9 @@ hours = rng.normal(38, 8, n).clip(5, 70)
 pay = pd.Categorical.from_codes(
     rng.integers(0, 3, n), ["low", "middle", "high"], ordered=True
 )
-sector = rng.choice(["care", "industry", "office", "trade"], n, p=[0.2, 0.3, 0.3, 0.2])
+sector = rng.choice(
+    ["care", "industry", "office", "trade"], n, p=[0.2, 0.3, 0.3, 0.2]
+)
 answers = [
     "very dissatisfied",
     "dissatisfied",
@@ -77,7 +79,10 @@ model = XGBOrdinalClassifier(
     validation_fraction=0.1,
 )
 model.set_params(random_state=0).fit(
-    train[features], train["answer"], sample_weight=train["weight"], verbose=False
+    train[features],
+    train["answer"],
+    sample_weight=train["weight"],
+    verbose=False,
 )
 training = TrainingDisplay.from_estimator(model)
 
@@ -109,11 +114,15 @@ for name, proba in {
 
 from ordinal_objectives.plotting import ClassProbabilitiesDisplay
 
-by_hours = ClassProbabilitiesDisplay.from_estimator(model, test[features], "hours")
+by_hours = ClassProbabilitiesDisplay.from_estimator(
+    model, test[features], "hours"
+)
 
 # %%
 
-by_sector = ClassProbabilitiesDisplay.from_estimator(model, test[features], "sector")
+by_sector = ClassProbabilitiesDisplay.from_estimator(
+    model, test[features], "sector"
+)
 
 # %%
 # In a report one wants a number: the change of each answer's probability where the pay is not low. The

@@ -6,8 +6,9 @@ Proportional odds say that a feature moves all thresholds alike: one score is en
 simple. This example goes from one score to thresholds that move with x, and on to trees with a free value for every
 class.
 
-The data are simulated: the dose of a drug is between 0 and 1, and patients answer in four classes. A larger dose makes the worst class rare.
-It changes nothing else: among the patients who are not of the worst class, the shares of the others stay the same.
+The data are simulated: the dose of a drug is between 0 and 1, and patients answer in four classes. A larger dose makes
+the worst class rare. It changes nothing else: among the patients who are not of the worst class, the shares of the
+others stay the same.
 """
 
 import matplotlib.pyplot as plt
@@ -21,7 +22,10 @@ from ordinal_objectives import (
 )
 from ordinal_objectives.inspection import feature_effect
 from ordinal_objectives.metrics import ranked_probability_score
-from ordinal_objectives.plotting import ClassProbabilitiesDisplay, FeatureEffectDisplay
+from ordinal_objectives.plotting import (
+    ClassProbabilitiesDisplay,
+    FeatureEffectDisplay,
+)
 
 names = ["worst", "bad", "fair", "good"]
 
@@ -35,7 +39,9 @@ def truth(dose):
 def drawn(rng, n):
     """Return n rows, the dose and a feature that means nothing, and their class codes."""
     X = pd.DataFrame(rng.uniform(size=(n, 2)), columns=["dose", "nothing"])
-    return X, (rng.uniform(size=(n, 1)) > truth(X["dose"]).cumsum(axis=1)).sum(axis=1)
+    return X, (rng.uniform(size=(n, 1)) > truth(X["dose"]).cumsum(axis=1)).sum(
+        axis=1
+    )
 
 
 X, y = drawn(np.random.default_rng(0), 1500)
@@ -48,9 +54,16 @@ X_test, y_test = drawn(np.random.default_rng(1), 5000)
 # ``proportional=True`` has one score. ``proportional=False`` lets each leaf shift single thresholds too, and still keeps
 # the order of the classes. The multi-output classifier has a value in each leaf for every class and knows no order.
 
-trees = {"max_leaf_nodes": 6, "max_iter": 40, "min_samples_leaf": 60, "random_state": 0}
-models = {
-    "one score": HistGradientBoostingOrdinalClassifier(proportional=True, **trees),
+trees = {
+    "max_leaf_nodes": 6,
+    "max_iter": 40,
+    "min_samples_leaf": 60,
+    "random_state": 0,
+}
+models: dict = {
+    "one score": HistGradientBoostingOrdinalClassifier(
+        proportional=True, **trees
+    ),
     "thresholds move": HistGradientBoostingOrdinalClassifier(
         proportional=False, **trees
     ),
@@ -60,8 +73,8 @@ for model in models.values():
     model.fit(X, y)
 
 # %%
-# The probabilities along the dose, and the truth. One score bends the shares of the three upper classes with the dose,
-# since it cannot leave them alone.
+# The probabilities along the dose, and the truth. One score must move all thresholds by the same amount, and misses the
+# worst class at both ends.
 
 dose = np.linspace(0, 1, 60)
 grid = pd.DataFrame({"dose": dose, "nothing": 0.5})
@@ -86,8 +99,8 @@ for name, proba in scored.items():
 # What the shifts say
 # -------------------
 #
-# The score rises with the dose, and the shifts take that back from the upper thresholds. What is left moves the lowest
-# one alone.
+# The score rises with the dose and moves all thresholds alike. The shifts add to it for the lowest threshold and take
+# from it for the highest: the dose moves the lowest threshold furthest.
 
 effect = feature_effect(models["thresholds move"], X, "dose")
 display = FeatureEffectDisplay(effect, "dose", names).plot()

@@ -52,12 +52,20 @@ figure, ax = plt.subplots(figsize=(7, 4), layout="constrained")
 for (update, model), color in zip(
     models.items(), ("tab:orange", "tab:blue"), strict=True
 ):
-    ax.plot(model.training_loss_, color=color, label=f'"{update}", training rows')
-    (watched,) = (
-        losses for name, losses in model.evals_result_.items() if name != "training"
+    ax.plot(
+        model.training_loss_, color=color, label=f'"{update}", training rows'
     )
-    ax.plot(watched, color=color, linestyle="--", label=f'"{update}", test rows')
-ax.set(xlabel="rounds", ylabel="mean loss", xlim=(0, 20), xticks=range(0, 21, 5))
+    (watched,) = (
+        losses
+        for name, losses in model.evals_result_.items()
+        if name != "training"
+    )
+    ax.plot(
+        watched, color=color, linestyle="--", label=f'"{update}", test rows'
+    )
+ax.set(
+    xlabel="rounds", ylabel="mean loss", xlim=(0, 20), xticks=range(0, 21, 5)
+)
 ax.legend(frameon=False)
 
 # %%

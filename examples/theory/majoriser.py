@@ -25,7 +25,8 @@ thresholds = np.array([-3.0, -1.0, 1.0, 3.0])
 today, y = 7.0, 2
 scores = np.linspace(-12, 12, 400)
 value, slope = (
-    float(of([today], [y], thresholds)[0]) for of in (loss.value, loss.gradient)
+    float(of([today], [y], thresholds)[0])
+    for of in (loss.value, loss.gradient)
 )
 
 figure, ax = plt.subplots(figsize=(7, 4.2), layout="constrained")

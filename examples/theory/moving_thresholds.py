@@ -14,8 +14,14 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from ordinal_objectives import XGBOrdinalClassifier
-from ordinal_objectives.metrics import mean_absolute_error, ranked_probability_score
-from ordinal_objectives.plotting import ScoreDistributionDisplay, TrainingDisplay
+from ordinal_objectives.metrics import (
+    mean_absolute_error,
+    ranked_probability_score,
+)
+from ordinal_objectives.plotting import (
+    ScoreDistributionDisplay,
+    TrainingDisplay,
+)
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(2000, 4))

@@ -45,7 +45,8 @@ X_train, y_train, X_test, y_test = X[:2000], y[:2000], X[2000:], y[2000:]
 
 codes = {label: k for k, label in enumerate(names)}
 train, test = (
-    np.array([codes[label] for label in labels]) for labels in (y_train, y_test)
+    np.array([codes[label] for label in labels])
+    for labels in (y_train, y_test)
 )
 models = {
     "naive Bayes": GaussianNB(),
@@ -55,13 +56,16 @@ models = {
 figure, axes = plt.subplots(1, 2, figsize=(12, 6), layout="constrained")
 for ax, (name, model) in zip(axes, models.items(), strict=True):
     proba = model.fit(X_train, train).predict_proba(X_test)
-    CumulativeReliabilityDisplay.from_predictions(test, proba, class_names=names, ax=ax)
+    CumulativeReliabilityDisplay.from_predictions(
+        test, proba, class_names=names, ax=ax
+    )
     error, rps = (
         cumulative_calibration_error(test, proba),
         ranked_probability_score(test, proba),
     )
     ax.set_title(
-        f"{name}: calibration error {error:.3f}, RPS {rps:.3f}", fontsize="medium"
+        f"{name}: calibration error {error:.3f}, RPS {rps:.3f}",
+        fontsize="medium",
     )
 
 # %%

@@ -38,7 +38,9 @@ names = np.array(["A", "B", "C", "D", "E"])
 y = names[np.digitize(risk, np.quantile(risk, [0.35, 0.7, 0.88, 0.96]))]
 X_train, y_train, X_test, y_test = X[:2000], y[:2000], X[2000:], y[2000:]
 
-model = XGBOrdinalClassifier(classes=names, random_state=0).fit(X_train, y_train)
+model = XGBOrdinalClassifier(classes=names, random_state=0).fit(
+    X_train, y_train
+)
 proba, codes = model.predict_proba_ordered(X_test), model.encode_labels(y_test)
 
 # %%

@@ -25,7 +25,9 @@ from ordinal_objectives.plotting import (
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(4000, 8))
-score = 1.5 * X[:, 0] + X[:, 1] ** 2 + X[:, 2] * X[:, 3] + rng.logistic(size=4000)
+score = (
+    1.5 * X[:, 0] + X[:, 1] ** 2 + X[:, 2] * X[:, 3] + rng.logistic(size=4000)
+)
 names = ["bad", "poor", "fair", "good", "superb"]
 y = np.array(names)[np.digitize(score, [-2, 0, 2, 4])]
 X_train, y_train, X_test, y_test = X[:1000], y[:1000], X[1000:], y[1000:]
@@ -39,7 +41,10 @@ X_train, y_train, X_test, y_test = X[:1000], y[:1000], X[1000:], y[1000:]
 
 members = [
     ("ordinal", XGBOrdinalClassifier(n_estimators=150, learning_rate=0.1)),
-    ("multiclass", XGBClassifier(n_estimators=60, max_depth=3, learning_rate=0.1)),
+    (
+        "multiclass",
+        XGBClassifier(n_estimators=60, max_depth=3, learning_rate=0.1),
+    ),
     ("linear", make_pipeline(StandardScaler(), LogisticRegression())),
 ]
 model = OrdinalEnsembleClassifier(
@@ -57,7 +62,9 @@ for (name, _), weight in zip(members, model.weights_, strict=True):
 
 codes = model.encode_labels(y_test)
 scores = {
-    name: ranked_probability_score(codes, model.members_[name][0].predict_proba(X_test))
+    name: ranked_probability_score(
+        codes, model.members_[name][0].predict_proba(X_test)
+    )
     for name, _ in members
 }
 scores["ensemble"] = ranked_probability_score(
@@ -66,7 +73,9 @@ scores["ensemble"] = ranked_probability_score(
 
 figure, ax = plt.subplots(figsize=(6, 3), layout="constrained")
 bars = ax.barh(
-    list(scores), list(scores.values()), color=["0.6"] * len(members) + ["tab:blue"]
+    list(scores),
+    list(scores.values()),
+    color=["0.6"] * len(members) + ["tab:blue"],
 )
 ax.bar_label(bars, fmt="%.3f", padding=3)
 ax.set(
@@ -79,7 +88,9 @@ ax.invert_yaxis()
 # The ensemble is a classifier as any other: displays that need no thresholds take it.
 
 figure, axes = plt.subplots(1, 2, figsize=(12, 5.5), layout="constrained")
-errors = OrdinalConfusionDisplay.from_estimator(model, X_test, y_test, ax=axes[0])
+errors = OrdinalConfusionDisplay.from_estimator(
+    model, X_test, y_test, ax=axes[0]
+)
 reliability = CumulativeReliabilityDisplay.from_estimator(
     model, X_test, y_test, ax=axes[1]
 )

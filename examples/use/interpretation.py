@@ -13,7 +13,10 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from ordinal_objectives import HistGradientBoostingOrdinalClassifier, inspection
+from ordinal_objectives import (
+    HistGradientBoostingOrdinalClassifier,
+    inspection,
+)
 from ordinal_objectives.plotting import FeatureEffectDisplay
 
 rng = np.random.default_rng(0)
@@ -33,7 +36,9 @@ margins = (
 )
 margins[:, 0] += 1.5 * (X["smokes"] == "yes")
 names = np.array(["poor", "fair", "good", "excellent"])
-y = names[(rng.logistic(size=(2000, 1)) > np.sort(margins, axis=1)).sum(axis=1)]
+y = names[
+    (rng.logistic(size=(2000, 1)) > np.sort(margins, axis=1)).sum(axis=1)
+]
 
 model = HistGradientBoostingOrdinalClassifier(
     classes=names, max_iter=60, max_leaf_nodes=10, random_state=0
@@ -68,7 +73,8 @@ print(
 # Along one feature
 # -----------------
 #
-# Smoking moves the lowest threshold up, so poor health becomes more probable.
+# A shift is added to the score for one threshold. For smokers the sum of both is much lower at the threshold of poor
+# health, which becomes more probable. At the other thresholds the shifts take back most of what the score says.
 
 by_smoking = FeatureEffectDisplay.from_estimator(model, X, "smokes")
 
@@ -106,9 +112,12 @@ figure, ax = plt.subplots(figsize=(6, 3), layout="constrained")
 ax.barh(
     X.columns,
     shares.values[0],
-    color=["tab:blue" if share > 0 else "tab:orange" for share in shares.values[0]],
+    color=[
+        "tab:blue" if share > 0 else "tab:orange" for share in shares.values[0]
+    ],
 )
 ax.axvline(0, color="black", linewidth=0.8)
 ax.set(
-    xlabel="what the feature adds to the score; right: better health", ylabel="feature"
+    xlabel="what the feature adds to the score; right: better health",
+    ylabel="feature",
 )

@@ -17,14 +17,10 @@ CONF = (ROOT / "docs" / "conf.py").read_text(encoding="utf-8")
 each = pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
 
 
-def is_drawn(function):
-    return isinstance(function, ast.Attribute) and function.attr == "from_estimator"
-
-
 def test_every_display_is_in_an_example():
     """Also in the one that has all of them."""
-    nodes = ast.walk(TREES[EXAMPLES / "pictures.py"])
-    drawn = {node.func.value.id for node in nodes if isinstance(node, ast.Call) and is_drawn(node.func)}
+    calls = [ast.unparse(node.func) for node in ast.walk(TREES[EXAMPLES / "pictures.py"]) if isinstance(node, ast.Call)]
+    drawn = {call.removesuffix(".from_estimator") for call in calls if call.endswith(".from_estimator")}
     assert set(plotting.__all__) == drawn
 
 
@@ -43,13 +39,13 @@ def test_an_example_begins_with_a_title(path):
     title, line, *text = ast.get_docstring(TREES[path]).splitlines()
     assert line == "=" * len(title)
     assert len(" ".join(text)) > 100
-    assert len(path.read_text(encoding="utf-8").splitlines()) <= 130
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= 140
 
 
 @each
 def test_data_that_are_drawn_are_called_simulated(path):
     text = path.read_text(encoding="utf-8")
-    assert ("default_rng(" in text) == ("simulated" in ast.get_docstring(TREES[path]))
+    assert ("default_rng(" in text) == ("simulated" in (ast.get_docstring(TREES[path]) or ""))
     assert "default_rng()" not in text  # without a seed the page would differ from run to run
 
 
