@@ -3,7 +3,7 @@ Decisions
 =========
 
 A model says how probable each class is. Which class to predict depends on what an error costs. One model, several
-decisions: no rule below trains the trees again.
+decisions: only the rule for kappa needs a fit of its own.
 
 The data are simulated: grades of a loan, from A (lowest risk) to E, by income, debt and years in the job.
 """
