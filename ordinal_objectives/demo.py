@@ -266,9 +266,9 @@ def reading(results: list[Result], y: NDArray[Any]) -> str:
             f"\nMAE beside the ordinal model's, with two standard errors, on {len(y)} test rows of one split:",
             *lines,
             "",
-            "The ordinal models predict the median class, which suits MAE. Multiclass predicts the most probable class,",
-            'which suits zero-one; decision_rule="mode" does the same. With few rows the step on thresholds after each tree',
-            "takes longer than the tree.",
+            "The ordinal models predict the median class, which suits MAE. Multiclass predicts the most probable",
+            'class, which suits zero-one; decision_rule="mode" does the same. With few rows the step on thresholds',
+            "after each tree takes longer than the tree.",
         ]
     )
 
