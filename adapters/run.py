@@ -239,20 +239,21 @@ class TrainingRun:
         """Fit the thresholds to scores that do not start at zero (an offset, a model continued)."""
         if self._given_start or not self._learns:
             return
-        middle = self._middle_of(on_cpu(score))
+        middle = self._middle_of(score)
         if middle is not None:
             # From a start far away, steps would not converge where the loss is flat or steep.
             self._state.learner.set_thresholds(self.thresholds + middle)
             self._fit(score)
 
-    def _middle_of(self, score: NDArray[Any]) -> float | None:
+    def _middle_of(self, score: Any) -> float | None:
         """Return the median of the training scores, or the mean of the workers' medians; None if all are 0."""
-        middle = float(np.median(score)) if score.any() else 0.0
+        n_not_zero, middle = self.placement.device.middle(score)
         workers = self.placement.workers
         if workers is None:
-            return middle if score.any() else None
-        n_not_zero, n, total = workers.sum(np.array([np.count_nonzero(score), score.size, score.size * middle]))
-        return float(total / n) if n_not_zero else None
+            return middle if n_not_zero else None
+        size = float(np.prod(score.shape))
+        n_of_all, n, total = workers.sum(np.array([n_not_zero, size, size * middle]))
+        return float(total / n) if n_of_all else None
 
     def _fit(self, score: Any) -> None:
         self._state.learner.settle(lambda: step_thresholds(self._state, score))

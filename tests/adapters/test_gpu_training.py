@@ -108,7 +108,7 @@ def test_gradients_for_splits_stay_on_their_device():
 
 def fake_module(current=0, found=True, **functions):
     runtime = SimpleNamespace(getDevice=lambda: current)
-    names = {name: getattr(fake_cupy, name) for name in ("ones", "exp", "sort")} | functions
+    names = {name: getattr(fake_cupy, name) for name in ("ones", "exp")} | functions
     return SimpleNamespace(is_available=lambda: found, cuda=SimpleNamespace(runtime=runtime), **names)
 
 
