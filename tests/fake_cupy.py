@@ -1,8 +1,8 @@
 """Stands in for CuPy where there is no GPU: arrays that NumPy may not read, mix with its own, or convert unasked.
 
 It offers the functions that the package calls, and nothing else. CuPy takes NumPy's scalars, and no other array of it.
-Kernels are the real source, compiled as C++. ``copied`` notes the size of every array that was copied back, and
-``n_alive`` counts what a GPU's memory would hold.
+Kernels are the real source, compiled as C++. ``copied`` and ``sent`` note the size of every array that was copied to the
+host and from it, and ``n_alive`` counts what a GPU's memory would hold.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ import weakref
 import numpy as np
 from cuda_on_cpu import RawModule
 
-__all__ = ["Array", "RawModule", "copied", "n_alive"]
+__all__ = ["Array", "RawModule", "copied", "n_alive", "sent"]
 
 FUNCTIONS = ("exp", "take", "count_nonzero", "median")
 CREATE = ("asarray", "array", "ascontiguousarray", "zeros", "ones", "empty", "full")
 METHODS = ("astype", "sum", "min", "max", "copy")
 
 copied: list[int] = []
+sent: list[int] = []
 _alive: dict[int, weakref.ref] = {}
 
 
@@ -119,7 +120,13 @@ def __getattr__(name):
     if name in FUNCTIONS:
         return lambda *args, **kwargs: _outside(getattr(np, name)(*map(_inside, args), **kwargs))
     if name in CREATE:
-        return lambda value, *args, **kwargs: Array(
-            getattr(np, name)(value.kept if isinstance(value, Array) else value, *args, **kwargs)
-        )
+        return lambda value, *args, **kwargs: Array(getattr(np, name)(_sent(value), *args, **kwargs))
     raise AttributeError(f"the package is not known to call cupy.{name}")
+
+
+def _sent(value):
+    """Return what arrives on the device: a copy of an array of the host."""
+    if not isinstance(value, np.ndarray):
+        return _inside(value)
+    sent.append(value.size)
+    return np.array(value, order="K")

@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ordinal_objectives.losses import get_loss
-from ordinal_objectives.rows import CPU, gpu, gpu_pass
+from ordinal_objectives.losses import AllThreshold, get_loss
+from ordinal_objectives.rows import CPU, gpu
 from ordinal_objectives.rows.device import on_cpu
+from own_losses import Scaled, Steep
 
 LOSSES = ["all_threshold", "immediate_threshold"]
 HESSIANS = ["exact", "majorized"]
@@ -126,17 +127,6 @@ def test_far_scores_with_shifts_give_what_the_native_pass_gives(scores, threshol
     )
 
 
-def test_sums_over_leaves_do_not_depend_on_the_blocks(device, monkeypatch):
-    rng, y, weight, theta = make(2, n=1001)
-    here = device.row_pass(get_loss("all_threshold"), y, 5, weight)
-    here(rng.normal(size=len(y)), theta, "exact")
-    leaves = rng.integers(0, 4, len(y)).astype(np.int32)
-    whole = here.leaf_sums(leaves, 4)
-    monkeypatch.setattr(gpu_pass, "_BLOCK", 700)
-    for one, other in zip(vars(whole).values(), vars(here.leaf_sums(leaves, 4)).values(), strict=True):
-        np.testing.assert_allclose(other, one, rtol=1e-12)
-
-
 def test_rows_find_their_leaves_as_they_do_natively(device):
     rng = np.random.default_rng(3)
     values = np.sort(rng.normal(size=6))
@@ -149,6 +139,12 @@ def test_rows_find_their_leaves_as_they_do_natively(device):
     np.testing.assert_array_equal(on_cpu(found.leaves), native.leaves)
     np.testing.assert_array_equal(native.leaves, order[leaves])
     assert found[1:] == pytest.approx(native[1:])
+    moved = after + np.where(np.arange(500) == 77, 0.5, 0).astype(np.float32)
+    assert device.match_leaves(device.copy(before), moved, values, order)[1:] == pytest.approx(
+        CPU(1).match_leaves(before, moved, values, order)[1:]
+    )
+    assert device.middle(device.copy(before)) == CPU(1).middle(before)
+    assert device.middle(np.zeros(3)) == CPU(1).middle(np.zeros(3)) == (0, 0.0)
     numbers = rng.integers(0, 6, 6)
     for operation, args in [
         ("renumbered", (numbers,)),
@@ -177,9 +173,9 @@ def test_no_rows_are_no_rows(device):
 
 def test_what_it_cannot_do_is_refused_by_name(device):
     y = [0, 1, 2]
-    for loss, link in [("cumulative_link", "logit"), ("all_threshold", "probit")]:
-        with pytest.raises(ValueError, match=rf"{'loss' if link == 'logit' else 'link'}='.*' has no pass on a GPU"):
-            device.row_pass(get_loss(loss, link), y, 3)
+    for what, loss in [("loss", get_loss("cumulative_link")), ("loss", Scaled()), ("link", AllThreshold(Steep()))]:
+        with pytest.raises(ValueError, match=rf"{what}='.*' has no pass on a GPU"):
+            device.row_pass(loss, y, 3)
     here = device.row_pass(get_loss("all_threshold"), y, 3)
     with pytest.raises(ValueError, match="call the object with these first"):
         here.leaf_sums(np.zeros(3, np.int32), 1)
@@ -193,6 +189,8 @@ def test_what_it_cannot_do_is_refused_by_name(device):
     here(np.zeros(3), [-1.0, 1.0])
     with pytest.raises(ValueError, match=r"leaves must be in 0..1; got 0..2"):
         here.leaf_sums(np.arange(3, dtype=np.int32), 2)
+    with pytest.raises(ValueError, match=r"leaves must be in 0..5; got -1..5"):
+        here.leaf_sums(np.array([-1, 5, 0], np.int32), 6)
     with pytest.raises(ValueError, match=r"leaves must have shape \(3,\)"):
         here.leaf_sums(np.arange(2, dtype=np.int32), 2)
     margins = device.margin_pass(get_loss("all_threshold"), y, 3)
@@ -217,4 +215,4 @@ def test_the_device_and_the_cpu_offer_the_same():
         }
 
     module = importlib.import_module("ordinal_objectives.rows.device")
-    assert set(public(module.Device)) == set(public(CPU)) == set(public(gpu.GPU)) - {"here", "refusal"}
+    assert set(public(module.Device)) == set(public(CPU)) == set(public(gpu.GPU)) - {"here", "kernels"}
