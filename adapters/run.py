@@ -12,6 +12,7 @@ How a round moves leaves and thresholds is decided by the update of the run: see
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -97,7 +98,9 @@ class TrainingRun:
         self.history: list[NDArray[np.float64]] = previous.thresholds[:-1] if previous else []
         self.training_loss: list[float] = previous.training_loss[:-1] if previous else []
         self.seen = SeenScores(self.first_iteration)
-        self._sets = EvaluationSets(n_classes, self._rows_of, placement.workers)
+        # No cycle: the rows of a training that is gone are freed at once, on a GPU too.
+        rows_of = partial(update.rows_of, placement, spec.loss)
+        self._sets = EvaluationSets(n_classes, rows_of, placement.workers)
         self._recorded_loss: float | None = None  # the sum of the newest record of this run
 
     @property
@@ -200,9 +203,6 @@ class TrainingRun:
     @property
     def _learns(self) -> bool:
         return self.spec.threshold_update != "fixed"
-
-    def _rows_of(self, y: ArrayLike, n_classes: int, weight: Any) -> Any:
-        return self.update.rows_of(self.placement, self.spec.loss, y, n_classes, weight)
 
     def _record(self, raw_prediction: ArrayLike, score: Any) -> None:
         state = self._state
