@@ -6,6 +6,7 @@ Sums are float64, and added up in one order: two runs agree to the last byte.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from ordinal_objectives.links import Cloglog, Logit, Loglog
 from ordinal_objectives.losses import (
     AllThreshold,
     CostWeighted,
+    CumulativeLink,
     ImmediateThreshold,
     LeafSums,
     OrdinalLoss,
@@ -37,9 +39,31 @@ _WEIGHTS, _ROWS, _MARGINS = range(3)
 
 def why_no_pass(loss: OrdinalLoss) -> str | None:
     """Return why there is no pass for a loss on a GPU, as a message, or None if there is one."""
-    if type(loss) not in (AllThreshold, ImmediateThreshold, CostWeighted):
+    if type(loss) not in (AllThreshold, ImmediateThreshold, CostWeighted, CumulativeLink):
         return f"loss={loss.identity!r} has no pass on a GPU"
+    if type(loss) is CumulativeLink and type(loss.link) is not Logit:
+        return f"loss={loss.identity!r} has no pass on a GPU with link={loss.link.identity!r}"
     return None if has_link(loss.link) else f"link={loss.link.identity!r} has no pass on a GPU"
+
+
+def _gap_sums(theta: NDArray[np.float64], class_weights: NDArray[np.float64]) -> RoundSums:
+    """Return what the cumulative link with the logit adds to the immediate-threshold loss.
+
+    It is minus log(1 - exp(-gap)) for the gap between the two thresholds of each inner class, whatever the score is.
+    """
+    inner = np.flatnonzero(class_weights[1:-1] > 0)
+    weight, gap = class_weights[1 + inner], np.diff(theta)[inner]
+    upwards, downwards = np.expm1(gap), -np.expm1(-gap)
+    slope, bend = np.zeros(len(theta) - 1), np.zeros(len(theta) - 1)
+    slope[inner], bend[inner] = -weight / upwards, weight / (downwards * upwards)
+    return RoundSums(
+        loss=float(-(weight * np.log(downwards)).sum()),
+        threshold_gradient=np.append(0.0, slope) - np.append(slope, 0.0),
+        threshold_hessian=np.append(0.0, bend) + np.append(bend, 0.0),
+        threshold_hessian_off=-bend,
+        n_floored=0,
+        n_clipped=0,
+    )
 
 
 class _GPUPass(CheckedRows):
@@ -49,7 +73,7 @@ class _GPUPass(CheckedRows):
     ----------
     device : GPU
     loss : OrdinalLoss
-        A sum over thresholds, with a link of this package.
+        A sum over thresholds with a link of this package, or the cumulative link with the logit.
     y, n_classes, sample_weight, part
         See :class:`.checked_rows.CheckedRows`.
 
@@ -83,7 +107,7 @@ class _GPUPass(CheckedRows):
         self._common = Asked(0) if self._weight is None else Asked.WEIGHTED
         if self._costs is not None:
             self._common |= Asked.COSTS
-        if type(loss) is ImmediateThreshold:
+        if type(loss) in (ImmediateThreshold, CumulativeLink):
             self._common |= Asked.BESIDE
         self._latest: tuple[Kernels, list[Any], RoundStatistics] | None = None
 
@@ -143,20 +167,15 @@ class _GPUPass(CheckedRows):
         if not np.isfinite(sums[: 2 * n_thresholds]).all():
             raise ValueError("raw_prediction holds NaN or infinite scores; they must be numbers")
         loss, n_clipped, n_floored = sums[2 * n_thresholds :]
-        found = RoundStatistics(
-            gradient=gradient,
-            hessian=hessian,
-            cross=np.empty((0, n_thresholds)),
-            sums=RoundSums(
-                loss=float(loss) if want_loss else 0.0,
-                threshold_gradient=sums[:n_thresholds],
-                threshold_hessian=sums[n_thresholds : 2 * n_thresholds],
-                threshold_hessian_off=np.zeros(n_thresholds - 1),
-                n_floored=int(n_floored),
-                n_clipped=int(n_clipped),
-            ),
+        of_rows = RoundSums(
+            loss=float(loss) if want_loss else 0.0,
+            threshold_gradient=sums[:n_thresholds],
+            threshold_hessian=sums[n_thresholds : 2 * n_thresholds],
+            threshold_hessian_off=np.zeros(n_thresholds - 1),
+            n_floored=int(n_floored),
+            n_clipped=int(n_clipped),
         )
-        return found
+        return RoundStatistics(gradient, hessian, np.empty((0, n_thresholds)), of_rows)
 
     def _by_leaf(
         self,
@@ -201,6 +220,7 @@ class GPURows(_GPUPass):
         """Return the statistics of the rows at a score, of either device, and a set of thresholds."""
         self.loss.check_hessian(hessian)
         theta = check_thresholds(thresholds, self.n_classes, ordered=self.loss.ordered)
+        self.loss.check_gaps(theta, self.class_weights)
         score = self._device.here(raw_prediction)
         if score.shape != self.y.shape:
             raise ValueError(f"raw_prediction must have shape {self.y.shape}, one score a row; got {score.shape}")
@@ -210,6 +230,9 @@ class GPURows(_GPUPass):
         asked = self._common | (Asked.MAJORIZED if hessian == "majorized" else Asked(0))
         given = self._given(score, theta, asked, real)
         found = self._pass(kernels, given, want_loss=want_loss)
+        if type(self.loss) is CumulativeLink:
+            gaps = _gap_sums(theta, self.class_weights)
+            found = replace(found, sums=found.sums + (gaps if want_loss else replace(gaps, loss=0.0)))
         self._latest = kernels, given, found
         return found
 

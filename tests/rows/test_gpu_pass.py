@@ -173,7 +173,7 @@ def test_no_rows_are_no_rows(device):
 
 def test_what_it_cannot_do_is_refused_by_name(device):
     y = [0, 1, 2]
-    for what, loss in [("loss", get_loss("cumulative_link")), ("loss", Scaled()), ("link", AllThreshold(Steep()))]:
+    for what, loss in [("loss", get_loss("cumulative_link", "probit")), ("loss", Scaled()), ("link", AllThreshold(Steep()))]:
         with pytest.raises(ValueError, match=rf"{what}='.*' has no pass on a GPU"):
             device.row_pass(loss, y, 3)
     here = device.row_pass(get_loss("all_threshold"), y, 3)
