@@ -1,5 +1,6 @@
-// What ordinal_objectives/rows/cuda asks of the machine, for a C++ compiler: threads of a block run one after the other,
-// phase by phase, in either order. A result that depends on the order shows that threads write what others read.
+// What ordinal_objectives/rows/cuda asks of the machine, for a C++ compiler: threads of a block run one after
+// the other, phase by phase, in either order. A result that depends on the order shows that threads write
+// what others read.
 #pragma once
 
 #include <cmath>
@@ -24,6 +25,5 @@ extern "C" void begin_block(unsigned block, unsigned n_blocks, bool in_reverse) 
 #define SHARED static
 #define PER_THREAD(type, name, size) type name[kThreads][size]
 #define MINE(name) name[t]
-#define EACH_THREAD(t)                                                            \
-    for (int turn_ = 0, t = backwards ? kThreads - 1 : 0; turn_ < kThreads; \
-         ++turn_, t += backwards ? -1 : 1)
+#define EACH_THREAD(t) \
+    for (int turn_ = 0, t = backwards ? kThreads - 1 : 0; turn_ < kThreads; ++turn_, t += backwards ? -1 : 1)

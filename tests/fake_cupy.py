@@ -1,8 +1,8 @@
 """Stands in for CuPy where there is no GPU: arrays that NumPy may not read, mix with its own, or convert unasked.
 
 It offers the functions that the package calls, and nothing else. CuPy takes NumPy's scalars, and no other array of it.
-Kernels are the real source, compiled as C++. ``copied`` and ``sent`` note the size of every array that was copied to the
-host and from it, and ``n_alive`` counts what a GPU's memory would hold.
+Kernels are the real source, compiled as C++. ``copied`` and ``sent`` note the size of every array that was copied to
+the host and from it, and ``n_alive`` counts what a GPU's memory would hold.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import operator
 import weakref
 
 import numpy as np
+
 from cuda_on_cpu import RawModule
 
 __all__ = ["Array", "RawModule", "copied", "n_alive", "sent"]

@@ -1,7 +1,7 @@
 """The CUDA kernels of a GPU: their source, compiled when it is first used, and how they are started.
 
-CuPy keeps what it compiled. A kernel is started with arrays of exactly the types that its source names, one column after
-the other in memory; nothing checks that on a GPU, so the tests' stand-in does.
+CuPy keeps what it compiled. A kernel is started with arrays of exactly the types that its source names, one column
+after the other in memory; nothing checks that on a GPU, so the tests' stand-in does.
 """
 
 from __future__ import annotations

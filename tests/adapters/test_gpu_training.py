@@ -11,11 +11,11 @@ import sys
 import warnings
 from types import SimpleNamespace
 
-import fake_cupy
 import numpy as np
 import pytest
 import xgboost
 
+import fake_cupy
 from ordinal_objectives import AllThreshold, CumulativeLink
 from ordinal_objectives.adapters import xgb as oxgb
 from ordinal_objectives.adapters.xgb import gpu as of_xgboost
@@ -183,7 +183,12 @@ def no_compiler(values):
             "CuPy does not work here: CuPy failed to load libnvrtc",
         ),
         ("cuda:1", fake_module(), "all_threshold", "CuPy's arrays are on GPU 0"),
-        ("cuda:0", fake_module(), CumulativeLink("probit"), "loss='cumulative_link' has no pass on a GPU with link='probit'"),
+        (
+            "cuda:0",
+            fake_module(),
+            CumulativeLink("probit"),
+            "loss='cumulative_link' has no pass on a GPU with link='probit'",
+        ),
         ("cuda:0", fake_module(), Scaled(), r"loss='own_losses.Scaled\(times=2.0\)' has no pass on a GPU"),
         ("cuda:0", fake_module(), AllThreshold(Steep()), r"link='own_losses.Steep\(.*\)' has no pass on a GPU"),
     ],

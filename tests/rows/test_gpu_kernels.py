@@ -1,4 +1,4 @@
-"""The CUDA kernels, compiled as C++ and run thread by thread, answer what the reference does; NVRTC compiles them too."""
+"""The CUDA kernels, compiled as C++ and run thread by thread, answer what the reference does; NVRTC compiles them."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import re
 import sys
 from pathlib import Path
 
-import cuda_on_cpu
-import fake_cupy
 import numpy as np
 import pytest
 
+import cuda_on_cpu
+import fake_cupy
 from ordinal_objectives.links import LINKS, Logit
 from ordinal_objectives.losses import get_loss
 from ordinal_objectives.rows import gpu, gpu_kernels, gpu_pass
@@ -113,7 +113,10 @@ def test_extreme_scores_are_those_of_the_reference(link):
         # Beyond 80 the float32 curvatures of the logit are next to nothing, and not the same nothing.
         for name in ("gradient", "hessian"):
             np.testing.assert_allclose(
-                on_cpu(getattr(found, name)), getattr(expected, name), rtol=1e-5, atol=1e-12 if link == "logit" else 1e-300
+                on_cpu(getattr(found, name)),
+                getattr(expected, name),
+                rtol=1e-5,
+                atol=1e-12 if link == "logit" else 1e-300,
             )
         assert found.loss == pytest.approx(expected.loss, rel=1e-6)
 
@@ -192,9 +195,9 @@ def test_the_stand_in_refuses_what_a_gpu_would_misread():
     kernels = gpu_kernels.Kernels(fake_cupy, Logit(), np.float32, np.float32)
     parts, cells = (fake_cupy.zeros(4, dtype=dtype) for dtype in (np.float64, np.float64))
     kernels.start("combine", 1, 4, np.int64(1), np.int64(4), 0, parts, cells)
-    with pytest.raises(AssertionError, match="argument 4 of combine must hold <class 'numpy.float64'>; got float32"):
+    with pytest.raises(AssertionError, match=r"argument 4 of combine must hold .*float64.*; got float32"):
         kernels.start("combine", 1, 4, np.int64(1), np.int64(4), 0, parts.astype(np.float32), cells)
-    with pytest.raises(AssertionError, match="argument 1 of combine must be <class 'numpy.int64'>"):
+    with pytest.raises(AssertionError, match=r"argument 1 of combine must be .*int64"):
         kernels.start("combine", 1, 4, 1, np.int64(4), 0, parts, cells)
     with pytest.raises(AssertionError, match="must be contiguous"):
         kernels.start("combine", 1, 4, np.int64(1), np.int64(4), 0, fake_cupy.zeros(8)[::2], cells)

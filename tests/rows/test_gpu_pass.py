@@ -5,12 +5,12 @@ from __future__ import annotations
 import importlib
 import inspect
 
-import fake_cupy
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import fake_cupy
 from ordinal_objectives.losses import AllThreshold, get_loss
 from ordinal_objectives.rows import CPU, gpu
 from ordinal_objectives.rows.device import on_cpu
@@ -173,7 +173,11 @@ def test_no_rows_are_no_rows(device):
 
 def test_what_it_cannot_do_is_refused_by_name(device):
     y = [0, 1, 2]
-    for what, loss in [("loss", get_loss("cumulative_link", "probit")), ("loss", Scaled()), ("link", AllThreshold(Steep()))]:
+    for what, loss in [
+        ("loss", get_loss("cumulative_link", "probit")),
+        ("loss", Scaled()),
+        ("link", AllThreshold(Steep())),
+    ]:
         with pytest.raises(ValueError, match=rf"{what}='.*' has no pass on a GPU"):
             device.row_pass(loss, y, 3)
     here = device.row_pass(get_loss("all_threshold"), y, 3)

@@ -1,8 +1,8 @@
 // Leaves of rows, sums over the rows of each leaf, and scores with a tree more.
 //
-// A block takes kBlockRows rows, sorts them by leaf, and adds up runs of one leaf: parts of kWindow rows by one thread
-// each, then these parts, always in one order. It goes on with other rows and adds to the same cells. Which
-// block has which rows depends on their number alone.
+// A block takes kBlockRows rows, sorts them by leaf, and adds up runs of one leaf: parts of kWindow rows by
+// one thread each, then these parts, always in one order. It goes on with other rows and adds to the same
+// cells. Which block has which rows depends on their number alone.
 
 constexpr int kWindow = 16;
 constexpr int kSide = 4;  // columns that are added up together
@@ -13,8 +13,8 @@ constexpr int kPlaces = 1024;  // a key is leaf * kPlaces + row
 static_assert(kPlaces == kBlockRows, "a key holds a row of a block");
 static_assert(kThreads == kSide * kBlockRows / kWindow, "each thread has a window and a column");
 
-// What is added up: the weights; gradient, Hessian and minus each exact curvature; or each threshold's gradient in the
-// score and its curvature, side by side.
+// What is added up: the weights; gradient, Hessian and minus each exact curvature; or each threshold's
+// gradient in the score and its curvature, side by side.
 constexpr int kOfWeights = 0, kOfRows = 1;
 
 // Windows begin in different banks of the memory.
@@ -36,7 +36,8 @@ DEVICE void sort_keys(unsigned* keys) {
     }
 }
 
-DEVICE double of_leaf(const Pass& pass, int what, int column, Index i, const float* gradient, const float* hessian) {
+DEVICE double of_leaf(const Pass& pass, int what, int column, Index i, const float* gradient,
+                      const float* hessian) {
     if (what == kOfWeights) return pass.weight_of(i);
     if (what == kOfRows && column < 2) return column == 0 ? gradient[i] : hessian[i];
     const int k = what == kOfRows ? column - 2 : column / 2;
@@ -47,8 +48,8 @@ DEVICE double of_leaf(const Pass& pass, int what, int column, Index i, const flo
     return pass.weight_of(i) * share * value;
 }
 
-// Cell (leaf, column) of block b is added to cells[b (n_leaves n_columns + 1) + leaf n_columns + column], which must be
-// 0 before; the last one counts rows whose leaf does not exist.
+// Cell (leaf, column) of block b is added to cells[b (n_leaves n_columns + 1) + leaf n_columns + column],
+// which must be 0 before; the last one counts rows whose leaf does not exist.
 KERNEL leaf_sums(Index n, Index step, int n_thresholds, int asked, const SCORE* scores, const int* y,
                  const float* weight, const double* costs, const double* theta, double low, double high,
                  double limit, const float* gradient, const float* hessian, const int* leaves, int n_leaves,
@@ -112,8 +113,8 @@ KERNEL leaf_sums(Index n, Index step, int n_thresholds, int asked, const SCORE* 
     }
 }
 
-// The leaf whose value, of ascending ones, is closest to the change of each score. Of block b: the worst distance from
-// it at b, the largest score at n_blocks + b.
+// The leaf whose value, of ascending ones, is closest to the change of each score. Of block b: the worst
+// distance from it at b, the largest score at n_blocks + b.
 KERNEL match_leaves(Index n, int n_leaves, const SCORE* before, const SCORE* after, const double* values,
                     const int* order, int* leaves, double* partials) {
     SHARED double lanes[2][kThreads];
@@ -148,9 +149,10 @@ KERNEL match_leaves(Index n, int n_leaves, const SCORE* before, const SCORE* aft
     }
 }
 
-// Scores, one column after the other, with the value of each row's leaf in each column, (n_columns, n_leaves).
-KERNEL move_scores(Index n, int n_columns, int n_leaves, const SCORE* from, const int* leaves, const SCORE* values,
-                   SCORE* to) {
+// Scores, one column after the other, with the value of each row's leaf in each column, (n_columns,
+// n_leaves).
+KERNEL move_scores(Index n, int n_columns, int n_leaves, const SCORE* from, const int* leaves,
+                   const SCORE* values, SCORE* to) {
     EACH_THREAD(t) {
         const Index i = Index(blockIdx.x) * kThreads + t;
         for (int k = 0; i < n && k < n_columns; ++k)

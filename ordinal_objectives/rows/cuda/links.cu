@@ -1,7 +1,7 @@
 // The links: -log G(x) and its derivatives, with the formulas of ordinal_objectives/links.
 //
-// A struct has Mirror, the link m with G_m(x) = 1 - G(-x); kFloor, which exact curvatures are raised to; lower(x); and
-// sharp(x), the curvature of a majoriser, 0 where there is none.
+// A struct has Mirror, the link m with G_m(x) = 1 - G(-x); kFloor, which exact curvatures are raised to;
+// lower(x); and sharp(x), the curvature of a majoriser, 0 where there is none.
 
 struct Terms {
     REAL value, slope, bend;
@@ -71,7 +71,8 @@ struct Cloglog {
     static DEVICE double excess_over_one(double u, double ratio) {
         if (!(u < 0.25)) return u + ratio - 1.0;
         const double s = u * u;
-        return 0.5 * u + s * (1.0 / 12 - s * (1.0 / 720 - s * (1.0 / 30240 - s * (1.0 / 1209600 - s / 47900160))));
+        return 0.5 * u +
+               s * (1.0 / 12 - s * (1.0 / 720 - s * (1.0 / 30240 - s * (1.0 / 1209600 - s / 47900160))));
     }
 
     static DEVICE Terms lower(double x) {

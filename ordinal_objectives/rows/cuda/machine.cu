@@ -1,14 +1,14 @@
 // What the kernels ask of the machine: a kernel is a block of kThreads threads that work in phases.
 //
-//   EACH_THREAD(t) { ... }   one phase: every thread runs it with its own number t, then all wait for each other
-//   PER_THREAD(type, name, size), MINE(name)   an array that a thread keeps from phase to phase
-//   SHARED                   an array that all threads of a block see
+//   EACH_THREAD(t) { ... }   one phase: every thread runs it with its own number t, then all wait for each
+//   other PER_THREAD(type, name, size), MINE(name)   an array that a thread keeps from phase to phase SHARED
+//   an array that all threads of a block see
 //
-// So no barrier can be forgotten, and a C++ compiler runs the same text thread by thread, with other meanings of these
-// names (tests/cuda_on_cpu.hpp). NVRTC has no standard headers: nothing is included here.
+// So no barrier can be forgotten, and a C++ compiler runs the same text thread by thread, with other meanings
+// of these names (tests/cuda_on_cpu.hpp). NVRTC has no standard headers: nothing is included here.
 //
-// The compiler is told LINK (one of the structs of links.cu), REAL (float or double: what the terms are computed in)
-// and SCORE (float or double: what the scores are).
+// The compiler is told LINK (one of the structs of links.cu), REAL (float or double: what the terms are
+// computed in) and SCORE (float or double: what the scores are).
 
 constexpr int kThreads = 256;
 constexpr int kRows = 4;  // of a thread

@@ -1,7 +1,8 @@
 // One pass over rows: gradient and Hessian of each, and the sums over thresholds.
 //
-// The rows have one score each (step = 0), or one for every threshold, one threshold after the other in memory
-// (step = n). A thread keeps kRows rows and goes through the thresholds; the block adds up kGroup thresholds at a time.
+// The rows have one score each (step = 0), or one for every threshold, one threshold after the other in
+// memory (step = n). A thread keeps kRows rows and goes through the thresholds; the block adds up kGroup
+// thresholds at a time.
 
 constexpr int kGroup = kSums / 2;
 
@@ -14,11 +15,11 @@ struct Pass {
     int n_thresholds, asked;
     const SCORE* scores;
     const int* y;
-    const float* weight;   // (n,), with kWeighted
-    const double* costs;   // (n_thresholds + 1, n_thresholds), with kCosts
-    const double* theta;   // (n_thresholds,)
-    double low, high;      // derivatives are taken within these scores
-    double limit;          // and with margins up to this
+    const float* weight;  // (n,), with kWeighted
+    const double* costs;  // (n_thresholds + 1, n_thresholds), with kCosts
+    const double* theta;  // (n_thresholds,)
+    double low, high;     // derivatives are taken within these scores
+    double limit;         // and with margins up to this
 
     DEVICE REAL weight_of(Index i) const { return asked & kWeighted ? weight[i] : 1.0f; }
 
@@ -66,7 +67,8 @@ DEVICE Said say(const Pass& pass, Index i, int of, int k) {
     return said;
 }
 
-// Partial sums of a block, sum q of block b at q n_blocks + b: u, V, then loss, clipped rows and floored curvatures.
+// Partial sums of a block, sum q of block b at q n_blocks + b: u, V, then loss, clipped rows and floored
+// curvatures.
 KERNEL threshold_pass(Index n, Index step, int n_thresholds, int asked, const SCORE* scores, const int* y,
                       const float* weight, const double* costs, const double* theta, double low, double high,
                       double limit, float* gradient, float* hessian, float* columns, double* partials) {
@@ -149,14 +151,16 @@ KERNEL threshold_pass(Index n, Index step, int n_thresholds, int asked, const SC
     }
 }
 
-// Scores whose margins at thresholds of 0 are those of each row in ascending order, which is nearly the order they have.
+// Scores whose margins at thresholds of 0 are those of each row in ascending order, which is nearly the order
+// they have.
 KERNEL sort_margins(Index n, int n_thresholds, const SCORE* scores, const double* theta, SCORE* sorted) {
     EACH_THREAD(t) {
         const Index i = Index(blockIdx.x) * kThreads + t;
         for (int k = 0; i < n && k < n_thresholds; ++k) {
             const SCORE minus = SCORE(double(scores[i + k * n]) - theta[k]);
             int at = k;
-            for (; at > 0 && sorted[i + (at - 1) * n] < minus; --at) sorted[i + at * n] = sorted[i + (at - 1) * n];
+            for (; at > 0 && sorted[i + (at - 1) * n] < minus; --at)
+                sorted[i + at * n] = sorted[i + (at - 1) * n];
             sorted[i + at * n] = minus;
         }
     }
