@@ -54,7 +54,7 @@ def library(code: str, options: tuple[str, ...]) -> ctypes.CDLL:
 
 
 @lru_cache
-def parameters(code: str, name: str, options: tuple[str, ...]) -> list[tuple[type, bool, bool]]:
+def parameters(code: str, name: str, options: tuple[str, ...]) -> list[tuple]:
     """Return type, whether it is an array, and whether it is only read, of each parameter of a kernel."""
     found = re.search(rf"KERNEL {name}\(([^)]*)\)", code)
     assert found, f"the source has no kernel {name}"

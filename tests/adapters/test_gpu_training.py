@@ -109,7 +109,12 @@ def test_only_sums_come_back_and_nothing_is_left_behind(ordinal_data, on_stand_i
     X, y = ordinal_data(3000, 4)
     data, rounds, asked = xgboost.DMatrix(X, y), 6, []
     predict = xgboost.Booster.predict
-    monkeypatch.setattr(xgboost.Booster, "predict", lambda *args, **of: asked.append(of) or predict(*args, **of))
+
+    def counted(*args, **options):
+        asked.append(options)
+        return predict(*args, **options)
+
+    monkeypatch.setattr(xgboost.Booster, "predict", counted)
     on_stand_in()
     gc.collect()
     gc.disable()  # memory is given back when the objective goes, not some time later

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -10,19 +12,22 @@ from claims.speed import gpu
 from lib import report
 from ordinal_objectives.adapters import xgb as oxgb
 from ordinal_objectives.adapters.xgb import training
+from ordinal_objectives.rows.device import on_cpu
 from ordinal_objectives.rows.gpu import GPU
+
+
+def on_host(variants, *args):
+    """Return the variants with a floor whose arrays XGBoost can take on a machine without a GPU."""
+    return variants(*args[:-1], np.asarray)
 
 
 def test_rounds_on_a_gpu_are_judged_against_their_floor(monkeypatch, tmp_path, capsys):
     called = oxgb.OrdinalObjective.__call__
-    monkeypatch.setattr(
-        oxgb.OrdinalObjective, "__call__", lambda *args: tuple(one.kept.copy() for one in called(*args))
-    )
+    monkeypatch.setattr(oxgb.OrdinalObjective, "__call__", lambda *args: tuple(map(on_cpu, called(*args))))
     monkeypatch.setattr(training, "device_of", lambda *given: GPU(fake_cupy))
     monkeypatch.setattr(gpu, "cupy_of", lambda ordinal: (fake_cupy, ""))
     monkeypatch.setattr(gpu, "described", lambda cupy: "no GPU")
-    variants = gpu.variants
-    monkeypatch.setattr(gpu, "variants", lambda *args: variants(*args[:-1], np.asarray))
+    monkeypatch.setattr(gpu, "variants", partial(on_host, gpu.variants))
     monkeypatch.setattr(gpu, "TARGET_SIZES", [(300, 3), (77, 5)])
     monkeypatch.setattr(report, "RESULTS", tmp_path)
     options = {"--rows": "300", "--classes": "3", "--rounds": "5", "--repeats": "1", "--device": "cpu"}
