@@ -25,5 +25,6 @@ extern "C" void begin_block(unsigned block, unsigned n_blocks, bool in_reverse) 
 #define SHARED static
 #define PER_THREAD(type, name, size) type name[kThreads][size]
 #define MINE(name) name[t]
+#define UNROLL
 #define EACH_THREAD(t) \
     for (int turn_ = 0, t = backwards ? kThreads - 1 : 0; turn_ < kThreads; ++turn_, t += backwards ? -1 : 1)

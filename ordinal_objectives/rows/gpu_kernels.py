@@ -79,6 +79,7 @@ class Kernels:
     def __init__(self, arrays: Any, link: Link, real: Any, score: Any) -> None:
         self._arrays = arrays
         self._module = arrays.RawModule(code=source(), options=options_of(link, real, score))
+        self._functions: dict[str, Any] = {}
 
     def start(self, name: str, n_blocks: int, *args: Any) -> None:
         """Start a kernel; integers among the arguments are its ``int``, floats its ``double``."""
@@ -86,7 +87,9 @@ class Kernels:
             np.int32(value) if isinstance(value, int) else np.float64(value) if isinstance(value, float) else value
             for value in args
         )
-        self._module.get_function(name)((n_blocks,), (THREADS,), typed)
+        if name not in self._functions:
+            self._functions[name] = self._module.get_function(name)
+        self._functions[name]((n_blocks,), (THREADS,), typed)
 
     def combined(self, parts: Any, n_parts: int, n_cells: int, *, side_by_side: bool, worst: bool = False) -> Any:
         """Return the sum of each cell over the parts of all blocks, or the worst of them, on the device.

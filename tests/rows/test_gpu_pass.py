@@ -106,6 +106,17 @@ def test_far_scores_give_what_the_native_pass_gives(scores, thresholds, hessian)
     assert found.n_clipped == expected.n_clipped
 
 
+@pytest.mark.parametrize("hessian", HESSIANS)
+def test_derivatives_are_taken_within_reach_of_all_thresholds(hessian):
+    theta, score = np.array([-20.0, 15.0]), np.array([-300.0, -70.0, 0.0, 70.0, 300.0], np.float32)
+    loss, y = get_loss("all_threshold"), [0, 1, 2, 0, 1]
+    expected, found = (d.row_pass(loss, y, 3)(score, theta, hessian) for d in (CPU(1), gpu.GPU(fake_cupy)))
+    np.testing.assert_allclose(on_cpu(found.hessian), expected.hessian, rtol=1e-5, atol=1e-12)
+    np.testing.assert_allclose(on_cpu(found.gradient), expected.gradient, rtol=1e-5, atol=1e-12)
+    assert found.n_clipped == expected.n_clipped == 4
+    assert found.loss == pytest.approx(expected.loss)
+
+
 @settings(max_examples=60, deadline=None)
 @given(
     st.lists(st.floats(-300, 300, width=32), min_size=6, max_size=6),

@@ -20,6 +20,7 @@ constexpr int kBlockRows = kRows * kThreads;
 #define SHARED __shared__
 #define PER_THREAD(type, name, size) type name[size]
 #define MINE(name) name
+#define UNROLL _Pragma("unroll")
 #define EACH_THREAD(t) for (int t = threadIdx.x, once_ = 1; once_; __syncthreads(), once_ = 0)
 #endif
 

@@ -83,7 +83,7 @@ KERNEL threshold_pass(Index n, Index step, int n_thresholds, int asked, const SC
     const Pass pass = {n, step, n_thresholds, asked, scores, y, weight, costs, theta, low, high, limit};
     const Index begin = Index(blockIdx.x) * kBlockRows;
     EACH_THREAD(t) {
-        for (int j = 0; j < kRows; ++j) {
+        UNROLL for (int j = 0; j < kRows; ++j) {
             const Index i = begin + j * kThreads + t;
             MINE(code)[j] = i < n ? y[i] : 0;
             MINE(w)[j] = i < n ? pass.weight_of(i) : REAL(0);
@@ -97,7 +97,7 @@ KERNEL threshold_pass(Index n, Index step, int n_thresholds, int asked, const SC
             for (int at = 0; at < kGroup; ++at) {
                 const int k = first + at;
                 REAL u = 0, v = 0, loss = 0;
-                for (int j = 0; j < kRows; ++j) {
+                UNROLL for (int j = 0; j < kRows; ++j) {
                     const Index i = begin + j * kThreads + t;
                     if (k >= n_thresholds || i >= n) continue;
                     const Said said = say(pass, i, MINE(code)[j], k);
@@ -132,7 +132,7 @@ KERNEL threshold_pass(Index n, Index step, int n_thresholds, int asked, const SC
     }
     EACH_THREAD(t) {
         int clipped = 0;
-        for (int j = 0; j < kRows; ++j) {
+        UNROLL for (int j = 0; j < kRows; ++j) {
             const Index i = begin + j * kThreads + t;
             clipped += MINE(beyond)[j];
             if (i < n) {
