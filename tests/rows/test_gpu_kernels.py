@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import importlib
 import importlib.util
 import itertools
 import platform
@@ -27,6 +28,19 @@ SIZES = [1, 2, 255, 256, 257, 1023, 1024, 1025, 5000]
 
 
 CUMULATIVE = [("logit", "cumulative_link", "exact"), ("logit", "cumulative_link", "majorized")]
+
+
+def libraries():
+    """Return the stand-in, and CuPy where there is a GPU."""
+    if importlib.util.find_spec("cupy") is None:
+        return [fake_cupy]
+    cupy = importlib.import_module("cupy")
+    return [fake_cupy, cupy] if cupy.is_available() else [fake_cupy]
+
+
+@pytest.fixture(params=libraries(), ids=lambda library: library.__name__)
+def device(request):
+    return gpu.GPU(request.param)
 
 
 def cases():
@@ -63,12 +77,12 @@ def compare(found, expected, precise):
 
 @pytest.mark.parametrize("K", [2, 3, 5, 10, 33, 64])
 @pytest.mark.parametrize(("link", "loss", "hessian"), cases() + CUMULATIVE)
-def test_a_pass_is_the_reference(link, loss, hessian, K):
+def test_a_pass_is_the_reference(device, link, loss, hessian, K):
     rng, y, weight, score, theta = make(K, 1500, K)
     if link in ("cloglog", "loglog"):
         score = np.clip(score, -8, 8)  # their derivatives grow like exp, and would drown those of other rows
     costly = get_loss(loss, link)
-    here = gpu.GPU(fake_cupy).row_pass(costly, y, K, weight)
+    here = device.row_pass(costly, y, K, weight)
     reference = ReferenceRows(costly, y, K, weight.astype(np.float32))
     compare(here(score, theta, hessian), reference(score, theta, hessian), link != "logit")
     leaves = rng.integers(0, 7, len(y)).astype(np.int32)
@@ -79,15 +93,15 @@ def test_a_pass_is_the_reference(link, loss, hessian, K):
 
 @pytest.mark.parametrize("K", [2, 5, 64])
 @pytest.mark.parametrize(("link", "loss", "hessian"), cases())
-def test_a_pass_over_margins_is_the_reference(link, loss, hessian, K):
+def test_a_pass_over_margins_is_the_reference(device, link, loss, hessian, K):
     rng, y, weight, score, theta = make(K, 1100, K)
     score = np.clip(score, -8, 8)
     scores = np.asfortranarray(score[:, None] + 0.3 * rng.normal(size=(len(y), K - 1)))
     costly = get_loss(loss, link)
-    here = gpu.GPU(fake_cupy).margin_pass(costly, y, K, weight)
+    here = device.margin_pass(costly, y, K, weight)
     scores = scores.astype(here.scores_dtype)
     reference = ReferenceMargins(costly, y, K, weight.astype(np.float32))
-    columns, here_columns = np.empty((len(y), 2 * K - 2), np.float32), gpu.GPU(fake_cupy).columns(len(y), 2 * K - 2)
+    columns, here_columns = np.empty((len(y), 2 * K - 2), np.float32), device.columns(len(y), 2 * K - 2)
     precise = link != "logit"
     expected = reference(scores, theta, hessian, columns=columns)
     compare(here(scores, theta, hessian, columns=here_columns), expected, precise)
@@ -101,14 +115,14 @@ def test_a_pass_over_margins_is_the_reference(link, loss, hessian, K):
 
 
 @pytest.mark.parametrize("link", LINKS)
-def test_extreme_scores_are_those_of_the_reference(link):
+def test_extreme_scores_are_those_of_the_reference(device, link):
     score = np.array([-1e5, -750.0, -90.0, -38.0, -5.0, 0.0, 5.0, 38.0, 90.0, 750.0, 1e5])
     if link in ("cloglog", "loglog"):
         score = score[np.abs(score) <= 60]
     theta, loss = np.array([-30.0, 0.0, 30.0]), get_loss("all_threshold", link)
     for label in range(4):
         y = np.full(len(score), label)
-        found = gpu.GPU(fake_cupy).row_pass(loss, y, 4, part=True)(score, theta, "exact")
+        found = device.row_pass(loss, y, 4, part=True)(score, theta, "exact")
         expected = ReferenceRows(loss, y, 4, part=True)(score, theta, "exact")
         # Beyond 80 the float32 curvatures of the logit are next to nothing, and not the same nothing.
         for name in ("gradient", "hessian"):
@@ -121,9 +135,9 @@ def test_extreme_scores_are_those_of_the_reference(link):
         assert found.loss == pytest.approx(expected.loss, rel=1e-6)
 
 
-def test_gradients_that_overflow_float32_are_cut():
+def test_gradients_that_overflow_float32_are_cut(device):
     loss = get_loss("all_threshold", "cloglog")
-    rows = gpu.GPU(fake_cupy).row_pass(loss, [0, 1], 2)
+    rows = device.row_pass(loss, [0, 1], 2)
     found = rows(np.array([-500.0, -500.0]), [0.0], "exact")
     assert np.isfinite(on_cpu(found.gradient)).all()
     assert found.n_clipped == 2
@@ -131,11 +145,11 @@ def test_gradients_that_overflow_float32_are_cut():
 
 @pytest.mark.parametrize("n_leaves", [1, 7, 3000])
 @pytest.mark.parametrize("n", SIZES)
-def test_leaf_sums_of_any_number_of_rows_and_leaves(monkeypatch, n, n_leaves):
+def test_leaf_sums_of_any_number_of_rows_and_leaves(device, monkeypatch, n, n_leaves):
     monkeypatch.setattr(gpu_pass, "_MOST_BLOCKS", 2)  # each block goes on with other rows
     rng, y, weight, score, theta = make(n, n, 4)
     weight[0] = 1.0
-    device, loss = gpu.GPU(fake_cupy), get_loss("all_threshold")
+    loss = get_loss("all_threshold")
     leaves = np.minimum(rng.geometric(0.3, n) - 1, n_leaves - 1).astype(np.int32)  # one leaf holds most rows
     leaves = rng.permutation(n_leaves)[leaves].astype(np.int32)
     here = device.row_pass(loss, y, 4, weight, part=True)
@@ -148,10 +162,10 @@ def test_leaf_sums_of_any_number_of_rows_and_leaves(monkeypatch, n, n_leaves):
     np.testing.assert_allclose(here.leaf_weights(leaves, n_leaves), weights, rtol=1e-12)
 
 
-def everything(seed):
+def everything(device, seed):
     """Return the bytes of all results of a pass, its leaves and a step."""
     rng, y, weight, score, theta = make(seed, 4000, 6)
-    device, loss = gpu.GPU(fake_cupy), get_loss("all_threshold")
+    loss = get_loss("all_threshold")
     leaves = rng.integers(0, 9, len(y)).astype(np.int32)
     rows = device.row_pass(loss, y, 6, weight)
     found = rows(score.astype(np.float32), theta)
@@ -173,11 +187,11 @@ def everything(seed):
     return [on_cpu(result).tobytes() for result in results]
 
 
-def test_no_result_depends_on_the_order_of_threads_and_blocks(monkeypatch):
-    first = everything(0)
-    assert everything(0) == first
-    monkeypatch.setattr(cuda_on_cpu, "backwards", True)
-    assert everything(0) == first
+def test_no_result_depends_on_the_order_of_threads_and_blocks(device, monkeypatch):
+    first = everything(device, 0)
+    assert everything(device, 0) == first
+    monkeypatch.setattr(cuda_on_cpu, "backwards", True)  # on the stand-in; a GPU takes its own order
+    assert everything(device, 0) == first
 
 
 def test_a_pass_starts_two_kernels():
