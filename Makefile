@@ -3,7 +3,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
-SOURCES := pyproject.toml $(shell find native ordinal_objectives adapters histogram_engine threshold_solver -name '*.py' -o -name '*.cpp' -o -name '*.hpp' -o -name CMakeLists.txt)
+SOURCES := pyproject.toml $(shell find native ordinal_objectives adapters histogram_engine threshold_solver -name '*.py' -o -name '*.cpp' -o -name '*.hpp' -o -name '*.cu' -o -name CMakeLists.txt)
 DEMO_ARGS ?=
 PYTEST_ARGS ?= -n auto --dist loadfile
 
@@ -87,10 +87,11 @@ sanitize-threads: .venv-thread/instrumented
 # mypy does not see folders that are mapped into the package; in $(TYPED) they are where they are installed.
 TYPED := build/typed/ordinal_objectives
 FOLDERS := adapters histogram_engine threshold_solver
+FORMATTED = $(shell find native ordinal_objectives -name '*.cpp' -o -name '*.hpp' -o -name '*.cu') tests/cuda_on_cpu.hpp
 lint: dev
 	$(DEV)/bin/ruff check .
 	$(DEV)/bin/ruff format --check .
-	$(DEV)/bin/clang-format --dry-run --Werror $(shell find native -name '*.cpp' -o -name '*.hpp')
+	$(DEV)/bin/clang-format --dry-run --Werror $(FORMATTED)
 	rm -rf $(TYPED) && mkdir -p $(TYPED)
 	ln -s $(CURDIR)/ordinal_objectives/* $(addprefix $(CURDIR)/,$(FOLDERS)) $(CURDIR)/build/dev/_core.pyi $(TYPED)
 	MYPYPATH=build/typed:benchmarks $(DEV)/bin/mypy -p ordinal_objectives -p claims -p lib
@@ -102,7 +103,7 @@ lint: dev
 format: dev
 	$(DEV)/bin/ruff check --fix .
 	$(DEV)/bin/ruff format .
-	$(DEV)/bin/clang-format -i $(shell find native -name '*.cpp' -o -name '*.hpp')
+	$(DEV)/bin/clang-format -i $(FORMATTED)
 
 # The site, from docs, examples and the docstrings of what is installed. What Sphinx warns of is an error, and so are a
 # warning that an example prints and a link that leads nowhere. The examples are small: threads would only wait for each
