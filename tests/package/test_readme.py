@@ -12,17 +12,29 @@ import pytest
 from ordinal_objectives.adapters.xgb.outputs.settings import is_at_least
 
 README = Path(__file__).resolve().parents[2] / "README.md"
+GUIDE = README.parent / "docs" / "guide"
+# Pages whose code, if they have any, names nothing beside the rows of the first one.
+NO_CODE = {
+    "data",
+    "gpu_and_clusters",
+    "index",
+    "labels",
+    "losses_and_links",
+    "models_on_disk",
+    "threads",
+    "threshold_updates",
+}
 
 
 # In the first line of a block; with an older version the block must stop by saying so.
 NEEDED = re.compile(r"# Needs XGBoost (\d+)\.(\d+)\.\n")
 
 
-def run_examples(document, *, at_least):
-    """Run a page's blocks of Python one after the other; return what they have named."""
+def run_examples(document, *, at_least, names=None):
+    """Run a page's blocks of Python one after the other, which may use `names`; return what they have named."""
     blocks = re.findall(r"```python\n(.*?)```", document.read_text(encoding="utf-8"), flags=re.DOTALL)
     assert len(blocks) >= at_least
-    names: dict = {}
+    names = {} if names is None else names
     for block in blocks:
         needed = NEEDED.match(block)
         version = tuple(map(int, needed.groups())) if needed else (0, 0)
@@ -42,14 +54,22 @@ def test_examples_run(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_examples_of_the_guide_run():
-    names = run_examples(README.parent / "docs" / "user_guide.md", at_least=5)
-    assert names["search"].best_score_ == max(names["search"].cv_results_["mean_test_score"]) < 0
-    assert names["proba"].shape == (500, 5)
-    mean_codes = names["proba"] @ np.arange(5)
-    assert np.corrcoef(mean_codes, names["y"])[0, 1] > 0.2  # 0 where codes are alphabetical
-    if is_at_least((3, 3)):
+@pytest.mark.parametrize("page", sorted(GUIDE.glob("*.md")), ids=lambda page: page.stem)
+def test_examples_of_the_guide_run(page, monkeypatch, tmp_path):
+    """Each page of the guide goes on from the rows of its first page alone."""
+    monkeypatch.chdir(tmp_path)
+    rows = run_examples(GUIDE / "index.md", at_least=1)
+    names = run_examples(page, at_least=0, names=dict(rows))
+    assert (page.stem in NO_CODE) == (len(names) == len(rows))
+    if page.stem == "metrics":
+        assert names["search"].best_score_ == max(names["search"].cv_results_["mean_test_score"]) < 0
+        assert names["proba"].shape == (500, 5)
+        mean_codes = names["proba"] @ np.arange(5)
+        assert np.corrcoef(mean_codes, names["y"])[0, 1] > 0.2  # 0 where codes are alphabetical
+    if page.stem == "host_shifts" and is_at_least((3, 3)):
         assert names["margins"].shape == (500, 4, 4)
+    if page.stem == "continuing":
+        assert names["both"].n_iter_ == 10
 
 
 @pytest.mark.parametrize("page", ["add_a_link.md", "add_a_loss.md"])
@@ -109,4 +129,4 @@ def test_links_of_the_readme_work_on_a_package_index():
         assert target.startswith((home + "/blob/main/", pictures)), target
         path = target.split("/main/")[1]
         assert (README.parent / path).exists(), target
-    assert set(re.findall(r'"(https://[^"]*)"', metadata)) >= {home, f"{home}/blob/main/docs/user_guide.md"}
+    assert set(re.findall(r'"(https://[^"]*)"', metadata)) >= {home, f"{home}/blob/main/docs/guide/index.md"}
