@@ -1,4 +1,4 @@
-"""The examples of the README and of the guide run, one after the other, and links lead somewhere."""
+"""The examples of the README, of the guide and of recipes run, one after the other, and links lead somewhere."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.model_selection import GridSearchCV
 
 from ordinal_objectives.adapters.xgb.outputs.settings import is_at_least
 
@@ -95,6 +96,63 @@ def test_examples_of_serving_run(tmp_path, monkeypatch):
     assert [answer["label"]] == names["label"].tolist() == names["model"].predict(row).tolist()
     np.testing.assert_allclose([answer["probabilities"]], names["model"].predict_proba(row), atol=2e-6)
     assert (names["same"].predict(names["X"]) == names["model"].predict(names["X"])).all()
+
+
+def run_recipe(name):
+    return run_examples(README.parent / "docs" / "how_to" / f"{name}.md", at_least=2)
+
+
+def test_the_project_with_scikit_learn_runs():
+    names = run_recipe("pipeline")
+    assert names["scores"]["qwk"] > 0.3
+    assert 1 < names["pipeline"][-1].n_iter_ < 500
+    assert len(names["found"]) == 3
+
+
+@pytest.mark.slow
+def test_the_searches_run():
+    names = run_recipe("search")
+    assert names["search"].best_score_ == max(names["search"].cv_results_["mean_test_score"]) < 0
+    states = {trial.state.name for trial in names["study"].trials}
+    assert states == {"COMPLETE", "PRUNED"}
+    by_name = GridSearchCV(names["model"], {"max_depth": [1]}, scoring="neg_rps")
+    with pytest.raises(ValueError, match="The 'scoring' parameter .* must be a str among"):
+        by_name.fit(names["X"], names["y"])
+
+
+def test_the_recipes_of_columns_run():
+    names = run_recipe("columns")
+    up = np.diff(names["rising"].predict_cumulative_proba(names["along"]), axis=0)
+    assert up.min() < -0.001
+    assert up.max() <= 1e-12
+    assert names["by_xgboost"].proportional_
+
+
+@pytest.mark.slow
+def test_the_recipe_of_calibration_runs():
+    names = run_recipe("calibrate")
+    assert names["with_curve"] < names["without"]
+    assert names["risk"].shape == (500,)
+
+
+@pytest.mark.slow
+def test_the_page_for_those_who_come_from_kaggle_runs():
+    rounded, *others = run_recipe("from_kaggle")["found"].values()
+    assert len(others) == 3
+    assert min(others) > rounded
+
+
+def test_the_page_for_those_who_come_from_other_packages_runs():
+    """Signs, slopes and probabilities are those of OrderedModel; thresholds are, up to one constant."""
+    names = run_examples(README.parent / "docs" / "how_to" / "from_other_packages.md", at_least=3)
+    theirs, ours = names["theirs"], names["ours"]
+    slopes = (ours.linear_.contributions(names["at_1"]) - ours.linear_.contributions(names["at_0"]))[0]
+    np.testing.assert_allclose(slopes, theirs.params[:2], atol=1e-3)
+    assert (np.sign(slopes) == [1, -1]).all()
+    np.testing.assert_allclose(ours.predict_proba_ordered(names["X"]), theirs.predict(names["X"]), atol=1e-3)
+    assert np.ptp(ours.thresholds_ - names["their_thresholds"]) < 1e-3
+    assert names["separate"].min() < -0.01
+    assert names["moving"].predict_proba(names["far"]).min() >= 0
 
 
 def targets(document):
