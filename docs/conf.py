@@ -9,6 +9,7 @@ from typing import Any
 
 from docutils import nodes
 from docutils.utils.math.latex2mathml import tex2mathml
+from sphinx.util.nodes import make_refnode
 
 import ordinal_objectives
 
@@ -50,7 +51,7 @@ html_title = f"{project} {version}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 # Pages that have none below them.
-html_sidebars: dict[str, list[str]] = {page: [] for page in ("gallery", "index", "start")}
+html_sidebars: dict[str, list[str]] = {page: [] for page in ("gallery", "index", "start", "tutorial")}
 html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {
@@ -94,6 +95,31 @@ def skip_inherited(app: Any, what: str, name: str, member: Any, skip: bool, opti
     return True if callable(member) and not home.startswith("ordinal_objectives") else None
 
 
+def names_by_text(env: Any) -> dict[str, tuple[str, str]]:
+    """Return page and anchor of each object of the reference, by what a page calls it: its name, or module and name."""
+    modules = {"ordinal_objectives.adapters.xgb": "oxgb", "ordinal_objectives.adapters.lgbm": "olgbm"}
+    found: dict[str, tuple[str, str]] = {}
+    several = set()
+    for name, _, kind, page, anchor, _ in env.get_domain("py").get_objects():
+        module, _, last = name.rpartition(".")
+        if kind in ("module", "attribute", "property"):
+            continue
+        texts = {last, f"{modules.get(module, module.rpartition('.')[2])}.{last}"}
+        several |= {text for text in texts if found.get(text, (page, anchor)) != (page, anchor)}
+        found |= dict.fromkeys(texts, (page, anchor))
+    return {text: place for text, place in found.items() if text not in several}
+
+
+def link_names(app: Any, tree: nodes.document, page: str) -> None:
+    """Lead what stands in backticks to its page in the reference, where one object alone has that name."""
+    known = names_by_text(app.env)
+    for literal in list(tree.findall(nodes.literal)):
+        place = known.get(literal.astext().removesuffix("()"))
+        if place is None or place[0] == page or isinstance(literal.parent, (nodes.reference, nodes.title)):
+            continue
+        literal.replace_self(make_refnode(app.builder, page, *place, literal.deepcopy()))
+
+
 def write_formula(writer: Any, node: nodes.math | nodes.math_block) -> None:
     """Write a formula as MathML, which browsers show without a script from elsewhere."""
     writer.body.append(tex2mathml(node.astext(), as_block=isinstance(node, nodes.math_block)))
@@ -105,3 +131,4 @@ def setup(app: Any) -> None:
     app.add_html_math_renderer("mathml", (write_formula, None), (write_formula, None))
     app.connect("source-read", into_site)
     app.connect("autodoc-skip-member", skip_inherited)
+    app.connect("doctree-resolved", link_names)

@@ -112,6 +112,14 @@ def kappa_weights(weights: ArrayLike | str, n_classes: int) -> Array:
     ------
     ValueError
         If it is neither.
+
+    Examples
+    --------
+    >>> from ordinal_objectives.decision import kappa_weights
+    >>> kappa_weights("quadratic", 3)
+    array([[0., 1., 4.],
+           [1., 0., 1.],
+           [4., 1., 0.]])
     """
     if isinstance(weights, str):
         check_choice(weights, ("quadratic", "linear"), name="kappa_weights", hint=" (or give a matrix)")
@@ -151,6 +159,17 @@ class KappaRule:
         Expected on the rows that the rule was fitted to.
     unseen : bool
         Whether the model was not trained on these rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ordinal_objectives.decision import KappaRule
+    >>> proba = np.array([[0.8, 0.1, 0.1], [0.4, 0.2, 0.4], [0.1, 0.1, 0.8]])
+    >>> rule = KappaRule.fit(proba, "quadratic")
+    >>> rule.decide(proba)
+    array([0, 1, 2])
+    >>> round(rule.kappa, 2)
+    0.61
     """
 
     weights: Array

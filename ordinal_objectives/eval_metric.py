@@ -49,6 +49,15 @@ class EvalMetric:
         If it is the name of no metric.
     TypeError
         If it is neither a name nor a function.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ordinal_objectives.decision import decide
+    >>> from ordinal_objectives.eval_metric import EvalMetric
+    >>> y, proba = np.array([0, 2]), np.array([[0.7, 0.2, 0.1], [0.2, 0.5, 0.3]])
+    >>> EvalMetric("mae", n_classes=3, decide=decide)(y, proba, None)
+    [('mae', 0.5, False)]
     """
 
     def __init__(self, metric: Any, n_classes: int, decide: Decide) -> None:

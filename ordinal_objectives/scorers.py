@@ -292,5 +292,12 @@ def get_scorer(scoring: str) -> OrdinalScorer:
 
 
 def get_scorer_names() -> list[str]:
-    """Return the names that :func:`get_scorer` knows."""
+    """Return the names that :func:`get_scorer` knows.
+
+    Examples
+    --------
+    >>> from ordinal_objectives.scorers import get_scorer_names
+    >>> "neg_rps" in get_scorer_names()
+    True
+    """
     return sorted(_NAMED)

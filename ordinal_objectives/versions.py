@@ -36,7 +36,14 @@ def versions() -> dict[str, str]:
 
 
 def show_versions() -> None:
-    """Print versions, the instruction set of the native kernels and their thread count."""
+    """Print versions, the instruction set of the native kernels and their thread count.
+
+    Examples
+    --------
+    >>> from ordinal_objectives import show_versions
+    >>> show_versions()  # doctest: +ELLIPSIS
+    ordinal_objectives...
+    """
     content = versions()
     width = max(map(len, content))
     for name, value in content.items():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import pkgutil
+import re
 from collections.abc import Collection, Mapping
 from functools import cache
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 import ordinal_objectives
 
 ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
 PACKAGE = ("ordinal_objectives", "adapters", "histogram_engine", "threshold_solver")
 
 
@@ -28,6 +30,22 @@ def module_names() -> list[str]:
     walked = pkgutil.walk_packages(ordinal_objectives.__path__, "ordinal_objectives.")
     skipped = ("ordinal_objectives.__main__", "ordinal_objectives._core", "ordinal_objectives.ordinal_objectives")
     return [info.name for info in walked if not info.name.startswith(skipped)]
+
+
+def entries() -> list[tuple[str, str]]:
+    """Return the reference's entries: each name with the module that its page says it is imported from."""
+    found: list[tuple[str, str]] = []
+    module, listing = "", False
+    for line in (DOCS / "reference.rst").read_text(encoding="utf-8").splitlines():
+        directive = re.match(r"\.\. (\S+)::\s*(\S*)", line)
+        if directive:
+            kind, argument = directive.groups()
+            module = argument if kind in ("module", "currentmodule") else module
+            listing = kind == "autosummary"
+            found += [(module, argument)] if kind == "py:data" else []
+        elif listing and (name := re.fullmatch(r"   (\w+)", line)):
+            found.append((module, name[1]))
+    return found
 
 
 @cache

@@ -43,6 +43,20 @@ class ThresholdLearner:
     step_hessian : {"majorized", "exact"}
         Curvature of the conditional step: a majoriser wherever there is one, since its step never raises the loss.
     diagnostics : Diagnostics
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ordinal_objectives.losses import AllThreshold
+    >>> from ordinal_objectives.threshold_solver import ThresholdLearner
+    >>> f, y = np.array([-1.0, -0.5, 0.2, 0.9]), np.array([0, 1, 1, 2])
+    >>> learner = ThresholdLearner(AllThreshold(), np.bincount(y).astype(float))
+    >>> start = learner.thresholds
+    >>> now = learner.loss.round_statistics(f, y, start)
+    >>> learner.newton(now, lambda thresholds: learner.loss.value(f, y, thresholds).sum(), lambda loss: loss)
+    False
+    >>> start.round(3), learner.thresholds.round(3)
+    (array([-1.099,  1.099]), array([-1.28 ,  1.118]))
     """
 
     def __init__(

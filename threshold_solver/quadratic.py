@@ -34,6 +34,14 @@ class JointStep(NamedTuple):
         delta.
     decrease : float
         Decrease of the quadratic model by the full step, at least 0 if the model is convex.
+
+    Examples
+    --------
+    >>> from ordinal_objectives.threshold_solver import JointQuadratic, schur_step
+    >>> model = JointQuadratic.of([1.0, -1.0], [2.0, 2.0], [[-2.0], [-2.0]], [0.0], [4.0])
+    >>> leaf_weights, threshold_step, decrease = schur_step(model)
+    >>> leaf_weights, threshold_step
+    (array([-0.5,  0.5]), array([0.]))
     """
 
     leaf_weights: NDArray[np.float64]
@@ -58,6 +66,13 @@ class JointQuadratic:
         First derivatives in the thresholds, summed over the same rows.
     V : ndarray of shape (n_cross, n_cross)
         Second derivatives.
+
+    Examples
+    --------
+    >>> from ordinal_objectives.threshold_solver import JointQuadratic
+    >>> model = JointQuadratic.of([1.0, -1.0], [2.0, 2.0], [[-2.0], [-2.0]], [0.0], [4.0])  # two leaves, one threshold
+    >>> model.L.shape, model.V.shape
+    ((2, 1), (1, 1))
     """
 
     G: NDArray[np.float64]

@@ -70,6 +70,16 @@ class ThresholdRecord:
         The linear score that the trees are added to, in JSON's types, as a classifier writes it.
     of_loss : OrdinalLoss or None
         What ``loss`` and ``link`` name; None looks them up. It is not written into files.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ordinal_objectives.threshold_solver import ThresholdRecord
+    >>> record = ThresholdRecord("all_threshold", "logit", "majorized", "newton", 3, [np.array([-1.0, 1.0])], [1.2])
+    >>> record.n_iterations, record.at(0)
+    (0, array([-1.,  1.]))
+    >>> ThresholdRecord.from_json(record.to_json()).training_loss
+    [1.2]
     """
 
     loss: str

@@ -135,6 +135,18 @@ def predict_proba(booster: lightgbm.Booster, data: Any, num_iteration: int | Non
     ------
     ValueError
         If the booster carries no thresholds, or none for that iteration.
+
+    Examples
+    --------
+    >>> import lightgbm
+    >>> import numpy as np
+    >>> from ordinal_objectives.adapters import lgbm as olgbm
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 2))
+    >>> y = np.digitize(X[:, 0] + 0.3 * rng.logistic(size=300), [-1.0, 1.0])
+    >>> booster = olgbm.train({"verbosity": -1}, lightgbm.Dataset(X, y), 20)
+    >>> olgbm.predict_proba(booster, X).shape
+    (300, 3)
     """
     return proba_of(booster, carried_record(booster), data, num_iteration)
 
@@ -157,6 +169,18 @@ def predict(
     Returns
     -------
     ndarray of int, shape (n_samples,)
+
+    Examples
+    --------
+    >>> import lightgbm
+    >>> import numpy as np
+    >>> from ordinal_objectives.adapters import lgbm as olgbm
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 2))
+    >>> y = np.digitize(X[:, 0] + 0.3 * rng.logistic(size=300), [-1.0, 1.0])
+    >>> booster = olgbm.train({"verbosity": -1}, lightgbm.Dataset(X, y), 20)
+    >>> olgbm.predict(booster, X)[:4], y[:4]
+    (array([1, 1, 1, 2]), array([1, 1, 0, 2]))
     """
     carried_record(booster).ordinal_loss().check_decision(decision_rule, cost_matrix)
     return decide(predict_proba(booster, data, num_iteration), decision_rule, cost_matrix)

@@ -178,6 +178,19 @@ def threshold_record(booster: lightgbm.Booster) -> ThresholdRecord:
     ------
     ValueError
         If the booster carries no thresholds.
+
+    Examples
+    --------
+    >>> import lightgbm
+    >>> import numpy as np
+    >>> from ordinal_objectives.adapters import lgbm as olgbm
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 2))
+    >>> y = np.digitize(X[:, 0] + 0.3 * rng.logistic(size=300), [-1.0, 1.0])
+    >>> booster = olgbm.train({"verbosity": -1}, lightgbm.Dataset(X, y), 20)
+    >>> record = olgbm.threshold_record(booster)
+    >>> len(record.thresholds), record.thresholds[-1].shape  # the start, and after each round
+    (21, (2,))
     """
     return carried_record(booster).copied()
 
@@ -235,6 +248,21 @@ def save_model(booster: lightgbm.Booster, filename: str | PathLike[str], num_ite
     ------
     ValueError
         If the booster carries no thresholds.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import lightgbm
+    >>> import numpy as np
+    >>> from ordinal_objectives.adapters import lgbm as olgbm
+    >>> stars = np.arange(300) % 3
+    >>> X = stars[:, np.newaxis] + 0.5
+    >>> booster = olgbm.train({"verbosity": -1}, lightgbm.Dataset(X, stars), 5)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     olgbm.save_model(booster, f"{folder}/ordinal.txt")
+    ...     plain = lightgbm.Booster(model_file=f"{folder}/ordinal.txt")  # the score alone
+    >>> plain.num_trees()
+    5
     """
     record = carried_record(booster)
     check_path(filename)
@@ -264,6 +292,20 @@ def load_model(filename: str | PathLike[str]) -> lightgbm.Booster:
     ------
     ValueError
         If the file carries no thresholds, or it is damaged, or the model was trained with dart.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from ordinal_objectives import LGBMOrdinalClassifier
+    >>> from ordinal_objectives.adapters import lgbm as olgbm
+    >>> grades = np.arange(300) % 4
+    >>> model = LGBMOrdinalClassifier(n_estimators=5, verbosity=-1).fit(grades[:, np.newaxis] / 2, grades)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     model.save_model(f"{folder}/ordinal.txt")
+    ...     booster = olgbm.load_model(f"{folder}/ordinal.txt")
+    >>> bool((olgbm.threshold_record(booster).thresholds[-1] == model.thresholds_).all())
+    True
     """
     check_kind(filename, "LightGBM")
     with as_damaged_file(filename):

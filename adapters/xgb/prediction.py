@@ -62,6 +62,19 @@ def predict_proba(
         If the booster carries no thresholds, or none for that iteration.
     TypeError
         If ``booster`` is no booster, or ``data`` no DMatrix.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import xgboost
+    >>> from ordinal_objectives.adapters import xgb as oxgb
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 2))
+    >>> y = np.digitize(X[:, 0] + 0.3 * rng.logistic(size=300), [-1.0, 1.0])
+    >>> data = xgboost.DMatrix(X, y)
+    >>> booster = oxgb.train({"max_depth": 2}, data, 20)
+    >>> oxgb.predict_proba(booster, data).shape
+    (300, 3)
     """
     return proba_of(booster, carried_record(booster), data, iteration_range)
 
@@ -84,6 +97,19 @@ def predict(
     Returns
     -------
     ndarray of int, shape (n_samples,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import xgboost
+    >>> from ordinal_objectives.adapters import xgb as oxgb
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 2))
+    >>> y = np.digitize(X[:, 0] + 0.3 * rng.logistic(size=300), [-1.0, 1.0])
+    >>> data = xgboost.DMatrix(X, y)
+    >>> booster = oxgb.train({"max_depth": 2}, data, 20)
+    >>> oxgb.predict(booster, data)[:4], y[:4]
+    (array([1, 1, 1, 2]), array([1, 1, 0, 2]))
     """
     carried_record(booster).ordinal_loss().check_decision(decision_rule, cost_matrix)
     return decide(predict_proba(booster, data, iteration_range), decision_rule, cost_matrix)

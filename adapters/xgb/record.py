@@ -109,6 +109,20 @@ def threshold_record(booster: xgboost.Booster) -> ThresholdRecord:
     ------
     ValueError
         If the booster carries no thresholds, or those of other trees: a slice must start at the first round.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import xgboost
+    >>> from ordinal_objectives.adapters import xgb as oxgb
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 2))
+    >>> y = np.digitize(X[:, 0] + 0.3 * rng.logistic(size=300), [-1.0, 1.0])
+    >>> data = xgboost.DMatrix(X, y)
+    >>> booster = oxgb.train({"max_depth": 2}, data, 20)
+    >>> record = oxgb.threshold_record(booster)
+    >>> len(record.thresholds), record.thresholds[-1].shape  # the start, and after each round
+    (21, (2,))
     """
     return carried_record(booster).copied()
 
@@ -125,6 +139,19 @@ def kept_rounds(booster: xgboost.Booster) -> int:
     Returns
     -------
     int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import xgboost
+    >>> from ordinal_objectives.adapters import xgb as oxgb
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 2))
+    >>> y = np.digitize(X[:, 0] + 0.3 * rng.logistic(size=300), [-1.0, 1.0])
+    >>> data = xgboost.DMatrix(X, y)
+    >>> booster = oxgb.train({"max_depth": 2}, data, 20)
+    >>> oxgb.kept_rounds(booster)
+    20
     """
     rounds: int = booster.num_boosted_rounds()
     try:

@@ -21,6 +21,24 @@ class MultiOutputLoss(Protocol):
     """Interface of a loss. Methods are given blocks of rows and must not change them.
 
     Each call is checked: results of another shape or type than said here raise a ValueError.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ordinal_objectives import HistGradientBoostingMultiOutputRegressor
+    >>> class LogCosh:  # as the squared error near zero, as the absolute error far away
+    ...     def start(self, y, weight):
+    ...         return np.average(y, axis=0, weights=weight)
+    ...     def derivatives(self, y, raw_prediction, hessian):
+    ...         off = raw_prediction - y
+    ...         loss = np.logaddexp(off, -off) - np.log(2)
+    ...         return loss.sum(axis=1), np.tanh(off), 1.01 - np.tanh(off) ** 2
+    ...     def predict(self, raw_prediction):
+    ...         return raw_prediction
+    >>> X = np.random.default_rng(0).normal(size=(200, 3))
+    >>> Y = np.column_stack([X[:, 0], X[:, 0] + X[:, 1]])
+    >>> HistGradientBoostingMultiOutputRegressor(loss=LogCosh(), max_iter=20).fit(X, Y).predict(X).shape
+    (200, 2)
     """
 
     def start(self, y: NDArray[Any], weight: FloatArray | None) -> FloatArray:

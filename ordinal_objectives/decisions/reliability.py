@@ -30,6 +30,17 @@ class CumulativeReliability:
         Confidence interval of the share.
     count : ndarray of float64, shape (n_classes - 1, n_bins)
         Rows of the bin. With weights it is the number of equally weighted rows whose share would vary as much.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ordinal_objectives.decisions import cumulative_reliability
+    >>> rng = np.random.default_rng(0)
+    >>> low = rng.uniform(size=1000)  # P(y <= 0)
+    >>> y = (rng.uniform(size=1000) > low).astype(int)
+    >>> found = cumulative_reliability(y, np.column_stack([low, 1 - low]), n_bins=2)
+    >>> found.stated.round(2), found.happened.round(2)
+    (array([[0.26, 0.75]]), array([[0.26, 0.76]]))
     """
 
     stated: NDArray[np.float64]

@@ -34,6 +34,20 @@ class ShapValues(NamedTuple):
         Of the score; else of each threshold or class, lowest first.
     base_values : ndarray of float64, shape () or (n_outputs,)
         What all rows have in common: with the values of all features it sums to the output.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ordinal_objectives import HistGradientBoostingOrdinalClassifier
+    >>> from ordinal_objectives.inspection import shap_values
+    >>> X = np.random.default_rng(0).normal(size=(300, 2))
+    >>> y = np.digitize(X[:, 0], [-1.0, 1.0])
+    >>> model = HistGradientBoostingOrdinalClassifier(max_iter=20, random_state=0).fit(X, y)
+    >>> found = shap_values(model, X)
+    >>> found.values.shape
+    (300, 2)
+    >>> np.allclose(found.base_values + found.values.sum(axis=1), model.predict_raw(X))
+    True
     """
 
     values: NDArray[np.float64]

@@ -34,6 +34,20 @@ class ThresholdImportances(_ImportancesAndShare):
         Names of the features; "feature 0", "feature 1", ... where X has none. None: not known.
     classes : ndarray, shape (n_classes,), or None
         Class labels, lowest first. None: not known.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ordinal_objectives import HistGradientBoostingOrdinalClassifier
+    >>> from ordinal_objectives.inspection import threshold_importances
+    >>> X = np.random.default_rng(0).normal(size=(300, 2))
+    >>> y = np.digitize(X[:, 0], [-1.0, 1.0])
+    >>> model = HistGradientBoostingOrdinalClassifier(max_iter=20, random_state=0).fit(X, y)
+    >>> found = threshold_importances(model, X, random_state=0)
+    >>> found.importances.shape, found.shift_share.shape
+    ((2, 2), (2,))
+    >>> list(found.to_frame().columns)
+    ['<= 0', '<= 1', 'shift_share']
     """
 
     feature_names: list[str] | None = None

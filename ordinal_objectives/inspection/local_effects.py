@@ -30,6 +30,20 @@ class LocalEffects(NamedTuple):
         Effect on each v_k, lowest threshold first. They sum to zero over the thresholds.
     proba : ndarray of float64, shape (n_values, n_classes)
         Effect on the probability of each class, lowest class first. They sum to zero over the classes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ordinal_objectives import HistGradientBoostingOrdinalClassifier
+    >>> from ordinal_objectives.inspection import accumulated_local_effects
+    >>> X = np.random.default_rng(0).normal(size=(300, 2))
+    >>> y = np.digitize(X[:, 0], [-1.0, 1.0])
+    >>> model = HistGradientBoostingOrdinalClassifier(max_iter=20, random_state=0).fit(X, y)
+    >>> found = accumulated_local_effects(model, X, feature=0)
+    >>> len(found.values) == len(found.score) == len(found.proba)
+    True
+    >>> bool(found.score[-1] > found.score[0])  # larger values, higher classes
+    True
     """
 
     values: FloatArray

@@ -39,6 +39,20 @@ class MarginalEffects(NamedTuple):
         The reference level. None of numbers.
     classes : ndarray, shape (n_classes,)
         Class labels, lowest first.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ordinal_objectives import HistGradientBoostingOrdinalClassifier
+    >>> from ordinal_objectives.inspection import average_marginal_effects
+    >>> X = np.random.default_rng(0).normal(size=(300, 2))
+    >>> y = np.digitize(X[:, 0], [-1.0, 1.0])
+    >>> model = HistGradientBoostingOrdinalClassifier(max_iter=20, random_state=0).fit(X, y)
+    >>> found = average_marginal_effects(model, X, feature=0, random_state=0)
+    >>> found.classes, found.effects.round(2)
+    (array([0, 1, 2]), array([-0.24,  0.03,  0.21]))
+    >>> bool((found.lower <= found.effects).all() and (found.effects <= found.upper).all())
+    True
     """
 
     effects: FloatArray

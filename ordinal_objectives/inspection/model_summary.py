@@ -51,6 +51,18 @@ class ModelSummary:
         The classifier's own; None where it has none, or where they are of other features than those of X.
     threshold_importances : ThresholdImportances or None
         How far each feature moves each threshold; None without X.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ordinal_objectives import HistGradientBoostingOrdinalClassifier
+    >>> from ordinal_objectives.inspection import summary
+    >>> X = np.random.default_rng(0).normal(size=(300, 2))
+    >>> y = np.digitize(X[:, 0], [-1.0, 1.0])
+    >>> model = HistGradientBoostingOrdinalClassifier(max_iter=20, random_state=0).fit(X, y)
+    >>> found = summary(model)
+    >>> found.n_trees, found.loss, found.link
+    (20, 'all_threshold', 'logit')
     """
 
     classifier: str

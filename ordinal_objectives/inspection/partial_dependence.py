@@ -22,6 +22,20 @@ class FeatureEffect(NamedTuple):
         Partial dependence of f.
     shifts : ndarray of float64, shape (n_values, n_classes - 1)
         Partial dependence of each v_k.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ordinal_objectives import HistGradientBoostingOrdinalClassifier
+    >>> from ordinal_objectives.inspection import feature_effect
+    >>> X = np.random.default_rng(0).normal(size=(300, 2))
+    >>> y = np.digitize(X[:, 0], [-1.0, 1.0])
+    >>> model = HistGradientBoostingOrdinalClassifier(max_iter=20, random_state=0).fit(X, y)
+    >>> found = feature_effect(model, X, feature=0)
+    >>> found.values.shape == found.score.shape
+    True
+    >>> bool(found.score[-1] > found.score[0])  # larger values, higher classes
+    True
     """
 
     values: NDArray[Any]

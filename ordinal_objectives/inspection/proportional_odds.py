@@ -39,6 +39,18 @@ class ProportionalOddsTest(NamedTuple):
         Statistic and p-value of the shifts of all thresholds together.
     classes : ndarray, shape (n_classes,)
         Class labels, lowest first.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ordinal_objectives import HistGradientBoostingOrdinalClassifier
+    >>> from ordinal_objectives.inspection import proportional_odds_test
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(600, 2))
+    >>> y = np.digitize(2 * X[:, 0] + rng.logistic(size=600), [-1.0, 1.0])  # proportional odds
+    >>> found = proportional_odds_test(HistGradientBoostingOrdinalClassifier(max_iter=20), X, y, random_state=0)
+    >>> found.p_values.shape, found.overall_p_value > 0.05
+    ((2,), True)
     """
 
     statistics: FloatArray

@@ -83,6 +83,13 @@ def register_link(link: Link) -> None:
     ------
     TypeError
         If it is no Link.
+
+    Examples
+    --------
+    >>> from ordinal_objectives.links import Logit, register_link
+    >>> class Tempered(Logit):
+    ...     name = mirror = "tempered"
+    >>> register_link(Tempered())
     """
     if not isinstance(link, Link):
         raise TypeError(f"register_link takes a Link, an object of the class; got {link!r}")

@@ -43,6 +43,14 @@ class IntervalTerms:
         dl/da + dl/db.
     d_lower_shift, d_upper_shift : ndarray of float64
         d2l/da2 + d2l/dadb and d2l/db2 + d2l/dadb.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ordinal_objectives.links import Logit
+    >>> terms = Logit().interval(np.array([-1.0]), np.array([1.0]))  # -log P(-1 < x <= 1)
+    >>> terms.value.round(3)
+    array([0.772])
     """
 
     value: FloatArray
@@ -93,6 +101,15 @@ class Link(Named, ABC):
     Notes
     -----
     See docs/how_to/add_a_link.md for a link of one's own.
+
+    Examples
+    --------
+    >>> from ordinal_objectives.links import LINKS
+    >>> sorted(LINKS)
+    ['cauchit', 'cloglog', 'logit', 'loglog', 'probit']
+    >>> link = LINKS["cloglog"]
+    >>> link.mirror, link.symmetric
+    ('loglog', False)
     """
 
     needs: ClassVar[Mapping[str, type]] = {"name": str, "mirror": str, "argument_limit": Real}

@@ -13,6 +13,13 @@ class Cloglog(Link):
 
     The curvature of -log(1 - G) is exp(x): it has no bound, so no quadratic majoriser exists. Arguments of exp are
     clipped to 700.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ordinal_objectives.links import Cloglog
+    >>> Cloglog().inverse(np.array([-1.0, 0.0, 1.0])).round(3)
+    array([0.308, 0.632, 0.934])
     """
 
     name = "cloglog"
@@ -72,7 +79,15 @@ class Cloglog(Link):
 
 
 class Loglog(Link):
-    """G(x) = exp(-exp(-x)), the mirror of the complementary log-log link."""
+    """G(x) = exp(-exp(-x)), the mirror of the complementary log-log link.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ordinal_objectives.links import Loglog
+    >>> Loglog().inverse(np.array([-1.0, 0.0, 1.0])).round(3)
+    array([0.066, 0.368, 0.692])
+    """
 
     name = "loglog"
     mirror = "cloglog"

@@ -9,7 +9,15 @@ from ordinal_objectives.links.base import FloatArray, IntervalTerms, Link
 
 
 class Logit(Link):
-    """G(x) = 1 / (1 + exp(-x)); -log G has curvature G (1 - G) <= 1/4."""
+    """G(x) = 1 / (1 + exp(-x)); -log G has curvature G (1 - G) <= 1/4.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ordinal_objectives.links import Logit
+    >>> Logit().inverse(np.array([-1.0, 0.0, 1.0])).round(3)
+    array([0.269, 0.5  , 0.731])
+    """
 
     name = "logit"
     mirror = "logit"

@@ -10,7 +10,15 @@ from ordinal_objectives.links.base import FloatArray, IntervalTerms, Link
 
 
 class Probit(Link):
-    """G(x) = Phi(x), the standard normal distribution; -log G has curvature below 1."""
+    """G(x) = Phi(x), the standard normal distribution; -log G has curvature below 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ordinal_objectives.links import Probit
+    >>> Probit().inverse(np.array([-1.0, 0.0, 1.0])).round(3)
+    array([0.159, 0.5  , 0.841])
+    """
 
     name = "probit"
     mirror = "probit"

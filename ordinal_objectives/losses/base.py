@@ -53,6 +53,17 @@ class OrdinalLoss(MarginFunctions):
     Methods take ``raw_prediction`` of shape (n_samples,), class codes ``y`` of that shape and ``thresholds``
     of shape (n_classes - 1,), and compute in float64. They raise ValueError where a length is wrong, a
     label is out of range, a value is not finite or a weight is negative.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ordinal_objectives.losses import AllThreshold
+    >>> f, y, thresholds = np.array([-1.0, 0.2, 2.0]), np.array([0, 1, 2]), np.array([-0.5, 1.0])
+    >>> loss = AllThreshold("logit")
+    >>> loss.ordered, loss.takes_shifts
+    (True, True)
+    >>> loss.value(f, y, thresholds).round(3)
+    array([0.601, 0.774, 0.392])
     """
 
     def __init__(self, link: str | Link = "logit") -> None:

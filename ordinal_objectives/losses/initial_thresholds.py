@@ -42,6 +42,13 @@ class InitialThresholds(NamedTuple):
         is solved for it.
     tied : ndarray of shape (n_classes - 1,), bool
         Whether a threshold moves together with the one below it, because the class between them is empty.
+
+    Examples
+    --------
+    >>> from ordinal_objectives.threshold_solver import initial_thresholds
+    >>> start = initial_thresholds([30, 0, 70])  # the class between the thresholds is empty
+    >>> start.thresholds.round(3), start.tied
+    (array([-0.847, -0.847]), array([False,  True]))
     """
 
     thresholds: NDArray[np.float64]

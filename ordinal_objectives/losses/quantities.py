@@ -25,6 +25,17 @@ class RowDerivatives:
         d2l_i/dtheta_k dtheta_{k+1}; zero unless the loss is the cumulative link.
     cross : ndarray of shape (n_samples, n_classes - 1)
         d2l_i/df_i dtheta_k. Summed over the rows of leaf j it is L_jk.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ordinal_objectives.losses import AllThreshold
+    >>> f, y, thresholds = np.array([-1.0, 0.2, 2.0]), np.array([0, 1, 2]), np.array([-0.5, 1.0])
+    >>> rows = AllThreshold("logit").row_derivatives(f, y, thresholds)
+    >>> rows.value.shape, rows.cross.shape
+    ((3,), (3, 2))
+    >>> np.allclose(rows.cross.sum(axis=1), -rows.curvature.sum(axis=1))
+    True
     """
 
     value: FloatArray
@@ -93,6 +104,19 @@ class MarginDerivatives:
         First and second derivative of each threshold's term; the second one exact and floored, or majorised.
     n_floored : int
         Second derivatives that were raised to the link's `curvature_floor`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ordinal_objectives.losses import AllThreshold
+    >>> f, y, thresholds = np.array([-1.0, 0.2, 2.0]), np.array([0, 1, 2]), np.array([-0.5, 1.0])
+    >>> margins = thresholds - f[:, np.newaxis]
+    >>> of_margins = AllThreshold("logit").margin_derivatives(margins, y)
+    >>> of_margins.gradient.shape
+    (3, 2)
+    >>> rows = AllThreshold("logit").row_derivatives(f, y, thresholds)
+    >>> np.allclose(of_margins.gradient.sum(axis=1), rows.gradient)
+    True
     """
 
     value: FloatArray
@@ -118,6 +142,15 @@ class RoundSums:
     n_clipped : int
         Rows with ``|f_i - theta_k|`` beyond the link's `argument_limit` for some k. The float32 kernels clip the logit,
         cloglog and loglog at 80 instead.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ordinal_objectives.losses import AllThreshold
+    >>> f, y, thresholds = np.array([-1.0, 0.2, 2.0]), np.array([0, 1, 2]), np.array([-0.5, 1.0])
+    >>> found = AllThreshold("logit").round_statistics(f, y, thresholds)
+    >>> found.sums.threshold_gradient.shape, found.sums.threshold_hessian.shape
+    ((2,), (2,))
     """
 
     loss: float
@@ -143,6 +176,17 @@ class RoundStatistics:
         Row contributions to L, always with the exact curvature; fewer columns where fewer were asked for.
     sums : RoundSums
         Its entries are attributes of this object too.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ordinal_objectives.losses import AllThreshold
+    >>> f, y, thresholds = np.array([-1.0, 0.2, 2.0]), np.array([0, 1, 2]), np.array([-0.5, 1.0])
+    >>> found = AllThreshold("logit").round_statistics(f, y, thresholds)
+    >>> found.gradient.shape, found.cross.shape
+    ((3,), (3, 2))
+    >>> found.loss == found.sums.loss
+    True
     """
 
     gradient: FloatArray
@@ -191,6 +235,17 @@ class LeafSums:
         G_j and H_j.
     cross : ndarray of float64, shape (n_leaves, n_classes - 1)
         L_jk, always with the exact curvature.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ordinal_objectives.losses import AllThreshold, LeafSums
+    >>> f, y, thresholds = np.array([-1.0, 0.2, 2.0]), np.array([0, 1, 2]), np.array([-0.5, 1.0])
+    >>> found = AllThreshold("logit").round_statistics(f, y, thresholds)
+    >>> in_leaf = np.array([[1, 1, 0], [0, 0, 1]])  # two rows in the first leaf, one in the second
+    >>> sums = LeafSums(in_leaf @ found.gradient, in_leaf @ found.hessian, in_leaf @ found.cross)
+    >>> sums.cross.shape
+    (2, 2)
     """
 
     gradient: FloatArray

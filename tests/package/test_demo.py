@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import lightgbm
 import numpy as np
 import pandas as pd
 import pytest
 import xgboost
 
+from ordinal_objectives import demo
 from ordinal_objectives.__main__ import main
 from ordinal_objectives.adapters import lgbm as olgbm
 from ordinal_objectives.adapters import xgb as oxgb
@@ -23,11 +26,26 @@ def test_default_data(tmp_path, capsys):
         assert name in printed
     for column in ("MAE", "zero-one", "QWK", "RPS", "seconds", "rounds", "Learned thresholds"):
         assert column in printed
+    assert demo.LEGEND in printed
+    assert len(re.findall("  (?:XGBoost|LightGBM) .* ± .*, (?:within|beyond) chance\n", printed)) == 4
     assert (tmp_path / "scores.png").stat().st_size > 10_000
     booster = xgboost.Booster(model_file=tmp_path / "xgboost_ordinal.json")
     assert oxgb.threshold_record(booster).n_classes == 5
     assert olgbm.threshold_record(olgbm.load_model(tmp_path / "lightgbm_ordinal.txt")).n_classes == 5
     assert isinstance(lightgbm.Booster(model_file=tmp_path / "lightgbm_ordinal.txt"), lightgbm.Booster)
+
+
+def test_only_differences_beyond_chance_are_called_so():
+    y = np.arange(100) % 4
+    names = {"XGBoost ordinal": y, "XGBoost multiclass": (y + (y == 1)) % 4, "XGBoost regression, rounded": 3 - y}
+    names |= {"LightGBM ordinal": np.roll(y, 1), "LightGBM multiclass": np.append(y[1:], 3 - y[0])}
+    results = [demo.Result(name, np.eye(4)[predicted], predicted, 0.0, 1) for name, predicted in names.items()]
+    said = demo.reading(results, y).splitlines()[2:5]
+    assert [" ".join(line.split()) for line in said] == [
+        "XGBoost multiclass +0.250 ± 0.087, beyond chance",
+        "XGBoost regression, rounded +2.000 ± 0.201, beyond chance",
+        "LightGBM multiclass -0.030 ± 0.282, within chance",
+    ]
 
 
 @pytest.fixture

@@ -1,27 +1,43 @@
-"""The examples in the docstrings run."""
+"""The examples in the docstrings run, and every public name has one."""
 
 from __future__ import annotations
 
 import doctest
 import importlib
+import inspect
 
 import pytest
 
-from sources import module_names
+from sources import entries, module_names
 
 MODULES = module_names()
+
+
+class Finder(doctest.DocTestFinder):
+    """Finds the examples of a module's functions also where they are decorated."""
+
+    def _from_module(self, module, thing):
+        return super()._from_module(module, inspect.unwrap(thing) if inspect.isfunction(thing) else thing)
+
+
+def examples_of(name):
+    """Return what of a module has examples, by its name."""
+    found = Finder().find(importlib.import_module(name), name)
+    return {test.name: test for test in found if test.examples}
 
 
 @pytest.mark.parametrize("name", MODULES)
 def test_examples(name):
     if name.endswith(".treelite_model"):
         pytest.importorskip("treelite", minversion="4.8")  # which needs Python 3.11
-    failures, _ = doctest.testmod(importlib.import_module(name), optionflags=doctest.NORMALIZE_WHITESPACE)
-    assert failures == 0
+    runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
+    assert [test for test in examples_of(name).values() if runner.run(test).failed] == []
 
 
-def test_there_are_examples():
-    finder = doctest.DocTestFinder()
-    found = sum(bool(test.examples) for name in MODULES for test in finder.find(importlib.import_module(name)))
-    assert found > 30
-    assert {"ordinal_objectives.metrics.of_scores", "ordinal_objectives.adapters.xgb.train"} < set(MODULES)
+def test_every_public_name_has_an_example():
+    """Those of the reference, but for constants."""
+    with_example = {name for module in MODULES for name in examples_of(module)}
+    public = [getattr(importlib.import_module(module), name) for module, name in entries()]
+    names = {f"{one.__module__}.{one.__qualname__}" for one in public if inspect.isclass(one) or inspect.isroutine(one)}
+    assert len(names) > 100
+    assert names - with_example == set()

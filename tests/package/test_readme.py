@@ -50,7 +50,6 @@ def test_examples_run(tmp_path, monkeypatch):
     names = run_examples(README, at_least=3)
     assert (tmp_path / "ordinal.json").exists()
     assert (tmp_path / "ordinal.txt").exists()
-    assert (tmp_path / "scores.png").exists()
     assert np.isin(names["model"].predict(names["X"]), names["names"]).all()
 
 

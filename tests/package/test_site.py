@@ -7,29 +7,13 @@ import re
 import runpy
 from pathlib import Path
 
-from sources import ROOT, check_exceptions, module_names
+from sources import DOCS, check_exceptions, entries, module_names
 
-DOCS = ROOT / "docs"
 INNER = {
     "ordinal_objectives.adapters.updates": "who adds a framework reads the source",
     "ordinal_objectives.rows": "who adds a framework or a device reads the source",
     "ordinal_objectives.trees": "who adds a trainer or a format reads the source",
 }
-
-
-def entries():
-    """Return the reference's entries: each name with the module that its page says it is imported from."""
-    found, module, listing = [], "", False
-    for line in (DOCS / "reference.rst").read_text(encoding="utf-8").splitlines():
-        directive = re.match(r"\.\. (\S+)::\s*(\S*)", line)
-        if directive:
-            kind, argument = directive.groups()
-            module = argument if kind in ("module", "currentmodule") else module
-            listing = kind == "autosummary"
-            found += [(module, argument)] if kind == "py:data" else []
-        elif listing and (name := re.fullmatch(r"   (\w+)", line)):
-            found.append((module, name[1]))
-    return found
 
 
 def public_names():
