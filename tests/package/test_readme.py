@@ -115,7 +115,7 @@ def test_the_searches_run():
     states = {trial.state.name for trial in names["study"].trials}
     assert states == {"COMPLETE", "PRUNED"}
     by_name = GridSearchCV(names["model"], {"max_depth": [1]}, scoring="neg_rps")
-    with pytest.raises(ValueError, match="The 'scoring' parameter .* must be a str among"):
+    with pytest.raises(ValueError, match=r"The 'scoring' parameter .* must be a str among"):
         by_name.fit(names["X"], names["y"])
 
 
