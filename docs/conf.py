@@ -77,7 +77,7 @@ html_title = f"{project} {version}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 # Pages that have none below them.
-html_sidebars: dict[str, list[str]] = {page: [] for page in ("index", "start", "tutorial", "user_guide")}
+html_sidebars: dict[str, list[str]] = {page: [] for page in ("index", "start", "tutorial")}
 html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {
