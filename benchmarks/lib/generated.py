@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lib import report
+from lib import method_names, report
 
 MARKED = re.compile(r"(<!-- generated: ([^>]*?) -->)(.*?)(<!-- end -->)", re.DOTALL)
 PENDING = "No results yet."
@@ -25,7 +25,7 @@ PENDING = "No results yet."
 
 @dataclass(frozen=True)
 class Table:
-    """Rows with the same keys, and what must be said beside them."""
+    """Rows with the same keys, and what must be said beside them; Markdown has the readable names of methods."""
 
     rows: list[dict[str, Any]]
     note: str = ""
@@ -33,7 +33,8 @@ class Table:
     def markdown(self) -> str:
         if not self.rows:
             return self.note or PENDING
-        return "\n\n".join(part for part in (report.table(self.rows), self.note) if part)
+        text = "\n\n".join(part for part in (report.table(self.rows), self.note) if part)
+        return method_names.readable(text)
 
     def cell(self, column: str, where: Mapping[str, str]) -> str:
         """Return the only cell of a column whose row has the given values."""
