@@ -155,7 +155,7 @@ def draw(path: Path = tuned.FILE) -> Figure | None:
         axis.axhline(1.0, color=pictures.GREY, linewidth=0.5)
         axis.set(xlabel="settings tried", title=PICTURED[metric], xlim=(1, tuned.SETTINGS))
     line[0].set_ylabel(f"loss / loss of {OURS} in the end\n(lower is better)")
-    drawn.canvas.draw()
+    drawn.draw_without_rendering()
     for axis, table in zip(line, relative.values(), strict=True):
         ends = {method: (float(table.index[-1]), float(table[method].iloc[-1])) for method in table}
         pictures.label_ends(
