@@ -32,7 +32,14 @@ def figure(ranked: pd.DataFrame, title: str, highlight: str) -> Figure:
         axis.plot([rank, rank], [0, -0.2], color="black", linewidth=1)
         axis.text(rank, -0.35, str(rank), ha="center", va="bottom", fontsize=9)
     axis.plot([1, 1 + difference], [-1.6, -1.6], color="black", linewidth=2)
-    axis.text(1, -1.7, f"critical difference {difference:.2f}: bars join methods closer than this", ha="left", va="bottom", fontsize=9)
+    axis.text(
+        1,
+        -1.7,
+        f"critical difference {difference:.2f}: bars join methods closer than this",
+        ha="left",
+        va="bottom",
+        fontsize=9,
+    )
     for i, (low, high) in enumerate(bars):
         height = 0.5 + 0.35 * i
         axis.plot([low - 0.04, high + 0.04], [height, height], color="black", linewidth=3, solid_capstyle="butt")

@@ -1,4 +1,4 @@
-"""What all pictures of the evidence share: a white ground, which a dark page shows too, labels beside lines, one format."""
+"""What the pictures of the evidence share: a white ground, which suits a dark page too, and labels beside lines."""
 
 from __future__ import annotations
 

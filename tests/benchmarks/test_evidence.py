@@ -75,7 +75,9 @@ def test_readable_names_stand_in_tables():
     rows = [{"method": "xgb multiclass"}, {"method": "hgb rounded, mean"}]
     assert Table(rows, "`mord LogisticAT` ranks last.").markdown() == names
     pages = [page.read_text(encoding="utf-8") for page in PAGES]
-    assert not re.findall(r"\b(xgb|hgb|lgbm) (multiclass|rounded)\b", "".join(re.sub("<!--.*?-->", "", x) for x in pages))
+    assert not re.findall(
+        r"\b(xgb|hgb|lgbm) (multiclass|rounded)\b", "".join(re.sub("<!--.*?-->", "", x) for x in pages)
+    )
 
 
 def test_fill_writes_tables_and_cells():

@@ -107,7 +107,9 @@ def draw() -> Figure:
         right.imshow(regions, origin="lower", extent=(-3.5, 3.5, -3.5, 3.5), cmap=colors, alpha=0.25, vmin=0, vmax=2)
         for axis, ranks, title in ((left, y_test, "observed classes"), (right, model.predict(X_test), "predicted")):
             points = axis.scatter(*X_test.T, c=ranks, cmap=colors, s=4, linewidths=0, vmin=0, vmax=2)
-            axis.set(title=f"{name}: {title}", xlabel="x1", ylabel="x2", aspect="equal", xlim=(-3.5, 3.5), ylim=(-3.5, 3.5))
+            axis.set(
+                title=f"{name}: {title}", xlabel="x1", ylabel="x2", aspect="equal", xlim=(-3.5, 3.5), ylim=(-3.5, 3.5)
+            )
             axis.label_outer()
     handles, _ = points.legend_elements()
     labels = ["lowest class", "middle class", "highest class"]

@@ -157,7 +157,14 @@ def draw(path: Path = FILE) -> Figure | None:
         for axis, metric in zip(line, PICTURED, strict=True):
             usual = runs[runs["data"] == data].pivot_table(metric, "rows", "method")
             for method in (name for name in METHODS if name in usual):
-                axis.plot(usual.index, usual[method], marker="o", markersize=3, color=COLORS[method], label=method_names.IN_PICTURES[method])
+                axis.plot(
+                    usual.index,
+                    usual[method],
+                    marker="o",
+                    markersize=3,
+                    color=COLORS[method],
+                    label=method_names.IN_PICTURES[method],
+                )
             axis.set(xscale="log", ylabel=PICTURED[metric])
             axis.set_title(SET_TITLES.get(data, data), fontsize=9)
             ticks = [size for size in SIZES if size in usual.index]

@@ -114,7 +114,9 @@ def draw(runs_file: Path, folder: Path) -> None:
         for metric in accuracy_tables.PICTURED:
             if accuracy_tables.drawable(rows, metric):
                 ranks = accuracy_tables.ranked(rows, metric)[0]
-                title = f"Mean rank by {accuracy_tables.METRICS[metric]}, {len(ranks)} {SETS_IN_WORDS[experiment, rule]}"
+                title = (
+                    f"Mean rank by {accuracy_tables.METRICS[metric]}, {len(ranks)} {SETS_IN_WORDS[experiment, rule]}"
+                )
                 drawn = critical_difference.figure(ranks, title, OURS)
                 pictures.save(drawn, folder / "evidence" / f"{experiment}_{rule}_{metric}")
     for name, figure in (

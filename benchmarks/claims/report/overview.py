@@ -1,4 +1,4 @@
-"""The first table and picture of docs/evidence.md: every method beside ours, over the sixteen and the 23 sets at once."""
+"""The first table and picture of docs/evidence.md: every method beside ours, over both groups of sets."""
 
 from __future__ import annotations
 
@@ -18,13 +18,11 @@ PICTURED = {"mae": "absolute error", "rps": "ranked probability score (RPS)"}
 
 def runs_of(runs: pd.DataFrame) -> pd.DataFrame:
     """Return the runs of both groups of sets, each metric by its own decision."""
-    return pd.concat(
-        [decision_tables.own_decisions(runs, *case) for case in decision_tables.CASES], ignore_index=True
-    )
+    return pd.concat([decision_tables.own_decisions(runs, *case) for case in decision_tables.CASES], ignore_index=True)
 
 
 def ratios(runs: pd.DataFrame, metric: str) -> pd.DataFrame:
-    """Return mean loss / mean loss of ours: geometric mean over the sets, its interval, the sets, won, tied and lost."""
+    """Return the geometric mean over the sets of loss / loss of ours, with interval, counts and number of sets."""
     found = {}
     for method in accuracy_tables.methods_of(runs, metric):
         if method != OURS:
@@ -79,7 +77,9 @@ def draw(runs: pd.DataFrame) -> Figure | None:
             color = method_names.color(method)
             axis.plot([low, high], [place, place], color=color, linewidth=2)
             axis.plot(found.loc[method, "ratio"], place, "o", color=color)
-        axis.set(xscale="log", title=words, xlabel=f"loss / loss of {OURS}\nlower is better; right of 1: worse than ours")
+        axis.set(
+            xscale="log", title=words, xlabel=f"loss / loss of {OURS}\nlower is better; right of 1: worse than ours"
+        )
         axis.set_xticks(TICKS, [f"{tick:g}" for tick in TICKS])
         axis.minorticks_off()
     line[0].set_yticks(range(len(order)), [method_names.IN_PICTURES.get(method, method) for method in order])

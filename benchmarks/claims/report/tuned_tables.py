@@ -151,18 +151,17 @@ def draw(path: Path = tuned.FILE) -> Figure | None:
     for axis, (metric, table) in zip(line, relative.items(), strict=True):
         methods = [method for method in methods_of(runs) if method in table]
         for method in methods:
-            axis.plot(table.index, table[method], color=method_names.color(method), linewidth=2.5 if method == OURS else 1.2)
+            axis.plot(
+                table.index, table[method], color=method_names.color(method), linewidth=2.5 if method == OURS else 1.2
+            )
         axis.axhline(1.0, color=pictures.GREY, linewidth=0.5)
         axis.set(xlabel="settings tried", title=PICTURED[metric], xlim=(1, tuned.SETTINGS))
     line[0].set_ylabel(f"loss / loss of {OURS} in the end\n(lower is better)")
     drawn.draw_without_rendering()
     for axis, table in zip(line, relative.values(), strict=True):
-        ends = {method: (float(table.index[-1]), float(table[method].iloc[-1])) for method in table}
-        pictures.label_ends(
-            axis,
-            {method_names.IN_PICTURES.get(str(method), str(method)): end for method, end in ends.items()},
-            {method_names.IN_PICTURES.get(str(method), str(method)): method_names.color(str(method)) for method in ends},
-        )
+        shown = {method_names.IN_PICTURES.get(name, name): name for name in map(str, table)}
+        ends = {label: (float(tuned.SETTINGS), float(table[name].iloc[-1])) for label, name in shown.items()}
+        pictures.label_ends(axis, ends, {label: method_names.color(name) for label, name in shown.items()})
     return drawn
 
 
