@@ -64,7 +64,7 @@ def draw(runs: pd.DataFrame) -> Figure | None:
     rows = runs_of(runs)
     if ratios(rows, "mae").empty:
         return None
-    drawn, (line,) = pictures.panels(1, len(PICTURED), (9.5, 4.6), sharey=True)
+    drawn, (line,) = pictures.panels(1, len(PICTURED), (8.5, 4.4), sharey=True)
     order = ratios(rows, "mae")["ratio"].sort_values(ascending=False, kind="stable").index
     for axis, (metric, words) in zip(line, PICTURED.items(), strict=True):
         found = ratios(rows, metric)

@@ -147,18 +147,19 @@ def draw(path: Path = tuned.FILE) -> Figure | None:
     relative = curves(runs) if len(after(runs, tuned.SETTINGS)) else {}
     if not relative or any(table.empty for table in relative.values()):
         return None
-    drawn, (line,) = pictures.panels(1, len(relative), (12, 4.8), sharey=True)
-    for axis, (metric, table) in zip(line, relative.items(), strict=True):
+    drawn, axes = pictures.panels(len(relative), 1, (8, 4 * len(relative)), sharex=True, sharey=True)
+    for (axis,), (metric, table) in zip(axes, relative.items(), strict=True):
         methods = [method for method in methods_of(runs) if method in table]
         for method in methods:
             axis.plot(
                 table.index, table[method], color=method_names.color(method), linewidth=2.5 if method == OURS else 1.2
             )
         axis.axhline(1.0, color=pictures.GREY, linewidth=0.5)
-        axis.set(xlabel="settings tried", title=PICTURED[metric], xlim=(1, tuned.SETTINGS))
-    line[0].set_ylabel(f"loss / loss of {OURS} in the end\n(lower is better)")
+        axis.set(title=PICTURED[metric], xlim=(1, tuned.SETTINGS))
+        axis.set_ylabel(f"loss / loss of {OURS}\nin the end (lower is better)")
+    axes[-1][0].set_xlabel("settings tried")
     drawn.draw_without_rendering()
-    for axis, table in zip(line, relative.values(), strict=True):
+    for (axis,), table in zip(axes, relative.values(), strict=True):
         shown = {method_names.IN_PICTURES.get(name, name): name for name in map(str, table)}
         ends = {label: (float(tuned.SETTINGS), float(table[name].iloc[-1])) for label, name in shown.items()}
         pictures.label_ends(axis, ends, {label: method_names.color(name) for label, name in shown.items()})
