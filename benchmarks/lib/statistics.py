@@ -74,6 +74,7 @@ def pair(runs: pd.DataFrame, metric: str, methods: Sequence[str]) -> Paired:
     chosen, column = runs[column >= 0], column[column >= 0]
     of_set, sets = pd.factorize(chosen["data"])
     of_seed, seeds = pd.factorize(chosen["seed"])
+    # A line is a set and a seed, in the order of the runs; arrays, since data frames take several times as long here.
     line, lines = pd.factorize(of_set * len(seeds) + of_seed)
     ran = np.zeros((len(lines), len(methods)), dtype=int)
     np.add.at(ran, (line, column), 1)
@@ -82,11 +83,13 @@ def pair(runs: pd.DataFrame, metric: str, methods: Sequence[str]) -> Paired:
     wide = np.full(ran.shape, np.nan)
     wide[line, column] = losses(chosen, metric)
     set_of_line = lines // max(len(seeds), 1)
-    counts, results = np.zeros((2, len(sets), len(methods)))
+    # Runs of each set and method, and those with a result.
+    counts = np.zeros((len(sets), len(methods)))
+    results = np.zeros_like(counts)
     np.add.at(counts, set_of_line, ran)
     np.add.at(results, set_of_line, ~np.isnan(wide))
     failed = results < counts / 2
-    usable = (counts > 0).all(axis=1) & ~failed.all(axis=1)
+    usable = np.asarray((counts > 0).all(axis=1) & ~failed.all(axis=1))
     wide[failed[set_of_line]] = np.nan
     shared = (~np.isnan(wide) | failed[set_of_line]).all(axis=1) & usable[set_of_line]
     index = pd.MultiIndex(

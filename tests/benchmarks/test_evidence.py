@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.text import Text
+from matplotlib.text import Annotation, Text
 
 from claims.report import accuracy_report, accuracy_tables
 from lib import critical_difference, generated, method_names, pictures, report
@@ -278,13 +278,14 @@ def test_labels_beside_lines_do_not_overlap():
     axis.set_ylim(0, 1)
     ends = dict(zip("abcd", [(0.0, 0.5), (0.0, 0.501), (0.0, 0.9), (0.0, 0.499)], strict=True))
     pictures.label_ends(axis, ends, dict.fromkeys("abcd", "black"))
-    heights = {text.get_text(): text.xyann[1] for text in axis.texts}
+    labels = [text for text in axis.texts if isinstance(text, Annotation)]
+    heights = {label.get_text(): label.xyann[1] for label in labels}
     assert sorted(heights, key=lambda name: heights[name]) == ["d", "a", "b", "c"]
     assert heights["a"] == pytest.approx(0.5, abs=1e-3)
     assert heights["c"] == 0.9
     assert heights["b"] - heights["a"] == pytest.approx(heights["a"] - heights["d"])
     drawn.draw_without_rendering()
-    boxes = [Text.get_window_extent(text) for text in axis.texts]  # without the lines that lead there
+    boxes = [Text.get_window_extent(label) for label in labels]  # without the lines that lead there
     assert not any(one.overlaps(other) for i, one in enumerate(boxes) for other in boxes[:i])
 
 

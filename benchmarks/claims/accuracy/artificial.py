@@ -106,7 +106,7 @@ def draw() -> Figure:
         regions = model.predict(np.column_stack([axis.ravel() for axis in grid])).reshape(grid[0].shape)
         right.imshow(regions, origin="lower", extent=(-3.5, 3.5, -3.5, 3.5), cmap=colors, alpha=0.25, vmin=0, vmax=2)
         for axis, ranks, title in ((left, y_test, "observed classes"), (right, model.predict(X_test), "predicted")):
-            points = axis.scatter(*X_test.T, c=ranks, cmap=colors, s=4, linewidths=0, vmin=0, vmax=2)
+            points = axis.scatter(X_test[:, 0], X_test[:, 1], c=ranks, cmap=colors, s=4, linewidths=0, vmin=0, vmax=2)
             axis.set(
                 title=f"{name}: {title}", xlabel="x1", ylabel="x2", aspect="equal", xlim=(-3.5, 3.5), ylim=(-3.5, 3.5)
             )
