@@ -7,7 +7,7 @@ SOURCES := pyproject.toml $(shell find native ordinal_objectives adapters histog
 DEMO_ARGS ?=
 PYTEST_ARGS ?= -n auto --dist loadfile
 
-.PHONY: demo dev test test-fast test-oldest sanitize sanitize-threads lint format docs notebooks bench bench-accuracy clean
+.PHONY: demo dev test test-fast test-oldest sanitize sanitize-threads cross dist lint format docs notebooks bench bench-accuracy clean
 # The package is imported from the environment, never from the source folder beside it.
 export PYTHONSAFEPATH = 1
 
@@ -83,6 +83,40 @@ sanitize-threads: RUN = $$(setarch -R true 2>/dev/null && echo setarch -R) \
 sanitize-threads: .venv-thread/instrumented
 	$(RUN) tests/native/native_mistakes.py race 2>&1 | grep 'data race'
 	$(RUN) -m pytest --quiet --capture=no $(PYTEST_ARGS) -k 'not lightgbm' $(addprefix --ignore=,$(UNINSTRUMENTED)) $(NATIVE_TESTS)
+
+# The core on platforms that the tests do not run on: it must compile there without a warning, and where something runs
+# its programs, one checks sums and splits. "one lane" is what compilers without GCC's vector extension, as MSVC, get.
+# A name, a compiler, what runs its programs, and CMake's options. What this machine lacks is skipped.
+define cross_check
+@if ! command -v $(2) >/dev/null; then echo "SKIPPED: the core for $(1), since there is no $(2) here"; else set -e; \
+	PATH="$(CURDIR)/$(DEV)/bin:$$PATH" $(DEV)/bin/cmake -S native -B build/cross/$(1) -G Ninja --log-level=WARNING \
+		-DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_COMPILER=$(2) -DPython_EXECUTABLE=$(CURDIR)/$(DEV)/bin/python \
+		-DORDINAL_MODULE=OFF -DORDINAL_WERROR=ON $(4); \
+	$(DEV)/bin/cmake --build build/cross/$(1) -- --quiet; echo "The core compiles for $(1)"; \
+	if command -v $(3) >/dev/null; then $(3) build/cross/$(1)/core_check; \
+	else echo "SKIPPED: the check of the core for $(1), since there is no $(3) here"; fi; fi
+endef
+
+cross: $(DEV)/created
+	$(call cross_check,one-lane,$(CXX),env,-DORDINAL_ONE_LANE=ON)
+	$(call cross_check,aarch64,aarch64-linux-gnu-g++,qemu-aarch64,-DCMAKE_SYSTEM_NAME=Linux \
+		-DCMAKE_SYSTEM_PROCESSOR=aarch64 -DCMAKE_EXE_LINKER_FLAGS=-static)
+	$(call cross_check,windows,x86_64-w64-mingw32-g++-posix,wine,-DCMAKE_SYSTEM_NAME=Windows \
+		-DCMAKE_SYSTEM_PROCESSOR=AMD64)
+
+# What a release uploads. The wheel is built from the sdist, and tried with the base dependencies alone, outside of the
+# checkout.
+DIST := $(CURDIR)/.venv-dist
+dist:
+	rm -rf dist $(DIST)
+	$(PYTHON) -m venv $(DIST)
+	$(DIST)/bin/python -m pip install --quiet --upgrade pip build twine
+	$(DIST)/bin/python -m build
+	$(DIST)/bin/python -m twine check --strict dist/*
+	$(PYTHON) -m venv $(DIST)/user
+	$(DIST)/user/bin/python -m pip install --quiet dist/*.whl
+	cd $(DIST) && user/bin/python -m ordinal_objectives versions
+	cd $(DIST) && user/bin/python $(CURDIR)/tests/installed.py
 
 # mypy does not see folders that are mapped into the package; in $(TYPED) they are where they are installed.
 TYPED := build/typed/ordinal_objectives

@@ -24,10 +24,18 @@ def code_cells(notebook):
 
 
 def texts(cell):
-    """Return what a cell prints and shows: text as it is, of pictures that there is one."""
-    found = []
+    """Return what a cell prints and shows: text as it is, of pictures that there is one.
+
+    A kernel that waits sends what a cell prints in parts.
+    """
+    found: list[str] = []
+    parts = False
     for output in cell.outputs:
         data = output.get("data", {})
+        if output.output_type == "stream" and parts:
+            found[-1] += output.text
+            continue
+        parts = output.output_type == "stream"
         found.append(output.get("text", data.get("text/markdown", "a picture" if "image/png" in data else str(data))))
     return found
 

@@ -1,4 +1,6 @@
 // Logit link in float32 lanes: the cross terms of a few hundred rows at a time, added up by leaf.
+#include <cstring>
+
 #include "rows/logit_lanes.hpp"
 #include "simd/lanes.hpp"
 
@@ -38,8 +40,8 @@ void block(const LogitRound& round, const LogitConstants& constants, const std::
         load_scores(rows.score, round.raw64 + begin, n, constants.center, constants.lowest_score,
                     constants.highest_score);
     const unsigned n_bytes = static_cast<unsigned>(n) * sizeof(float);
-    __builtin_memcpy(rows.y, round.y + begin, n_bytes);
-    if (kWeighted) __builtin_memcpy(rows.weight, round.weight + begin, n_bytes);
+    std::memcpy(rows.y, round.y + begin, n_bytes);
+    if (kWeighted) std::memcpy(rows.weight, round.weight + begin, n_bytes);
     for (int i = n; i < n_padded; ++i) {
         rows.score[i] = rows.weight[i] = 0.0f;
         rows.y[i] = 0;

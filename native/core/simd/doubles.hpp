@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kWide = kLanes > 1 ? kLanes / 2 : 1;
 
-#if defined(__GNUC__)
+#if defined(ORDINAL_VECTORS)
 typedef double Doubles __attribute__((vector_size(8 * kWide)));
 typedef long long Flags __attribute__((vector_size(8 * kWide)));
 inline Doubles select(Flags mask, Doubles yes, Doubles no) { return mask ? yes : no; }

@@ -7,6 +7,13 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
+
+// Clang has it too, and calls itself GCC. ORDINAL_ONE_LANE leaves it out, so that what other compilers get
+// can be tested.
+#if defined(__GNUC__) && !defined(ORDINAL_ONE_LANE)
+#define ORDINAL_VECTORS
+#endif
 
 #if defined(__AVX2__)
 #include <immintrin.h>
@@ -19,13 +26,13 @@ namespace {
 constexpr int kLanes = 16;
 #elif defined(__AVX2__)
 constexpr int kLanes = 8;
-#elif defined(__GNUC__)
+#elif defined(ORDINAL_VECTORS)
 constexpr int kLanes = 4;
 #else
 constexpr int kLanes = 1;
 #endif
 
-#if defined(__GNUC__)
+#if defined(ORDINAL_VECTORS)
 typedef float Floats __attribute__((vector_size(4 * kLanes)));
 typedef std::int32_t Ints __attribute__((vector_size(4 * kLanes)));
 using Mask = Ints;
@@ -49,19 +56,19 @@ template <class To, class From>
 inline To reinterpret(From from) {
     static_assert(sizeof(To) == sizeof(From), "bits are reinterpreted, not converted");
     To to;
-    __builtin_memcpy(&to, &from, sizeof to);
+    std::memcpy(&to, &from, sizeof to);
     return to;
 }
 
 inline Floats load(const float* from) {
     Floats x;
-    __builtin_memcpy(&x, from, sizeof x);
+    std::memcpy(&x, from, sizeof x);
     return x;
 }
 
 inline Ints load(const std::int32_t* from) {
     Ints x;
-    __builtin_memcpy(&x, from, sizeof x);
+    std::memcpy(&x, from, sizeof x);
     return x;
 }
 
@@ -71,7 +78,7 @@ inline Floats lookup(const float* table, Ints index) {
     return reinterpret<Floats>(_mm512_i32gather_ps(reinterpret<__m512i>(index), table, 4));
 #elif defined(__AVX2__)
     return reinterpret<Floats>(_mm256_i32gather_ps(table, reinterpret<__m256i>(index), 4));
-#elif defined(__GNUC__)
+#elif defined(ORDINAL_VECTORS)
     Floats found;
     for (int i = 0; i < kLanes; ++i) found[i] = table[index[i]];
     return found;
@@ -80,8 +87,8 @@ inline Floats lookup(const float* table, Ints index) {
 #endif
 }
 
-inline void store(float* to, Floats x) { __builtin_memcpy(to, &x, sizeof x); }
-inline void store(std::int32_t* to, Ints x) { __builtin_memcpy(to, &x, sizeof x); }
+inline void store(float* to, Floats x) { std::memcpy(to, &x, sizeof x); }
+inline void store(std::int32_t* to, Ints x) { std::memcpy(to, &x, sizeof x); }
 
 inline Floats all(float x) { return Floats{} + x; }
 inline Ints all(std::int32_t x) { return Ints{} + x; }

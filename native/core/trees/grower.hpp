@@ -101,7 +101,7 @@ Candidate Grower<Criterion>::scan(const Leaf& leaf, Bins bins, const typename Cr
 
 template <class Criterion>
 void Grower<Criterion>::take_best(Leaf& leaf, const Candidates& found) const {
-    leaf.best = {0.0, -1, false};
+    leaf.best = {0.0, {-1, false}};
     for (std::size_t f = 0; f < found.size(); ++f)
         if (found[f].gain > leaf.best.gain * (1.0 + kTie)) {
             leaf.best = found[f];

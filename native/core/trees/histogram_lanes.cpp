@@ -4,6 +4,7 @@
 // features here, so none waits for the one before, and gathered rows are read once.
 #include <cstddef>
 
+#include "simd/lanes.hpp"
 #include "trees/row_layout.hpp"
 #include "trees/tasks.hpp"
 
@@ -27,15 +28,15 @@ inline void fetch(const void*) {}
 // A row's statistics, or a slice of them, held in one register of 4, 8 or 16 lanes.
 template <int kWidth>
 struct Row {
-#if defined(__GNUC__)
+#if defined(ORDINAL_VECTORS)
     typedef float Lanes __attribute__((vector_size(4 * kWidth)));
     Lanes lanes;
-    explicit Row(const float* from) { __builtin_memcpy(&lanes, from, sizeof lanes); }
+    explicit Row(const float* from) { std::memcpy(&lanes, from, sizeof lanes); }
     void add_to(float* to) const {
         Lanes sum;
-        __builtin_memcpy(&sum, to, sizeof sum);
+        std::memcpy(&sum, to, sizeof sum);
         sum += lanes;
-        __builtin_memcpy(to, &sum, sizeof sum);
+        std::memcpy(to, &sum, sizeof sum);
     }
 #else
     const float* lanes;

@@ -1,0 +1,45 @@
+"""What an installed wheel must do with the base dependencies alone. A script, to be run outside of the checkout."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+import ordinal_objectives
+from ordinal_objectives import HistGradientBoostingOrdinalClassifier, _core
+
+
+def check_files() -> None:
+    """The types are installed; sources, tests and the repository's own folders are not."""
+    package = Path(ordinal_objectives.__file__).parent
+    for name in ("py.typed", "_core.pyi"):
+        assert (package / name).is_file(), f"{name} is not in the wheel"
+    for name in ("adapters", "threshold_solver", "histogram_engine", "tests", "benchmarks", "native"):
+        assert not (package.parent / name).exists(), f"{name} is installed beside the package"
+    sources = [path.name for path in package.rglob("*") if path.suffix in (".cpp", ".hpp", ".txt")]
+    assert not sources, f"the wheel holds sources: {sources}"
+
+
+def check_model() -> None:
+    """A model learns its rows with every instruction set of this processor, and comes back from its file."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 4))
+    y = np.digitize(X[:, 0] + 0.3 * rng.normal(size=600), [-0.7, 0.7])
+    for name in _core.instruction_sets():
+        _core.select_instruction_set(name)
+        model = HistGradientBoostingOrdinalClassifier(max_iter=20, random_state=0).fit(X, y)
+        right = np.mean(model.predict(X) == y)
+        assert right > 0.8, f"{name}: {right:.0%} of the rows are predicted right"
+        with tempfile.TemporaryDirectory() as folder:
+            model.save_model(Path(folder) / "model.json")
+            again = HistGradientBoostingOrdinalClassifier()
+            again.load_model(Path(folder) / "model.json")
+        np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+        print(f"{name}: {right:.0%} of the training rows are predicted right")
+
+
+if __name__ == "__main__":
+    check_files()
+    check_model()
