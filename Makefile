@@ -87,10 +87,15 @@ sanitize-threads: .venv-thread/instrumented
 # mypy does not see folders that are mapped into the package; in $(TYPED) they are where they are installed.
 TYPED := build/typed/ordinal_objectives
 FOLDERS := adapters histogram_engine threshold_solver
+SCHEMA := $(DEV)/bin/check-jsonschema --quiet --builtin-schema
 lint: dev
 	$(DEV)/bin/ruff check .
 	$(DEV)/bin/ruff format --check .
 	$(DEV)/bin/clang-format --dry-run --Werror $(shell find native -name '*.cpp' -o -name '*.hpp')
+	$(DEV)/bin/zizmor --offline --no-progress --quiet --pedantic .github
+	$(SCHEMA) vendor.github-workflows .github/workflows/*.yml
+	$(SCHEMA) vendor.dependabot .github/dependabot.yml
+	$(SCHEMA) vendor.citation-file-format CITATION.cff
 	rm -rf $(TYPED) && mkdir -p $(TYPED)
 	ln -s $(CURDIR)/ordinal_objectives/* $(addprefix $(CURDIR)/,$(FOLDERS)) $(CURDIR)/build/dev/_core.pyi $(TYPED)
 	MYPYPATH=build/typed:benchmarks $(DEV)/bin/mypy -p ordinal_objectives -p claims -p lib
