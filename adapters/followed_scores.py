@@ -201,11 +201,11 @@ class FollowedScores:
     ----------
     host : Host
     matrix : object
-        The training matrix; not kept alive.
+        The training matrix. Neither is kept alive: the host keeps the run.
     """
 
     def __init__(self, host: Host, matrix: Any) -> None:
-        self._host = host
+        self._host: Host = weakref.proxy(host)
         self._training = weakref.ref(matrix)
         self._of: weakref.WeakKeyDictionary[Any, FollowedScore] = weakref.WeakKeyDictionary()
         self._follow: Callable[[Any, NDArray[Any], int], FollowedScore] | None = None

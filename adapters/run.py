@@ -12,6 +12,7 @@ How a round moves leaves and thresholds is decided by the update of the run: see
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -97,7 +98,9 @@ class TrainingRun:
         self.history: list[NDArray[np.float64]] = previous.thresholds[:-1] if previous else []
         self.training_loss: list[float] = previous.training_loss[:-1] if previous else []
         self.seen = SeenScores(self.first_iteration)
-        self._sets = EvaluationSets(n_classes, self._rows_of, placement.workers)
+        # No cycle: the rows of a training that is gone are freed at once, on a GPU too.
+        rows_of = partial(update.rows_of, placement, spec.loss)
+        self._sets = EvaluationSets(n_classes, rows_of, placement.workers)
         self._recorded_loss: float | None = None  # the sum of the newest record of this run
 
     @property
@@ -201,9 +204,6 @@ class TrainingRun:
     def _learns(self) -> bool:
         return self.spec.threshold_update != "fixed"
 
-    def _rows_of(self, y: ArrayLike, n_classes: int, weight: Any) -> Any:
-        return self.update.rows_of(self.placement, self.spec.loss, y, n_classes, weight)
-
     def _record(self, raw_prediction: ArrayLike, score: Any) -> None:
         state = self._state
         self.seen.note_record(raw_prediction)
@@ -239,20 +239,21 @@ class TrainingRun:
         """Fit the thresholds to scores that do not start at zero (an offset, a model continued)."""
         if self._given_start or not self._learns:
             return
-        middle = self._middle_of(on_cpu(score))
+        middle = self._middle_of(score)
         if middle is not None:
             # From a start far away, steps would not converge where the loss is flat or steep.
             self._state.learner.set_thresholds(self.thresholds + middle)
             self._fit(score)
 
-    def _middle_of(self, score: NDArray[Any]) -> float | None:
+    def _middle_of(self, score: Any) -> float | None:
         """Return the median of the training scores, or the mean of the workers' medians; None if all are 0."""
-        middle = float(np.median(score)) if score.any() else 0.0
+        n_not_zero, middle = self.placement.device.middle(score)
         workers = self.placement.workers
         if workers is None:
-            return middle if score.any() else None
-        n_not_zero, n, total = workers.sum(np.array([np.count_nonzero(score), score.size, score.size * middle]))
-        return float(total / n) if n_not_zero else None
+            return middle if n_not_zero else None
+        size = float(np.prod(score.shape))
+        n_of_all, n, total = workers.sum(np.array([n_not_zero, size, size * middle]))
+        return float(total / n) if n_of_all else None
 
     def _fit(self, score: Any) -> None:
         self._state.learner.settle(lambda: step_thresholds(self._state, score))

@@ -10,6 +10,7 @@ from typing import Any
 from docutils import nodes
 from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx.util.nodes import make_refnode
+from sphinx_gallery.sorting import ExplicitOrder
 
 import ordinal_objectives
 
@@ -28,6 +29,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx_copybutton",
+    "sphinx_gallery.gen_gallery",
 ]
 templates_path = ["_templates"]
 default_role = "literal"
@@ -46,12 +48,36 @@ autodoc_typehints = "none"
 autodoc_member_order = "groupwise"
 numpydoc_show_class_members = False
 
+# What examples print is shown, and nothing that differs from run to run: no times, no objects in memory.
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "gallery",
+    "filename_pattern": r"\.py$",
+    "subsection_order": ["../examples/data", "../examples/use", "../examples/theory"],
+    "within_subsection_order": ExplicitOrder(
+        [
+            *("quickstart.py", "pictures.py"),
+            *("survey.py", "star_rating.py", "severity.py"),
+            *("decisions.py", "calibration_and_sets.py", "interpretation.py", "ensembles.py"),
+            *("moving_thresholds.py", "joint_steps.py", "beyond_one_score.py", "majoriser.py"),
+        ]
+    ),
+    "doc_module": ("ordinal_objectives",),
+    "backreferences_dir": "generated/backreferences",
+    "capture_repr": (),
+    "download_all_examples": False,
+    "image_srcset": ["2x"],
+    "min_reported_time": float("inf"),
+    "show_signature": False,
+    "write_computation_times": False,
+}
+
 html_theme = "pydata_sphinx_theme"
 html_title = f"{project} {version}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 # Pages that have none below them.
-html_sidebars: dict[str, list[str]] = {page: [] for page in ("gallery", "index", "start", "tutorial", "user_guide")}
+html_sidebars: dict[str, list[str]] = {page: [] for page in ("index", "start", "tutorial")}
 html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {
@@ -72,10 +98,12 @@ def section(file: str, heading: str) -> str:
 
 
 def target_in_site(page: str, target: str) -> str:
-    """Return where a link of a page leads in the site: what lies outside of docs is on GitHub."""
+    """Return where a link of a page leads in the site: examples are in it, others outside of docs on GitHub."""
     if re.match(r"[a-z]+:|#|$", target):
         return target
     path = normpath(PurePosixPath(page).parent / target)
+    if example := re.fullmatch(r"\.\./examples/((?:\w+/)?)(README\.rst|\w+\.py)", path):
+        return f"/gallery/{example[1]}{'index' if example[2] == 'README.rst' else example[2].removesuffix('.py')}.rst"
     return BLOB + path.removeprefix("../") if path.startswith("../") else target
 
 
@@ -85,7 +113,8 @@ def into_site(_: Any, page: str, source: list[str]) -> None:
     text = fill.sub(lambda found: section(found[1], found[2] or ""), source[0])
     if text != source[0]:
         for home in ("", BLOB, RAW):
-            text = text.replace(f"]({home}docs/", "](")
+            text = text.replace(f"]({home}docs/", "](").replace(f"]({home}examples/", "](../examples/")
+    text = re.sub(rf"`([^`<]+) <{BLOB}docs/([\w/]+)\.md>`_", r":doc:`\1 </\2>`", text)
     source[0] = re.sub(r"\]\(([^)\s]+)\)", lambda found: f"]({target_in_site(page, found[1])})", text)
 
 

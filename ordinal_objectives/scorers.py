@@ -264,6 +264,8 @@ def __dir__() -> list[str]:
 def get_scorer(scoring: str) -> OrdinalScorer:
     """Return the scorer of a name, as :func:`sklearn.metrics.get_scorer` does with scikit-learn's.
 
+    Pass what is returned as ``scoring=``, not the name: scikit-learn knows its own names only.
+
     Parameters
     ----------
     scoring : str

@@ -1,17 +1,33 @@
 """Stands in for CuPy where there is no GPU: arrays that NumPy may not read, mix with its own, or convert unasked.
 
 It offers the functions that the package calls, and nothing else. CuPy takes NumPy's scalars, and no other array of it.
+Kernels are the real source, compiled as C++. ``copied`` and ``sent`` note the size of every array that was copied to
+the host and from it, and ``n_alive`` counts what a GPU's memory would hold.
 """
 
 from __future__ import annotations
 
 import operator
+import weakref
 
 import numpy as np
 
-FUNCTIONS = ("exp", "log1p", "tanh", "where", "clip", "take", "searchsorted", "stack", "sort")
-CREATE = ("asarray", "array", "arange", "zeros", "ones", "empty")
+from cuda_on_cpu import RawModule
+
+__all__ = ["Array", "RawModule", "copied", "n_alive", "sent"]
+
+FUNCTIONS = ("exp", "take", "count_nonzero", "median")
+CREATE = ("asarray", "array", "ascontiguousarray", "zeros", "ones", "empty", "full")
 METHODS = ("astype", "sum", "min", "max", "copy")
+
+copied: list[int] = []
+sent: list[int] = []
+_alive: dict[int, weakref.ref] = {}
+
+
+def n_alive():
+    """Return how many arrays of the device are in use."""
+    return len(_alive)
 
 
 def _inside(value):
@@ -35,11 +51,14 @@ class Array:
 
     def __init__(self, kept):
         self.kept = np.asarray(kept)
+        key = id(self)
+        _alive[key] = weakref.ref(self, lambda _: _alive.pop(key, None))
 
     def __array__(self, *args, **kwargs):
         raise TypeError("Implicit conversion to a NumPy array is not allowed. Please use `.get()`")
 
     def get(self):
+        copied.append(self.kept.size)
         return self.kept.copy()
 
     def __getattr__(self, name):
@@ -102,7 +121,13 @@ def __getattr__(name):
     if name in FUNCTIONS:
         return lambda *args, **kwargs: _outside(getattr(np, name)(*map(_inside, args), **kwargs))
     if name in CREATE:
-        return lambda value, *args, **kwargs: Array(
-            getattr(np, name)(value.kept if isinstance(value, Array) else value, *args, **kwargs)
-        )
+        return lambda value, *args, **kwargs: Array(getattr(np, name)(_sent(value), *args, **kwargs))
     raise AttributeError(f"the package is not known to call cupy.{name}")
+
+
+def _sent(value):
+    """Return what arrives on the device: a copy of an array of the host."""
+    if not isinstance(value, np.ndarray):
+        return _inside(value)
+    sent.append(value.size)
+    return np.array(value, order="K")

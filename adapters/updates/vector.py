@@ -6,6 +6,8 @@ each vector. The model's own scores, one for every threshold of a row, are follo
 
 from __future__ import annotations
 
+import weakref
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -47,7 +49,7 @@ class VectorUpdate:
         self.follows = self.renews = True
         self.leaf_values: list[NDArray[np.float64]] = []
         self.leaf_vectors: list[NDArray[np.float32]] = []
-        self._host = host
+        self._host: Host = weakref.proxy(host)
         self._scores = FollowedScores(host, matrix)
         self._in_doubles = False
 
@@ -63,15 +65,8 @@ class VectorUpdate:
             none = np.zeros((0, previous.n_classes - 1), np.float32)
             self.leaf_vectors = previous.leaf_vectors or [none] * previous.n_iterations
 
-        def follow(matrix: Any, score: NDArray[Any], iteration: int) -> FollowedMargins:
-            scores = self._margins_at(matrix, score, state.thresholds.shape[0])
-            if matrix is self._scores.matrix and _any(is_far(scores), state.placement):
-                self._in_doubles = True
-                state.read_again(self.rows_of)
-            dtype = state.rows.scores_dtype
-            return FollowedMargins(score, iteration, state.placement.device, np.asarray(scores, dtype=dtype, order="F"))
-
-        self._scores.open(follow)
+        # What it follows does not keep it alive.
+        self._scores.open(partial(VectorUpdate._follow, weakref.proxy(self), state))
 
     def start(self, state: RoundState[MarginPass], raw_prediction: Any, iteration: int) -> Any:
         """Begin to follow the scores of the training rows, and return them."""
@@ -106,6 +101,17 @@ class VectorUpdate:
     def kept(self) -> dict[str, Any]:
         """Return how thresholds move with x, and the leaves' vectors."""
         return {"shifts": self.shifts, "leaf_vectors": list(self.leaf_vectors)}
+
+    def _follow(
+        self, state: RoundState[MarginPass], matrix: Any, score: NDArray[Any], iteration: int
+    ) -> FollowedMargins:
+        """Begin to follow the scores of a matrix; those of the training rows say whether float32 is enough."""
+        scores = self._margins_at(matrix, score, state.thresholds.shape[0])
+        if matrix is self._scores.matrix and _any(is_far(scores), state.placement):
+            self._in_doubles = True
+            state.read_again(self.rows_of)
+        dtype = state.rows.scores_dtype
+        return FollowedMargins(score, iteration, state.placement.device, np.asarray(scores, dtype=dtype, order="F"))
 
     def _margins_at(self, matrix: Any, score: NDArray[Any], n_thresholds: int) -> NDArray[np.float64]:
         """Return the scores of a matrix for every threshold before the first tree of this run."""

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pandas as pd
-from matplotlib import rcParams
 from matplotlib.figure import Figure
 
-from lib import statistics
+from lib import method_names, statistics
 
 ROW = 0.32  # inches of a label's row
 
@@ -23,17 +20,26 @@ def figure(ranked: pd.DataFrame, title: str, highlight: str) -> Figure:
     # Heights count rows of labels: the bars hang below the axis, the labels below the bars.
     first = 0.8 + 0.35 * len(bars)
     depth = first + n_left
-    drawn = Figure(figsize=(8, ROW * (depth + 3)), layout="constrained")
+    drawn = Figure(figsize=(9, ROW * (depth + 3)), layout="constrained", facecolor="white")
     axis = drawn.subplots()
-    axis.set(xlim=(0.5 - 0.35 * n_methods, n_methods + 0.5 + 0.35 * n_methods), ylim=(depth, -2.6))
+    axis.set(xlim=(0.5 - 0.45 * n_methods, n_methods + 0.5 + 0.45 * n_methods), ylim=(depth, -2.6))
     axis.set_axis_off()
     axis.set_title(title, fontsize=11)
+    axis.text(n_methods + 0.15, -0.02, "worse", va="center", fontsize=9)
+    axis.text(0.85, -0.02, "better", ha="right", va="center", fontsize=9)
     axis.plot([1, n_methods], [0, 0], color="black", linewidth=1)
     for rank in range(1, n_methods + 1):
         axis.plot([rank, rank], [0, -0.2], color="black", linewidth=1)
         axis.text(rank, -0.35, str(rank), ha="center", va="bottom", fontsize=9)
     axis.plot([1, 1 + difference], [-1.6, -1.6], color="black", linewidth=2)
-    axis.text(1 + difference / 2, -1.7, f"critical difference {difference:.2f}", ha="center", va="bottom", fontsize=9)
+    axis.text(
+        1,
+        -1.7,
+        f"critical difference {difference:.2f}: bars join methods closer than this",
+        ha="left",
+        va="bottom",
+        fontsize=9,
+    )
     for i, (low, high) in enumerate(bars):
         height = 0.5 + 0.35 * i
         axis.plot([low - 0.04, high + 0.04], [height, height], color="black", linewidth=3, solid_capstyle="butt")
@@ -41,9 +47,10 @@ def figure(ranked: pd.DataFrame, title: str, highlight: str) -> Figure:
         left = i < n_left
         height = first + (i if left else n_methods - 1 - i)
         end = 0.6 if left else n_methods + 0.4
-        color = "tab:red" if method == highlight else "black"
+        color = method_names.color(str(method)) if method == highlight else "black"
+        name = method_names.IN_PICTURES.get(str(method), method)
         axis.plot([rank, rank, end], [0, height, height], color=color, linewidth=1)
-        label = f"{method}  {rank:.2f}" if left else f"{rank:.2f}  {method}"
+        label = f"{name}  {rank:.2f}" if left else f"{rank:.2f}  {name}"
         axis.text(
             end + (-0.1 if left else 0.1),
             height,
@@ -54,11 +61,3 @@ def figure(ranked: pd.DataFrame, title: str, highlight: str) -> Figure:
             fontsize=10,
         )
     return drawn
-
-
-def save(drawn: Figure, path: Path) -> None:
-    """Write a figure as SVG and PNG; the same figure gives the same bytes."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    rcParams["svg.hashsalt"] = path.stem
-    drawn.savefig(path.with_suffix(".svg"), metadata={"Date": None})
-    drawn.savefig(path.with_suffix(".png"), dpi=120, metadata={"Software": None})

@@ -17,15 +17,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lib import report
+from lib import method_names, report
 
 MARKED = re.compile(r"(<!-- generated: ([^>]*?) -->)(.*?)(<!-- end -->)", re.DOTALL)
+# An interval, and sets won, tied and lost: a table on the site does not break a line inside one.
+UNBROKEN = re.compile(r"\[-?[\d.]+, -?[\d.]+\]|\d+ / \d+ / \d+")
 PENDING = "No results yet."
 
 
 @dataclass(frozen=True)
 class Table:
-    """Rows with the same keys, and what must be said beside them."""
+    """Rows with the same keys, and what must be said beside them; Markdown has the readable names of methods."""
 
     rows: list[dict[str, Any]]
     note: str = ""
@@ -33,7 +35,8 @@ class Table:
     def markdown(self) -> str:
         if not self.rows:
             return self.note or PENDING
-        return "\n\n".join(part for part in (report.table(self.rows), self.note) if part)
+        table = UNBROKEN.sub(lambda found: found[0].replace(" ", "\N{NO-BREAK SPACE}"), report.table(self.rows))
+        return method_names.readable("\n\n".join(part for part in (table, self.note) if part))
 
     def cell(self, column: str, where: Mapping[str, str]) -> str:
         """Return the only cell of a column whose row has the given values."""

@@ -44,7 +44,7 @@ class Paired:
     values: pd.DataFrame
     missing: list[str]
 
-    @property
+    @cached_property
     def means(self) -> pd.DataFrame:
         return self.values.groupby(level="data", sort=False).mean()
 
@@ -70,23 +70,34 @@ def pair(runs: pd.DataFrame, metric: str, methods: Sequence[str]) -> Paired:
     A method with a result on less than half of its seeds of a set failed there; otherwise the seeds where it has
     none are left out for all methods.
     """
-    chosen = runs[runs["method"].isin(methods)]
-    chosen = chosen.assign(loss=losses(chosen, metric))
-    if chosen.empty:
-        index = pd.MultiIndex.from_arrays([[], []], names=["data", "seed"])
-        return Paired(pd.DataFrame(index=index, columns=list(methods), dtype=float), [])
-    order = pd.MultiIndex.from_frame(chosen[["data", "seed"]].drop_duplicates())
-    wide = chosen.pivot(index=["data", "seed"], columns="method", values="loss").reindex(order, columns=list(methods))
-    # Share of a method's seeds with a result, NaN where it has not run.
-    success = chosen["loss"].notna().groupby([chosen["data"], chosen["method"]]).mean().unstack()
-    success = success.reindex(order.unique("data"), columns=list(methods))
-    failed = success < 0.5
-    usable = success.notna().all(axis=1) & ~failed.all(axis=1)
-    failed_rows = failed.loc[wide.index.get_level_values("data")].to_numpy()
-    shared = wide[(wide.notna() | failed_rows).all(axis=1) & usable[wide.index.get_level_values("data")].to_numpy()]
-    values = shared.mask(failed.loc[shared.index.get_level_values("data")].to_numpy())
-    compared = set(values.index.unique("data"))
-    return Paired(values, [data for data in usable.index if data not in compared])
+    column = pd.Index(methods).get_indexer(runs["method"])
+    chosen, column = runs[column >= 0], column[column >= 0]
+    of_set, sets = pd.factorize(chosen["data"])
+    of_seed, seeds = pd.factorize(chosen["seed"])
+    # A line is a set and a seed, in the order of the runs; arrays, since data frames take several times as long here.
+    line, lines = pd.factorize(of_set * len(seeds) + of_seed)
+    ran = np.zeros((len(lines), len(methods)), dtype=int)
+    np.add.at(ran, (line, column), 1)
+    if (ran > 1).any():
+        raise ValueError("runs must name a set, seed and method once each; there are duplicates")
+    wide = np.full(ran.shape, np.nan)
+    wide[line, column] = losses(chosen, metric)
+    set_of_line = lines // max(len(seeds), 1)
+    # Runs of each set and method, and those with a result.
+    counts = np.zeros((len(sets), len(methods)))
+    results = np.zeros_like(counts)
+    np.add.at(counts, set_of_line, ran)
+    np.add.at(results, set_of_line, ~np.isnan(wide))
+    failed = results < counts / 2
+    usable = np.asarray((counts > 0).all(axis=1) & ~failed.all(axis=1))
+    wide[failed[set_of_line]] = np.nan
+    shared = (~np.isnan(wide) | failed[set_of_line]).all(axis=1) & usable[set_of_line]
+    index = pd.MultiIndex(
+        [sets, seeds], [set_of_line[shared], lines[shared] % max(len(seeds), 1)], names=["data", "seed"]
+    )
+    compared = np.zeros(len(sets), dtype=bool)
+    compared[set_of_line[shared]] = True
+    return Paired(pd.DataFrame(wide[shared], index, list(methods)), list(sets[~compared]))
 
 
 def ranks(means: pd.DataFrame) -> pd.DataFrame:

@@ -35,6 +35,21 @@ class LeafMatch(NamedTuple):
     largest_score: float
 
 
+class Middle(NamedTuple):
+    """Where scores lie.
+
+    Attributes
+    ----------
+    n_not_zero : int
+        How many are not 0.
+    median : float
+        0 if none is.
+    """
+
+    n_not_zero: int
+    median: float
+
+
 class Device(Protocol):
     """Holds arrays over rows and computes with them: :class:`CPU`, or :class:`.gpu.GPU`.
 
@@ -84,6 +99,10 @@ class Device(Protocol):
 
     def scores_of(self, outputs: Any, matrix: NDArray[np.float32], offset: NDArray[np.float32]) -> Any:
         """Return ``outputs @ matrix - offset`` as the scores of a margin pass, (n_samples, n_thresholds)."""
+        ...
+
+    def middle(self, scores: Any) -> Middle:
+        """Return how many scores of a device are not 0, and the median of all."""
         ...
 
     def match_leaves(self, before: Any, after: Any, values: NDArray[np.float64], order: NDArray[np.int32]) -> LeafMatch:
@@ -167,6 +186,12 @@ class CPU:
         scores = self.times(outputs, matrix)
         scores -= offset
         return np.asfortranarray(scores)
+
+    def middle(self, scores: Any) -> Middle:
+        """Return how many scores are not 0, and the median of all."""
+        here = on_cpu(scores)
+        n_not_zero = int(np.count_nonzero(here))
+        return Middle(n_not_zero, float(np.median(here)) if n_not_zero else 0.0)
 
     def match_leaves(self, before: Any, after: Any, values: NDArray[np.float64], order: NDArray[np.int32]) -> LeafMatch:
         """Return the leaf of every row."""

@@ -1,21 +1,22 @@
 """Trainings of XGBoost whose rows are passed over on a GPU.
 
-Without one, arrays are those of a stand-in that NumPy may not touch, and XGBoost gets copies of the gradients. Then its
-own use of CuPy's arrays is not tested.
+Without one, arrays are those of a stand-in that NumPy may not touch, kernels are the same source compiled as C++, and
+XGBoost gets copies of the gradients. Then its own use of CuPy's arrays is not tested.
 """
 
 from __future__ import annotations
 
+import gc
 import sys
 import warnings
 from types import SimpleNamespace
 
-import fake_cupy
 import numpy as np
 import pytest
 import xgboost
 
-from ordinal_objectives import AllThreshold
+import fake_cupy
+from ordinal_objectives import AllThreshold, CumulativeLink
 from ordinal_objectives.adapters import xgb as oxgb
 from ordinal_objectives.adapters.xgb import gpu as of_xgboost
 from ordinal_objectives.adapters.xgb import training
@@ -31,6 +32,11 @@ UPDATES = {
     "schur": {"threshold_update": "schur"},
     "joint": {},
     "immediate": {"loss": "immediate_threshold"},
+    "probit": {"link": "probit"},
+    "cloglog": {"link": "cloglog", "threshold_update": "newton"},
+    "cumulative": {"loss": "cumulative_link"},
+    "costs": {"loss": "cost_weighted"},
+    "shifts of cauchit": {"link": "cauchit", "proportional": False},
     "shifts": {"proportional": False},
     "host's shifts": {"proportional": False, "shift_method": "host", "threshold_update": "newton"},
 }
@@ -49,7 +55,7 @@ def on_stand_in(monkeypatch):
         def called(*args):
             pair = call(*args)
             assert all(isinstance(one, fake_cupy.Array) for one in pair)
-            return tuple(map(on_cpu, pair))
+            return tuple(one.kept.copy() for one in pair)
 
         return called
 
@@ -98,6 +104,60 @@ def test_a_training_continues_on_it(ordinal_data, on_stand_in, name):
     np.testing.assert_allclose(found.thresholds, whole.thresholds, rtol=1e-3, atol=1e-3)
 
 
+@pytest.mark.parametrize("name", UPDATES)
+def test_only_sums_come_back_and_nothing_is_left_behind(ordinal_data, on_stand_in, monkeypatch, name):
+    X, y = ordinal_data(3000, 4)
+    data, rounds, asked = xgboost.DMatrix(X, y), 6, []
+    predict = xgboost.Booster.predict
+
+    def counted(*args, **options):
+        asked.append(options)
+        return predict(*args, **options)
+
+    monkeypatch.setattr(xgboost.Booster, "predict", counted)
+    on_stand_in()
+    gc.collect()
+    gc.disable()  # memory is given back when the objective goes, not some time later
+    try:
+        before = fake_cupy.n_alive()
+        fake_cupy.copied.clear()
+        fake_cupy.sent.clear()
+        oxgb.train({"max_depth": 3, "nthread": 1}, data, rounds, n_classes=4, **UPDATES[name])
+        assert fake_cupy.n_alive() == before
+    finally:
+        gc.enable()
+    assert max(fake_cupy.copied) < 100  # sums of thresholds and leaves
+    # XGBoost asks for the margin of every round, and the last thresholds for one more. Each is sent once, as labels and
+    # the scores that a training follows are.
+    assert len(asked) == rounds + 1
+    assert sum(size >= len(y) for size in fake_cupy.sent) <= rounds + 3
+
+
+def test_an_objective_that_is_kept_keeps_its_arrays_and_no_longer(ordinal_data, on_stand_in):
+    X, y = ordinal_data(300, 4)
+    on_stand_in()
+    gc.collect()
+    before = fake_cupy.n_alive()
+    objective = oxgb.OrdinalObjective(4)
+    params = {"base_score": 0.0, "disable_default_eval_metric": 1, "nthread": 1, "max_depth": 2}
+    data = xgboost.DMatrix(X, y)
+    booster = xgboost.train(params, data, 3, obj=objective, callbacks=[objective.callback])
+    assert fake_cupy.n_alive() > before
+    del objective
+    assert fake_cupy.n_alive() == before
+    assert oxgb.threshold_record(booster).n_iterations == 3
+
+
+@pytest.mark.parametrize("name", ["newton", "joint", "shifts", "host's shifts"])
+def test_two_trainings_agree_to_the_byte(ordinal_data, on_stand_in, name):
+    X, y = ordinal_data(2500, 4)
+    weight = np.random.default_rng(1).exponential(size=2500)
+    on_stand_in()
+    one, other = (train(X, y, weight, 6, **UPDATES[name]) for _ in range(2))
+    assert [t.tobytes() for t in one[0].thresholds] == [t.tobytes() for t in other[0].thresholds]
+    assert one[2].tobytes() == other[2].tobytes()
+
+
 def test_gradients_for_splits_stay_on_their_device():
     objective = oxgb.OrdinalObjective(4, proportional=False)
     rows = fake_cupy.Array(np.arange(12.0).reshape(4, 3))
@@ -108,7 +168,7 @@ def test_gradients_for_splits_stay_on_their_device():
 
 def fake_module(current=0, found=True, **functions):
     runtime = SimpleNamespace(getDevice=lambda: current)
-    names = {name: getattr(fake_cupy, name) for name in ("ones", "exp", "sort")} | functions
+    names = {name: getattr(fake_cupy, name) for name in ("ones", "exp")} | functions
     return SimpleNamespace(is_available=lambda: found, cuda=SimpleNamespace(runtime=runtime), **names)
 
 
@@ -128,7 +188,12 @@ def no_compiler(values):
             "CuPy does not work here: CuPy failed to load libnvrtc",
         ),
         ("cuda:1", fake_module(), "all_threshold", "CuPy's arrays are on GPU 0"),
-        ("cuda:0", fake_module(), "cumulative_link", "loss='cumulative_link' has no pass on a GPU"),
+        (
+            "cuda:0",
+            fake_module(),
+            CumulativeLink("probit"),
+            "loss='cumulative_link' has no pass on a GPU with link='probit'",
+        ),
         ("cuda:0", fake_module(), Scaled(), r"loss='own_losses.Scaled\(times=2.0\)' has no pass on a GPU"),
         ("cuda:0", fake_module(), AllThreshold(Steep()), r"link='own_losses.Steep\(.*\)' has no pass on a GPU"),
     ],

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.text import Annotation, Text
 
 from claims.report import accuracy_report, accuracy_tables
-from lib import critical_difference, generated, report
+from lib import critical_difference, generated, method_names, pictures, report
 from lib.generated import Table
 from lib.methods import MULTICLASS, OURS, PROPORTIONAL, ROUNDED
 
 pytestmark = pytest.mark.slow
 
 PAGES = accuracy_report.PAGES
-IDS = [page.name for page in PAGES]
+IDS = [page.relative_to(accuracy_report.ROOT).as_posix() for page in PAGES]
 SHAPE = ("experiment", "data", "rule", "seed", "method", "n_train", "n_test", "n_classes")
 SCORES = ("zero_one", "mae", "macro_mae", "qwk", "rps", "log_loss", "fit_seconds", "rounds")
 COLUMNS = (*SHAPE, *SCORES, "setting", "failure", "machine")
@@ -44,7 +46,7 @@ MEASURED = re.compile(r"\d[\d.,]* ?(%|percent\b|times\b|x\b|ms\b|(micro|milli)?s
 def test_no_measured_number_is_written_by_hand(page):
     text = prose(page.read_text(encoding="utf-8"))
     assert not MEASURED.findall(text)
-    if page.name.startswith("evidence"):
+    if "evidence" in page.relative_to(accuracy_report.ROOT).as_posix():
         assert not re.findall(r"\d+\.\d+", text)
 
 
@@ -56,13 +58,26 @@ def test_measured_numbers_are_recognised():
 
 def test_pictures_are_those_that_the_pages_show():
     docs = accuracy_report.ROOT / "docs"
-    shown = {name for page in PAGES for name in re.findall(r"!\[[^]]*\]\(([^)]*)\)", page.read_text(encoding="utf-8"))}
-    shown = {name for name in shown if not name.startswith("https://")}  # the README's are tested beside its links
-    assert "evidence/artificial.png" in shown
+    shown = {
+        (page.parent / name).resolve().relative_to(docs)
+        for page in PAGES
+        for name in re.findall(r"!\[[^]]*\]\(([^)]*)\)", page.read_text(encoding="utf-8"))
+        if not name.startswith("https://")  # the README's are tested beside its links
+    }
+    assert Path("evidence/overview.png") in shown
     assert all((docs / name).exists() for name in shown)
-    folders = [*(docs / "evidence").iterdir(), *(docs / "gallery").glob("*.png")]
-    kept = {path.relative_to(docs).with_suffix("").as_posix() for path in folders}
-    assert kept == {name.rsplit(".", 1)[0] for name in shown}
+    kept = [path for folder in ("evidence", "tutorial") for path in (docs / folder).glob("*.[ps][nv]g")]
+    assert {path.relative_to(docs) for path in kept} == shown
+
+
+def test_readable_names_stand_in_tables():
+    names = "| method |\n|---|\n| XGBoost multiclass |\n| scikit-learn rounded, mean |\n\n`mord (linear)` ranks last."
+    rows = [{"method": "xgb multiclass"}, {"method": "hgb rounded, mean"}]
+    assert Table(rows, "`mord LogisticAT` ranks last.").markdown() == names
+    pages = [page.read_text(encoding="utf-8") for page in PAGES]
+    assert not re.findall(
+        r"\b(xgb|hgb|lgbm) (multiclass|rounded)\b", "".join(re.sub("<!--.*?-->", "", x) for x in pages)
+    )
 
 
 def test_fill_writes_tables_and_cells():
@@ -248,14 +263,30 @@ def test_a_file_of_another_shape_is_refused(tmp_path):
 
 
 def test_picture_shows_every_method_at_its_rank(tmp_path):
-    ranked = pd.DataFrame({OURS: [1.0, 1.0], "x": [2.0, 3.0], "y": [3.0, 2.0]})
+    ranked = pd.DataFrame({OURS: [1.0, 1.0], "hgb rounded": [2.0, 3.0], "y": [3.0, 2.0]})
     drawn = critical_difference.figure(ranked, "Title", OURS)
     labels = {text.get_text() for text in drawn.axes[0].texts}
-    assert {f"{OURS}  1.00", "x  2.50", "2.50  y"} <= labels
-    critical_difference.save(drawn, tmp_path / "one.svg")
-    first = (tmp_path / "one.svg").read_bytes(), (tmp_path / "one.png").read_bytes()
-    critical_difference.save(critical_difference.figure(ranked, "Title", OURS), tmp_path / "one.svg")
-    assert first == ((tmp_path / "one.svg").read_bytes(), (tmp_path / "one.png").read_bytes())
+    assert {f"{method_names.IN_PICTURES[OURS]}  1.00", "scikit-learn rounded  2.50", "2.50  y"} <= labels
+    pictures.save(drawn, tmp_path / "one.png")
+    first = (tmp_path / "one.png").read_bytes()
+    pictures.save(critical_difference.figure(ranked, "Title", OURS), tmp_path / "one.png")
+    assert first == (tmp_path / "one.png").read_bytes()
+
+
+def test_labels_beside_lines_do_not_overlap():
+    drawn, ((axis,),) = pictures.panels(1, 1, (6, 4))
+    axis.set_ylim(0, 1)
+    ends = dict(zip("abcd", [(0.0, 0.5), (0.0, 0.501), (0.0, 0.9), (0.0, 0.499)], strict=True))
+    pictures.label_ends(axis, ends, dict.fromkeys("abcd", "black"))
+    labels = [text for text in axis.texts if isinstance(text, Annotation)]
+    heights = {label.get_text(): label.xyann[1] for label in labels}
+    assert sorted(heights, key=lambda name: heights[name]) == ["d", "a", "b", "c"]
+    assert heights["a"] == pytest.approx(0.5, abs=1e-3)
+    assert heights["c"] == 0.9
+    assert heights["b"] - heights["a"] == pytest.approx(heights["a"] - heights["d"])
+    drawn.draw_without_rendering()
+    boxes = [Text.get_window_extent(label) for label in labels]  # without the lines that lead there
+    assert not any(one.overlaps(other) for i, one in enumerate(boxes) for other in boxes[:i])
 
 
 def test_report_of_another_file_leaves_the_pages_alone(small, tmp_path, monkeypatch):
@@ -270,7 +301,7 @@ def test_report_of_another_file_leaves_the_pages_alone(small, tmp_path, monkeypa
     monkeypatch.setattr("sys.argv", arguments)
     accuracy_report.main()
     assert "| c | 9 | 100 / 13 | 2 |" in (tmp_path / "out" / "accuracy.md").read_text(encoding="utf-8")
-    assert (tmp_path / "out" / "evidence" / "sixteen_quantile_mae.svg").exists()
+    assert (tmp_path / "out" / "evidence" / "sixteen_quantile_mae.png").exists()
     assert [page.read_bytes() for page in PAGES] == before
     monkeypatch.setattr("sys.argv", arguments[:3])
     with pytest.raises(SystemExit):

@@ -8,11 +8,9 @@ import pytest
 
 from claims.accuracy import accuracy, learning_curves, thesis_options
 from claims.accuracy.learning_curves import N_TEST, SETS, SIZES
-from claims.speed import gpu
 from lib import report
 from lib.data import Dataset
 from lib.methods import METHODS, MULTICLASS, OURS, PROPORTIONAL, ROUNDED, Fitted
-from lib.timing import SKIPPED, make_data
 
 pytestmark = pytest.mark.slow
 
@@ -96,14 +94,5 @@ def test_few_rows_say_who_was_ahead(tmp_path):
     assert few.cell(f"MAE of {ROUNDED}", {"rows": "1,000"}) == "2.000 (1 / 0 / 0)"
     assert tables["learning curves MAE"].cell(ROUNDED, {"rows": "100"}) == "0.1000"
     assert tables["learning curves RPS"].cell(ROUNDED, {"rows": "100"}) == "-"
-    assert "evidence/learning_curves.svg" in few.note
     assert learning_curves.draw(path) is not None
     assert set(learning_curves.METHODS) <= set(METHODS)
-
-
-def test_rounds_on_a_gpu_are_compared_with_and_without_copies():
-    X, y = make_data(300, 5, 3)
-    runs = gpu.variants(X, y, 3, 6, "cpu", np)
-    assert [len(run()) for run in runs.values()] == [6 - 1 - SKIPPED] * len(runs)
-    row = gpu.ratios(dict.fromkeys(runs, 10.0) | {"copies": 14.0, "newton": 16.0})
-    assert (row["newton / binary"], row["newton without copies"]) == (1.6, 1.2)

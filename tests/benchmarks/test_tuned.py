@@ -143,7 +143,6 @@ def test_tables_of_the_search(results):
     assert tables["tuned failures"].rows == [
         {"method": OURS, "data": "abalone", "settings": "1", "reasons": "no, never"}
     ]
-    assert "evidence/tuned.svg" in curve.note
     assert tuned_tables.draw(results) is not None
     assert tuned_tables.draw(results.with_name("none.csv")) is None
 

@@ -23,7 +23,6 @@ NO_CLAIM = (
     "The seconds are those of runs beside other work.",
     'Then set `decision_rule="mode"`, and try plain multiclass beside it.',
     "With thousands of rows multiclass can learn the order by itself.",
-    "`proportional=True` leaves them out.",
     "The comparison has ogboost and XGBOrdinal at the same depth, rounds and learning rate.",
     "Is it worth it? has all tables, and says when a plain method is as good.",
 )

@@ -34,7 +34,7 @@ def test_confirmation_level(t):
 
 
 def test_confirmation_2(t):
-    """Behind it beyond chance are `ordinal` and ogboost by both, and `xgb rounded` by absolute error."""
+    """Behind it beyond chance are `ordinal` and ogboost by both, and XGBoost rounded by absolute error."""
     assert beyond_chance(t, "RPS") == {PROPORTIONAL, "ogboost"}
     assert beyond_chance(t, "MAE") == {PROPORTIONAL, "ogboost", ROUNDED}
 

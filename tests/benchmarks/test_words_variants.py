@@ -22,8 +22,8 @@ BOOSTERS = (PROPORTIONAL, MULTICLASS, ROUNDED, "hgb multiclass", "hgb rounded", 
 
 
 def test_options_1(t):
-    """Beside the joint step, a Newton step of the thresholds makes models of nearly the same errors from more rounds
-    and leaves, in less time."""
+    """With a Newton step of the thresholds in place of the joint step, models have nearly the same errors; they
+    need more rounds and leaves, and less time."""
     assert all(abs(t.number("thesis options", metric, variant="newton") - 1) <= 0.005 for metric in METRICS.values())
     assert t.number("thesis options", "rounds", variant="newton") > 1.2
     assert t.number("thesis options", "leaves", variant="newton") > 1.2
@@ -31,7 +31,7 @@ def test_options_1(t):
 
 
 def test_options_2(t):
-    """Thresholds that stay cost much on some sets."""
+    """Thresholds that never move cost much on some sets."""
     assert all(t.number("thesis options", metric, variant="fixed") > 1.1 for metric in METRICS.values())
 
 
@@ -53,8 +53,8 @@ def test_options_4(t):
 
 
 def test_options_5(t):
-    """Pruned by the other rows, they have about as many leaves in all, since more rounds follow, and errors that are
-    level or higher by a hair, and take several times as long."""
+    """Where the other rows prune the trees, more trees follow: the leaves are about as many in all, the errors
+    level or higher by a hair, and the time several times as long."""
     assert all(
         0.9 < t.number("thesis options", "leaves", variant=f"{name}, sample, pruning") < 1
         and t.number("thesis options", "rounds", variant=f"{name}, sample, pruning") > 1.2
@@ -134,7 +134,7 @@ def test_rows_2(t):
 
 
 def test_rows_3(t):
-    """These are four sets: on `cpu_act` and `california` above, with five and ten thousand rows, multiclass is
+    """These are four sets: on `cpu_act` and `california` (tuned), with five and ten thousand rows, multiclass is
     behind."""
     assert all(
         t.number("tuned MAE", MULTICLASS, data=data) > t.number("tuned MAE", OURS, data=data)

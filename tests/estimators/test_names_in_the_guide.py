@@ -11,7 +11,7 @@ import pytest
 
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier, LGBMOrdinalClassifier, XGBOrdinalClassifier
 
-GUIDE = Path(__file__).resolve().parents[2] / "docs" / "user_guide.md"
+GUIDE = Path(__file__).resolve().parents[2] / "docs" / "guide" / "classifiers.md"
 KINDS = [XGBOrdinalClassifier, LGBMOrdinalClassifier, HistGradientBoostingOrdinalClassifier]
 # Of fit, what one host alone has.
 OTHERS = {"self", "X", "y", "verbose", "categorical_feature", "eval_names"}

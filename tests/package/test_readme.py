@@ -1,4 +1,4 @@
-"""The examples of the README and of the guide run, one after the other, and links lead somewhere."""
+"""The examples of the README, of the guide and of recipes run, one after the other, and links lead somewhere."""
 
 from __future__ import annotations
 
@@ -8,21 +8,34 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.model_selection import GridSearchCV
 
 from ordinal_objectives.adapters.xgb.outputs.settings import is_at_least
 
 README = Path(__file__).resolve().parents[2] / "README.md"
+GUIDE = README.parent / "docs" / "guide"
+# Pages whose code, if they have any, names nothing beside the rows of the first one.
+NO_CODE = {
+    "data",
+    "gpu_and_clusters",
+    "index",
+    "labels",
+    "losses_and_links",
+    "models_on_disk",
+    "threads",
+    "threshold_updates",
+}
 
 
 # In the first line of a block; with an older version the block must stop by saying so.
 NEEDED = re.compile(r"# Needs XGBoost (\d+)\.(\d+)\.\n")
 
 
-def run_examples(document, *, at_least):
-    """Run a page's blocks of Python one after the other; return what they have named."""
+def run_examples(document, *, at_least, names=None):
+    """Run a page's blocks of Python one after the other, which may use `names`; return what they have named."""
     blocks = re.findall(r"```python\n(.*?)```", document.read_text(encoding="utf-8"), flags=re.DOTALL)
     assert len(blocks) >= at_least
-    names: dict = {}
+    names = {} if names is None else names
     for block in blocks:
         needed = NEEDED.match(block)
         version = tuple(map(int, needed.groups())) if needed else (0, 0)
@@ -41,14 +54,22 @@ def test_examples_run(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_examples_of_the_guide_run():
-    names = run_examples(README.parent / "docs" / "user_guide.md", at_least=5)
-    assert names["search"].best_score_ == max(names["search"].cv_results_["mean_test_score"]) < 0
-    assert names["proba"].shape == (500, 5)
-    mean_codes = names["proba"] @ np.arange(5)
-    assert np.corrcoef(mean_codes, names["y"])[0, 1] > 0.2  # 0 where codes are alphabetical
-    if is_at_least((3, 3)):
+@pytest.mark.parametrize("page", sorted(GUIDE.glob("*.md")), ids=lambda page: page.stem)
+def test_examples_of_the_guide_run(page, monkeypatch, tmp_path):
+    """Each page of the guide goes on from the rows of its first page alone."""
+    monkeypatch.chdir(tmp_path)
+    rows = run_examples(GUIDE / "index.md", at_least=1)
+    names = run_examples(page, at_least=0, names=dict(rows))
+    assert (page.stem in NO_CODE) == (len(names) == len(rows))
+    if page.stem == "metrics":
+        assert names["search"].best_score_ == max(names["search"].cv_results_["mean_test_score"]) < 0
+        assert names["proba"].shape == (500, 5)
+        mean_codes = names["proba"] @ np.arange(5)
+        assert np.corrcoef(mean_codes, names["y"])[0, 1] > 0.2  # 0 where codes are alphabetical
+    if page.stem == "host_shifts" and is_at_least((3, 3)):
         assert names["margins"].shape == (500, 4, 4)
+    if page.stem == "continuing":
+        assert names["both"].n_iter_ == 10
 
 
 @pytest.mark.parametrize("page", ["add_a_link.md", "add_a_loss.md"])
@@ -74,6 +95,63 @@ def test_examples_of_serving_run(tmp_path, monkeypatch):
     assert [answer["label"]] == names["label"].tolist() == names["model"].predict(row).tolist()
     np.testing.assert_allclose([answer["probabilities"]], names["model"].predict_proba(row), atol=2e-6)
     assert (names["same"].predict(names["X"]) == names["model"].predict(names["X"])).all()
+
+
+def run_recipe(name):
+    return run_examples(README.parent / "docs" / "how_to" / f"{name}.md", at_least=2)
+
+
+def test_the_project_with_scikit_learn_runs():
+    names = run_recipe("pipeline")
+    assert names["scores"]["qwk"] > 0.3
+    assert 1 < names["pipeline"][-1].n_iter_ < 500
+    assert len(names["found"]) == 3
+
+
+@pytest.mark.slow
+def test_the_searches_run():
+    names = run_recipe("search")
+    assert names["search"].best_score_ == max(names["search"].cv_results_["mean_test_score"]) < 0
+    states = {trial.state.name for trial in names["study"].trials}
+    assert states == {"COMPLETE", "PRUNED"}
+    by_name = GridSearchCV(names["model"], {"max_depth": [1]}, scoring="neg_rps")
+    with pytest.raises(ValueError, match=r"The 'scoring' parameter .* must be a str among"):
+        by_name.fit(names["X"], names["y"])
+
+
+def test_the_recipes_of_columns_run():
+    names = run_recipe("columns")
+    up = np.diff(names["rising"].predict_cumulative_proba(names["along"]), axis=0)
+    assert up.min() < -0.001
+    assert up.max() <= 1e-12
+    assert names["by_xgboost"].proportional_
+
+
+@pytest.mark.slow
+def test_the_recipe_of_calibration_runs():
+    names = run_recipe("calibrate")
+    assert names["with_curve"] < names["without"]
+    assert names["risk"].shape == (500,)
+
+
+@pytest.mark.slow
+def test_the_page_for_those_who_come_from_kaggle_runs():
+    rounded, *others = run_recipe("from_kaggle")["found"].values()
+    assert len(others) == 3
+    assert min(others) > rounded
+
+
+def test_the_page_for_those_who_come_from_other_packages_runs():
+    """Signs, slopes and probabilities are those of OrderedModel; thresholds are, up to one constant."""
+    names = run_examples(README.parent / "docs" / "how_to" / "from_other_packages.md", at_least=3)
+    theirs, ours = names["theirs"], names["ours"]
+    slopes = (ours.linear_.contributions(names["at_1"]) - ours.linear_.contributions(names["at_0"]))[0]
+    np.testing.assert_allclose(slopes, theirs.params[:2], atol=1e-3)
+    assert (np.sign(slopes) == [1, -1]).all()
+    np.testing.assert_allclose(ours.predict_proba_ordered(names["X"]), theirs.predict(names["X"]), atol=1e-3)
+    assert np.ptp(ours.thresholds_ - names["their_thresholds"]) < 1e-3
+    assert names["separate"].min() < -0.01
+    assert names["moving"].predict_proba(names["far"]).min() >= 0
 
 
 def targets(document):
@@ -108,4 +186,4 @@ def test_links_of_the_readme_work_on_a_package_index():
         assert target.startswith((home + "/blob/main/", pictures)), target
         path = target.split("/main/")[1]
         assert (README.parent / path).exists(), target
-    assert set(re.findall(r'"(https://[^"]*)"', metadata)) >= {home, f"{home}/blob/main/docs/user_guide.md"}
+    assert set(re.findall(r'"(https://[^"]*)"', metadata)) >= {home, f"{home}/blob/main/docs/guide/index.md"}

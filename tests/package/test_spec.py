@@ -21,7 +21,7 @@ from ordinal_objectives.leaves.shifts import Shifts
 from ordinal_objectives.spec import DOORS, OrdinalSpec, door_table
 from ordinal_objectives.threshold_solver import initial_thresholds
 
-GUIDE = Path(__file__).parents[2] / "docs" / "user_guide.md"
+GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "threshold_updates.md"
 # Their parameters are among the options, with the door's defaults.
 BY_OPTIONS = ("xgb.cv", "xgb.dask.train", "lgbm.cv")
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 import importlib
 import inspect
 
-import fake_cupy
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ordinal_objectives.losses import get_loss
-from ordinal_objectives.rows import CPU, gpu, gpu_pass
+import fake_cupy
+from ordinal_objectives.losses import AllThreshold, get_loss
+from ordinal_objectives.rows import CPU, gpu
 from ordinal_objectives.rows.device import on_cpu
+from own_losses import Scaled, Steep
 
 LOSSES = ["all_threshold", "immediate_threshold"]
 HESSIANS = ["exact", "majorized"]
@@ -105,6 +106,17 @@ def test_far_scores_give_what_the_native_pass_gives(scores, thresholds, hessian)
     assert found.n_clipped == expected.n_clipped
 
 
+@pytest.mark.parametrize("hessian", HESSIANS)
+def test_derivatives_are_taken_within_reach_of_all_thresholds(hessian):
+    theta, score = np.array([-20.0, 15.0]), np.array([-300.0, -70.0, 0.0, 70.0, 300.0], np.float32)
+    loss, y = get_loss("all_threshold"), [0, 1, 2, 0, 1]
+    expected, found = (d.row_pass(loss, y, 3)(score, theta, hessian) for d in (CPU(1), gpu.GPU(fake_cupy)))
+    np.testing.assert_allclose(on_cpu(found.hessian), expected.hessian, rtol=1e-5, atol=1e-12)
+    np.testing.assert_allclose(on_cpu(found.gradient), expected.gradient, rtol=1e-5, atol=1e-12)
+    assert found.n_clipped == expected.n_clipped == 4
+    assert found.loss == pytest.approx(expected.loss)
+
+
 @settings(max_examples=60, deadline=None)
 @given(
     st.lists(st.floats(-300, 300, width=32), min_size=6, max_size=6),
@@ -126,17 +138,6 @@ def test_far_scores_with_shifts_give_what_the_native_pass_gives(scores, threshol
     )
 
 
-def test_sums_over_leaves_do_not_depend_on_the_blocks(device, monkeypatch):
-    rng, y, weight, theta = make(2, n=1001)
-    here = device.row_pass(get_loss("all_threshold"), y, 5, weight)
-    here(rng.normal(size=len(y)), theta, "exact")
-    leaves = rng.integers(0, 4, len(y)).astype(np.int32)
-    whole = here.leaf_sums(leaves, 4)
-    monkeypatch.setattr(gpu_pass, "_BLOCK", 700)
-    for one, other in zip(vars(whole).values(), vars(here.leaf_sums(leaves, 4)).values(), strict=True):
-        np.testing.assert_allclose(other, one, rtol=1e-12)
-
-
 def test_rows_find_their_leaves_as_they_do_natively(device):
     rng = np.random.default_rng(3)
     values = np.sort(rng.normal(size=6))
@@ -149,6 +150,12 @@ def test_rows_find_their_leaves_as_they_do_natively(device):
     np.testing.assert_array_equal(on_cpu(found.leaves), native.leaves)
     np.testing.assert_array_equal(native.leaves, order[leaves])
     assert found[1:] == pytest.approx(native[1:])
+    moved = after + np.where(np.arange(500) == 77, 0.5, 0).astype(np.float32)
+    assert device.match_leaves(device.copy(before), moved, values, order)[1:] == pytest.approx(
+        CPU(1).match_leaves(before, moved, values, order)[1:]
+    )
+    assert device.middle(device.copy(before)) == CPU(1).middle(before)
+    assert device.middle(np.zeros(3)) == CPU(1).middle(np.zeros(3)) == (0, 0.0)
     numbers = rng.integers(0, 6, 6)
     for operation, args in [
         ("renumbered", (numbers,)),
@@ -177,9 +184,13 @@ def test_no_rows_are_no_rows(device):
 
 def test_what_it_cannot_do_is_refused_by_name(device):
     y = [0, 1, 2]
-    for loss, link in [("cumulative_link", "logit"), ("all_threshold", "probit")]:
-        with pytest.raises(ValueError, match=rf"{'loss' if link == 'logit' else 'link'}='.*' has no pass on a GPU"):
-            device.row_pass(get_loss(loss, link), y, 3)
+    for what, loss in [
+        ("loss", get_loss("cumulative_link", "probit")),
+        ("loss", Scaled()),
+        ("link", AllThreshold(Steep())),
+    ]:
+        with pytest.raises(ValueError, match=rf"{what}='.*' has no pass on a GPU"):
+            device.row_pass(loss, y, 3)
     here = device.row_pass(get_loss("all_threshold"), y, 3)
     with pytest.raises(ValueError, match="call the object with these first"):
         here.leaf_sums(np.zeros(3, np.int32), 1)
@@ -193,6 +204,8 @@ def test_what_it_cannot_do_is_refused_by_name(device):
     here(np.zeros(3), [-1.0, 1.0])
     with pytest.raises(ValueError, match=r"leaves must be in 0..1; got 0..2"):
         here.leaf_sums(np.arange(3, dtype=np.int32), 2)
+    with pytest.raises(ValueError, match=r"leaves must be in 0..5; got -1..5"):
+        here.leaf_sums(np.array([-1, 5, 0], np.int32), 6)
     with pytest.raises(ValueError, match=r"leaves must have shape \(3,\)"):
         here.leaf_sums(np.arange(2, dtype=np.int32), 2)
     margins = device.margin_pass(get_loss("all_threshold"), y, 3)
@@ -217,4 +230,4 @@ def test_the_device_and_the_cpu_offer_the_same():
         }
 
     module = importlib.import_module("ordinal_objectives.rows.device")
-    assert set(public(module.Device)) == set(public(CPU)) == set(public(gpu.GPU)) - {"here", "refusal"}
+    assert set(public(module.Device)) == set(public(CPU)) == set(public(gpu.GPU)) - {"here", "kernels"}

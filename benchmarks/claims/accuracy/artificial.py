@@ -23,7 +23,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from sklearn.datasets import make_gaussian_quantiles
 
-from lib import report
+from lib import pictures, report
 from lib.methods import HOST_DEFAULTS, OURS, PROPORTIONAL
 from ordinal_objectives import XGBOrdinalClassifier
 
@@ -98,17 +98,22 @@ def evaluate(name: str, n_train: int, method: str) -> dict[str, object]:
 def draw() -> Figure:
     """Draw the test rows of the first sample: ranks as observed beside those predicted, over the model's regions."""
     colors = ListedColormap(["#4477aa", "#ddaa33", "#bb5566"])
-    drawn = Figure(figsize=(7, 10), layout="constrained")
-    for (left, right), name in zip(drawn.subplots(len(SETS), 2, sharex=True, sharey=True), SETS, strict=True):
+    drawn, axes = pictures.panels(len(SETS), 2, (7, 10.4), sharex=True, sharey=True)
+    for (left, right), name in zip(axes, SETS, strict=True):
         (X, _, y), (X_test, _, y_test) = split(name, SIZES[0], seed=0)
         model = XGBOrdinalClassifier(**SETTINGS).fit(X, y)
         grid = np.meshgrid(*[np.linspace(-3.5, 3.5, 351)] * 2)
         regions = model.predict(np.column_stack([axis.ravel() for axis in grid])).reshape(grid[0].shape)
         right.imshow(regions, origin="lower", extent=(-3.5, 3.5, -3.5, 3.5), cmap=colors, alpha=0.25, vmin=0, vmax=2)
-        for axis, ranks, title in ((left, y_test, "truth"), (right, model.predict(X_test), "prediction")):
-            axis.scatter(*X_test.T, c=ranks, cmap=colors, s=4, linewidths=0, vmin=0, vmax=2)
-            axis.set(title=f"{name}: {title}", aspect="equal", xlim=(-3.5, 3.5), ylim=(-3.5, 3.5))
+        for axis, ranks, title in ((left, y_test, "observed classes"), (right, model.predict(X_test), "predicted")):
+            points = axis.scatter(X_test[:, 0], X_test[:, 1], c=ranks, cmap=colors, s=4, linewidths=0, vmin=0, vmax=2)
+            axis.set(
+                title=f"{name}: {title}", xlabel="x1", ylabel="x2", aspect="equal", xlim=(-3.5, 3.5), ylim=(-3.5, 3.5)
+            )
             axis.label_outer()
+    handles, _ = points.legend_elements()
+    labels = ["lowest class", "middle class", "highest class"]
+    drawn.legend(handles, labels, loc="outside upper center", ncols=3)
     return drawn
 
 
@@ -122,8 +127,7 @@ def main() -> None:
         f"boundaries and sizes, and whether its rows were trained on, are not known here: accuracies of this size are "
         f"all that can be compared.",
     )
-    PICTURE.parent.mkdir(parents=True, exist_ok=True)
-    draw().savefig(PICTURE, dpi=90, metadata={"Software": None})
+    pictures.save(draw(), PICTURE)
 
 
 if __name__ == "__main__":

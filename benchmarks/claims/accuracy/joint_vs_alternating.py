@@ -107,17 +107,6 @@ def summarise(runs: list[dict[str, Any]]) -> None:
         "One number for each partition; - where the goal was not reached. Seconds are the processor's, validation left "
         "out.",
     )
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(10, 2.4 * len(DATA)), layout="constrained")
-    axes = figure.subplots(len(DATA), len(HESSIANS), squeeze=False)
-    for run in runs:
-        if run["curve"] is not None:
-            ax = axes[DATA.index(run["data"]), HESSIANS.index(run["hessian"])]
-            ax.plot(np.arange(1, len(run["curve"]) + 1), run["curve"], label=run["update"])
-            ax.set(title=f"{run['data']}, {run['hessian']}", ylabel="validation loss")
-            ax.legend()
-    figure.savefig(report.RESULTS / "joint_vs_alternating.png", dpi=110)
 
 
 def measure(case: dict[str, Any]) -> list[dict[str, Any]]:

@@ -36,7 +36,7 @@ def tables(runs: pd.DataFrame, folder: Path = report.RESULTS) -> dict[str, Table
     ours = both[both["method"].isin((OURS, PROPORTIONAL))]
     return {
         "known sets": noted(Table(list(by_group(ours)), NOTE if len(ours) else ""), ours),
-        "other sets ranks": noted(accuracy_tables.rank_table(others, ""), others),
+        "other sets ranks": noted(accuracy_tables.rank_table(others), others),
         "added to losses": Table(list(added(both, folder))),
     }
 

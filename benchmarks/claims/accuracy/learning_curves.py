@@ -27,7 +27,7 @@ from claims.accuracy.accuracy import tune
 from claims.accuracy.tuned import MEASURES, by_own_decisions
 from claims.report import accuracy_tables
 from claims.report.accuracy_tables import METRICS, noted
-from lib import report, statistics
+from lib import method_names, pictures, report, statistics
 from lib.data import load
 from lib.generated import Table
 from lib.methods import MULTICLASS, OURS, PROPORTIONAL, ROUNDED
@@ -40,8 +40,14 @@ N_TEST = 10_000
 METHODS = (OURS, PROPORTIONAL, MULTICLASS, ROUNDED)
 KEYS = ("data", "rows", "seed", "method")
 COLUMNS = (*KEYS, "n_classes", *MEASURES, "rounds", "fit_seconds", "setting", "failure")
-PICTURED = ("mae", "rps")
-COLORS = {OURS: "tab:red", PROPORTIONAL: "tab:orange", MULTICLASS: "tab:blue", ROUNDED: "tab:green"}
+PICTURED = {"mae": "absolute error\n(lower is better)", "rps": "RPS (lower is better)"}
+COLORS = {OURS: "#c1272d", PROPORTIONAL: "#e69138", MULTICLASS: "#1f5fa8", ROUNDED: "#2e7d32"}
+SET_TITLES = {
+    "brfss_genhlth": "general health, 5 classes (brfss_genhlth)",
+    "diabetes012": "diabetes, 3 classes (diabetes012)",
+    "bng_breast_tumor": "tumour size, 10 classes (bng_breast_tumor)",
+    "bng_pwlinear": "piecewise linear, 10 classes (bng_pwlinear)",
+}
 
 
 def n_seeds(rows: int) -> int:
@@ -132,7 +138,6 @@ def few_rows(runs: pd.DataFrame) -> Table:
         rows.append(row)
     note = f"Loss / loss of `{OURS}`, geometric mean {accuracy_tables.BETWEEN}, which few sets make wide; "
     note += "in brackets the sets that ours won, tied and lost."
-    note += "\n\n![Errors by rows](evidence/learning_curves.svg)"
     return Table(rows, note if rows else "")
 
 
@@ -147,15 +152,27 @@ def draw(path: Path = FILE) -> Figure | None:
         return None
     runs = read(path)
     sets = list(dict.fromkeys(runs["data"]))
-    drawn = Figure(figsize=(9, 2.6 * len(sets)), layout="constrained")
-    axes = drawn.subplots(len(sets), len(PICTURED), squeeze=False)
+    drawn, axes = pictures.panels(len(sets), len(PICTURED), (9, 2.5 * len(sets) + 0.6))
     for line, data in zip(axes, sets, strict=True):
         for axis, metric in zip(line, PICTURED, strict=True):
             usual = runs[runs["data"] == data].pivot_table(metric, "rows", "method")
             for method in (name for name in METHODS if name in usual):
-                axis.plot(usual.index, usual[method], marker="o", markersize=3, color=COLORS[method], label=method)
-            axis.set(title=data, xscale="log", xlabel="rows to train on", ylabel=METRICS[metric])
-    axes[0, 0].legend(fontsize="small")
+                axis.plot(
+                    usual.index,
+                    usual[method],
+                    marker="o",
+                    markersize=3,
+                    color=COLORS[method],
+                    label=method_names.IN_PICTURES[method],
+                )
+            axis.set(xscale="log", ylabel=PICTURED[metric])
+            axis.set_title(SET_TITLES.get(data, data), fontsize=9)
+            ticks = [size for size in SIZES if size in usual.index]
+            axis.set_xticks(ticks, [f"{size:,}" for size in ticks], fontsize=8, rotation=30)
+            axis.minorticks_off()
+    for axis in axes[-1]:
+        axis.set_xlabel("rows to train on")
+    drawn.legend(*axes[0][0].get_legend_handles_labels(), loc="outside upper center", ncols=2, fontsize=9)
     return drawn
 
 

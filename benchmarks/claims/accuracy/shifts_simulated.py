@@ -150,7 +150,7 @@ def draw_family() -> Figure:
             "l2_regularization": 4.0,
         },
     }
-    drawn = Figure(figsize=(10, 6.2), layout="constrained")
+    drawn = Figure(figsize=(10, 6.2), layout="constrained", facecolor="white")
     panels = drawn.subplots(2, len(family), sharex=True, sharey=True)
     colors = ["#440154", "#31688e", "#35b779", "#b5de2b"]
     for column, (title, options) in zip(panels.T, family.items(), strict=True):
@@ -162,13 +162,13 @@ def draw_family() -> Figure:
             for k, color in enumerate(colors):
                 axis.plot(effect.values, true[:, k], "--", color="black", linewidth=1, label="true" if k == 0 else None)
                 axis.plot(effect.values, found[:, k], color=color, linewidth=2, label=f"{k} | {k + 1}")
-            axis.set_xlabel(f"x{feature}")
+            axis.set_xlabel(f"feature x{feature}")
             axis.grid(alpha=0.25)
         column[0].set_title(title, fontsize="medium")
     for axis, what in zip(panels[:, 0], ("lowest threshold alone", "scale drawn together"), strict=True):
-        axis.set_ylabel(f"mean of $\\theta_k - f - v_k$\n(true effect: {what})")
+        axis.set_ylabel(f"thresholds minus score (mean)\ntrue effect: {what}")
     handles, labels = panels[0, -1].get_legend_handles_labels()
-    drawn.legend(handles[::-1], labels[::-1], loc="outside right center", title="threshold")
+    drawn.legend(handles[::-1], labels[::-1], loc="outside right center", title="between classes")
     return drawn
 
 

@@ -17,10 +17,11 @@ import lightgbm
 import numpy as np
 import pandas as pd
 import xgboost
+from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from scipy.stats import gmean
 
-from lib import report
+from lib import pictures, report
 from lib.data import load
 from lib.runner import resume
 from ordinal_objectives.adapters import lgbm as olgbm
@@ -29,6 +30,14 @@ from ordinal_objectives.adapters import xgb as oxgb
 DATA = ("stocks", "abalone", "bank32nh", "cpu_act", "california", "census16H", "wine_red", "kin40k")
 UPDATES, HESSIANS, ROUNDS = ("fixed", "newton", "schur", "joint"), ("exact", "majorized"), 500
 FILE = report.RESULTS / "threshold_updates_runs.json"
+PICTURE = report.RESULTS.parents[1] / "docs" / "evidence" / "threshold_updates.png"
+# Names and colours in the picture.
+SHOWN = {
+    "fixed": ("thresholds stay (fixed)", "#666666"),
+    "newton": ("Newton step on the thresholds (newton)", "#1f5fa8"),
+    "schur": ("step that minds the leaves (schur)", "#2e7d32"),
+    "joint": ("joint step of leaves and thresholds (joint)", "#c1272d"),
+}
 
 
 def xgboost_curve(X: list[pd.DataFrame], y: list[NDArray[Any]], **options: Any) -> list[float]:
@@ -120,33 +129,28 @@ def summarise(runs: list[dict[str, Any]]) -> None:
         f"partition that never reaches the loss counts as infinite. `best loss / fixed` is the geometric mean of the "
         f"best validation loss in {ROUNDS} rounds over that of fixed thresholds, `best round` the median round of it.",
     )
-    draw(runs)
+    pictures.save(draw(runs), PICTURE)
 
 
-def draw(runs: list[dict[str, Any]]) -> None:
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    figure, axes = plt.subplots(1, len(CURVES), figsize=(10, 4), sharey=True, layout="constrained")
-    for axis, library in zip(axes, CURVES, strict=True):
-        for color, update in enumerate(UPDATES):
-            for style, hessian in zip(("-", "--"), HESSIANS, strict=True):
-                ratios = [
-                    np.array(run["curve"]) / run["fixed best"]
-                    for run in runs
-                    if (run["library"], run["hessian"], run["update"]) == (library, hessian, update)
-                ]
-                if ratios:
-                    rounds = np.arange(10, ROUNDS + 1, 10)
-                    axis.plot(rounds, gmean(ratios), style, color=f"C{color}", label=f"{update}, {hessian}")
-        axis.axhline(1.0, color="grey", linewidth=0.5)
-        axis.set(title=library, xlabel="round", xscale="log")
-    axes[0].set_ylabel("validation loss / best of fixed")
-    axes[0].set_ylim(None, 1.4)
-    axes[-1].legend(fontsize="small", loc="upper right")
-    figure.savefig(report.RESULTS / "threshold_updates.png", dpi=120)
+def draw(runs: list[dict[str, Any]]) -> Figure:
+    """Draw the loss by rounds of each library and Hessian, a line for each update."""
+    drawn, axes = pictures.panels(len(HESSIANS), len(CURVES), (9, 6.6), sharex=True, sharey=True)
+    for line, hessian in zip(axes, HESSIANS, strict=True):
+        for axis, library in zip(line, CURVES, strict=True):
+            for update, (words, color) in SHOWN.items():
+                key = (library, hessian, update)
+                part = [run for run in runs if (run["library"], run["hessian"], run["update"]) == key]
+                if part:
+                    ratios = gmean([np.array(run["curve"]) / run["fixed best"] for run in part])
+                    axis.plot(np.arange(10, ROUNDS + 1, 10), ratios, color=color, label=words)
+            axis.axhline(1.0, color=pictures.GREY, linewidth=0.7, linestyle=":")
+            axis.set(xscale="log", ylim=(None, 1.4))
+            axis.set_title(f"{library}, {hessian} Hessian", fontsize=10)
+        line[0].set_ylabel("validation loss / best loss\nwith thresholds that stay\n(lower is better)")
+    for axis in axes[-1]:
+        axis.set_xlabel("rounds (log)")
+    drawn.legend(*axes[0][0].get_legend_handles_labels(), loc="outside upper center", ncols=2)
+    return drawn
 
 
 def measure(case: dict[str, Any]) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from lib import report
+from lib import pictures, report
 
 Row = dict[str, Any]
 ORDERS = [f"order {order}" for order in (2, 3, 4)]
@@ -16,6 +16,11 @@ SAME = [f"{order}, setting of order 2" for order in ORDERS[1:]]
 PLAIN = [f"{order}, eta 0.1, lambda 1" for order in ORDERS]
 LONGER = "order 2, eta x 1.5"
 RULES = ["order 3 by its root (eq. 9)", "order 3 expanded (eq. 10)", "order 3, quadratic splits"]
+COLORS = {
+    "order 2 (Newton)": "#1f5fa8",
+    "order 3 (Halley)": "#c1272d",
+    "order 4": "#2e7d32",
+}
 # An accuracy says little where one class has nearly all rows.
 MOST_FREQUENT = 0.9
 
@@ -111,27 +116,25 @@ def table_of_rules(runs: list[Row], names: list[str]) -> list[Row]:
 
 
 def draw(runs: list[Row], names: list[str], folder: Path) -> None:
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
+    """Draw test losses of the first partition, by seconds and by rounds: three sets a line, tuned above equal."""
     names = [name for name in names if races(runs, name, ORDERS[0])[0]["curve"]]
-    for column, unit in ((1, "seconds"), (0, "rounds")):
-        figure, axes = plt.subplots(2, len(names), figsize=(3.2 * len(names), 5.5), layout="constrained", squeeze=False)
-        for labels, line in zip((ORDERS, PLAIN), axes, strict=True):
-            for name, axis in zip(names, line, strict=True):
-                for color, label in enumerate(labels):
+    lines = [(labels, part) for labels in (ORDERS, PLAIN) for part in (names[:3], names[3:]) if part]
+    for column, unit in ((1, "processor seconds"), (0, "rounds")):
+        drawn, axes = pictures.panels(len(lines), 3, (10, 2.7 * len(lines)))
+        for (labels, part), line in zip(lines, axes, strict=True):
+            for name, axis in zip(part, line, strict=False):
+                for label, (short, color) in zip(labels, COLORS.items(), strict=True):
                     row = races(runs, name, label)[0]
                     curve = np.array(row["curve"])[1:]
-                    axis.plot(curve[:, column], curve[:, 2], color=f"C{color}", label=ORDERS[color])
-                axis.axhline(row["mark"], color="grey", linewidth=0.5)
-                axis.set(title=name, xlabel=unit, xscale="log")
-        axes[0, 0].set_ylabel("test loss, settings tuned")
-        axes[1, 0].set_ylabel("test loss, eta 0.1, lambda 1")
-        axes[0, -1].legend(fontsize="small")
-        figure.savefig(folder / f"high_order_{unit}.png", dpi=110)
-        plt.close(figure)
+                    axis.plot(curve[:, column], curve[:, 2], color=color, label=short, linewidth=1.3)
+                axis.axhline(row["mark"], color=pictures.GREY, linewidth=0.7, linestyle=":")
+                axis.set(xscale="log", xlabel=f"{unit} (log)")
+                axis.set_title(f"{name}, {'settings tuned' if labels is ORDERS else 'equal settings'}", fontsize=10)
+            line[0].set_ylabel("test loss (lower is better)")
+            for axis in line[len(part) :]:
+                axis.remove()
+        drawn.legend(*axes[0][0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
+        pictures.save(drawn, folder / f"high_order_{unit.split()[-1]}")
 
 
 NOTE = (

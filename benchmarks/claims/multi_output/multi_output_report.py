@@ -6,58 +6,62 @@ python benchmarks/claims/multi_output/multi_output_report.py   writes them anew;
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.lines import Line2D
+from matplotlib.ticker import NullFormatter
 
 from claims.multi_output import multi_output_tables as tables_of
 from claims.multi_output.multi_output_data import KINDS
-from claims.multi_output.multi_output_tables import LOSSES, METHODS, frame, names_of, round_ms
-from lib import report
+from claims.multi_output.multi_output_tables import LOSSES, frame, names_of, round_ms
+from lib import pictures, report
 from lib.runner import Row
+
+# Names and colours in pictures.
+SHOWN = {
+    "vector leaves": ("ours: one tree for all outputs", "#c1272d"),
+    "an engine an output": ("ours: a model for each output", "#e69138"),
+    "LightGBM": ("LightGBM: a tree for each output", "#2e7d32"),
+    "XGBoost": ("XGBoost: a tree for each output", "#1f5fa8"),
+    "XGBoost multi_output_tree": ("XGBoost: one tree for all outputs", "#7a5195"),
+}
 
 
 def draw_curves(curves: pd.DataFrame, path: Path) -> None:
-    """Draw the losses of training rows (solid) and test rows (dashed)."""
-    plt = _pyplot()
+    """Draw the losses of training rows (dotted) and test rows (solid)."""
     names = names_of(curves)
-    figure, axes = plt.subplots(1, len(names), figsize=(3.6 * len(names), 3.4), layout="constrained", squeeze=False)
-    for axis, name in zip(axes[0], names, strict=True):
-        for color, method in enumerate(METHODS):
+    drawn, (line,) = pictures.panels(1, len(names), (3.6 * len(names), 4.4))
+    for axis, name in zip(line, names, strict=True):
+        for method, (label, color) in SHOWN.items():
             found = curves[(curves["data"] == name) & (curves["method"] == method)]
             if not found.empty:
-                axis.plot(found["rounds"], found["training_loss"], color=f"C{color}", linewidth=1, label=method)
-                axis.plot(found["rounds"], found["loss"], color=f"C{color}", linewidth=1, linestyle="--")
-        axis.set(title=name, xlabel="rounds", ylabel=LOSSES[KINDS[name].task], xscale="log", yscale="log")
-    axes[0, 0].legend(fontsize="x-small")
-    figure.savefig(path, dpi=90, metadata={"Software": None})
-    plt.close(figure)
+                axis.plot(found["rounds"], found["loss"], color=color, linewidth=1.5, label=label)
+                axis.plot(found["rounds"], found["training_loss"], color=color, linewidth=1, linestyle=":")
+        unit = LOSSES[KINDS[name].task]
+        axis.set(title=name, xlabel="rounds (log)", ylabel=f"{unit} (lower is better)", xscale="log", yscale="log")
+        axis.yaxis.set_minor_formatter(NullFormatter())
+    handles, labels = line[0].get_legend_handles_labels()
+    for words, style in (("test rows", "-"), ("training rows", ":")):
+        handles.append(Line2D([], [], color=pictures.GREY, linestyle=style))
+        labels.append(words)
+    drawn.legend(handles, labels, loc="outside upper center", ncols=3, fontsize=9)
+    pictures.save(drawn, path)
 
 
 def draw_rounds(rounds: pd.DataFrame, path: Path) -> None:
-    """Draw the seconds of a round on one thread, as Figure 5 does."""
-    plt = _pyplot()
-    names = list(rounds.groupby("data")["outputs"].first().sort_values(kind="stable").index)
-    figure, axis = plt.subplots(figsize=(1.3 * len(names) + 2, 3.6), layout="constrained")
-    for place, method in enumerate(METHODS):
-        heights = [round_ms(rounds, name, method) / 1e3 for name in names]
-        axis.bar(np.arange(len(names)) + 0.17 * (place - 2), heights, 0.17, label=method)
-    ticks = [name.replace(", ", "\n").replace(" ", "\n", 1) for name in names]
-    axis.set_xticks(np.arange(len(names)), ticks, fontsize="x-small")
-    axis.set(yscale="log", ylabel="seconds of a round")
-    axis.legend(fontsize="x-small")
-    figure.savefig(path, dpi=90, metadata={"Software": None})
-    plt.close(figure)
-
-
-def _pyplot() -> Any:
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    return plt
+    """Draw the time of a round on one thread, as Figure 5 does, a line for each set."""
+    outputs = rounds.groupby("data")["outputs"].first().astype(int).sort_values(kind="stable")
+    drawn, ((axis,),) = pictures.panels(1, 1, (9, 5.2))
+    for place, name in enumerate(outputs.index):
+        for method, (_, color) in SHOWN.items():
+            ms = round_ms(rounds, name, method)
+            axis.plot(ms, -place, "o", color=color, markersize=7)
+    axis.set_yticks(-np.arange(len(outputs)), [f"{name} ({n} outputs)" for name, n in outputs.items()])
+    axis.set(xscale="log", xlabel="milliseconds a round, one thread, log (lower is better)")
+    handles = [Line2D([], [], color=color, marker="o", linestyle="") for _, color in SHOWN.values()]
+    drawn.legend(handles, [label for label, _ in SHOWN.values()], loc="outside upper center", ncols=2, fontsize=9)
+    pictures.save(drawn, path)
 
 
 SIMULATED = (

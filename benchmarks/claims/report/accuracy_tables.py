@@ -102,9 +102,9 @@ def tables(runs: pd.DataFrame) -> dict[str, Table]:
         main = rows[rows["method"].isin(MAIN)]
         found[f"{name} errors"] = noted(errors(rows), main)
         found[f"{name} tests"] = noted(tests(rows), main)
-        found[f"{name} ranks"] = noted(rank_table(rows, name), rows)
+        found[f"{name} ranks"] = noted(rank_table(rows), rows)
         quick = rows[~rows["method"].isin(SLOW)]
-        found[f"{name} ranks, quick methods"] = noted(rank_table(quick, ""), quick)
+        found[f"{name} ranks, quick methods"] = noted(rank_table(quick), quick)
         found[f"{name} peers"] = noted(peers(rows), rows)
         found[f"{name} plain"] = noted(plain(rows), main)
         timed = select(runs, "seconds", case[1])
@@ -187,8 +187,8 @@ def ranked(runs: pd.DataFrame, metric: str) -> tuple[pd.DataFrame, statistics.Pa
     return statistics.ranks(paired.means), paired
 
 
-def rank_table(runs: pd.DataFrame, name: str, metrics: Sequence[str] = tuple(METRICS)) -> Table:
-    """Return the mean rank of each method by each metric, with the pictures of a case that has a name."""
+def rank_table(runs: pd.DataFrame, metrics: Sequence[str] = tuple(METRICS)) -> Table:
+    """Return the mean rank of each method by each metric."""
     if runs.empty:
         return Table([])
     columns, between, notes = {}, {}, {}
@@ -214,17 +214,11 @@ def rank_table(runs: pd.DataFrame, name: str, metrics: Sequence[str] = tuple(MET
         }
         for method in table.index
     ]
-    shown = [metric for metric in PICTURED if name and drawable(runs, metric)]
-    pictures = [f"![{METRICS[metric]} ranks]({picture(name, metric)})" for metric in shown]
-    return Table(rows, "\n\n".join([" ".join(filter(None, notes)), *pictures]))
+    return Table(rows, " ".join(filter(None, notes)))
 
 
 def critical(found: pd.DataFrame) -> float:
     return statistics.critical_difference(found.shape[1], found.shape[0])
-
-
-def picture(name: str, metric: str) -> str:
-    return f"evidence/{name.replace(' ', '_')}_{metric}.svg"
 
 
 def drawable(runs: pd.DataFrame, metric: str) -> bool:

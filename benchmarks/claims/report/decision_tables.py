@@ -39,7 +39,7 @@ def tables(runs: pd.DataFrame) -> dict[str, Table]:
     found = {}
     for case in CASES:
         rows, name = own_decisions(runs, *case), f"{' '.join(case)} own decisions"
-        found[f"{name} ranks"] = noted(accuracy_tables.rank_table(rows, "", tuple(RULES)), rows)
+        found[f"{name} ranks"] = noted(accuracy_tables.rank_table(rows, tuple(RULES)), rows)
         found[f"{name} tests"] = noted(tests(rows), rows[rows["method"].isin(accuracy_tables.MAIN)])
         for metric in ("zero_one", "qwk"):
             found[f"{name} {METRICS[metric]}"] = noted(accuracy_tables.means(rows, metric), rows)

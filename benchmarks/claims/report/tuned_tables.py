@@ -7,22 +7,20 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib import colormaps
 from matplotlib.figure import Figure
 
 from claims.accuracy import tuned
 from claims.report import accuracy_tables
 from claims.report.accuracy_tables import METRICS, noted
-from lib import statistics
+from lib import method_names, pictures, statistics
 from lib.generated import Table
 from lib.methods import OURS
 from lib.rivals import SLOW
 
 AFTER = (1, 2, 4, 8, 15)
-PICTURED = ("mae", "rps")
+PICTURED = {"mae": "absolute error", "rps": "ranked probability score (RPS)"}
 # Ours come first; those after them are the rivals.
 OURS_TUNED = ("ordinal shifts", "LightGBM shifts", "native shifts")
-COLOURS = colormaps["tab20"]
 
 
 def read(path: Path = tuned.FILE) -> pd.DataFrame:
@@ -108,8 +106,7 @@ def curve(runs: pd.DataFrame) -> Table:
     ]
     note = (
         f"Geometric mean over sets and partitions of loss / loss of `{OURS}` after {tuned.SETTINGS} settings; the "
-        "sets that a method has, and searches that had a result after the first setting.\n\n"
-        "![Losses by settings tried](evidence/tuned.svg)"
+        "sets that a method has, and searches that had a result after the first setting."
     )
     return Table(rows, note if rows else "")
 
@@ -150,16 +147,22 @@ def draw(path: Path = tuned.FILE) -> Figure | None:
     relative = curves(runs) if len(after(runs, tuned.SETTINGS)) else {}
     if not relative or any(table.empty for table in relative.values()):
         return None
-    drawn = Figure(figsize=(10, 4.5), layout="constrained")
-    axes = drawn.subplots(1, len(relative))
-    for axis, (metric, table) in zip(axes, relative.items(), strict=True):
-        for i, method in enumerate(methods_of(runs)):
-            if method in table:
-                style = "-" if method in OURS_TUNED else "--"
-                axis.plot(table.index, table[method], style, color=COLOURS(i), linewidth=1.5, label=method)
-        axis.axhline(1.0, color="grey", linewidth=0.5)
-        axis.set(xlabel="settings tried", title=f"{METRICS[metric]} / that of {OURS} in the end")
-    drawn.legend(*axes[0].get_legend_handles_labels(), loc="outside right center", fontsize="small")
+    drawn, axes = pictures.panels(len(relative), 1, (8, 4 * len(relative)), sharex=True, sharey=True)
+    for (axis,), (metric, table) in zip(axes, relative.items(), strict=True):
+        methods = [method for method in methods_of(runs) if method in table]
+        for method in methods:
+            axis.plot(
+                table.index, table[method], color=method_names.color(method), linewidth=2.5 if method == OURS else 1.2
+            )
+        axis.axhline(1.0, color=pictures.GREY, linewidth=0.5)
+        axis.set(title=PICTURED[metric], xlim=(1, tuned.SETTINGS))
+        axis.set_ylabel(f"loss / loss of {OURS}\nin the end (lower is better)")
+    axes[-1][0].set_xlabel("settings tried")
+    drawn.draw_without_rendering()
+    for (axis,), table in zip(axes, relative.values(), strict=True):
+        shown = {method_names.IN_PICTURES.get(name, name): name for name in map(str, table)}
+        ends = {label: (float(tuned.SETTINGS), float(table[name].iloc[-1])) for label, name in shown.items()}
+        pictures.label_ends(axis, ends, {label: method_names.color(name) for label, name in shown.items()})
     return drawn
 
 

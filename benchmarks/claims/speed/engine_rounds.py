@@ -239,24 +239,6 @@ def memory_table(options: argparse.Namespace) -> list[dict[str, Any]]:
     return [{"engine MiB (K = 5)": peaks["engine"], "LightGBM binary MiB": peaks["lightgbm"], "ratio": ratio}]
 
 
-def plot_curve(table: list[dict[str, Any]], name: str) -> None:
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(6, 4), layout="constrained")
-    ax = figure.subplots()
-    for threads in sorted({row["threads"] for row in table}):
-        part = [row for row in table if row["threads"] == threads]
-        K = [row["K"] for row in part]
-        ax.plot(K, [row["joint / binary"] for row in part], "o-", label=f"threads: {threads}")
-        every = [row[ALL] / row["LightGBM binary ms"] for row in part]
-        ax.plot(K, every, "o:", label=f"threads: {threads}, all cross terms")
-    ax.axhline(1.0, color="grey", linewidth=1)
-    ax.set_xlabel("classes")
-    ax.set_ylabel("joint round / LightGBM binary round")
-    ax.legend()
-    figure.savefig(report.RESULTS / f"{name}.png", dpi=120)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=["rounds", "wide", "curve", "setup"])
@@ -278,7 +260,7 @@ def main() -> None:
         return
     kind = "engine_curve" if options.what == "curve" else "engine"
     name = f"{kind}_{options.rows}x{options.features}"
-    plot_curve(rounds_table(name, f"A joint round of the native engine, {shape}, exact Hessian", options), name)
+    rounds_table(name, f"A joint round of the native engine, {shape}, exact Hessian", options)
 
 
 if __name__ == "__main__":

@@ -58,7 +58,6 @@ def scaling() -> None:
     for row in table:
         row["fitted exponent"] = exponent([other for other in table if other["against"] == row["against"]])
     result.add([])
-    draw(result.name, table)
 
 
 def exponent(part: list[dict[str, Any]]) -> float:
@@ -67,20 +66,6 @@ def exponent(part: list[dict[str, Any]]) -> float:
         return float("nan")
     size, ms = np.log([[row["size"] for row in part], [row["round ms"] for row in part]])
     return float(np.polyfit(size, ms, 1)[0])
-
-
-def draw(name: str, table: list[dict[str, Any]]) -> None:
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(12, 3), layout="constrained")
-    for ax, against in zip(figure.subplots(1, len(SIZES), sharey=True), SIZES, strict=True):
-        part = [row for row in table if row["against"] == against]
-        ax.loglog([row["size"] for row in part], [row["round ms"] for row in part], "o-")
-        ax.set(xlabel=against, title=f"exponent {part[0]['fitted exponent']:.2f}")
-        ax.set_xticks([row["size"] for row in part], [f"{row['size']:g}" for row in part], rotation=45)
-        ax.tick_params(which="minor", labelbottom=False)
-    figure.axes[0].set_ylabel("ms a round")
-    figure.savefig(report.RESULTS / f"{name}.png", dpi=120)
 
 
 def threads(n: int, p: int, rounds: int) -> None:

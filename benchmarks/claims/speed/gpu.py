@@ -1,27 +1,34 @@
-"""Cost of a whole round of XGBoost on a GPU with learned thresholds, against the built-in binary round there.
+"""Cost of a whole round of XGBoost on a GPU with learned thresholds, against the floor of any custom objective there.
 
     python benchmarks/claims/speed/gpu.py [--rows 1000000 10000000] [--classes 5 10] [--rounds 16]
 
-XGBoost's margins come to Python in the host's memory twice a round, for the callback and for the objective, and CuPy
-takes one back to the GPU. "Copies" is a round that does so and nothing else; the ratios "without copies" are those of
-rounds without this share. The variants alternate; each number is the median over rounds and repeats.
+The floor is an objective that returns the same CuPy arrays every round: XGBoost still copies its margin to the host and
+asks Python. For shifts that XGBoost fits itself, the floor returns as many outputs, and the same for splits. Variants
+alternate; each number is the median over rounds and repeats. "Kernels" is what a round asks of this package on the
+device, each kernel started and its sums copied back, at a margin that is there already. A line for each target says
+whether it is met.
 """
 
 from __future__ import annotations
 
 import argparse
 import itertools
+import time
 from collections.abc import Callable
+from statistics import median
 from typing import Any
 
 import numpy as np
 import xgboost
+from xgboost.objective import TreeObjective
 
 from lib import report
 from lib.runner import resume
 from lib.timing import Clock, interleave, make_data
 from ordinal_objectives.adapters import xgb as oxgb
 from ordinal_objectives.adapters.xgb.gpu import cupy_of
+from ordinal_objectives.losses import get_loss
+from ordinal_objectives.rows.gpu import GPU
 
 VARIANTS: dict[str, dict[str, Any]] = {
     "newton": {"threshold_update": "newton"},
@@ -29,22 +36,29 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "shifts": {"proportional": False},
     "host's shifts": {"proportional": False, "shift_method": "host"},
 }
-TARGETS = {"newton": 1.15, "joint": 1.5}
+BINARY, FLOOR, FLOOR_OF_OUTPUTS = "binary", "floor", "floor of outputs"
+# Rounds in rounds of the floor, at so many rows and classes; and kernels in built-in binary rounds.
+TARGETS = {"newton": 1.3, "joint": 1.5, "shifts": 1.8, "host's shifts": 1.5}
+TARGET_SIZES = [(1_000_000, 5), (1_000_000, 10)]
+MOST_KERNELS, KERNEL_SIZES = 0.10, [(10_000_000, 10)]
+N_LEAVES = 64
 
 
-class Predicts(xgboost.callback.TrainingCallback):
-    """Asks for the margin after each round, as the thresholds' callback does."""
+class Fixed(TreeObjective):
+    """Returns the same arrays every round, and the first columns of those of several outputs for splits."""
 
-    def __init__(self, data: xgboost.DMatrix) -> None:
-        self.data = data
+    def __init__(self, *pair: Any) -> None:
+        self.pair = pair
 
-    def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
-        model.predict(self.data, output_margin=True)
-        return False
+    def __call__(self, iteration: int, margin: Any, dtrain: xgboost.DMatrix) -> tuple[Any, Any]:
+        return self.pair[0], self.pair[1]
+
+    def split_grad(self, iteration: int, grad: Any, hess: Any) -> Any:
+        return None if grad.ndim == 1 else (grad[:, :1].copy(), hess[:, :1].copy())
 
 
 def variants(
-    X: np.ndarray, y: np.ndarray, n_classes: int, n_rounds: int, device: str, arrays: Any
+    X: np.ndarray, y: np.ndarray, n_classes: int, n_rounds: int, device: str, handed: Callable[[np.ndarray], Any]
 ) -> dict[str, Callable[[], list[float]]]:
     """Return functions that train, and return the seconds of each round.
 
@@ -54,13 +68,15 @@ def variants(
     n_classes, n_rounds : int
     device : str
         XGBoost's.
-    arrays : module
-        CuPy, or NumPy on the CPU.
+    handed : callable
+        Makes the floor's arrays what XGBoost is handed: CuPy's ``asarray``.
     """
     params = {"max_depth": 6, "tree_method": "hist", "device": device}
     ordinal, binary = xgboost.QuantileDMatrix(X, y), xgboost.QuantileDMatrix(X, y > (n_classes - 1) / 2)
-    gradient = arrays.asarray(0.5 - binary.get_label())
-    hessian = arrays.full(len(y), 0.25, dtype=np.float32)
+    gradient = (0.5 - binary.get_label()).astype(np.float32)
+    hessian = np.full(len(y), 0.25, np.float32)
+    of_outputs = [np.tile(one[:, None], n_classes - 1) for one in (gradient, hessian)]
+    outputs = {"multi_strategy": "multi_output_tree", "num_target": n_classes - 1}
 
     def clocked(train: Callable[[Clock], Any]) -> Callable[[], list[float]]:
         def run() -> list[float]:
@@ -73,13 +89,13 @@ def variants(
     def built_in(clock: Clock) -> None:
         xgboost.train({**params, "objective": "binary:logistic"}, binary, n_rounds, callbacks=[clock])
 
-    def copies(clock: Clock) -> None:
-        def objective(margin: Any, dtrain: Any) -> tuple[Any, Any]:
-            arrays.asarray(margin)
-            return gradient, hessian
+    def fixed(more: dict[str, Any], *pair: np.ndarray) -> Callable[[], list[float]]:
+        asked = {**params, "base_score": 0.0, "disable_default_eval_metric": 1, **more}
 
-        callbacks = [Predicts(binary), clock]
-        xgboost.train({**params, "base_score": 0.0}, binary, n_rounds, obj=objective, callbacks=callbacks)
+        def train(clock: Clock) -> None:
+            xgboost.train(asked, binary, n_rounds, obj=Fixed(*map(handed, pair)), callbacks=[clock])
+
+        return clocked(train)
 
     def ours(options: dict[str, Any]) -> Callable[[], list[float]]:
         return clocked(
@@ -87,16 +103,107 @@ def variants(
         )
 
     own = {name: ours(options) for name, options in VARIANTS.items()}
-    return {"built-in": clocked(built_in), "copies": clocked(copies), **own}
+    floors = {FLOOR: fixed({}, gradient, hessian), FLOOR_OF_OUTPUTS: fixed(outputs, *of_outputs)}
+    return {BINARY: clocked(built_in), **floors, **own}
 
 
-def ratios(ms: dict[str, float]) -> dict[str, float]:
-    """Return the rounds of each variant in built-in rounds, with and without the copies of the margin."""
-    base, copied = ms["built-in"], max(ms["copies"] - ms["built-in"], 0.0)
-    row = {"binary round ms": base, "copies ms": copied}
+def kernels(y: np.ndarray, n_classes: int, arrays: Any) -> dict[str, Callable[[], Any]]:
+    """Return what a round of each variant asks of this package on the device, as functions.
+
+    Parameters
+    ----------
+    y : ndarray
+    n_classes : int
+    arrays : module
+        CuPy.
+    """
+    device, loss, rng = GPU(arrays), get_loss("all_threshold"), np.random.default_rng(0)
+    n, n_thresholds = len(y), n_classes - 1
+    rows, margins = device.row_pass(loss, y, n_classes), device.margin_pass(loss, y, n_classes)
+    theta = np.linspace(-2.0, 2.0, n_thresholds)
+    values = np.linspace(-0.3, 0.3, N_LEAVES)
+    order = np.arange(N_LEAVES, dtype=np.int32)
+    before = device.copy(rng.normal(size=n).astype(np.float32))
+    after = device.copy(before + device.copy(rng.choice(values, n).astype(np.float32)))
+    score = device.copy(after, np.float64)
+    vectors = np.tile(values.astype(np.float32)[:, None], n_thresholds)
+    scores = device.columns(n, n_thresholds)
+    scores[:] = after[:, None]
+    outputs, columns = device.copy(scores), device.columns(n, 2 * n_thresholds)
+    mixing, offset = np.eye(n_thresholds, dtype=np.float32), np.zeros(n_thresholds, np.float32)
+    shares = arrays.ones(n, dtype=np.float32)
+    rows(score, theta, "exact")
+    margins(scores, theta, "exact")
+
+    def newton() -> None:
+        rows(after, theta, "exact", want_loss=False)
+        rows(after, theta, "exact")
+
+    def joint() -> None:
+        leaves = device.match_leaves(before, after, values, order).leaves
+        rows.leaf_sums(leaves, N_LEAVES)
+        rows(device.add_leaf_values(score, leaves, values), theta, "exact")
+
+    def shifts() -> None:
+        leaves = device.match_leaves(before, after, values, order).leaves
+        margins.leaf_sums(leaves, N_LEAVES)
+        margins.leaf_weights(leaves, N_LEAVES)
+        moved = device.add_leaf_vectors(scores, leaves, vectors)
+        margins(moved, theta, "exact")
+        margins(moved, theta, "exact")
+
+    def hosts_shifts() -> None:
+        device.weighted_sum(shares, outputs)
+        moved = device.scores_of(outputs, mixing, offset)
+        margins(moved, theta, "exact", want_loss=False)
+        margins(moved, theta, "exact", columns=columns)
+        for part in (columns[:, :n_thresholds], columns[:, n_thresholds:]):
+            float(device.times(part, mixing)[0, 0])  # waits until it is there
+
+    return dict(zip(VARIANTS, (newton, joint, shifts, hosts_shifts), strict=True))
+
+
+def milliseconds(run: Callable[[], Any], repeats: int) -> float:
+    """Return the median time of a function, after one call that compiles."""
+    run()
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        run()
+        times.append(time.perf_counter() - start)
+    return 1e3 * median(times)
+
+
+def row_of(rounds: dict[str, float], of_kernels: dict[str, float]) -> dict[str, float]:
+    """Return a row of the result: milliseconds, rounds in rounds of their floor, kernels in binary rounds."""
+    row = {f"{name} ms": ms for name, ms in rounds.items()}
     for name in VARIANTS:
-        row |= {f"{name} / binary": ms[name] / base, f"{name} without copies": (ms[name] - copied) / base}
+        floor = FLOOR_OF_OUTPUTS if name == "host's shifts" else FLOOR
+        row |= {f"{name} / floor": rounds[name] / rounds[floor], f"{name} kernels ms": of_kernels[name]}
+        row[f"{name} kernels / binary"] = of_kernels[name] / rounds[BINARY]
     return row
+
+
+def verdicts(rows: list[dict[str, Any]]) -> list[str]:
+    """Return a line for each target: what was measured, what is allowed, and whether it is met."""
+    measured = {(row["n"], row["K"]): row for row in rows}
+    targets = [(size, f"{name} / floor", most) for size in TARGET_SIZES for name, most in TARGETS.items()]
+    targets += [(size, f"{name} kernels / binary", MOST_KERNELS) for size in KERNEL_SIZES for name in VARIANTS]
+    lines = []
+    for (n, K), column, most in targets:
+        where = f"{column} at {n:,} rows, K = {K}: "
+        if (n, K) not in measured:
+            lines.append(f"{where}not measured")
+            continue
+        found = measured[n, K][column]
+        lines.append(f"{where}{found:.3g}, at most {most:g}: {'met' if found <= most else 'MISSED'}")
+    return lines
+
+
+def described(cupy: Any) -> str:
+    """Return the GPU and the version of CuPy."""
+    name = cupy.cuda.runtime.getDeviceProperties(0)["name"].decode()
+    return f"{name}, CuPy {cupy.__version__}"
 
 
 def main() -> None:
@@ -106,6 +213,7 @@ def main() -> None:
     parser.add_argument("--features", type=int, default=28)
     parser.add_argument("--rounds", type=int, default=16)
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--device", default="cuda", help="XGBoost's")
     options = parser.parse_args()
     cupy, reason = cupy_of(0)
     if cupy is None:
@@ -113,17 +221,20 @@ def main() -> None:
 
     def measure(case: dict[str, Any]) -> list[dict[str, Any]]:
         X, y = make_data(case["n"], options.features, case["K"])
-        return [ratios(interleave(variants(X, y, case["K"], options.rounds, "cuda", cupy), options.repeats))]
+        runs = variants(X, y, case["K"], options.rounds, options.device, cupy.asarray)
+        rounds = interleave(runs, options.repeats)
+        own = {name: milliseconds(run, 5 * options.repeats) for name, run in kernels(y, case["K"], cupy).items()}
+        return [row_of(rounds, own)]
 
-    targets = ", ".join(f"{name} {most}" for name, most in TARGETS.items())
-    name = cupy.cuda.runtime.getDeviceProperties(0)["name"].decode()
     result = report.Result(
         "gpu",
         f"Whole rounds on a GPU, {options.features} features, no evaluation",
-        f"{name}, CuPy {cupy.__version__}. All-threshold logit, exact Hessian, hist, depth 6. Targets: {targets}.",
+        f"{described(cupy)}. All-threshold logit, exact Hessian, hist, depth 6. Floor: a custom objective with fixed "
+        f"CuPy gradients; of outputs: the same with K - 1 outputs.",
     )
     cases = [{"n": n, "K": K} for n, K in itertools.product(options.rows, options.classes)]
-    resume(result, cases, measure)
+    rows = resume(result, cases, measure)
+    print("\n".join(verdicts(rows)))
 
 
 if __name__ == "__main__":

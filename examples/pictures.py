@@ -1,0 +1,122 @@
+"""
+Every picture
+=============
+
+``ordinal_objectives.plotting`` has a display for each question that one asks of a fitted model. A display works as
+those of scikit-learn do: ``from_estimator`` draws, and ``ax=`` says where. A class has one colour in all of them. The
+colours are viridis without its ends, which keeps its order in print and for colour-blind eyes.
+
+The data are simulated: how severe a disease is, by age, dose and the site of the clinic.
+"""
+
+import numpy as np
+import pandas as pd
+
+from ordinal_objectives import OrdinalPredictionSets, XGBOrdinalClassifier
+
+rng = np.random.default_rng(0)
+X = pd.DataFrame(
+    {
+        "age": rng.uniform(20, 80, 3000),
+        "dose": rng.normal(size=3000),
+        "site": pd.Categorical(
+            rng.choice(["north", "south", "east", "west"], 3000)
+        ),
+    }
+)
+score = (
+    0.05 * (X["age"] - 50)
+    + (X["site"] == "north")
+    + 0.8 * X["dose"] ** 2
+    + rng.logistic(size=3000)
+)
+names = ["none", "mild", "moderate", "severe", "fatal"]
+y = pd.Categorical.from_codes(
+    np.digitize(score, [-1, 0.5, 2, 3.5]), names, ordered=True
+)
+X_train, y_train, X_test, y_test = X[:2000], y[:2000], X[2000:], y[2000:]
+model = XGBOrdinalClassifier(
+    n_estimators=200, early_stopping_rounds=10, random_state=0
+)
+model = model.fit(X_train, y_train, eval_set=[(X_test, y_test)], verbose=False)
+
+# %%
+# Scores and thresholds
+# ---------------------
+
+from ordinal_objectives.plotting import ScoreDistributionDisplay
+
+scores = ScoreDistributionDisplay.from_estimator(model, X_test, y_test)
+
+# %%
+# Training
+# --------
+#
+# The losses, and the path of the thresholds. The line says which round is kept after an early stop.
+
+from ordinal_objectives.plotting import TrainingDisplay
+
+training = TrainingDisplay.from_estimator(model)
+
+# %%
+# Errors
+# ------
+
+from ordinal_objectives.plotting import OrdinalConfusionDisplay
+
+errors = OrdinalConfusionDisplay.from_estimator(model, X_test, y_test)
+
+# %%
+# Are the probabilities right?
+# ----------------------------
+#
+# For each threshold: among the rows that have a stated probability of lying below it, how many did?
+
+from ordinal_objectives.plotting import CumulativeReliabilityDisplay
+
+reliability = CumulativeReliabilityDisplay.from_estimator(
+    model, X_test, y_test
+)
+
+# %%
+# Class probabilities along a feature
+# -----------------------------------
+#
+# A number gives areas, and a category bars.
+
+from ordinal_objectives.plotting import ClassProbabilitiesDisplay
+
+by_age = ClassProbabilitiesDisplay.from_estimator(model, X_test, "age")
+
+# %%
+
+by_site = ClassProbabilitiesDisplay.from_estimator(model, X_test, "site")
+
+# %%
+# Class probabilities along the score
+# -----------------------------------
+
+by_score = ClassProbabilitiesDisplay.from_estimator(model, X_test)
+
+# %%
+# What moves single thresholds
+# ----------------------------
+#
+# The score moves all thresholds alike, and shifts move single ones. Both sides have one scale.
+
+from ordinal_objectives.plotting import FeatureEffectDisplay
+
+effect = FeatureEffectDisplay.from_estimator(model, X_test, "dose")
+
+# %%
+# Prediction sets
+# ---------------
+#
+# How often the sets of each true class hold each class. The diagonal is the coverage.
+
+from ordinal_objectives.plotting import PredictionSetsDisplay
+
+sets = OrdinalPredictionSets(
+    XGBOrdinalClassifier(n_estimators=30), alpha=0.1, random_state=0
+).fit(X_train, y_train)
+in_sets = PredictionSetsDisplay.from_estimator(sets, X_test, y_test)
