@@ -8,9 +8,9 @@ from importlib import metadata
 
 import pytest
 import yaml
-from sources import ROOT
 
 import ordinal_objectives
+from sources import ROOT
 
 REPOSITORY = "https://github.com/ordinal-objectives/ordinal-objectives"
 KINDS = ["Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"]
@@ -82,7 +82,10 @@ def test_the_recipe_requires_what_the_package_requires():
     text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     build = re.search(r"^requires = \[(.*)\]$", text, re.MULTILINE)[1].replace('"', "").replace(">=", " >=")
     assert set(recipe["host"]) == {"python", "pip", *build.split(", ")}
-    assert f'"<{re.search(r"^requires-python = .>=(.*).$", text, re.MULTILINE)[1]}"' in loaded("recipe/recipe.yaml")["build"]["skip"]
+    assert (
+        f'"<{re.search(r"^requires-python = .>=(.*).$", text, re.MULTILINE)[1]}"'
+        in loaded("recipe/recipe.yaml")["build"]["skip"]
+    )
 
 
 def test_the_classifiers_name_the_pythons_that_are_tested():
