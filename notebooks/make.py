@@ -66,6 +66,7 @@ def execute(notebook: Any) -> Any:
     notebook = NotebookClient(
         notebook,
         timeout=300,
+        startup_timeout=300,
         kernel_name="python3",
         resources=place,
         record_timing=False,

@@ -374,7 +374,7 @@ def test_a_killed_worker_is_an_error_and_a_second_run_succeeds(client):
     with pytest.raises(Exception, match=r"(?i)worker|connect|collective|rank|peer"):
         oxgb_dask.train(client, PARAMS, matrix, 2000, callbacks=[KillOne(workers[0])])
     assert time.monotonic() - begun < 60
-    # The others may wait in XGBoost's allreduce for ever: it takes the end of a connection for a read of no bytes.
+    # The others may wait in XGBoost's allreduce for ever: it does not notice that a connection has ended.
     client.restart(timeout=60)
     client.wait_for_workers(len(workers), timeout=30)
     again = dask_matrix(client, X, y, chunks=[500, 500, 500], workers=addresses(client))

@@ -13,6 +13,7 @@ FOLDERS = (
     "adapters",
     "benchmarks",
     "docs",
+    "examples",
     "histogram_engine",
     "native",
     "ordinal_objectives",

@@ -1,8 +1,12 @@
-// What the kernels ask of the machine: a kernel is a block of kThreads threads that work in phases.
+// What the kernels ask of the machine. A kernel is a block of kThreads threads that work in phases.
 //
-//   EACH_THREAD(t) { ... }   one phase: every thread runs it with its own number t, then all wait for each
-//   other PER_THREAD(type, name, size), MINE(name)   an array that a thread keeps from phase to phase SHARED
-//   an array that all threads of a block see
+// - EACH_THREAD(t) { ... } is a phase: every thread runs it with its own number t, then all wait for each
+//   other.
+// - PER_THREAD(type, name, size) is an array that a thread keeps from phase to phase, and MINE(name) is its
+//   own.
+// - UNROLL stands before a loop over such arrays. They lie in registers where terms are float; in double the
+//   compiler would take too long for the code of so many terms.
+// - SHARED is an array that all threads of a block see.
 //
 // So no barrier can be forgotten, and a C++ compiler runs the same text thread by thread, with other meanings
 // of these names (tests/cuda_on_cpu.hpp). NVRTC has no standard headers: nothing is included here.
@@ -20,7 +24,7 @@ constexpr int kBlockRows = kRows * kThreads;
 #define SHARED __shared__
 #define PER_THREAD(type, name, size) type name[size]
 #define MINE(name) name
-#define UNROLL _Pragma("unroll")
+#define UNROLL _Pragma("unroll (sizeof(REAL) == sizeof(float) ? kRows : 1)")
 #define EACH_THREAD(t) for (int t = threadIdx.x, once_ = 1; once_; __syncthreads(), once_ = 0)
 #endif
 
