@@ -122,10 +122,15 @@ dist:
 TYPED := build/typed/ordinal_objectives
 FOLDERS := adapters histogram_engine threshold_solver
 FORMATTED = $(shell find native ordinal_objectives -name '*.cpp' -o -name '*.hpp' -o -name '*.cu') tests/cuda_on_cpu.hpp
+SCHEMA := $(DEV)/bin/check-jsonschema --quiet --builtin-schema
 lint: dev
 	$(DEV)/bin/ruff check .
 	$(DEV)/bin/ruff format --check .
 	$(DEV)/bin/clang-format --dry-run --Werror $(FORMATTED)
+	$(DEV)/bin/zizmor --offline --no-progress --quiet --pedantic .github
+	$(SCHEMA) vendor.github-workflows .github/workflows/*.yml
+	$(SCHEMA) vendor.dependabot .github/dependabot.yml
+	$(SCHEMA) vendor.citation-file-format CITATION.cff
 	rm -rf $(TYPED) && mkdir -p $(TYPED)
 	ln -s $(CURDIR)/ordinal_objectives/* $(addprefix $(CURDIR)/,$(FOLDERS)) $(CURDIR)/build/dev/_core.pyi $(TYPED)
 	MYPYPATH=build/typed:benchmarks $(DEV)/bin/mypy -p ordinal_objectives -p claims -p lib

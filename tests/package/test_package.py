@@ -8,7 +8,6 @@ import re
 import shutil
 import subprocess
 import sys
-from importlib import metadata
 from pathlib import Path
 
 import numpy as np
@@ -91,15 +90,6 @@ def test_the_oldest_versions_tested_are_the_lower_bounds():
     for library in ("xgboost", "lightgbm"):
         bound = re.search(rf'"{library}>=([\d.]+)"', bounds).group(1)
         assert re.search(rf"^{library}==([\d.]+)$", oldest, re.MULTILINE).group(1).startswith(bound + ".")
-
-
-def test_the_citation_names_the_version():
-    citation = (Path(__file__).resolve().parents[2] / "CITATION.cff").read_text(encoding="utf-8")
-    assert re.findall(r"^version: (.*)$", citation, re.MULTILINE) == [ordinal_objectives.__version__]
-
-
-def test_what_is_installed_has_the_version():
-    assert metadata.version("ordinal-objectives") == ordinal_objectives.__version__
 
 
 def test_public_names_exist():
