@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from ordinal_objectives.adapters.xgb.callback import asks_for_early_stop
 from ordinal_objectives.adapters.xgb.custom_metric import CustomMetric
 from ordinal_objectives.adapters.xgb.host_methods import HostMethods
-from ordinal_objectives.adapters.xgb.input_checks import check_categories, check_finite, refused_by_host
+from ordinal_objectives.adapters.xgb.input_checks import refused_by_host
 from ordinal_objectives.adapters.xgb.leaf_vectors import check_leaves, leaf_scores
 from ordinal_objectives.adapters.xgb.parameter_names import DIALECT, KNOWN, NATIVE, OWN, REFUSED
 from ordinal_objectives.adapters.xgb.prediction import proba_of
@@ -26,6 +26,7 @@ from ordinal_objectives.adapters.xgb.record import (
 )
 from ordinal_objectives.adapters.xgb.train import train_spec
 from ordinal_objectives.adapters.xgb.trees import nodes_of_trees
+from ordinal_objectives.estimators.category_levels import declared, levels_from_json
 from ordinal_objectives.estimators.evaluation_sets import GivenSets, check_rounds
 from ordinal_objectives.estimators.fit_keywords import explains_keywords
 from ordinal_objectives.estimators.host_classifier import HostClassifier
@@ -262,6 +263,8 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
             training = (X, y, sample_weight, base_margin)
             rows, held_out = self._rows_to_fit(training, "base_margin", sets, self.random_state, groups)
             continued, earlier = self._continued(xgb_model)
+            # Of a model that goes on XGBoost knows the levels.
+            self._levels = declared(X) if self.feature_types is None and continued is None else {}
             check_rounds("early_stopping_rounds", self.early_stopping_rounds, len(held_out))
             metric = CustomMetric(self._metrics(self.eval_metric))
             callbacks, rounds = metric.early_stopping(self.callbacks, self.early_stopping_rounds)
@@ -343,13 +346,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         return params
 
     def _prediction_data(self, X: Any) -> Any:
-        # XGBoost reads an array where it lies; making a matrix of one row costs more than its prediction.
-        if isinstance(X, np.ndarray) and self._record.last_only is False:
-            check_finite(X, self.missing)
-            return X
-        if self.feature_types is None:
-            check_categories(X, self.booster_.feature_types)
-        return self._matrix(X)
+        return self._array_or_matrix(X)
 
     @one_thread_after_fork()
     def _score(self, data: Any, start: int, stop: int) -> NDArray[np.float64]:
@@ -366,6 +363,9 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
             else:
                 scores = self.booster_.predict(data, output_margin=True, iteration_range=(start, stop))
         return np.asarray(scores, dtype=np.float64) if outputs is None else outputs.scores(scores, start, stop)
+
+    def _description(self) -> dict[str, Any]:
+        return super()._description() | ({"levels": list(self._levels.items())} if self._levels else {})
 
     @one_thread_after_fork()
     def _carry(self, record: ThresholdRecord) -> None:
@@ -388,6 +388,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         if record.outputs is None:
             self.split_outputs = "score"
         with as_damaged_file(path):
+            self._levels = levels_from_json((record.classifier or {}).get("levels", []), self.booster_.num_features())
             check_leaves(self.booster_, record)
             n_iter = kept_rounds(self.booster_)
         check_all_rounds(self.booster_, record, n_iter)

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ordinal_objectives.utils.validation import check_integer, first_few
+
 # Levels that a file holds as they are; others are known by their text.
 PLAIN = (str, bool, int, float)
 
@@ -55,6 +57,43 @@ def occurring(X: Any, place: int) -> set[Any]:
     return {found[i] for i in np.unique(which[which >= 0])}
 
 
+def declared(X: Any) -> dict[int, list[Any]]:
+    """Return the levels of each column of a pandas frame that has a category type, in their order."""
+    return {place: levels_in(X, place)[0] for place, dtype in _pandas_types(X) if hasattr(dtype, "categories")}
+
+
+def with_known_levels(X: Any, known: Mapping[int, list[Any]]) -> Any:
+    """Return a pandas frame whose columns of categories list the known levels, in their order; another table as it is.
+
+    Raises
+    ------
+    ValueError
+        If rows have other levels; the message names column and levels.
+    """
+    for place in [place for place, dtype in _pandas_types(X) if place in known and hasattr(dtype, "categories")]:
+        found, which = levels_in(X, place)
+        if found == known[place]:
+            continue
+        others = in_order({found[i] for i in np.unique(which[which >= 0])} - set(known[place]))
+        if others:
+            raise ValueError(
+                f"X must have the levels of the training in column {X.columns[place]!r}, {first_few(known[place])}; "
+                f"got {first_few(others)}"
+            )
+        categorical = type(X.iloc[:, place].array)
+        X = X.copy(deep=False)
+        X.isetitem(place, categorical.from_codes(coded(found, which, known[place]), categories=known[place]))
+    return X
+
+
+def levels_from_json(content: Any, n_features: int) -> dict[int, list[Any]]:
+    """Return the levels that a file names for some columns; a ValueError says that it is damaged."""
+    levels = {check_integer("levels", place, 0, n_features - 1): list(of) for place, of in content}
+    if not all(isinstance(level, PLAIN) for of in levels.values() for level in of):
+        raise ValueError("levels must be text or numbers")
+    return levels
+
+
 def in_order(levels: Iterable[Any]) -> list[Any]:
     """Return levels with numbers first, then text, both increasing."""
     return sorted(levels, key=lambda level: (isinstance(level, str), level))
@@ -78,6 +117,10 @@ def with_columns(X: Any, columns: Mapping[int, NDArray[np.float64]]) -> Any:
         else:
             X = X.set_column(place, X.schema.names[place], [values])
     return X
+
+
+def _pandas_types(X: Any) -> list[tuple[int, Any]]:
+    return list(enumerate(X.dtypes)) if hasattr(X, "iloc") else []
 
 
 def _values(X: Any, place: int) -> list[Any]:

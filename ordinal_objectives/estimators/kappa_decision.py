@@ -114,7 +114,9 @@ class KappaDecision(OrderedClassifier):
         if not self._takes_kappa():
             return super()._decide(proba)
         if self.kappa_rule_ is None:
-            raise ValueError("decision_rule='kappa' is found by fit, and this model was fitted with another rule")
+            raise ValueError(
+                "decision_rule='kappa' is found by fit, and this model was fitted with another rule; set it before fit"
+            )
         return self.kappa_rule_.decide(proba)
 
     def _decide_in_round(self, proba: NDArray[np.float64]) -> NDArray[Any]:

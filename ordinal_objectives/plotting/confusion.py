@@ -36,8 +36,8 @@ class OrdinalConfusionDisplay:
     >>> matplotlib.use("Agg")
     >>> from ordinal_objectives.plotting import OrdinalConfusionDisplay
     >>> display = OrdinalConfusionDisplay.from_predictions([0, 1, 2, 2], [0, 1, 1, 2], class_names=["a", "b", "c"])
-    >>> display.ax_.get_title()
-    'mean absolute error 0.25; 100% within one class'
+    >>> display.ax_.get_title().splitlines()
+    ['mean absolute error 0.25', '100% within one class']
     """
 
     def __init__(self, matrix: ArrayLike, class_names: Any = None) -> None:
@@ -126,6 +126,6 @@ class OrdinalConfusionDisplay:
         distance = np.abs(np.subtract.outer(np.arange(n), np.arange(n)))
         share = self.matrix / self.matrix.sum()
         error, near = (share * distance).sum(), share[distance <= 1].sum()
-        ax.set_title(f"mean absolute error {error:.3g}; {near:.0%} within one class", fontsize="medium")
+        ax.set_title(f"mean absolute error {error:.3g}\n{near:.0%} within one class", fontsize="medium")
         self.ax_, self.figure_ = ax, ax.figure
         return self
