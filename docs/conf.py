@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from pathlib import Path, PurePosixPath
 from posixpath import normpath
 from typing import Any
@@ -124,6 +125,7 @@ def skip_inherited(app: Any, what: str, name: str, member: Any, skip: bool, opti
     return True if callable(member) and not home.startswith("ordinal_objectives") else None
 
 
+@cache
 def names_by_text(env: Any) -> dict[str, tuple[str, str]]:
     """Return page and anchor of each object of the reference, by what a page calls it: its name, or module and name."""
     modules = {"ordinal_objectives.adapters.xgb": "oxgb", "ordinal_objectives.adapters.lgbm": "olgbm"}

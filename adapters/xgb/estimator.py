@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from ordinal_objectives.adapters.xgb.callback import asks_for_early_stop
 from ordinal_objectives.adapters.xgb.custom_metric import CustomMetric
 from ordinal_objectives.adapters.xgb.host_methods import HostMethods
-from ordinal_objectives.adapters.xgb.input_checks import refused_by_host
+from ordinal_objectives.adapters.xgb.input_checks import check_categories, check_finite, refused_by_host
 from ordinal_objectives.adapters.xgb.leaf_vectors import check_leaves, leaf_scores
 from ordinal_objectives.adapters.xgb.parameter_names import DIALECT, KNOWN, NATIVE, OWN, REFUSED
 from ordinal_objectives.adapters.xgb.prediction import proba_of
@@ -263,7 +263,6 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
             training = (X, y, sample_weight, base_margin)
             rows, held_out = self._rows_to_fit(training, "base_margin", sets, self.random_state, groups)
             continued, earlier = self._continued(xgb_model)
-            # Of a model that goes on XGBoost knows the levels.
             self._levels = declared(X) if self.feature_types is None and continued is None else {}
             check_rounds("early_stopping_rounds", self.early_stopping_rounds, len(held_out))
             metric = CustomMetric(self._metrics(self.eval_metric))
@@ -346,7 +345,13 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         return params
 
     def _prediction_data(self, X: Any) -> Any:
-        return self._array_or_matrix(X)
+        # XGBoost reads an array where it lies; making a matrix of one row costs more than its prediction.
+        if isinstance(X, np.ndarray) and self._record.last_only is False:
+            check_finite(X, self.missing)
+            return X
+        if self.feature_types is None:
+            check_categories(X, self.booster_.feature_types)
+        return self._matrix(X)
 
     @one_thread_after_fork()
     def _score(self, data: Any, start: int, stop: int) -> NDArray[np.float64]:

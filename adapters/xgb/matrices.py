@@ -6,25 +6,21 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-import numpy as np
 import xgboost
 from numpy.typing import ArrayLike, NDArray
 
-from ordinal_objectives.adapters.xgb.input_checks import check_categories, check_finite, refused_by_host, types_like
+from ordinal_objectives.adapters.xgb.input_checks import refused_by_host, types_like
 from ordinal_objectives.adapters.xgb.outputs.settings import start_outputs
 from ordinal_objectives.estimators.category_levels import with_known_levels
 from ordinal_objectives.estimators.linear_choice import with_start
 from ordinal_objectives.estimators.linear_part import LinearPart
 from ordinal_objectives.threads import library_n_threads
-from ordinal_objectives.threshold_solver.record import ThresholdRecord
 
 
 class Matrices:
     """Mixin of the classifier: what it gives XGBoost."""
 
-    booster_: xgboost.Booster
     linear_: LinearPart | None
-    _record: ThresholdRecord
     n_classes_: int
     shift_method: str
     missing: float
@@ -33,6 +29,7 @@ class Matrices:
     feature_types: Any
     feature_weights: ArrayLike | None
     # XGBoost takes a level that it does not know for another one, and one outside ASCII too, if the order differs.
+    # None of a model that goes on with another: XGBoost has those.
     _levels: Mapping[int, list[Any]] = MappingProxyType({})
 
     def _matrices(self, rows: list[tuple[Any, ...]], continued: xgboost.Booster | None) -> list[xgboost.DMatrix]:
@@ -64,12 +61,3 @@ class Matrices:
                 feature_types=self.feature_types if like is None else types_like(X, self.feature_types, like),
                 **options,
             )
-
-    def _array_or_matrix(self, X: Any) -> Any:
-        # XGBoost reads an array where it lies; making a matrix of one row costs more than its prediction.
-        if isinstance(X, np.ndarray) and self._record.last_only is False:
-            check_finite(X, self.missing)
-            return X
-        if self.feature_types is None:
-            check_categories(X, self.booster_.feature_types)
-        return self._matrix(X)

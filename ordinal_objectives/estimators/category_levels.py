@@ -53,8 +53,7 @@ def coded(found: list[Any], which: NDArray[np.intp], known: list[Any]) -> NDArra
 
 def occurring(X: Any, place: int) -> set[Any]:
     """Return the levels that rows of a column have."""
-    found, which = levels_in(X, place)
-    return {found[i] for i in np.unique(which[which >= 0])}
+    return _of_rows(*levels_in(X, place))
 
 
 def declared(X: Any) -> dict[int, list[Any]]:
@@ -70,20 +69,20 @@ def with_known_levels(X: Any, known: Mapping[int, list[Any]]) -> Any:
     ValueError
         If rows have other levels; the message names column and levels.
     """
+    columns = {}
     for place in [place for place, dtype in _pandas_types(X) if place in known and hasattr(dtype, "categories")]:
         found, which = levels_in(X, place)
         if found == known[place]:
             continue
-        others = in_order({found[i] for i in np.unique(which[which >= 0])} - set(known[place]))
+        others = in_order(_of_rows(found, which) - set(known[place]))
         if others:
             raise ValueError(
                 f"X must have the levels of the training in column {X.columns[place]!r}, {first_few(known[place])}; "
                 f"got {first_few(others)}"
             )
         categorical = type(X.iloc[:, place].array)
-        X = X.copy(deep=False)
-        X.isetitem(place, categorical.from_codes(coded(found, which, known[place]), categories=known[place]))
-    return X
+        columns[place] = categorical.from_codes(coded(found, which, known[place]), categories=known[place])
+    return with_columns(X, columns) if columns else X
 
 
 def levels_from_json(content: Any, n_features: int) -> dict[int, list[Any]]:
@@ -99,8 +98,8 @@ def in_order(levels: Iterable[Any]) -> list[Any]:
     return sorted(levels, key=lambda level: (isinstance(level, str), level))
 
 
-def with_columns(X: Any, columns: Mapping[int, NDArray[np.float64]]) -> Any:
-    """Return a table with numbers in place of some columns."""
+def with_columns(X: Any, columns: Mapping[int, Any]) -> Any:
+    """Return a table with arrays in place of some columns: numbers, in a pandas frame of any type."""
     if isinstance(X, np.ndarray):
         changed = X.astype(X.dtype if X.dtype.kind in "fO" else object if X.dtype.kind in "US" else np.float64)
         for place, values in columns.items():
@@ -117,6 +116,10 @@ def with_columns(X: Any, columns: Mapping[int, NDArray[np.float64]]) -> Any:
         else:
             X = X.set_column(place, X.schema.names[place], [values])
     return X
+
+
+def _of_rows(found: list[Any], which: NDArray[np.intp]) -> set[Any]:
+    return {found[i] for i in np.unique(which[which >= 0])}
 
 
 def _pandas_types(X: Any) -> list[tuple[int, Any]]:

@@ -62,12 +62,13 @@ def _cell(found: pd.DataFrame, method: str) -> str:
 def draw(runs: pd.DataFrame) -> Figure | None:
     """Draw the ratios with their intervals, a line for each method; nothing without runs."""
     rows = runs_of(runs)
-    if ratios(rows, "mae").empty:
+    ratios_of = {metric: ratios(rows, metric) for metric in PICTURED}
+    if ratios_of["mae"].empty:
         return None
     drawn, (line,) = pictures.panels(1, len(PICTURED), (8.5, 4.4), sharey=True)
-    order = ratios(rows, "mae")["ratio"].sort_values(ascending=False, kind="stable").index
+    order = ratios_of["mae"]["ratio"].sort_values(ascending=False, kind="stable").index
     for axis, (metric, words) in zip(line, PICTURED.items(), strict=True):
-        found = ratios(rows, metric)
+        found = ratios_of[metric]
         axis.axvline(1, color=method_names.color(OURS), linewidth=1.5)
         for place, method in enumerate(order):
             if method not in found.index:
