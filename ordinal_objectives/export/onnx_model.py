@@ -55,8 +55,9 @@ def to_onnx(model: Any, X_example: Any, *, floats: str = "float32", iterations: 
     Raises
     ------
     TypeError
-        If the model is none of these.
+        If the model is none of these, or its labels are neither text nor integers, floats or booleans.
     ValueError
+        If an integer label is beyond int64.
         If its loss or link is a user's own, or its booster has no trees that could be written, or X_example lacks
         what the training had.
     ModuleNotFoundError

@@ -14,7 +14,7 @@ from sklearn.pipeline import Pipeline
 from ordinal_objectives.estimators.ensemble import OrdinalEnsembleClassifier
 from ordinal_objectives.estimators.ordered_classifier import OrderedClassifier
 from ordinal_objectives.export.graph.builder import Graph
-from ordinal_objectives.export.graph.decisions import class_codes, labels_of, sorted_columns
+from ordinal_objectives.export.graph.decisions import as_tensor, class_codes, labels_of, sorted_columns
 from ordinal_objectives.export.graph.inputs import Features
 from ordinal_objectives.export.graph.members import Others, pooled_probabilities
 from ordinal_objectives.export.graph.outputs import add_outputs
@@ -37,15 +37,10 @@ def answers_of(model: Any, floats: str) -> list[onnx.ValueInfoProto]:
     number = int(helper.np_dtype_to_tensor_dtype(np.dtype(floats)))
     if is_regressor(model):
         return [helper.make_tensor_value_info(_NUMBERS, number, [None, model.n_outputs_])]
-    n_classes, kind = len(model.classes_), model.classes_.dtype.kind
-    shape: list[int | None] = [None]
-    label = onnx.TensorProto.INT64
-    if not isinstance(model, OrderedClassifier) and model.has_labels():
-        shape = [None, n_classes]
-    elif kind in "OSU":
-        label = onnx.TensorProto.STRING
-    elif kind not in "iu":
-        label = helper.np_dtype_to_tensor_dtype(model.classes_.dtype)
+    n_classes = len(model.classes_)
+    own_each = not isinstance(model, OrderedClassifier) and model.has_labels()
+    label = helper.np_dtype_to_tensor_dtype(as_tensor(model.classes_).dtype)
+    shape = [None, n_classes] if own_each else [None]
     return [
         helper.make_tensor_value_info(_LABEL, int(label), shape),
         helper.make_tensor_value_info(_PROBABILITIES, number, [None, n_classes]),

@@ -43,12 +43,41 @@ def labels_of(graph: Graph, codes: str, model: OrderedClassifier, output: str) -
 
 
 def as_tensor(labels: NDArray[Any]) -> NDArray[Any]:
-    """Return labels in a type that ONNX has."""
-    if labels.dtype.kind in "OSU":
-        return np.array([str(label) for label in labels], dtype=object)
-    if labels.dtype.kind in "iu":
+    """Return labels in a type that ONNX has, equal to what they were.
+
+    Raises
+    ------
+    TypeError
+        If they are neither text nor integers, floats or booleans.
+    ValueError
+        If an integer is beyond int64, or text is no Unicode.
+    """
+    values, kind = labels.tolist(), labels.dtype.kind
+    if all(isinstance(label, str) for label in values):
+        texts = [str.__str__(label) for label in values]  # of an enumeration that is text, the text itself
+        broken = [text for text in texts if not _is_unicode(text)]
+        if broken:
+            raise ValueError(f"labels must be Unicode for a graph to hold them; got {broken[0]!r}")
+        return np.array(texts, dtype=object)
+    if kind in "iu":
+        if max(values) > np.iinfo(np.int64).max:
+            raise ValueError(f"labels must be integers below 2**63 for a graph to hold them; got {max(values)}")
         return labels.astype(np.int64)
+    if kind not in "bf" or labels.dtype.itemsize > 8:
+        strange = next((label for label in values if type(label) not in (bool, int, float, str)), values[0])
+        raise TypeError(
+            f"labels must be text, integers, floats or booleans for a graph to hold them; got {strange!r}: train on "
+            f"their text, or on codes"
+        )
     return labels
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def sorted_columns(graph: Graph, proba: str, model: OrderedClassifier, output: str) -> str:
