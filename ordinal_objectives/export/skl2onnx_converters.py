@@ -38,9 +38,12 @@ _NAMES = (
     "HistGradientBoostingMultiOutputRegressor",
     "HistGradientBoostingOrdinalClassifier",
     "LGBMOrdinalClassifier",
+    "OrdinalCalibratedClassifier",
     "OrdinalEnsembleClassifier",
+    "OrdinalTunedClassifier",
     "XGBOrdinalClassifier",
 )
+_ENCODERS = (OneHotEncoder, OrdinalEncoder, TargetEncoder)
 _ZIPMAP = {"zipmap": [True, False, "columns"], "nocl": [True, False], "output_class_labels": [False, True]}
 
 
@@ -85,7 +88,7 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
         kind = {"StringTensorType": "string", "Int64TensorType": "int64"}.get(type(one.type).__name__, "number")
         columns += [Column(one.full_name, place, kind) for place in range(one.type.shape[1])]
     outputs = [one.full_name for one in operator.outputs]
-    add_answers(graph, Features(columns), operator.raw_operator, outputs, others=add_estimator)
+    add_answers(graph, Features(columns), operator.raw_operator, outputs, add_estimator)
     container.initializers.extend(graph.constants)
     for node in graph.nodes:
         version = OPSETS[node.domain]
@@ -134,20 +137,25 @@ def _with_empty_text_as_missing(estimator: Any, last: Any) -> Any:
     """
     copies: dict[int, Any] = {id(last): last}
     estimator = copy.deepcopy(estimator, copies)
-    for one in list(copies.values()):
-        if isinstance(one, SimpleImputer) and hasattr(one, "statistics_"):
-            _prepare_imputer(one)
-        if isinstance(one, OneHotEncoder | OrdinalEncoder | TargetEncoder) and hasattr(one, "categories_"):
-            if isinstance(one, OrdinalEncoder):
-                _prepare_ordinal_encoder(one)
-            one.categories_ = [_with_empty_text(one, levels) for levels in one.categories_]
+    steps = list(copies.values())
+    imputers = [one for one in steps if isinstance(one, SimpleImputer) and hasattr(one, "statistics_")]
+    encoders = [one for one in steps if isinstance(one, _ENCODERS) and hasattr(one, "categories_")]
+    none_is_level = any(level is None for one in encoders for levels in one.categories_ for level in levels)
+    for imputer in imputers:
+        _prepare_imputer(imputer, none_is_level)
+    for encoder in encoders:
+        if isinstance(encoder, OrdinalEncoder):
+            _prepare_ordinal_encoder(encoder)
+        encoder.categories_ = [_with_empty_text(encoder, levels) for levels in encoder.categories_]
     return estimator
 
 
-def _prepare_imputer(imputer: SimpleImputer) -> None:
+def _prepare_imputer(imputer: SimpleImputer, none_is_level: bool) -> None:
     if imputer.indicator_ is not None:
         raise ValueError("SimpleImputer(add_indicator=True) cannot be written; train with add_indicator=False")
     if imputer.statistics_.dtype.kind in "OU" and not isinstance(imputer.missing_values, str):
+        if none_is_level and imputer.missing_values is not None:
+            raise ValueError("None is a level beside a SimpleImputer of NaN, and a graph cannot tell them apart")
         imputer.missing_values = ""
 
 

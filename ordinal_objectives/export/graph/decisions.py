@@ -8,14 +8,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinal_objectives.decision import KappaRule
+from ordinal_objectives.decisions.cut_points import CutPoints
 from ordinal_objectives.estimators.ordered_classifier import OrderedClassifier
 from ordinal_objectives.export.graph.builder import Graph
 
 
 def class_codes(graph: Graph, proba: str, model: OrderedClassifier) -> str:
     """Return the code of each row's class, (n_samples,), by the decision of a fitted classifier."""
-    kappa = getattr(model, "kappa_rule_", None)
-    if model.decision_rule == "kappa" and isinstance(kappa, KappaRule) and kappa.kappa > 0.0:
+    rule = getattr(model, "decision_", None)  # of a tuned classifier
+    if isinstance(rule, CutPoints):
+        reached = graph.op("GreaterOrEqual", _mean_class(graph, proba, model), graph.numbers(rule.cuts[np.newaxis]))
+        return graph.op("ReduceSum", graph.cast(reached, np.int64), graph.integers(1), keepdims=0)
+    kappa = getattr(model, "kappa_rule_", None) if model.decision_rule == "kappa" else rule
+    if isinstance(kappa, KappaRule) and kappa.kappa > 0.0:
         by_chance = (1.0 - kappa.kappa) * (kappa.shares @ kappa.weights)
         costs = graph.op("MatMul", proba, graph.numbers(kappa.weights))
         return graph.op("ArgMin", graph.op("Sub", costs, graph.numbers(by_chance[np.newaxis])), axis=1, keepdims=0)
@@ -28,13 +33,17 @@ def class_codes(graph: Graph, proba: str, model: OrderedClassifier) -> str:
     rounding = 4 * float(np.finfo(graph.dtype).eps)
     n_classes = model.n_classes_
     if model.decision_rule == "mean":
-        mean = graph.op("MatMul", proba, graph.numbers(np.arange(n_classes)[:, np.newaxis]))
+        mean = _mean_class(graph, proba, model)
         code = graph.op("Ceil", graph.op("Sub", mean, graph.numbers(0.5 + rounding * n_classes)))
         code = graph.cast(graph.op("Max", code, graph.numbers(0.0)), np.int64)
         return graph.op("Squeeze", code, graph.integers(1))
     below = graph.op("CumSum", graph.columns(proba, np.arange(n_classes - 1)), graph.constant(np.array(1)))
     passed = graph.op("Less", below, graph.numbers(0.5 - rounding))
     return graph.op("ReduceSum", graph.cast(passed, np.int64), graph.integers(1), keepdims=0)
+
+
+def _mean_class(graph: Graph, proba: str, model: OrderedClassifier) -> str:
+    return graph.op("MatMul", proba, graph.numbers(np.arange(model.n_classes_)[:, np.newaxis]))
 
 
 def labels_of(graph: Graph, codes: str, model: OrderedClassifier, output: str) -> str:
@@ -80,8 +89,10 @@ def _is_unicode(text: str) -> bool:
     return True
 
 
-def sorted_columns(graph: Graph, proba: str, model: OrderedClassifier, output: str) -> str:
+def sorted_columns(graph: Graph, proba: str, model: OrderedClassifier, output: str | None = None) -> str:
     """Return probabilities whose columns are those of ``classes_``."""
     ordered = model.ordered_classes_.tolist()
     places = [ordered.index(label) for label in model.classes_.tolist()]
+    if output is None and places == sorted(places):
+        return proba
     return graph.op("Gather", proba, graph.integers(places), axis=1, output=output)
