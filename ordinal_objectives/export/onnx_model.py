@@ -11,8 +11,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.estimators.column_types import column_names
-from ordinal_objectives.estimators.ordinal_classifier import OrdinalClassifier
 from ordinal_objectives.estimators.ordered_classifier import OrderedClassifier
+from ordinal_objectives.estimators.ordinal_classifier import OrdinalClassifier
 from ordinal_objectives.export.graph.answers import add_answers, answers_of, last_step
 from ordinal_objectives.export.graph.builder import OPSETS, Graph
 from ordinal_objectives.export.graph.decisions import as_tensor
@@ -59,7 +59,8 @@ def to_onnx(model: Any, X_example: Any, *, floats: str = "float32", iterations: 
     Raises
     ------
     TypeError
-        If the model is none of these, as OrdinalPredictionSets is not, or its labels are neither text nor integers, floats or booleans.
+        If the model is none of these, as OrdinalPredictionSets is not, or its labels are neither text nor integers,
+        floats or booleans.
     ValueError
         If an integer label is beyond int64.
         If its loss or link is a user's own, or its booster has no trees that could be written, or X_example lacks

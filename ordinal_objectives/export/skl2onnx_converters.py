@@ -186,8 +186,8 @@ def _with_empty_text(encoder: Any, levels: NDArray[Any]) -> NDArray[Any]:
     missing = [level is None or _is_nan(level) for level in levels]
     if sum(missing) + ("" in levels) > 1:
         raise ValueError(
-            f"{type(encoder).__name__} must have one level that is missing or an empty text, as \"\" is missing text to "
-            f"a graph; got {[level for level in levels if level == '' or level is None or _is_nan(level)]}"
+            f"{type(encoder).__name__} must have one level that is missing or empty, since '' is missing text to a "
+            f"graph; got {[level for level in levels if level is None or _is_nan(level) or level == '']}"
         )
     written = levels.copy()
     for place in np.flatnonzero(missing):
