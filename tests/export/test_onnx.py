@@ -387,6 +387,14 @@ def test_levels_that_float32_does_not_tell_apart(frame):
         to_onnx(model, X)
 
 
+def test_levels_beyond_int64_are_refused(frame):
+    X, y = frame
+    X = X.assign(grade=X["grade"].cat.rename_categories([1, 2, 3, 2**63]))
+    model = HistGradientBoostingOrdinalClassifier(max_iter=5, classes=NAMES).fit(X, y)
+    with pytest.raises(ValueError, match=r"column 'grade' of X_example must be of the type that the levels"):
+        to_onnx(model, X)
+
+
 def test_a_graph_leaves_the_model_as_it_is(frame):
     X, y = frame
     model = LGBMOrdinalClassifier(n_estimators=10, classes=NAMES).fit(X, y)

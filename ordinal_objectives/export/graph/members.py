@@ -51,10 +51,10 @@ def probabilities(
         parts = [graph.op("Mul", of(one), graph.numbers(weight)) for weight, one in model.weighted_copies()]
         return reduce(lambda total, part: graph.op("Add", total, part), parts)
     if isinstance(model, OrdinalTunedClassifier):
-        return of(model._member)
+        return of(model.fitted_member())
     if isinstance(model, OrdinalCalibratedClassifier):
         with graph.in_doubles():  # a curve makes differences of small probabilities larger
-            proba = recalibrated(graph, of(model._member), model._recalibration, model.n_classes_)
+            proba = recalibrated(graph, of(model.fitted_member()), model.fitted_curve(), model.n_classes_)
         return proba if graph.is_double else graph.floats(proba)
     if isinstance(model, OrdinalPredictionSets):
         raise TypeError(
