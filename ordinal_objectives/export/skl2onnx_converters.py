@@ -179,8 +179,11 @@ def _prepare_ordinal_encoder(encoder: OrdinalEncoder) -> None:
 
 def _with_empty_text(encoder: Any, levels: NDArray[Any]) -> NDArray[Any]:
     """Return the levels of one column, the missing one written as ""."""
-    if levels.dtype.kind == "f" and np.isnan(levels).any() and isinstance(encoder, OneHotEncoder):
-        raise ValueError("OneHotEncoder of numbers with missing values cannot be written; train on their text")
+    if levels.dtype.kind == "f" and np.isnan(levels).any():
+        raise ValueError(
+            f"{type(encoder).__name__} of numbers with a missing level cannot be written; train on their text, or "
+            f"leave them numbers"
+        )
     if levels.dtype != object:
         return levels
     missing = [level is None or _is_nan(level) for level in levels]

@@ -241,7 +241,9 @@ def test_missing_text_is_empty_text_to_every_encoder(kind, encoder):
         (ordinal(), [1.0, np.nan, 2.0], "train with a whole number"),
         (OneHotEncoder(sparse_output=False), ["", None, "v"], "OneHotEncoder must have one level that is missing or"),
         (OneHotEncoder(sparse_output=False), [np.nan, None, "v"], "OneHotEncoder must have one level that is missing"),
-        (OneHotEncoder(sparse_output=False), [1.0, np.nan, 2.0], "OneHotEncoder of numbers with missing values"),
+        (OneHotEncoder(sparse_output=False), [1.0, np.nan, 2.0], "OneHotEncoder of numbers with a missing level"),
+        (ordinal(encoded_missing_value=-2), [1.0, np.nan, 2.0], "OrdinalEncoder of numbers with a missing level"),
+        (TargetEncoder(target_type="continuous"), [1.0, np.nan, 2.0], "TargetEncoder of numbers with a missing level"),
         (SimpleImputer(add_indicator=True), [1.0, np.nan, 2.0], "train with add_indicator=False"),
         (
             make_pipeline(SimpleImputer(strategy="constant", fill_value="v"), OrdinalEncoder()),
