@@ -122,8 +122,6 @@ def test_two_classes_a_class_without_rows_and_a_flat_curve(rows, method):
     assert_same(more, new, tolerance=STEEP)
     trained = FrozenEstimator(LogisticRegression().fit(np.sign(X[:, :1]), y == "best"))
     flat = OrdinalCalibratedClassifier(trained, method=method).fit(np.ones((400, 1), np.float32), y == "best")
-    if method == "isotonic":
-        assert len(flat.fitted_curve().curve.regression.X_thresholds_) == 1
     assert_same(flat, np.ones((50, 1), np.float32), tolerance=STEEP)
 
 
