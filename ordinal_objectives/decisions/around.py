@@ -152,6 +152,11 @@ class AroundOneClassifier(AroundClassifier):
             proba[held] = self._train(X, codes, weight, rows).proba(take_rows(X, held), self.n_classes_)
         return proba
 
+    def fitted_member(self) -> FittedMember:
+        """Return the fitted classifier with the class codes of its columns, for export."""
+        check_is_fitted(self)
+        return self._member
+
     @property
     def estimator_(self) -> Any:
         """The fitted classifier."""

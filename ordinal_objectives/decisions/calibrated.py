@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.decisions.around import AroundOneClassifier
 from ordinal_objectives.decisions.curves import CURVES, Recalibration
@@ -112,6 +113,11 @@ class OrdinalCalibratedClassifier(AroundOneClassifier):
             X, codes, weight = self._check_rows(X, y, sample_weight)
             self._recalibration = Recalibration.fit(self.method, *self._fit_member(X, codes, weight))
         return self
+
+    def fitted_curve(self) -> Recalibration:
+        """Return what the cumulative probabilities go through, for export."""
+        check_is_fitted(self)
+        return self._recalibration
 
     def _proba(self, X: Any) -> NDArray[np.float64]:
         return self._recalibration(self._member.proba(X, self.n_classes_))

@@ -135,3 +135,16 @@ def test_a_function_cannot_change_what_it_is_given():
 def test_a_function_without_a_number_is_refused(answer):
     with pytest.raises(ValueError, match="metric must be a finite number for some decision"):
         OrdinalTunedClassifier(frozen(), metric=lambda y, z: answer).fit(P, CODES)
+
+
+@pytest.mark.parametrize("wanted", range(4))
+def test_no_cut_point_lies_on_a_mean_of_the_rows(wanted):
+    """Else rounding would decide for all rows of a leaf, in another batch or an exported graph."""
+    rng = np.random.default_rng(0)
+    proba = rng.dirichlet(np.ones(4), size=3)[rng.integers(0, 3, 200)]
+    means = mean_class(proba)
+    shares = np.bincount(rng.integers(0, 4, 200), minlength=4) / 200
+    found = CutPoints.free(proba, shares, lambda codes: float((codes == wanted).mean()))
+    assert np.abs(np.unique(means)[:, np.newaxis] - found.cuts).min() > 1e-7
+    assert (np.diff(found.cuts) >= 0).all()
+    assert (found.decide(proba) == wanted).all()
