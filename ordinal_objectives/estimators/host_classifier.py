@@ -128,7 +128,7 @@ class HostClassifier(HostParameters, OrdinalClassifier):
         """
         check_is_fitted(self)
         check_path(path)
-        self._check_decision()
+        self.check_fitted_decision()
         self._record = replace(self._record, classifier=self._description())
         self._carry(self._record)
         self._write(path)

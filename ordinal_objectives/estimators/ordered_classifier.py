@@ -12,14 +12,13 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ordinal_objectives.decision import RULES, decide
+from ordinal_objectives.decision import RULES, check_rule, decide
 from ordinal_objectives.estimators.column_types import check_table, refuse_text_and_dates
 from ordinal_objectives.estimators.evaluation_sets import either_spelling, evaluation_pairs, one_for_each
 from ordinal_objectives.estimators.labels import OrderedLabels
 from ordinal_objectives.utils.shared_docs import documented
 from ordinal_objectives.utils.validation import (
     as_floats,
-    check_choice,
     check_sample_weight,
     check_total_weight,
     collected,
@@ -113,15 +112,22 @@ class OrderedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.n_classes_ = len(labels.ordered_classes_)
 
     def _check_decision(self) -> None:
-        check_choice(self.decision_rule, self._rules, name="decision_rule")
-        uniform = np.full((1, self.n_classes_), 1 / self.n_classes_)
-        if self.decision_rule in RULES:
-            decide(uniform, rule=self.decision_rule, cost_matrix=self.cost_matrix)
-        elif self.cost_matrix is not None:
-            raise ValueError(f"rule={self.decision_rule!r} and cost_matrix are two different rules; give one of them")
+        """Raise ValueError unless a model with the parameters can decide by ``decision_rule`` or ``cost_matrix``."""
+        if isinstance(self.decision_rule, str) and self.decision_rule == "kappa" and "kappa" not in self._rules:
+            raise ValueError(
+                f"decision_rule='kappa' is found in the training of one ordinal model, not of {type(self).__name__}: "
+                f"put OrdinalTunedClassifier(..., metric='qwk', rule='kappa') around it"
+            )
+        check_rule(self.decision_rule, self.cost_matrix, self.n_classes_, rules=self._rules, name="decision_rule")
+
+    def check_fitted_decision(self) -> None:
+        """Raise ValueError unless the trained model can decide by ``decision_rule`` or ``cost_matrix``."""
+        check_is_fitted(self)
+        OrderedClassifier._check_decision(self)
 
     def _decide(self, proba: NDArray[np.float64]) -> NDArray[Any]:
-        """Return class codes by ``decision_rule`` or ``cost_matrix``."""
+        """Return class codes by ``decision_rule`` or ``cost_matrix``, which may have been set since the training."""
+        self.check_fitted_decision()
         return decide(proba, rule=self.decision_rule, cost_matrix=self.cost_matrix)
 
     def _class_weights(self, counts: NDArray[np.intp]) -> NDArray[np.float64]:

@@ -14,6 +14,7 @@ from ordinal_objectives.export.graph.builder import Graph
 
 def class_codes(graph: Graph, proba: str, model: OrderedClassifier) -> str:
     """Return the code of each row's class, (n_samples,), by the decision of a fitted classifier."""
+    model.check_fitted_decision()
     kappa = getattr(model, "kappa_rule_", None)
     if model.decision_rule == "kappa" and isinstance(kappa, KappaRule) and kappa.kappa > 0.0:
         by_chance = (1.0 - kappa.kappa) * (kappa.shares @ kappa.weights)
