@@ -16,6 +16,8 @@ from ordinal_objectives.utils.validation import as_floats, check_choice, check_c
 Array = NDArray[np.float64]
 _MOST_STEPS = 100
 _PARTS = 5
+# A kappa that is no larger is none: of rows that are all alike it would choose classes by chance.
+_ROUNDING = 1e-9
 RULES = ("median", "mode", "mean")
 
 
@@ -234,7 +236,7 @@ class KappaRule:
             if now >= ratio:
                 break
             tried = ratio = now
-        return cls(W, shares, max(1.0 - ratio, 0.0))
+        return cls(W, shares, 1.0 - ratio if 1.0 - ratio > _ROUNDING else 0.0)
 
     def decide(self, proba: ArrayLike) -> NDArray[np.intp]:
         """Return class codes, (n_samples,); by the median where no decision has a kappa above 0."""

@@ -108,7 +108,9 @@ class MetricTable(dict[str, Metric]):
         if first == "estimator":
             known = self.of(getattr(metric, "metric", None))
             instead = "a metric" if known is None else f"{known.name!r}"
-            raise TypeError(f"{name} must be a metric, not a scorer of (estimator, X, y): pass {instead}; got {metric!r}")
+            raise TypeError(
+                f"{name} must be a metric, not a scorer of (estimator, X, y): pass {instead}; got {metric!r}"
+            )
 
 
 METRICS = MetricTable()
