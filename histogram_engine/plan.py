@@ -158,7 +158,8 @@ class PlannedTraining(EngineModel):
     def _trial(self, fit: tuple[Any, ...], held: tuple[Any, ...], most: int, patience: int | None) -> Trial:
         """Train on some rows and tell of others after 0, 1, ... trees."""
         parameters = self._parameters(len(fit[1]), self._constraints())
-        rows, others, hows = self._labelled(fit), self._labelled(held), {"seed": self._seed, "n_threads": self.n_jobs}
+        rows, others, seed = self._labelled(fit), self._labelled(held), self._seed
+        hows: dict[str, Any] = {"seed": seed, "n_threads": self.n_jobs}
 
         def grow(n_trees: int, stopping: EarlyStopping | None) -> GrownModel:
             with round_bar(self.progress, n_trees, "search") as show:

@@ -93,7 +93,7 @@ class Unseen:
 
 
 def _has_two_classes(codes: NDArray[np.int32], weight: NDArray[np.float64] | None) -> bool:
-    return np.count_nonzero(np.bincount(codes, weight)) >= 2
+    return bool(np.count_nonzero(np.bincount(codes, weight)) >= 2)
 
 
 class KappaDecision(OrderedClassifier):

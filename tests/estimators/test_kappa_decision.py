@@ -179,12 +179,12 @@ def test_what_cannot_be_is_refused():
     assert blocks.expected_kappa_ == blocks.kappa_rule_.measured
 
 
+PLACE = RNG.choice([40, 10, 30, 20], size=N)
+Z = np.digitize(np.array([0, 3, -2, 2])[PLACE // 10 - 1] + X[:, 0] + RNG.logistic(size=N), [-2.0, 0.0, 2.0])
 CATEGORIES = {
     "numbers": lambda: (np.column_stack([PLACE, X[:, 0]]), {"categorical_features": [0]}),
     "text": lambda: (pd.DataFrame({"place": pd.Categorical(PLACE.astype(str)), "x": X[:, 0]}), {}),
 }
-PLACE = RNG.choice([40, 10, 30, 20], size=N)
-Z = np.digitize(np.array([0, 3, -2, 2])[PLACE // 10 - 1] + X[:, 0] + RNG.logistic(size=N), [-2.0, 0.0, 2.0])
 
 
 @pytest.mark.parametrize("linear", [False, True])
