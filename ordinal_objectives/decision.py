@@ -89,7 +89,25 @@ def decide(proba: ArrayLike, rule: str = "median", cost_matrix: ArrayLike | None
 def check_rule(
     rule: str, cost_matrix: ArrayLike | None, n_classes: int, *, rules: tuple[str, ...] = RULES, name: str = "rule"
 ) -> Array | None:
-    """Return the costs that decide, (n_classes, n_classes), or None where the rule does.
+    """Check what is to decide: a rule, or the costs of errors.
+
+    Parameters
+    ----------
+    rule : str
+        One of ``rules``; the median where there are costs.
+    cost_matrix : array-like of float, shape (n_classes, n_classes), or None
+        Cost of predicting column k where row j is true.
+    n_classes : int
+        Number of classes.
+    rules : tuple of str, default=("median", "mode", "mean")
+        The rules that are allowed.
+    name : str, default="rule"
+        What messages call the rule.
+
+    Returns
+    -------
+    ndarray of float64, shape (n_classes, n_classes), or None
+        The costs; None where the rule decides.
 
     Raises
     ------
