@@ -157,18 +157,24 @@ class PlannedTraining(EngineModel):
 
     def _trial(self, fit: tuple[Any, ...], held: tuple[Any, ...], most: int, patience: int | None) -> Trial:
         """Train on some rows and tell of others after 0, 1, ... trees."""
-        parameters = replace(self._parameters(len(fit[1]), self._constraints()), max_iter=most)
-        stopping = None if patience is None else EarlyStopping(patience, self.tol)
+        parameters = self._parameters(len(fit[1]), self._constraints())
         rows, others, seed = self._labelled(fit), self._labelled(held), self._seed
-        with round_bar(self.progress, most, "search") as show:
-            hows: dict[str, Any] = {"seed": seed, "n_threads": self.n_jobs}
-            trained, _ = fit_rows(parameters, None, rows, Watching([others]), stopping, told(None, show), **hows)
+        hows: dict[str, Any] = {"seed": seed, "n_threads": self.n_jobs}
 
-        def proba(n_trees: int) -> NDArray[np.float64]:
-            n = min(n_trees, len(trained.ensemble))  # an early stop keeps the best
-            scores = trained.ensemble.zeros(others.X.shape[0])
-            trained.ensemble.add_to(scores, others.X, 0, n, effective_n_threads(self.n_jobs))
-            return predictions.proba(parameters.spec.loss, others.started(scores), trained.thresholds[n])
+        def grow(n_trees: int, stopping: EarlyStopping | None) -> GrownModel:
+            with round_bar(self.progress, n_trees, "search") as show:
+                wanted, watching = replace(parameters, max_iter=n_trees), Watching([others])
+                grown, _ = fit_rows(wanted, None, rows, watching, stopping, told(None, show), **hows)
+            return grown
+
+        trained = grow(most, None if patience is None else EarlyStopping(patience, self.tol))
+
+        def proba(n: int) -> NDArray[np.float64]:
+            # An early stop keeps the trees up to the lowest loss: none of them where no tree lowers it.
+            grown = trained if n <= len(trained.ensemble) else grow(n, None)
+            scores = grown.ensemble.zeros(others.X.shape[0])
+            grown.ensemble.add_to(scores, others.X, 0, n, effective_n_threads(self.n_jobs))
+            return predictions.proba(parameters.spec.loss, others.started(scores), grown.thresholds[n])
 
         return Trial(trained.evals["validation"], proba)
 

@@ -29,6 +29,7 @@ from ordinal_objectives.utils.shared_docs import documented
 from ordinal_objectives.utils.validation import check_choice, check_integer, check_thresholds
 
 Model = TypeVar("Model", bound="EngineModel")
+_IMPORTANCES = ("gain", "split")
 
 
 class EngineModel(WithCategories, HostParameters, OrdinalClassifier):
@@ -59,7 +60,7 @@ class EngineModel(WithCategories, HostParameters, OrdinalClassifier):
 
     def _check_decision(self) -> None:
         super()._check_decision()
-        check_choice(self.importance_type, ("gain", "split"), name="importance_type")
+        check_choice(self.importance_type, _IMPORTANCES, name="importance_type")
 
     def _prediction_data(self, X: Any) -> Any:
         return X
@@ -127,8 +128,8 @@ class EngineModel(WithCategories, HostParameters, OrdinalClassifier):
     @documented
     def save_model(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a file; see ``ordinal_objectives.histogram_engine.model_file``."""
-        check_is_fitted(self)
-        self._check_decision()
+        self.check_fitted_decision()
+        check_choice(self.importance_type, _IMPORTANCES, name="importance_type")
         loss = self._fitted_loss  # that of the fit, not parameters set afterwards: the thresholds belong to it
         stored = model_file.StoredModel(
             params=self.get_params(deep=False) | loss.as_parameters(),

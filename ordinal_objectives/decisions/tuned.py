@@ -141,6 +141,7 @@ class OrdinalTunedClassifier(AroundOneClassifier):
         if known.judges != "decisions" if known is not None else not callable(self.metric):
             names = ", ".join(repr(name) for name, one in METRICS.items() if one.judges == "decisions")
             raise ValueError(f"metric must be one of {names}, or a function of (y, predicted); got {self.metric!r}")
+        METRICS.refuse_scorer(self.metric, "metric")
         if self.rule == "kappa" and (known is None or known.name not in _KAPPAS):
             raise ValueError(f"rule='kappa' makes 'qwk' or 'lwk' large; got metric={self.metric!r}")
         check_flag("greater_is_better", self.greater_is_better)

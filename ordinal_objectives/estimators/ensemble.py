@@ -305,8 +305,7 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers):
             If a member has no file format of its own: that is all but the classifiers of this package and XGBoost's
             XGBClassifier. Also if class labels are neither strings nor numbers.
         """
-        check_is_fitted(self)
-        self._check_decision()
+        self.check_fitted_decision()
         write_ensemble(path, self, check_members(self.members), self._fitted)
 
     @one_thread_after_fork()

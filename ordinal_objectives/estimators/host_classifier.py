@@ -128,7 +128,7 @@ class HostClassifier(HostParameters, OrdinalClassifier):
         """
         check_is_fitted(self)
         check_path(path)
-        self._check_decision()
+        self.check_fitted_decision()
         self._record = replace(self._record, classifier=self._description())
         self._carry(self._record)
         self._write(path)
@@ -258,6 +258,12 @@ class HostClassifier(HostParameters, OrdinalClassifier):
             For :meth:`_trial` and :meth:`_categories`.
         """
         always = check_linear(self.linear, self.linear_l2)
+        is_fixed = isinstance(self.threshold_update, str) and self.threshold_update == "fixed"
+        if always and is_fixed:
+            raise ValueError(
+                "linear=True needs thresholds that are fitted to the linear part, and threshold_update='fixed' keeps "
+                "those of a score of 0: take another threshold_update, or linear=False"
+            )
         self.round_search_ = self.linear_ = None
         if continued is not None:
             check_continued(always, continued.linear is not None)
@@ -280,7 +286,8 @@ class HostClassifier(HostParameters, OrdinalClassifier):
         else:
             rate, random_state, groups = search
             rate, seed = check_number("learning_rate", rate, above=0.0), split_seed(random_state)
-            found, self.linear_ = search_rounds(self.linear, fit_linear, trial_of, rows, rate, seed, groups)
+            linear = False if is_fixed else self.linear
+            found, self.linear_ = search_rounds(linear, fit_linear, trial_of, rows, rate, seed, groups)
         trials = trial_of if self.linear_ is None else with_linear(fit_linear, trial_of)
         if found is None:
             return RoundPlan(rounds_unsearched("n_estimators", asked), trials)

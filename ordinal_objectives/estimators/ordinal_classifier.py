@@ -56,9 +56,10 @@ class OrdinalClassifier(MarginPredictions, KappaDecision):
         super()._check_decision()
         self._ordinal_loss().check_decision(self.decision_rule, self.cost_matrix)
 
-    def _decide(self, proba: NDArray[np.float64]) -> NDArray[Any]:
-        self._ordinal_loss().check_decision(self.decision_rule, self.cost_matrix)
-        return super()._decide(proba)
+    def check_fitted_decision(self) -> None:
+        """Raise ValueError unless the trained model can decide by ``decision_rule`` or ``cost_matrix``."""
+        super().check_fitted_decision()
+        self._fitted_loss.check_decision(self.decision_rule, self.cost_matrix)
 
     def _metrics(self, eval_metric: Any) -> list[EvalMetric]:
         """Return ``eval_metric`` as metrics of this classifier, and warn where they judge what they should not."""
@@ -146,9 +147,14 @@ class OrdinalClassifier(MarginPredictions, KappaDecision):
     def _scores(self, X: Any, **start: Any) -> NDArray[np.float64]:
         """Return f(x), (n_samples,), or f(x) + v_k(x), (n_samples, n_classes - 1)."""
         check_is_fitted(self)
-        X = self._check_features(X, reset=False)
+        return self._scores_of_checked(self._check_features(X, reset=False), start)
+
+    def _scores_of_checked(self, X: Any, start: dict[str, Any]) -> NDArray[np.float64]:
         before = self._before_trees(X, start)
         return predictions.plus(before, self._score(self._prediction_data(X), 0, self.n_iter_))
+
+    def _proba_of_checked(self, X: Any, start: dict[str, Any]) -> NDArray[np.float64]:
+        return predictions.proba(self._fitted_loss, self._scores_of_checked(X, start), self.thresholds_)
 
     def trained_loss(self) -> OrdinalLoss:
         """Return the loss of the training, whatever has been set since."""

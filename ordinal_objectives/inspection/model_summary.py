@@ -14,7 +14,6 @@ from ordinal_objectives.estimators.held_out import take_rows
 from ordinal_objectives.inspection.importances import ThresholdImportances, threshold_columns, threshold_importances
 from ordinal_objectives.inspection.refits import row_weights, trained_again, untrained
 from ordinal_objectives.inspection.rows import as_rows, name_of, unwrapped
-from ordinal_objectives.losses import get_loss
 from ordinal_objectives.utils.seeds import random_numbers
 from ordinal_objectives.utils.validation import check_integer
 
@@ -204,7 +203,7 @@ def summary(
     names = _own_names(estimator, model) if found is None else list(found.feature_names or [])
     if found is not None and _transforms(estimator):
         own = None
-    loss, losses = get_loss(model.loss, model.link, model.training_cost), model.training_loss_
+    loss, losses = model.trained_loss(), model.training_loss_
     return ModelSummary(
         classifier=type(model).__name__,
         classes=model.ordered_classes_,

@@ -17,6 +17,7 @@ from ordinal_objectives.decision import KappaRule, decide
 from ordinal_objectives.decisions.cut_points import CutPoints, mean_class
 from ordinal_objectives.decisions.tuned import tune_decision
 from ordinal_objectives.metrics import METRICS, macro_mean_absolute_error, quadratic_weighted_kappa
+from ordinal_objectives.scorers import get_scorer
 
 RNG = np.random.default_rng(0)
 P, CODES = draw(RNG, 400, 4)
@@ -108,6 +109,8 @@ def test_one_mean_for_all_rows_is_one_class():
 
 
 def test_what_cannot_be_is_refused():
+    with pytest.raises(TypeError, match=r"metric must be a metric, not a scorer of .*: pass 'qwk'; got OrdinalScorer"):
+        OrdinalTunedClassifier(LogisticRegression(), metric=get_scorer("qwk")).fit(X, Y)
     for metric in ("rps", "accuracy", 3, None):
         with pytest.raises(ValueError, match=r"metric must be one of .*'qwk'.*, or a function of \(y, "):
             OrdinalTunedClassifier(frozen(), metric=metric).fit(P, CODES)

@@ -19,6 +19,8 @@ def class_codes(graph: Graph, proba: str, model: OrderedClassifier) -> str:
     if isinstance(rule, CutPoints):
         reached = graph.op("GreaterOrEqual", _mean_class(graph, proba, model), graph.numbers(rule.cuts[np.newaxis]))
         return graph.op("ReduceSum", graph.cast(reached, np.int64), graph.integers(1), keepdims=0)
+    if rule is None:
+        model.check_fitted_decision()
     kappa = getattr(model, "kappa_rule_", None) if model.decision_rule == "kappa" else rule
     if isinstance(kappa, KappaRule) and kappa.kappa > 0.0:
         by_chance = (1.0 - kappa.kappa) * (kappa.shares @ kappa.weights)
