@@ -45,6 +45,10 @@ class Plan:
         The argument that asks for an early stop, if one does.
     settings_stay : bool
         Whether no callback of a user's can change the framework's parameters between rounds.
+    linear : dict or None
+        The linear score that a classifier's trees are added to, as the record holds it.
+    classifier : dict or None
+        What a file that is written during the training says of the classifier.
     """
 
     driven: bool = False
@@ -52,6 +56,8 @@ class Plan:
     refusal: str | None = None
     stops_early: str | None = None
     settings_stay: bool = False
+    linear: dict[str, Any] | None = None
+    classifier: dict[str, Any] | None = None
 
 
 class _OfThread(threading.local):

@@ -288,6 +288,7 @@ importance_type
                 init_model=booster,
                 callbacks=[*watching, *callbacks],
                 progress=self.progress,
+                carried=self._carried(),
             )
             record, n_iter = threshold_record(self.booster_), iterations_of(self.booster_)
             self._finish(record, n_iter, plan, rows, held_out, given["random_state"], groups)

@@ -53,9 +53,14 @@ def note_round(booster: lightgbm.Booster, n_rounds: int) -> None:
         rounds[n_rounds] = booster.current_iteration()
 
 
-def forget_rounds(booster: lightgbm.Booster) -> None:
-    """Forget what was noted: ``best_iteration`` counts iterations now."""
+def end_rounds(booster: lightgbm.Booster) -> None:
+    """Forget what only belongs to a training: noted rounds, since ``best_iteration`` counts iterations now, and what
+    files that callbacks write say of a classifier, whose parameters may change from now on.
+    """
     booster.__dict__.pop("ordinal_rounds", None)
+    record = getattr(booster, "ordinal_thresholds", None)
+    if record is not None:
+        carry(booster, replace(record, classifier=None))
 
 
 def best_iteration(booster: lightgbm.Booster) -> int:

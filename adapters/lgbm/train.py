@@ -19,7 +19,7 @@ from ordinal_objectives.adapters.lgbm.record import (
     best_iteration,
     check_all_rounds,
     check_continues,
-    forget_rounds,
+    end_rounds,
     threshold_record,
 )
 from ordinal_objectives.adapters.lgbm.training import LightGBMTraining
@@ -161,9 +161,13 @@ def train_spec(
     init_model: Any = None,
     progress: bool = False,
     what: str = "rounds",
+    carried: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> lightgbm.Booster:
-    """Train the model that a door was asked for; ``options`` are the other arguments of :func:`train`."""
+    """Train the model that a door was asked for; ``options`` are the other arguments of :func:`train`.
+
+    ``carried`` is what a classifier adds to the record: ``linear`` and ``classifier`` of :class:`.training.Plan`.
+    """
     check_asked(params, num_boost_round, 1)
     check_params(params)
     spec, record = asked
@@ -182,7 +186,7 @@ def train_spec(
             record.check_start(False, "init_model, beside which LightGBM takes no init_score")
             check_all_rounds(init_model, record, init_model.current_iteration())
             record = record.kept(init_model.current_iteration())
-    training = LightGBMTraining(spec, record, n_threads=n_threads_of(params), plan=Plan(driven=True))
+    training = LightGBMTraining(spec, record, n_threads=n_threads_of(params), plan=Plan(driven=True, **carried or {}))
     if record is not None and record.shifts is not None and init_model is not None:
         for data in sets:
             training.set_initial_shifts(data, shifts_of(init_model, record, data.data))
@@ -200,7 +204,7 @@ def train_spec(
             **options | {"callbacks": callbacks},
         )
     booster.best_iteration = best_iteration(booster)
-    forget_rounds(booster)
+    end_rounds(booster)
     return booster
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import weakref
+from dataclasses import replace
 from typing import Any
 
 import lightgbm
@@ -186,6 +187,7 @@ class LightGBMTraining(Training):
         """Return the record of a booster, which must not have lost or gained iterations beside its run."""
         run = self[booster.train_set]
         unseen, record = self._check_in_step(booster.train_set, run), run.record()
+        record = replace(record, linear=self.plan.linear, classifier=self.plan.classifier)
         return record.stretched(record.n_iterations + unseen, unseen) if unseen else record
 
     def _check_in_step(self, data: lightgbm.Dataset, run: TrainingRun) -> int:

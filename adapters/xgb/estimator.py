@@ -288,6 +288,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
                 early_stopping_rounds=rounds,
                 verbose_eval=verbose,
                 progress=self.progress,
+                carried=self._carried(),
             )
             record, n_iter = threshold_record(self.booster_), kept_rounds(self.booster_)
             self._finish(record, n_iter, plan, rows, held_out, self.random_state, groups)

@@ -309,17 +309,18 @@ class HostClassifier(HostParameters, OrdinalClassifier):
         groups: Any,
     ) -> None:
         """Store what the training gives, with the decision that needs it."""
-        self._keep(self._with_linear(record), self._ordinal_loss(), n_iter)
+        self._keep(record, self._ordinal_loss(), n_iter)
         seed = split_seed(random_state) if self._takes_kappa() else 0
         self._learn_kappa(Unseen(rows, watched, plan.found, plan.trial_of, seed, groups))
 
-    def _with_linear(self, record: ThresholdRecord) -> ThresholdRecord:
-        """Return the record of a training with the linear part, which the booster then carries."""
-        if self.linear_ is None:
-            return record
-        record = replace(record, linear=self.linear_.to_json())
-        self._carry(record)
-        return record
+    def _carried(self) -> dict[str, Any]:
+        """Return what a training adds to the record: the linear part, and for files that callbacks write the rest."""
+        try:
+            classifier = self._description()
+        except TypeError:  # labels that no file holds; who loads the booster as a classifier is told so
+            classifier = {"classes": None, "dtype": "O"}
+        classifier.pop("kappa_rule", None)  # that of an earlier fit
+        return {"linear": None if self.linear_ is None else self.linear_.to_json(), "classifier": classifier}
 
     def _spec(self, door: str) -> OrdinalSpec:
         """Return the ordinal model that the parameters ask for at a door."""

@@ -112,11 +112,13 @@ def train_spec(
     params: Mapping[str, Any],
     dtrain: xgboost.dask.DaskDMatrix,
     num_boost_round: int,
+    *,
+    carried: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> dict[str, Any]:
     """Train the model of a specification; ``options`` are the other arguments of :func:`train`."""
     check_asked(params, num_boost_round, 0)
-    objective = objective_of(asked, params, options, dtrain)
+    objective = objective_of(asked, params, options, dtrain, carried=carried)
     options |= arguments_of(objective, params, options)
     client = client or distributed.get_client()
     check_client(client)
