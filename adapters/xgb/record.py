@@ -53,7 +53,7 @@ class GrowingBooster(xgboost.Booster):  # type: ignore[misc]
         return state
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        return completed(self).__reduce_ex__(protocol)
+        return completed(self).__reduce_ex__(1)  # later protocols ask for the class of the object itself
 
 
 def begin_growing(booster: xgboost.Booster, training: Any) -> None:
