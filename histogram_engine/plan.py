@@ -22,7 +22,7 @@ from ordinal_objectives.estimators.round_search import (
 )
 from ordinal_objectives.eval_metric import EvalMetric
 from ordinal_objectives.histogram_engine.constraints import Constraints
-from ordinal_objectives.histogram_engine.fit_loop import EarlyStopping, GrownModel, Rows, divided, fit_rows, told
+from ordinal_objectives.histogram_engine.fit_loop import EarlyStopping, GrownModel, Rows, after_tree, divided, fit_rows
 from ordinal_objectives.histogram_engine.labelled_rows import LabelledRows
 from ordinal_objectives.histogram_engine.parameters import OF_MODEL, BoostingParameters
 from ordinal_objectives.histogram_engine.saving import EngineModel
@@ -162,7 +162,7 @@ class PlannedTraining(EngineModel):
         rows, others, seed = self._labelled(fit), self._labelled(held), self._seed
         with round_bar(self.progress, most, "search") as show:
             hows: dict[str, Any] = {"seed": seed, "n_threads": self.n_jobs}
-            trained, _ = fit_rows(parameters, None, rows, Watching([others]), stopping, told(None, show), **hows)
+            trained, _ = fit_rows(parameters, None, rows, Watching([others]), stopping, after_tree(show), **hows)
 
         def proba(n_trees: int) -> NDArray[np.float64]:
             n = min(n_trees, len(trained.ensemble))  # an early stop keeps the best

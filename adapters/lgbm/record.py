@@ -54,8 +54,9 @@ def note_round(booster: lightgbm.Booster, n_rounds: int) -> None:
 
 
 def end_rounds(booster: lightgbm.Booster) -> None:
-    """Forget what only belongs to a training: noted rounds, since ``best_iteration`` counts iterations now, and what
-    files that callbacks write say of a classifier, whose parameters may change from now on.
+    """Forget what belongs to a training: what was noted of rounds, and what callbacks' files say of a classifier.
+
+    ``best_iteration`` counts iterations from now on, and the classifier's parameters may change.
     """
     booster.__dict__.pop("ordinal_rounds", None)
     record = getattr(booster, "ordinal_thresholds", None)

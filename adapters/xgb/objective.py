@@ -88,6 +88,7 @@ class OrdinalObjective(OrdinalObjectiveBase, TreeObjective):  # type: ignore[mis
         predt, dtrain = given[-2:]
         if not self.training.in_outputs:
             return super().__call__(predt, dtrain)
+        self.training.check_matrix(dtrain)
         run, iteration = self.training.growing(predt, dtrain)
         return run.gradient(predt, iteration)
 

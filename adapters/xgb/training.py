@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import xgboost
@@ -59,6 +59,12 @@ class XGBoostTraining(Training):
         Whether XGBoost fits the shifts itself.
     callback_state : CallbackState
     """
+
+    _matrix_type: ClassVar = xgboost.DMatrix
+    _elsewhere: ClassVar = (
+        "this objective and its metrics belong to xgboost.train, which shows them the matrix; instead of XGBoost's "
+        "scikit-learn classes take XGBOrdinalClassifier, and on Dask DaskXGBOrdinalClassifier"
+    )
 
     def __init__(
         self,
@@ -137,7 +143,7 @@ class XGBoostTraining(Training):
     def finish(self, model: Any) -> None:
         """End the training of a model: learn the thresholds of the last round, and complete the boosters.
 
-        A callback may have returned another booster than the one that was trained, such as early stopping's best rounds.
+        A callback may have returned another booster than the trained one, such as early stopping's best rounds.
         """
         state = self.callback_state
         for booster in [*state.boosters(), *([model] if isinstance(model, GrowingBooster) else [])]:

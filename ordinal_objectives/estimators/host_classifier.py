@@ -124,8 +124,10 @@ class HostClassifier(HostParameters, OrdinalClassifier):
         TypeError
             If class labels are neither strings nor numbers.
         ValueError
-            If ``decision_rule`` or ``cost_matrix`` have been set to what no prediction can use.
+            If ``decision_rule`` or ``cost_matrix`` have been set to what no prediction can use; in a callback of
+            ``fit``, which saves the booster that it is given.
         """
+        self._check_not_under_way("save the booster that the callback is given")
         check_is_fitted(self)
         check_path(path)
         self._check_decision()
