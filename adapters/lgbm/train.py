@@ -196,7 +196,7 @@ def train_spec(
     with kept_helpers(n_threads_of(params), n_labels), round_bar(progress, num_boost_round, what) as show:
         callbacks += [] if show is None else [shown_rounds(training, show)]
         booster = lightgbm.train(
-            {**params, "objective": objective, "metric": "None"},
+            {**_readable(params), "objective": objective, "metric": "None"},
             train_set,
             num_boost_round,
             feval=all_metrics(objective, feval),
@@ -226,6 +226,16 @@ def check_params(params: Mapping[str, Any]) -> None:
     refuse_parameters(params, {alias: _REFUSED[name] for name in _REFUSED for alias in (name, *_ALIASES[name])})
     for name in ("boosting", *_ALIASES["boosting"]):
         refuse_boosting(name, params.get(name))
+
+
+def _readable(params: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters with groups of features as lists: LightGBM takes sets and tuples, but not in its files."""
+    groups = params.get("interaction_constraints")
+    if not isinstance(groups, (list, tuple, set, frozenset)):
+        return dict(params)
+    kinds = (tuple, set, frozenset)
+    lists = [sorted(group) if isinstance(group, kinds) else group for group in groups]
+    return {**params, "interaction_constraints": lists}
 
 
 def n_threads_of(params: Mapping[str, Any]) -> int | None:

@@ -43,7 +43,8 @@ class GrowingBooster(xgboost.Booster):  # type: ignore[misc]
 
     def save_raw(self, *given: Any, **options: Any) -> bytearray:
         """Return the bytes of the model of the newest round."""
-        return completed(self).save_raw(*given, **options)
+        raw: bytearray = completed(self).save_raw(*given, **options)
+        return raw
 
     def __getitem__(self, rounds: Any) -> xgboost.Booster:
         return completed(self)[rounds]

@@ -187,7 +187,9 @@ class XGBoostTraining(Training):
         if run.update.renews:
             renew_leaves(booster, run.first_iteration, run.update.leaf_values)
         state = self.callback_state
-        linear = self.plan.linear or (state.previous and state.previous.linear)
+        linear = self.plan.linear
+        if linear is None and state.previous is not None:
+            linear = state.previous.linear
         return replace(run.record(by_all=by_all), last_only=state.last_only, linear=linear)
 
     def _check_kind(self, previous: ThresholdRecord | None) -> None:

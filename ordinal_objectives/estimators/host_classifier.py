@@ -139,9 +139,9 @@ class HostClassifier(HostParameters, OrdinalClassifier):
         """Load what :meth:`save_model` wrote; or a model trained without the classifier.
 
         Sets the parameters of the training, so that a clone trains the same model on the same rows. Left as they are:
-        ``n_jobs``, ``verbosity`` and ``device``, which belong to the machine; ``missing`` where it was NaN; what JSON
-        cannot hold, such as callbacks, of which a warning tells; and, where the model was trained without the
-        classifier or saved before version 0.4, all but ``loss``, ``link``, ``training_cost``, ``hessian``,
+        ``n_jobs``, ``verbosity`` and ``device``, which belong to the machine; what JSON cannot hold, such as
+        callbacks, of which a warning tells; and, where the model was trained without the classifier or saved before
+        version 0.4, all but ``loss``, ``link``, ``training_cost``, ``hessian``,
         ``threshold_update`` and ``proportional`` with its penalty. Classes that the file does not name are those of the
         parameter ``classes``, or 0, 1, ...
 
@@ -348,10 +348,8 @@ class HostClassifier(HostParameters, OrdinalClassifier):
 
     def _parameters_to_json(self) -> tuple[dict[str, Any], list[str]]:
         """Return the parameters of the training that a model file holds, and the names of those that it cannot hold."""
-        given = {name: value for name, value in self.get_params(deep=False).items() if name not in _NOT_IN_FILES}
-        if isinstance(given.get("missing"), float) and np.isnan(given["missing"]):
-            del given["missing"]  # the default
-        return parameters_to_json(given)
+        given = self.get_params(deep=False)
+        return parameters_to_json({name: value for name, value in given.items() if name not in _NOT_IN_FILES})
 
     def _parameters_from_json(self, held: Any) -> None:
         """Set the parameters of the training that a model file holds."""

@@ -20,7 +20,7 @@ ROUNDS, EVERY = 7, 2
 PARAMS = {"max_depth": 3, "eta": 0.5, "nthread": 1}
 QUIET = {"verbosity": -1, "num_leaves": 5, "min_data_in_leaf": 5, "num_threads": 1, "deterministic": True}
 HOST = {"proportional": False, "shift_method": "host"}
-UPDATES = {
+UPDATES: dict[str, dict[str, object]] = {
     "fixed": {"threshold_update": "fixed"},
     "newton": {"threshold_update": "newton"},
     "schur": {"threshold_update": "schur"},

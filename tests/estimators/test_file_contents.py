@@ -80,7 +80,7 @@ def put(key, value):
         (put("thresholds", [["0", "1", "2"]] * 7), "thresholds must be a list of numbers"),
         (put("thresholds", [[False, True, 2]] * 7), "thresholds must be a list of numbers"),
         (
-            lambda record: record["classifier"].update(params={"n_estimators": {"set": []}}),
+            lambda record: record["classifier"].update(params={"n_estimators": {"group": []}}),
             "damaged: a parameter must be",
         ),
         (lambda record: record["classifier"].update(params={"loss": "cumulative_link"}), "loss must not be among"),

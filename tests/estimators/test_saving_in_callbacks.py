@@ -16,7 +16,7 @@ from ordinal_objectives import (
     XGBOrdinalClassifier,
 )
 
-ENGINE = {
+ENGINE: dict[str, dict[str, object]] = {
     "plain": {},
     "shifts": {"proportional": False},
     "newton": {"threshold_update": "newton", "proportional": True},
@@ -38,7 +38,7 @@ def data(ordinal_data):
 @pytest.mark.parametrize("name", ENGINE)
 def test_the_engine_saves_the_model_of_each_round(data, tmp_path, name, refit):
     X, y = data
-    options = {"max_iter": 6, "max_leaf_nodes": 5, "n_jobs": 1, "random_state": 0} | ENGINE[name]
+    options = {"max_iter": 6, "max_leaf_nodes": 5, "n_jobs": 1, "random_state": 0, **ENGINE[name]}
     model = HistGradientBoostingOrdinalClassifier(**options)
     if refit:
         model.fit(X[:60], np.where(y[:60] > 10, 7, 3))

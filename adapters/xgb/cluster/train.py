@@ -100,7 +100,12 @@ def train(
     >>> proba = oxgb.predict_proba(model["booster"], xgboost.DMatrix(X))  # doctest: +SKIP
     """
     ordinal = given_options(options)
-    given = {"evals": evals, "xgb_model": xgb_model, "callbacks": callbacks, "custom_metric": custom_metric}
+    given: dict[str, Any] = {
+        "evals": evals,
+        "xgb_model": xgb_model,
+        "callbacks": callbacks,
+        "custom_metric": custom_metric,
+    }
     return train_spec(
         spec_and_record("xgb.dask.train", **ordinal), client, params, dtrain, num_boost_round, **given, **options
     )
