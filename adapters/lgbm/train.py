@@ -161,12 +161,12 @@ def train_spec(
     init_model: Any = None,
     progress: bool = False,
     what: str = "rounds",
-    carried: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> lightgbm.Booster:
     """Train the model that a door was asked for; ``options`` are the other arguments of :func:`train`.
 
-    ``carried`` is what a classifier adds to the record: ``linear`` and ``classifier`` of :class:`.training.Plan`.
+    ``carried`` among them is what a classifier adds to the record: ``linear`` and ``classifier`` of
+    :class:`.training.Plan`.
     """
     check_asked(params, num_boost_round, 1)
     check_params(params)
@@ -186,7 +186,9 @@ def train_spec(
             record.check_start(False, "init_model, beside which LightGBM takes no init_score")
             check_all_rounds(init_model, record, init_model.current_iteration())
             record = record.kept(init_model.current_iteration())
-    training = LightGBMTraining(spec, record, n_threads=n_threads_of(params), plan=Plan(driven=True, **carried or {}))
+    training = LightGBMTraining(
+        spec, record, n_threads=n_threads_of(params), plan=Plan(driven=True, **options.pop("carried", {}))
+    )
     if record is not None and record.shifts is not None and init_model is not None:
         for data in sets:
             training.set_initial_shifts(data, shifts_of(init_model, record, data.data))

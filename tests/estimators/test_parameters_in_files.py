@@ -23,7 +23,7 @@ def own_metric(y, proba, sample_weight=None):
     return float(proba[:, 0].mean())
 
 
-SHARED = {
+SHARED: dict[str, list] = {
     "classes": [[0, 1, 2, 3], np.arange(4)],
     "loss": ["cumulative_link"],
     "link": ["probit"],
@@ -49,7 +49,7 @@ SHARED = {
     "importance_type": ["gain", "split"],
     "validation_fraction": [0.2],
 }
-XGBOOST = {
+XGBOOST: dict[str, list] = {
     "n_estimators": [3],
     "shift_method": ["host"],
     "split_outputs": [1, "all"],
@@ -73,7 +73,7 @@ XGBOOST = {
     "monotone_constraints": [(1, 0, 0), "(1,0,0)"],
     "max_delta_step": [np.inf],
 }
-LIGHTGBM = {
+LIGHTGBM: dict[str, list] = {
     "n_estimators": [3],
     "boosting_type": ["goss"],
     "num_leaves": [4],
@@ -89,7 +89,7 @@ LIGHTGBM = {
     "interaction_constraints": [[[0, 1], [2]], [{0, 1}, {2}], [(0, 1), (2,)], [frozenset({0, 1}), [2]]],
     "monotone_constraints": [[1, 0, 0], (1, 0, 0)],
 }
-ENGINE = {
+ENGINE: dict[str, list] = {
     "max_iter": [3],
     "max_leaf_nodes": [4, None],
     "max_depth": [2],
@@ -120,7 +120,7 @@ ENGINE = {
     "cross_terms": ["all"],
     "split_gain": ["scalar"],
 }
-KINDS = {
+KINDS: dict[str, tuple] = {
     "XGBoost": (XGBOrdinalClassifier, "model.json", {"n_estimators": 2}, XGBOOST),
     "LightGBM": (LGBMOrdinalClassifier, "model.txt", {"n_estimators": 2}, LIGHTGBM),
     "engine": (HistGradientBoostingOrdinalClassifier, "model", {"max_iter": 2}, ENGINE),
