@@ -277,11 +277,10 @@ importance_type
             train_set, *valid_sets = datasets([rows, *held_out], categorical_feature, self.linear_)
             self.evals_result_: dict[str, Any] = {}
             watching = [lightgbm.record_evaluation(self.evals_result_)] if valid_sets else []
+            asked = (self._spec("LGBMOrdinalClassifier"), None), self._params_for(len(rows[1])), train_set
             with self._under_way():
                 self.booster_ = train_spec(
-                    (self._spec("LGBMOrdinalClassifier"), None),
-                    self._params_for(len(rows[1])),
-                    train_set,
+                    *asked,
                     plan.n_rounds,
                     valid_sets=valid_sets or None,
                     valid_names=names_of_sets(eval_names, len(valid_sets)),
