@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from functools import partial
 from typing import Any, ClassVar
 
 from numpy.typing import ArrayLike
@@ -10,7 +11,7 @@ from numpy.typing import ArrayLike
 from ordinal_objectives.estimators.fit_keywords import explains_keywords
 from ordinal_objectives.estimators.linear_choice import with_start
 from ordinal_objectives.histogram_engine.columns import check_features, learn_categories
-from ordinal_objectives.histogram_engine.fit_loop import Callback, EarlyStopping, check_callback, fit_rows, told
+from ordinal_objectives.histogram_engine.fit_loop import Callback, EarlyStopping, after_tree, check_callback, fit_rows
 from ordinal_objectives.histogram_engine.other_names import DIALECT, REFUSED
 from ordinal_objectives.histogram_engine.plan import PlannedTraining
 from ordinal_objectives.histogram_engine.scoring import check_scoring
@@ -375,19 +376,19 @@ class HistGradientBoostingOrdinalClassifier(PlannedTraining):
             watched = self._check_evaluation(*sets)
             parameters, stops, unseen = self._plan(rows, watched, parameters, earlier, stopping, groups)
             rows, watched = unseen.rows, unseen.watched
-            with round_bar(self.progress, parameters.max_iter, "trees") as show:
+            self._max_bins, self.proportional_, self.kappa_rule_ = parameters.max_bins, parameters.shifts is None, None
+            with self._under_way(), round_bar(self.progress, parameters.max_iter, "trees") as show:
                 trained, diagnostics = fit_rows(
                     parameters,
                     earlier,
                     self._labelled(with_start(self.linear_, rows)),
                     self._watching([self._labelled(with_start(self.linear_, one)) for one in watched], metrics),
                     stopping if stops else None,
-                    told(callback, show, every),
+                    after_tree(show, every, callback, partial(self._remember, parameters.spec.loss)),
                     seed=self._seed,
                     n_threads=self.n_jobs,
                 )
-            self._max_bins, self.proportional_ = parameters.max_bins, parameters.shifts is None
-            self._remember(trained, parameters.spec.loss, diagnostics)
+            self._remember(parameters.spec.loss, trained, diagnostics)
             self._learn_kappa(unseen)
         self._warn_if_constant(len(rows[1]), "min_samples_leaf", parameters.min_samples_leaf, stacklevel=4)
         return self

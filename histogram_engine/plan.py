@@ -22,7 +22,7 @@ from ordinal_objectives.estimators.round_search import (
 )
 from ordinal_objectives.eval_metric import EvalMetric
 from ordinal_objectives.histogram_engine.constraints import Constraints
-from ordinal_objectives.histogram_engine.fit_loop import EarlyStopping, GrownModel, Rows, divided, fit_rows, told
+from ordinal_objectives.histogram_engine.fit_loop import EarlyStopping, GrownModel, Rows, after_tree, divided, fit_rows
 from ordinal_objectives.histogram_engine.labelled_rows import LabelledRows
 from ordinal_objectives.histogram_engine.parameters import OF_MODEL, BoostingParameters
 from ordinal_objectives.histogram_engine.saving import EngineModel
@@ -164,7 +164,7 @@ class PlannedTraining(EngineModel):
         def grow(n_trees: int, stopping: EarlyStopping | None) -> GrownModel:
             with round_bar(self.progress, n_trees, "search") as show:
                 wanted, watching = replace(parameters, max_iter=n_trees), Watching([others])
-                grown, _ = fit_rows(wanted, None, rows, watching, stopping, told(None, show), **hows)
+                grown, _ = fit_rows(wanted, None, rows, watching, stopping, after_tree(show), **hows)
             return grown
 
         trained = grow(most, None if patience is None else EarlyStopping(patience, self.tol))

@@ -113,8 +113,9 @@ class EngineModel(WithCategories, HostParameters, OrdinalClassifier):
     def _grown(self) -> GrownModel:
         return GrownModel(self._ensemble, self.threshold_history_, self.evals_result_, self._cuts, self._curvature)
 
-    def _remember(self, grown: GrownModel, loss: OrdinalLoss, diagnostics: dict[str, int]) -> None:
-        """Store what a training or a file gives."""
+    def _remember(self, loss: OrdinalLoss, grown: GrownModel, diagnostics: dict[str, int]) -> None:
+        """Store what a training, also one that goes on, or a file gives."""
+        self.__dict__.pop("_is_under_way", None)
         n_iter = self.best_iteration_ = len(grown.ensemble)
         self._ensemble, self._cuts, self._curvature = grown.ensemble, grown.cuts, grown.curvature
         self._oob, self._fitted_as_forest = grown.out_of_bag, self.boosting_type == "rf"
@@ -127,7 +128,12 @@ class EngineModel(WithCategories, HostParameters, OrdinalClassifier):
 
     @documented
     def save_model(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model to a file; see ``ordinal_objectives.histogram_engine.model_file``."""
+        """Write the fitted model to a file; see ``ordinal_objectives.histogram_engine.model_file``.
+
+        In a callback of ``fit`` that is the model of the trees so far. Raises ValueError where there is none yet: of a
+        random forest, whose thresholds are fitted at the end, and of ``decision_rule="kappa"``.
+        """
+        self._check_not_under_way("a random forest has no stages")
         self.check_fitted_decision()
         check_choice(self.importance_type, _IMPORTANCES, name="importance_type")
         loss = self._fitted_loss  # that of the fit, not parameters set afterwards: the thresholds belong to it
@@ -176,7 +182,7 @@ class EngineModel(WithCategories, HostParameters, OrdinalClassifier):
                 loss.check_shifts()
             for row in grown.thresholds:
                 check_thresholds(row, model.n_classes_, ordered=loss.ordered and stored.proportional)
-            model._remember(grown, loss, stored.diagnostics)
+            model._remember(loss, grown, stored.diagnostics)
         self.__dict__ = model.__dict__
         warn_of(stored.left_out, stacklevel=2)
         return self

@@ -277,18 +277,17 @@ importance_type
             train_set, *valid_sets = datasets([rows, *held_out], categorical_feature, self.linear_)
             self.evals_result_: dict[str, Any] = {}
             watching = [lightgbm.record_evaluation(self.evals_result_)] if valid_sets else []
-            self.booster_ = train_spec(
-                (self._spec("LGBMOrdinalClassifier"), None),
-                self._params_for(len(rows[1])),
-                train_set,
-                plan.n_rounds,
-                valid_sets=valid_sets or None,
-                valid_names=names_of_sets(eval_names, len(valid_sets)),
-                feval=[_as_feval(one) for one in self._metrics(eval_metric)],
-                init_model=booster,
-                callbacks=[*watching, *callbacks],
-                progress=self.progress,
-            )
+            spec, params = self._spec("LGBMOrdinalClassifier"), self._params_for(len(rows[1]))
+            with self._under_way():
+                self.booster_ = train_spec(
+                    (spec, None), params, train_set, plan.n_rounds,
+                    valid_sets=valid_sets or None, valid_names=names_of_sets(eval_names, len(valid_sets)),
+                    feval=[_as_feval(one) for one in self._metrics(eval_metric)],
+                    init_model=booster,
+                    callbacks=[*watching, *callbacks],
+                    progress=self.progress,
+                    carried=self._carried(),
+                )  # fmt: skip
             record, n_iter = threshold_record(self.booster_), iterations_of(self.booster_)
             self._finish(record, n_iter, plan, rows, held_out, given["random_state"], groups)
         least = smallest_leaf(given["min_child_samples"], len(rows[1]))

@@ -275,20 +275,22 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
             plan = self._plan(self.n_estimators, rows, search, continued=earlier, says=bool(verbose))
             dtrain, *matrices = self._matrices([rows, *held_out], continued)
             evals = [(matrix, f"validation_{i}") for i, matrix in enumerate(matrices)]
-            self.booster_ = train_spec(
-                (self._spec("XGBOrdinalClassifier"), None),
-                params,
-                dtrain,
-                plan.n_rounds,
-                xgb_model=continued,
-                evals=evals or ([(dtrain, "training")] if verbose else []),  # what verbose prints
-                callbacks=callbacks,
-                custom_metric=metric if metric.metrics else None,
-                evals_result=self.evals_result_ if evals else {},
-                early_stopping_rounds=rounds,
-                verbose_eval=verbose,
-                progress=self.progress,
-            )
+            with self._under_way():
+                self.booster_ = train_spec(
+                    (self._spec("XGBOrdinalClassifier"), None),
+                    params,
+                    dtrain,
+                    plan.n_rounds,
+                    xgb_model=continued,
+                    evals=evals or ([(dtrain, "training")] if verbose else []),  # what verbose prints
+                    callbacks=callbacks,
+                    custom_metric=metric if metric.metrics else None,
+                    evals_result=self.evals_result_ if evals else {},
+                    early_stopping_rounds=rounds,
+                    verbose_eval=verbose,
+                    progress=self.progress,
+                    carried=self._carried(),
+                )
             record, n_iter = threshold_record(self.booster_), kept_rounds(self.booster_)
             self._finish(record, n_iter, plan, rows, held_out, self.random_state, groups)
         self._warn_if_constant(dtrain.num_row(), "min_child_weight")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from abc import abstractmethod
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -17,7 +18,14 @@ from ordinal_objectives.estimators.fit_keywords import explains_keywords
 from ordinal_objectives.estimators.held_out import hold_out
 from ordinal_objectives.histogram_engine import model_file
 from ordinal_objectives.histogram_engine.columns import WithCategories, check_features, learn_categories
-from ordinal_objectives.histogram_engine.fit_loop import Callback, EarlyStopping, GrownModel, check_callback
+from ordinal_objectives.histogram_engine.fit_loop import (
+    AfterTree,
+    Callback,
+    EarlyStopping,
+    GrownModel,
+    after_tree,
+    check_callback,
+)
 from ordinal_objectives.histogram_engine.multi_output.fit import OutputTraining
 from ordinal_objectives.histogram_engine.multi_output.losses import MultiOutputLoss
 from ordinal_objectives.histogram_engine.multi_output.parameters import MultiOutputParameters
@@ -253,9 +261,12 @@ class MultiOutputModel(WithCategories, BaseEstimator):  # type: ignore[misc]
         of_outputs = OutputTraining(
             parameters, self._fitted_loss, self._n_columns(), self._seed, self.n_jobs, self._categories.sizes
         )
-        trained = of_outputs.fit(rows, watched, earlier, stopping if stops else None, callback)
         self._max_bins = parameters.max_bins
-        self._remember(*trained)
+
+        def after(start: FloatArray) -> AfterTree | None:
+            return after_tree(None, callback=callback, remember=partial(self._remember, start))
+
+        self._remember(*of_outputs.fit(rows, watched, earlier, stopping if stops else None, after))
 
     def _rows(self, X: Any, y: Any, weight: Any, name: str, weight_name: str) -> TargetRows:
         """Return checked rows: features come checked."""

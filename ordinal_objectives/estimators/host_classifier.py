@@ -124,8 +124,10 @@ class HostClassifier(HostParameters, OrdinalClassifier):
         TypeError
             If class labels are neither strings nor numbers.
         ValueError
-            If ``decision_rule`` or ``cost_matrix`` have been set to what no prediction can use.
+            If ``decision_rule`` or ``cost_matrix`` have been set to what no prediction can use; in a callback of
+            ``fit``, which saves the booster that it is given.
         """
+        self._check_not_under_way("save the booster that the callback is given")
         check_is_fitted(self)
         check_path(path)
         self.check_fitted_decision()
@@ -137,9 +139,9 @@ class HostClassifier(HostParameters, OrdinalClassifier):
         """Load what :meth:`save_model` wrote; or a model trained without the classifier.
 
         Sets the parameters of the training, so that a clone trains the same model on the same rows. Left as they are:
-        ``n_jobs``, ``verbosity`` and ``device``, which belong to the machine; ``missing`` where it was NaN; what JSON
-        cannot hold, such as callbacks, of which a warning tells; and, where the model was trained without the
-        classifier or saved before version 0.4, all but ``loss``, ``link``, ``training_cost``, ``hessian``,
+        ``n_jobs``, ``verbosity`` and ``device``, which belong to the machine; what JSON cannot hold, such as
+        callbacks, of which a warning tells; and, where the model was trained without the classifier or saved before
+        version 0.4, all but ``loss``, ``link``, ``training_cost``, ``hessian``,
         ``threshold_update`` and ``proportional`` with its penalty. Classes that the file does not name are those of the
         parameter ``classes``, or 0, 1, ...
 
@@ -316,17 +318,18 @@ class HostClassifier(HostParameters, OrdinalClassifier):
         groups: Any,
     ) -> None:
         """Store what the training gives, with the decision that needs it."""
-        self._keep(self._with_linear(record), self._ordinal_loss(), n_iter)
+        self._keep(record, self._ordinal_loss(), n_iter)
         seed = split_seed(random_state) if self._takes_kappa() else 0
         self._learn_kappa(Unseen(rows, watched, plan.found, plan.trial_of, seed, groups))
 
-    def _with_linear(self, record: ThresholdRecord) -> ThresholdRecord:
-        """Return the record of a training with the linear part, which the booster then carries."""
-        if self.linear_ is None:
-            return record
-        record = replace(record, linear=self.linear_.to_json())
-        self._carry(record)
-        return record
+    def _carried(self) -> dict[str, Any]:
+        """Return what a training adds to the record: the linear part, and for files that callbacks write the rest."""
+        try:
+            classifier = self._description()
+        except TypeError:  # labels that no file holds; who loads the booster as a classifier is told so
+            classifier = {"classes": None, "dtype": "O"}
+        classifier.pop("kappa_rule", None)  # that of an earlier fit
+        return {"linear": None if self.linear_ is None else self.linear_.to_json(), "classifier": classifier}
 
     def _spec(self, door: str) -> OrdinalSpec:
         """Return the ordinal model that the parameters ask for at a door."""
@@ -352,10 +355,8 @@ class HostClassifier(HostParameters, OrdinalClassifier):
 
     def _parameters_to_json(self) -> tuple[dict[str, Any], list[str]]:
         """Return the parameters of the training that a model file holds, and the names of those that it cannot hold."""
-        given = {name: value for name, value in self.get_params(deep=False).items() if name not in _NOT_IN_FILES}
-        if isinstance(given.get("missing"), float) and np.isnan(given["missing"]):
-            del given["missing"]  # the default
-        return parameters_to_json(given)
+        given = self.get_params(deep=False)
+        return parameters_to_json({name: value for name, value in given.items() if name not in _NOT_IN_FILES})
 
     def _parameters_from_json(self, held: Any) -> None:
         """Set the parameters of the training that a model file holds."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -47,6 +48,23 @@ class OrdinalClassifier(MarginPredictions, KappaDecision):
     _record: Any
     # Whether there are trees, none of them with a split.
     _is_constant: bool
+
+    @contextmanager
+    def _under_way(self) -> Iterator[None]:
+        """Mark a training: callbacks must not predict with an earlier model, or save it as if it were the new one."""
+        self._is_under_way = True
+        try:
+            yield
+        finally:
+            self.__dict__.pop("_is_under_way", None)
+
+    def _check_not_under_way(self, instead: str) -> None:
+        """Raise ValueError during a training that has no model yet."""
+        if getattr(self, "_is_under_way", False):
+            raise ValueError(f"fit has not ended, and there is no model to save yet: {instead}")
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_record") and not getattr(self, "_is_under_way", False)
 
     def _ordinal_loss(self) -> OrdinalLoss:
         """Return the loss that the parameters name."""

@@ -190,6 +190,7 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
                 early_stopping_rounds=self.early_stopping_rounds,
                 verbose_eval=verbose,
                 coll_cfg=coll_cfg,
+                carried=self._carried(),
             )
             self.booster_, self.evals_result_ = found["booster"], found["history"] if evals else {}
             self.booster_.set_param({"nthread": library_n_threads(self.n_jobs) or 0})
