@@ -274,7 +274,7 @@ importance_type
             search = None if ends else (rate, given["random_state"], groups)
             hows: dict[str, Any] = {"says": self._prints(), "categorical_feature": categorical_feature}
             plan = self._plan(given["n_estimators"], rows, search, continued=earlier, **hows)
-            train_set, *valid_sets = datasets([rows, *held_out], categorical_feature, self.linear_)
+            train_set, *valid_sets = datasets([rows, *held_out], categorical_feature, self._linear)
             self.evals_result_: dict[str, Any] = {}
             watching = [lightgbm.record_evaluation(self.evals_result_)] if valid_sets else []
             self.booster_ = train_spec(

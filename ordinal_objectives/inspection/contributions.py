@@ -206,7 +206,7 @@ def _of_linear_part(found: ScoringModel, X: Any) -> NDArray[np.float64]:
     """Return what features add to the linear part, (n_samples, n_features)."""
     if found.linear is None:
         return np.zeros((1, found.model.n_features_in_))
-    return found.linear.contributions(_codes(found, X) if found.scorer.codes_everywhere else X)
+    return found.linear.contributions(X)
 
 
 def _of_probabilities(model: Any, X: Any, background: Any, n_permutations: int, random_state: Any) -> ShapValues:
