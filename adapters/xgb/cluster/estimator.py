@@ -76,7 +76,7 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
     client : distributed.Client
         The one that was set, or else the current one.
     <<classes_, ordered_classes_, n_classes_, thresholds_, proportional_, booster_, n_iter_, best_iteration_>>
-    <<feature_importances_, evals_result_, n_features_in_, feature_names_in_, diagnostics_>>
+    <<feature_importances_, evals_result_, n_features_in_, is_categorical_, feature_names_in_, diagnostics_>>
     <<training_loss_, threshold_history_>>
 
     Examples
