@@ -59,8 +59,8 @@ class MarginalEffects(NamedTuple):
     """
 
     effects: FloatArray
-    lower: FloatArray | None
-    upper: FloatArray | None
+    lower: Any
+    upper: Any
     step: float | None
     levels: NDArray[Any] | None
     reference: Any
@@ -78,7 +78,7 @@ class MarginalEffects(NamedTuple):
             If pandas is not installed.
         """
         columns = {"effect": self.effects.ravel()}
-        if self.lower is not None and self.upper is not None:
+        if self.lower is not None:
             columns |= {"lower": self.lower.ravel(), "upper": self.upper.ravel()}
         if self.levels is None:
             return data_frame({"class": self.classes, **columns}).set_index("class")
@@ -186,7 +186,8 @@ def average_marginal_effects(
     weight = row_weights(sample_weight, X.shape[0])
     change = _Change(estimator, X, column_of(estimator, X, feature), feature, step, reference)
     effects = _means(change.of(model, prepared, X), weight)
-    lower = upper = None
+    lower: Any = None
+    upper: Any = None
     if n_refits:
         drawn = _of_copies(estimator, X, change, n_refits, random, None if sample_weight is None else weight)
         kept = _kept_shares(effects, drawn.mean(axis=0))
@@ -194,8 +195,9 @@ def average_marginal_effects(
         middle = 2.0 * effects - drawn.mean(axis=0)
         lower, upper = middle - width / kept, middle + width / kept
     others = None if change.levels is None else change.levels[1:]
-    found = (None if ends is None else ends[0] if others is None else ends for ends in (effects, lower, upper))
-    return MarginalEffects(*found, change.step, others, change.reference, model.ordered_classes_)
+    if others is None:
+        effects, lower, upper = (None if of_step is None else of_step[0] for of_step in (effects, lower, upper))
+    return MarginalEffects(effects, lower, upper, change.step, others, change.reference, model.ordered_classes_)
 
 
 class _Change:
