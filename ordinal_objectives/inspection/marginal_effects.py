@@ -185,7 +185,7 @@ def average_marginal_effects(
     confidence = check_number("confidence", confidence, above=0, below=1)
     weight = row_weights(sample_weight, X.shape[0])
     change = _Change(estimator, X, column_of(estimator, X, feature), feature, step, reference)
-    effects = _means(change.of(model, prepared, X), weight)
+    effects: Any = _means(change.of(model, prepared, X), weight)
     lower: Any = None
     upper: Any = None
     if n_refits:
