@@ -32,8 +32,8 @@ def unwrapped(estimator: Any) -> tuple[Any, Callable[[Any], Any]]:
         return unwrapped(estimator[-1])
     if not hasattr(estimator, "predict_linear_predictors"):
         raise TypeError(
-            f"estimator must be a classifier of ordinal_objectives that has linear predictors, which ensembles and "
-            f"wrappers lack, or a pipeline or search that ends in one and is fitted; got {type(estimator).__name__}"
+            f"estimator must be a classifier of ordinal_objectives, no ensemble or wrapper, which have no linear "
+            f"predictors, or a pipeline or search that ends in one and is fitted; got {type(estimator).__name__}"
         )
     if isinstance(estimator, BaseEstimator):  # whatever else has linear predictors will do
         check_is_fitted(estimator)

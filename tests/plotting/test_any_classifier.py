@@ -120,7 +120,7 @@ def test_pictures_of_a_score_refuse_models_without_one(kind):
         lambda: FeatureEffectDisplay.from_estimator(model, X, 0),
         lambda: TrainingDisplay.from_estimator(model),
     ):
-        with pytest.raises(TypeError, match=f"estimator must be a classifier of ordinal_objectives .*; got {name}"):
+        with pytest.raises(TypeError, match=f"estimator must be a classifier of ordinal_objectives, .*; got {name}"):
             draw()
     with pytest.raises(TypeError, match=f"estimator must be fitted OrdinalPredictionSets; got {name}"):
         PredictionSetsDisplay.from_estimator(model, X, Y)
