@@ -125,3 +125,13 @@ def test_numbers_stay_numbers():
 def test_a_number_by_which_missing_categories_are_filled_in_is_a_number():
     model, rows = with_missing(FunctionTransformer(lambda filled: filled[:, [1, 0, 2]]))
     assert [holds_categories(model, rows, column) for column in range(3)] == [False, True, False]
+
+
+def test_nullable_numbers_that_are_missing_do_not_count():
+    frame = FRAME.assign(code=pd.array(CODES, dtype="Int64"), x=pd.array(X[:, 0], dtype="Float64"))
+    frame.loc[3, ["code", "x"]] = pd.NA
+    for model in (engine().fit(frame, Y), make_engine(max_iter=3).fit(frame, Y)):
+        by_category = bool(model.is_categorical_.any())
+        assert [holds_categories(model, frame, column) for column in range(3)] == [False, by_category, False]
+        assert (average_marginal_effects(model, frame, 1).levels is not None) == by_category
+        assert average_marginal_effects(model, frame, 0).step > 0
