@@ -381,8 +381,8 @@ class HistGradientBoostingOrdinalClassifier(PlannedTraining):
                 trained, diagnostics = fit_rows(
                     parameters,
                     earlier,
-                    self._labelled(with_start(self.linear_, rows)),
-                    self._watching([self._labelled(with_start(self.linear_, one)) for one in watched], metrics),
+                    self._labelled(with_start(self._linear, rows)),
+                    self._watching([self._labelled(with_start(self._linear, one)) for one in watched], metrics),
                     stopping if stops else None,
                     after_tree(show, every, callback, partial(self._remember, parameters.spec.loss)),
                     seed=self._seed,

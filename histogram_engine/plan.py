@@ -10,7 +10,13 @@ from numpy.typing import NDArray
 
 from ordinal_objectives import predictions
 from ordinal_objectives.estimators.kappa_decision import Unseen
-from ordinal_objectives.estimators.linear_choice import check_continued, check_linear, search, with_linear
+from ordinal_objectives.estimators.linear_choice import (
+    check_continued,
+    check_linear,
+    check_monotone,
+    search,
+    with_linear,
+)
 from ordinal_objectives.estimators.linear_part import LinearPart
 from ordinal_objectives.estimators.round_search import (
     Found,
@@ -89,17 +95,17 @@ class PlannedTraining(EngineModel):
     ) -> TrainingPlan:
         """Find the number of trees and the linear part, and hold rows out."""
         always = check_linear(self.linear, self.linear_l2)
-        if self.linear is not False and parameters.constraints.signs is not None:
-            raise ValueError("linear must be False with monotonic_cst: a linear part need not be monotone")
+        has_linear = earlier is not None and self._linear is not None
+        check_monotone(self.linear, has_linear, "monotonic_cst", parameters.constraints.signs)
         if earlier is None:
-            self.linear_ = None
+            self._linear = None
         else:
-            check_continued(always, self.linear_ is not None)
+            check_continued(always, has_linear)
         self.round_search_ = None
         if parameters.is_forest:
             self._check_forest()
             if always:
-                self.linear_ = self._fit_linear(rows)
+                self._linear = self._fit_linear(rows)
             return TrainingPlan(parameters, False, self._unseen(rows, watched, None, earlier, groups))
         if self._searches(rows, watched, parameters, earlier):
             if check_scoring(self.scoring) is not None:
@@ -108,7 +114,7 @@ class PlannedTraining(EngineModel):
                     f"out finds the number of trees: pass early_stopping=True, or an eval_set, or max_iter as a number"
                 )
             how = self.linear, self._fit_linear, self._trial
-            found, self.linear_ = search(*how, rows, self.learning_rate, self._seed, groups)
+            found, self._linear = search(*how, rows, self.learning_rate, self._seed, groups)
             if found is not None:
                 self.round_search_ = found.search
                 parameters = replace(parameters, max_iter=found.search.n_iter)
@@ -119,14 +125,14 @@ class PlannedTraining(EngineModel):
             instead = f"{name}={without!r}; got {getattr(self, name)!r}"
             rows, watched = divided(rows, self.validation_fraction, self._seed, groups, instead)
         if earlier is None and always:
-            self.linear_ = self._fit_linear(rows)
+            self._linear = self._fit_linear(rows)
         stops = stopping.applies(self.early_stopping, len(rows[1]), watched)
         return TrainingPlan(parameters, stops, self._unseen(rows, watched, None, earlier, groups))
 
     def _unseen(
         self, rows: Rows, watched: list[Rows], found: Found | None, earlier: GrownModel | None, groups: Any
     ) -> Unseen:
-        trials = self._trial if self.linear_ is None else with_linear(self._fit_linear, self._trial)
+        trials = self._trial if self._linear is None else with_linear(self._fit_linear, self._trial)
         if self._takes_kappa() and isinstance(rows[0], RowBlocks) and not watched and self.kappa_rows != "training":
             raise ValueError("decision_rule='kappa' divides arrays alone; for RowBlocks pass X_val and y_val")
         return Unseen(rows, list(watched), found, trials if earlier is None else None, self._seed, groups)

@@ -147,7 +147,7 @@ class EngineModel(WithCategories, HostParameters, OrdinalClassifier):
             grown=self._grown(),
             diagnostics=self.diagnostics_,
             proportional=self.proportional_,
-            linear=None if self.linear_ is None else self.linear_.to_json(),
+            linear=None if self._linear is None else self._linear.to_json(),
             kappa_rule=None if self.kappa_rule_ is None else self.kappa_rule_.to_json(),
             categories=self._categories,
         )
@@ -172,7 +172,7 @@ class EngineModel(WithCategories, HostParameters, OrdinalClassifier):
             if stored.feature_names is not None:
                 model.feature_names_in_ = stored.feature_names
             if stored.linear is not None:
-                model.linear_ = LinearPart.from_json(stored.linear, stored.n_features)
+                model._linear = LinearPart.from_json(stored.linear, stored.n_features)
             if stored.kappa_rule is not None:
                 model.kappa_rule_ = KappaRule.from_json(stored.kappa_rule, model.n_classes_)
             elif model._takes_kappa():

@@ -89,7 +89,7 @@ importance_type
         Of each feature, by ``importance_type``.
     evals_result_ : dict of str to dict
         Loss and metrics of each evaluation set after 1, 2, ... rounds, as :func:`lightgbm.record_evaluation` fills it.
-    <<n_features_in_, feature_names_in_, diagnostics_>>
+    <<n_features_in_, is_categorical_, feature_names_in_, diagnostics_>>
 
     Notes
     -----
@@ -274,7 +274,7 @@ importance_type
             search = None if ends else (rate, given["random_state"], groups)
             hows: dict[str, Any] = {"says": self._prints(), "categorical_feature": categorical_feature}
             plan = self._plan(given["n_estimators"], rows, search, continued=earlier, **hows)
-            train_set, *valid_sets = datasets([rows, *held_out], categorical_feature, self.linear_)
+            train_set, *valid_sets = datasets([rows, *held_out], categorical_feature, self._linear)
             self.evals_result_: dict[str, Any] = {}
             watching = [lightgbm.record_evaluation(self.evals_result_)] if valid_sets else []
             spec, params = self._spec("LGBMOrdinalClassifier"), self._params_for(len(rows[1]))
@@ -312,6 +312,15 @@ importance_type
     def best_iteration_(self) -> int:
         """The same as ``n_iter_``, as LightGBM counts."""
         return self.n_iter_
+
+    @property
+    @one_thread_after_fork()
+    def is_categorical_(self) -> NDArray[np.bool_]:
+        """Which features are categories, (n_features,); one with a single value is none."""
+        check_is_fitted(self)
+        infos = self.booster_.dump_model(num_iteration=1)["feature_infos"]  # of a category it lists the codes
+        codes = [infos.get(name, {}).get("values") for name in self.booster_.feature_name()]
+        return np.array([bool(of_feature) for of_feature in codes], dtype=np.bool_)
 
     def _categories(self, X: Any, **options: Any) -> list[int]:
         columns = categorical_columns(options["categorical_feature"], X)

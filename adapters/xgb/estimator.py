@@ -78,7 +78,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         Of each feature, by ``importance_type``; they sum to 1.
     evals_result_ : dict of str to dict
         Loss and metrics of each evaluation set after 1, 2, ... rounds, as :func:`xgboost.train` fills it.
-    <<n_features_in_, feature_names_in_, diagnostics_>>
+    <<n_features_in_, is_categorical_, feature_names_in_, diagnostics_>>
 
     Notes
     -----
@@ -320,6 +320,13 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
     @one_thread_after_fork()
     def _splits(self) -> list[bool]:
         return [n_nodes > 1 for n_nodes in nodes_of_trees(self.booster_)]
+
+    @property
+    def is_categorical_(self) -> NDArray[np.bool_]:
+        """Which features are categories, (n_features,)."""
+        check_is_fitted(self)
+        types = self.booster_.feature_types or [""] * self.n_features_in_
+        return np.array([kind == "c" for kind in types], dtype=np.bool_)
 
     def _categories(self, X: Any, **options: Any) -> list[int]:
         return [place for place, kind in enumerate(self.feature_types or ()) if kind == "c"]

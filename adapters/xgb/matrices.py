@@ -20,7 +20,7 @@ from ordinal_objectives.threads import library_n_threads
 class Matrices:
     """Mixin of the classifier: what it gives XGBoost."""
 
-    linear_: LinearPart | None
+    _linear: LinearPart | None
     n_classes_: int
     shift_method: str
     missing: float
@@ -34,7 +34,7 @@ class Matrices:
 
     def _matrices(self, rows: list[tuple[Any, ...]], continued: xgboost.Booster | None) -> list[xgboost.DMatrix]:
         """Return the training matrix and those to evaluate, with the linear part in their start."""
-        first, *others = (with_start(self.linear_, some) for some in rows)
+        first, *others = (with_start(self._linear, some) for some in rows)
         dtrain = self._matrix(*first, like=continued, feature_weights=self.feature_weights)
         return [dtrain, *(self._matrix(*one, like=dtrain) for one in others)]
 

@@ -20,7 +20,7 @@ from ordinal_objectives.estimators.held_out import hold_out_unless_given, split_
 from ordinal_objectives.estimators.host_parameters import HostParameters
 from ordinal_objectives.estimators.kappa_decision import KAPPA, Unseen
 from ordinal_objectives.estimators.labels import OrderedLabels
-from ordinal_objectives.estimators.linear_choice import check_continued, check_linear, with_linear
+from ordinal_objectives.estimators.linear_choice import check_continued, check_linear, check_monotone, with_linear
 from ordinal_objectives.estimators.linear_choice import search as search_rounds
 from ordinal_objectives.estimators.linear_part import LinearPart
 from ordinal_objectives.estimators.ordinal_classifier import OrdinalClassifier
@@ -197,7 +197,7 @@ class HostClassifier(HostParameters, OrdinalClassifier):
                 names = names_from_json(described.get("feature_names"), n_features)
                 if names is not None:
                     self.feature_names_in_ = names
-                self.linear_ = None if record.linear is None else LinearPart.from_json(record.linear, n_features)
+                self._linear = None if record.linear is None else LinearPart.from_json(record.linear, n_features)
                 self._keep(record, record.ordinal_loss(), n_iter)
         warn_of(left_out, stacklevel=2)
         return self
@@ -241,7 +241,7 @@ class HostClassifier(HostParameters, OrdinalClassifier):
         says: bool = False,
         **options: Any,
     ) -> RoundPlan:
-        """Find the number of rounds, and set ``round_search_`` and ``linear_``.
+        """Find the number of rounds, and set ``round_search_`` and the linear part.
 
         Parameters
         ----------
@@ -266,11 +266,14 @@ class HostClassifier(HostParameters, OrdinalClassifier):
                 "linear=True needs thresholds that are fitted to the linear part, and threshold_update='fixed' keeps "
                 "those of a score of 0: take another threshold_update, or linear=False"
             )
-        self.round_search_ = self.linear_ = None
+        self.round_search_ = self._linear = None
+        signs = self._resolved_params().get("monotone_constraints")
+        has_linear = continued is not None and continued.linear is not None
+        check_monotone(self.linear, has_linear, "monotone_constraints", signs)
         if continued is not None:
-            check_continued(always, continued.linear is not None)
-            if continued.linear is not None:
-                self.linear_ = LinearPart.from_json(continued.linear, self.n_features_in_)
+            check_continued(always, has_linear)
+            if has_linear:
+                self._linear = LinearPart.from_json(continued.linear, self.n_features_in_)
             return RoundPlan(rounds_unsearched("n_estimators", asked))
         categories = self._categories(rows[0], **options) if self.linear is not False else ()
 
@@ -284,18 +287,18 @@ class HostClassifier(HostParameters, OrdinalClassifier):
             return replace(trial, losses=[self._loss_without_trees(fit, held), *trial.losses])
 
         if search is None or not is_auto(asked):
-            found, self.linear_ = None, fit_linear(rows) if always else None
+            found, self._linear = None, fit_linear(rows) if always else None
         else:
             rate, random_state, groups = search
             rate, seed = check_number("learning_rate", rate, above=0.0), split_seed(random_state)
             linear = False if is_fixed else self.linear
-            found, self.linear_ = search_rounds(linear, fit_linear, trial_of, rows, rate, seed, groups)
-        trials = trial_of if self.linear_ is None else with_linear(fit_linear, trial_of)
+            found, self._linear = search_rounds(linear, fit_linear, trial_of, rows, rate, seed, groups)
+        trials = trial_of if self._linear is None else with_linear(fit_linear, trial_of)
         if found is None:
             return RoundPlan(rounds_unsearched("n_estimators", asked), trials)
         self.round_search_ = found.search
         if says:
-            print(f"n_estimators='auto': {found.search}{'' if self.linear_ is None else ', with a linear part'}")
+            print(f"n_estimators='auto': {found.search}{'' if self._linear is None else ', with a linear part'}")
         return RoundPlan(found.search.n_iter, trials, found)
 
     def _loss_without_trees(self, fit: tuple[Any, ...], held: tuple[Any, ...]) -> float:
@@ -329,7 +332,7 @@ class HostClassifier(HostParameters, OrdinalClassifier):
         except TypeError:  # labels that no file holds; who loads the booster as a classifier is told so
             classifier = {"classes": None, "dtype": "O"}
         classifier.pop("kappa_rule", None)  # that of an earlier fit
-        return {"linear": None if self.linear_ is None else self.linear_.to_json(), "classifier": classifier}
+        return {"linear": None if self._linear is None else self._linear.to_json(), "classifier": classifier}
 
     def _spec(self, door: str) -> OrdinalSpec:
         """Return the ordinal model that the parameters ask for at a door."""

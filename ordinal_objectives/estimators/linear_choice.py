@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,30 @@ def check_continued(always: bool, has_linear: bool) -> None:
     """Raise ValueError if a linear part is asked for, and the model that is continued has none."""
     if always and not has_linear:
         raise ValueError("linear=True continues models that have a linear part; the one to go on with has none")
+
+
+def check_monotone(linear: Any, continued: bool, name: str, signs: Any) -> None:
+    """Raise ValueError if a linear part, asked for or continued, stands beside monotone constraints.
+
+    Parameters
+    ----------
+    linear : bool or "auto"
+    continued : bool
+        Whether the model that is continued has a linear part.
+    name : str
+        What the constraints are called.
+    signs : array-like, mapping of signs, str or None
+        The constraints, as either library takes them; zeros constrain nothing.
+    """
+    if isinstance(signs, Mapping):
+        signs = signs.values()
+    given = [] if signs is None else [signs] if isinstance(signs, str) else list(signs)
+    if not any(re.search("[1-9]", str(sign)) for sign in given):
+        return
+    if linear is not False:
+        raise ValueError(f"linear must be False with {name}: a linear part need not be monotone; got {linear!r}")
+    if continued:
+        raise ValueError(f"{name} cannot continue a model that has a linear part, which need not be monotone")
 
 
 def with_start(part: LinearPart | None, rows: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -6,6 +6,8 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -41,8 +43,8 @@ class OrdinalClassifier(MarginPredictions, KappaDecision):
     proportional_: bool
     thresholds_: NDArray[np.float64]
     diagnostics_: dict[str, int]
-    # The score that the trees are added to, where there is one.
-    linear_: LinearPart | None = None
+    # The score that the trees are added to, where there is one. It takes checked features.
+    _linear: LinearPart | None = None
     # Loss and thresholds of the fit: parameters set afterwards change neither.
     _fitted_loss: OrdinalLoss
     _record: Any
@@ -174,6 +176,13 @@ class OrdinalClassifier(MarginPredictions, KappaDecision):
     def _proba_of_checked(self, X: Any, start: dict[str, Any]) -> NDArray[np.float64]:
         return predictions.proba(self._fitted_loss, self._scores_of_checked(X, start), self.thresholds_)
 
+    @property
+    def linear_(self) -> LinearPart | None:
+        """The linear score that the trees start from, which reads rows as ``predict`` does; None without one."""
+        if self._linear is None:
+            return None
+        return replace(self._linear, read=partial(self._check_features, reset=False))
+
     def trained_loss(self) -> OrdinalLoss:
         """Return the loss of the training, whatever has been set since."""
         check_is_fitted(self)
@@ -188,7 +197,7 @@ class OrdinalClassifier(MarginPredictions, KappaDecision):
     def _before_trees(self, X: Any, start: dict[str, Any]) -> NDArray[np.float64]:
         """Return the score of checked features without the trees, (n_samples,)."""
         given = start_scores(start, self._start_name, X.shape[0], type(self).__name__)
-        return given if self.linear_ is None else given + self.linear_.scores(X)
+        return given if self._linear is None else given + self._linear.scores(X)
 
     @documented
     def predict_proba_ordered(self, X: Any, **start: Any) -> NDArray[np.float64]:

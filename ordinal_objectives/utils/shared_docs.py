@@ -202,7 +202,7 @@ _ENTRIES = """
         taken; a loaded model has none.
     linear_ : LinearPart or None
         The linear score that the trees start from: ``scores(X)``, and ``contributions(X)`` of each feature, which add
-        up to it. None where there is none.
+        up to it, of rows as ``predict`` takes them. None where there is none.
     kappa_rule_ : KappaRule or None
         With ``decision_rule="kappa"``: its ``shares`` of the classes, ``weights`` and ``kappa``, which the rule needs.
     expected_kappa_ : float

@@ -76,7 +76,7 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
     client : distributed.Client
         The one that was set, or else the current one.
     <<classes_, ordered_classes_, n_classes_, thresholds_, proportional_, booster_, n_iter_, best_iteration_>>
-    <<feature_importances_, evals_result_, n_features_in_, feature_names_in_, diagnostics_>>
+    <<feature_importances_, evals_result_, n_features_in_, is_categorical_, feature_names_in_, diagnostics_>>
     <<training_loss_, threshold_history_>>
 
     Examples
@@ -164,7 +164,7 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
             continued, earlier = self._continued(xgb_model)
             if earlier is not None:
                 earlier.check_start(False, "xgb_model")
-            self.round_search_ = self.linear_ = self.kappa_rule_ = None
+            self.round_search_ = self._linear = self.kappa_rule_ = None
             check_numbers_of_rows("sample_weight", sample_weight)
             check_numbers_of_rows("base_margin", base_margin)
             sets = self._evaluation_sets(eval_set, sample_weight_eval_set, base_margin_eval_set)
