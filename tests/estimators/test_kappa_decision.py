@@ -253,7 +253,7 @@ def test_a_class_of_few_rows_does_not_keep_the_search_from_a_kappa():
 @pytest.mark.parametrize("kind", MAKE)
 def test_a_decision_that_is_set_after_the_fit_suits_the_trained_model(kind, asked, use, tmp_path):
     cases = {
-        "kappa": ({}, {"decision_rule": "kappa"}, "decision_rule='kappa' is found by fit"),
+        "kappa": ({}, {"decision_rule": "kappa"}, "decision_rule='kappa' is found at the end of fit"),
         "costs, mode": ({"training_cost": "quadratic"}, {"decision_rule": "mode"}, "with a training_cost the decision"),
         "costs, mode, cost parameter reset": (
             {"training_cost": "quadratic"},
