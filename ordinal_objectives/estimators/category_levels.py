@@ -43,15 +43,15 @@ def levels_in(X: Any, place: int) -> tuple[list[Any], NDArray[np.intp]]:
     dictionary = _as_dictionary(column)
     if dictionary is not None:
         return _distinct(dictionary.dictionary.to_pylist(), dictionary.indices.cast("int64").fill_null(-1).to_numpy())
-    if hasattr(column, "cat") and hasattr(column, "to_physical"):  # polars
+    if hasattr(column, "to_physical") and str(column.dtype).startswith(("Enum", "Categorical")):  # polars
         numbers_of = np.nan_to_num(column.to_physical().to_numpy().astype(np.float64), nan=-1.0).astype(np.intp)
-        if hasattr(column.dtype, "categories") and str(column.dtype).startswith("Enum"):
+        if str(column.dtype).startswith("Enum"):
             return _distinct(column.dtype.categories.to_list(), numbers_of)
         present = column.drop_nulls().unique(maintain_order=True)
         places = {int(number): i for i, number in enumerate(present.to_physical().to_list())}
         found, inverse = np.unique(numbers_of, return_inverse=True)
         return _distinct(present.to_list(), np.array([places.get(int(one), -1) for one in found], np.intp)[inverse])
-    if hasattr(column, "cat"):  # pandas
+    if hasattr(column, "iloc") and hasattr(column, "cat"):  # pandas
         return _distinct(column.cat.categories.astype(object), column.cat.codes.to_numpy(np.intp))
     dtype = getattr(column, "dtype", None)
     if isinstance(dtype, np.dtype) and dtype.kind in "biuf":
@@ -59,7 +59,7 @@ def levels_in(X: Any, place: int) -> tuple[list[Any], NDArray[np.intp]]:
         n_known = int(np.count_nonzero(values == values))
         return values[:n_known].tolist(), np.where(which < n_known, which, -1)
     number: dict[Any, int] = {None: -1}
-    of_rows = [number.setdefault(_level(value), len(number) - 1) for value in _values(column)]
+    of_rows = [number.setdefault(plain_level(value), len(number) - 1) for value in _values(column)]
     return list(number)[1:], np.array(of_rows, dtype=np.intp)
 
 
@@ -231,7 +231,7 @@ def _as_dictionary(column: Any) -> Any:
 def _distinct(levels: Iterable[Any], which: NDArray[np.intp]) -> tuple[list[Any], NDArray[np.intp]]:
     """Return levels in plain types, each once, and which of them rows have."""
     number: dict[Any, int] = {None: -1}
-    places = [number.setdefault(_level(level), len(number) - 1) for level in levels]
+    places = [number.setdefault(plain_level(level), len(number) - 1) for level in levels]
     return list(number)[1:], np.array([*places, -1], dtype=np.intp)[which]
 
 
@@ -250,7 +250,7 @@ def _values(column: Any) -> list[Any]:
     )
 
 
-def _level(value: Any) -> Any:
+def plain_level(value: Any) -> Any:
     """Return a level in one of the types that files hold."""
     if value is None or value != value:
         return None
