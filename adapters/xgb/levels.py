@@ -90,7 +90,7 @@ def coded(X: Any, levels: Levels, missing: float = np.nan, *, name: str = "X") -
     for place, known in levels.items():
         here = _own_codes(X, place) if known is None else known
         as_they_are = _are_codes(here) and kinds.get(place, (None, None, "number"))[2] == "number"
-        if as_they_are:
+        if as_they_are and missing == missing:
             here = {**here, missing: 0}
         codes = codes_in(X, place, here, name=name, refuse=True)
         if not as_they_are:
@@ -121,8 +121,10 @@ def named(X: Any, levels: Levels, continued: xgboost.Booster | None, missing: fl
     for place, known in by_name.items():
         codes, names = codes_in(X, place, known), _names(known)
         if hasattr(X, "iloc"):
+            if continued is not None and stored[place] != names:
+                names = [str(level) for level in known]
+            same = continued is None or stored[place] == as_stored(names)
             columns[place] = _categorical(codes, names)
-            same = continued is None or stored[place] in (names, as_stored(names))
         else:
             import pyarrow as pa  # XGBoost reads polars and Arrow by it
 
@@ -142,6 +144,8 @@ def named(X: Any, levels: Levels, continued: xgboost.Booster | None, missing: fl
 
 def as_stored(names: list[Any]) -> list[Any]:
     """Return names of levels as XGBoost 3.2 keeps those of pandas: it counts letters and cuts bytes."""
+    if all(isinstance(name, int) for name in names):
+        return names
     text = "".join(map(str, names)).encode()
     ends = np.cumsum([0, *(len(str(one)) for one in names)])
     return [text[a:b].decode("utf-8", "surrogateescape") for a, b in pairwise(ends)]

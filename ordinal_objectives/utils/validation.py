@@ -279,8 +279,8 @@ def _some(values: NDArray[Any]) -> str:
 def collected(X: Any, *, name: str = "X") -> Any:
     """Return X, a table as one of the kinds that are read by column: a frame of pandas or polars, or an Arrow table.
 
-    A lazy frame of polars is collected, since rows are counted and read more than once; batches and readers of Arrow,
-    and frames of other libraries that speak Arrow's or the data frame protocol, become Arrow tables. What is no table
+    A lazy frame of polars is collected, since rows are counted and read more than once; batches of Arrow, and
+    frames of other libraries that speak Arrow's or the data frame protocol, become Arrow tables. What is no table
     is returned as it is.
 
     Raises
@@ -294,6 +294,8 @@ def collected(X: Any, *, name: str = "X") -> Any:
     if not is_table or _is_of(X, "pandas", "polars") or hasattr(X, "combine_chunks"):
         return X
     try:
+        if hasattr(X, "read_next_batch"):
+            raise TypeError("a reader can be read only once")
         import pyarrow as pa
 
         if hasattr(X, "__arrow_c_stream__") or hasattr(X, "__arrow_c_array__"):

@@ -302,7 +302,7 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
         """Return the levels of the training: those that the first part declares, and the codes that all parts have."""
         header = X._meta
         if any(list(getattr(dtype, "categories", ())) == [_UNKNOWN] for dtype in getattr(header, "dtypes", ())):
-            header = self.client.compute(X.partitions[0].map_partitions(without_rows)).result()
+            header = self.client.compute(delayed(without_rows)(_parts(X)[0])).result()
         levels = dict(learned(header, self.feature_types, self.missing))
         for place, kind in enumerate(self.feature_types or ()):
             if kind == "c" and not levels.get(place):
