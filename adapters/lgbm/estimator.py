@@ -281,7 +281,6 @@ importance_type
             plan = self._plan(given["n_estimators"], rows, search, continued=earlier, **hows)
             train_set, *valid_sets = datasets([rows, *held_out], categorical_feature, self.linear_)
             self.evals_result_: dict[str, Any] = {}
-            watching = [lightgbm.record_evaluation(self.evals_result_)] if valid_sets else []
             self.booster_ = train_spec(
                 (self._spec("LGBMOrdinalClassifier"), None),
                 self._params_for(len(rows[1])),
@@ -291,7 +290,7 @@ importance_type
                 valid_names=names_of_sets(eval_names, len(valid_sets)),
                 feval=[_as_feval(one) for one in self._metrics(eval_metric)],
                 init_model=booster,
-                callbacks=[*watching, *callbacks],
+                callbacks=[*([lightgbm.record_evaluation(self.evals_result_)] if valid_sets else []), *callbacks],
                 progress=self.progress,
             )
             record, n_iter = threshold_record(self.booster_), iterations_of(self.booster_)

@@ -45,7 +45,6 @@ _REFUSED = {
     "eval_metric": "the loss is measured over all rows; other metrics are not sums over rows",
     "feature_weights": "XGBoost takes them from a worker's matrix; use xgboost.dask.DaskDMatrix(feature_weights=...)",
 }
-_UNKNOWN = "__UNKNOWN_CATEGORIES__"  # what Dask declares where it has not looked
 _QUANTILES = (None, "auto", "hist")
 
 
@@ -175,9 +174,7 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
             sets = self._evaluation_sets(eval_set, sample_weight_eval_set, base_margin_eval_set)
             check_rounds("early_stopping_rounds", self.early_stopping_rounds, len(sets), instead="eval_set to fit")
             codes = self._codes(y)
-            self._levels = self._levels_of_parts(X) if continued is None else levels_of(continued)
-            if continued is not None:
-                X = self._with_levels(X, continued)
+            X = self._learn_levels(X, continued)
             dtrain = self._dask_matrix(X, codes, self._weights(codes, sample_weight), base_margin)
             evals = [
                 (
@@ -207,9 +204,7 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
                 coll_cfg=coll_cfg,
             )
             self.booster_, self.evals_result_ = found["booster"], found["history"] if evals else {}
-            store_levels(self.booster_, self._levels)
-            self.booster_.set_param({"nthread": library_n_threads(self.n_jobs) or 0})
-            self._keep(threshold_record(self.booster_), self._ordinal_loss(), kept_rounds(self.booster_))
+            self._keep_booster()
         self._warn_if_constant(0, "min_child_weight", stacklevel=4)
         return self
 
@@ -298,12 +293,23 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
         if hasattr(X, "columns"):
             self.feature_names_in_ = np.asarray(X.columns, dtype=object)
 
+    def _keep_booster(self) -> None:
+        store_levels(self.booster_, self._levels)
+        self.booster_.set_param({"nthread": library_n_threads(self.n_jobs) or 0})
+        self._keep(threshold_record(self.booster_), self._ordinal_loss(), kept_rounds(self.booster_))
+
+    def _learn_levels(self, X: Any, continued: Any) -> Any:
+        """Set the levels of the training, and return its rows with them."""
+        self._levels = self._levels_of_parts(X) if continued is None else levels_of(continued)
+        return X if continued is None else self._with_levels(X, continued)
+
+    def _header(self, X: Any) -> Any:
+        """Return the first part without its rows: what it declares, Dask may not know."""
+        return self.client.compute(delayed(without_rows)(_parts(X)[0])).result()
+
     def _levels_of_parts(self, X: Any) -> Levels:
         """Return the levels of the training: those that the first part declares, and the codes that all parts have."""
-        header = X._meta
-        if any(list(getattr(dtype, "categories", ())) == [_UNKNOWN] for dtype in getattr(header, "dtypes", ())):
-            header = self.client.compute(delayed(without_rows)(_parts(X)[0])).result()
-        levels = dict(learned(header, self.feature_types, self.missing))
+        levels = dict(learned(self._header(X), self.feature_types, self.missing))
         for place, kind in enumerate(self.feature_types or ()):
             if kind == "c" and not levels.get(place):
                 column = X[:, [place]] if isinstance(X, da.Array) else X.iloc[:, [place]]
@@ -324,8 +330,9 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
             raise ValueError(fault)
         if isinstance(X, da.Array):
             return X
-        named(X._meta, self._levels, continued, self.missing)  # whether XGBoost can be given their names
-        meta = named(X._meta, self._levels, None, self.missing)
+        header = self._header(X)
+        named(header, self._levels, continued, self.missing)  # whether XGBoost can be given their names
+        meta = named(header, self._levels, None, self.missing)
         return X.map_partitions(named, self._levels, None, self.missing, meta=meta)
 
     def _known_labels(self, y: Any) -> Any:
