@@ -172,22 +172,12 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
             check_numbers_of_rows("base_margin", base_margin)
             sets = self._evaluation_sets(eval_set, sample_weight_eval_set, base_margin_eval_set)
             check_rounds("early_stopping_rounds", self.early_stopping_rounds, len(sets), instead="eval_set to fit")
-            codes = self._codes(y)
+            codes, names = self._codes(y), [f"validation_{i}" for i in range(len(sets))]
             X = self._learn_levels(X, continued)
             dtrain = self._dask_matrix(X, codes, self._weights(codes, sample_weight), base_margin)
             evals = [
-                (
-                    self._dask_matrix(
-                        self._with_levels(one, continued),
-                        self._codes(labels),
-                        weight,
-                        margin,
-                        f"validation_{i}",
-                        dtrain,
-                    ),
-                    f"validation_{i}",
-                )
-                for i, (one, labels, weight, margin) in enumerate(sets)
+                (self._dask_matrix(self._with_levels(one, continued), self._codes(labels), w, m, name, dtrain), name)
+                for name, (one, labels, w, m) in zip(names, sets, strict=True)
             ]
             found = on_dask.train_spec(
                 (self._spec("XGBOrdinalClassifier"), None),
