@@ -9,7 +9,8 @@ from __future__ import annotations
 import threading
 import weakref
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -49,6 +50,8 @@ class Plan:
         The linear score that a classifier's trees are added to, as the record holds it.
     classifier : dict or None
         What a file that is written during the training says of the classifier.
+    attributes : dict of str to str
+        What its booster says beside the record.
     """
 
     driven: bool = False
@@ -58,6 +61,7 @@ class Plan:
     settings_stay: bool = False
     linear: dict[str, Any] | None = None
     classifier: dict[str, Any] | None = None
+    attributes: Mapping[str, str] = field(default_factory=dict)
 
 
 class _OfThread(threading.local):

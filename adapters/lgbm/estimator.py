@@ -20,11 +20,13 @@ from ordinal_objectives.adapters.lgbm.input_checks import (
     check_columns,
     names_of_sets,
 )
+from ordinal_objectives.adapters.lgbm.levels import category_places, learned, with_levels
 from ordinal_objectives.adapters.lgbm.parameter_names import FIT_HINTS
 from ordinal_objectives.adapters.lgbm.parameters import LightGBMParameters, stops_early
 from ordinal_objectives.adapters.lgbm.prediction import predict_scores
 from ordinal_objectives.adapters.lgbm.record import (
     as_booster,
+    carried_record,
     carry,
     check_all_rounds,
     iterations_of,
@@ -110,6 +112,8 @@ importance_type
     """
 
     _start_name: ClassVar = "init_score"
+    # None: those of a category type, of a model that was trained without the classifier.
+    _category_places: list[int] | None = None
     _fit_hints: ClassVar = FIT_HINTS
 
     def __init__(
@@ -267,6 +271,7 @@ importance_type
             training = (X, y, sample_weight, init_score)
             rows, held_out = self._rows_to_fit(training, "init_score", sets, given["random_state"], groups)
             booster, earlier = self._continued(init_model, init_score=init_score, eval_init_score=eval_init_score)
+            rows, held_out = self._with_levels(rows, held_out, booster, init_model)
             callbacks = callbacks_in(callbacks)
             check_rounds("early_stopping_round", given["early_stopping_round"], len(held_out))
             ends = booster is not None or bool(given["early_stopping_round"]) or any(map(stops_early, callbacks))
@@ -352,8 +357,29 @@ importance_type
         check_columns(checked)
         return csr_matrix(checked) if isinstance(checked, csr_array) else checked
 
+    def _with_levels(
+        self, rows: tuple[Any, ...], held_out: list[tuple[Any, ...]], booster: lightgbm.Booster | None, model: Any
+    ) -> tuple[tuple[Any, ...], list[tuple[Any, ...]]]:
+        """Set which columns hold categories, and return rows to train on and to evaluate with the training's levels."""
+        if booster is None:
+            levels, self._category_places = learned(rows[0]), category_places(rows[0])
+        else:
+            levels = booster.pandas_categorical
+            self._category_places = (
+                model._category_places
+                if isinstance(model, LGBMOrdinalClassifier)
+                else _places_in(carried_record(booster))
+            )
+        hows: dict[str, Any] = {"places": self._category_places, "levels": levels}
+        first = with_levels(rows[0], refuse=booster is not None, **hows)
+        return (first, *rows[1:]), [(with_levels(one[0], **hows), *one[1:]) for one in held_out]
+
     def _prediction_data(self, X: Any) -> Any:
-        return X
+        return with_levels(X, self._category_places, self.booster_.pandas_categorical)
+
+    def _description(self) -> dict[str, Any]:
+        places = self._category_places
+        return super()._description() | ({"category_columns": places} if places else {})
 
     @one_thread_after_fork()
     def _score(self, data: Any, start: int, stop: int) -> NDArray[np.float64]:
@@ -370,6 +396,7 @@ importance_type
     def _read(self, path: str | PathLike[str]) -> tuple[ThresholdRecord, int, int]:
         self.booster_ = load_model(path)
         record = threshold_record(self.booster_)
+        self._category_places = _places_in(record)
         n_iter = self.booster_.current_iteration()
         check_all_rounds(self.booster_, record, n_iter)
         return record, n_iter, self.booster_.num_feature()
@@ -380,6 +407,13 @@ importance_type
         """Importance of each feature by ``importance_type``, (n_features,)."""
         check_is_fitted(self)
         return np.asarray(self.booster_.feature_importance(importance_type=self.importance_type))
+
+
+def _places_in(record: ThresholdRecord) -> list[int] | None:
+    """Return the columns of categories that a classifier's record names; None of another one's."""
+    return (
+        None if record.classifier is None else [int(place) for place in record.classifier.get("category_columns", ())]
+    )
 
 
 def _as_feval(metric: EvalMetric) -> Callable[..., list[Result]]:

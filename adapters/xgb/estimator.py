@@ -13,8 +13,9 @@ from sklearn.utils.validation import check_is_fitted
 from ordinal_objectives.adapters.xgb.callback import asks_for_early_stop
 from ordinal_objectives.adapters.xgb.custom_metric import CustomMetric
 from ordinal_objectives.adapters.xgb.host_methods import HostMethods
-from ordinal_objectives.adapters.xgb.input_checks import check_categories, check_finite, refused_by_host
+from ordinal_objectives.adapters.xgb.input_checks import check_finite, refused_by_host
 from ordinal_objectives.adapters.xgb.leaf_vectors import check_leaves, leaf_scores
+from ordinal_objectives.adapters.xgb.levels import Levels, attributes, coded, learned, levels_of
 from ordinal_objectives.adapters.xgb.parameter_names import DIALECT, KNOWN, NATIVE, OWN, REFUSED
 from ordinal_objectives.adapters.xgb.prediction import proba_of
 from ordinal_objectives.adapters.xgb.record import (
@@ -26,7 +27,6 @@ from ordinal_objectives.adapters.xgb.record import (
 )
 from ordinal_objectives.adapters.xgb.train import train_spec
 from ordinal_objectives.adapters.xgb.trees import nodes_of_trees
-from ordinal_objectives.estimators.category_levels import declared, levels_from_json
 from ordinal_objectives.estimators.evaluation_sets import GivenSets, check_rounds
 from ordinal_objectives.estimators.fit_keywords import explains_keywords
 from ordinal_objectives.estimators.host_classifier import HostClassifier
@@ -263,7 +263,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
             training = (X, y, sample_weight, base_margin)
             rows, held_out = self._rows_to_fit(training, "base_margin", sets, self.random_state, groups)
             continued, earlier = self._continued(xgb_model)
-            self._levels = declared(X) if self.feature_types is None and continued is None else {}
+            self._levels = self._levels_to_fit(rows[0] if self.validation_fraction is None else X, continued)
             check_rounds("early_stopping_rounds", self.early_stopping_rounds, len(held_out))
             metric = CustomMetric(self._metrics(self.eval_metric))
             callbacks, rounds = metric.early_stopping(self.callbacks, self.early_stopping_rounds)
@@ -291,6 +291,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
                     progress=self.progress,
                     carried=self._carried(),
                 )
+            self.booster_.set_attr(**attributes(self._levels))
             record, n_iter = threshold_record(self.booster_), kept_rounds(self.booster_)
             self._finish(record, n_iter, plan, rows, held_out, self.random_state, groups)
         self._warn_if_constant(dtrain.num_row(), "min_child_weight")
@@ -299,7 +300,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
     def _trial(
         self, fit: tuple[Any, ...], held: tuple[Any, ...], most: int, patience: int | None, **options: Any
     ) -> Trial:
-        dtrain = self._matrix(*fit, feature_weights=self.feature_weights)
+        dtrain = self._training_matrix(fit)
         result: dict[str, dict[str, list[float]]] = {}
         matrix = self._matrix(*held, like=dtrain)
         booster = train_spec(
@@ -344,6 +345,16 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         self._check_same_classes(record, model, "xgb_model")
         return booster, record
 
+    def _carried(self) -> dict[str, Any]:
+        return super()._carried() | {"attributes": attributes(self._levels)}
+
+    def _levels_to_fit(self, X: Any, continued: xgboost.Booster | None) -> Levels:
+        """Return the levels of the training: the continued model's, or else those of the rows."""
+        if continued is not None:
+            return levels_of(continued)
+        rows = X if self.validation_fraction is None else self._check_features(X, reset=False)
+        return learned(rows, self.feature_types, self.missing)
+
     def _native_params(self) -> dict[str, Any]:
         # XGBoost warns of parameters that it does not know or use; 1 shows warnings only.
         params = {**super()._native_params(), "verbosity": 1 if self.verbosity is None else self.verbosity}
@@ -357,10 +368,8 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         # XGBoost reads an array where it lies; making a matrix of one row costs more than its prediction.
         if isinstance(X, np.ndarray) and self._record.last_only is False:
             check_finite(X, self.missing)
-            return X
-        if self.feature_types is None:
-            check_categories(X, self.booster_.feature_types)
-        return self._matrix(X)
+            return coded(X, self._levels, self.missing)
+        return self._matrix(X, like=self.booster_)
 
     @one_thread_after_fork()
     def _score(self, data: Any, start: int, stop: int) -> NDArray[np.float64]:
@@ -377,9 +386,6 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
             else:
                 scores = self.booster_.predict(data, output_margin=True, iteration_range=(start, stop))
         return np.asarray(scores, dtype=np.float64) if outputs is None else outputs.scores(scores, start, stop)
-
-    def _description(self) -> dict[str, Any]:
-        return super()._description() | ({"levels": list(self._levels.items())} if self._levels else {})
 
     @one_thread_after_fork()
     def _carry(self, record: ThresholdRecord) -> None:
@@ -402,7 +408,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         if record.outputs is None:
             self.split_outputs = "score"
         with as_damaged_file(path):
-            self._levels = levels_from_json((record.classifier or {}).get("levels", []), self.booster_.num_features())
+            self._levels = levels_of(self.booster_)
             check_leaves(self.booster_, record)
             n_iter = kept_rounds(self.booster_)
         check_all_rounds(self.booster_, record, n_iter)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
 import xgboost
 from numpy.typing import ArrayLike, NDArray
 
-from ordinal_objectives.adapters.xgb.input_checks import refused_by_host, types_like
+from ordinal_objectives.adapters.xgb.input_checks import refused_by_host
+from ordinal_objectives.adapters.xgb.levels import Levels, coded, named
 from ordinal_objectives.adapters.xgb.outputs.settings import start_outputs
-from ordinal_objectives.estimators.category_levels import with_known_levels
 from ordinal_objectives.estimators.linear_choice import with_start
 from ordinal_objectives.estimators.linear_part import LinearPart
 from ordinal_objectives.threads import library_n_threads
@@ -28,15 +27,23 @@ class Matrices:
     enable_categorical: bool
     feature_types: Any
     feature_weights: ArrayLike | None
-    # XGBoost takes a level that it does not know for another one, and one outside ASCII too, if the order differs.
-    # None of a model that goes on with another: XGBoost has those.
-    _levels: Mapping[int, list[Any]] = MappingProxyType({})
+    # XGBoost takes a level that it does not know for another one, and one outside ASCII too, if the order differs: it
+    # is given codes of these.
+    _levels: Levels = MappingProxyType({})
 
     def _matrices(self, rows: list[tuple[Any, ...]], continued: xgboost.Booster | None) -> list[xgboost.DMatrix]:
         """Return the training matrix and those to evaluate, with the linear part in their start."""
         first, *others = (with_start(self._linear, some) for some in rows)
-        dtrain = self._matrix(*first, like=continued, feature_weights=self.feature_weights)
+        dtrain = self._training_matrix(first, continued)
         return [dtrain, *(self._matrix(*one, like=dtrain) for one in others)]
+
+    def _training_matrix(self, rows: tuple[Any, ...], continued: xgboost.Booster | None = None) -> xgboost.DMatrix:
+        X, *others = rows
+        types = self.feature_types
+        if continued is not None and self._levels:
+            types = continued.feature_types
+        X = named(X, self._levels, continued, self.missing)
+        return self._dmatrix(X, types, *others, feature_weights=self.feature_weights)
 
     def _matrix(
         self,
@@ -45,10 +52,21 @@ class Matrices:
         weight: Any = None,
         margin: Any = None,
         *,
-        like: xgboost.DMatrix | xgboost.Booster | None = None,
+        like: xgboost.DMatrix | xgboost.Booster,
+    ) -> xgboost.DMatrix:
+        """Return a matrix of rows to evaluate or to predict, as codes of the training's levels."""
+        types = like.feature_types if self._levels else self.feature_types
+        return self._dmatrix(coded(X, self._levels, self.missing), types, codes, weight, margin)
+
+    def _dmatrix(
+        self,
+        X: Any,
+        feature_types: Any,
+        codes: NDArray[Any] | None = None,
+        weight: Any = None,
+        margin: Any = None,
         **options: Any,
     ) -> xgboost.DMatrix:
-        X = with_known_levels(X, self._levels)
         with refused_by_host("X"):
             return xgboost.DMatrix(
                 X,
@@ -58,6 +76,6 @@ class Matrices:
                 missing=self.missing,
                 nthread=library_n_threads(self.n_jobs),
                 enable_categorical=self.enable_categorical,
-                feature_types=self.feature_types if like is None else types_like(X, self.feature_types, like),
+                feature_types=feature_types,
                 **options,
             )

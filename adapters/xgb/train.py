@@ -171,7 +171,7 @@ def objective_of(
     watched : sequence of (DMatrix, name) or None
         What is evaluated here, in this process.
     carried : mapping or None
-        What a classifier adds to the record: ``linear`` and ``classifier`` of :class:`.training.Plan`.
+        What a classifier adds: ``linear``, ``classifier`` and ``attributes`` of :class:`.training.Plan`.
     """
     if options.get("obj") is not None:
         raise ValueError("obj is not allowed: train brings the ordinal objective; use xgboost.train for another one")

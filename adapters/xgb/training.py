@@ -178,6 +178,7 @@ class XGBoostTraining(Training):
                 "objective.callback before the callback that saves the booster"
             )
         if record is not None:
+            copy.set_attr(**self.plan.attributes)
             store_record(copy, replace(record, classifier=self.plan.classifier))
         copy.set_param(state.afterwards)
         return copy

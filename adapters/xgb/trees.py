@@ -140,5 +140,6 @@ def categories_of(booster: xgboost.Booster) -> dict[str, Any] | None:
     if "c" not in (booster.feature_types or ()):
         return None
     content = json.loads(bytes(xgboost.Booster.save_raw(booster, "json")))
-    categories: dict[str, Any] | None = content["learner"]["gradient_booster"]["model"].get("cats")
+    grown = content["learner"]["gradient_booster"]
+    categories: dict[str, Any] | None = grown.get("gbtree", grown)["model"].get("cats")  # dart holds trees one deeper
     return categories
