@@ -134,8 +134,8 @@ class KappaDecision(OrderedClassifier):
         super().check_fitted_decision()
         if self._takes_kappa() and self.kappa_rule_ is None:
             raise ValueError(
-                "decision_rule='kappa' is found at the end of fit, and this model has no rule: its fit is under way, or "
-                "was with another decision_rule; set it before fit"
+                "decision_rule='kappa' is found at the end of fit, and this model has no rule: its fit is under "
+                "way, or was with another decision_rule; set it before fit"
             )
 
     def _decide(self, proba: NDArray[np.float64]) -> NDArray[Any]:

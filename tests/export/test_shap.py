@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas
 import pytest
+import xgboost
 from scipy.sparse import csc_matrix, csr_matrix
 from sklearn.compose import make_column_transformer
 from sklearn.exceptions import NotFittedError
@@ -117,7 +118,7 @@ def test_they_are_the_hosts_own():
     np.testing.assert_allclose(found.values, own[:, :-1], rtol=0, atol=1e-12)
     np.testing.assert_allclose(found.base_values, own[0, -1], rtol=0, atol=1e-12)
     model = train("xgboost", X, y, proportional=True, categories=False)
-    own = model.booster_.predict(model._matrix(X), pred_contribs=True)
+    own = model.booster_.predict(xgboost.DMatrix(X), pred_contribs=True)
     found = shap_values(model, X)
     np.testing.assert_allclose(found.values, own[:, :-1], rtol=0, atol=1e-6)
     np.testing.assert_allclose(found.base_values, own[0, -1], rtol=0, atol=1e-6)

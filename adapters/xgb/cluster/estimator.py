@@ -168,7 +168,6 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
             continued, earlier = self._continued(xgb_model)
             if earlier is not None:
                 earlier.check_start(False, "xgb_model")
-            self.round_search_ = self._linear = self.kappa_rule_ = None
             check_numbers_of_rows("sample_weight", sample_weight)
             check_numbers_of_rows("base_margin", base_margin)
             sets = self._evaluation_sets(eval_set, sample_weight_eval_set, base_margin_eval_set)
@@ -277,7 +276,7 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
 
     def _fit_labels(self, X: Any, y: Any) -> None:
         """Find the classes of all workers' labels, and the features."""
-        self.round_search_ = self.linear_ = self.kappa_rule_ = None  # of an earlier fit
+        self.round_search_ = self._linear = self.kappa_rule_ = None  # of an earlier fit
         self._keep_labels(OrderedLabels(self.classes).fit(self._distinct(y)))
         self._check_decision()
         self.n_features_in_ = X.shape[1]
