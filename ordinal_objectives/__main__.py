@@ -50,7 +50,7 @@ def _compare(options: argparse.Namespace) -> None:
     X, target = read_table(options.table, options.target)
     n_values, target_is = target.nunique(), f"--target {options.target!r} of {options.table}"
     if n_values < 2:
-        raise ValueError(f"{target_is} holds one class, {target.iloc[0]!r}; at least two are needed")
+        raise ValueError(f"{target_is} holds one class, {target.iloc[0]}; at least two are needed")
     if options.classes is None and pd.api.types.is_numeric_dtype(target) and n_values > _MOST_CLASSES:
         raise ValueError(
             f"{target_is} looks continuous: it holds {n_values} different numbers. Cut it into at most {_MOST_CLASSES} "

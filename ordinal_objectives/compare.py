@@ -150,7 +150,7 @@ class UpdateComparison:
     def _columns(self, fit: _Fit) -> dict[str, Any]:
         """Return the columns of one fit: an array over its rounds, or one value for all."""
         paths = zip(threshold_columns(self.classes), fit.thresholds.T, strict=False)  # without a model there is none
-        keys: dict[str, Any] = fit.mode._asdict() | {"fold": fit.fold, "status": fit.status, "note": fit.note}
+        keys: dict[str, Any] = _named(fit.mode) | {"fold": fit.fold, "status": fit.status, "note": fit.note}
         return keys | fit.rounds | dict(paths) | fit.counters
 
     def summary(self) -> Any:
@@ -163,7 +163,7 @@ class UpdateComparison:
         lines = []
         for mode in dict.fromkeys(fit.mode for fit in self._fits):
             fits, trained = [fit for fit in self._fits if fit.mode == mode], self._trained().get(mode, [])
-            line: dict[str, Any] = mode._asdict() | {"folds": len(trained)}
+            line: dict[str, Any] = _named(mode) | {"folds": len(trained)}
             if trained:
                 path = {name: _mean_path(trained, name) for name in _MEASURED[1:]}
                 lowest = int(np.argmin(path["held_out_loss"]))
@@ -222,6 +222,10 @@ class UpdateComparison:
         for ax, label in zip(axes[-1], ("rounds", "seconds of training", "rounds"), strict=True):
             ax.set_xlabel(label)
         return figure
+
+
+def _named(mode: _Mode) -> dict[str, Any]:
+    return {"trainer": mode.trainer, "update": mode.update, "hessian": mode.hessian}
 
 
 def _mean_path(fits: list[_Fit], name: str) -> NDArray[np.float64]:

@@ -333,7 +333,7 @@ def _save(results: list[Result], split: Split, folder: Path) -> list[Path]:
 
     folder.mkdir(parents=True, exist_ok=True)
     written = []
-    ordinal = [r for r in results if r.name.endswith("ordinal")]
+    ordinal = [r for r in results if isinstance(r.model, OrdinalClassifier)]
     names = [str(label) for label in split.labels.ordered_classes_]
     with mpl.rc_context({"font.size": 9}):
         figure = Figure(figsize=(8.0, (1.4 + 0.55 * split.n_classes) * len(ordinal)), layout="constrained")
@@ -346,8 +346,8 @@ def _save(results: list[Result], split: Split, folder: Path) -> list[Path]:
         figure.savefig(folder / "scores.png", dpi=120)
     written.append(folder / "scores.png")
     for result in ordinal:
-        name = "xgboost_ordinal.json" if result.name.startswith("XGBoost") else "lightgbm_ordinal.txt"
-        written.append(folder / name)
+        suffix = ".txt" if result.name.startswith("LightGBM") else ".json"
+        written.append(folder / (result.name.lower().replace(" ", "_") + suffix))
         result.model.save_model(written[-1])
     return written
 
