@@ -16,4 +16,4 @@ X = rng.normal(size=(6000, 8))
 score = 2 * X[:, 0] + 2 * np.sin(2 * X[:, 1]) + X[:, 2] * X[:, 3]
 y = np.digitize(score + rng.logistic(size=len(X)), [-4, -1, 0, 2.5])
 figure = compare_updates(X, y, rounds=100).plot()
-figure.savefig(Path(__file__).with_name("compare.png"), dpi=75, metadata={"Software": None})
+figure.savefig(Path(__file__).with_name("compare.png"), dpi=70, metadata={"Software": None})

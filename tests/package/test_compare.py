@@ -46,6 +46,10 @@ def compared(rows, folds):
     return compare_updates(*rows, classes=NAMES, cv=folds, rounds=ROUNDS, n_jobs=1)
 
 
+def codes_of(labels):
+    return np.array([NAMES.tolist().index(label) for label in labels])
+
+
 def by_hand(trainer, update, hessian):
     """Return the public classifier with the parameters that the docs name, written out."""
     common = {**SHARED, "hessian": hessian, "classes": NAMES}
@@ -80,16 +84,14 @@ def test_each_final_model_is_the_public_classifiers(rows, folds, compared, train
     thresholds = path[["<= low", "<= middle", "<= high"]].to_numpy()
     np.testing.assert_array_equal(thresholds, model.threshold_history_)
     np.testing.assert_array_equal(path.training_loss, model.training_loss_)
-    codes = np.searchsorted(NAMES, y, sorter=np.argsort(NAMES))
-    codes = np.argsort(NAMES)[codes][held]
+    codes, decided = codes_of(y[held]), codes_of(model.predict(X[held]))
     proba = model.predict_proba_ordered(X[held])
-    decided = np.array([list(NAMES).index(label) for label in model.predict(X[held])])
     last = path.iloc[-1]
     assert last.mae == pytest.approx(mean_absolute_error(codes, decided))
     assert last.rps == pytest.approx(ranked_probability_score(codes, proba, labels=range(4)))
     margins = np.sort(model.predict_linear_predictors(X[held]), axis=1)
     value = get_loss("all_threshold").margin_derivatives(margins, codes, "exact").value
-    assert last.held_out_loss == pytest.approx(value.mean(), rel=1e-9)
+    assert last.held_out_loss == pytest.approx(value.mean(), rel=1e-6)
     assert (path.n_without_split == model.diagnostics_["n_without_split"]).all()
     assert path.seconds.iloc[0] == 0
     assert (np.diff(path.seconds) >= 0).all()
@@ -102,14 +104,20 @@ def test_each_final_model_is_the_public_classifiers(rows, folds, compared, train
 )
 def test_final_models_are_those_of_the_train_functions(rows, folds, compared, update, hessian):
     (X, y), fit = rows, folds[0][0]
-    codes = np.array([list(NAMES).index(label) for label in y])[fit]
+    codes = codes_of(y[fit])
     ours = {"n_classes": 4, "threshold_update": update, "hessian": hessian}
     shared = {"max_depth": 4, "learning_rate": 0.1, "max_bin": 255, "min_child_weight": 1.0, "verbosity": 0}
     by_xgboost = oxgb.train(
         {**shared, "reg_lambda": 1.0, "tree_method": "hist", "nthread": 1, "seed": 0},
         xgboost.DMatrix(X[fit], codes), ROUNDS, **ours,
     )  # fmt: skip
-    leaves = {"num_leaves": 16, "min_data_in_leaf": 1, "min_data_in_bin": 1, "lambda_l2": 1.0, "feature_pre_filter": 0}
+    leaves = {
+        "num_leaves": 16,
+        "min_data_in_leaf": 1,
+        "min_data_in_bin": 1,
+        "lambda_l2": 1.0,
+        "feature_pre_filter": False,
+    }
     by_lightgbm = olgbm.train(
         {**shared, **leaves, "verbosity": -1, "num_threads": 1}, lightgbm.Dataset(X[fit], codes), ROUNDS, **ours
     )
@@ -223,7 +231,9 @@ def test_a_warning_of_a_training_is_in_the_note():
 
 @pytest.mark.parametrize(("loss", "link"), [("immediate_threshold", "logit"), ("cumulative_link", "probit")])
 def test_other_losses(rows, loss, link):
-    found = compare_updates(*rows, classes=NAMES, rounds=2, loss=loss, link=link, updates="joint", n_jobs=1)
+    found = compare_updates(
+        *rows, classes=NAMES, rounds=2, loss=loss, link=link, hessian="exact", updates="joint", n_jobs=1
+    )
     table = found.summary()
     assert table[table.status == "trained"].held_out_loss.notna().all()
     assert (table["update"][table.status == "refused"] == "vector").all()
