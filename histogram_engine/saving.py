@@ -81,6 +81,7 @@ class EngineModel(WithCategories, HostParameters, OrdinalClassifier):
         check_is_fitted(self)
         return self._ensemble.importances(self.importance_type)
 
+    @documented
     def staged_scores(self, X: Any, **start: Any) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64]]]:
         """Yield scores with their thresholds after 1, 2, ... iterations; a random forest has none."""
         check_is_fitted(self)

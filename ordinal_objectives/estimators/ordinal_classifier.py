@@ -198,6 +198,7 @@ class OrdinalClassifier(MarginPredictions, KappaDecision):
         for scores, thresholds in self.staged_scores(X, **start):
             yield predictions.proba(self._fitted_loss, scores, thresholds)
 
+    @documented
     def staged_scores(self, X: Any, **start: Any) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64]]]:
         """Yield scores, one a row or one a threshold, with their thresholds after 1, 2, ... iterations."""
         check_is_fitted(self)
