@@ -52,7 +52,10 @@ class Door:
 _ALTERNATING = 'the framework\'s own train cannot follow renewed leaves, which "joint" and shifts need'
 _WHOLE_STEP = "it can follow renewed leaves, and nothing beyond the plain model is assumed"
 _BEST = 'thresholds that move with x predicted better on average; "newton" is cheap where they do not move'
-_ENGINE = "the engine judges splits by the joint step; thresholds that move with x predicted better on average"
+_ENGINE = (
+    "with one score the engine judges splits by the joint step; thresholds that move with x, where it has no effect, "
+    "predicted better on average"
+)
 DOORS = {
     door.name: door
     for door in (
