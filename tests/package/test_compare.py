@@ -336,3 +336,25 @@ def test_a_file_that_cannot_be_compared_ends_with_one_line(text, options, messag
     assert error.startswith("error: ")
     assert error.count("\n") == 1
     assert message in error
+
+
+def test_a_callback_that_only_reads_costs_nothing_and_changes_nothing(rows, monkeypatch):
+    """Other callbacks may change the booster's parameters, so these are read anew after each round."""
+    X, y = rows
+    read, calls = xgboost.Booster.save_config, []
+    monkeypatch.setattr(xgboost.Booster, "save_config", lambda booster: calls.append(1) or read(booster))
+
+    class Any(xgboost.callback.TrainingCallback):
+        pass
+
+    class Reads(xgboost.callback.TrainingCallback):
+        only_reads = True
+
+    found = {}
+    for name, callbacks in {"none": None, "reads": [Reads()], "any": [Any()]}.items():
+        calls.clear()
+        model = by_hand("xgboost", "joint", "exact").set_params(callbacks=callbacks).fit(X, y)
+        found[name] = (len(calls), model.predict_proba(X))
+    assert found["none"][0] == found["reads"][0] < found["any"][0]
+    np.testing.assert_array_equal(found["none"][1], found["reads"][1])
+    np.testing.assert_array_equal(found["none"][1], found["any"][1])
