@@ -342,7 +342,12 @@ def test_a_callback_that_only_reads_costs_nothing_and_changes_nothing(rows, monk
     """Other callbacks may change the booster's parameters, so these are read anew after each round."""
     X, y = rows
     read, calls = xgboost.Booster.save_config, []
-    monkeypatch.setattr(xgboost.Booster, "save_config", lambda booster: calls.append(1) or read(booster))
+
+    def counted(booster):
+        calls.append(booster)
+        return read(booster)
+
+    monkeypatch.setattr(xgboost.Booster, "save_config", counted)
 
     class Any(xgboost.callback.TrainingCallback):
         pass
