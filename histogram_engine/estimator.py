@@ -28,9 +28,13 @@ _ANY_NUMBER = 1000
 
 @documented
 class HistGradientBoostingOrdinalClassifier(PlannedTraining):
-    r"""Ordinal classifier whose every split is judged by the joint step of leaves and thresholds.
+    r"""Ordinal classifier grown by a native engine, which judges splits by what leaves and thresholds gain together.
 
-    A tree is grown best split first. The gain of a split is the decrease of the joint quadratic model
+    By default thresholds move with x: leaves shift single thresholds, splits are judged by what such leaves gain
+    (``split_gain="vector"``), and ``threshold_update`` has no effect. The joint mode is ``proportional=True`` with
+    ``threshold_update="joint"``: one score, and splits, leaves and thresholds follow one criterion.
+
+    A tree is grown best split first. In the joint mode the gain of a split is the decrease of the quadratic model
 
     .. math::
 
@@ -82,8 +86,10 @@ class HistGradientBoostingOrdinalClassifier(PlannedTraining):
     order : {2, 3, 4}, default=2
         Derivatives of the loss in a leaf's step and a split's gain; 3 and 4 need the exact Hessian and the logit link.
     threshold_update : {"joint", "newton", "fixed"}, default="joint"
-        "joint": leaves and thresholds move together. "newton": splits are judged by the score alone, and the thresholds
-        follow by a Newton step. "fixed": thresholds stay where they start.
+        Of one score: with ``proportional=True``, or where "auto" is that. "joint": splits are judged by the joint step
+        of leaves and thresholds, which both take. "newton": splits are judged by the score alone, and the thresholds
+        follow by a Newton step. "fixed": thresholds stay where they start, and ``proportional="auto"`` is True. Where
+        thresholds move with x it has no effect, and a warning says so of "newton".
     min_child_weight : float
         Smallest sum of weighted Hessians in a leaf; with the logit link a row has at most
         (n_classes - 1) / 4.
@@ -368,6 +374,7 @@ class HistGradientBoostingOrdinalClassifier(PlannedTraining):
             rows = self._check_training(X, y, sample_weight)
             metrics = self._metrics(self.eval_metric)
             parameters = self._parameters(len(rows[1]), self._constraints())
+            parameters.warn_unused()
             if fitted is not None:
                 self._check_same_classes(None, fitted, "the model that warm_start continues")
             else:

@@ -82,10 +82,12 @@ class EngineModel(WithCategories, HostParameters, OrdinalClassifier):
         check_is_fitted(self)
         return self._ensemble.importances(self.importance_type)
 
-    def _staged_proba_ordered(self, X: Any, **start: Any) -> Iterator[NDArray[np.float64]]:
+    @documented
+    def staged_scores(self, X: Any, **start: Any) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64]]]:
+        """Yield scores with their thresholds after 1, 2, ... iterations; a random forest has none."""
         check_is_fitted(self)
         self.check_stages()
-        yield from super()._staged_proba_ordered(X, **start)
+        yield from super().staged_scores(X, **start)
 
     def check_stages(self) -> None:
         """Raise ValueError if there is no model after fewer trees."""

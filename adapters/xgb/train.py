@@ -87,6 +87,8 @@ def train(
         Model to continue, which must carry its thresholds.
     callbacks : sequence of xgboost.callback.TrainingCallback or None
         What they save, copy or slice of the booster is a finished model, with its thresholds and renewed leaves.
+        After each round the booster is predicted again and its parameters are read anew, unless all callbacks are
+        XGBoost's own or have an attribute ``only_reads = True``: they change no parameter.
     custom_metric : callable or None
         ``custom_metric(proba, dmatrix) -> (name, value)``, with the class probabilities of the round just
         finished, float64 (n_samples, n_classes). Evaluated after the ordinal loss.
@@ -184,7 +186,7 @@ def objective_of(
         driven=True,
         watched=tuple(dmatrix for dmatrix, _ in watched or ()),
         stops_early=asks_for_early_stop(options, callbacks),
-        settings_stay=all(type(callback) in _LOOK_ON for callback in callbacks),
+        settings_stay=all(type(one) in _LOOK_ON or getattr(one, "only_reads", False) is True for one in callbacks),
         **carried or {},
     )
     n_threads = n_threads_of(checked_params(params))

@@ -228,13 +228,19 @@ class OrdinalClassifier(MarginPredictions, KappaDecision):
             yield self._labels.decode(self._decide(proba))
 
     def _staged_proba_ordered(self, X: Any, **start: Any) -> Iterator[NDArray[np.float64]]:
+        for scores, thresholds in self.staged_scores(X, **start):
+            yield predictions.proba(self._fitted_loss, scores, thresholds)
+
+    @documented
+    def staged_scores(self, X: Any, **start: Any) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64]]]:
+        """Yield scores, one a row or one a threshold, with their thresholds after 1, 2, ... iterations."""
         check_is_fitted(self)
         X = self._check_features(X, reset=False)
         data = self._prediction_data(X)
         scores = self._before_trees(X, start)
         for iteration in range(self.n_iter_):
             scores = predictions.plus(scores, self._score(data, iteration, iteration + 1))
-            yield predictions.proba(self._fitted_loss, scores, self._record.at(iteration + 1))
+            yield scores, self._record.at(iteration + 1)
 
     @two_classes_only
     @documented

@@ -23,7 +23,6 @@ NO_CODE = {
     "losses_and_links",
     "models_on_disk",
     "threads",
-    "threshold_updates",
 }
 
 
