@@ -20,8 +20,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import MetadataRequest
 
 from ordinal_objectives.estimators.labels import OrderedLabels
+from ordinal_objectives.estimators.on_codes import weighs_costs
 from ordinal_objectives.eval_metric import warn_of_costs
-from ordinal_objectives.losses import CostWeighted
 from ordinal_objectives.metrics import METRICS
 from ordinal_objectives.metrics.inputs import on_codes
 from ordinal_objectives.metrics.table import RESPONSES
@@ -119,7 +119,7 @@ class OrdinalScorer:
         ValueError
             If `y_true` holds labels that the estimator does not know, or nobody says what the order of strings is.
         """
-        if self.response_method == "predict_proba" and _weighs_costs(estimator):
+        if self.response_method == "predict_proba" and weighs_costs(estimator):
             warn_of_costs([self.metric.__name__], stacklevel=3)
         response = self._response(estimator, X)
         order = self._order(estimator)
@@ -226,14 +226,6 @@ def _inside(estimator: Any) -> Iterator[Any]:
     yield from (step for _, step in getattr(estimator, "steps", [])[-1:])
     yield from list(getattr(estimator, "estimators_", []))[:1]
     yield from (one.estimator for one in getattr(estimator, "calibrated_classifiers_", []))
-
-
-def _weighs_costs(estimator: Any) -> bool:
-    """Tell whether an estimator's probabilities are those of a model with a training cost, not calibrated since."""
-    if isinstance(getattr(estimator, "_fitted_loss", None), CostWeighted):
-        return True
-    inside = [getattr(estimator, "best_estimator_", None), *(step for _, step in getattr(estimator, "steps", [])[-1:])]
-    return any(_weighs_costs(one) for one in inside if one is not None)
 
 
 def _columns(proba: ArrayLike, order: OrderedLabels, classes: ArrayLike) -> NDArray[Any]:

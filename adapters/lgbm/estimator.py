@@ -37,6 +37,7 @@ from ordinal_objectives.adapters.lgbm.trees import leaf_values_in
 from ordinal_objectives.estimators.column_types import column_names
 from ordinal_objectives.estimators.evaluation_sets import GivenSets, check_rounds, either_library
 from ordinal_objectives.estimators.fit_keywords import explains_keywords
+from ordinal_objectives.estimators.held_out import Rows
 from ordinal_objectives.estimators.host_classifier import HostClassifier
 from ordinal_objectives.estimators.round_search import Trial, smallest_leaf
 from ordinal_objectives.eval_metric import EvalMetric, Result
@@ -264,14 +265,14 @@ importance_type
                 either_library(eval_set, eval_X, eval_y), eval_sample_weight, "eval_sample_weight",
                 eval_init_score, "eval_init_score", X_val, y_val, sample_weight_val,
             )  # fmt: skip
-            training = (X, y, sample_weight, init_score)
-            rows, held_out = self._rows_to_fit(training, "init_score", sets, given["random_state"], groups)
+            training = (X, y, sample_weight, init_score, groups)
+            rows, held_out = self._rows_to_fit(training, "init_score", sets, given["random_state"])
             booster, earlier = self._continued(init_model, init_score=init_score, eval_init_score=eval_init_score)
             callbacks = callbacks_in(callbacks)
             check_rounds("early_stopping_round", given["early_stopping_round"], len(held_out))
             ends = booster is not None or bool(given["early_stopping_round"]) or any(map(stops_early, callbacks))
             rate = 0.1 if given["learning_rate"] is None else given["learning_rate"]  # LightGBM's default
-            search = None if ends else (rate, given["random_state"], groups)
+            search = None if ends else (rate, given["random_state"])
             hows: dict[str, Any] = {"says": self._prints(), "categorical_feature": categorical_feature}
             plan = self._plan(given["n_estimators"], rows, search, continued=earlier, **hows)
             train_set, *valid_sets = datasets([rows, *held_out], categorical_feature, self.linear_)
@@ -279,7 +280,7 @@ importance_type
             watching = [lightgbm.record_evaluation(self.evals_result_)] if valid_sets else []
             self.booster_ = train_spec(
                 (self._spec("LGBMOrdinalClassifier"), None),
-                self._params_for(len(rows[1])),
+                self._params_for(len(rows)),
                 train_set,
                 plan.n_rounds,
                 valid_sets=valid_sets or None,
@@ -290,15 +291,13 @@ importance_type
                 progress=self.progress,
             )
             record, n_iter = threshold_record(self.booster_), iterations_of(self.booster_)
-            self._finish(record, n_iter, plan, rows, held_out, given["random_state"], groups)
-        least = smallest_leaf(given["min_child_samples"], len(rows[1]))
-        self._warn_if_constant(len(rows[1]), "min_child_samples", 20 if least is None else least)  # LightGBM's default
+            self._finish(record, n_iter, plan, rows, held_out, given["random_state"])
+        least = smallest_leaf(given["min_child_samples"], len(rows))
+        self._warn_if_constant(len(rows), "min_child_samples", 20 if least is None else least)  # LightGBM's default
         return self
 
-    def _trial(
-        self, fit: tuple[Any, ...], held: tuple[Any, ...], most: int, patience: int | None, **options: Any
-    ) -> Trial:
-        params, spec = self._params_for(len(fit[1])) | {"verbosity": -1}, self._spec("LGBMOrdinalClassifier")
+    def _trial(self, fit: Rows, held: Rows, most: int, patience: int | None, **options: Any) -> Trial:
+        params, spec = self._params_for(len(fit)) | {"verbosity": -1}, self._spec("LGBMOrdinalClassifier")
         hows = {"categorical_feature": options["categorical_feature"], "progress": self.progress}
         return trial(spec, params, (fit, held), most, patience, **hows)
 

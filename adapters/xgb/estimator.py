@@ -29,6 +29,7 @@ from ordinal_objectives.adapters.xgb.trees import nodes_of_trees
 from ordinal_objectives.estimators.category_levels import declared, levels_from_json
 from ordinal_objectives.estimators.evaluation_sets import GivenSets, check_rounds
 from ordinal_objectives.estimators.fit_keywords import explains_keywords
+from ordinal_objectives.estimators.held_out import Rows
 from ordinal_objectives.estimators.host_classifier import HostClassifier
 from ordinal_objectives.estimators.round_search import Trial
 from ordinal_objectives.losses import OrdinalLoss
@@ -260,8 +261,8 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
                 eval_set, sample_weight_eval_set, "sample_weight_eval_set",
                 base_margin_eval_set, "base_margin_eval_set", X_val, y_val, sample_weight_val,
             )  # fmt: skip
-            training = (X, y, sample_weight, base_margin)
-            rows, held_out = self._rows_to_fit(training, "base_margin", sets, self.random_state, groups)
+            training = (X, y, sample_weight, base_margin, groups)
+            rows, held_out = self._rows_to_fit(training, "base_margin", sets, self.random_state)
             continued, earlier = self._continued(xgb_model)
             self._levels = declared(X) if self.feature_types is None and continued is None else {}
             check_rounds("early_stopping_rounds", self.early_stopping_rounds, len(held_out))
@@ -271,7 +272,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
             params = self._native_params()
             ends = asks_for_early_stop({"early_stopping_rounds": self.early_stopping_rounds}, callbacks)
             decided = ends or continued is not None or params.get("booster") == "dart"  # which cannot stop early
-            search = None if decided else (params.get("learning_rate", 0.3), self.random_state, groups)  # XGBoost's
+            search = None if decided else (params.get("learning_rate", 0.3), self.random_state)  # XGBoost's
             plan = self._plan(self.n_estimators, rows, search, continued=earlier, says=bool(verbose))
             dtrain, *matrices = self._matrices([rows, *held_out], continued)
             evals = [(matrix, f"validation_{i}") for i, matrix in enumerate(matrices)]
@@ -290,16 +291,14 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
                 progress=self.progress,
             )
             record, n_iter = threshold_record(self.booster_), kept_rounds(self.booster_)
-            self._finish(record, n_iter, plan, rows, held_out, self.random_state, groups)
+            self._finish(record, n_iter, plan, rows, held_out, self.random_state)
         self._warn_if_constant(dtrain.num_row(), "min_child_weight")
         return self
 
-    def _trial(
-        self, fit: tuple[Any, ...], held: tuple[Any, ...], most: int, patience: int | None, **options: Any
-    ) -> Trial:
-        dtrain = self._matrix(*fit, feature_weights=self.feature_weights)
+    def _trial(self, fit: Rows, held: Rows, most: int, patience: int | None, **options: Any) -> Trial:
+        dtrain = self._matrix_of(fit, feature_weights=self.feature_weights)
         result: dict[str, dict[str, list[float]]] = {}
-        matrix = self._matrix(*held, like=dtrain)
+        matrix = self._matrix_of(held, like=dtrain)
         booster = train_spec(
             (self._spec("XGBOrdinalClassifier"), None),
             self._native_params() | {"verbosity": 0},

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from ordinal_objectives.adapters.xgb.input_checks import refused_by_host, types_like
 from ordinal_objectives.adapters.xgb.outputs.settings import start_outputs
 from ordinal_objectives.estimators.category_levels import with_known_levels
+from ordinal_objectives.estimators.held_out import Rows
 from ordinal_objectives.estimators.linear_choice import with_start
 from ordinal_objectives.estimators.linear_part import LinearPart
 from ordinal_objectives.threads import library_n_threads
@@ -32,11 +33,14 @@ class Matrices:
     # None of a model that goes on with another: XGBoost has those.
     _levels: Mapping[int, list[Any]] = MappingProxyType({})
 
-    def _matrices(self, rows: list[tuple[Any, ...]], continued: xgboost.Booster | None) -> list[xgboost.DMatrix]:
+    def _matrices(self, rows: list[Rows], continued: xgboost.Booster | None) -> list[xgboost.DMatrix]:
         """Return the training matrix and those to evaluate, with the linear part in their start."""
         first, *others = (with_start(self.linear_, some) for some in rows)
-        dtrain = self._matrix(*first, like=continued, feature_weights=self.feature_weights)
-        return [dtrain, *(self._matrix(*one, like=dtrain) for one in others)]
+        dtrain = self._matrix_of(first, like=continued, feature_weights=self.feature_weights)
+        return [dtrain, *(self._matrix_of(one, like=dtrain) for one in others)]
+
+    def _matrix_of(self, rows: Rows, **options: Any) -> xgboost.DMatrix:
+        return self._matrix(rows.X, rows.codes, rows.weight, rows.start, **options)
 
     def _matrix(
         self,

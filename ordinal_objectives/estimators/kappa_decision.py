@@ -13,7 +13,7 @@ from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
 from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.decision import RULES, KappaRule, decide, kappa_weights
-from ordinal_objectives.estimators.held_out import check_groups, take_rows
+from ordinal_objectives.estimators.held_out import Rows, take_rows
 from ordinal_objectives.estimators.ordered_classifier import OrderedClassifier
 from ordinal_objectives.estimators.round_search import Found, TrialOf
 from ordinal_objectives.utils.validation import check_choice
@@ -28,24 +28,22 @@ class Unseen:
 
     Attributes
     ----------
-    rows : tuple
-        All rows of the training: features, class codes, weights or None, and a start score or None, if there is one.
-    watched : list of tuple
+    rows : Rows
+        All rows of the training.
+    watched : list of Rows
         Rows that were evaluated.
     found : Found or None
         The search for the number of rounds.
     trial_of : TrialOf or None
         Trains on some rows; None where the model went on from another one, which may have seen any row.
     seed : int
-    groups : array-like or None
     """
 
-    rows: tuple[Any, ...]
-    watched: list[tuple[Any, ...]]
+    rows: Rows
+    watched: list[Rows]
     found: Found | None
     trial_of: TrialOf | None
     seed: int
-    groups: ArrayLike | None = None
 
     def out_of_fold(self, n_iter: int) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
         """Return the probabilities of each row by a model of five that was not trained on it, and the weights."""
@@ -56,8 +54,8 @@ class Unseen:
             )
         proba, held_rows = [], []
         for fit, held in self._folds():
-            some, others = (tuple(take_rows(part, rows) for part in self.rows) for rows in (fit, held))
-            if np.count_nonzero(np.bincount(some[1], some[2])) < 2:
+            some, others = (self.rows.take(rows) for rows in (fit, held))
+            if np.count_nonzero(np.bincount(some.codes, some.weight)) < 2:
                 raise ValueError(
                     "decision_rule='kappa' trains on four fifths of the rows, and of some only one class has weight: "
                     "pass an evaluation set, or kappa_rows='training'"
@@ -65,13 +63,12 @@ class Unseen:
             proba.append(self.trial_of(some, others, n_iter, None).proba(n_iter))
             held_rows.append(held)
         order = np.concatenate(held_rows)
-        return np.concatenate(proba), take_rows(self.rows[2], order)
+        return np.concatenate(proba), take_rows(self.rows.weight, order)
 
     def _folds(self) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-        codes = self.rows[1]
-        if self.groups is not None:
-            names = check_groups(self.groups, len(codes))
-            if names.max() == 0:
+        codes, names = self.rows.codes, self.rows.groups
+        if names is not None:
+            if names.max() == names.min():
                 raise ValueError("groups must name at least two groups with decision_rule='kappa'; got 1")
             yield from GroupKFold(min(_FOLDS, len(np.unique(names)))).split(codes, codes, names)
             return
@@ -130,12 +127,12 @@ class KappaDecision(OrderedClassifier):
             return
         trained_on = self.kappa_rows == "training"
         if trained_on or unseen.watched:
-            X, _, weight, *start = unseen.rows if trained_on else unseen.watched[-1]
-            given = {self._start_name: start[0]} if self._start_name and start and start[0] is not None else {}
-            proba = self.predict_proba_ordered(X, **given)
+            rows = unseen.rows if trained_on else unseen.watched[-1]
+            given = {self._start_name: rows.start} if self._start_name and rows.start is not None else {}
+            proba, weight = self.predict_proba_ordered(rows.X, **given), rows.weight
         elif unseen.found is not None:
             search, trial, held = unseen.found
-            proba, weight = trial.proba(search.n_iter), held[2]
+            proba, weight = trial.proba(search.n_iter), held.weight
         else:
             proba, weight = unseen.out_of_fold(self.n_iter_)
         self.kappa_rule_ = KappaRule.fit(proba, self.kappa_weights, weight, unseen=not trained_on)

@@ -14,7 +14,7 @@ from makers import make_engine, make_lgb, make_xgb
 from ordinal_objectives import OrdinalEnsembleClassifier, RowBlocks
 from ordinal_objectives.decision import KappaRule
 from ordinal_objectives.estimators import kappa_decision
-from ordinal_objectives.estimators.held_out import hold_out, split_seed
+from ordinal_objectives.estimators.held_out import Rows, hold_out, split_seed
 from ordinal_objectives.estimators.kappa_decision import Unseen
 
 RNG = np.random.default_rng(0)
@@ -60,10 +60,10 @@ def seed_of(kind, model):
 @pytest.mark.parametrize("kind", MAKE)
 def test_the_search_has_held_rows_out(kind, linear):
     model = MAKE[kind](**KAPPA, **rounds(kind, "auto"), linear=linear).fit(X, Y)
-    fit, held = hold_out((X, Y.astype(np.int32), None), 0.2, seed_of(kind, model))
+    fit, held = hold_out(Rows(X, Y.astype(np.int32)), 0.2, seed_of(kind, model))
     options = rounds(kind, model.n_iter_) | ({"early_stopping": False} if kind == "engine" else {})
-    part = MAKE[kind](random_state=0, linear=linear, **options).fit(fit[0], fit[1])
-    same(model.kappa_rule_, KappaRule.fit(part.predict_proba(held[0])))
+    part = MAKE[kind](random_state=0, linear=linear, **options).fit(fit.X, fit.codes)
+    same(model.kappa_rule_, KappaRule.fit(part.predict_proba(held.X)))
 
 
 @pytest.mark.parametrize("kind", MAKE)

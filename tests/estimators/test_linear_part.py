@@ -26,6 +26,7 @@ from ordinal_objectives import (
 from ordinal_objectives.adapters import lgbm as olgbm
 from ordinal_objectives.adapters import xgb as oxgb
 from ordinal_objectives.estimators import linear_choice
+from ordinal_objectives.estimators.held_out import Rows
 from ordinal_objectives.estimators.linear_part import LinearPart
 from ordinal_objectives.losses import get_loss
 from ordinal_objectives.threshold_solver import ThresholdRecord
@@ -49,7 +50,7 @@ def make(kind, **options):
 
 
 def fitted(y=Y, weight=None, l2=5.0, n_classes=4, loss=None, **options):
-    return LinearPart.fit((X, y, weight, None), n_classes, loss or AllThreshold(), l2, **options)
+    return LinearPart.fit(Rows(X, y, weight), n_classes, loss or AllThreshold(), l2, **options)
 
 
 # The fit
@@ -96,13 +97,13 @@ def test_rows_of_no_weight_do_not_count():
     weight = W.copy()
     weight[::3] = 0.0
     some = weight > 0
-    alone = LinearPart.fit((X[some], Y[some], weight[some], None), 4, AllThreshold(), 5.0)
+    alone = LinearPart.fit(Rows(X[some], Y[some], weight[some]), 4, AllThreshold(), 5.0)
     np.testing.assert_allclose(fitted(weight=weight).scores(X), alone.scores(X), atol=1e-6)
 
 
 def test_it_is_fitted_beside_scores_that_are_given():
     given = 0.4 * X[:, 1]
-    part = LinearPart.fit((X, Y, None, given), 4, AllThreshold(), 1e-3)
+    part = LinearPart.fit(Rows(X, Y, None, given), 4, AllThreshold(), 1e-3)
     assert abs(part.weights[1]) < 0.4 < part.weights[0]
 
 
@@ -333,5 +334,5 @@ def test_start_scores_are_added_to_those_that_are_given():
     rows = (X, Y, None, np.ones(N))
     part = fitted()
     assert linear_choice.with_start(None, rows) is rows
-    np.testing.assert_array_equal(linear_choice.with_start(part, rows)[3], part.scores(X) + 1.0)
-    np.testing.assert_array_equal(linear_choice.with_start(part, rows[:3])[3], part.scores(X))
+    np.testing.assert_array_equal(linear_choice.with_start(part, rows).start, part.scores(X) + 1.0)
+    np.testing.assert_array_equal(linear_choice.with_start(part, replace(rows, start=None)).start, part.scores(X))
