@@ -249,7 +249,8 @@ class MultiOutputModel(WithCategories, BaseEstimator):  # type: ignore[misc]
             watched.append(self._rows(X_eval, y_eval, w, "y of an evaluation set", sets[2]))
         stops = stopping.applies(self.early_stopping, len(rows), watched)
         if stops and not watched:
-            rows, *watched = hold_out(rows, self.validation_fraction, self._seed)
+            rows, held = hold_out(rows, self.validation_fraction, self._seed)
+            watched = [held]
         of_outputs = OutputTraining(
             parameters, self._fitted_loss, self._n_columns(), self._seed, self.n_jobs, self._categories.sizes
         )

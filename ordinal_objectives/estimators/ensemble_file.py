@@ -106,7 +106,7 @@ def write_ensemble(
                 archive.write(written, written.name)
 
 
-def read_ensemble(path: str | PathLike[str], known: Collection[str]) -> ReadEnsemble:
+def read_ensemble(path: str | PathLike[str], known: set[str]) -> ReadEnsemble:
     """Read what :func:`write_ensemble` wrote; raise ValueError if it is damaged or something else."""
     check_kind(path, "an ensemble")
     whole = io.BytesIO(Path(path).read_bytes())  # a place outside it is no error of the file system

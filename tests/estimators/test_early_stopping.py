@@ -158,7 +158,7 @@ def test_whole_groups_of_like_classes_are_held_out(weighted):
     assert not set(fit.X) & set(held.X)
     assert len(fit.X) + len(held.X) == 800
     if weighted:
-        assert (held.weight > 0).all()
+        assert (np.asarray(held.weight) > 0).all()
     total = 800 if weight is None else int(weight.sum())
     assert len(held.X) == pytest.approx(0.25 * total, rel=0.25)
     shares = np.bincount(held.codes, minlength=4) / len(held.codes)

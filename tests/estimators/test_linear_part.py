@@ -186,7 +186,7 @@ def test_the_search_fits_it_without_the_rows_held_out(monkeypatch):
     fit = LinearPart.fit.__func__  # type: ignore[attr-defined]
 
     def spy(cls, rows, *args, **options):
-        seen.append(len(rows[1]))
+        seen.append(len(rows))
         return fit(cls, rows, *args, **options)
 
     monkeypatch.setattr(LinearPart, "fit", classmethod(spy))
@@ -331,8 +331,8 @@ def test_the_engine_predicts_blocks():
 
 
 def test_start_scores_are_added_to_those_that_are_given():
-    rows = (X, Y, None, np.ones(N))
+    rows = Rows(X, Y, None, np.ones(N))
     part = fitted()
     assert linear_choice.with_start(None, rows) is rows
     np.testing.assert_array_equal(linear_choice.with_start(part, rows).start, part.scores(X) + 1.0)
-    np.testing.assert_array_equal(linear_choice.with_start(part, replace(rows, start=None)).start, part.scores(X))
+    np.testing.assert_array_equal(linear_choice.with_start(part, Rows(X, Y)).start, part.scores(X))

@@ -61,7 +61,7 @@ SHIPPED = (SHARES, ONE, PLAIN, DEFAULT, RIVAL)
 def _one_multiclass(train: tuple[Any, Any], X_test: Any, n_classes: int) -> tuple[Any, int]:
     """Find the rounds on a fifth of the rows, as the ordinal plain call does, and train on all rows."""
     classes, codes = np.unique(train[1], return_inverse=True)
-    fit, held_out = hold_out(Rows(train[0], codes), 0.2, 0)
+    fit, held_out = hold_out(Rows(train[0], np.asarray(codes, dtype=np.int32)), 0.2, 0)
     X_fit, y_fit, X_held, y_held = fit.X, fit.codes, held_out.X, held_out.codes
     present = np.unique(y_fit)
     seen = np.isin(y_held, present)
