@@ -1,4 +1,4 @@
-"""What wrappers and ensembles see of the classifiers inside: rows of any kind go in, and what is refused bare is refused."""
+"""What wrappers and ensembles see of the classifiers inside: rows of any kind go in, refusals reach deep."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_tables_dicts_and_sparse_rows_reach_pipelines(wrap, data):
 @WRAPPERS
 @pytest.mark.parametrize("X", ["text", {"a": [1.0]}, np.arange(200.0), np.ma.masked_invalid([[np.nan]] * 200)])
 def test_rows_that_cannot_be_divided_are_refused(wrap, X, data):
-    with pytest.raises(ValueError, match="Expected 2D array|masked"):
+    with pytest.raises(ValueError, match=r"Expected 2D array|masked"):
         wrap(LogisticRegression()).fit(X, data[1])
 
 
@@ -110,7 +110,7 @@ def test_a_class_weight_by_label_is_refused_at_any_depth(wrap, nest, data):
     X, y = data
     weights = LogisticRegression(class_weight=dict(zip(NAMES, [9.0, 1.0, 1.0, 1.0], strict=True)))
     for model in (nest(weights), GridSearchCV(nest(LogisticRegression()), {"class_weight": [{"poor": 9.0}]})):
-        with pytest.raises(ValueError, match="has a class_weight by label.*trained on class codes"):
+        with pytest.raises(ValueError, match=r"has a class_weight by label.*trained on class codes"):
             wrap(model, classes=NAMES).fit(X, NAMES[y])
 
 
@@ -156,7 +156,7 @@ def test_weights_of_rows_reach_the_classifier_or_are_refused(wrap, kind, data):
 def test_a_trained_classifier_inside_another_one_is_refused_where_labels_are_not_codes(wrap, data):
     X, y = data
     frozen = FrozenEstimator(LogisticRegression().fit(X, NAMES[y]))
-    with pytest.raises(ValueError, match="has a FrozenEstimator in frozenestimator.*put FrozenEstimator around the"):
+    with pytest.raises(ValueError, match=r"has a FrozenEstimator in frozenestimator.*put FrozenEstimator around the"):
         wrap(make_pipeline(StandardScaler(), frozen), classes=NAMES).fit(X, NAMES[y])
 
 

@@ -1,4 +1,4 @@
-"""All that goes with the rows of a call is divided with them, whatever divides them: searches, folds, early stopping."""
+"""All that goes with the rows of a call is divided with them: in searches, folds and early stopping."""
 
 from __future__ import annotations
 

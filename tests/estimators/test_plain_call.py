@@ -164,7 +164,7 @@ def test_small_steps_are_waited_for(rate, most, patience):
         asked.append((len(fit.codes), len(held.codes), *numbers))
         return Trial([1.0, 0.5, 0.7], lambda n: np.ones((n, 1)))
 
-    rows = np.zeros((50, 1)), np.arange(50) % 3, None, np.zeros(50)
+    rows = Rows(np.zeros((50, 1)), np.arange(50, dtype=np.int32) % 3, None, np.zeros(50))
     found = find_rounds(trial_of, rows, rate, 0)
     assert (found.search.n_iter, asked) == (2 - 1, [(40, 10, most, patience)])
 
