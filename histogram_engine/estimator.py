@@ -371,9 +371,9 @@ class HistGradientBoostingOrdinalClassifier(PlannedTraining):
                     self, X, parameters, earlier, self._fitted_loss, self._max_bins, was_forest=self._fitted_as_forest
                 )
                 check_same_categories(X, self.categorical_features, self._categories)
-            rows = self._check_training(X, y, sample_weight)
+            rows = self._check_training(X, y, sample_weight, groups)
             metrics = self._metrics(self.eval_metric)
-            parameters = self._parameters(len(rows[1]), self._constraints())
+            parameters = self._parameters(len(rows), self._constraints())
             parameters.warn_unused()
             if fitted is not None:
                 self._check_same_classes(None, fitted, "the model that warm_start continues")
@@ -381,7 +381,7 @@ class HistGradientBoostingOrdinalClassifier(PlannedTraining):
                 self._seed = drawn_seed(self.random_state)
             sets = (eval_set, eval_sample_weight, "eval_sample_weight", X_val, y_val, sample_weight_val)
             watched = self._check_evaluation(*sets)
-            parameters, stops, unseen = self._plan(rows, watched, parameters, earlier, stopping, groups)
+            parameters, stops, unseen = self._plan(rows, watched, parameters, earlier, stopping)
             rows, watched = unseen.rows, unseen.watched
             self._max_bins, self.proportional_, self.kappa_rule_ = parameters.max_bins, parameters.shifts is None, None
             with self._under_way(), round_bar(self.progress, parameters.max_iter, "trees") as show:
@@ -397,7 +397,7 @@ class HistGradientBoostingOrdinalClassifier(PlannedTraining):
                 )
             self._remember(parameters.spec.loss, trained, diagnostics)
             self._learn_kappa(unseen)
-        self._warn_if_constant(len(rows[1]), "min_samples_leaf", parameters.min_samples_leaf, stacklevel=4)
+        self._warn_if_constant(len(rows), "min_samples_leaf", parameters.min_samples_leaf, stacklevel=4)
         return self
 
     def __sklearn_tags__(self) -> Any:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinal_objectives.estimators.held_out import check_fraction, hold_out
+from ordinal_objectives.estimators.held_out import Rows, check_fraction, hold_out
 from ordinal_objectives.histogram_engine.engine_run import EngineRun
 from ordinal_objectives.histogram_engine.forest import Forest, OutOfBag
 from ordinal_objectives.histogram_engine.labelled_rows import LabelledRows, RunStart
@@ -24,8 +24,6 @@ from ordinal_objectives.trees import Tree, TreeEnsemble
 from ordinal_objectives.utils.progress import Show
 from ordinal_objectives.utils.validation import check_integer, check_number
 
-# Features, class codes and weights.
-Rows = tuple[NDArray[np.floating] | RowBlocks, NDArray[np.int32], NDArray[np.float64] | None]
 # early_stopping="auto" holds rows out where there are more than this, as scikit-learn does.
 MANY_ROWS = 10_000
 Callback = Callable[[int, dict[str, list[float]]], object]
@@ -157,12 +155,12 @@ class SoFar(NamedTuple):
     model: Callable[[], tuple[GrownModel, dict[str, int]]] | None
 
 
-def divided(rows: Rows, fraction: float, seed: int, groups: Any, instead: str) -> tuple[Rows, list[Rows]]:
+def divided(rows: Rows, fraction: float, seed: int, instead: str) -> tuple[Rows, list[Rows]]:
     """Return rows to train on and rows to watch; blocks cannot be divided, and ``instead`` says what to pass."""
-    if isinstance(rows[0], RowBlocks):
+    if isinstance(rows.X, RowBlocks):
         name = instead.partition("=")[0]
         raise ValueError(f"{name} holds rows out of arrays alone; for RowBlocks pass X_val and y_val, or {instead}")
-    fit, held = hold_out(rows, fraction, seed, groups)
+    fit, held = hold_out(rows, fraction, seed)
     return fit, [held]
 
 
@@ -203,7 +201,7 @@ class EarlyStopping:
         return cls(n_iter_no_change, tol)
 
     @staticmethod
-    def applies(early_stopping: Any, n_rows: int, watched: list[Rows]) -> bool:
+    def applies(early_stopping: Any, n_rows: int, watched: Sequence[Rows]) -> bool:
         """Tell whether a training stops early: "auto" leaves it to the number of rows, or to rows that are watched."""
         if isinstance(early_stopping, str):
             return n_rows > MANY_ROWS or bool(watched)

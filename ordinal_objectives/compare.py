@@ -16,7 +16,7 @@ from sklearn.model_selection import StratifiedKFold, check_cv
 
 from ordinal_objectives import metrics, predictions
 from ordinal_objectives.decision import decide
-from ordinal_objectives.estimators.held_out import hold_out, split_seed, take_rows
+from ordinal_objectives.estimators.held_out import Rows, hold_out, split_seed, take_rows
 from ordinal_objectives.estimators.labels import OrderedLabels
 from ordinal_objectives.inspection.importances import threshold_columns
 from ordinal_objectives.losses import HESSIANS, OrdinalLoss, get_loss
@@ -376,8 +376,8 @@ def _folds(cv: Any, codes: NDArray[np.int32], seed: int) -> list[tuple[NDArray[n
     """Return the numbers of the rows to train on and held out, fold by fold."""
     every = np.arange(len(codes))
     if cv is None:
-        (fit, *_), (held, *_) = hold_out((every, codes, None), _HELD_OUT, seed)
-        return [(fit, held)]
+        fit, held = hold_out(Rows(every, codes), _HELD_OUT, seed)
+        return [(fit.X, held.X)]
     if isinstance(cv, (int, np.integer)):
         splitter = StratifiedKFold(check_integer("cv", cv, 2), shuffle=True, random_state=seed)
     else:

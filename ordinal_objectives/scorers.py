@@ -21,8 +21,8 @@ from sklearn.utils.metadata_routing import MetadataRequest
 
 from ordinal_objectives.estimators.label_values import distinct_labels
 from ordinal_objectives.estimators.labels import OrderedLabels
+from ordinal_objectives.estimators.on_codes import weighs_costs
 from ordinal_objectives.eval_metric import warn_of_costs
-from ordinal_objectives.losses import CostWeighted
 from ordinal_objectives.metrics import METRICS
 from ordinal_objectives.metrics.inputs import on_codes
 from ordinal_objectives.metrics.table import RESPONSES
@@ -127,7 +127,7 @@ class OrdinalScorer:
         A training may have lacked a class of `y_true`. Where its order of the classes was that of numbers, or
         alphabetical, the class takes its place in it: its rows count as wrong, with probability 0.
         """
-        if self.response_method == "predict_proba" and _weighs_costs(estimator):
+        if self.response_method == "predict_proba" and weighs_costs(estimator):
             warn_of_costs([self.metric.__name__], stacklevel=3)
         response = self._response(estimator, X)
         order = self._order(estimator, y_true)
@@ -257,14 +257,6 @@ def _inside(estimator: Any) -> Iterator[Any]:
     yield from (step for _, step in getattr(estimator, "steps", [])[-1:])
     yield from list(getattr(estimator, "estimators_", []))[:1]
     yield from (one.estimator for one in getattr(estimator, "calibrated_classifiers_", []))
-
-
-def _weighs_costs(estimator: Any) -> bool:
-    """Tell whether an estimator's probabilities are those of a model with a training cost, not calibrated since."""
-    if isinstance(getattr(estimator, "_fitted_loss", None), CostWeighted):
-        return True
-    inside = [getattr(estimator, "best_estimator_", None), *(step for _, step in getattr(estimator, "steps", [])[-1:])]
-    return any(_weighs_costs(one) for one in inside if one is not None)
 
 
 def _columns(proba: ArrayLike, order: OrderedLabels, classes: ArrayLike) -> NDArray[Any]:

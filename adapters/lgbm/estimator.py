@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from os import PathLike
 from typing import Any, ClassVar
 
@@ -39,6 +40,7 @@ from ordinal_objectives.adapters.lgbm.trees import leaf_values_in
 from ordinal_objectives.estimators.column_types import column_names
 from ordinal_objectives.estimators.evaluation_sets import GivenSets, check_rounds, either_library
 from ordinal_objectives.estimators.fit_keywords import explains_keywords
+from ordinal_objectives.estimators.held_out import Rows
 from ordinal_objectives.estimators.host_classifier import HostClassifier
 from ordinal_objectives.estimators.round_search import Trial, smallest_leaf
 from ordinal_objectives.eval_metric import EvalMetric, Result
@@ -268,21 +270,21 @@ importance_type
                 either_library(eval_set, eval_X, eval_y), eval_sample_weight, "eval_sample_weight",
                 eval_init_score, "eval_init_score", X_val, y_val, sample_weight_val,
             )  # fmt: skip
-            training = (X, y, sample_weight, init_score)
-            rows, held_out = self._rows_to_fit(training, "init_score", sets, given["random_state"], groups)
+            training = (X, y, sample_weight, init_score, groups)
+            rows, held_out = self._rows_to_fit(training, "init_score", sets, given["random_state"])
             booster, earlier = self._continued(init_model, init_score=init_score, eval_init_score=eval_init_score)
             rows, held_out = self._with_levels(rows, held_out, booster, init_model)
             callbacks = callbacks_in(callbacks)
             check_rounds("early_stopping_round", given["early_stopping_round"], len(held_out))
             ends = booster is not None or bool(given["early_stopping_round"]) or any(map(stops_early, callbacks))
             rate = 0.1 if given["learning_rate"] is None else given["learning_rate"]  # LightGBM's default
-            search = None if ends else (rate, given["random_state"], groups)
+            search = None if ends else (rate, given["random_state"])
             hows: dict[str, Any] = {"says": self._prints(), "categorical_feature": categorical_feature}
             plan = self._plan(given["n_estimators"], rows, search, continued=earlier, **hows)
             train_set, *valid_sets = datasets([rows, *held_out], categorical_feature, self._linear)
             self.evals_result_: dict[str, Any] = {}
             watching = [lightgbm.record_evaluation(self.evals_result_)] if valid_sets else []
-            spec, params = self._spec("LGBMOrdinalClassifier"), self._params_for(len(rows[1]))
+            spec, params = self._spec("LGBMOrdinalClassifier"), self._params_for(len(rows))
             with self._under_way():
                 self.booster_ = train_spec(
                     (spec, None), params, train_set, plan.n_rounds,
@@ -294,15 +296,13 @@ importance_type
                     carried=self._carried(),
                 )  # fmt: skip
             record, n_iter = threshold_record(self.booster_), iterations_of(self.booster_)
-            self._finish(record, n_iter, plan, rows, held_out, given["random_state"], groups)
-        least = smallest_leaf(given["min_child_samples"], len(rows[1]))
-        self._warn_if_constant(len(rows[1]), "min_child_samples", 20 if least is None else least)  # LightGBM's default
+            self._finish(record, n_iter, plan, rows, held_out, given["random_state"])
+        least = smallest_leaf(given["min_child_samples"], len(rows))
+        self._warn_if_constant(len(rows), "min_child_samples", 20 if least is None else least)  # LightGBM's default
         return self
 
-    def _trial(
-        self, fit: tuple[Any, ...], held: tuple[Any, ...], most: int, patience: int | None, **options: Any
-    ) -> Trial:
-        params, spec = self._params_for(len(fit[1])) | {"verbosity": -1}, self._spec("LGBMOrdinalClassifier")
+    def _trial(self, fit: Rows, held: Rows, most: int, patience: int | None, **options: Any) -> Trial:
+        params, spec = self._params_for(len(fit)) | {"verbosity": -1}, self._spec("LGBMOrdinalClassifier")
         hows = {"categorical_feature": options["categorical_feature"], "progress": self.progress}
         return trial(spec, params, (fit, held), most, patience, **hows)
 
@@ -358,11 +358,11 @@ importance_type
         return csr_matrix(checked) if isinstance(checked, csr_array) else checked
 
     def _with_levels(
-        self, rows: tuple[Any, ...], held_out: list[tuple[Any, ...]], booster: lightgbm.Booster | None, model: Any
-    ) -> tuple[tuple[Any, ...], list[tuple[Any, ...]]]:
+        self, rows: Rows, held_out: list[Rows], booster: lightgbm.Booster | None, model: Any
+    ) -> tuple[Rows, list[Rows]]:
         """Set which columns hold categories, and return rows to train on and to evaluate with the training's levels."""
         if booster is None:
-            levels, self._category_places = learned(rows[0]), category_places(rows[0])
+            levels, self._category_places = learned(rows.X), category_places(rows.X)
         else:
             levels = booster.pandas_categorical
             self._category_places = (
@@ -371,8 +371,8 @@ importance_type
                 else _places_in(carried_record(booster))
             )
         hows: dict[str, Any] = {"places": self._category_places, "levels": levels}
-        first = with_levels(rows[0], refuse=booster is not None, **hows)
-        return (first, *rows[1:]), [(with_levels(one[0], **hows), *one[1:]) for one in held_out]
+        first = replace(rows, X=with_levels(rows.X, refuse=booster is not None, **hows))
+        return first, [replace(one, X=with_levels(one.X, **hows)) for one in held_out]
 
     def _prediction_data(self, X: Any) -> Any:
         return with_levels(X, self._category_places, self.booster_.pandas_categorical)

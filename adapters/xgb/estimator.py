@@ -29,6 +29,7 @@ from ordinal_objectives.adapters.xgb.train import train_spec
 from ordinal_objectives.adapters.xgb.trees import nodes_of_trees
 from ordinal_objectives.estimators.evaluation_sets import GivenSets, check_rounds
 from ordinal_objectives.estimators.fit_keywords import explains_keywords
+from ordinal_objectives.estimators.held_out import Rows
 from ordinal_objectives.estimators.host_classifier import HostClassifier
 from ordinal_objectives.estimators.round_search import Trial
 from ordinal_objectives.losses import OrdinalLoss
@@ -260,10 +261,10 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
                 eval_set, sample_weight_eval_set, "sample_weight_eval_set",
                 base_margin_eval_set, "base_margin_eval_set", X_val, y_val, sample_weight_val,
             )  # fmt: skip
-            training = (X, y, sample_weight, base_margin)
-            rows, held_out = self._rows_to_fit(training, "base_margin", sets, self.random_state, groups)
+            training = (X, y, sample_weight, base_margin, groups)
+            rows, held_out = self._rows_to_fit(training, "base_margin", sets, self.random_state)
             continued, earlier = self._continued(xgb_model)
-            self._levels = self._levels_to_fit(rows[0] if self.validation_fraction is None else X, continued)
+            self._levels = self._levels_to_fit(rows.X if self.validation_fraction is None else X, continued)
             check_rounds("early_stopping_rounds", self.early_stopping_rounds, len(held_out))
             metric = CustomMetric(self._metrics(self.eval_metric))
             callbacks, rounds = metric.early_stopping(self.callbacks, self.early_stopping_rounds)
@@ -271,7 +272,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
             params = self._native_params()
             ends = asks_for_early_stop({"early_stopping_rounds": self.early_stopping_rounds}, callbacks)
             decided = ends or continued is not None or params.get("booster") == "dart"  # which cannot stop early
-            search = None if decided else (params.get("learning_rate", 0.3), self.random_state, groups)  # XGBoost's
+            search = None if decided else (params.get("learning_rate", 0.3), self.random_state)  # XGBoost's
             plan = self._plan(self.n_estimators, rows, search, continued=earlier, says=bool(verbose))
             dtrain, *matrices = self._matrices([rows, *held_out], continued)
             evals = [(matrix, f"validation_{i}") for i, matrix in enumerate(matrices)]
@@ -293,16 +294,14 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
                 )
             self.booster_.set_attr(**attributes(self._levels))
             record, n_iter = threshold_record(self.booster_), kept_rounds(self.booster_)
-            self._finish(record, n_iter, plan, rows, held_out, self.random_state, groups)
+            self._finish(record, n_iter, plan, rows, held_out, self.random_state)
         self._warn_if_constant(dtrain.num_row(), "min_child_weight")
         return self
 
-    def _trial(
-        self, fit: tuple[Any, ...], held: tuple[Any, ...], most: int, patience: int | None, **options: Any
-    ) -> Trial:
+    def _trial(self, fit: Rows, held: Rows, most: int, patience: int | None, **options: Any) -> Trial:
         dtrain = self._training_matrix(fit)
         result: dict[str, dict[str, list[float]]] = {}
-        matrix = self._matrix(*held, like=dtrain)
+        matrix = self._matrix_of(held, like=dtrain)
         booster = train_spec(
             (self._spec("XGBOrdinalClassifier"), None),
             self._native_params() | {"verbosity": 0},

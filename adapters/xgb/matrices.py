@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from ordinal_objectives.adapters.xgb.input_checks import refused_by_host
 from ordinal_objectives.adapters.xgb.levels import Levels, coded, named
 from ordinal_objectives.adapters.xgb.outputs.settings import start_outputs
+from ordinal_objectives.estimators.held_out import Rows
 from ordinal_objectives.estimators.linear_choice import with_start
 from ordinal_objectives.estimators.linear_part import LinearPart
 from ordinal_objectives.threads import library_n_threads
@@ -31,18 +32,21 @@ class Matrices:
     # is given codes of these.
     _levels: Levels = MappingProxyType({})
 
-    def _matrices(self, rows: list[tuple[Any, ...]], continued: xgboost.Booster | None) -> list[xgboost.DMatrix]:
+    def _matrices(self, rows: list[Rows], continued: xgboost.Booster | None) -> list[xgboost.DMatrix]:
         """Return the training matrix and those to evaluate, with the linear part in their start."""
         first, *others = (with_start(self._linear, some) for some in rows)
         dtrain = self._training_matrix(first, continued)
-        return [dtrain, *(self._matrix(*one, like=dtrain) for one in others)]
+        return [dtrain, *(self._matrix_of(one, like=dtrain) for one in others)]
 
-    def _training_matrix(self, rows: tuple[Any, ...], continued: xgboost.Booster | None = None) -> xgboost.DMatrix:
-        X, *others = rows
+    def _matrix_of(self, rows: Rows, **options: Any) -> xgboost.DMatrix:
+        return self._matrix(rows.X, rows.codes, rows.weight, rows.start, **options)
+
+    def _training_matrix(self, rows: Rows, continued: xgboost.Booster | None = None) -> xgboost.DMatrix:
         types = self.feature_types
         if continued is not None and self._levels:
             types = continued.feature_types
-        X = named(X, self._levels, continued, self.missing)
+        X = named(rows.X, self._levels, continued, self.missing)
+        others = rows.codes, rows.weight, rows.start
         return self._dmatrix(X, types, *others, feature_weights=self.feature_weights)
 
     def _matrix(

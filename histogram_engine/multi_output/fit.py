@@ -43,7 +43,7 @@ class WatchedTargets:
         n_threads: int | None,
     ) -> None:
         self.name, self._loss, self._hessian = name, loss, hessian
-        self._X, _, self._weight, self._y = rows
+        self._X, self._weight, self._y = rows.X, rows.weight, rows.targets
         self._n_threads = effective_n_threads(n_threads)
         self._raw = np.tile(start, (len(self._y), 1))
 
@@ -93,7 +93,7 @@ class OutputTraining:
 
         ``after_tree(start)`` returns what is done after each tree.
         """
-        X, y = rows[0], rows[3]
+        X, y = rows.X, rows.targets
         state = None
         if earlier is not None:
             start, grown = earlier

@@ -69,6 +69,8 @@ class OrdinalCalibratedClassifier(AroundOneClassifier):
     True
     """
 
+    _recalibrates = True
+
     def __init__(
         self,
         estimator: Any,
@@ -110,8 +112,8 @@ class OrdinalCalibratedClassifier(AroundOneClassifier):
         """
         with self._all_or_nothing():
             check_choice(self.method, tuple(CURVES), name="method")
-            X, codes, weight = self._check_rows(X, y, sample_weight)
-            self._recalibration = Recalibration.fit(self.method, *self._fit_member(X, codes, weight))
+            rows = self._check_rows(X, y, sample_weight)
+            self._recalibration = Recalibration.fit(self.method, *self._fit_member(rows))
         return self
 
     def fitted_curve(self) -> Recalibration:

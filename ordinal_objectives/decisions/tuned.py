@@ -124,8 +124,7 @@ class OrdinalTunedClassifier(AroundOneClassifier):
         """
         with self._all_or_nothing():
             known = self._check_metric()
-            X, codes, weight = self._check_rows(X, y, sample_weight)
-            proba, codes, weight = self._fit_member(X, codes, weight)
+            proba, codes, weight = self._fit_member(self._check_rows(X, y, sample_weight))
             score = self._score(known, codes, weight)
             self.decision_ = self._tune(proba, codes, weight, score)
             found = score(self.decision_.decide(proba))

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from ordinal_objectives.decision import KappaRule
 from ordinal_objectives.estimators.booster_in_transit import BoosterInTransit
 from ordinal_objectives.estimators.evaluation_sets import GivenSets
-from ordinal_objectives.estimators.held_out import hold_out_unless_given, split_seed
+from ordinal_objectives.estimators.held_out import Rows, hold_out_unless_given, split_seed
 from ordinal_objectives.estimators.host_parameters import HostParameters
 from ordinal_objectives.estimators.kappa_decision import KAPPA, Unseen
 from ordinal_objectives.estimators.labels import OrderedLabels
@@ -70,13 +70,11 @@ class HostClassifier(HostParameters, OrdinalClassifier):
     round_search_: RoundSearch | None = None
 
     @abstractmethod
-    def _trial(
-        self, fit: tuple[Any, ...], held: tuple[Any, ...], most: int, patience: int | None, **options: Any
-    ) -> Trial:
+    def _trial(self, fit: Rows, held: Rows, most: int, patience: int | None, **options: Any) -> Trial:
         """Train on some rows and tell of others after 1, 2, ... rounds, at most ``most`` of them.
 
-        The training ends after ``patience`` rounds without a lower loss. Rows are given as (X, codes, weight, start),
-        ``options`` are what else the host needs to know of them.
+        The training ends after ``patience`` rounds without a lower loss. ``options`` are what else the host needs to
+        know of the rows.
         """
 
     @abstractmethod
@@ -203,39 +201,33 @@ class HostClassifier(HostParameters, OrdinalClassifier):
         return self
 
     def _rows_to_fit(
-        self, training: tuple[Any, Any, Any, Any], start: str, sets: GivenSets, random_state: Any, groups: Any
-    ) -> tuple[tuple[Any, Any, Any, Any], list[tuple[Any, Any, Any, Any]]]:
-        """Return the rows to train on and those to evaluate, checked, as (X, codes, weight, start score) each.
+        self, training: tuple[Any, Any, Any, Any, Any], start: str, sets: GivenSets, random_state: Any
+    ) -> tuple[Rows, list[Rows]]:
+        """Return the rows to train on and those to evaluate, checked.
 
         Parameters
         ----------
-        training : tuple of (X, y, sample_weight, start score)
+        training : tuple of (X, y, sample_weight, start score, groups)
             As ``fit`` was given them; ``start`` is what the host calls the scores.
         start : str
         sets : GivenSets
-        random_state, groups
+        random_state
             Of the rows that ``validation_fraction`` holds out, where no set is given.
         """
-        X, y, sample_weight, scores = training
-        X, codes, weight = self._check_training(X, y, sample_weight)
-        scores = check_start_score(scores, codes.shape[0], name=start)
+        X, y, sample_weight, scores, groups = training
+        rows = self._check_training(X, y, sample_weight, groups)
+        rows = replace(rows, start=check_start_score(scores, len(rows), name=start))
         checked = self._check_evaluation(
             sets.pairs, sets.weights, sets.weights_name, sets.X_val, sets.y_val, sets.sample_weight_val
         )
-        starts = self._check_evaluation_starts(checked, sets.starts, sets.starts_name)
-        return hold_out_unless_given(
-            (X, codes, weight, scores),
-            [(*one, its_start) for one, its_start in zip(checked, starts, strict=True)],
-            self.validation_fraction,
-            random_state,
-            groups,
-        )
+        checked = self._with_evaluation_starts(checked, sets.starts, sets.starts_name)
+        return hold_out_unless_given(rows, checked, self.validation_fraction, random_state)
 
     def _plan(
         self,
         asked: Any,
-        rows: tuple[Any, ...],
-        search: tuple[float, Any, Any] | None,
+        rows: Rows,
+        search: tuple[float, Any] | None,
         *,
         continued: Any = None,
         says: bool = False,
@@ -247,10 +239,10 @@ class HostClassifier(HostParameters, OrdinalClassifier):
         ----------
         asked : int or "auto"
             For "auto" it is the number that the rows speak for.
-        rows : tuple of (X, codes, weight, start score)
+        rows : Rows
             Those of the training.
         search : tuple or None
-            Learning rate, random state and groups; None where rows are not divided, since a model is continued or
+            Learning rate and random state; None where rows are not divided, since a model is continued or
             stops early.
         continued : ThresholdRecord or None
             Of a model that is continued: its linear part is kept.
@@ -275,24 +267,24 @@ class HostClassifier(HostParameters, OrdinalClassifier):
             if has_linear:
                 self._linear = LinearPart.from_json(continued.linear, self.n_features_in_)
             return RoundPlan(rounds_unsearched("n_estimators", asked))
-        categories = self._categories(rows[0], **options) if self.linear is not False else ()
+        categories = self._categories(rows.X, **options) if self.linear is not False else ()
 
-        def fit_linear(some: tuple[Any, ...]) -> LinearPart:
+        def fit_linear(some: Rows) -> LinearPart:
             loss, missing = self._ordinal_loss(), getattr(self, "missing", np.nan)
             hows = {"hessian": self.hessian, "categories": categories, "missing": missing, "n_threads": self.n_jobs}
             return LinearPart.fit(some, self.n_classes_, loss, self.linear_l2, **hows)
 
-        def trial_of(fit: tuple[Any, ...], held: tuple[Any, ...], most: int, patience: int | None) -> Trial:
+        def trial_of(fit: Rows, held: Rows, most: int, patience: int | None) -> Trial:
             trial = self._trial(fit, held, most, patience, **options)
             return replace(trial, losses=[self._loss_without_trees(fit, held), *trial.losses])
 
         if search is None or not is_auto(asked):
             found, self._linear = None, fit_linear(rows) if always else None
         else:
-            rate, random_state, groups = search
+            rate, random_state = search
             rate, seed = check_number("learning_rate", rate, above=0.0), split_seed(random_state)
             linear = False if is_fixed else self.linear
-            found, self._linear = search_rounds(linear, fit_linear, trial_of, rows, rate, seed, groups)
+            found, self._linear = search_rounds(linear, fit_linear, trial_of, rows, rate, seed)
         trials = trial_of if self._linear is None else with_linear(fit_linear, trial_of)
         if found is None:
             return RoundPlan(rounds_unsearched("n_estimators", asked), trials)
@@ -301,29 +293,28 @@ class HostClassifier(HostParameters, OrdinalClassifier):
             print(f"n_estimators='auto': {found.search}{'' if self._linear is None else ', with a linear part'}")
         return RoundPlan(found.search.n_iter, trials, found)
 
-    def _loss_without_trees(self, fit: tuple[Any, ...], held: tuple[Any, ...]) -> float:
-        loss, (_, codes, weight, start) = self._ordinal_loss(), held
-        if start is not None:  # the training fits its thresholds to these scores
+    def _loss_without_trees(self, fit: Rows, held: Rows) -> float:
+        loss = self._ordinal_loss()
+        if held.start is not None:  # the training fits its thresholds to these scores
             return float("nan")
-        of_classes = np.bincount(fit[1], fit[2], minlength=self.n_classes_)
+        of_classes = np.bincount(fit.codes, fit.weight, minlength=self.n_classes_)
         thresholds = initial_thresholds(of_classes, loss=loss).thresholds
-        values = loss.value(np.zeros(len(codes)), codes, thresholds)
-        return float(np.average(values, weights=weight))
+        values = loss.value(np.zeros(len(held)), held.codes, thresholds)
+        return float(np.average(values, weights=held.weight))
 
     def _finish(
         self,
         record: ThresholdRecord,
         n_iter: int,
         plan: RoundPlan,
-        rows: Any,
-        watched: Any,
+        rows: Rows,
+        watched: list[Rows],
         random_state: Any,
-        groups: Any,
     ) -> None:
         """Store what the training gives, with the decision that needs it."""
         self._keep(record, self._ordinal_loss(), n_iter)
         seed = split_seed(random_state) if self._takes_kappa() else 0
-        self._learn_kappa(Unseen(rows, watched, plan.found, plan.trial_of, seed, groups))
+        self._learn_kappa(Unseen(rows, watched, plan.found, plan.trial_of, seed))
 
     def _carried(self) -> dict[str, Any]:
         """Return what a training adds to the record: the linear part, and for files that callbacks write the rest."""

@@ -14,7 +14,7 @@ from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
 from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.decision import RULES, KappaRule, decide, kappa_weights
-from ordinal_objectives.estimators.held_out import check_groups, take_rows
+from ordinal_objectives.estimators.held_out import Rows
 from ordinal_objectives.estimators.ordered_classifier import OrderedClassifier
 from ordinal_objectives.estimators.round_search import Found, TrialOf
 from ordinal_objectives.utils.validation import check_choice
@@ -31,24 +31,22 @@ class Unseen:
 
     Attributes
     ----------
-    rows : tuple
-        All rows of the training: features, class codes, weights or None, and a start score or None, if there is one.
-    watched : list of tuple
+    rows : Rows
+        All rows of the training.
+    watched : list of Rows
         Rows that were evaluated.
     found : Found or None
         The search for the number of rounds.
     trial_of : TrialOf or None
         Trains on some rows; None where the model went on from another one, which may have seen any row.
     seed : int
-    groups : array-like or None
     """
 
-    rows: tuple[Any, ...]
-    watched: list[tuple[Any, ...]]
+    rows: Rows
+    watched: list[Rows]
     found: Found | None
     trial_of: TrialOf | None
     seed: int
-    groups: ArrayLike | None = None
 
     def out_of_fold(self, n_iter: int) -> tuple[NDArray[np.float64], NDArray[np.int32], NDArray[np.float64] | None]:
         """Return each row's probabilities by a model of five that was not trained on it, its class and its weight."""
@@ -59,30 +57,28 @@ class Unseen:
             )
         proba, held_rows = [], []
         for fit, held in self._folds():
-            some, others = (tuple(take_rows(part, rows) for part in self.rows) for rows in (fit, held))
-            if not _has_two_classes(some[1], some[2]):
+            some, others = (self.rows.take(rows) for rows in (fit, held))
+            if not _has_two_classes(some):
                 raise ValueError(
                     "decision_rule='kappa' trains on four fifths of the rows, and of some only one class has weight: "
                     "pass an evaluation set, or kappa_rows='training'"
                 )
             proba.append(self.trial_of(some, others, n_iter, None).proba(n_iter))
             held_rows.append(held)
-        order = np.concatenate(held_rows)
-        return np.concatenate(proba), self.rows[1][order], take_rows(self.rows[2], order)
+        in_order = self.rows.take(np.concatenate(held_rows))
+        return np.concatenate(proba), in_order.codes, in_order.weight
 
     @property
     def judges_its_choice(self) -> bool:
         """Whether the rows of the search are so few that the number of rounds chosen by them suits them too well."""
-        if self.found is None or len(self.found.held[1]) >= _MANY or self.trial_of is None:
+        if self.found is None or len(self.found.held) >= _MANY or self.trial_of is None:
             return False
-        _, codes, weight, *_ = self.rows
-        return all(_has_two_classes(codes[fit], take_rows(weight, fit)) for fit, _ in self._folds())
+        return all(_has_two_classes(self.rows.take(fit)) for fit, _ in self._folds())
 
     def _folds(self) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-        codes = self.rows[1]
-        if self.groups is not None:
-            names = check_groups(self.groups, len(codes))
-            if names.max() == 0:
+        codes, names = self.rows.codes, self.rows.groups
+        if names is not None:
+            if names.max() == names.min():
                 raise ValueError("groups must name at least two groups with decision_rule='kappa'; got 1")
             yield from GroupKFold(min(_FOLDS, len(np.unique(names)))).split(codes, codes, names)
             return
@@ -92,8 +88,8 @@ class Unseen:
             yield from kind(min(_FOLDS, len(codes)), shuffle=True, random_state=self.seed).split(codes, codes)
 
 
-def _has_two_classes(codes: NDArray[np.int32], weight: NDArray[np.float64] | None) -> bool:
-    return bool(np.count_nonzero(np.bincount(codes, weight)) >= 2)
+def _has_two_classes(rows: Rows) -> bool:
+    return bool(np.count_nonzero(np.bincount(rows.codes, rows.weight)) >= 2)
 
 
 class KappaDecision(OrderedClassifier):
@@ -159,12 +155,12 @@ class KappaDecision(OrderedClassifier):
             return
         trained_on = self.kappa_rows == "training"
         if trained_on or unseen.watched:
-            X, codes, weight, *start = unseen.rows if trained_on else unseen.watched[-1]
-            given = {self._start_name: start[0]} if self._start_name and start and start[0] is not None else {}
-            proba = self._proba_of_checked(X, given)
+            rows = unseen.rows if trained_on else unseen.watched[-1]
+            given = {self._start_name: rows.start} if self._start_name and rows.start is not None else {}
+            proba, codes, weight = self._proba_of_checked(rows.X, given), rows.codes, rows.weight
         elif unseen.found is not None:
-            search, trial, (_, codes, weight, *_) = unseen.found
-            proba = trial.proba(search.n_iter)
+            search, trial, held = unseen.found
+            proba, codes, weight = trial.proba(search.n_iter), held.codes, held.weight
         else:
             proba, codes, weight = unseen.out_of_fold(self.n_iter_)
         rule = KappaRule.fit(proba, self.kappa_weights, weight)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize
 
+from ordinal_objectives.estimators.held_out import Rows
 from ordinal_objectives.estimators.linear_columns import Encoded, FloatArray, LinearColumns
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.row_blocks import blocks_of
@@ -57,7 +57,7 @@ class LinearPart:
     @classmethod
     def fit(
         cls,
-        rows: tuple[Any, NDArray[np.int32], FloatArray | None, FloatArray | None],
+        rows: Rows,
         n_classes: int,
         loss: OrdinalLoss,
         l2: float,
@@ -71,8 +71,8 @@ class LinearPart:
 
         Parameters
         ----------
-        rows : tuple
-            Features, class codes, weights or None, and scores that the linear one is added to, or None.
+        rows : Rows
+            The linear score is added to their start scores.
         n_classes : int
         loss : OrdinalLoss
         l2 : float
@@ -84,7 +84,7 @@ class LinearPart:
         missing : float
         n_threads : int or None
         """
-        X, codes, sample_weight, start = rows
+        X, codes, sample_weight, start = rows.X, rows.codes, rows.weight, rows.start
         columns = LinearColumns.of(X, sample_weight, categories, missing)
         encoded = columns.encode(X, missing)
         options = {} if loss.codes is None else {"precision": "float64"}

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ordinal_objectives.decision import RULES, check_rule, decide
 from ordinal_objectives.estimators.column_types import check_table, refuse_text_and_dates
 from ordinal_objectives.estimators.evaluation_sets import either_spelling, evaluation_pairs, one_for_each
+from ordinal_objectives.estimators.held_out import Rows, check_groups, n_rows
 from ordinal_objectives.estimators.labels import OrderedLabels
 from ordinal_objectives.utils.shared_docs import documented
 from ordinal_objectives.utils.validation import (
@@ -81,17 +82,15 @@ class OrderedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         return X
 
-    def _check_training(
-        self, X: Any, y: Any, sample_weight: Any
-    ) -> tuple[Any, NDArray[np.int32], NDArray[np.float64] | None]:
-        """Return features, class codes and weights, and set the classes."""
+    def _check_training(self, X: Any, y: Any, sample_weight: Any, groups: Any = None) -> Rows:
+        """Return the rows to train on, with class codes, and set the classes."""
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         X = self._check_features(X, reset=True)
         labels = OrderedLabels(self._declared_classes(y)).fit(y)
         codes = labels.encode(y)
-        if X.shape[0] != codes.shape[0]:
-            raise ValueError(f"X and y must have the same number of rows; got {X.shape[0]} and {codes.shape[0]}")
+        if n_rows(X) != len(codes):
+            raise ValueError(f"X and y must have the same number of rows; got {n_rows(X)} and {len(codes)}")
         self._keep_labels(labels)
         self._check_decision()
         weight, name = check_sample_weight(sample_weight, codes.shape[0]), "sample_weight"
@@ -100,7 +99,8 @@ class OrderedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             with np.errstate(over="ignore"):
                 weight = of_class[codes] if weight is None else of_class[codes] * weight
             name = "class_weight" if sample_weight is None else "sample_weight times class_weight"
-        return X, codes, check_total_weight(weight, name=name)
+        weight = check_total_weight(weight, name=name)
+        return Rows(X, codes, weight, groups=check_groups(groups, len(codes)))
 
     def _declared_classes(self, y: Any) -> ArrayLike | None:
         """Return the classes from lowest to highest, or None to find their order in the labels."""
@@ -155,8 +155,8 @@ class OrderedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         X_val: Any = None,
         y_val: Any = None,
         sample_weight_val: Any = None,
-    ) -> list[tuple[Any, Any, Any]]:
-        """Return (features, class codes, weights) of each evaluation set, however it is spelled."""
+    ) -> list[Rows]:
+        """Return the rows of each evaluation set, however it is spelled."""
         eval_set, weights = either_spelling(eval_set, weights, weights_name, X_val, y_val, sample_weight_val)
         pairs = evaluation_pairs(eval_set)
         checked = []
@@ -166,10 +166,10 @@ class OrderedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             except ValueError as error:
                 raise ValueError(f"evaluation set {i}: {error}") from error
             codes = self._labels.encode(y, name="y of an evaluation set")
-            if X.shape[0] != codes.shape[0]:
-                raise ValueError(f"X and y of an evaluation set differ in rows; got {X.shape[0]} and {codes.shape[0]}")
+            if n_rows(X) != len(codes):
+                raise ValueError(f"X and y of an evaluation set differ in rows; got {n_rows(X)} and {len(codes)}")
             weight = check_sample_weight(weight, codes.shape[0], name=weights_name)
-            checked.append((X, codes, check_total_weight(weight, name=weights_name)))
+            checked.append(Rows(X, codes, check_total_weight(weight, name=weights_name)))
         return checked
 
     @documented

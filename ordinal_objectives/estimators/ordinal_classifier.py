@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives import predictions
 from ordinal_objectives.estimators.evaluation_sets import one_for_each
+from ordinal_objectives.estimators.held_out import Rows
 from ordinal_objectives.estimators.kappa_decision import KappaDecision
 from ordinal_objectives.estimators.linear_part import LinearPart
 from ordinal_objectives.estimators.margin_predictions import MarginPredictions
@@ -129,10 +130,10 @@ class OrdinalClassifier(MarginPredictions, KappaDecision):
         )
 
     @staticmethod
-    def _check_evaluation_starts(checked: list[tuple[Any, Any, Any]], starts: Any, name: str) -> list[Any]:
-        """Return the start scores of each evaluation set, or None where it has none."""
+    def _with_evaluation_starts(checked: list[Rows], starts: Any, name: str) -> list[Rows]:
+        """Return the rows of each evaluation set with its start scores, where it has some."""
         each = zip(checked, one_for_each(starts, checked, name), strict=True)
-        return [check_start_score(start, codes.shape[0], name=name) for (_, codes, _), start in each]
+        return [replace(rows, start=check_start_score(start, len(rows), name=name)) for rows, start in each]
 
     def _check_same_classes(self, record: Any, model: Any, name: str) -> None:
         """Raise ValueError if a continued model has other classes, or the same in another order."""

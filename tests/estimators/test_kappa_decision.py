@@ -15,7 +15,7 @@ from makers import make_engine, make_lgb, make_xgb
 from ordinal_objectives import OrdinalEnsembleClassifier, OrdinalTunedClassifier, RowBlocks
 from ordinal_objectives.decision import KappaRule, decide
 from ordinal_objectives.estimators import kappa_decision
-from ordinal_objectives.estimators.held_out import hold_out, split_seed
+from ordinal_objectives.estimators.held_out import Rows, hold_out, split_seed
 from ordinal_objectives.estimators.kappa_decision import Unseen
 from ordinal_objectives.export.onnx_model import to_onnx
 from ordinal_objectives.metrics import METRICS
@@ -63,10 +63,10 @@ def seed_of(kind, model):
 @pytest.mark.parametrize("kind", MAKE)
 def test_the_search_has_held_rows_out(kind, linear):
     model = MAKE[kind](**KAPPA, **rounds(kind, "auto"), linear=linear).fit(X, Y)
-    fit, held = hold_out((X, Y.astype(np.int32), None), 0.2, seed_of(kind, model))
+    fit, held = hold_out(Rows(X, Y.astype(np.int32)), 0.2, seed_of(kind, model))
     options = rounds(kind, model.n_iter_) | ({"early_stopping": False} if kind == "engine" else {})
-    part = MAKE[kind](random_state=0, linear=linear, **options).fit(fit[0], fit[1])
-    same(model.kappa_rule_, KappaRule.fit(part.predict_proba(held[0])))
+    part = MAKE[kind](random_state=0, linear=linear, **options).fit(fit.X, fit.codes)
+    same(model.kappa_rule_, KappaRule.fit(part.predict_proba(held.X)))
 
 
 @pytest.mark.parametrize("kind", MAKE)
@@ -198,7 +198,7 @@ def test_the_rule_of_the_engine_reads_categories_as_predictions_do(levels, rows,
     model = make_engine(**KAPPA, **given, **how.get(rows, {}), linear=linear)
     if rows == "held out":
         model.fit(table, Z)
-        rows_of_rule = hold_out((np.arange(N), Z.astype(np.int32), None), 0.3, model._seed)[1][0]
+        rows_of_rule = hold_out(Rows(np.arange(N), Z.astype(np.int32)), 0.3, model._seed)[1].X
     else:
         rows_of_rule = first if rows == "training" else last
         model.fit(part(first), Z[first], **({} if rows == "training" else {"eval_set": [(part(last), Z[last])]}))

@@ -30,6 +30,7 @@ from ordinal_objectives import (
 from ordinal_objectives.adapters import lgbm as olgbm
 from ordinal_objectives.adapters import xgb as oxgb
 from ordinal_objectives.estimators import linear_choice
+from ordinal_objectives.estimators.held_out import Rows
 from ordinal_objectives.estimators.linear_part import LinearPart
 from ordinal_objectives.inspection import shap_values
 from ordinal_objectives.losses import get_loss
@@ -55,7 +56,7 @@ def make(kind, **options):
 
 
 def fitted(y=Y, weight=None, l2=5.0, n_classes=4, loss=None, **options):
-    return LinearPart.fit((X, y, weight, None), n_classes, loss or AllThreshold(), l2, **options)
+    return LinearPart.fit(Rows(X, y, weight), n_classes, loss or AllThreshold(), l2, **options)
 
 
 # The fit
@@ -102,13 +103,13 @@ def test_rows_of_no_weight_do_not_count():
     weight = W.copy()
     weight[::3] = 0.0
     some = weight > 0
-    alone = LinearPart.fit((X[some], Y[some], weight[some], None), 4, AllThreshold(), 5.0)
+    alone = LinearPart.fit(Rows(X[some], Y[some], weight[some]), 4, AllThreshold(), 5.0)
     np.testing.assert_allclose(fitted(weight=weight).scores(X), alone.scores(X), atol=1e-6)
 
 
 def test_it_is_fitted_beside_scores_that_are_given():
     given = 0.4 * X[:, 1]
-    part = LinearPart.fit((X, Y, None, given), 4, AllThreshold(), 1e-3)
+    part = LinearPart.fit(Rows(X, Y, None, given), 4, AllThreshold(), 1e-3)
     assert abs(part.weights[1]) < 0.4 < part.weights[0]
 
 
@@ -191,7 +192,7 @@ def test_the_search_fits_it_without_the_rows_held_out(monkeypatch):
     fit = LinearPart.fit.__func__  # type: ignore[attr-defined]
 
     def spy(cls, rows, *args, **options):
-        seen.append(len(rows[1]))
+        seen.append(len(rows))
         return fit(cls, rows, *args, **options)
 
     monkeypatch.setattr(LinearPart, "fit", classmethod(spy))
@@ -336,11 +337,11 @@ def test_the_engine_predicts_blocks():
 
 
 def test_start_scores_are_added_to_those_that_are_given():
-    rows = (X, Y, None, np.ones(N))
+    rows = Rows(X, Y, None, np.ones(N))
     part = fitted()
     assert linear_choice.with_start(None, rows) is rows
-    np.testing.assert_array_equal(linear_choice.with_start(part, rows)[3], part.scores(X) + 1.0)
-    np.testing.assert_array_equal(linear_choice.with_start(part, rows[:3])[3], part.scores(X))
+    np.testing.assert_array_equal(linear_choice.with_start(part, rows).start, part.scores(X) + 1.0)
+    np.testing.assert_array_equal(linear_choice.with_start(part, Rows(X, Y)).start, part.scores(X))
 
 
 # Rows as users have them
@@ -409,7 +410,7 @@ def test_thresholds_without_an_order_are_fitted_without_one(link, start):
     y = (rng.random((1500, 1)) > proba.cumsum(axis=1)[:, :-1]).sum(axis=1).astype(np.int32)
     loss, scaled = get_loss("immediate_threshold", link), (rows - rows.mean(axis=0)) / rows.std(axis=0)
     before = given if start else np.zeros(1500)
-    part = LinearPart.fit((rows, y, None, given if start else None), 3, loss, 0.5)
+    part = LinearPart.fit(Rows(rows, y, None, given if start else None), 3, loss, 0.5)
 
     def objective(p):
         return loss.value(before + scaled @ p[2:], y, p[:2]).sum() + 0.25 * p[2:] @ p[2:]
