@@ -18,7 +18,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from ordinal_objectives.estimators.ordered_classifier import OrderedClassifier
 from ordinal_objectives.estimators.ordinal_classifier import OrdinalClassifier
-from ordinal_objectives.losses import CostWeighted
+from ordinal_objectives.losses import CostWeighted, get_loss
 from ordinal_objectives.threads import one_thread_after_fork
 from ordinal_objectives.utils.validation import check_proba
 
@@ -165,7 +165,8 @@ def weighs_costs(estimator: Any) -> bool:
         return False
     if isinstance(estimator, OrdinalClassifier):
         try:
-            return isinstance(getattr(estimator, "_fitted_loss", None) or estimator._ordinal_loss(), CostWeighted)
+            loss = getattr(estimator, "_fitted_loss", None)
+            return isinstance(loss or get_loss(estimator.loss, estimator.link, estimator.training_cost), CostWeighted)
         except (TypeError, ValueError):  # fit says what is wrong
             return False
     if hasattr(estimator, "best_estimator_"):

@@ -153,7 +153,7 @@ def test_scorers_of_probabilities_warn(data):
 def test_an_ensemble_refuses_them(data):
     X, y, *_ = data
     members = [("one", make_xgb()), ("two", make_xgb(training_cost="quadratic"))]
-    with pytest.raises(ValueError, match="member 'two' has training_cost='quadratic', so its probabilities"):
+    with pytest.raises(ValueError, match="member 'two' has a training_cost, so its probabilities"):
         OrdinalEnsembleClassifier(members).fit(X, y)
 
 
