@@ -58,10 +58,13 @@ test-fast: dev
 # the standard error of a process that it ends, so nothing is captured.
 NATIVE_TESTS := $(addprefix tests/rows/test_,statistics.py link_kernel.py leaf_sums.py) tests/trees tests/histogram_engine
 
-.venv-%/instrumented: $(SOURCES)
+# What the package needs is taken from $(VENV): the instrumented build alone is installed.
+.venv-%/instrumented: $(VENV)/installed-test
 	$(PYTHON) -m venv .venv-$*
 	.venv-$*/bin/python -m pip install --quiet --upgrade pip
-	.venv-$*/bin/python -m pip install --quiet -Cbuild-dir=build/$* -Ccmake.define.ORDINAL_SANITIZE=$* '.[test]'
+	.venv-$*/bin/python -m pip install --quiet --no-deps -Cbuild-dir=build/$* -Ccmake.define.ORDINAL_SANITIZE=$* .
+	$(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))' > \
+		"$$(.venv-$*/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/dependencies.pth"
 	touch $@
 
 # The runtime wraps C++ exceptions only if it finds them when it starts.

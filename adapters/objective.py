@@ -143,6 +143,7 @@ class OrdinalObjectiveBase(ABC):
 
     def __call__(self, raw_prediction: NDArray[Any], matrix: Any) -> tuple[NDArray[Any], NDArray[Any]]:
         """Return gradient and Hessian, float32 (n_samples,) each, as the framework asks for them."""
+        self.training.check_matrix(matrix)
         raw_prediction = score_of_rows(raw_prediction)
         if raw_prediction.ndim != 1:
             raise ValueError(
@@ -191,6 +192,7 @@ class OrdinalObjectiveBase(ABC):
         """
 
         def metric(preds: NDArray[Any], matrix: Any) -> Any:
+            self.training.check_matrix(matrix)
             score = score_of_rows(preds)
             return function(self.training.evaluating(score, matrix).proba_of(matrix, score), matrix)
 

@@ -191,9 +191,10 @@ class TrainingRun:
         self._collect()
         return self.training_loss[-1]
 
-    def record(self) -> ThresholdRecord:
-        """Return a record of the run as it is now; called by all workers."""
-        self._collect()
+    def record(self, *, by_all: bool = True) -> ThresholdRecord:
+        """Return a record of the run as it is now; called by all workers, or by one that leaves the newest loss out."""
+        if by_all:
+            self._collect()
         spec = self.spec
         record = ThresholdRecord.of(
             spec.loss, spec.hessian, spec.threshold_update, self.history, self.training_loss, self.diagnostics.as_dict()

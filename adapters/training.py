@@ -9,8 +9,9 @@ from __future__ import annotations
 import threading
 import weakref
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,6 +46,12 @@ class Plan:
         The argument that asks for an early stop, if one does.
     settings_stay : bool
         Whether no callback of a user's can change the framework's parameters between rounds.
+    linear : dict or None
+        The linear score that a classifier's trees are added to, as the record holds it.
+    classifier : dict or None
+        What a file that is written during the training says of the classifier.
+    attributes : dict of str to str
+        What its booster says beside the record.
     """
 
     driven: bool = False
@@ -52,6 +59,9 @@ class Plan:
     refusal: str | None = None
     stops_early: str | None = None
     settings_stay: bool = False
+    linear: dict[str, Any] | None = None
+    classifier: dict[str, Any] | None = None
+    attributes: Mapping[str, str] = field(default_factory=dict)
 
 
 class _OfThread(threading.local):
@@ -107,6 +117,10 @@ class Training(ABC):
     ValueError
         If the model that is continued is another one.
     """
+
+    # What the framework's own train passes to an objective and a metric, and what to use elsewhere.
+    _matrix_type: ClassVar[type] = object
+    _elsewhere: ClassVar[str] = ""
 
     def __init__(
         self,
@@ -190,8 +204,14 @@ class Training(ABC):
         if spec.n_classes not in (None, record.n_classes):
             raise ValueError(f"n_classes must be {record.n_classes}, that of the model continued; got {spec.n_classes}")
 
+    def check_matrix(self, matrix: Any) -> None:
+        """Raise TypeError for what other parts of the framework pass in the place of a matrix."""
+        if not isinstance(matrix, self._matrix_type):
+            raise TypeError(f"{self._elsewhere}; got {type(matrix).__name__} in the place of the data")
+
     def mean_loss(self, score: NDArray[Any], matrix: Any) -> float:
         """Return the weighted mean loss of a matrix at given scores, with the newest thresholds of its run."""
+        self.check_matrix(matrix)
         run = self.evaluating(score, matrix)
         if self.of(matrix) is run:
             return run.newest_loss()

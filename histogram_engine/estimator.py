@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from functools import partial
 from typing import Any, ClassVar
 
 from numpy.typing import ArrayLike
@@ -10,7 +11,7 @@ from numpy.typing import ArrayLike
 from ordinal_objectives.estimators.fit_keywords import explains_keywords
 from ordinal_objectives.estimators.linear_choice import with_start
 from ordinal_objectives.histogram_engine.columns import check_features, learn_categories
-from ordinal_objectives.histogram_engine.fit_loop import Callback, EarlyStopping, check_callback, fit_rows, told
+from ordinal_objectives.histogram_engine.fit_loop import Callback, EarlyStopping, after_tree, check_callback, fit_rows
 from ordinal_objectives.histogram_engine.other_names import DIALECT, REFUSED
 from ordinal_objectives.histogram_engine.plan import PlannedTraining
 from ordinal_objectives.histogram_engine.scoring import check_scoring
@@ -27,9 +28,13 @@ _ANY_NUMBER = 1000
 
 @documented
 class HistGradientBoostingOrdinalClassifier(PlannedTraining):
-    r"""Ordinal classifier whose every split is judged by the joint step of leaves and thresholds.
+    r"""Ordinal classifier grown by a native engine, which judges splits by what leaves and thresholds gain together.
 
-    A tree is grown best split first. The gain of a split is the decrease of the joint quadratic model
+    By default thresholds move with x: leaves shift single thresholds, splits are judged by what such leaves gain
+    (``split_gain="vector"``), and ``threshold_update`` has no effect. The joint mode is ``proportional=True`` with
+    ``threshold_update="joint"``: one score, and splits, leaves and thresholds follow one criterion.
+
+    A tree is grown best split first. In the joint mode the gain of a split is the decrease of the quadratic model
 
     .. math::
 
@@ -81,8 +86,10 @@ class HistGradientBoostingOrdinalClassifier(PlannedTraining):
     order : {2, 3, 4}, default=2
         Derivatives of the loss in a leaf's step and a split's gain; 3 and 4 need the exact Hessian and the logit link.
     threshold_update : {"joint", "newton", "fixed"}, default="joint"
-        "joint": leaves and thresholds move together. "newton": splits are judged by the score alone, and the thresholds
-        follow by a Newton step. "fixed": thresholds stay where they start.
+        Of one score: with ``proportional=True``, or where "auto" is that. "joint": splits are judged by the joint step
+        of leaves and thresholds, which both take. "newton": splits are judged by the score alone, and the thresholds
+        follow by a Newton step. "fixed": thresholds stay where they start, and ``proportional="auto"`` is True. Where
+        thresholds move with x it has no effect, and a warning says so of "newton".
     min_child_weight : float
         Smallest sum of weighted Hessians in a leaf; with the logit link a row has at most
         (n_classes - 1) / 4.
@@ -364,32 +371,33 @@ class HistGradientBoostingOrdinalClassifier(PlannedTraining):
                     self, X, parameters, earlier, self._fitted_loss, self._max_bins, was_forest=self._fitted_as_forest
                 )
                 check_same_categories(X, self.categorical_features, self._categories)
-            rows = self._check_training(X, y, sample_weight)
+            rows = self._check_training(X, y, sample_weight, groups)
             metrics = self._metrics(self.eval_metric)
-            parameters = self._parameters(len(rows[1]), self._constraints())
+            parameters = self._parameters(len(rows), self._constraints())
+            parameters.warn_unused()
             if fitted is not None:
                 self._check_same_classes(None, fitted, "the model that warm_start continues")
             else:
                 self._seed = drawn_seed(self.random_state)
             sets = (eval_set, eval_sample_weight, "eval_sample_weight", X_val, y_val, sample_weight_val)
             watched = self._check_evaluation(*sets)
-            parameters, stops, unseen = self._plan(rows, watched, parameters, earlier, stopping, groups)
+            parameters, stops, unseen = self._plan(rows, watched, parameters, earlier, stopping)
             rows, watched = unseen.rows, unseen.watched
-            with round_bar(self.progress, parameters.max_iter, "trees") as show:
+            self._max_bins, self.proportional_, self.kappa_rule_ = parameters.max_bins, parameters.shifts is None, None
+            with self._under_way(), round_bar(self.progress, parameters.max_iter, "trees") as show:
                 trained, diagnostics = fit_rows(
                     parameters,
                     earlier,
-                    self._labelled(with_start(self.linear_, rows)),
-                    self._watching([self._labelled(with_start(self.linear_, one)) for one in watched], metrics),
+                    self._labelled(with_start(self._linear, rows)),
+                    self._watching([self._labelled(with_start(self._linear, one)) for one in watched], metrics),
                     stopping if stops else None,
-                    told(callback, show, every),
+                    after_tree(show, every, callback, partial(self._remember, parameters.spec.loss)),
                     seed=self._seed,
                     n_threads=self.n_jobs,
                 )
-            self._max_bins, self.proportional_ = parameters.max_bins, parameters.shifts is None
-            self._remember(trained, parameters.spec.loss, diagnostics)
+            self._remember(parameters.spec.loss, trained, diagnostics)
             self._learn_kappa(unseen)
-        self._warn_if_constant(len(rows[1]), "min_samples_leaf", parameters.min_samples_leaf, stacklevel=4)
+        self._warn_if_constant(len(rows), "min_samples_leaf", parameters.min_samples_leaf, stacklevel=4)
         return self
 
     def __sklearn_tags__(self) -> Any:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinal_objectives.estimators.held_out import check_fraction, hold_out
+from ordinal_objectives.estimators.held_out import Rows, check_fraction, hold_out
 from ordinal_objectives.histogram_engine.engine_run import EngineRun
 from ordinal_objectives.histogram_engine.forest import Forest, OutOfBag
 from ordinal_objectives.histogram_engine.labelled_rows import LabelledRows, RunStart
@@ -19,16 +19,16 @@ from ordinal_objectives.histogram_engine.watched_rows import Measured, WatchedRo
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.row_blocks import RowBlocks
 from ordinal_objectives.threads import effective_n_threads
-from ordinal_objectives.threshold_solver import ThresholdRecord
+from ordinal_objectives.threshold_solver import Diagnostics, ThresholdRecord
 from ordinal_objectives.trees import Tree, TreeEnsemble
 from ordinal_objectives.utils.progress import Show
 from ordinal_objectives.utils.validation import check_integer, check_number
 
-# Features, class codes and weights.
-Rows = tuple[NDArray[np.floating] | RowBlocks, NDArray[np.int32], NDArray[np.float64] | None]
 # early_stopping="auto" holds rows out where there are more than this, as scikit-learn does.
 MANY_ROWS = 10_000
 Callback = Callable[[int, dict[str, list[float]]], object]
+# Takes what is known after a tree, and returns what a callback does.
+AfterTree = Callable[["SoFar"], object]
 
 
 def check_callback(callback: Any) -> None:
@@ -49,26 +49,39 @@ def check_callback(callback: Any) -> None:
         raise TypeError(f"{allowed}; got {name}{parameters}") from None
 
 
-def told(callback: Callback | None, show: Show | None, every: int = 0) -> Callback | None:
-    """Return a callback that also tells of each tree.
+def after_tree(
+    show: Show | None,
+    every: int = 0,
+    callback: Callback | None = None,
+    remember: Callable[[GrownModel, dict[str, int]], None] | None = None,
+) -> AfterTree | None:
+    """Return what is done after each tree, or None.
 
     Parameters
     ----------
-    callback : callable or None
     show : callable or None
         Gets each tree, with the loss of the last rows that are watched.
     every : int, default=0
         What has been measured is printed after so many trees each; 0 for never.
+    callback : callable or None, default=None
+        The user's.
+    remember : callable or None, default=None
+        Gets the model of the trees so far, and the counters, before the callback is called, which may predict and save.
     """
-    if show is None and not every:
-        return callback
+    if callback is None and show is None and not every:
+        return None
 
-    def called(iteration: int, evals: dict[str, list[float]]) -> object:
+    def called(so_far: SoFar) -> object:
+        iteration, evals = so_far.iteration, so_far.evals
         if show is not None:
             show(iteration, evals[_last_set(evals)][-1])
         if every and iteration % every == 0:
             print(f"{iteration} trees: " + ", ".join(f"{name} {values[-1]:.5f}" for name, values in evals.items()))
-        return None if callback is None else callback(iteration, evals)
+        if callback is None:
+            return None
+        if remember is not None and so_far.model is not None:
+            remember(*so_far.model())
+        return callback(iteration, evals)
 
     return called
 
@@ -124,12 +137,30 @@ class GrownModel:
         return RunStart(score, self.thresholds[-1].copy(), len(self.ensemble), self.cuts, self.curvature)
 
 
-def divided(rows: Rows, fraction: float, seed: int, groups: Any, instead: str) -> tuple[Rows, list[Rows]]:
+class SoFar(NamedTuple):
+    """What is known of a training after a tree.
+
+    Attributes
+    ----------
+    iteration : int
+        Number of trees.
+    evals : dict of str to list of float
+        What has been measured.
+    model : callable or None
+        Returns the model of these trees, and the counters; None of a forest, which has no stages.
+    """
+
+    iteration: int
+    evals: dict[str, list[float]]
+    model: Callable[[], tuple[GrownModel, dict[str, int]]] | None
+
+
+def divided(rows: Rows, fraction: float, seed: int, instead: str) -> tuple[Rows, list[Rows]]:
     """Return rows to train on and rows to watch; blocks cannot be divided, and ``instead`` says what to pass."""
-    if isinstance(rows[0], RowBlocks):
+    if isinstance(rows.X, RowBlocks):
         name = instead.partition("=")[0]
         raise ValueError(f"{name} holds rows out of arrays alone; for RowBlocks pass X_val and y_val, or {instead}")
-    fit, held = hold_out(rows, fraction, seed, groups)
+    fit, held = hold_out(rows, fraction, seed)
     return fit, [held]
 
 
@@ -170,7 +201,7 @@ class EarlyStopping:
         return cls(n_iter_no_change, tol)
 
     @staticmethod
-    def applies(early_stopping: Any, n_rows: int, watched: list[Rows]) -> bool:
+    def applies(early_stopping: Any, n_rows: int, watched: Sequence[Rows]) -> bool:
         """Tell whether a training stops early: "auto" leaves it to the number of rows, or to rows that are watched."""
         if isinstance(early_stopping, str):
             return n_rows > MANY_ROWS or bool(watched)
@@ -206,6 +237,10 @@ class Run(Protocol):
     def training_loss(self) -> float:
         """Weighted mean loss of the newest iteration."""
 
+    @property
+    def diagnostics(self) -> Diagnostics:
+        """Counters."""
+
     def advance(self) -> Tree:
         """Grow one tree, take the step and return the tree."""
 
@@ -227,7 +262,7 @@ def fit_loop(
     earlier: GrownModel,
     watched: Sequence[Watched],
     stopping: EarlyStopping | None,
-    callback: Callback | None,
+    callback: AfterTree | None,
 ) -> GrownModel:
     """Advance a run to ``max_iter`` trees, or to its early end.
 
@@ -241,7 +276,7 @@ def fit_loop(
         Rows whose loss is recorded; `stopping` looks at the last.
     stopping : EarlyStopping or None
     callback : callable or None
-        ``callback(iteration, evals)`` after each tree; the training ends if it returns True.
+        Called after each tree; the training ends if it returns True.
 
     Returns
     -------
@@ -268,6 +303,11 @@ def fit_loop(
             of_kept = run.cuts, run.curvature
         return ends
 
+    def model() -> tuple[GrownModel, dict[str, int]]:
+        measured = {name: list(values) for name, values in evals.items()}
+        ensemble = TreeEnsemble(list(trees), n_features)
+        return GrownModel(ensemble, np.array(history), measured, run.cuts, run.curvature), run.diagnostics.as_dict()
+
     record()
     ends = False
     while not ends and len(trees) < run.parameters.max_iter:
@@ -275,7 +315,7 @@ def fit_loop(
         for rows in watched:
             rows.add(TreeEnsemble(trees[-1:], n_features))
         ends = record()
-        said = None if callback is None else callback(len(trees), evals)
+        said = None if callback is None else callback(SoFar(len(trees), evals, model))
         ends = (isinstance(said, (bool, np.bool_)) and bool(said)) or ends
     kept = len(trees) if stopping is None else stopping.best_iteration
     return GrownModel(TreeEnsemble(trees[:kept], n_features), np.array(history[: kept + 1]), evals, *of_kept)
@@ -285,7 +325,7 @@ def _fit_forest(
     parameters: BoostingParameters,
     rows: LabelledRows,
     watched: Sequence[WatchedRows],
-    callback: Callback | None,
+    callback: AfterTree | None,
     *,
     seed: int,
     n_threads: int | None,
@@ -298,7 +338,7 @@ def _fit_forest(
     ends = False
     while not ends and len(forest.trees) < parameters.max_iter:
         forest.grow()
-        said = None if callback is None else callback(len(forest.trees), evals)
+        said = None if callback is None else callback(SoFar(len(forest.trees), evals, None))
         ends = isinstance(said, (bool, np.bool_)) and bool(said)
     n_trees = len(forest.trees)
     for values in evals.values():
@@ -327,7 +367,7 @@ def fit_rows(
     rows: LabelledRows,
     watching: Watching,
     stopping: EarlyStopping | None,
-    callback: Callback | None,
+    callback: AfterTree | None,
     *,
     seed: int,
     n_threads: int | None,

@@ -322,7 +322,7 @@ def _model(
         if len(of_feature) > _MOST_CUTS or np.isnan(of_feature).any() or not (np.diff(of_feature) > 0).all():
             raise ValueError(f"the cuts of a feature must increase, and be at most {_MOST_CUTS}; got {len(of_feature)}")
     evals = {str(name): losses_from_json(values, "evals") for name, values in header["evals"].items()}
-    json.dumps(params, allow_nan=False)  # as save writes them; the reader takes NaN and infinite numbers
+    json.dumps(header["params"], allow_nan=False)  # as save writes them; the reader takes NaN and infinite numbers
     max_bins = header.get("max_bins")
     curvature = numbers_from_json(header["curvature"], "curvature") if "curvature" in header else None
     if curvature is not None and (proportional or curvature.shape != (n_thresholds,) or (curvature < 0.0).any()):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -205,6 +206,18 @@ class BoostingParameters:
     def judges(self) -> bool:
         """Whether rows that the step is not fitted on judge it."""
         return self.pruning or self.adaptive_step
+
+    def warn_unused(self) -> None:
+        """Warn of a ``threshold_update`` or ``split_gain`` beside the default that has no effect."""
+        if self.shifts is not None:
+            self.spec.warn_unused(judges_splits=True)
+        elif self.split_gain in SHIFT_GAINS:
+            warnings.warn(
+                f"split_gain={self.split_gain!r} has no effect where thresholds do not move with x, as proportional="
+                f"'auto' has it here: threshold_update says what splits are worth. Leave it out",
+                UserWarning,
+                stacklevel=2,
+            )
 
     def _choose_shifts(self) -> Shifts | None:
         """Return how leaves shift single thresholds, or None if they do not."""

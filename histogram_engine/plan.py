@@ -9,8 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinal_objectives import predictions
+from ordinal_objectives.estimators.held_out import Rows
 from ordinal_objectives.estimators.kappa_decision import Unseen
-from ordinal_objectives.estimators.linear_choice import check_continued, check_linear, search, with_linear
+from ordinal_objectives.estimators.linear_choice import (
+    check_continued,
+    check_linear,
+    check_monotone,
+    search,
+    with_linear,
+)
 from ordinal_objectives.estimators.linear_part import LinearPart
 from ordinal_objectives.estimators.round_search import (
     Found,
@@ -22,7 +29,7 @@ from ordinal_objectives.estimators.round_search import (
 )
 from ordinal_objectives.eval_metric import EvalMetric
 from ordinal_objectives.histogram_engine.constraints import Constraints
-from ordinal_objectives.histogram_engine.fit_loop import EarlyStopping, GrownModel, Rows, divided, fit_rows, told
+from ordinal_objectives.histogram_engine.fit_loop import EarlyStopping, GrownModel, after_tree, divided, fit_rows
 from ordinal_objectives.histogram_engine.labelled_rows import LabelledRows
 from ordinal_objectives.histogram_engine.parameters import OF_MODEL, BoostingParameters
 from ordinal_objectives.histogram_engine.saving import EngineModel
@@ -85,22 +92,21 @@ class PlannedTraining(EngineModel):
         parameters: BoostingParameters,
         earlier: GrownModel | None,
         stopping: EarlyStopping,
-        groups: Any,
     ) -> TrainingPlan:
         """Find the number of trees and the linear part, and hold rows out."""
         always = check_linear(self.linear, self.linear_l2)
-        if self.linear is not False and parameters.constraints.signs is not None:
-            raise ValueError("linear must be False with monotonic_cst: a linear part need not be monotone")
+        has_linear = earlier is not None and self._linear is not None
+        check_monotone(self.linear, has_linear, "monotonic_cst", parameters.constraints.signs)
         if earlier is None:
-            self.linear_ = None
+            self._linear = None
         else:
-            check_continued(always, self.linear_ is not None)
+            check_continued(always, has_linear)
         self.round_search_ = None
         if parameters.is_forest:
             self._check_forest()
             if always:
-                self.linear_ = self._fit_linear(rows)
-            return TrainingPlan(parameters, False, self._unseen(rows, watched, None, earlier, groups))
+                self._linear = self._fit_linear(rows)
+            return TrainingPlan(parameters, False, self._unseen(rows, watched, None, earlier))
         if self._searches(rows, watched, parameters, earlier):
             if check_scoring(self.scoring) is not None:
                 raise ValueError(
@@ -108,28 +114,26 @@ class PlannedTraining(EngineModel):
                     f"out finds the number of trees: pass early_stopping=True, or an eval_set, or max_iter as a number"
                 )
             how = self.linear, self._fit_linear, self._trial
-            found, self.linear_ = search(*how, rows, self.learning_rate, self._seed, groups)
+            found, self._linear = search(*how, rows, self.learning_rate, self._seed)
             if found is not None:
                 self.round_search_ = found.search
                 parameters = replace(parameters, max_iter=found.search.n_iter)
-            return TrainingPlan(parameters, False, self._unseen(rows, [], found, earlier, groups))
+            return TrainingPlan(parameters, False, self._unseen(rows, [], found, earlier))
         judged = parameters.judged_by == "validation"
-        if not watched and (judged or stopping.applies(self.early_stopping, len(rows[1]), watched)):
+        if not watched and (judged or stopping.applies(self.early_stopping, len(rows), watched)):
             name, without = ("judged_by", "out_of_bag") if judged else ("early_stopping", False)
             instead = f"{name}={without!r}; got {getattr(self, name)!r}"
-            rows, watched = divided(rows, self.validation_fraction, self._seed, groups, instead)
+            rows, watched = divided(rows, self.validation_fraction, self._seed, instead)
         if earlier is None and always:
-            self.linear_ = self._fit_linear(rows)
-        stops = stopping.applies(self.early_stopping, len(rows[1]), watched)
-        return TrainingPlan(parameters, stops, self._unseen(rows, watched, None, earlier, groups))
+            self._linear = self._fit_linear(rows)
+        stops = stopping.applies(self.early_stopping, len(rows), watched)
+        return TrainingPlan(parameters, stops, self._unseen(rows, watched, None, earlier))
 
-    def _unseen(
-        self, rows: Rows, watched: list[Rows], found: Found | None, earlier: GrownModel | None, groups: Any
-    ) -> Unseen:
-        trials = self._trial if self.linear_ is None else with_linear(self._fit_linear, self._trial)
-        if self._takes_kappa() and isinstance(rows[0], RowBlocks) and not watched and self.kappa_rows != "training":
+    def _unseen(self, rows: Rows, watched: list[Rows], found: Found | None, earlier: GrownModel | None) -> Unseen:
+        trials = self._trial if self._linear is None else with_linear(self._fit_linear, self._trial)
+        if self._takes_kappa() and isinstance(rows.X, RowBlocks) and not watched and self.kappa_rows != "training":
             raise ValueError("decision_rule='kappa' divides arrays alone; for RowBlocks pass X_val and y_val")
-        return Unseen(rows, list(watched), found, trials if earlier is None else None, self._seed, groups)
+        return Unseen(rows, list(watched), found, trials if earlier is None else None, self._seed)
 
     def _check_forest(self) -> None:
         """Raise ValueError for what belongs to trees that follow each other."""
@@ -144,31 +148,35 @@ class PlannedTraining(EngineModel):
     def _searches(self, rows: Rows, watched: list[Rows], parameters: BoostingParameters, earlier: Any) -> bool:
         """Tell whether rows held out decide the number of trees; blocks are not divided."""
         decided = (
-            watched or earlier is not None or parameters.judged_by == "validation" or isinstance(rows[0], RowBlocks)
+            watched or earlier is not None or parameters.judged_by == "validation" or isinstance(rows.X, RowBlocks)
         )
         return is_auto(self.max_iter) and is_auto(self.early_stopping) and not decided
 
-    def _fit_linear(self, rows: tuple[Any, ...]) -> LinearPart:
-        X, codes, weight, *_ = rows
+    def _fit_linear(self, rows: Rows) -> LinearPart:
         loss, n_threads = self._ordinal_loss(), self.n_jobs
-        some = X, codes, weight, None
         hows: dict[str, Any] = {"hessian": self.hessian, "categories": self._categories.levels, "n_threads": n_threads}
-        return LinearPart.fit(some, self.n_classes_, loss, self.linear_l2, **hows)
+        return LinearPart.fit(rows, self.n_classes_, loss, self.linear_l2, **hows)
 
-    def _trial(self, fit: tuple[Any, ...], held: tuple[Any, ...], most: int, patience: int | None) -> Trial:
+    def _trial(self, fit: Rows, held: Rows, most: int, patience: int | None) -> Trial:
         """Train on some rows and tell of others after 0, 1, ... trees."""
-        parameters = replace(self._parameters(len(fit[1]), self._constraints()), max_iter=most)
-        stopping = None if patience is None else EarlyStopping(patience, self.tol)
+        parameters = self._parameters(len(fit), self._constraints())
         rows, others, seed = self._labelled(fit), self._labelled(held), self._seed
-        with round_bar(self.progress, most, "search") as show:
-            hows: dict[str, Any] = {"seed": seed, "n_threads": self.n_jobs}
-            trained, _ = fit_rows(parameters, None, rows, Watching([others]), stopping, told(None, show), **hows)
+        hows: dict[str, Any] = {"seed": seed, "n_threads": self.n_jobs}
 
-        def proba(n_trees: int) -> NDArray[np.float64]:
-            n = min(n_trees, len(trained.ensemble))  # an early stop keeps the best
-            scores = trained.ensemble.zeros(others.X.shape[0])
-            trained.ensemble.add_to(scores, others.X, 0, n, effective_n_threads(self.n_jobs))
-            return predictions.proba(parameters.spec.loss, others.started(scores), trained.thresholds[n])
+        def grow(n_trees: int, stopping: EarlyStopping | None) -> GrownModel:
+            with round_bar(self.progress, n_trees, "search") as show:
+                wanted, watching = replace(parameters, max_iter=n_trees), Watching([others])
+                grown, _ = fit_rows(wanted, None, rows, watching, stopping, after_tree(show), **hows)
+            return grown
+
+        trained = grow(most, None if patience is None else EarlyStopping(patience, self.tol))
+
+        def proba(n: int) -> NDArray[np.float64]:
+            # An early stop keeps the trees up to the lowest loss: none of them where no tree lowers it.
+            grown = trained if n <= len(trained.ensemble) else grow(n, None)
+            scores = grown.ensemble.zeros(others.X.shape[0])
+            grown.ensemble.add_to(scores, others.X, 0, n, effective_n_threads(self.n_jobs))
+            return predictions.proba(parameters.spec.loss, others.started(scores), grown.thresholds[n])
 
         return Trial(trained.evals["validation"], proba)
 
@@ -178,7 +186,5 @@ class PlannedTraining(EngineModel):
         scored = None if scorer is None else scored_by(scorer, self._labels, self._decide_in_round)
         return Watching(sets, metrics, scored)
 
-    def _labelled(self, rows: tuple[Any, ...]) -> LabelledRows:
-        X, codes, sample_weight, *start = rows
-        start_score = start[0] if start else None
-        return LabelledRows(X, codes, self.n_classes_, sample_weight, start_score, self._categories.sizes)
+    def _labelled(self, rows: Rows) -> LabelledRows:
+        return LabelledRows(rows.X, rows.codes, self.n_classes_, rows.weight, rows.start, self._categories.sizes)

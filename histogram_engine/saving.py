@@ -29,6 +29,7 @@ from ordinal_objectives.utils.shared_docs import documented
 from ordinal_objectives.utils.validation import check_choice, check_integer, check_thresholds
 
 Model = TypeVar("Model", bound="EngineModel")
+_IMPORTANCES = ("gain", "split")
 
 
 class EngineModel(WithCategories, HostParameters, OrdinalClassifier):
@@ -59,7 +60,7 @@ class EngineModel(WithCategories, HostParameters, OrdinalClassifier):
 
     def _check_decision(self) -> None:
         super()._check_decision()
-        check_choice(self.importance_type, ("gain", "split"), name="importance_type")
+        check_choice(self.importance_type, _IMPORTANCES, name="importance_type")
 
     def _prediction_data(self, X: Any) -> Any:
         return X
@@ -81,10 +82,12 @@ class EngineModel(WithCategories, HostParameters, OrdinalClassifier):
         check_is_fitted(self)
         return self._ensemble.importances(self.importance_type)
 
-    def _staged_proba_ordered(self, X: Any, **start: Any) -> Iterator[NDArray[np.float64]]:
+    @documented
+    def staged_scores(self, X: Any, **start: Any) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64]]]:
+        """Yield scores with their thresholds after 1, 2, ... iterations; a random forest has none."""
         check_is_fitted(self)
         self.check_stages()
-        yield from super()._staged_proba_ordered(X, **start)
+        yield from super().staged_scores(X, **start)
 
     def check_stages(self) -> None:
         """Raise ValueError if there is no model after fewer trees."""
@@ -112,8 +115,9 @@ class EngineModel(WithCategories, HostParameters, OrdinalClassifier):
     def _grown(self) -> GrownModel:
         return GrownModel(self._ensemble, self.threshold_history_, self.evals_result_, self._cuts, self._curvature)
 
-    def _remember(self, grown: GrownModel, loss: OrdinalLoss, diagnostics: dict[str, int]) -> None:
-        """Store what a training or a file gives."""
+    def _remember(self, loss: OrdinalLoss, grown: GrownModel, diagnostics: dict[str, int]) -> None:
+        """Store what a training, also one that goes on, or a file gives."""
+        self.__dict__.pop("_is_under_way", None)
         n_iter = self.best_iteration_ = len(grown.ensemble)
         self._ensemble, self._cuts, self._curvature = grown.ensemble, grown.cuts, grown.curvature
         self._oob, self._fitted_as_forest = grown.out_of_bag, self.boosting_type == "rf"
@@ -126,9 +130,14 @@ class EngineModel(WithCategories, HostParameters, OrdinalClassifier):
 
     @documented
     def save_model(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model to a file; see ``ordinal_objectives.histogram_engine.model_file``."""
-        check_is_fitted(self)
-        self._check_decision()
+        """Write the fitted model to a file; see ``ordinal_objectives.histogram_engine.model_file``.
+
+        In a callback of ``fit`` that is the model of the trees so far. Raises ValueError where there is none yet: of a
+        random forest, whose thresholds are fitted at the end, and of ``decision_rule="kappa"``.
+        """
+        self._check_not_under_way("a random forest has no stages")
+        self.check_fitted_decision()
+        check_choice(self.importance_type, _IMPORTANCES, name="importance_type")
         loss = self._fitted_loss  # that of the fit, not parameters set afterwards: the thresholds belong to it
         stored = model_file.StoredModel(
             params=self.get_params(deep=False) | loss.as_parameters(),
@@ -140,7 +149,7 @@ class EngineModel(WithCategories, HostParameters, OrdinalClassifier):
             grown=self._grown(),
             diagnostics=self.diagnostics_,
             proportional=self.proportional_,
-            linear=None if self.linear_ is None else self.linear_.to_json(),
+            linear=None if self._linear is None else self._linear.to_json(),
             kappa_rule=None if self.kappa_rule_ is None else self.kappa_rule_.to_json(),
             categories=self._categories,
         )
@@ -165,7 +174,7 @@ class EngineModel(WithCategories, HostParameters, OrdinalClassifier):
             if stored.feature_names is not None:
                 model.feature_names_in_ = stored.feature_names
             if stored.linear is not None:
-                model.linear_ = LinearPart.from_json(stored.linear, stored.n_features)
+                model._linear = LinearPart.from_json(stored.linear, stored.n_features)
             if stored.kappa_rule is not None:
                 model.kappa_rule_ = KappaRule.from_json(stored.kappa_rule, model.n_classes_)
             elif model._takes_kappa():
@@ -175,7 +184,7 @@ class EngineModel(WithCategories, HostParameters, OrdinalClassifier):
                 loss.check_shifts()
             for row in grown.thresholds:
                 check_thresholds(row, model.n_classes_, ordered=loss.ordered and stored.proportional)
-            model._remember(grown, loss, stored.diagnostics)
+            model._remember(loss, grown, stored.diagnostics)
         self.__dict__ = model.__dict__
         warn_of(stored.left_out, stacklevel=2)
         return self

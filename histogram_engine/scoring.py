@@ -36,7 +36,11 @@ class PredictedRows(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """
 
     def __init__(
-        self, labels: OrderedLabels, decide: Decide, proba: NDArray[np.float64], score: NDArray[np.float64]
+        self,
+        labels: OrderedLabels,
+        decide: Callable[[NDArray[np.float64]], NDArray[Any]],
+        proba: NDArray[np.float64],
+        score: NDArray[np.float64],
     ) -> None:
         self.labels = labels
         self.decide = decide
@@ -103,11 +107,12 @@ def scored_by(scorer: Scorer, labels: OrderedLabels, decide: Decide) -> Scored:
         better.
     labels : OrderedLabels
     decide : callable
+        From probabilities and weights to class codes.
     """
     by_name, _ = takes_weight(scorer)
 
     def scored(rows: LabelledRows, proba: NDArray[np.float64], score: NDArray[np.float64]) -> float:
-        estimator = PredictedRows(labels, decide, proba, score)
+        estimator = PredictedRows(labels, lambda P: decide(P, rows.sample_weight), proba, score)
         function = scorer
         if by_name and rows.sample_weight is not None:
             function = partial(scorer, sample_weight=read_only(rows.sample_weight))
@@ -118,7 +123,7 @@ def scored_by(scorer: Scorer, labels: OrderedLabels, decide: Decide) -> Scored:
             raise TypeError(f"scoring must return a number; got {found!r}") from None
         if not np.isnan(number):
             return number
-        if np.ptp(decide(proba)) > 0:
+        if np.ptp(estimator.decide(proba)) > 0:
             raise ValueError("scoring must return a number; got NaN")
         return -np.inf  # a rank correlation, before the trees tell rows apart
 

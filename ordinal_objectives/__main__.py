@@ -1,4 +1,4 @@
-"""Command line: ``python -m ordinal_objectives demo`` and ``python -m ordinal_objectives versions``."""
+"""Command line: ``python -m ordinal_objectives`` with ``demo``, ``compare`` or ``versions``."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from pathlib import Path
 
 from ordinal_objectives.utils.extras import not_installed
 from ordinal_objectives.versions import show_versions
+
+# A target of numbers with more values than this is no list of classes.
+_MOST_CLASSES = 20
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -19,12 +22,61 @@ def _parser() -> argparse.ArgumentParser:
         "--data", type=Path, metavar="FILE", help=".csv or .csv.gz file; default: scikit-learn's diabetes"
     )
     demo.add_argument("--target", metavar="COLUMN", help="column to predict; default: the last one")
-    demo.add_argument("--classes", metavar="A,B,...", help="the classes of the target, lowest first")
-    demo.add_argument("--backend", choices=["xgboost", "lightgbm", "all"], default="all")
+    demo.add_argument("--classes", nargs="+", metavar="A", help="the classes of the target, lowest first")
+    demo.add_argument("--backend", choices=["xgboost", "lightgbm", "native", "all"], default="all")
     demo.add_argument("--rounds", type=int, default=500, help="most boosting rounds (early stopping ends sooner)")
     demo.add_argument("--seed", type=int, default=0, help="seed of the split into training and test rows")
     demo.add_argument("--output", type=Path, default=Path("demo_output"), help="folder for the picture and the models")
+    compare = commands.add_parser("compare", help="train all threshold updates with all trainers on the rows of a file")
+    compare.add_argument("table", type=Path, metavar="FILE", help=".csv or .csv.gz file; text becomes categories")
+    compare.add_argument("--target", metavar="COLUMN", required=True, help="column to predict")
+    compare.add_argument("--classes", nargs="+", metavar="A", help="the classes of the target, lowest first")
+    compare.add_argument("--rounds", type=int, default=100, help="trees of each model")
+    compare.add_argument("--folds", type=int, help="folds of a cross-validation; default: 30%% of the rows held out")
+    compare.add_argument("--seed", type=int, default=0, help="seed of the rows held out")
+    compare.add_argument(
+        "--out", type=Path, default=Path("compare_output"), help="folder for the table and the picture"
+    )
     return parser
+
+
+def _compare(options: argparse.Namespace) -> None:
+    """Compare the threshold updates on a file; print the summary, and write what was measured and a picture."""
+    import pandas as pd
+
+    from ordinal_objectives.compare import compare_updates
+    from ordinal_objectives.demo import classes_of, read_table
+
+    X, target = read_table(options.table, options.target)
+    n_values, target_is = target.nunique(), f"--target {options.target!r} of {options.table}"
+    if n_values < 2:
+        raise ValueError(f"{target_is} holds one class, {target.iloc[0]}; at least two are needed")
+    if options.classes is None and pd.api.types.is_numeric_dtype(target) and n_values > _MOST_CLASSES:
+        raise ValueError(
+            f"{target_is} looks continuous: it holds {n_values} different numbers. Cut it into at most {_MOST_CLASSES} "
+            f"classes, or name all of them with --classes"
+        )
+    found = compare_updates(
+        X, target, classes=classes_of(target, options.classes), cv=options.folds, rounds=options.rounds,
+        random_state=options.seed, progress=sys.stderr.isatty(),
+    )  # fmt: skip
+    print(f"{options.table.name}: {len(X)} rows, {X.shape[1]} columns")
+    print(f"classes, lowest first: {', '.join(map(str, found.classes))}\n")
+    table = found.summary()
+    shown = table.drop(columns="note").assign(at_round=table["at_round"].map(str, na_action="ignore"))
+    print(shown.to_string(index=False, float_format="{:.4f}".format, na_rep="-"))
+    print("\nLosses, MAE and RPS are of the rows held out. The same for all: depth, learning rate, rounds, number of")
+    print("bins, penalty, smallest leaf; all rows and columns for each tree. What differs, and why there is no model:")
+    for note, modes in table.groupby("note", sort=False):
+        who = ", ".join(dict.fromkeys(f"{one.trainer} {one.update}" for one in modes.itertuples()))
+        print(f"  {who}: {note}")
+    options.out.mkdir(parents=True, exist_ok=True)
+    written = [options.out / "compare.csv"]
+    found.to_frame().to_csv(written[0], index=False)
+    if (table["folds"] > 0).any():
+        written.append(options.out / "compare.png")
+        found.plot().savefig(written[1], dpi=90)
+    print("\nWritten: " + ", ".join(map(str, written)))
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -34,9 +86,12 @@ def main(arguments: list[str] | None = None) -> int:
         show_versions()
         return 0
     try:
-        from ordinal_objectives import demo
+        if options.command == "compare":
+            _compare(options)
+        else:
+            from ordinal_objectives import demo
 
-        demo.run(options)
+            demo.run(options)
     except ImportError as error:
         print(f"error: {not_installed(error, 'demo')}", file=sys.stderr)
         return 2

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,10 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives.utils.files import numbers_from_json
 from ordinal_objectives.utils.shared_docs import documented
-from ordinal_objectives.utils.validation import as_floats, check_choice, check_flag, check_proba, check_sample_weight
+from ordinal_objectives.utils.validation import as_floats, check_choice, check_codes, check_proba, check_sample_weight
 
 Array = NDArray[np.float64]
 _MOST_STEPS = 100
+_PARTS = 5
+# A kappa that is no larger is none: of rows that are all alike it would choose classes by chance.
+_ROUNDING = 1e-9
 RULES = ("median", "mode", "mean")
 
 
@@ -67,11 +70,9 @@ def decide(proba: ArrayLike, rule: str = "median", cost_matrix: ArrayLike | None
     [2]
     """
     P = check_proba(proba)
-    check_choice(rule, RULES, name="rule")
-    if cost_matrix is not None:
-        if rule != RULES[0]:
-            raise ValueError(f"rule={rule!r} and cost_matrix are two different rules; give one of them")
-        codes: NDArray[np.intp] = np.argmin(P @ _check_cost_matrix(cost_matrix, P.shape[1]), axis=1)
+    costs = check_rule(rule, cost_matrix, P.shape[1])
+    if costs is not None:
+        codes: NDArray[np.intp] = np.argmin(P @ costs, axis=1)
         return codes
     if rule == "mode":
         codes = np.argmax(P, axis=1)
@@ -85,7 +86,39 @@ def decide(proba: ArrayLike, rule: str = "median", cost_matrix: ArrayLike | None
     return codes
 
 
-def _check_cost_matrix(cost_matrix: ArrayLike, n_classes: int) -> NDArray[np.float64]:
+def check_rule(
+    rule: str, cost_matrix: ArrayLike | None, n_classes: int, *, rules: tuple[str, ...] = RULES, name: str = "rule"
+) -> Array | None:
+    """Check what is to decide: a rule, or the costs of errors.
+
+    Parameters
+    ----------
+    rule : str
+        One of ``rules``; the median where there are costs.
+    cost_matrix : array-like of float, shape (n_classes, n_classes), or None
+        Cost of predicting column k where row j is true.
+    n_classes : int
+        Number of classes.
+    rules : tuple of str, default=("median", "mode", "mean")
+        The rules that are allowed.
+    name : str, default="rule"
+        What messages call the rule.
+
+    Returns
+    -------
+    ndarray of float64, shape (n_classes, n_classes), or None
+        The costs; None where the rule decides.
+
+    Raises
+    ------
+    ValueError
+        If the rule is none of ``rules``, both are given, or the costs have the wrong shape or are not finite.
+    """
+    check_choice(rule, rules, name=name)
+    if cost_matrix is None:
+        return None
+    if rule != RULES[0]:
+        raise ValueError(f"{name}={rule!r} and cost_matrix are two different rules; give one of them")
     cost = as_floats(cost_matrix, name="cost_matrix")
     if cost.shape != (n_classes, n_classes):
         raise ValueError(f"cost_matrix must have shape ({n_classes}, {n_classes}), true by predicted; got {cost.shape}")
@@ -156,9 +189,11 @@ class KappaRule:
     shares : ndarray of float64, shape (n_classes,)
         The mean probabilities pi.
     kappa : float
-        Expected on the rows that the rule was fitted to.
-    unseen : bool
-        Whether the model was not trained on these rows.
+        Kappa of the rows that the rule was fitted to if their probabilities were true. Overfitted probabilities
+        promise too much: see `measured`.
+    measured : float or None
+        Kappa of decisions and labels, of rows that neither the model nor the rule was fitted to. NaN where labels and
+        decisions are all of one class, None where it was not measured.
 
     Examples
     --------
@@ -175,7 +210,7 @@ class KappaRule:
     weights: Array
     shares: Array
     kappa: float
-    unseen: bool = True
+    measured: float | None = None
 
     @classmethod
     def fit(
@@ -184,7 +219,6 @@ class KappaRule:
         weights: ArrayLike | str = "quadratic",
         sample_weight: ArrayLike | None = None,
         *,
-        unseen: bool = True,
         start: float = 0.0,
     ) -> KappaRule:
         """Find the rule for some rows.
@@ -197,8 +231,6 @@ class KappaRule:
             What it costs that a class (row) is taken for another (column); see :func:`kappa_weights`.
         sample_weight : array-like of float, shape (n_samples,), or None, default=None
             Weights of the rows.
-        unseen : bool, default=True
-            Whether the model was not trained on these rows.
         start : float, default=0.0
             The kappa that the search starts from; what it finds does not depend on it.
 
@@ -217,12 +249,12 @@ class KappaRule:
             observed = np.average(costs[np.arange(len(P)), codes], weights=of_rows)
             expected = np.average(by_chance[codes], weights=of_rows)
             if expected <= 0.0:  # one class has all probability
-                return cls(W, shares, 0.0, unseen)
+                return cls(W, shares, 0.0)
             now = float(observed / expected)
             if now >= ratio:
                 break
             tried = ratio = now
-        return cls(W, shares, max(1.0 - ratio, 0.0), unseen)
+        return cls(W, shares, 1.0 - ratio if 1.0 - ratio > _ROUNDING else 0.0)
 
     def decide(self, proba: ArrayLike) -> NDArray[np.intp]:
         """Return class codes, (n_samples,); by the median where no decision has a kappa above 0."""
@@ -234,10 +266,41 @@ class KappaRule:
         )
         return codes
 
+    def measure(self, proba: ArrayLike, codes: ArrayLike, sample_weight: ArrayLike | None = None) -> KappaRule:
+        """Return the rule with the kappa of its kind of decision: of each fifth of the rows by a rule of the others.
+
+        Parameters
+        ----------
+        proba : array-like of float, shape (n_samples, n_classes)
+            Of rows that the model was not trained on, lowest class first.
+        codes : array-like of int, shape (n_samples,)
+            Their classes.
+        sample_weight : array-like of float, shape (n_samples,), or None, default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        KappaRule
+        """
+        P, true = check_proba(proba), check_codes(codes, len(self.shares), name="codes")
+        weight = check_sample_weight(sample_weight, len(P))
+        weight = np.ones(len(P)) if weight is None else weight / weight.max()
+        rows = np.flatnonzero(weight)
+        confusion = np.zeros(self.weights.shape)
+        for first in range(min(_PARTS, len(rows))):
+            part, others = rows[first::_PARTS], np.delete(rows, np.s_[first::_PARTS])
+            rule = KappaRule.fit(P[others], self.weights, weight[others]) if len(others) else self
+            np.add.at(confusion, (true[part], rule.decide(P[part])), weight[part])
+        confusion /= confusion.sum()
+        by_chance = float((np.outer(confusion.sum(axis=1), confusion.sum(axis=0)) * self.weights).sum())
+        kappa = 1.0 - float((confusion * self.weights).sum()) / by_chance if by_chance > 0.0 else np.nan
+        return replace(self, measured=kappa)
+
     def to_json(self) -> dict[str, Any]:
-        """Return the rule in JSON's types."""
-        numbers = {"weights": self.weights.tolist(), "shares": self.shares.tolist(), "kappa": self.kappa}
-        return numbers | {"unseen": self.unseen}
+        """Return the rule in JSON's types; what is not a number is left out."""
+        numbers: dict[str, Any] = {"weights": self.weights.tolist(), "shares": self.shares.tolist()}
+        measured = {} if self.measured is None else {"measured": [x for x in [self.measured] if np.isfinite(x)]}
+        return numbers | {"kappa": self.kappa} | measured
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any], n_classes: int) -> KappaRule:
@@ -258,4 +321,9 @@ class KappaRule:
             or not 0 <= kappa <= 1
         ):
             raise ValueError(f"a rule of kappa must hold the shares of {n_classes} classes and a kappa between 0 and 1")
-        return cls(weights, shares, float(kappa), check_flag("unseen", content["unseen"]))
+        if "measured" not in content:
+            return cls(weights, shares, float(kappa))
+        measured = numbers_from_json(content["measured"], "the measured kappa")
+        if len(measured) > 1 or (measured > 1.0).any():
+            raise ValueError(f"a measured kappa must be at most 1; got {content['measured']!r}")
+        return cls(weights, shares, float(kappa), float(measured[0]) if len(measured) else np.nan)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from sklearn.datasets import load_diabetes
 from sklearn.model_selection import train_test_split
 
-from ordinal_objectives import metrics
+from ordinal_objectives import HistGradientBoostingOrdinalClassifier, metrics
 from ordinal_objectives.estimators.labels import OrderedLabels
 from ordinal_objectives.estimators.ordinal_classifier import OrdinalClassifier
 
@@ -69,27 +69,12 @@ def load(options: argparse.Namespace) -> Split:
         data = load_diabetes(as_frame=True)
         name, X, target = "diabetes progression (scikit-learn)", data.data, data.target
     else:
-        frame = pd.read_csv(options.data)
-        column = frame.columns[-1] if options.target is None else options.target
-        if column not in frame.columns:
-            raise ValueError(f"--target {column!r} is not a column of {options.data}; there are {list(frame.columns)}")
-        frame = frame[frame[column].notna()]
-        name, X, target = options.data.name, frame.drop(columns=column), frame[column]
-        _check_rows(X, options.data)
-        X = X.set_axis(_names(X.columns), axis=1)
-        for text in X.columns[[not pd.api.types.is_numeric_dtype(kind) for kind in X.dtypes]]:
-            X[text] = X[text].astype("category")
-    numeric = pd.api.types.is_numeric_dtype(target)
-    if numeric and options.classes is None and target.nunique() > _MOST_CLASSES:
+        name, (X, target) = options.data.name, read_table(options.data, options.target)
+    if pd.api.types.is_numeric_dtype(target) and options.classes is None and target.nunique() > _MOST_CLASSES:
         edges = np.unique(np.quantile(target, np.linspace(0, 1, _CUT_INTO + 1)[1:-1]))
         print(f"The target has {target.nunique()} values; cut at {np.round(edges, 3).tolist()} into classes.")
         target = pd.Series(np.digitize(target, edges), index=target.index)
-    classes: Any = None if options.classes is None else [part.strip() for part in options.classes.split(",")]
-    if classes is not None and numeric:
-        classes = [float(part) for part in classes]
-    elif numeric and np.isfinite(target).all() and (target % 1).any():  # few fractions are classes too
-        classes = np.unique(target)
-    labels = OrderedLabels(classes).fit(target)
+    labels = OrderedLabels(classes_of(target, options.classes)).fit(target)
     codes = labels.encode(target)
     rows = np.arange(len(codes))
     counts = np.bincount(codes)
@@ -99,6 +84,42 @@ def load(options: argparse.Namespace) -> Split:
     fit, stop = train_test_split(learn, test_size=0.2, random_state=options.seed)
     parts = (fit, stop, test)
     return Split(name, labels, tuple(X.iloc[p] for p in parts), tuple(codes[p] for p in parts))
+
+
+def read_table(path: Path, column: str | None) -> tuple[pd.DataFrame, pd.Series]:
+    """Read a CSV file: features, whose text becomes categories, and the target, the last column unless it is named.
+
+    Raises
+    ------
+    ValueError
+        If it is empty or no CSV file, has no such column, or features that the libraries refuse.
+    """
+    try:
+        frame = pd.read_csv(path, low_memory=False)
+    except (pd.errors.EmptyDataError, pd.errors.ParserError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} cannot be read as a CSV file: {error}") from None
+    column = frame.columns[-1] if column is None else column
+    if column not in frame.columns:
+        raise ValueError(f"--target {column!r} is not a column of {path}; there are {list(frame.columns)}")
+    frame = frame[frame[column].notna()]
+    X, target = frame.drop(columns=column), frame[column]
+    _check_rows(X, path)
+    X = X.set_axis(_names(X.columns), axis=1)
+    for text in X.columns[[not pd.api.types.is_numeric_dtype(kind) for kind in X.dtypes]]:
+        X[text] = (
+            X[text].map(str, na_action="ignore").astype("category")
+        )  # pandas reads True, with empty cells, as such
+    return X, target
+
+
+def classes_of(target: pd.Series, names: list[str] | None) -> Any:
+    """Return the classes that a command names, ``a b c`` or ``a,b,c``, in the target's type; None for its own order."""
+    numeric = pd.api.types.is_numeric_dtype(target)
+    if names is None:
+        fractions = numeric and np.isfinite(target).all() and (target % 1).any()  # few fractions are classes too
+        return np.unique(target) if fractions else None
+    classes = [part.strip() for part in (names[0].split(",") if len(names) == 1 else names)]
+    return [float(part) for part in classes] if numeric else classes
 
 
 def _check_rows(X: pd.DataFrame, path: Path) -> None:
@@ -213,6 +234,32 @@ def _lightgbm_models(split: Split, rounds: int) -> Iterator[Result]:
             yield _fit(name, model, split, {"callbacks": callbacks, **held_out})
 
 
+def _native_models(split: Split, rounds: int) -> Iterator[Result]:
+    common: dict[str, Any] = {
+        "max_iter": rounds,
+        "max_depth": _DEPTH,
+        "max_leaf_nodes": 2**_DEPTH,
+        "learning_rate": _LEARNING_RATE,
+        "early_stopping": True,
+        "n_iter_no_change": _PATIENCE,
+        "subsample": 1.0,
+        "classes": np.arange(split.n_classes),
+    }
+    kinds = {
+        "Native joint": HistGradientBoostingOrdinalClassifier(
+            proportional=True, threshold_update="joint", random_state=0, **common
+        ),
+        "Native default": HistGradientBoostingOrdinalClassifier(random_state=0, **common),
+    }
+    for name, model in kinds.items():
+        with _progress(name, rounds) as tick:
+            options = {"eval_set": [(split.X[1], split.y[1])], "callback": lambda *_, tick=tick: tick() and None}
+            try:
+                yield _fit(name, model, split, options)
+            except ValueError as error:  # the engine takes at most 254 categories of a column
+                print(f"{name} is left out: {error}\n")
+
+
 def _fit(name: str, model: Any, split: Split, options: dict[str, Any]) -> Result:
     (X, _, X_test), (y, _, _) = split.X, split.y
     start = time.perf_counter()
@@ -268,7 +315,8 @@ def reading(results: list[Result], y: NDArray[Any]) -> str:
             "",
             "The ordinal models predict the median class, which suits MAE. Multiclass predicts the most probable",
             'class, which suits zero-one; decision_rule="mode" does the same. With few rows the step on thresholds',
-            "after each tree takes longer than the tree.",
+            'after each tree takes longer than the tree. Of the native engine, "joint" has one score whose splits,',
+            "leaves and thresholds follow one criterion; by default its thresholds move with x.",
         ]
     )
 
@@ -285,7 +333,7 @@ def _save(results: list[Result], split: Split, folder: Path) -> list[Path]:
 
     folder.mkdir(parents=True, exist_ok=True)
     written = []
-    ordinal = [r for r in results if r.name.endswith("ordinal")]
+    ordinal = [r for r in results if isinstance(r.model, OrdinalClassifier)]
     names = [str(label) for label in split.labels.ordered_classes_]
     with mpl.rc_context({"font.size": 9}):
         figure = Figure(figsize=(8.0, (1.4 + 0.55 * split.n_classes) * len(ordinal)), layout="constrained")
@@ -298,8 +346,8 @@ def _save(results: list[Result], split: Split, folder: Path) -> list[Path]:
         figure.savefig(folder / "scores.png", dpi=120)
     written.append(folder / "scores.png")
     for result in ordinal:
-        name = "xgboost_ordinal.json" if result.name.startswith("XGBoost") else "lightgbm_ordinal.txt"
-        written.append(folder / name)
+        suffix = ".txt" if result.name.startswith("LightGBM") else ".json"
+        written.append(folder / (result.name.lower().replace(" ", "_") + suffix))
         result.model.save_model(written[-1])
     return written
 
@@ -315,10 +363,14 @@ def run(options: argparse.Namespace) -> list[Result]:
         results += _xgboost_models(split, options.rounds)
     if options.backend in ("lightgbm", "all"):
         results += _lightgbm_models(split, options.rounds)
+    if options.backend in ("native", "all"):
+        results += _native_models(split, options.rounds)
+    if not results:
+        raise ValueError("no model could be trained")
     print(table(results, split.y[2]), LEGEND, reading(results, split.y[2]), sep="\n")
     print("\nLearned thresholds (the score axis is cut here):")
     for result in results:
-        if result.name.endswith("ordinal"):
+        if isinstance(result.model, OrdinalClassifier):
             print(f"  {result.name:<18}{np.array2string(result.model.thresholds_, precision=3)}")
     written = _save(results, split, options.output)
     print("\nWritten: " + ", ".join(map(str, written)))

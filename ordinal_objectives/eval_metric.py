@@ -19,7 +19,8 @@ __all__ = ["EvalMetric"]
 
 # (name, value, higher is better), as LightGBM has it.
 Result = tuple[str, float, bool]
-Decide = Callable[[NDArray[np.float64]], NDArray[Any]]
+# (probabilities, weights of the rows or None) -> class codes.
+Decide = Callable[[NDArray[np.float64], Any], NDArray[Any]]
 
 
 class EvalMetric:
@@ -36,7 +37,8 @@ class EvalMetric:
     n_classes : int
         Number of classes K.
     decide : callable
-        ``decide(proba)`` returns the class codes that metrics of decisions judge.
+        ``decide(proba, weight)`` returns the class codes that metrics of decisions judge, given the weights of the
+        set or None.
 
     Attributes
     ----------
@@ -56,7 +58,7 @@ class EvalMetric:
     >>> from ordinal_objectives.decision import decide
     >>> from ordinal_objectives.eval_metric import EvalMetric
     >>> y, proba = np.array([0, 2]), np.array([[0.7, 0.2, 0.1], [0.2, 0.5, 0.3]])
-    >>> EvalMetric("mae", n_classes=3, decide=decide)(y, proba, None)
+    >>> EvalMetric("mae", n_classes=3, decide=lambda proba, weight: decide(proba))(y, proba, None)
     [('mae', 0.5, False)]
     """
 
@@ -75,6 +77,7 @@ class EvalMetric:
             raise ValueError(f"eval_metric must be {allowed}; got {metric!r}{hint}")
         if not callable(function):
             raise TypeError(f"eval_metric must be {allowed}; got {metric!r}")
+        METRICS.refuse_scorer(metric, "eval_metric")
         self.__name__: str = metric if isinstance(metric, str) else getattr(metric, "__name__", type(metric).__name__)
         self._higher = known is not None and known.higher_is_better
         self.judges_probabilities = known is not None and known.judges == "probabilities"
@@ -90,7 +93,7 @@ class EvalMetric:
         TypeError
             If the function returns what is no result.
         """
-        response = proba if self._decide is None else self._decide(proba)
+        response = proba if self._decide is None else self._decide(proba, weight)
         function: Any = self._function
         given: tuple[Any, ...] = (y, response)
         if self._takes_third:

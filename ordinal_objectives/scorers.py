@@ -19,9 +19,10 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import MetadataRequest
 
+from ordinal_objectives.estimators.label_values import distinct_labels
 from ordinal_objectives.estimators.labels import OrderedLabels
+from ordinal_objectives.estimators.on_codes import weighs_costs
 from ordinal_objectives.eval_metric import warn_of_costs
-from ordinal_objectives.losses import CostWeighted
 from ordinal_objectives.metrics import METRICS
 from ordinal_objectives.metrics.inputs import on_codes
 from ordinal_objectives.metrics.table import RESPONSES
@@ -76,6 +77,7 @@ class OrdinalScorer:
     ) -> None:
         if not callable(metric):
             raise TypeError(f"metric must be a function, metric(y_true, response, sample_weight=None); got {metric!r}")
+        METRICS.refuse_scorer(metric, "metric")
         known = METRICS.of(metric)
         if response_method is None:
             response_method = "predict" if known is None else known.response_method
@@ -117,12 +119,18 @@ class OrdinalScorer:
         Raises
         ------
         ValueError
-            If `y_true` holds labels that the estimator does not know, or nobody says what the order of strings is.
+            If `y_true` holds labels outside the `classes` that the estimator or the scorer was given, or the order of
+            strings is not known.
+
+        Notes
+        -----
+        A training may have lacked a class of `y_true`. Where its order of the classes was that of numbers, or
+        alphabetical, the class takes its place in it: its rows count as wrong, with probability 0.
         """
-        if self.response_method == "predict_proba" and _weighs_costs(estimator):
+        if self.response_method == "predict_proba" and weighs_costs(estimator):
             warn_of_costs([self.metric.__name__], stacklevel=3)
         response = self._response(estimator, X)
-        order = self._order(estimator)
+        order = self._order(estimator, y_true)
         if order is None:
             value = self.metric(y_true, response, sample_weight=sample_weight)
         else:
@@ -150,21 +158,27 @@ class OrdinalScorer:
             f"classifiers of ordinal_objectives have, nor ends in an estimator that has"
         )
 
-    def _order(self, estimator: Any) -> OrderedLabels | None:
-        """Return the order of the classes, or None for an estimator without classes."""
+    def _order(self, estimator: Any, y_true: Any) -> OrderedLabels | None:
+        """Return the order of the classes, or None for an estimator without classes.
+
+        Where it was found in the labels of the training, which may have lacked some, those of ``y_true`` are sorted in.
+        """
         if self.labels is not None:
             return OrderedLabels(self.labels, name="labels")
         classes = getattr(estimator, "classes_", None)
         if classes is None:
             return None
         classes = np.asarray(classes)
-        known = class_order(estimator, classes)
-        if known is None and classes.dtype.kind not in "biuf":
+        knows = _with_order(estimator, classes)
+        if knows is None and classes.dtype.kind not in "biuf":
             raise ValueError(
                 f"{type(estimator).__name__} does not say what the order of its classes {classes.tolist()} is: pass "
                 f"OrdinalScorer(..., labels=) the classes from lowest to highest"
             )
-        return OrderedLabels(np.sort(classes) if known is None else known)
+        order = np.sort(classes) if knows is None else np.asarray(knows.ordered_classes_)
+        if getattr(knows, "classes", None) is None:
+            order = _with_those_of(y_true, order)
+        return OrderedLabels(order)
 
     def set_score_request(self, *, sample_weight: bool | str | None) -> OrdinalScorer:
         """Return a copy that asks for sample weights where scikit-learn routes metadata.
@@ -211,11 +225,28 @@ def class_order(estimator: Any, classes: NDArray[Any]) -> NDArray[Any] | None:
     ndarray or None
         `ordered_classes_`, which may hold more than `classes`; None if there is none.
     """
+    knows = _with_order(estimator, classes)
+    return None if knows is None else np.asarray(knows.ordered_classes_)
+
+
+def _with_order(estimator: Any, classes: NDArray[Any]) -> Any:
+    """Return the fitted estimator, itself or one inside it, that knows the order of all ``classes``, or None."""
     known = getattr(estimator, "ordered_classes_", None)
     if known is not None and set(classes.tolist()) <= set(np.asarray(known).tolist()):
-        return np.asarray(known)
-    found = (class_order(inner, classes) for inner in _inside(estimator))
-    return next((order for order in found if order is not None), None)
+        return estimator
+    found = (_with_order(inner, classes) for inner in _inside(estimator))
+    return next((one for one in found if one is not None), None)
+
+
+def _with_those_of(y_true: Any, order: NDArray[Any]) -> NDArray[Any]:
+    """Return the sorted classes of a training with the labels that only ``y_true`` has; as they are if not sorted."""
+    known = order.tolist()
+    given = distinct_labels("y_true", y_true).distinct.tolist()
+    new = [label for label in given if label not in known]
+    are_text = {isinstance(label, str) for label in (*known, *new)}
+    if not new or len(are_text) > 1 or known != sorted(known):
+        return order
+    return np.array(sorted([*known, *new]), dtype=object if order.dtype.kind == "O" else None)
 
 
 def _inside(estimator: Any) -> Iterator[Any]:
@@ -226,14 +257,6 @@ def _inside(estimator: Any) -> Iterator[Any]:
     yield from (step for _, step in getattr(estimator, "steps", [])[-1:])
     yield from list(getattr(estimator, "estimators_", []))[:1]
     yield from (one.estimator for one in getattr(estimator, "calibrated_classifiers_", []))
-
-
-def _weighs_costs(estimator: Any) -> bool:
-    """Tell whether an estimator's probabilities are those of a model with a training cost, not calibrated since."""
-    if isinstance(getattr(estimator, "_fitted_loss", None), CostWeighted):
-        return True
-    inside = [getattr(estimator, "best_estimator_", None), *(step for _, step in getattr(estimator, "steps", [])[-1:])]
-    return any(_weighs_costs(one) for one in inside if one is not None)
 
 
 def _columns(proba: ArrayLike, order: OrderedLabels, classes: ArrayLike) -> NDArray[Any]:

@@ -52,7 +52,10 @@ class Door:
 _ALTERNATING = 'the framework\'s own train cannot follow renewed leaves, which "joint" and shifts need'
 _WHOLE_STEP = "it can follow renewed leaves, and nothing beyond the plain model is assumed"
 _BEST = 'thresholds that move with x predicted better on average; "newton" is cheap where they do not move'
-_ENGINE = "the engine judges splits by the joint step; thresholds that move with x predicted better on average"
+_ENGINE = (
+    "with one score the engine judges splits by the joint step; thresholds that move with x, where it has no effect, "
+    "predicted better on average"
+)
 DOORS = {
     door.name: door
     for door in (
@@ -208,12 +211,20 @@ class OrdinalSpec:
         penalty = (self.shift_l2, self.shift_penalty)
         return choose_shifts(self.proportional, *penalty, self.loss, refusal, self.max_shifts)
 
-    def warn_unused(self) -> None:
-        """Warn of ``threshold_update="joint"`` where it has no effect, since thresholds move with x."""
-        if self.door is not None and self.threshold_update == "joint" != self.door.threshold_update:
+    def warn_unused(self, *, judges_splits: bool = False) -> None:
+        """Warn of a ``threshold_update`` beside the default that has no effect, since thresholds move with x.
+
+        Parameters
+        ----------
+        judges_splits : bool, default=False
+            Whether it says what splits are worth, too; "newton" is only then more than what happens anyway.
+        """
+        given = self.threshold_update
+        if self.door is not None and given != self.door.threshold_update and (given != "newton" or judges_splits):
+            splits = ", and split_gain says what splits are worth" if judges_splits else ""
             warnings.warn(
-                "threshold_update='joint' has no effect where thresholds move with x: they take one Newton step after "
-                "the leaves. Leave it out, or pass proportional=True",
+                f"threshold_update={given!r} has no effect where thresholds move with x: they take one Newton step "
+                f"after the leaves{splits}. Leave it out, or pass proportional=True",
                 UserWarning,
                 stacklevel=2,
             )

@@ -13,28 +13,27 @@ from ordinal_objectives.adapters.lgbm.input_checks import categorical_columns
 from ordinal_objectives.adapters.lgbm.prediction import predict_scores
 from ordinal_objectives.adapters.lgbm.record import carried_record
 from ordinal_objectives.adapters.lgbm.train import train_spec
+from ordinal_objectives.estimators.held_out import Rows
 from ordinal_objectives.estimators.linear_choice import with_start
 from ordinal_objectives.estimators.linear_part import LinearPart
 from ordinal_objectives.estimators.round_search import Trial
 from ordinal_objectives.spec import OrdinalSpec
 
 
-def datasets(
-    rows: list[tuple[Any, ...]], categorical_feature: Any, linear: LinearPart | None = None
-) -> list[lightgbm.Dataset]:
-    """Return the training set and those to evaluate, given as (X, codes, weight, start score)."""
+def datasets(rows: list[Rows], categorical_feature: Any, linear: LinearPart | None = None) -> list[lightgbm.Dataset]:
+    """Return the training set and those to evaluate."""
     found = list[lightgbm.Dataset]()
-    for X, codes, weight, start in (with_start(linear, some) for some in rows):
-        training = {"categorical_feature": categorical_columns(categorical_feature, X)}
+    for one in (with_start(linear, some) for some in rows):
+        training = {"categorical_feature": categorical_columns(categorical_feature, one.X)}
         options = {"reference": found[0]} if found else training
-        found.append(lightgbm.Dataset(X, codes, weight=weight, init_score=start, **options))
+        found.append(lightgbm.Dataset(one.X, one.codes, weight=one.weight, init_score=one.start, **options))
     return found
 
 
 def trial(
     spec: OrdinalSpec,
     params: dict[str, Any],
-    rows: tuple[tuple[Any, ...], tuple[Any, ...]],
+    rows: tuple[Rows, Rows],
     most: int,
     patience: int | None,
     *,
@@ -59,9 +58,9 @@ def trial(
     )
 
     def proba(n_rounds: int) -> NDArray[np.float64]:
-        (X, _, _, start), record = held, carried_record(booster)
+        start, record = held.start, carried_record(booster)
         n = min(n_rounds, booster.current_iteration())
-        scores = predict_scores(booster, record, X, 0, n)
+        scores = predict_scores(booster, record, held.X, 0, n)
         scores = scores if start is None else predictions.plus(start, scores)
         return predictions.proba(record.ordinal_loss(), scores, record.at(n))
 

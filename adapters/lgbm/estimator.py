@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from os import PathLike
 from typing import Any, ClassVar
 
@@ -20,11 +21,13 @@ from ordinal_objectives.adapters.lgbm.input_checks import (
     check_columns,
     names_of_sets,
 )
+from ordinal_objectives.adapters.lgbm.levels import category_places, learned, with_levels
 from ordinal_objectives.adapters.lgbm.parameter_names import FIT_HINTS
 from ordinal_objectives.adapters.lgbm.parameters import LightGBMParameters, stops_early
 from ordinal_objectives.adapters.lgbm.prediction import predict_scores
 from ordinal_objectives.adapters.lgbm.record import (
     as_booster,
+    carried_record,
     carry,
     check_all_rounds,
     iterations_of,
@@ -37,6 +40,7 @@ from ordinal_objectives.adapters.lgbm.trees import leaf_values_in
 from ordinal_objectives.estimators.column_types import column_names
 from ordinal_objectives.estimators.evaluation_sets import GivenSets, check_rounds, either_library
 from ordinal_objectives.estimators.fit_keywords import explains_keywords
+from ordinal_objectives.estimators.held_out import Rows
 from ordinal_objectives.estimators.host_classifier import HostClassifier
 from ordinal_objectives.estimators.round_search import Trial, smallest_leaf
 from ordinal_objectives.eval_metric import EvalMetric, Result
@@ -89,7 +93,7 @@ importance_type
         Of each feature, by ``importance_type``.
     evals_result_ : dict of str to dict
         Loss and metrics of each evaluation set after 1, 2, ... rounds, as :func:`lightgbm.record_evaluation` fills it.
-    <<n_features_in_, feature_names_in_, diagnostics_>>
+    <<n_features_in_, is_categorical_, feature_names_in_, diagnostics_>>
 
     Notes
     -----
@@ -110,6 +114,8 @@ importance_type
     """
 
     _start_name: ClassVar = "init_score"
+    # None: those of a category type, of a model that was trained without the classifier.
+    _category_places: list[int] | None = None
     _fit_hints: ClassVar = FIT_HINTS
 
     def __init__(
@@ -264,41 +270,39 @@ importance_type
                 either_library(eval_set, eval_X, eval_y), eval_sample_weight, "eval_sample_weight",
                 eval_init_score, "eval_init_score", X_val, y_val, sample_weight_val,
             )  # fmt: skip
-            training = (X, y, sample_weight, init_score)
-            rows, held_out = self._rows_to_fit(training, "init_score", sets, given["random_state"], groups)
+            training = (X, y, sample_weight, init_score, groups)
+            rows, held_out = self._rows_to_fit(training, "init_score", sets, given["random_state"])
             booster, earlier = self._continued(init_model, init_score=init_score, eval_init_score=eval_init_score)
+            rows, held_out = self._with_levels(rows, held_out, booster, init_model)
             callbacks = callbacks_in(callbacks)
             check_rounds("early_stopping_round", given["early_stopping_round"], len(held_out))
             ends = booster is not None or bool(given["early_stopping_round"]) or any(map(stops_early, callbacks))
             rate = 0.1 if given["learning_rate"] is None else given["learning_rate"]  # LightGBM's default
-            search = None if ends else (rate, given["random_state"], groups)
+            search = None if ends else (rate, given["random_state"])
             hows: dict[str, Any] = {"says": self._prints(), "categorical_feature": categorical_feature}
             plan = self._plan(given["n_estimators"], rows, search, continued=earlier, **hows)
-            train_set, *valid_sets = datasets([rows, *held_out], categorical_feature, self.linear_)
+            train_set, *valid_sets = datasets([rows, *held_out], categorical_feature, self._linear)
             self.evals_result_: dict[str, Any] = {}
             watching = [lightgbm.record_evaluation(self.evals_result_)] if valid_sets else []
-            self.booster_ = train_spec(
-                (self._spec("LGBMOrdinalClassifier"), None),
-                self._params_for(len(rows[1])),
-                train_set,
-                plan.n_rounds,
-                valid_sets=valid_sets or None,
-                valid_names=names_of_sets(eval_names, len(valid_sets)),
-                feval=[_as_feval(one) for one in self._metrics(eval_metric)],
-                init_model=booster,
-                callbacks=[*watching, *callbacks],
-                progress=self.progress,
-            )
+            spec, params = self._spec("LGBMOrdinalClassifier"), self._params_for(len(rows))
+            with self._under_way():
+                self.booster_ = train_spec(
+                    (spec, None), params, train_set, plan.n_rounds,
+                    valid_sets=valid_sets or None, valid_names=names_of_sets(eval_names, len(valid_sets)),
+                    feval=[_as_feval(one) for one in self._metrics(eval_metric)],
+                    init_model=booster,
+                    callbacks=[*watching, *callbacks],
+                    progress=self.progress,
+                    carried=self._carried(),
+                )  # fmt: skip
             record, n_iter = threshold_record(self.booster_), iterations_of(self.booster_)
-            self._finish(record, n_iter, plan, rows, held_out, given["random_state"], groups)
-        least = smallest_leaf(given["min_child_samples"], len(rows[1]))
-        self._warn_if_constant(len(rows[1]), "min_child_samples", 20 if least is None else least)  # LightGBM's default
+            self._finish(record, n_iter, plan, rows, held_out, given["random_state"])
+        least = smallest_leaf(given["min_child_samples"], len(rows))
+        self._warn_if_constant(len(rows), "min_child_samples", 20 if least is None else least)  # LightGBM's default
         return self
 
-    def _trial(
-        self, fit: tuple[Any, ...], held: tuple[Any, ...], most: int, patience: int | None, **options: Any
-    ) -> Trial:
-        params, spec = self._params_for(len(fit[1])) | {"verbosity": -1}, self._spec("LGBMOrdinalClassifier")
+    def _trial(self, fit: Rows, held: Rows, most: int, patience: int | None, **options: Any) -> Trial:
+        params, spec = self._params_for(len(fit)) | {"verbosity": -1}, self._spec("LGBMOrdinalClassifier")
         hows = {"categorical_feature": options["categorical_feature"], "progress": self.progress}
         return trial(spec, params, (fit, held), most, patience, **hows)
 
@@ -313,6 +317,15 @@ importance_type
     def best_iteration_(self) -> int:
         """The same as ``n_iter_``, as LightGBM counts."""
         return self.n_iter_
+
+    @property
+    @one_thread_after_fork()
+    def is_categorical_(self) -> NDArray[np.bool_]:
+        """Which features are categories, (n_features,); one with a single value is none."""
+        check_is_fitted(self)
+        infos = self.booster_.dump_model(num_iteration=1)["feature_infos"]  # of a category it lists the codes
+        codes = [infos.get(name, {}).get("values") for name in self.booster_.feature_name()]
+        return np.array([bool(of_feature) for of_feature in codes], dtype=np.bool_)
 
     def _categories(self, X: Any, **options: Any) -> list[int]:
         columns = categorical_columns(options["categorical_feature"], X)
@@ -344,8 +357,29 @@ importance_type
         check_columns(checked)
         return csr_matrix(checked) if isinstance(checked, csr_array) else checked
 
+    def _with_levels(
+        self, rows: Rows, held_out: list[Rows], booster: lightgbm.Booster | None, model: Any
+    ) -> tuple[Rows, list[Rows]]:
+        """Set which columns hold categories, and return rows to train on and to evaluate with the training's levels."""
+        if booster is None:
+            levels, self._category_places = learned(rows.X), category_places(rows.X)
+        else:
+            levels = booster.pandas_categorical
+            self._category_places = (
+                model._category_places
+                if isinstance(model, LGBMOrdinalClassifier)
+                else _places_in(carried_record(booster))
+            )
+        hows: dict[str, Any] = {"places": self._category_places, "levels": levels}
+        first = replace(rows, X=with_levels(rows.X, refuse=booster is not None, **hows))
+        return first, [replace(one, X=with_levels(one.X, **hows)) for one in held_out]
+
     def _prediction_data(self, X: Any) -> Any:
-        return X
+        return with_levels(X, self._category_places, self.booster_.pandas_categorical)
+
+    def _description(self) -> dict[str, Any]:
+        places = self._category_places
+        return super()._description() | ({"category_columns": places} if places else {})
 
     @one_thread_after_fork()
     def _score(self, data: Any, start: int, stop: int) -> NDArray[np.float64]:
@@ -362,6 +396,7 @@ importance_type
     def _read(self, path: str | PathLike[str]) -> tuple[ThresholdRecord, int, int]:
         self.booster_ = load_model(path)
         record = threshold_record(self.booster_)
+        self._category_places = _places_in(record)
         n_iter = self.booster_.current_iteration()
         check_all_rounds(self.booster_, record, n_iter)
         return record, n_iter, self.booster_.num_feature()
@@ -372,6 +407,13 @@ importance_type
         """Importance of each feature by ``importance_type``, (n_features,)."""
         check_is_fitted(self)
         return np.asarray(self.booster_.feature_importance(importance_type=self.importance_type))
+
+
+def _places_in(record: ThresholdRecord) -> list[int] | None:
+    """Return the columns of categories that a classifier's record names; None of another one's."""
+    return (
+        None if record.classifier is None else [int(place) for place in record.classifier.get("category_columns", ())]
+    )
 
 
 def _as_feval(metric: EvalMetric) -> Callable[..., list[Result]]:

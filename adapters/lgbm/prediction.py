@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives.adapters.lgbm.input_checks import check_rows
 from ordinal_objectives.adapters.lgbm.leaf_vectors import leaf_scores
+from ordinal_objectives.adapters.lgbm.levels import category_places, with_levels
 from ordinal_objectives.adapters.lgbm.record import carried_record, check_all_rounds, iterations_of
 from ordinal_objectives.adapters.objective import predict_from_scores
 from ordinal_objectives.decision import decide
@@ -22,6 +23,7 @@ from ordinal_objectives.predictions import without_mean
 from ordinal_objectives.threads import one_thread_after_fork
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.utils.shared_docs import documented
+from ordinal_objectives.utils.validation import collected
 
 
 class _Gate:
@@ -109,7 +111,10 @@ def proba_of(
     """Return class probabilities of a booster whose record is known; see :func:`predict_proba`."""
     end = iterations_of(booster, num_iteration)
     record.check_start(False, "booster")
+    data = collected(data, name="data")
     check_rows(data, "data")
+    if category_places(data):
+        data = with_levels(data, None, booster.pandas_categorical, name="data")
     check_all_rounds(booster, record, end)
     return predict_from_scores(record, end, predict_scores(booster, record, data, 0, end))
 

@@ -53,9 +53,15 @@ def note_round(booster: lightgbm.Booster, n_rounds: int) -> None:
         rounds[n_rounds] = booster.current_iteration()
 
 
-def forget_rounds(booster: lightgbm.Booster) -> None:
-    """Forget what was noted: ``best_iteration`` counts iterations now."""
+def end_rounds(booster: lightgbm.Booster) -> None:
+    """Forget what belongs to a training: what was noted of rounds, and what callbacks' files say of a classifier.
+
+    ``best_iteration`` counts iterations from now on, and the classifier's parameters may change.
+    """
     booster.__dict__.pop("ordinal_rounds", None)
+    record = getattr(booster, "ordinal_thresholds", None)
+    if record is not None:
+        carry(booster, replace(record, classifier=None))
 
 
 def best_iteration(booster: lightgbm.Booster) -> int:

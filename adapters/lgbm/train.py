@@ -19,7 +19,7 @@ from ordinal_objectives.adapters.lgbm.record import (
     best_iteration,
     check_all_rounds,
     check_continues,
-    forget_rounds,
+    end_rounds,
     threshold_record,
 )
 from ordinal_objectives.adapters.lgbm.training import LightGBMTraining
@@ -163,7 +163,11 @@ def train_spec(
     what: str = "rounds",
     **options: Any,
 ) -> lightgbm.Booster:
-    """Train the model that a door was asked for; ``options`` are the other arguments of :func:`train`."""
+    """Train the model that a door was asked for; ``options`` are the other arguments of :func:`train`.
+
+    ``carried`` among them is what a classifier adds to the record: ``linear`` and ``classifier`` of
+    :class:`.training.Plan`.
+    """
     check_asked(params, num_boost_round, 1)
     check_params(params)
     spec, record = asked
@@ -182,7 +186,9 @@ def train_spec(
             record.check_start(False, "init_model, beside which LightGBM takes no init_score")
             check_all_rounds(init_model, record, init_model.current_iteration())
             record = record.kept(init_model.current_iteration())
-    training = LightGBMTraining(spec, record, n_threads=n_threads_of(params), plan=Plan(driven=True))
+    training = LightGBMTraining(
+        spec, record, n_threads=n_threads_of(params), plan=Plan(driven=True, **options.pop("carried", {}))
+    )
     if record is not None and record.shifts is not None and init_model is not None:
         for data in sets:
             training.set_initial_shifts(data, shifts_of(init_model, record, data.data))
@@ -192,7 +198,7 @@ def train_spec(
     with kept_helpers(n_threads_of(params), n_labels), round_bar(progress, num_boost_round, what) as show:
         callbacks += [] if show is None else [shown_rounds(training, show)]
         booster = lightgbm.train(
-            {**params, "objective": objective, "metric": "None"},
+            {**_readable(params), "objective": objective, "metric": "None"},
             train_set,
             num_boost_round,
             feval=all_metrics(objective, feval),
@@ -200,7 +206,7 @@ def train_spec(
             **options | {"callbacks": callbacks},
         )
     booster.best_iteration = best_iteration(booster)
-    forget_rounds(booster)
+    end_rounds(booster)
     return booster
 
 
@@ -222,6 +228,16 @@ def check_params(params: Mapping[str, Any]) -> None:
     refuse_parameters(params, {alias: _REFUSED[name] for name in _REFUSED for alias in (name, *_ALIASES[name])})
     for name in ("boosting", *_ALIASES["boosting"]):
         refuse_boosting(name, params.get(name))
+
+
+def _readable(params: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters with groups of features as lists: LightGBM takes sets and tuples, but not in its files."""
+    groups = params.get("interaction_constraints")
+    if not isinstance(groups, (list, tuple, set, frozenset)):
+        return dict(params)
+    kinds = (tuple, set, frozenset)
+    lists = [sorted(group) if isinstance(group, kinds) else group for group in groups]
+    return {**params, "interaction_constraints": lists}
 
 
 def n_threads_of(params: Mapping[str, Any]) -> int | None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 import weakref
-from typing import Any
+from dataclasses import replace
+from typing import Any, ClassVar
 
 import lightgbm
 import numpy as np
@@ -49,6 +50,12 @@ class LightGBMTraining(Training):
     spec, continues, n_threads, plan
         As for :class:`.training.Training`.
     """
+
+    _matrix_type: ClassVar = lightgbm.Dataset
+    _elsewhere: ClassVar = (
+        "this objective belongs to lightgbm.train, which shows it the data set; with LightGBM's scikit-learn and Dask "
+        "classes take LGBMOrdinalClassifier, or FixedThresholds for thresholds that stay"
+    )
 
     def __init__(
         self,
@@ -95,11 +102,6 @@ class LightGBMTraining(Training):
 
     def growing(self, preds: NDArray[Any], train_data: lightgbm.Dataset) -> tuple[TrainingRun, int]:
         """Return the run whose next tree is grown on a score of the data set, and the iteration of that score."""
-        if not isinstance(train_data, lightgbm.Dataset):
-            raise TypeError(
-                "this objective belongs to lightgbm.train, which shows it the data set; with LightGBM's scikit-learn "
-                "and Dask classes take LGBMOrdinalClassifier, or FixedThresholds for thresholds that stay"
-            )
         run = self.of(train_data)
         if run is None or not self._state.scores[train_data].is_in(preds):
             run = self._begin(preds, train_data)
@@ -186,6 +188,7 @@ class LightGBMTraining(Training):
         """Return the record of a booster, which must not have lost or gained iterations beside its run."""
         run = self[booster.train_set]
         unseen, record = self._check_in_step(booster.train_set, run), run.record()
+        record = replace(record, linear=self.plan.linear, classifier=self.plan.classifier)
         return record.stretched(record.n_iterations + unseen, unseen) if unseen else record
 
     def _check_in_step(self, data: lightgbm.Dataset, run: TrainingRun) -> int:

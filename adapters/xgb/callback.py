@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
-import xgboost
 from xgboost.callback import EarlyStopping, TrainingCallback
 
-from ordinal_objectives.adapters.xgb.record import store_record
 from ordinal_objectives.adapters.xgb.training import XGBoostTraining
-from ordinal_objectives.adapters.xgb.trees import renew_leaves
 from ordinal_objectives.utils.progress import Show
 
 
@@ -45,17 +41,8 @@ class ThresholdCallback(TrainingCallback):  # type: ignore[misc]
 
     def after_training(self, model: Any) -> Any:
         """Learn the thresholds of the last round, and store those of all in the booster."""
-        self._training.refresh()
-        callback_state = self._training.callback_state
         # A model that early stopping cut short keeps the whole record; predictions use its own iteration.
-        for dtrain, run in self._training.items():
-            record = replace(run.record(), last_only=callback_state.last_only)
-            booster = model if isinstance(model, xgboost.Booster) else callback_state.booster_of(dtrain)
-            if booster is model and run.update.renews:
-                renew_leaves(booster, run.first_iteration, run.update.leaf_values)
-            if booster is not None:
-                store_record(booster, record)
-        callback_state.finish(model)
+        self._training.finish(model)
         return model
 
 

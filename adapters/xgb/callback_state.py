@@ -33,6 +33,8 @@ class CallbackState(threading.local):
         Whether the booster holds the score of its last round alone.
     before : callable or None
         Returns the shifts of a matrix by the model that is continued, if it has any.
+    afterwards : dict
+        Parameters of XGBoost's that the training changes, as they are set again at its end.
     """
 
     def __init__(self) -> None:
@@ -47,14 +49,13 @@ class CallbackState(threading.local):
         self._readers: weakref.WeakKeyDictionary[xgboost.DMatrix, TreeReader] = weakref.WeakKeyDictionary()
         # Matrices that asked for gradients in this round, by their ids.
         self._asked: set[int] = set()
-        # Parameters of XGBoost's that the training changes, as they are set again at its end.
-        self._afterwards: dict[str, Any] = {}
+        self.afterwards: dict[str, Any] = {}
 
     def start(self, model: Any, previous: ThresholdRecord | None) -> None:
         """Take over the model of a training that begins."""
         self._starts, self._readers = weakref.WeakKeyDictionary(), weakref.WeakKeyDictionary()
         self.previous, self.before = previous, None
-        self._afterwards = {}
+        self.afterwards = {}
         self.start_round(model, 0)
 
     def start_round(self, model: Any, epoch: int) -> None:
@@ -81,7 +82,7 @@ class CallbackState(threading.local):
     def finish(self, model: Any) -> None:
         """Restore the parameters that the training changed in its model, and drop the model."""
         for booster in [model] if isinstance(model, xgboost.Booster) else self.boosters():
-            booster.set_param(self._afterwards)
+            booster.set_param(self.afterwards)
         self.end()
 
     def note_kind(self, *, last_only: bool) -> None:
@@ -91,7 +92,7 @@ class CallbackState(threading.local):
     def change(self, booster: xgboost.Booster, told: dict[str, Any], afterwards: dict[str, Any]) -> None:
         """Set parameters of a booster for the time of the training."""
         booster.set_param(told)
-        self._afterwards = afterwards
+        self.afterwards = afterwards
 
     def find_previous(self, check: Callable[[ThresholdRecord], None]) -> None:
         """Find the record of the booster that is continued, if it has rounds; ``check(record)`` may refuse it.
@@ -131,8 +132,8 @@ class CallbackState(threading.local):
         self.before = shifts_before(self.model, self.previous)
 
     def boosters(self) -> list[xgboost.Booster]:
-        """Return the boosters of the training."""
-        return [fold.bst for fold in getattr(self.model, "cvfolds", [])] or [self.model]
+        """Return the boosters of the training; none outside a training with the callback."""
+        return [fold.bst for fold in getattr(self.model, "cvfolds", [])] or [self.model] * (self.model is not None)
 
     def booster_of(self, dmatrix: xgboost.DMatrix) -> xgboost.Booster | None:
         """Return the booster that a matrix belongs to, or None outside a training with the callback."""

@@ -13,8 +13,9 @@ from sklearn.utils.validation import check_is_fitted
 from ordinal_objectives.adapters.xgb.callback import asks_for_early_stop
 from ordinal_objectives.adapters.xgb.custom_metric import CustomMetric
 from ordinal_objectives.adapters.xgb.host_methods import HostMethods
-from ordinal_objectives.adapters.xgb.input_checks import check_categories, check_finite, refused_by_host
+from ordinal_objectives.adapters.xgb.input_checks import check_finite, refused_by_host
 from ordinal_objectives.adapters.xgb.leaf_vectors import check_leaves, leaf_scores
+from ordinal_objectives.adapters.xgb.levels import Levels, attributes, coded, learned, levels_of
 from ordinal_objectives.adapters.xgb.parameter_names import DIALECT, KNOWN, NATIVE, OWN, REFUSED
 from ordinal_objectives.adapters.xgb.prediction import proba_of
 from ordinal_objectives.adapters.xgb.record import (
@@ -26,9 +27,9 @@ from ordinal_objectives.adapters.xgb.record import (
 )
 from ordinal_objectives.adapters.xgb.train import train_spec
 from ordinal_objectives.adapters.xgb.trees import nodes_of_trees
-from ordinal_objectives.estimators.category_levels import declared, levels_from_json
 from ordinal_objectives.estimators.evaluation_sets import GivenSets, check_rounds
 from ordinal_objectives.estimators.fit_keywords import explains_keywords
+from ordinal_objectives.estimators.held_out import Rows
 from ordinal_objectives.estimators.host_classifier import HostClassifier
 from ordinal_objectives.estimators.round_search import Trial
 from ordinal_objectives.losses import OrdinalLoss
@@ -78,7 +79,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         Of each feature, by ``importance_type``; they sum to 1.
     evals_result_ : dict of str to dict
         Loss and metrics of each evaluation set after 1, 2, ... rounds, as :func:`xgboost.train` fills it.
-    <<n_features_in_, feature_names_in_, diagnostics_>>
+    <<n_features_in_, is_categorical_, feature_names_in_, diagnostics_>>
 
     Notes
     -----
@@ -260,10 +261,10 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
                 eval_set, sample_weight_eval_set, "sample_weight_eval_set",
                 base_margin_eval_set, "base_margin_eval_set", X_val, y_val, sample_weight_val,
             )  # fmt: skip
-            training = (X, y, sample_weight, base_margin)
-            rows, held_out = self._rows_to_fit(training, "base_margin", sets, self.random_state, groups)
+            training = (X, y, sample_weight, base_margin, groups)
+            rows, held_out = self._rows_to_fit(training, "base_margin", sets, self.random_state)
             continued, earlier = self._continued(xgb_model)
-            self._levels = declared(X) if self.feature_types is None and continued is None else {}
+            self._levels = self._levels_to_fit(rows.X if self.validation_fraction is None else X, continued)
             check_rounds("early_stopping_rounds", self.early_stopping_rounds, len(held_out))
             metric = CustomMetric(self._metrics(self.eval_metric))
             callbacks, rounds = metric.early_stopping(self.callbacks, self.early_stopping_rounds)
@@ -271,35 +272,36 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
             params = self._native_params()
             ends = asks_for_early_stop({"early_stopping_rounds": self.early_stopping_rounds}, callbacks)
             decided = ends or continued is not None or params.get("booster") == "dart"  # which cannot stop early
-            search = None if decided else (params.get("learning_rate", 0.3), self.random_state, groups)  # XGBoost's
+            search = None if decided else (params.get("learning_rate", 0.3), self.random_state)  # XGBoost's
             plan = self._plan(self.n_estimators, rows, search, continued=earlier, says=bool(verbose))
             dtrain, *matrices = self._matrices([rows, *held_out], continued)
             evals = [(matrix, f"validation_{i}") for i, matrix in enumerate(matrices)]
-            self.booster_ = train_spec(
-                (self._spec("XGBOrdinalClassifier"), None),
-                params,
-                dtrain,
-                plan.n_rounds,
-                xgb_model=continued,
-                evals=evals or ([(dtrain, "training")] if verbose else []),  # what verbose prints
-                callbacks=callbacks,
-                custom_metric=metric if metric.metrics else None,
-                evals_result=self.evals_result_ if evals else {},
-                early_stopping_rounds=rounds,
-                verbose_eval=verbose,
-                progress=self.progress,
-            )
+            with self._under_way():
+                self.booster_ = train_spec(
+                    (self._spec("XGBOrdinalClassifier"), None),
+                    params,
+                    dtrain,
+                    plan.n_rounds,
+                    xgb_model=continued,
+                    evals=evals or ([(dtrain, "training")] if verbose else []),  # what verbose prints
+                    callbacks=callbacks,
+                    custom_metric=metric if metric.metrics else None,
+                    evals_result=self.evals_result_ if evals else {},
+                    early_stopping_rounds=rounds,
+                    verbose_eval=verbose,
+                    progress=self.progress,
+                    carried=self._carried(),
+                )
+            self.booster_.set_attr(**attributes(self._levels))
             record, n_iter = threshold_record(self.booster_), kept_rounds(self.booster_)
-            self._finish(record, n_iter, plan, rows, held_out, self.random_state, groups)
+            self._finish(record, n_iter, plan, rows, held_out, self.random_state)
         self._warn_if_constant(dtrain.num_row(), "min_child_weight")
         return self
 
-    def _trial(
-        self, fit: tuple[Any, ...], held: tuple[Any, ...], most: int, patience: int | None, **options: Any
-    ) -> Trial:
-        dtrain = self._matrix(*fit, feature_weights=self.feature_weights)
+    def _trial(self, fit: Rows, held: Rows, most: int, patience: int | None, **options: Any) -> Trial:
+        dtrain = self._training_matrix(fit)
         result: dict[str, dict[str, list[float]]] = {}
-        matrix = self._matrix(*held, like=dtrain)
+        matrix = self._matrix_of(held, like=dtrain)
         booster = train_spec(
             (self._spec("XGBOrdinalClassifier"), None),
             self._native_params() | {"verbosity": 0},
@@ -319,6 +321,13 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
     def _splits(self) -> list[bool]:
         return [n_nodes > 1 for n_nodes in nodes_of_trees(self.booster_)]
 
+    @property
+    def is_categorical_(self) -> NDArray[np.bool_]:
+        """Which features are categories, (n_features,)."""
+        check_is_fitted(self)
+        types = self.booster_.feature_types or [""] * self.n_features_in_
+        return np.array([kind == "c" for kind in types], dtype=np.bool_)
+
     def _categories(self, X: Any, **options: Any) -> list[int]:
         return [place for place, kind in enumerate(self.feature_types or ()) if kind == "c"]
 
@@ -335,6 +344,16 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         self._check_same_classes(record, model, "xgb_model")
         return booster, record
 
+    def _carried(self) -> dict[str, Any]:
+        return super()._carried() | {"attributes": attributes(self._levels)}
+
+    def _levels_to_fit(self, X: Any, continued: xgboost.Booster | None) -> Levels:
+        """Return the levels of the training: the continued model's, or else those of the rows."""
+        if continued is not None:
+            return levels_of(continued)
+        rows = X if self.validation_fraction is None else self._check_features(X, reset=False)
+        return learned(rows, self.feature_types, self.missing)
+
     def _native_params(self) -> dict[str, Any]:
         # XGBoost warns of parameters that it does not know or use; 1 shows warnings only.
         params = {**super()._native_params(), "verbosity": 1 if self.verbosity is None else self.verbosity}
@@ -348,10 +367,8 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         # XGBoost reads an array where it lies; making a matrix of one row costs more than its prediction.
         if isinstance(X, np.ndarray) and self._record.last_only is False:
             check_finite(X, self.missing)
-            return X
-        if self.feature_types is None:
-            check_categories(X, self.booster_.feature_types)
-        return self._matrix(X)
+            return coded(X, self._levels, self.missing)
+        return self._matrix(X, like=self.booster_)
 
     @one_thread_after_fork()
     def _score(self, data: Any, start: int, stop: int) -> NDArray[np.float64]:
@@ -368,9 +385,6 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
             else:
                 scores = self.booster_.predict(data, output_margin=True, iteration_range=(start, stop))
         return np.asarray(scores, dtype=np.float64) if outputs is None else outputs.scores(scores, start, stop)
-
-    def _description(self) -> dict[str, Any]:
-        return super()._description() | ({"levels": list(self._levels.items())} if self._levels else {})
 
     @one_thread_after_fork()
     def _carry(self, record: ThresholdRecord) -> None:
@@ -393,7 +407,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         if record.outputs is None:
             self.split_outputs = "score"
         with as_damaged_file(path):
-            self._levels = levels_from_json((record.classifier or {}).get("levels", []), self.booster_.num_features())
+            self._levels = levels_of(self.booster_)
             check_leaves(self.booster_, record)
             n_iter = kept_rounds(self.booster_)
         check_all_rounds(self.booster_, record, n_iter)

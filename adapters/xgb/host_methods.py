@@ -104,6 +104,6 @@ class HostMethods(Matrices):
         <<X>>
         """
         check_is_fitted(self)
-        matrix = self._matrix(self._check_features(X, reset=False))
+        matrix = self._matrix(self._check_features(X, reset=False), like=self.booster_)
         leaves = self.booster_.predict(matrix, pred_leaf=True, iteration_range=(0, self.n_iter_))
         return np.asarray(leaves, dtype=np.int32).reshape(matrix.num_row(), -1)

@@ -11,7 +11,6 @@ import xgboost
 from numpy.typing import NDArray
 
 from ordinal_objectives.adapters.arguments import check_same_columns, check_sets, listed_callbacks
-from ordinal_objectives.estimators.column_types import column_kinds
 from ordinal_objectives.utils.files import host_reason
 from ordinal_objectives.utils.validation import first_few
 
@@ -25,39 +24,10 @@ def refused_by_host(name: str) -> Iterator[None]:
         raise ValueError(f"XGBoost refuses {name}: {host_reason(error)}") from None
 
 
-def types_like(X: Any, feature_types: Any, like: xgboost.DMatrix | xgboost.Booster) -> Any:
-    """Return ``feature_types`` of rows whose categories mean what they do in another matrix or a model."""
-    if feature_types is None:
-        check_categories(X, like.feature_types)
-    recodes = hasattr(X, "columns") and hasattr(like, "get_categories")  # XGBoost knows the names of frames alone
-    if recodes and "c" in (like.feature_types or ()):
-        categories = like.get_categories()
-        return feature_types if categories.empty() else categories
-    return feature_types
-
-
 def check_finite(X: NDArray[np.floating], missing: float) -> None:
     """Raise ValueError for values that XGBoost refuses in a matrix, and accepts without an error in an array."""
     if not np.isinf(missing) and (np.abs(X) > np.finfo(np.float32).max).any():
         raise ValueError("XGBoost refuses X: Input data contains `inf` or a value too large for float32")
-
-
-def check_categories(X: Any, feature_types: list[str] | None) -> None:
-    """Raise ValueError if a frame has categories in other columns than the training's, which XGBoost reads as codes.
-
-    Parameters
-    ----------
-    X : array or frame
-    feature_types : list of str or None
-        Those of the training, by XGBoost's names; "c" is a category.
-    """
-    differ = [
-        f"column {name!r} of type {dtype}, which had {'categories' if trained == 'c' else 'numbers'} in fit"
-        for (name, dtype, kind), trained in zip(column_kinds(X), feature_types or (), strict=False)
-        if (kind == "category") != (trained == "c")
-    ]
-    if differ:
-        raise ValueError(f"X must have categories in the columns of fit that had them; got {first_few(differ)}")
 
 
 def check_booster(booster: Any) -> None:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
 import xgboost
 from numpy.typing import ArrayLike, NDArray
 
-from ordinal_objectives.adapters.xgb.input_checks import refused_by_host, types_like
+from ordinal_objectives.adapters.xgb.input_checks import refused_by_host
+from ordinal_objectives.adapters.xgb.levels import Levels, coded, named
 from ordinal_objectives.adapters.xgb.outputs.settings import start_outputs
-from ordinal_objectives.estimators.category_levels import with_known_levels
+from ordinal_objectives.estimators.held_out import Rows
 from ordinal_objectives.estimators.linear_choice import with_start
 from ordinal_objectives.estimators.linear_part import LinearPart
 from ordinal_objectives.threads import library_n_threads
@@ -20,7 +20,7 @@ from ordinal_objectives.threads import library_n_threads
 class Matrices:
     """Mixin of the classifier: what it gives XGBoost."""
 
-    linear_: LinearPart | None
+    _linear: LinearPart | None
     n_classes_: int
     shift_method: str
     missing: float
@@ -28,15 +28,26 @@ class Matrices:
     enable_categorical: bool
     feature_types: Any
     feature_weights: ArrayLike | None
-    # XGBoost takes a level that it does not know for another one, and one outside ASCII too, if the order differs.
-    # None of a model that goes on with another: XGBoost has those.
-    _levels: Mapping[int, list[Any]] = MappingProxyType({})
+    # XGBoost takes a level that it does not know for another one, and one outside ASCII too, if the order differs: it
+    # is given codes of these.
+    _levels: Levels = MappingProxyType({})
 
-    def _matrices(self, rows: list[tuple[Any, ...]], continued: xgboost.Booster | None) -> list[xgboost.DMatrix]:
+    def _matrices(self, rows: list[Rows], continued: xgboost.Booster | None) -> list[xgboost.DMatrix]:
         """Return the training matrix and those to evaluate, with the linear part in their start."""
-        first, *others = (with_start(self.linear_, some) for some in rows)
-        dtrain = self._matrix(*first, like=continued, feature_weights=self.feature_weights)
-        return [dtrain, *(self._matrix(*one, like=dtrain) for one in others)]
+        first, *others = (with_start(self._linear, some) for some in rows)
+        dtrain = self._training_matrix(first, continued)
+        return [dtrain, *(self._matrix_of(one, like=dtrain) for one in others)]
+
+    def _matrix_of(self, rows: Rows, **options: Any) -> xgboost.DMatrix:
+        return self._matrix(rows.X, rows.codes, rows.weight, rows.start, **options)
+
+    def _training_matrix(self, rows: Rows, continued: xgboost.Booster | None = None) -> xgboost.DMatrix:
+        types = self.feature_types
+        if continued is not None and self._levels:
+            types = continued.feature_types
+        X = named(rows.X, self._levels, continued, self.missing)
+        others = rows.codes, rows.weight, rows.start
+        return self._dmatrix(X, types, *others, feature_weights=self.feature_weights)
 
     def _matrix(
         self,
@@ -45,10 +56,21 @@ class Matrices:
         weight: Any = None,
         margin: Any = None,
         *,
-        like: xgboost.DMatrix | xgboost.Booster | None = None,
+        like: xgboost.DMatrix | xgboost.Booster,
+    ) -> xgboost.DMatrix:
+        """Return a matrix of rows to evaluate or to predict, as codes of the training's levels."""
+        types = like.feature_types if self._levels else self.feature_types
+        return self._dmatrix(coded(X, self._levels, self.missing), types, codes, weight, margin)
+
+    def _dmatrix(
+        self,
+        X: Any,
+        feature_types: Any,
+        codes: NDArray[Any] | None = None,
+        weight: Any = None,
+        margin: Any = None,
         **options: Any,
     ) -> xgboost.DMatrix:
-        X = with_known_levels(X, self._levels)
         with refused_by_host("X"):
             return xgboost.DMatrix(
                 X,
@@ -58,6 +80,6 @@ class Matrices:
                 missing=self.missing,
                 nthread=library_n_threads(self.n_jobs),
                 enable_categorical=self.enable_categorical,
-                feature_types=self.feature_types if like is None else types_like(X, self.feature_types, like),
+                feature_types=feature_types,
                 **options,
             )

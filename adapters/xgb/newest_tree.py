@@ -49,7 +49,9 @@ class TreeReader:
         """Return the tree."""
         booster = self._booster
         rounds = booster.num_boosted_rounds()
-        raw = (booster if rounds <= _FEW_ROUNDS else booster[rounds - 1 : rounds]).save_raw("ubj")
+        if rounds > _FEW_ROUNDS:
+            booster = xgboost.Booster.__getitem__(booster, slice(rounds - 1, rounds))
+        raw = xgboost.Booster.save_raw(booster, "ubj")
         nodes = leaf_nodes(newest_array(raw, "left_children"))
         return self._grown(nodes, newest_array(raw, "split_conditions")[nodes].astype(np.float64))
 

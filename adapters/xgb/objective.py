@@ -12,7 +12,7 @@ from ordinal_objectives.adapters.objective import OrdinalObjectiveBase
 from ordinal_objectives.adapters.xgb.attach import finished_record
 from ordinal_objectives.adapters.xgb.callback import ThresholdCallback
 from ordinal_objectives.adapters.xgb.prediction import predict, predict_proba, proba_of
-from ordinal_objectives.adapters.xgb.record import store_record, stored_record
+from ordinal_objectives.adapters.xgb.record import completed, store_record, stored_record
 from ordinal_objectives.adapters.xgb.training import XGBoostTraining
 from ordinal_objectives.decision import decide
 from ordinal_objectives.spec import OrdinalSpec
@@ -88,6 +88,7 @@ class OrdinalObjective(OrdinalObjectiveBase, TreeObjective):  # type: ignore[mis
         predt, dtrain = given[-2:]
         if not self.training.in_outputs:
             return super().__call__(predt, dtrain)
+        self.training.check_matrix(dtrain)
         run, iteration = self.training.growing(predt, dtrain)
         return run.gradient(predt, iteration)
 
@@ -152,6 +153,7 @@ class OrdinalObjective(OrdinalObjectiveBase, TreeObjective):  # type: ignore[mis
         self, booster: xgboost.Booster, data: xgboost.DMatrix, iteration_range: tuple[int, int] | None = None
     ) -> NDArray[np.float64]:
         """Class probabilities, float64 (n_samples, n_classes)."""
+        booster = completed(booster)
         return proba_of(booster, self._record(booster), data, iteration_range)
 
     @documented(like=predict)
@@ -165,5 +167,6 @@ class OrdinalObjective(OrdinalObjectiveBase, TreeObjective):  # type: ignore[mis
         cost_matrix: ArrayLike | None = None,
     ) -> NDArray[np.intp]:
         """Class codes, (n_samples,)."""
+        booster = completed(booster)
         self._record(booster).ordinal_loss().check_decision(decision_rule, cost_matrix)
         return decide(self.predict_proba(booster, data, iteration_range), decision_rule, cost_matrix)

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from ordinal_objectives.adapters.objective import predict_from_scores
 from ordinal_objectives.adapters.xgb.input_checks import check_matrix, check_names
 from ordinal_objectives.adapters.xgb.leaf_vectors import leaf_scores, start_scores
-from ordinal_objectives.adapters.xgb.record import carried_record, check_all_rounds, last_round
+from ordinal_objectives.adapters.xgb.record import carried_record, check_all_rounds, completed, last_round
 from ordinal_objectives.decision import decide
 from ordinal_objectives.threads import one_thread_after_fork
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
@@ -76,6 +76,7 @@ def predict_proba(
     >>> oxgb.predict_proba(booster, data).shape
     (300, 3)
     """
+    booster = completed(booster)
     return proba_of(booster, carried_record(booster), data, iteration_range)
 
 
@@ -111,5 +112,6 @@ def predict(
     >>> oxgb.predict(booster, data)[:4], y[:4]
     (array([1, 1, 1, 2]), array([1, 1, 0, 2]))
     """
+    booster = completed(booster)
     carried_record(booster).ordinal_loss().check_decision(decision_rule, cost_matrix)
     return decide(predict_proba(booster, data, iteration_range), decision_rule, cost_matrix)

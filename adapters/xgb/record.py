@@ -25,6 +25,75 @@ _by_text: weakref.WeakValueDictionary[str, ThresholdRecord] = weakref.WeakValueD
 _carried: weakref.WeakKeyDictionary[xgboost.Booster, tuple[str, ThresholdRecord]] = weakref.WeakKeyDictionary()
 
 
+# The training that each booster is in.
+_trainings: weakref.WeakKeyDictionary[xgboost.Booster, weakref.ref[Any]] = weakref.WeakKeyDictionary()
+
+
+class GrowingBooster(xgboost.Booster):  # type: ignore[misc]
+    """A booster during its training: what is saved, copied, pickled or sliced of it is a finished model.
+
+    A training makes its booster one of these, and at its end a plain booster again. The thresholds of a round are
+    known after XGBoost has called the callbacks before ours, and renewed leaves must not get into the trees before
+    the end: so what leaves the training is completed in a copy, when somebody asks for it.
+    """
+
+    def save_model(self, *given: Any, **options: Any) -> None:
+        """Save the model of the newest round."""
+        completed(self).save_model(*given, **options)
+
+    def save_raw(self, *given: Any, **options: Any) -> bytearray:
+        """Return the bytes of the model of the newest round."""
+        raw: bytearray = completed(self).save_raw(*given, **options)
+        return raw
+
+    def __getitem__(self, rounds: Any) -> xgboost.Booster:
+        return completed(self)[rounds]
+
+    def __getstate__(self) -> dict[str, Any]:  # copies are made of it as well
+        state: dict[str, Any] = completed(self).__getstate__()
+        return state
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return completed(self).__reduce_ex__(1)  # later protocols ask for the class of the object itself
+
+
+def begin_growing(booster: xgboost.Booster, training: Any) -> None:
+    """Let what is saved of a booster be completed by a training's ``completed(booster)``, until it has ended."""
+    booster.__class__ = GrowingBooster
+    _trainings[booster] = weakref.ref(training)
+
+
+def end_growing(booster: xgboost.Booster) -> None:
+    """Make a booster a plain one again."""
+    booster.__class__ = xgboost.Booster
+    _trainings.pop(booster, None)
+
+
+def completed(booster: xgboost.Booster) -> xgboost.Booster:
+    """Return a booster; of one during its training, a copy as it would be if the training ended now.
+
+    Raises
+    ------
+    ValueError
+        If its training was interrupted, or goes on in another thread.
+    """
+    if not isinstance(booster, GrowingBooster):
+        return booster
+    training = _trainings[booster]()
+    if training is None:
+        raise interrupted()
+    complete: xgboost.Booster = training.completed(booster)
+    return complete
+
+
+def interrupted() -> ValueError:
+    """Return the error for a booster that nobody can complete."""
+    return ValueError(
+        "this booster's training was interrupted, or goes on in another thread, and its thresholds are not known "
+        "here: save the booster inside a callback"
+    )
+
+
 def store_record(booster: xgboost.Booster, record: ThresholdRecord) -> None:
     """Write a record into a booster, with the checksums of its trees."""
     record = replace(record, trees=checksums(booster) or None).copied()
@@ -56,6 +125,7 @@ def stored_record(booster: xgboost.Booster) -> ThresholdRecord | None:
         If the booster's rounds are not the first ones of the training that the record describes.
     """
     check_booster(booster)
+    booster = completed(booster)
     try:
         text = booster.attr(ATTRIBUTE)
     except AssertionError:  # what XGBoost says of an empty text

@@ -67,8 +67,8 @@ def train(
 
     With ``threshold_update="joint"``, after every tree the leaf values and the thresholds take one Newton
     step together, :math:`w_j = -(G_j + L_j'\delta) / (H_j + \lambda)`; the renewed leaves are written into
-    the model when the training ends. Until then the trees that a callback of yours sees hold XGBoost's own
-    leaf values.
+    the model when the training ends. Until then ``predict`` and the dumps of the booster that a callback gets see
+    XGBoost's own leaf values; :func:`predict_proba`, and what the callback saves, the renewed ones.
 
     Parameters
     ----------
@@ -86,7 +86,9 @@ def train(
     xgb_model : Booster, path, bytearray or None
         Model to continue, which must carry its thresholds.
     callbacks : sequence of xgboost.callback.TrainingCallback or None
-        With "joint", TrainingCheckPoint is refused: it would save trees without their renewed leaves.
+        What they save, copy or slice of the booster is a finished model, with its thresholds and renewed leaves.
+        After each round the booster is predicted again and its parameters are read anew, unless all callbacks are
+        XGBoost's own or have an attribute ``only_reads = True``: they change no parameter.
     custom_metric : callable or None
         ``custom_metric(proba, dmatrix) -> (name, value)``, with the class probabilities of the round just
         finished, float64 (n_samples, n_classes). Evaluated after the ordinal loss.
@@ -133,6 +135,7 @@ def train_spec(
     *,
     progress: bool = False,
     what: str = "rounds",
+    carried: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> xgboost.Booster:
     """Train the model of a specification; ``options`` are the other arguments of :func:`train`."""
@@ -141,7 +144,7 @@ def train_spec(
     spec, record = asked
     if spec.in_outputs and spec.n_classes is None and options.get("xgb_model") is None:
         spec = replace(spec, n_classes=n_classes_of(dtrain.get_label()))
-    objective = objective_of((spec, record), params, options, dtrain, watched=options.get("evals"))
+    objective = objective_of((spec, record), params, options, dtrain, options.get("evals"), carried)
     given = options | arguments_of(objective, params, options)
     with kept_helpers(n_threads_of(params), dtrain.num_row()), round_bar(progress, num_boost_round, what) as show:
         if show is not None:
@@ -155,6 +158,7 @@ def objective_of(
     options: Mapping[str, Any],
     dtrain: xgboost.DMatrix | Any,
     watched: Sequence[tuple[xgboost.DMatrix, str]] | None = None,
+    carried: Mapping[str, Any] | None = None,
 ) -> OrdinalObjective:
     """Return the objective of a training that this module drives; raise ValueError for arguments that it refuses.
 
@@ -168,6 +172,8 @@ def objective_of(
         What the model is trained on.
     watched : sequence of (DMatrix, name) or None
         What is evaluated here, in this process.
+    carried : mapping or None
+        What a classifier adds: ``linear``, ``classifier`` and ``attributes`` of :class:`.training.Plan`.
     """
     if options.get("obj") is not None:
         raise ValueError("obj is not allowed: train brings the ordinal objective; use xgboost.train for another one")
@@ -176,20 +182,12 @@ def objective_of(
     spec, record = asked
     check_continues(options.get("xgb_model"), dtrain)
     callbacks = callbacks_in(options.get("callbacks"))
-    refusal = None
-    if any(isinstance(callback, xgboost.callback.TrainingCheckPoint) for callback in callbacks):
-        refusal = "TrainingCheckPoint would save trees without their renewed leaves"
-        if spec.threshold_update == "joint" and not spec.in_outputs:
-            raise ValueError(
-                "callbacks must not hold TrainingCheckPoint with threshold_update='joint': it would save trees "
-                "without their renewed leaves; threshold_update='newton' supports it"
-            )
     plan = Plan(
         driven=True,
         watched=tuple(dmatrix for dmatrix, _ in watched or ()),
-        refusal=refusal,
         stops_early=asks_for_early_stop(options, callbacks),
-        settings_stay=all(type(callback) in _LOOK_ON for callback in callbacks),
+        settings_stay=all(type(one) in _LOOK_ON or getattr(one, "only_reads", False) is True for one in callbacks),
+        **carried or {},
     )
     n_threads = n_threads_of(checked_params(params))
     return OrdinalObjective.of(XGBoostTraining(spec, record, n_threads=n_threads, plan=plan))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import xgboost
@@ -27,8 +27,15 @@ from ordinal_objectives.adapters.xgb.outputs.settings import (
     reg_lambda_of,
 )
 from ordinal_objectives.adapters.xgb.outputs.update import OutputUpdate
-from ordinal_objectives.adapters.xgb.record import why_last_only
-from ordinal_objectives.adapters.xgb.trees import check_configuration, why_not_renewed
+from ordinal_objectives.adapters.xgb.record import (
+    GrowingBooster,
+    begin_growing,
+    end_growing,
+    interrupted,
+    store_record,
+    why_last_only,
+)
+from ordinal_objectives.adapters.xgb.trees import check_configuration, renew_leaves, why_not_renewed
 from ordinal_objectives.leaves.shifts import Shifts
 from ordinal_objectives.rows import Device, fail_together
 from ordinal_objectives.spec import OrdinalSpec
@@ -52,6 +59,12 @@ class XGBoostTraining(Training):
         Whether XGBoost fits the shifts itself.
     callback_state : CallbackState
     """
+
+    _matrix_type: ClassVar = xgboost.DMatrix
+    _elsewhere: ClassVar = (
+        "this objective and its metrics belong to xgboost.train, which shows them the matrix; instead of XGBoost's "
+        "scikit-learn classes take XGBOrdinalClassifier, and on Dask DaskXGBOrdinalClassifier"
+    )
 
     def __init__(
         self,
@@ -124,6 +137,61 @@ class XGBoostTraining(Training):
                 callback_state.change(booster, *self._asked_of(booster, self.shifts))
         callback_state.look_at_starts(plan.watched, reads_trees=self.needs_tree)
         self.plan = replace(plan, watched=())  # they need not outlive the training
+        for booster in boosters:
+            begin_growing(booster, self)
+
+    def finish(self, model: Any) -> None:
+        """End the training of a model: learn the thresholds of the last round, and complete the boosters.
+
+        A callback may have returned another booster than the trained one, such as early stopping's best rounds.
+        """
+        state = self.callback_state
+        for booster in [*state.boosters(), *([model] if isinstance(model, GrowingBooster) else [])]:
+            end_growing(booster)
+        self.refresh()
+        for dtrain, run in self.items():
+            booster = model if isinstance(model, xgboost.Booster) else state.booster_of(dtrain)
+            if booster is not None:
+                store_record(booster, self._renewed(booster, run))
+        state.finish(model)
+
+    def completed(self, booster: xgboost.Booster) -> xgboost.Booster:
+        """Return a copy of a booster in training, as it would be if the training ended now.
+
+        Raises
+        ------
+        ValueError
+            If it is not in training, or the thresholds of its newest round are still to be learned from all workers.
+        """
+        state = self.callback_state
+        if all(booster is not one for one in state.boosters()):
+            raise interrupted()
+        if self.workers is None:
+            self._learn_newest()
+        copy = xgboost.Booster.__new__(xgboost.Booster)
+        copy.__setstate__(xgboost.Booster.__getstate__(booster))
+        run = next((run for dtrain, run in self.items() if state.booster_of(dtrain) is booster), None)
+        record = state.previous if run is None else self._renewed(copy, run, by_all=self.workers is None)
+        if record is not None and record.n_iterations < booster.num_boosted_rounds():
+            raise ValueError(
+                "the thresholds of the newest round are not known yet, and one worker alone cannot learn them: put "
+                "objective.callback before the callback that saves the booster"
+            )
+        if record is not None:
+            copy.set_attr(**self.plan.attributes)
+            store_record(copy, replace(record, classifier=self.plan.classifier))
+        copy.set_param(state.afterwards)
+        return copy
+
+    def _renewed(self, booster: xgboost.Booster, run: TrainingRun, *, by_all: bool = True) -> ThresholdRecord:
+        """Write the renewed leaves of a run into a booster, if there are any, and return the record of the run."""
+        if run.update.renews:
+            renew_leaves(booster, run.first_iteration, run.update.leaf_values)
+        state = self.callback_state
+        linear = self.plan.linear
+        if linear is None and state.previous is not None:
+            linear = state.previous.linear
+        return replace(run.record(by_all=by_all), last_only=state.last_only, linear=linear)
 
     def _check_kind(self, previous: ThresholdRecord | None) -> None:
         """Refuse to continue a model that keeps its shifts in another way."""

@@ -79,7 +79,7 @@ def rounds_of(
     In XGBoost 3.2 a slice lacks the codes that the categories had in training, so it uses those of the matrix at hand.
     ``categories`` are those of the booster, read from it unless given.
     """
-    part = booster[first:stop]
+    part = xgboost.Booster.__getitem__(booster, slice(first, stop))  # XGBoost's own trees, also during a training
     if "c" in (booster.feature_types or ()):
         categories = categories or categories_of(booster)
         content = json.loads(bytes(part.save_raw("json")))
@@ -139,6 +139,7 @@ def categories_of(booster: xgboost.Booster) -> dict[str, Any] | None:
     """Return the categories that the trees were grown on, as a booster's JSON file has them; None without any."""
     if "c" not in (booster.feature_types or ()):
         return None
-    content = json.loads(bytes(booster.save_raw("json")))
-    categories: dict[str, Any] | None = content["learner"]["gradient_booster"]["model"].get("cats")
+    content = json.loads(bytes(xgboost.Booster.save_raw(booster, "json")))
+    grown = content["learner"]["gradient_booster"]
+    categories: dict[str, Any] | None = grown.get("gbtree", grown)["model"].get("cats")  # dart holds trees one deeper
     return categories

@@ -91,12 +91,11 @@ by_age = FeatureEffectDisplay.from_estimator(
 # By how much do probabilities change?
 # ------------------------------------
 #
-# The average marginal effect of ten years: the change of each class's probability, averaged over all rows. The interval
-# is that of this model's own effect. It does not hold the true one with 95%: for that there is ``refit=True``, which
-# trains copies.
+# The average marginal effect of ten years: the change of each class's probability, averaged over all rows. The
+# intervals are of the true effect: ``n_refits`` copies are trained for them.
 
 effects = inspection.average_marginal_effects(
-    model, X, "age", step=10.0, random_state=0
+    model, X, "age", step=10.0, n_refits=5, random_state=0
 )
 print(effects.to_frame().round(3).to_string())
 

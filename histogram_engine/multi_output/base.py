@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from abc import abstractmethod
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -14,10 +15,17 @@ from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.estimators.evaluation_sets import either_spelling, evaluation_pairs, one_for_each
 from ordinal_objectives.estimators.fit_keywords import explains_keywords
-from ordinal_objectives.estimators.held_out import hold_out
+from ordinal_objectives.estimators.held_out import check_groups, hold_out
 from ordinal_objectives.histogram_engine import model_file
 from ordinal_objectives.histogram_engine.columns import WithCategories, check_features, learn_categories
-from ordinal_objectives.histogram_engine.fit_loop import Callback, EarlyStopping, GrownModel, check_callback
+from ordinal_objectives.histogram_engine.fit_loop import (
+    AfterTree,
+    Callback,
+    EarlyStopping,
+    GrownModel,
+    after_tree,
+    check_callback,
+)
 from ordinal_objectives.histogram_engine.multi_output.fit import OutputTraining
 from ordinal_objectives.histogram_engine.multi_output.losses import MultiOutputLoss
 from ordinal_objectives.histogram_engine.multi_output.parameters import MultiOutputParameters
@@ -240,30 +248,35 @@ class MultiOutputModel(WithCategories, BaseEstimator):  # type: ignore[misc]
         if earlier is None:
             self._fitted_loss, self._loss_of_fit = self._learn_targets(y), self.loss
             self._seed = drawn_seed(self.random_state)
-        rows = self._rows(X, y, weight, "y", "sample_weight")
+        rows = self._rows(X, y, weight, "y", "sample_weight", groups)
         eval_set, weights = either_spelling(*sets)
         pairs = evaluation_pairs(eval_set)
         watched = []
         for (X_eval, y_eval), w in zip(pairs, one_for_each(weights, pairs, sets[2]), strict=True):
             X_eval = check_features(self, X_eval, self._categories, reset=False)
             watched.append(self._rows(X_eval, y_eval, w, "y of an evaluation set", sets[2]))
-        stops = stopping.applies(self.early_stopping, len(rows[1]), [one[:3] for one in watched])
+        stops = stopping.applies(self.early_stopping, len(rows), watched)
         if stops and not watched:
-            rows, *watched = hold_out(rows, self.validation_fraction, self._seed, groups)
+            rows, held = hold_out(rows, self.validation_fraction, self._seed)
+            watched = [held]
         of_outputs = OutputTraining(
             parameters, self._fitted_loss, self._n_columns(), self._seed, self.n_jobs, self._categories.sizes
         )
-        trained = of_outputs.fit(rows, watched, earlier, stopping if stops else None, callback)
         self._max_bins = parameters.max_bins
-        self._remember(*trained)
 
-    def _rows(self, X: Any, y: Any, weight: Any, name: str, weight_name: str) -> TargetRows:
+        def after(start: FloatArray) -> AfterTree | None:
+            return after_tree(None, callback=callback, remember=partial(self._remember, start))
+
+        self._remember(*of_outputs.fit(rows, watched, earlier, stopping if stops else None, after))
+
+    def _rows(self, X: Any, y: Any, weight: Any, name: str, weight_name: str, groups: Any = None) -> TargetRows:
         """Return checked rows: features come checked."""
         codes, targets = self._encode(y, name)
         if X.shape[0] != len(targets):
             raise ValueError(f"X and {name} must have the same number of rows; got {X.shape[0]} and {len(targets)}")
         checked = check_sample_weight(weight, len(targets), name=weight_name)
-        return X, codes, check_total_weight(checked, name=weight_name), targets
+        weight = check_total_weight(checked, name=weight_name)
+        return TargetRows(X, codes, weight, groups=check_groups(groups, len(codes)), targets=targets)
 
     def _continued(self, X: Any, y: Any, parameters: MultiOutputParameters) -> tuple[FloatArray, GrownModel] | None:
         """Return the model that warm_start continues, with its loss and targets, or None."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinal_objectives.histogram_engine.fit_loop import Callback, EarlyStopping, GrownModel, fit_loop, set_names
+from ordinal_objectives.histogram_engine.fit_loop import AfterTree, EarlyStopping, GrownModel, fit_loop, set_names
 from ordinal_objectives.histogram_engine.multi_output.checked_loss import CheckedLoss
 from ordinal_objectives.histogram_engine.multi_output.losses import MultiOutputLoss
 from ordinal_objectives.histogram_engine.multi_output.parameters import MultiOutputParameters
@@ -43,7 +43,7 @@ class WatchedTargets:
         n_threads: int | None,
     ) -> None:
         self.name, self._loss, self._hessian = name, loss, hessian
-        self._X, _, self._weight, self._y = rows
+        self._X, self._weight, self._y = rows.X, rows.weight, rows.targets
         self._n_threads = effective_n_threads(n_threads)
         self._raw = np.tile(start, (len(self._y), 1))
 
@@ -87,10 +87,13 @@ class OutputTraining:
         watched: list[TargetRows],
         earlier: tuple[NDArray[np.float64], GrownModel] | None,
         stopping: EarlyStopping | None,
-        callback: Callback | None,
+        after_tree: Callable[[NDArray[np.float64]], AfterTree | None],
     ) -> tuple[NDArray[np.float64], GrownModel, dict[str, int]]:
-        """Train from the start or from where `earlier` ended; return the start, the grown model and the counters."""
-        X, y = rows[0], rows[3]
+        """Train from the start or from where `earlier` ended; return the start, the grown model and the counters.
+
+        ``after_tree(start)`` returns what is done after each tree.
+        """
+        X, y = rows.X, rows.targets
         state = None
         if earlier is not None:
             start, grown = earlier
@@ -105,4 +108,5 @@ class OutputTraining:
             for name, one in zip(set_names(len(watched)), watched, strict=True)
         ]
         before = GrownModel(TreeEnsemble([], X.shape[1]), np.zeros((0, 0)), {}, run.cuts) if earlier is None else grown
-        return run.start, fit_loop(run, before, sets, stopping, callback), run.diagnostics.as_dict()
+        grown = fit_loop(run, before, sets, stopping, after_tree(run.start))
+        return run.start, grown, run.diagnostics.as_dict()

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ordinal_objectives import _core
+from ordinal_objectives.estimators.held_out import Rows
 from ordinal_objectives.histogram_engine import category_noise
 from ordinal_objectives.histogram_engine.binning import bin_rows, find_cuts, uneven
 from ordinal_objectives.histogram_engine.multi_output.checked_loss import CheckedLoss
@@ -26,8 +28,13 @@ _ALL = 2**31 - 1
 # Numbers of a block of rows: its scores, derivatives and columns stay in the cache.
 _BLOCK = 1 << 16
 _NO_THRESHOLDS = np.zeros(0)
-# Features, class codes (zeros where there are none), weights and targets.
-TargetRows = tuple[NDArray[np.floating], NDArray[np.int32], FloatArray | None, NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class TargetRows(Rows):
+    """Rows with their targets; the class codes are zeros where there are none."""
+
+    targets: Any = None
 
 
 class MultiOutputRun:
@@ -74,7 +81,7 @@ class MultiOutputRun:
         earlier: tuple[FloatArray, FloatArray, list[FloatArray], int] | None = None,
         categories: Mapping[int, int] | None = None,
     ) -> None:
-        X, _, sample_weight, y = rows
+        X, sample_weight, y = rows.X, rows.weight, rows.targets
         self.parameters, self._loss, self._y, self._weight = parameters, loss, y, sample_weight
         if earlier is None:
             self.start = loss.start(y, sample_weight)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import chain
 from typing import Any
 
@@ -12,15 +12,22 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import KFold, check_cv
 from sklearn.utils import get_tags
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from ordinal_objectives.estimators.held_out import split_seed, take_rows
+from ordinal_objectives.estimators.held_out import Rows, split_seed, take_rows
 from ordinal_objectives.estimators.label_values import ordered_categories
 from ordinal_objectives.estimators.of_classifiers import ClassifierOfClassifiers
-from ordinal_objectives.estimators.on_codes import FittedMember, PrefitMember, told_classes, weight_keywords
+from ordinal_objectives.estimators.on_codes import (
+    FinalClassifier,
+    FittedMember,
+    PrefitMember,
+    refuse_weights_by_label,
+    row_keywords,
+    told_classes,
+)
 from ordinal_objectives.estimators.ordered_classifier import OrderedClassifier
 from ordinal_objectives.scorers import class_order
-from ordinal_objectives.utils.validation import check_integer, collected
+from ordinal_objectives.utils.validation import check_integer
 
 # What cv may be.
 _CV = "a number of folds, or a splitter without groups or a list of (rows to train on, rows held out), row numbers"
@@ -38,11 +45,11 @@ class AroundClassifier(ClassifierOfClassifiers):
     class_weight: Any = None
     decision_rule: str = "median"
     cost_matrix: ArrayLike | None = None
+    # Whether the probabilities are those that rows had, whatever the estimator's are.
+    _recalibrates: bool = False
 
-    def _check_rows(
-        self, X: Any, y: Any, sample_weight: Any = None
-    ) -> tuple[Any, NDArray[np.int32], NDArray[np.float64] | None]:
-        """Return features, class codes and weights, and set the classes; refuse what is no classifier."""
+    def _check_rows(self, X: Any, y: Any, sample_weight: Any = None) -> Rows:
+        """Return the rows with class codes, and set the classes; refuse what is no classifier."""
         estimator = self.estimator
         if isinstance(estimator, type):
             raise TypeError(f"estimator must be a classifier, {estimator.__name__}(); got the class itself")
@@ -53,33 +60,22 @@ class AroundClassifier(ClassifierOfClassifiers):
             )
         if self._prefit:
             check_is_fitted(estimator)
-        elif isinstance(estimator.get_params(deep=False).get("class_weight"), Mapping):
-            raise ValueError(
-                "estimator has a class_weight by label, but it is trained on class codes: give it the codes 0, 1, ... "
-                "as labels, or train it and pass FrozenEstimator(estimator)"
-            )
+        else:
+            instead = "pass sample_weight to fit, or train it and pass FrozenEstimator(estimator)"
+            refuse_weights_by_label("estimator", estimator, instead)
         return self._check_training(X, y, sample_weight)
 
     @property
     def _prefit(self) -> bool:
         return isinstance(self.estimator, FrozenEstimator)
 
-    def _check_features(self, X: Any, *, reset: bool) -> Any:
-        """Count the features and keep their names; what they may hold is the estimator's to say."""
-        X = collected(X)
-        if hasattr(X, "columns"):
-            validate_data(self, X, reset=reset, skip_check_array=True)
-            return X
-        least = 2 if reset else 1
-        options = {"accept_sparse": "csr", "dtype": None, "ensure_all_finite": False, "ensure_min_samples": least}
-        return validate_data(self, X, reset=reset, **options)
-
     def _declared_classes(self, y: Any) -> ArrayLike | None:
         """Return the classes as they were declared here, or else as the estimator knows them."""
         if self.classes is not None:
             return self.classes
         if not self._prefit:
-            return self.estimator.classes if isinstance(self.estimator, OrderedClassifier) else None
+            last = FinalClassifier.of(self.estimator).estimator
+            return last.classes if isinstance(last, OrderedClassifier) else None
         known = np.asarray(self.estimator.classes_)
         order = class_order(self.estimator, known)
         if order is None and ordered_categories(y) is None and known.dtype.kind in "biuf":
@@ -90,14 +86,11 @@ class AroundClassifier(ClassifierOfClassifiers):
         codes = self._labels.encode(self.estimator.classes_, name="classes_ of estimator")
         return PrefitMember(self.estimator, codes)
 
-    def _train(
-        self, X: Any, codes: NDArray[np.int32], weight: NDArray[np.float64] | None, rows: NDArray[np.intp]
-    ) -> FittedMember:
-        """Train a copy of the estimator on the codes of some rows."""
+    def _train(self, rows: Rows) -> FittedMember:
+        """Train a copy of the estimator on the codes of rows."""
         copy = clone(self.estimator)
-        present = told_classes("estimator", copy, codes[rows], self.ordered_classes_)
-        keywords = weight_keywords("estimator", copy, take_rows(weight, rows))
-        copy.fit(take_rows(X, rows), np.searchsorted(present, codes[rows]), **keywords)
+        present = told_classes("estimator", copy, rows.codes, self.ordered_classes_)
+        copy.fit(rows.X, np.searchsorted(present, rows.codes), **row_keywords("estimator", copy, rows.weight))
         return FittedMember(copy, present)
 
     def _folds(self, X: Any, codes: NDArray[np.int32], cv: Any) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
@@ -132,25 +125,28 @@ class AroundOneClassifier(AroundClassifier):
     cv: Any
     _member: FittedMember
 
-    def _fit_member(
-        self, X: Any, codes: NDArray[np.int32], weight: NDArray[np.float64] | None
-    ) -> tuple[NDArray[np.float64], NDArray[np.int32], NDArray[np.float64] | None]:
+    def _fit_member(self, rows: Rows) -> tuple[NDArray[np.float64], NDArray[np.int32], NDArray[np.float64] | None]:
         """Train the classifier; return probabilities, codes and weights of rows that were not trained on."""
         if self._prefit:
             self._member = self._prefit_member()
-            proba = self._member.proba(X, self.n_classes_)
+            proba = self._member.proba(rows.X, self.n_classes_)
         else:
-            proba = self._out_of_fold(X, codes, weight)
-            self._member = self._train(X, codes, weight, np.arange(len(codes)))
+            proba = self._out_of_fold(rows)
+            self._member = self._train(rows)
         held = np.flatnonzero(np.isfinite(proba[:, 0]))
-        return proba[held], codes[held], take_rows(weight, held)
+        return proba[held], rows.codes[held], take_rows(rows.weight, held)
 
-    def _out_of_fold(self, X: Any, codes: NDArray[np.int32], weight: NDArray[np.float64] | None) -> NDArray[np.float64]:
+    def _out_of_fold(self, rows: Rows) -> NDArray[np.float64]:
         """Return the probabilities of each row by a copy that was not trained on it; NaN where none was held out."""
-        proba = np.full((len(codes), self.n_classes_), np.nan)
-        for rows, held in self._folds(X, codes, self.cv):
-            proba[held] = self._train(X, codes, weight, rows).proba(take_rows(X, held), self.n_classes_)
+        proba = np.full((len(rows), self.n_classes_), np.nan)
+        for fit, held in self._folds(rows.X, rows.codes, self.cv):
+            proba[held] = self._train(rows.take(fit)).proba(take_rows(rows.X, held), self.n_classes_)
         return proba
+
+    def fitted_member(self) -> FittedMember:
+        """Return the fitted classifier with the class codes of its columns, for export."""
+        check_is_fitted(self)
+        return self._member
 
     @property
     def estimator_(self) -> Any:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.decisions.around import AroundOneClassifier
 from ordinal_objectives.decisions.curves import CURVES, Recalibration
@@ -68,6 +69,8 @@ class OrdinalCalibratedClassifier(AroundOneClassifier):
     True
     """
 
+    _recalibrates = True
+
     def __init__(
         self,
         estimator: Any,
@@ -109,9 +112,14 @@ class OrdinalCalibratedClassifier(AroundOneClassifier):
         """
         with self._all_or_nothing():
             check_choice(self.method, tuple(CURVES), name="method")
-            X, codes, weight = self._check_rows(X, y, sample_weight)
-            self._recalibration = Recalibration.fit(self.method, *self._fit_member(X, codes, weight))
+            rows = self._check_rows(X, y, sample_weight)
+            self._recalibration = Recalibration.fit(self.method, *self._fit_member(rows))
         return self
+
+    def fitted_curve(self) -> Recalibration:
+        """Return what the cumulative probabilities go through, for export."""
+        check_is_fitted(self)
+        return self._recalibration
 
     def _proba(self, X: Any) -> NDArray[np.float64]:
         return self._recalibration(self._member.proba(X, self.n_classes_))

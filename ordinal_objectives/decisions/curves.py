@@ -13,7 +13,7 @@ from sklearn.isotonic import IsotonicRegression
 
 Array = NDArray[np.float64]
 # Stated probabilities of 0 and 1 have a logit of some 14.
-_LEAST = 1e-6
+LEAST = 1e-6
 
 
 def cumulative(proba: Array) -> Array:
@@ -49,7 +49,7 @@ class Sigmoids:
 
 
 def _logit(stated: Array) -> Array:
-    found: Array = logit(np.clip(stated, _LEAST, 1.0 - _LEAST))
+    found: Array = logit(np.clip(stated, LEAST, 1.0 - LEAST))
     return found
 
 

@@ -14,6 +14,8 @@ Codes = NDArray[np.intp]
 # What is to be large, of predicted codes.
 Score = Callable[[Codes], float]
 _MOST_CANDIDATES, _MOST_PAIRED, _MOST_SWEEPS = 200, 20, 20
+# How far a cut point stays from values that it is on but for rounding.
+_ROOM, _ROUNDING = 1e-5, 1e-9
 _STRETCHES = np.geomspace(0.5, 20.0, 200)
 
 
@@ -54,7 +56,7 @@ class CutPoints:
         rounding = np.arange(proba.shape[1] - 1) + 0.5
         starts = rounding, np.quantile(means, np.minimum(np.cumsum(shares)[:-1], 1.0))
         found = [_climb(means, start, candidates, score) for start in starts]
-        return cls(max(found, key=lambda one: one[1])[0])
+        return cls(_off_values(max(found, key=lambda one: one[1])[0], values))
 
     @classmethod
     def stretched(cls, proba: Array, score: Score) -> CutPoints:
@@ -77,6 +79,19 @@ def mean_class(proba: Array) -> Array:
 
 def _codes(means: Array, cuts: Array) -> Codes:
     return np.searchsorted(cuts, means, side="right").astype(np.intp)
+
+
+def _off_values(cuts: Array, values: Array) -> Array:
+    """Return cut points of which none lies on a value, where rounding would decide for all rows that have it.
+
+    Those that do move away from it, at most to the middle between two values, so that all rows keep their class.
+    """
+    place = np.searchsorted(values, cuts)
+    low, high = np.append(-np.inf, values)[place], np.append(values, np.inf)[place]
+    room = np.minimum(_ROOM, (high - low) / 2.0)
+    on_value = np.minimum(high - cuts, cuts - low) < _ROUNDING
+    off: Array = np.maximum.accumulate(np.where(on_value, np.clip(cuts, low + room, high - room), cuts))
+    return off
 
 
 def _climb(means: Array, cuts: Array, candidates: Array, score: Score) -> tuple[Array, float]:

@@ -14,7 +14,7 @@ from ordinal_objectives.decision import decide
 from ordinal_objectives.decisions.around import AroundClassifier
 from ordinal_objectives.decisions.conformal import CalibratedMember, floor, hull, tail_scores
 from ordinal_objectives.estimators.fit_keywords import explains_keywords
-from ordinal_objectives.estimators.held_out import split_seed, take_rows
+from ordinal_objectives.estimators.held_out import Rows, split_seed, take_rows
 from ordinal_objectives.utils.shared_docs import documented
 from ordinal_objectives.utils.validation import check_choice, check_number
 
@@ -145,8 +145,8 @@ class OrdinalPredictionSets(AroundClassifier):
         """
         with self._all_or_nothing():
             self._check_sets()
-            X, codes, _ = self._check_rows(X, y)
-            self._parts = [CalibratedMember.of(*one, self.n_classes_) for one in self._members(X, codes)]
+            rows = self._check_rows(X, y)
+            self._parts = [CalibratedMember.of(*one, self.n_classes_) for one in self._members(rows)]
         self._warn_of_few_rows()
         return self
 
@@ -163,20 +163,20 @@ class OrdinalPredictionSets(AroundClassifier):
         elif self.alpha is None:
             raise ValueError("alpha and severity are both None; give one of them")
 
-    def _members(self, X: Any, codes: NDArray[np.int32]) -> list[tuple[Any, Any, NDArray[np.int32]]]:
+    def _members(self, rows: Rows) -> list[tuple[Any, Any, NDArray[np.int32]]]:
         """Return classifiers, each with features and codes of the rows that calibrate it."""
         if self._prefit:
-            return [(self._prefit_member(), X, codes)]
+            return [(self._prefit_member(), rows.X, rows.codes)]
         if self.method == "cross":
-            folds = list(self._folds(X, codes, self.cv))
+            folds = list(self._folds(rows.X, rows.codes, self.cv))
             if np.bincount(np.concatenate([held for _, held in folds])).max() > 1:
                 raise ValueError(
                     f"cv must hold every row out once at most; got overlapping test folds from {self.cv!r}"
                 )
         else:
-            folds = [self._split(len(codes))]
-        trained = [self._train(X, codes, None, rows) for rows, _ in folds]
-        return [(one, take_rows(X, held), codes[held]) for one, (_, held) in zip(trained, folds, strict=True)]
+            folds = [self._split(len(rows))]
+        trained = [self._train(rows.take(fit)) for fit, _ in folds]
+        return [(one, take_rows(rows.X, held), rows.codes[held]) for one, (_, held) in zip(trained, folds, strict=True)]
 
     def _split(self, n_samples: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Return rows to train on and rows that calibrate, drawn regardless of their class: that is what is proved."""

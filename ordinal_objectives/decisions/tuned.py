@@ -124,8 +124,7 @@ class OrdinalTunedClassifier(AroundOneClassifier):
         """
         with self._all_or_nothing():
             known = self._check_metric()
-            X, codes, weight = self._check_rows(X, y, sample_weight)
-            proba, codes, weight = self._fit_member(X, codes, weight)
+            proba, codes, weight = self._fit_member(self._check_rows(X, y, sample_weight))
             score = self._score(known, codes, weight)
             self.decision_ = self._tune(proba, codes, weight, score)
             found = score(self.decision_.decide(proba))
@@ -141,6 +140,7 @@ class OrdinalTunedClassifier(AroundOneClassifier):
         if known.judges != "decisions" if known is not None else not callable(self.metric):
             names = ", ".join(repr(name) for name, one in METRICS.items() if one.judges == "decisions")
             raise ValueError(f"metric must be one of {names}, or a function of (y, predicted); got {self.metric!r}")
+        METRICS.refuse_scorer(self.metric, "metric")
         if self.rule == "kappa" and (known is None or known.name not in _KAPPAS):
             raise ValueError(f"rule='kappa' makes 'qwk' or 'lwk' large; got metric={self.metric!r}")
         check_flag("greater_is_better", self.greater_is_better)

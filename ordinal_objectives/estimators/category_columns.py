@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinal_objectives.estimators.category_levels import PLAIN, coded, in_order, levels_in, occurring, with_columns
-from ordinal_objectives.estimators.column_types import column_kinds, column_names, without_rows
+from ordinal_objectives.estimators.category_levels import PLAIN, codes_in, in_order, occurring, with_columns
+from ordinal_objectives.estimators.column_types import called, column_kinds, column_names, without_rows
 from ordinal_objectives.utils.validation import first_few
 
 FROM_DTYPE = "from_dtype"
 MOST = 254  # levels of a column: with the missing values each has a bin, and a bin is a byte
-_KINDS = {True: "text", False: "numbers"}
 
 
 @dataclass(frozen=True)
@@ -72,17 +71,11 @@ class CategoryColumns:
         Raises
         ------
         ValueError
-            If a column holds text where the levels are numbers, or numbers where they are text.
+            If a column holds text where the levels are numbers, or numbers where they are text, or a float that is
+            one of several levels rounded.
         """
-        if not self.levels:
-            return X
-        columns = {}
-        for place, levels in self.levels.items():
-            found, which = levels_in(X, place)
-            _check_kind(X, place, levels, found)
-            codes = coded(found, which, levels)
-            columns[place] = np.where(codes < 0, np.nan, codes)
-        return with_columns(X, columns)
+        codes = {place: codes_in(X, place, levels) for place, levels in self.levels.items()}
+        return with_columns(X, {place: np.where(of < 0, np.nan, of) for place, of in codes.items()})
 
     def to_json(self) -> list[list[Any]]:
         """Return the levels in JSON's types."""
@@ -130,12 +123,6 @@ def places_of(X: Any, asked: Any) -> list[int]:
     return sorted({int(place) for place in places})
 
 
-def called(X: Any, place: int) -> str:
-    """Return a column's name, or else its number, in the words of a message."""
-    names = column_names(X)
-    return f"column {place}" if names is None else f"column {names[place]!r}"
-
-
 def _learned(X: Any, place: int, levels: list[Any], max_bins: int) -> list[Any]:
     """Return the levels of a column, or raise ValueError if they are not what the engine takes."""
     if any(isinstance(level, float) and not np.isfinite(level) for level in levels):
@@ -149,12 +136,3 @@ def _learned(X: Any, place: int, levels: list[Any], max_bins: int) -> list[Any]:
             f"of categorical_features"
         )
     return levels
-
-
-def _check_kind(X: Any, place: int, levels: list[Any], found: list[Any]) -> None:
-    """Raise ValueError if no level of the table is of a kind that the levels of the training were."""
-    trained = {isinstance(level, str) for level in levels}
-    given = {isinstance(level, str) for level in found}
-    if trained and given and not trained & given:
-        was, now = _KINDS[trained.pop()], _KINDS[given.pop()]
-        raise ValueError(f"{called(X, place)} holds categories that are {now}; those of the training are {was}")

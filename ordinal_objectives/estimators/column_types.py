@@ -65,6 +65,12 @@ def column_names(X: Any) -> list[str] | None:
     return None if names is None or not all(isinstance(name, str) for name in names) else list(names)
 
 
+def called(X: Any, place: int) -> str:
+    """Return a column's name, or else its number, in the words of a message."""
+    names = X.schema.names if _is_arrow(X) else getattr(X, "columns", None)
+    return f"column {place}" if names is None else f"column {names[place]!r}"
+
+
 def without_rows(X: Any) -> Any:
     """Return a table with the columns of X and no rows, which does not keep X in memory as a slice would."""
     if _is_arrow(X):

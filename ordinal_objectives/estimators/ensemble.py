@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
@@ -18,7 +19,7 @@ from ordinal_objectives.estimators.ensemble_members import (
     named_members,
 )
 from ordinal_objectives.estimators.fit_keywords import explains_keywords
-from ordinal_objectives.estimators.held_out import check_groups, hold_out_unless_given, split_seed
+from ordinal_objectives.estimators.held_out import Rows, hold_out_unless_given, n_rows, split_seed
 from ordinal_objectives.estimators.labels import OrderedLabels
 from ordinal_objectives.estimators.of_classifiers import ClassifierOfClassifiers
 from ordinal_objectives.estimators.on_codes import FittedMember
@@ -181,12 +182,13 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers):
 
         Parameters
         ----------
-        X : array-like, sparse matrix, data frame or Arrow table, shape (n_samples, n_features)
-            What all members read.
+        X : array-like, sparse matrix, data frame or Arrow table, shape (n_samples, n_features); or texts, (n_samples,)
+            What all members read. Pipelines may encode text; what columns may hold is for the members to check.
         <<y, sample_weight>>
             All members must take them. Rows of weight 0 are left out.
         groups : array-like, shape (n_samples,), or None
-            Rows of one group stay together in the rows that are held out, and in those of a copy.
+            Rows of one group stay together in the rows that are held out, and in those of a copy. Members whose fit
+            takes groups are given them.
         eval_set : (X, y) pair, list of such pairs, or None
             Evaluated after the training; where weights are found, it is by the last one.
         <<eval_sample_weight, X_val, y_val, sample_weight_val>>
@@ -202,27 +204,26 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers):
             message names the argument or the member.
         """
         with self._all_or_nothing():
-            X, codes, weight = self._check_training(X, y, sample_weight)
+            rows = self._check_training(X, y, sample_weight, groups)
             members = check_members(self.members, taken=super().get_params(deep=False))
             names = [name for name, _ in members]
             given = self._check_weights(len(members))
             n_bags = check_integer("n_bags", self.n_bags, 1)
             subsample = check_number("subsample", self.subsample, above=0.0, at_most=1.0)
             refit = check_flag("refit", self.refit)
-            evaluated: list[Any] = self._check_evaluation(
+            evaluated = self._check_evaluation(
                 eval_set, eval_sample_weight, "eval_sample_weight", X_val, y_val, sample_weight_val
             )
-            seed, groups = split_seed(self.random_state), None if groups is None else check_groups(groups, len(codes))
-            fraction = self.validation_fraction if given is None else None
-            rows, evaluated = hold_out_unless_given((X, codes, weight, groups), evaluated, fraction, seed, groups)
-            X, codes, weight, groups = rows
-            training = TrainingRows(X, codes, weight, groups, self.ordered_classes_, subsample, refit)
+            seed, fraction = split_seed(self.random_state), self.validation_fraction if given is None else None
+            rows, evaluated = hold_out_unless_given(rows, evaluated, fraction, seed)
+            training = TrainingRows(rows, self._labels, subsample, refit)
             seeds = np.random.RandomState(seed).randint(np.iinfo(np.int32).max, size=(len(members), n_bags)).tolist()
             fitted = Parallel(n_jobs=self.n_jobs, prefer="threads")(
                 delayed(training.fit_copy)(name, member, one)
                 for (name, member), of_member in zip(members, seeds, strict=True)
                 for one in of_member
             )
+            self._trained = [(name, clone(member)) for name, member in members]  # parameters may be set after fit
             self._fitted = {name: fitted[i * n_bags : (i + 1) * n_bags] for i, name in enumerate(names)}
             self._evaluate(evaluated, given)
         return self
@@ -242,21 +243,20 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers):
         weights /= weights.sum()
         return weights
 
-    def _evaluate(self, evaluated: list[tuple[Any, ...]], given: NDArray[np.float64] | None) -> None:
+    def _evaluate(self, evaluated: list[Rows], given: NDArray[np.float64] | None) -> None:
         """Set the weights, given or found on the last set, and what each set says of members and ensemble."""
-        of_sets = [self._of_members(X) for X, *_ in evaluated]
+        of_sets = [self._of_members(rows.X) for rows in evaluated]
         if given is None:
-            _, codes, weight, *_ = evaluated[-1]
-            given = best_weights(of_sets[-1], codes, weight, str(self.weights))
+            given = best_weights(of_sets[-1], evaluated[-1].codes, evaluated[-1].weight, str(self.weights))
         self.weights_ = given
         self.evals_result_: dict[str, dict[str, dict[str, float]]] = {}
         labels = range(self.n_classes_)
-        for i, (proba, (_, codes, weight, *_)) in enumerate(zip(of_sets, evaluated, strict=True)):
+        for i, (proba, rows) in enumerate(zip(of_sets, evaluated, strict=True)):
             of_each = {**dict(zip(self._fitted, proba, strict=True)), "ensemble": np.tensordot(given, proba, axes=1)}
             self.evals_result_[f"validation_{i}"] = {
                 name: {
-                    "log_loss": ordinal_log_loss(codes, P, labels=labels, sample_weight=weight),
-                    "rps": ranked_probability_score(codes, P, labels=labels, sample_weight=weight),
+                    "log_loss": ordinal_log_loss(rows.codes, P, labels=labels, sample_weight=rows.weight),
+                    "rps": ranked_probability_score(rows.codes, P, labels=labels, sample_weight=rows.weight),
                 }
                 for name, P in of_each.items()
             }
@@ -282,7 +282,7 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers):
         return [(weight / len(copies), copy) for weight, copies in pairs for copy in copies if weight > 0]
 
     def _proba(self, X: Any) -> NDArray[np.float64]:
-        pooled = np.zeros((X.shape[0], self.n_classes_))
+        pooled = np.zeros((n_rows(X), self.n_classes_))
         for weight, copies in zip(self.weights_, self._fitted.values(), strict=True):
             if weight > 0:
                 pooled += weight * self._of_copies(copies, X)
@@ -305,9 +305,8 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers):
             If a member has no file format of its own: that is all but the classifiers of this package and XGBoost's
             XGBClassifier. Also if class labels are neither strings nor numbers.
         """
-        check_is_fitted(self)
-        self._check_decision()
-        write_ensemble(path, self, check_members(self.members), self._fitted)
+        self.check_fitted_decision()
+        write_ensemble(path, self, self._trained, self._fitted)
 
     @one_thread_after_fork()
     def load_model(self, path: str | PathLike[str]) -> OrdinalEnsembleClassifier:
@@ -331,7 +330,7 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers):
             If the library of a member is not installed; the message names the member.
         """
         with self._all_or_nothing():
-            read = read_ensemble(path)
+            read = read_ensemble(path, set(super().get_params(deep=False)) - {"members", "classes", "n_jobs"})
             for name in ("feature_names_in_", "evals_result_"):  # of an earlier fit
                 self.__dict__.pop(name, None)
             self.__dict__.update(read.params | {"members": read.members})
@@ -339,12 +338,13 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers):
                 self._keep_labels(OrderedLabels(read.classes))
                 self._check_decision()
             self.n_features_in_, self._fitted, self.weights_ = read.n_features, read.fitted, read.weights
+            self._trained = [(name, clone(member)) for name, member in read.members]
             if read.feature_names is not None:
                 self.feature_names_in_ = read.feature_names
         return self
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        for kind in ("sparse", "allow_nan"):
+        for kind in ("sparse", "allow_nan", "string", "categorical"):
             setattr(tags.input_tags, kind, all_take(self.members, kind))
         return tags

@@ -4,18 +4,27 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
 from sklearn.utils import get_tags
-from sklearn.utils.validation import has_fit_parameter
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from ordinal_objectives.estimators.held_out import hold_out, take_rows
-from ordinal_objectives.estimators.on_codes import FittedMember, told_classes, weight_keywords
+from ordinal_objectives.estimators.held_out import Rows, hold_out, take_rows
+from ordinal_objectives.estimators.labels import OrderedLabels
+from ordinal_objectives.estimators.on_codes import (
+    FittedMember,
+    PrefitMember,
+    refuse_weights_by_label,
+    row_keywords,
+    told_classes,
+    weighs_costs,
+)
 from ordinal_objectives.estimators.ordered_classifier import OrderedClassifier
 from ordinal_objectives.threads import one_thread_after_fork
 
@@ -65,17 +74,12 @@ def check_members(members: Any, taken: Collection[str] = ()) -> Members:
         lacking = [one for one in ("fit", "predict_proba", "get_params", "set_params") if not hasattr(member, one)]
         if lacking:
             raise TypeError(f"member {name!r} must be a classifier with probabilities; {member!r} has no {lacking[0]}")
-        costs = member.get_params(deep=False).get("training_cost", "absolute")
-        if not isinstance(costs, str) or costs != "absolute":
+        if weighs_costs(clone(member)):
             raise ValueError(
-                f"member {name!r} has training_cost={costs!r}, so its probabilities are weighted by cost: an ensemble "
-                f"averages probabilities of the classes"
+                f"member {name!r} has a training_cost, so its probabilities are weighted by cost: an ensemble averages "
+                f"probabilities of the classes"
             )
-        if isinstance(member.get_params(deep=False).get("class_weight"), dict):
-            raise ValueError(
-                f"member {name!r} has a class_weight by label, but members are trained on codes: give it to the "
-                f"ensemble"
-            )
+        refuse_weights_by_label(f"member {name!r}", member, "give it to the ensemble")
     return members
 
 
@@ -103,28 +107,25 @@ def all_take(members: Any, kind: str) -> bool:
 
 @dataclass(frozen=True)
 class TrainingRows:
-    """What all members draw their rows from: features, class codes, weights and groups, and the classes."""
+    """What all members draw their rows from, and the classes."""
 
-    X: Any
-    codes: NDArray[np.int32]
-    weight: NDArray[np.float64] | None
-    groups: Any
-    classes: NDArray[Any]
+    rows: Rows
+    labels: OrderedLabels
     subsample: float
     refit: bool
 
     def draw(self, seed: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Return the rows that a copy is trained on, and those that it leaves out; no group is divided."""
-        weighted = np.arange(len(self.codes)) if self.weight is None else np.flatnonzero(self.weight)
+        codes, weight = self.rows.codes, self.rows.weight
+        weighted = np.arange(len(codes)) if weight is None else np.flatnonzero(weight)
         if self.subsample == 1.0:
             return weighted, weighted[:0]
-        weight = None if self.weight is None else self.weight[weighted]
-        groups = None if self.groups is None else self.groups[weighted]
-        rows = (weighted, self.codes[weighted], weight)
-        (bag, *_), (rest, *_) = hold_out(rows, round(1.0 - self.subsample, 12), seed, groups)
-        if groups is None:  # a class keeps one of its rows
-            lost = np.setdiff1d(self.codes[rest], self.codes[bag])
-            kept = rest[[int(np.argmax(self.codes[rest] == code)) for code in lost]]
+        numbers = replace(self.rows, X=np.arange(len(codes))).take(weighted)
+        asked = f"subsample={self.subsample}"
+        bag, rest = (part.X for part in hold_out(numbers, round(1.0 - self.subsample, 12), seed, asked))
+        if numbers.groups is None:  # a class keeps one of its rows
+            lost = np.setdiff1d(codes[rest], codes[bag])
+            kept = rest[[int(np.argmax(codes[rest] == code)) for code in lost]]
             bag, rest = np.concatenate([bag, kept]), np.setdiff1d(rest, kept)
         return np.sort(bag), np.sort(rest)
 
@@ -137,6 +138,9 @@ class TrainingRows:
         ValueError
             If it cannot be trained; the message names it.
         """
+        if isinstance(member, FrozenEstimator):
+            check_is_fitted(member, msg=f"member {name!r} is a FrozenEstimator, and what it holds is not fitted")
+            return PrefitMember(member, self.labels.encode(member.classes_, name=f"classes_ of member {name!r}"))
         bag, rest = self.draw(seed)
         seeds = {key: seed for key in member.get_params() if ("__" + key).endswith("__random_state")}
         fitted = self._fit(name, clone(member).set_params(**seeds), bag, rest)
@@ -148,11 +152,11 @@ class TrainingRows:
 
     def _fit(self, name: str, copy: Any, bag: NDArray[np.intp], rest: NDArray[np.intp]) -> FittedMember:
         """Train a copy on some rows; ``rest`` are those that it may stop early by."""
-        present = told_classes(f"member {name!r}", copy, self.codes[bag], self.classes)
-        weight = None if self.weight is None else self.weight[bag]
-        keywords = weight_keywords(f"member {name!r}", copy, weight) | self._evaluation(name, copy, present, rest)
+        rows, what = self.rows.take(bag), f"member {name!r}"
+        present = told_classes(what, copy, rows.codes, self.labels.ordered_classes_)
+        keywords = row_keywords(what, copy, rows.weight, rows.groups) | self._evaluation(name, copy, present, rest)
         try:
-            copy.fit(take_rows(self.X, bag), np.searchsorted(present, self.codes[bag]), **keywords)
+            copy.fit(rows.X, np.searchsorted(present, rows.codes), **keywords)
         except Exception as error:
             raise ValueError(f"member {name!r} cannot be trained: {type(error).__name__}: {error}") from error
         return FittedMember(copy, present)
@@ -162,19 +166,19 @@ class TrainingRows:
         stopping = _stopping(copy)
         if stopping is None:
             return {}
-        rest = rest[np.isin(self.codes[rest], present)]
+        rest = rest[np.isin(self.rows.codes[rest], present)]
         if len(rest) == 0:
             raise ValueError(
                 f"member {name!r} has {stopping} and needs rows that it is not trained on: lower subsample, or give it "
                 f"a validation_fraction of its own where it takes one"
             )
-        X, labels = take_rows(self.X, rest), np.searchsorted(present, self.codes[rest])
+        X, labels = take_rows(self.rows.X, rest), np.searchsorted(present, self.rows.codes[rest])
         keywords: dict[str, Any] = {"eval_set": [(X, labels)]}
         if has_fit_parameter(copy, "eval_X"):  # LightGBM has given eval_set up
             keywords = {"eval_X": X, "eval_y": labels}
         of_weights = next((one for one in _EVALUATION_WEIGHTS if has_fit_parameter(copy, one)), None)
-        if self.weight is not None and of_weights is not None:
-            keywords[of_weights] = [self.weight[rest]]
+        if self.rows.weight is not None and of_weights is not None:
+            keywords[of_weights] = [self.rows.weight[rest]]
         return keywords | ({"verbose": False} if has_fit_parameter(copy, "verbose") else {})
 
 

@@ -1,10 +1,11 @@
-"""Rows that no tree is grown on: which ones, and how they are taken out of any container."""
+"""The rows of a call, and how they are divided into rows to train on and rows that no tree is grown on."""
 
 from __future__ import annotations
 
 import math
 import numbers
-from typing import Any
+from dataclasses import dataclass, fields, replace
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,9 +18,41 @@ from ordinal_objectives.utils.seeds import drawn_seed
 _DRAWS = 20
 
 
-def hold_out(
-    rows: tuple[Any, ...], fraction: float, seed: int, groups: ArrayLike | None = None
-) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+@dataclass(frozen=True)
+class Rows:
+    """The rows of a call, checked, with all that goes with them. Read, never changed.
+
+    Attributes
+    ----------
+    X : array, sparse matrix, data frame, Arrow table, series or list
+        Features.
+    codes : ndarray of int32, shape (n_samples,)
+        Class codes.
+    weight : ndarray of float64, shape (n_samples,), or None
+    start : ndarray of float64, shape (n_samples,), or None
+        Scores that the model's are added to.
+    groups : ndarray of int, shape (n_samples,), or None
+        Rows with the same number stay together.
+    """
+
+    X: Any
+    codes: NDArray[np.int32]
+    weight: NDArray[np.float64] | None = None
+    start: NDArray[np.float64] | None = None
+    groups: NDArray[np.intp] | None = None
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def take(self: AnyRows, rows: NDArray[np.intp]) -> AnyRows:
+        """Return some of the rows, in the given order: every field is divided."""
+        return replace(self, **{field.name: take_rows(getattr(self, field.name), rows) for field in fields(self)})
+
+
+AnyRows = TypeVar("AnyRows", bound=Rows)
+
+
+def hold_out(rows: AnyRows, fraction: float, seed: int, asked: str | None = None) -> tuple[AnyRows, AnyRows]:
     """Return rows to train on and rows held out.
 
     They are drawn by class where every class has two rows, and both parts have a row for each class. Rows of weight 0
@@ -27,57 +60,51 @@ def hold_out(
 
     Parameters
     ----------
-    rows : tuple
-        Features, class codes, weights or None, and what else belongs to the rows, or None.
-    fraction : float
-        Share of the rows of positive weight that is held out, in (0, 1); with `groups` as near as whole groups allow.
-    seed : int
-    groups : array-like, shape (n_samples,), or None
+    rows : Rows
         No group is divided. The classes have about the same shares in both parts, as far as groups allow.
+    fraction : float
+        Share of the rows of positive weight that is held out, in (0, 1); with groups as near as whole groups allow.
+    seed : int
+    asked : str or None
+        The argument that asks for the share, in the words of a message; None for ``validation_fraction``.
 
     Returns
     -------
-    tuple, tuple
-        The same parts of the rows to train on, and of those held out.
+    Rows, Rows
+        Those to train on, and those held out.
 
     Raises
     ------
     ValueError
         If no row would be left to train on, or there are fewer than two groups.
     """
-    _, y, sample_weight, *_ = rows
+    y, sample_weight, groups = rows.codes, rows.weight, rows.groups
     weighted = np.arange(len(y)) if sample_weight is None else np.flatnonzero(sample_weight)
     n_held = math.ceil(fraction * len(weighted))
     if n_held == len(weighted):
-        raise ValueError(
-            f"validation_fraction={fraction} of {len(weighted)} rows with weight leaves none to train on; pass eval_set"
-        )
+        asked, hint = (f"validation_fraction={fraction}", "; pass eval_set") if asked is None else (asked, "")
+        raise ValueError(f"{asked} of {len(weighted)} rows with weight leaves none to train on{hint}")
     if groups is None:
         fit, held = _by_class(weighted, y[weighted], n_held, seed)
     else:
-        names = check_groups(groups, len(y))
-        held = weighted[_whole_groups(names[weighted], y[weighted], fraction, seed)]
-        fit = weighted[~np.isin(names[weighted], names[held])]
+        held = weighted[_whole_groups(groups[weighted], y[weighted], fraction, seed)]
+        fit = weighted[~np.isin(groups[weighted], groups[held])]
     if sample_weight is not None:
         without = np.flatnonzero(sample_weight == 0.0)
-        fit = np.concatenate([fit, without if groups is None else without[~np.isin(names[without], names[held])]])
-    return tuple(take_rows(part, fit) for part in rows), tuple(take_rows(part, held) for part in rows)
+        fit = np.concatenate([fit, without if groups is None else without[~np.isin(groups[without], groups[held])]])
+    return rows.take(fit), rows.take(held)
 
 
 def hold_out_unless_given(
-    rows: tuple[Any, ...],
-    given: list[tuple[Any, ...]],
-    fraction: float | None,
-    random_state: Any,
-    groups: ArrayLike | None,
-) -> tuple[tuple[Any, ...], list[tuple[Any, ...]]]:
+    rows: Rows, given: list[Rows], fraction: float | None, random_state: Any
+) -> tuple[Rows, list[Rows]]:
     """Return rows to train on and sets to evaluate: those given, or else a share of the rows if one is asked for."""
     if fraction is None:
         return rows, given
     check_fraction(fraction)
     if given:
         return rows, given
-    fit, held = hold_out(rows, fraction, split_seed(random_state), groups)
+    fit, held = hold_out(rows, fraction, split_seed(random_state))
     return fit, [held]
 
 
@@ -106,8 +133,10 @@ def _by_class(rows: NDArray[Any], y: NDArray[np.int32], n_held: int, seed: int) 
     return fit, held
 
 
-def check_groups(groups: ArrayLike, n_samples: int) -> NDArray[np.intp]:
-    """Return the groups as numbers, (n_samples,)."""
+def check_groups(groups: ArrayLike | None, n_samples: int) -> NDArray[np.intp] | None:
+    """Return the groups as numbers, (n_samples,), or None where there are none."""
+    if groups is None:
+        return None
     names = np.asarray(groups)
     if names.shape != (n_samples,):
         raise ValueError(f"groups must have shape ({n_samples},), one group a row; got {names.shape}")
@@ -131,8 +160,13 @@ def _whole_groups(groups: NDArray[Any], y: NDArray[np.int32], fraction: float, s
     return best
 
 
+def n_rows(X: Any) -> int:
+    """Return the number of rows of features in any container."""
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+
+
 def take_rows(part: Any, rows: NDArray[np.intp]) -> Any:
-    """Return some rows of an array, a sparse matrix, a data frame or an Arrow table."""
+    """Return some rows of an array, a sparse matrix, a data frame, an Arrow table, a series or a list."""
     if part is None or isinstance(part, np.ndarray):
         return None if part is None else part[rows]
     if hasattr(part, "take") and hasattr(part, "schema") and not hasattr(part, "lazy"):  # an Arrow table

@@ -16,11 +16,11 @@ from sklearn.utils.validation import check_is_fitted
 from ordinal_objectives.decision import KappaRule
 from ordinal_objectives.estimators.booster_in_transit import BoosterInTransit
 from ordinal_objectives.estimators.evaluation_sets import GivenSets
-from ordinal_objectives.estimators.held_out import hold_out_unless_given, split_seed
+from ordinal_objectives.estimators.held_out import Rows, hold_out_unless_given, split_seed
 from ordinal_objectives.estimators.host_parameters import HostParameters
 from ordinal_objectives.estimators.kappa_decision import KAPPA, Unseen
 from ordinal_objectives.estimators.labels import OrderedLabels
-from ordinal_objectives.estimators.linear_choice import check_continued, check_linear, with_linear
+from ordinal_objectives.estimators.linear_choice import check_continued, check_linear, check_monotone, with_linear
 from ordinal_objectives.estimators.linear_choice import search as search_rounds
 from ordinal_objectives.estimators.linear_part import LinearPart
 from ordinal_objectives.estimators.ordinal_classifier import OrdinalClassifier
@@ -70,13 +70,11 @@ class HostClassifier(HostParameters, OrdinalClassifier):
     round_search_: RoundSearch | None = None
 
     @abstractmethod
-    def _trial(
-        self, fit: tuple[Any, ...], held: tuple[Any, ...], most: int, patience: int | None, **options: Any
-    ) -> Trial:
+    def _trial(self, fit: Rows, held: Rows, most: int, patience: int | None, **options: Any) -> Trial:
         """Train on some rows and tell of others after 1, 2, ... rounds, at most ``most`` of them.
 
-        The training ends after ``patience`` rounds without a lower loss. Rows are given as (X, codes, weight, start),
-        ``options`` are what else the host needs to know of them.
+        The training ends after ``patience`` rounds without a lower loss. ``options`` are what else the host needs to
+        know of the rows.
         """
 
     @abstractmethod
@@ -124,11 +122,13 @@ class HostClassifier(HostParameters, OrdinalClassifier):
         TypeError
             If class labels are neither strings nor numbers.
         ValueError
-            If ``decision_rule`` or ``cost_matrix`` have been set to what no prediction can use.
+            If ``decision_rule`` or ``cost_matrix`` have been set to what no prediction can use; in a callback of
+            ``fit``, which saves the booster that it is given.
         """
+        self._check_not_under_way("save the booster that the callback is given")
         check_is_fitted(self)
         check_path(path)
-        self._check_decision()
+        self.check_fitted_decision()
         self._record = replace(self._record, classifier=self._description())
         self._carry(self._record)
         self._write(path)
@@ -137,9 +137,9 @@ class HostClassifier(HostParameters, OrdinalClassifier):
         """Load what :meth:`save_model` wrote; or a model trained without the classifier.
 
         Sets the parameters of the training, so that a clone trains the same model on the same rows. Left as they are:
-        ``n_jobs``, ``verbosity`` and ``device``, which belong to the machine; ``missing`` where it was NaN; what JSON
-        cannot hold, such as callbacks, of which a warning tells; and, where the model was trained without the
-        classifier or saved before version 0.4, all but ``loss``, ``link``, ``training_cost``, ``hessian``,
+        ``n_jobs``, ``verbosity`` and ``device``, which belong to the machine; what JSON cannot hold, such as
+        callbacks, of which a warning tells; and, where the model was trained without the classifier or saved before
+        version 0.4, all but ``loss``, ``link``, ``training_cost``, ``hessian``,
         ``threshold_update`` and ``proportional`` with its penalty. Classes that the file does not name are those of the
         parameter ``classes``, or 0, 1, ...
 
@@ -195,60 +195,54 @@ class HostClassifier(HostParameters, OrdinalClassifier):
                 names = names_from_json(described.get("feature_names"), n_features)
                 if names is not None:
                     self.feature_names_in_ = names
-                self.linear_ = None if record.linear is None else LinearPart.from_json(record.linear, n_features)
+                self._linear = None if record.linear is None else LinearPart.from_json(record.linear, n_features)
                 self._keep(record, record.ordinal_loss(), n_iter)
         warn_of(left_out, stacklevel=2)
         return self
 
     def _rows_to_fit(
-        self, training: tuple[Any, Any, Any, Any], start: str, sets: GivenSets, random_state: Any, groups: Any
-    ) -> tuple[tuple[Any, Any, Any, Any], list[tuple[Any, Any, Any, Any]]]:
-        """Return the rows to train on and those to evaluate, checked, as (X, codes, weight, start score) each.
+        self, training: tuple[Any, Any, Any, Any, Any], start: str, sets: GivenSets, random_state: Any
+    ) -> tuple[Rows, list[Rows]]:
+        """Return the rows to train on and those to evaluate, checked.
 
         Parameters
         ----------
-        training : tuple of (X, y, sample_weight, start score)
+        training : tuple of (X, y, sample_weight, start score, groups)
             As ``fit`` was given them; ``start`` is what the host calls the scores.
         start : str
         sets : GivenSets
-        random_state, groups
+        random_state
             Of the rows that ``validation_fraction`` holds out, where no set is given.
         """
-        X, y, sample_weight, scores = training
-        X, codes, weight = self._check_training(X, y, sample_weight)
-        scores = check_start_score(scores, codes.shape[0], name=start)
+        X, y, sample_weight, scores, groups = training
+        rows = self._check_training(X, y, sample_weight, groups)
+        rows = replace(rows, start=check_start_score(scores, len(rows), name=start))
         checked = self._check_evaluation(
             sets.pairs, sets.weights, sets.weights_name, sets.X_val, sets.y_val, sets.sample_weight_val
         )
-        starts = self._check_evaluation_starts(checked, sets.starts, sets.starts_name)
-        return hold_out_unless_given(
-            (X, codes, weight, scores),
-            [(*one, its_start) for one, its_start in zip(checked, starts, strict=True)],
-            self.validation_fraction,
-            random_state,
-            groups,
-        )
+        checked = self._with_evaluation_starts(checked, sets.starts, sets.starts_name)
+        return hold_out_unless_given(rows, checked, self.validation_fraction, random_state)
 
     def _plan(
         self,
         asked: Any,
-        rows: tuple[Any, ...],
-        search: tuple[float, Any, Any] | None,
+        rows: Rows,
+        search: tuple[float, Any] | None,
         *,
         continued: Any = None,
         says: bool = False,
         **options: Any,
     ) -> RoundPlan:
-        """Find the number of rounds, and set ``round_search_`` and ``linear_``.
+        """Find the number of rounds, and set ``round_search_`` and the linear part.
 
         Parameters
         ----------
         asked : int or "auto"
             For "auto" it is the number that the rows speak for.
-        rows : tuple of (X, codes, weight, start score)
+        rows : Rows
             Those of the training.
         search : tuple or None
-            Learning rate, random state and groups; None where rows are not divided, since a model is continued or
+            Learning rate and random state; None where rows are not divided, since a model is continued or
             stops early.
         continued : ThresholdRecord or None
             Of a model that is continued: its linear part is kept.
@@ -258,68 +252,78 @@ class HostClassifier(HostParameters, OrdinalClassifier):
             For :meth:`_trial` and :meth:`_categories`.
         """
         always = check_linear(self.linear, self.linear_l2)
-        self.round_search_ = self.linear_ = None
+        is_fixed = isinstance(self.threshold_update, str) and self.threshold_update == "fixed"
+        if always and is_fixed:
+            raise ValueError(
+                "linear=True needs thresholds that are fitted to the linear part, and threshold_update='fixed' keeps "
+                "those of a score of 0: take another threshold_update, or linear=False"
+            )
+        self.round_search_ = self._linear = None
+        signs = self._resolved_params().get("monotone_constraints")
+        has_linear = continued is not None and continued.linear is not None
+        check_monotone(self.linear, has_linear, "monotone_constraints", signs)
         if continued is not None:
-            check_continued(always, continued.linear is not None)
-            if continued.linear is not None:
-                self.linear_ = LinearPart.from_json(continued.linear, self.n_features_in_)
+            check_continued(always, has_linear)
+            if has_linear:
+                self._linear = LinearPart.from_json(continued.linear, self.n_features_in_)
             return RoundPlan(rounds_unsearched("n_estimators", asked))
-        categories = self._categories(rows[0], **options) if self.linear is not False else ()
+        categories = self._categories(rows.X, **options) if self.linear is not False else ()
 
-        def fit_linear(some: tuple[Any, ...]) -> LinearPart:
+        def fit_linear(some: Rows) -> LinearPart:
             loss, missing = self._ordinal_loss(), getattr(self, "missing", np.nan)
             hows = {"hessian": self.hessian, "categories": categories, "missing": missing, "n_threads": self.n_jobs}
             return LinearPart.fit(some, self.n_classes_, loss, self.linear_l2, **hows)
 
-        def trial_of(fit: tuple[Any, ...], held: tuple[Any, ...], most: int, patience: int | None) -> Trial:
+        def trial_of(fit: Rows, held: Rows, most: int, patience: int | None) -> Trial:
             trial = self._trial(fit, held, most, patience, **options)
             return replace(trial, losses=[self._loss_without_trees(fit, held), *trial.losses])
 
         if search is None or not is_auto(asked):
-            found, self.linear_ = None, fit_linear(rows) if always else None
+            found, self._linear = None, fit_linear(rows) if always else None
         else:
-            rate, random_state, groups = search
+            rate, random_state = search
             rate, seed = check_number("learning_rate", rate, above=0.0), split_seed(random_state)
-            found, self.linear_ = search_rounds(self.linear, fit_linear, trial_of, rows, rate, seed, groups)
-        trials = trial_of if self.linear_ is None else with_linear(fit_linear, trial_of)
+            linear = False if is_fixed else self.linear
+            found, self._linear = search_rounds(linear, fit_linear, trial_of, rows, rate, seed)
+        trials = trial_of if self._linear is None else with_linear(fit_linear, trial_of)
         if found is None:
             return RoundPlan(rounds_unsearched("n_estimators", asked), trials)
         self.round_search_ = found.search
         if says:
-            print(f"n_estimators='auto': {found.search}{'' if self.linear_ is None else ', with a linear part'}")
+            print(f"n_estimators='auto': {found.search}{'' if self._linear is None else ', with a linear part'}")
         return RoundPlan(found.search.n_iter, trials, found)
 
-    def _loss_without_trees(self, fit: tuple[Any, ...], held: tuple[Any, ...]) -> float:
-        loss, (_, codes, weight, start) = self._ordinal_loss(), held
-        if start is not None:  # the training fits its thresholds to these scores
+    def _loss_without_trees(self, fit: Rows, held: Rows) -> float:
+        loss = self._ordinal_loss()
+        if held.start is not None:  # the training fits its thresholds to these scores
             return float("nan")
-        of_classes = np.bincount(fit[1], fit[2], minlength=self.n_classes_)
+        of_classes = np.bincount(fit.codes, fit.weight, minlength=self.n_classes_)
         thresholds = initial_thresholds(of_classes, loss=loss).thresholds
-        values = loss.value(np.zeros(len(codes)), codes, thresholds)
-        return float(np.average(values, weights=weight))
+        values = loss.value(np.zeros(len(held)), held.codes, thresholds)
+        return float(np.average(values, weights=held.weight))
 
     def _finish(
         self,
         record: ThresholdRecord,
         n_iter: int,
         plan: RoundPlan,
-        rows: Any,
-        watched: Any,
+        rows: Rows,
+        watched: list[Rows],
         random_state: Any,
-        groups: Any,
     ) -> None:
         """Store what the training gives, with the decision that needs it."""
-        self._keep(self._with_linear(record), self._ordinal_loss(), n_iter)
+        self._keep(record, self._ordinal_loss(), n_iter)
         seed = split_seed(random_state) if self._takes_kappa() else 0
-        self._learn_kappa(Unseen(rows, watched, plan.found, plan.trial_of, seed, groups))
+        self._learn_kappa(Unseen(rows, watched, plan.found, plan.trial_of, seed))
 
-    def _with_linear(self, record: ThresholdRecord) -> ThresholdRecord:
-        """Return the record of a training with the linear part, which the booster then carries."""
-        if self.linear_ is None:
-            return record
-        record = replace(record, linear=self.linear_.to_json())
-        self._carry(record)
-        return record
+    def _carried(self) -> dict[str, Any]:
+        """Return what a training adds to the record: the linear part, and for files that callbacks write the rest."""
+        try:
+            classifier = self._description()
+        except TypeError:  # labels that no file holds; who loads the booster as a classifier is told so
+            classifier = {"classes": None, "dtype": "O"}
+        classifier.pop("kappa_rule", None)  # that of an earlier fit
+        return {"linear": None if self._linear is None else self._linear.to_json(), "classifier": classifier}
 
     def _spec(self, door: str) -> OrdinalSpec:
         """Return the ordinal model that the parameters ask for at a door."""
@@ -345,10 +349,8 @@ class HostClassifier(HostParameters, OrdinalClassifier):
 
     def _parameters_to_json(self) -> tuple[dict[str, Any], list[str]]:
         """Return the parameters of the training that a model file holds, and the names of those that it cannot hold."""
-        given = {name: value for name, value in self.get_params(deep=False).items() if name not in _NOT_IN_FILES}
-        if isinstance(given.get("missing"), float) and np.isnan(given["missing"]):
-            del given["missing"]  # the default
-        return parameters_to_json(given)
+        given = self.get_params(deep=False)
+        return parameters_to_json({name: value for name, value in given.items() if name not in _NOT_IN_FILES})
 
     def _parameters_from_json(self, held: Any) -> None:
         """Set the parameters of the training that a model file holds."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.utils.validation import check_array
 
-from ordinal_objectives.estimators.category_levels import coded, in_order, levels_in, occurring
+from ordinal_objectives.estimators.category_levels import codes_in, in_order, occurring
 from ordinal_objectives.estimators.column_types import column_kinds
 from ordinal_objectives.row_blocks import RowBlocks
 
@@ -97,7 +97,7 @@ class LinearColumns:
         """Return a table as numbers and codes."""
         values = np.clip(_numbers(X, self.places, missing), self.low, self.high)
         numbers: FloatArray = np.nan_to_num((values - self.mean) / self.scale, copy=False, nan=0.0)
-        return Encoded(numbers, [coded(*levels_in(X, place), levels) for place, levels in self.levels.items()])
+        return Encoded(numbers, [codes_in(X, place, levels) for place, levels in self.levels.items()])
 
 
 def _numbers(X: Any, places: NDArray[np.intp], missing: float) -> FloatArray:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize
 
+from ordinal_objectives.estimators.held_out import Rows
 from ordinal_objectives.estimators.linear_columns import Encoded, FloatArray, LinearColumns
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.row_blocks import blocks_of
@@ -43,17 +43,21 @@ class LinearPart:
         Of the levels of each category.
     missing : float
         A number that stands for a missing value, beside NaN.
+    read : callable or None
+        ``read(X)`` returns the columns that the part was fitted to: the engine's have codes in the place of levels.
+        None: X holds them.
     """
 
     columns: LinearColumns
     weights: FloatArray
     level_weights: list[FloatArray]
     missing: float = np.nan
+    read: Callable[[Any], Any] | None = None
 
     @classmethod
     def fit(
         cls,
-        rows: tuple[Any, NDArray[np.int32], FloatArray | None, FloatArray | None],
+        rows: Rows,
         n_classes: int,
         loss: OrdinalLoss,
         l2: float,
@@ -67,8 +71,8 @@ class LinearPart:
 
         Parameters
         ----------
-        rows : tuple
-            Features, class codes, weights or None, and scores that the linear one is added to, or None.
+        rows : Rows
+            The linear score is added to their start scores.
         n_classes : int
         loss : OrdinalLoss
         l2 : float
@@ -80,7 +84,7 @@ class LinearPart:
         missing : float
         n_threads : int or None
         """
-        X, codes, sample_weight, start = rows
+        X, codes, sample_weight, start = rows.X, rows.codes, rows.weight, rows.start
         columns = LinearColumns.of(X, sample_weight, categories, missing)
         encoded = columns.encode(X, missing)
         options = {} if loss.codes is None else {"precision": "float64"}
@@ -89,44 +93,66 @@ class LinearPart:
         ends = np.cumsum([n_classes - 1, encoded.numbers.shape[1], *map(len, columns.levels.values())])
 
         def parts(x: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, list[FloatArray]]:
-            of_thresholds, weights, *level_weights, _ = np.split(x, ends)
-            gaps = np.exp(of_thresholds[1:])
-            return of_thresholds[0] + np.concatenate([[0.0], np.cumsum(gaps)]), gaps, weights, level_weights
+            thresholds, weights, *level_weights, _ = np.split(x, ends)
+            gaps = np.exp(thresholds[1:]) if loss.ordered else np.diff(thresholds)
+            if loss.ordered:  # x holds the first one, and logarithms of the gaps
+                thresholds = thresholds[0] + np.concatenate([[0.0], np.cumsum(gaps)])
+            return thresholds, gaps, weights, level_weights
 
         def objective(x: FloatArray) -> tuple[float, FloatArray]:
             thresholds, gaps, weights, level_weights = parts(x)
             now = row_pass(before + _score(encoded, weights, level_weights), thresholds, hessian)
-            above = np.cumsum(now.threshold_gradient[::-1])[::-1]  # of each threshold and those above it
+            of_thresholds = now.threshold_gradient
+            if loss.ordered:  # a gap moves all thresholds above it
+                above = np.cumsum(of_thresholds[::-1])[::-1]
+                of_thresholds = np.concatenate([above[:1], above[1:] * gaps])
             of_rows = np.asarray(now.gradient, dtype=np.float64)
             of_levels = [
                 np.bincount(code + 1, of_rows, minlength=len(level_weight) + 1)[1:]
                 for code, level_weight in zip(encoded.codes, level_weights, strict=True)
             ]
             w = x[ends[0] :]
-            gradient = np.concatenate([above[:1], above[1:] * gaps, encoded.numbers.T @ of_rows, *of_levels])
+            gradient = np.concatenate([of_thresholds, encoded.numbers.T @ of_rows, *of_levels])
             gradient[ends[0] :] += l2 * w
             return float(now.loss + l2 / 2 * w @ w) / total, gradient / total
 
         total = float(row_pass.total_weight)
         first = initial_thresholds(row_pass.class_weights, loss=loss).thresholds
-        x = np.concatenate([first[:1], np.log(np.maximum(np.diff(first), _LEAST_GAP)), np.zeros(ends[-1] - ends[0])])
+        if loss.ordered:
+            first = np.concatenate([first[:1], np.log(np.maximum(np.diff(first), _LEAST_GAP))])
+        x = np.concatenate([first, np.zeros(ends[-1] - ends[0])])
         found = minimize(objective, x, jac=True, method="L-BFGS-B", options={"maxiter": 500})
         _, _, weights, level_weights = parts(found.x)
         return cls(columns, weights, level_weights, missing)
 
     def scores(self, X: Any) -> FloatArray:
-        """Return g(x) of a table, (n_samples,)."""
-        blocks = [self.columns.encode(block, self.missing) for _, block in blocks_of(X)]
+        """Return g(x) of rows, (n_samples,).
+
+        Parameters
+        ----------
+        X : array-like, data frame or Arrow table, shape (n_samples, n_features)
+            As ``predict`` takes them.
+        """
+        blocks = [self.columns.encode(block, self.missing) for _, block in blocks_of(self._columns(X))]
         return np.concatenate([_score(block, self.weights, self.level_weights) for block in blocks])
 
     def contributions(self, X: Any) -> FloatArray:
-        """Return what each feature adds to g(x), (n_samples, n_features)."""
-        encoded = self.columns.encode(X, self.missing)
+        """Return what each feature adds to g(x), (n_samples, n_features).
+
+        Parameters
+        ----------
+        X : array-like, data frame or Arrow table, shape (n_samples, n_features)
+            As ``predict`` takes them.
+        """
+        encoded = self.columns.encode(self._columns(X), self.missing)
         of_features = np.zeros((len(encoded.numbers), self.columns.n_features))
         of_features[:, self.columns.places] = encoded.numbers * self.weights
         for place, code, weights in zip(self.columns.levels, encoded.codes, self.level_weights, strict=True):
             of_features[:, place] = np.append(weights, 0.0)[code]
         return of_features
+
+    def _columns(self, X: Any) -> Any:
+        return X if self.read is None else self.read(X)
 
     def to_json(self) -> dict[str, Any]:
         """Return the part in JSON's types; numbers round-trip exactly."""

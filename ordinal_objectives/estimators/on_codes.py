@@ -2,60 +2,203 @@
 
 from __future__ import annotations
 
+import inspect
 import pickle
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import sklearn
 from numpy.typing import NDArray
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
 from ordinal_objectives.estimators.ordered_classifier import OrderedClassifier
+from ordinal_objectives.estimators.ordinal_classifier import OrdinalClassifier
+from ordinal_objectives.losses import CostWeighted, get_loss
 from ordinal_objectives.threads import one_thread_after_fork
 from ordinal_objectives.utils.validation import check_proba
+
+
+def inside(estimator: Any) -> list[tuple[str, Any]]:
+    """Return the estimators whose probabilities an estimator's are made of, each with the prefix of its parameters.
+
+    That is the last step of a pipeline, what a search, a calibration or another wrapper is given, and the members of an
+    ensemble. What FrozenEstimator holds is trained already and left out.
+    """
+    if isinstance(estimator, Pipeline):
+        name, last = estimator.steps[-1]
+        return [(f"{name}__", last)]
+    if isinstance(estimator, FrozenEstimator) or not hasattr(estimator, "get_params"):
+        return []
+    given = estimator.get_params(deep=False)
+    for name in ("final_estimator", "estimator"):
+        if given.get(name) is not None:
+            return [(f"{name}__", given[name])]
+    named = given.get("members", given.get("estimators"))
+    pairs = [one for one in named if isinstance(one, tuple) and len(one) == 2] if isinstance(named, list) else []
+    return [(f"{name}__", one) for name, one in pairs]
+
+
+def all_inside(estimator: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield an estimator and all that is :func:`inside` it, at any depth."""
+    yield prefix, estimator
+    for name, one in inside(estimator):
+        yield from all_inside(one, prefix + name)
+
+
+@dataclass(frozen=True)
+class FinalClassifier:
+    """The classifier in which pipelines and searches end, which is trained on the labels that they are given.
+
+    Attributes
+    ----------
+    estimator : object
+    prefix : str
+        Of its parameters in those of the whole.
+    in_fit : str
+        Of the keywords of its ``fit`` in those of the whole.
+    is_searched : bool
+        Whether there is a search on the way.
+    """
+
+    estimator: Any
+    prefix: str = ""
+    in_fit: str = ""
+    is_searched: bool = False
+
+    @classmethod
+    def of(cls, estimator: Any) -> FinalClassifier:
+        """Return the one in which an estimator ends; that may be the estimator itself."""
+        is_pipeline = isinstance(estimator, Pipeline)
+        is_search = hasattr(estimator, "estimator") and hasattr(estimator, "refit")
+        if not (is_pipeline or is_search):
+            return cls(estimator)
+        ((name, one),) = inside(estimator)
+        last = cls.of(one)
+        in_fit = name + last.in_fit if is_pipeline else last.in_fit
+        return cls(last.estimator, name + last.prefix, in_fit, is_search or last.is_searched)
 
 
 def told_classes(what: str, copy: Any, codes: NDArray[np.int32], classes: NDArray[Any]) -> NDArray[np.int32]:
     """Return the class codes that a classifier is trained on: label i of its training is entry i.
 
-    A classifier of this package is told all classes; others know those that have rows.
+    A classifier of this package, also one in which a pipeline or a search ends, is told all classes; others know those
+    that have rows.
 
     Raises
     ------
     ValueError
-        If it has other classes already; the message begins with ``what`` it is.
+        If a classifier inside has other classes already, or was trained on other labels; the message begins with
+        ``what`` it is.
     """
-    if not isinstance(copy, OrderedClassifier):
-        return np.unique(codes)
-    own = None if copy.classes is None else np.asarray(copy.classes).tolist()
-    if own not in (None, classes.tolist()):
-        raise ValueError(
-            f"{what} has classes {own}; those of the classifier around it are {classes.tolist()}. Give classes to that "
-            f"alone"
-        )
+    present = np.unique(codes)
+    for prefix, one in all_inside(copy):
+        place = f" in {prefix.removesuffix('__')}" if prefix else ""
+        if isinstance(one, FrozenEstimator) and classes[present].tolist() != list(range(len(present))):
+            raise ValueError(
+                f"{what} has a FrozenEstimator{place}, which knows the labels that it was trained on, and class codes "
+                f"are given to it: put FrozenEstimator around the whole"
+            )
+        if not isinstance(one, OrderedClassifier) or one.classes is None:
+            continue
+        own = np.asarray(one.classes).tolist()
+        if own != classes.tolist():
+            raise ValueError(
+                f"{what} has classes {own}{place}; those of the classifier around it are {classes.tolist()}. Give "
+                f"classes to that alone"
+            )
+        one.set_params(classes=None)  # codes rise
+    last = FinalClassifier.of(copy)
+    if not isinstance(last.estimator, OrderedClassifier):
+        return present
     every = np.arange(len(classes), dtype=np.int32)
-    copy.set_params(classes=every)
+    last.estimator.set_params(classes=every)
     return every
 
 
-def weight_keywords(what: str, copy: Any, weight: NDArray[np.float64] | None) -> dict[str, Any]:
-    """Return weights of rows as a classifier's ``fit`` takes them, in a pipeline that of its last step.
+def row_keywords(
+    what: str, copy: Any, weight: NDArray[np.float64] | None, groups: NDArray[Any] | None = None
+) -> dict[str, Any]:
+    """Return weights and groups of rows as the ``fit`` of a classifier takes them, or a pipeline that ends in one.
+
+    Groups are for classifiers that divide rows themselves; others do without.
 
     Raises
     ------
     ValueError
         If there are weights and it takes none.
     """
-    if weight is None:
-        return {}
-    if isinstance(copy, Pipeline):
-        routed = sklearn.get_config().get("enable_metadata_routing", False)
-        return {"sample_weight" if routed else f"{copy.steps[-1][0]}__sample_weight": weight}
-    if not has_fit_parameter(copy, "sample_weight"):
-        raise ValueError(f"{what} takes no sample_weight in fit, and the rows have weights")
-    return {"sample_weight": weight}
+    last = FinalClassifier.of(copy)
+    routed = last.in_fit != "" and sklearn.get_config().get("enable_metadata_routing", False)
+    given = {}
+    if weight is not None:
+        if not _takes(last.estimator, "sample_weight"):
+            raise ValueError(f"{what} takes no sample_weight in fit, and the rows have weights")
+        given["sample_weight" if routed else f"{last.in_fit}sample_weight"] = weight
+    if groups is not None and has_fit_parameter(last.estimator, "groups") and not (routed or last.is_searched):
+        given[f"{last.in_fit}groups"] = groups
+    return given
+
+
+def _takes(estimator: Any, name: str) -> bool:
+    parameters = inspect.signature(estimator.fit).parameters
+    return name in parameters or any(one.kind is one.VAR_KEYWORD for one in parameters.values())
+
+
+def refuse_weights_by_label(what: str, estimator: Any, instead: str) -> None:
+    """Raise ValueError if anything that is trained on class codes has a ``class_weight`` by label, at any depth."""
+    for name, value in _settings(estimator, ("class_weight", "class_weights")):
+        if isinstance(value, Mapping):
+            place = "" if name == "class_weight" else f" ({name})"
+            raise ValueError(f"{what} has a class_weight by label{place}, but it is trained on class codes: {instead}")
+
+
+def weighs_costs(estimator: Any) -> bool:
+    """Tell whether an estimator's probabilities are those of a model with a training cost, not calibrated since."""
+    if isinstance(estimator, FrozenEstimator):
+        return weighs_costs(estimator.estimator)
+    if getattr(estimator, "_recalibrates", isinstance(estimator, CalibratedClassifierCV)):
+        return False
+    if isinstance(estimator, OrdinalClassifier):
+        try:
+            loss = getattr(estimator, "_fitted_loss", None)
+            return isinstance(loss or get_loss(estimator.loss, estimator.link, estimator.training_cost), CostWeighted)
+        except (TypeError, ValueError):  # fit says what is wrong
+            return False
+    if hasattr(estimator, "best_estimator_"):
+        return weighs_costs(estimator.best_estimator_)
+    searched = dict(_searched(estimator, ("training_cost",))).values()
+    return any(not (isinstance(one, str) and one == "absolute") for one in searched) or any(
+        weighs_costs(one) for _, one in inside(estimator)
+    )
+
+
+def _settings(estimator: Any, names: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
+    """Yield name and value of some parameters, of all that an estimator trains; searches set some."""
+    if not hasattr(estimator, "get_params"):
+        return
+    for name, value in estimator.get_params().items():
+        if name.rpartition("__")[2] in names:
+            yield name, value
+    yield from _searched(estimator, names)
+
+
+def _searched(estimator: Any, names: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
+    """Yield name and value of some parameters that searches, at any depth, may set."""
+    for name, grids in estimator.get_params().items():
+        if name.rpartition("__")[2] not in ("param_grid", "param_distributions"):
+            continue
+        for grid in [grids] if isinstance(grids, Mapping) else grids:
+            for one, values in grid.items():
+                for value in values if np.iterable(values) else ():
+                    if one.rpartition("__")[2] in names:
+                        yield f"{name}: {one}", value
+                    elif not isinstance(value, type):
+                        yield from _settings(value, names)
 
 
 @dataclass(frozen=True)

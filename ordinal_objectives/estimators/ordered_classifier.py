@@ -12,14 +12,14 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ordinal_objectives.decision import RULES, decide
+from ordinal_objectives.decision import RULES, check_rule, decide
 from ordinal_objectives.estimators.column_types import check_table, refuse_text_and_dates
 from ordinal_objectives.estimators.evaluation_sets import either_spelling, evaluation_pairs, one_for_each
+from ordinal_objectives.estimators.held_out import Rows, check_groups, n_rows
 from ordinal_objectives.estimators.labels import OrderedLabels
 from ordinal_objectives.utils.shared_docs import documented
 from ordinal_objectives.utils.validation import (
     as_floats,
-    check_choice,
     check_sample_weight,
     check_total_weight,
     collected,
@@ -82,17 +82,15 @@ class OrderedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         return X
 
-    def _check_training(
-        self, X: Any, y: Any, sample_weight: Any
-    ) -> tuple[Any, NDArray[np.int32], NDArray[np.float64] | None]:
-        """Return features, class codes and weights, and set the classes."""
+    def _check_training(self, X: Any, y: Any, sample_weight: Any, groups: Any = None) -> Rows:
+        """Return the rows to train on, with class codes, and set the classes."""
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         X = self._check_features(X, reset=True)
         labels = OrderedLabels(self._declared_classes(y)).fit(y)
         codes = labels.encode(y)
-        if X.shape[0] != codes.shape[0]:
-            raise ValueError(f"X and y must have the same number of rows; got {X.shape[0]} and {codes.shape[0]}")
+        if n_rows(X) != len(codes):
+            raise ValueError(f"X and y must have the same number of rows; got {n_rows(X)} and {len(codes)}")
         self._keep_labels(labels)
         self._check_decision()
         weight, name = check_sample_weight(sample_weight, codes.shape[0]), "sample_weight"
@@ -101,7 +99,8 @@ class OrderedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             with np.errstate(over="ignore"):
                 weight = of_class[codes] if weight is None else of_class[codes] * weight
             name = "class_weight" if sample_weight is None else "sample_weight times class_weight"
-        return X, codes, check_total_weight(weight, name=name)
+        weight = check_total_weight(weight, name=name)
+        return Rows(X, codes, weight, groups=check_groups(groups, len(codes)))
 
     def _declared_classes(self, y: Any) -> ArrayLike | None:
         """Return the classes from lowest to highest, or None to find their order in the labels."""
@@ -113,15 +112,22 @@ class OrderedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.n_classes_ = len(labels.ordered_classes_)
 
     def _check_decision(self) -> None:
-        check_choice(self.decision_rule, self._rules, name="decision_rule")
-        uniform = np.full((1, self.n_classes_), 1 / self.n_classes_)
-        if self.decision_rule in RULES:
-            decide(uniform, rule=self.decision_rule, cost_matrix=self.cost_matrix)
-        elif self.cost_matrix is not None:
-            raise ValueError(f"rule={self.decision_rule!r} and cost_matrix are two different rules; give one of them")
+        """Raise ValueError unless a model with the parameters can decide by ``decision_rule`` or ``cost_matrix``."""
+        if isinstance(self.decision_rule, str) and self.decision_rule == "kappa" and "kappa" not in self._rules:
+            raise ValueError(
+                f"decision_rule='kappa' is found in the training of one ordinal model, not of {type(self).__name__}: "
+                f"put OrdinalTunedClassifier(..., metric='qwk', rule='kappa') around it"
+            )
+        check_rule(self.decision_rule, self.cost_matrix, self.n_classes_, rules=self._rules, name="decision_rule")
+
+    def check_fitted_decision(self) -> None:
+        """Raise ValueError unless the trained model can decide by ``decision_rule`` or ``cost_matrix``."""
+        check_is_fitted(self)
+        OrderedClassifier._check_decision(self)
 
     def _decide(self, proba: NDArray[np.float64]) -> NDArray[Any]:
-        """Return class codes by ``decision_rule`` or ``cost_matrix``."""
+        """Return class codes by ``decision_rule`` or ``cost_matrix``, which may have been set since the training."""
+        self.check_fitted_decision()
         return decide(proba, rule=self.decision_rule, cost_matrix=self.cost_matrix)
 
     def _class_weights(self, counts: NDArray[np.intp]) -> NDArray[np.float64]:
@@ -149,8 +155,8 @@ class OrderedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         X_val: Any = None,
         y_val: Any = None,
         sample_weight_val: Any = None,
-    ) -> list[tuple[Any, Any, Any]]:
-        """Return (features, class codes, weights) of each evaluation set, however it is spelled."""
+    ) -> list[Rows]:
+        """Return the rows of each evaluation set, however it is spelled."""
         eval_set, weights = either_spelling(eval_set, weights, weights_name, X_val, y_val, sample_weight_val)
         pairs = evaluation_pairs(eval_set)
         checked = []
@@ -160,10 +166,10 @@ class OrderedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             except ValueError as error:
                 raise ValueError(f"evaluation set {i}: {error}") from error
             codes = self._labels.encode(y, name="y of an evaluation set")
-            if X.shape[0] != codes.shape[0]:
-                raise ValueError(f"X and y of an evaluation set differ in rows; got {X.shape[0]} and {codes.shape[0]}")
+            if n_rows(X) != len(codes):
+                raise ValueError(f"X and y of an evaluation set differ in rows; got {n_rows(X)} and {len(codes)}")
             weight = check_sample_weight(weight, codes.shape[0], name=weights_name)
-            checked.append((X, codes, check_total_weight(weight, name=weights_name)))
+            checked.append(Rows(X, codes, check_total_weight(weight, name=weights_name)))
         return checked
 
     @documented
@@ -174,9 +180,36 @@ class OrderedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @documented
     def predict(self, X: Any, **start: Any) -> NDArray[Any]:
-        """Return labels, (n_samples,), by ``decision_rule`` or ``cost_matrix``."""
+        """Return labels, (n_samples,), by ``decision_rule`` or ``cost_matrix``: by default the median class.
+
+        The median is the lowest class k with P(y <= k) >= 1/2. It has the least expected absolute error. On noisy rows
+        it often differs from the most probable class, the column of :meth:`predict_proba` with the largest entry, which
+        ``decision_rule="mode"`` predicts.
+        """
         proba = self.predict_proba_ordered(X, **start)
         return self._labels.decode(self._decide(proba))
+
+    def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
+        """Return the accuracy of :meth:`predict`, as all classifiers of scikit-learn do.
+
+        ``predict`` takes the median class unless ``decision_rule`` says otherwise, and accuracy rewards the most
+        probable one: ``decision_rule="mode"`` has the highest. :mod:`ordinal_objectives.scorers` count how far off a
+        prediction is.
+
+        Parameters
+        ----------
+        X : array-like, shape (n_samples, n_features)
+            Features.
+        y : array-like, shape (n_samples,)
+            Labels.
+        sample_weight : array-like of float, shape (n_samples,), or None, default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        float
+        """
+        return float(super().score(X, y, sample_weight))
 
     @documented
     def predict_at_least(self, X: Any, label: Any, **start: Any) -> NDArray[np.float64]:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives import predictions
 from ordinal_objectives.estimators.evaluation_sets import one_for_each
+from ordinal_objectives.estimators.held_out import Rows
 from ordinal_objectives.estimators.kappa_decision import KappaDecision
 from ordinal_objectives.estimators.linear_part import LinearPart
 from ordinal_objectives.estimators.margin_predictions import MarginPredictions
@@ -40,13 +44,30 @@ class OrdinalClassifier(MarginPredictions, KappaDecision):
     proportional_: bool
     thresholds_: NDArray[np.float64]
     diagnostics_: dict[str, int]
-    # The score that the trees are added to, where there is one.
-    linear_: LinearPart | None = None
+    # The score that the trees are added to, where there is one. It takes checked features.
+    _linear: LinearPart | None = None
     # Loss and thresholds of the fit: parameters set afterwards change neither.
     _fitted_loss: OrdinalLoss
     _record: Any
     # Whether there are trees, none of them with a split.
     _is_constant: bool
+
+    @contextmanager
+    def _under_way(self) -> Iterator[None]:
+        """Mark a training: callbacks must not predict with an earlier model, or save it as if it were the new one."""
+        self._is_under_way = True
+        try:
+            yield
+        finally:
+            self.__dict__.pop("_is_under_way", None)
+
+    def _check_not_under_way(self, instead: str) -> None:
+        """Raise ValueError during a training that has no model yet."""
+        if getattr(self, "_is_under_way", False):
+            raise ValueError(f"fit has not ended, and there is no model to save yet: {instead}")
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_record") and not getattr(self, "_is_under_way", False)
 
     def _ordinal_loss(self) -> OrdinalLoss:
         """Return the loss that the parameters name."""
@@ -56,9 +77,10 @@ class OrdinalClassifier(MarginPredictions, KappaDecision):
         super()._check_decision()
         self._ordinal_loss().check_decision(self.decision_rule, self.cost_matrix)
 
-    def _decide(self, proba: NDArray[np.float64]) -> NDArray[Any]:
-        self._ordinal_loss().check_decision(self.decision_rule, self.cost_matrix)
-        return super()._decide(proba)
+    def check_fitted_decision(self) -> None:
+        """Raise ValueError unless the trained model can decide by ``decision_rule`` or ``cost_matrix``."""
+        super().check_fitted_decision()
+        self._fitted_loss.check_decision(self.decision_rule, self.cost_matrix)
 
     def _metrics(self, eval_metric: Any) -> list[EvalMetric]:
         """Return ``eval_metric`` as metrics of this classifier, and warn where they judge what they should not."""
@@ -108,10 +130,10 @@ class OrdinalClassifier(MarginPredictions, KappaDecision):
         )
 
     @staticmethod
-    def _check_evaluation_starts(checked: list[tuple[Any, Any, Any]], starts: Any, name: str) -> list[Any]:
-        """Return the start scores of each evaluation set, or None where it has none."""
+    def _with_evaluation_starts(checked: list[Rows], starts: Any, name: str) -> list[Rows]:
+        """Return the rows of each evaluation set with its start scores, where it has some."""
         each = zip(checked, one_for_each(starts, checked, name), strict=True)
-        return [check_start_score(start, codes.shape[0], name=name) for (_, codes, _), start in each]
+        return [replace(rows, start=check_start_score(start, len(rows), name=name)) for rows, start in each]
 
     def _check_same_classes(self, record: Any, model: Any, name: str) -> None:
         """Raise ValueError if a continued model has other classes, or the same in another order."""
@@ -146,9 +168,21 @@ class OrdinalClassifier(MarginPredictions, KappaDecision):
     def _scores(self, X: Any, **start: Any) -> NDArray[np.float64]:
         """Return f(x), (n_samples,), or f(x) + v_k(x), (n_samples, n_classes - 1)."""
         check_is_fitted(self)
-        X = self._check_features(X, reset=False)
+        return self._scores_of_checked(self._check_features(X, reset=False), start)
+
+    def _scores_of_checked(self, X: Any, start: dict[str, Any]) -> NDArray[np.float64]:
         before = self._before_trees(X, start)
         return predictions.plus(before, self._score(self._prediction_data(X), 0, self.n_iter_))
+
+    def _proba_of_checked(self, X: Any, start: dict[str, Any]) -> NDArray[np.float64]:
+        return predictions.proba(self._fitted_loss, self._scores_of_checked(X, start), self.thresholds_)
+
+    @property
+    def linear_(self) -> LinearPart | None:
+        """The linear score that the trees start from, which reads rows as ``predict`` does; None without one."""
+        if self._linear is None:
+            return None
+        return replace(self._linear, read=partial(self._check_features, reset=False))
 
     def trained_loss(self) -> OrdinalLoss:
         """Return the loss of the training, whatever has been set since."""
@@ -164,7 +198,7 @@ class OrdinalClassifier(MarginPredictions, KappaDecision):
     def _before_trees(self, X: Any, start: dict[str, Any]) -> NDArray[np.float64]:
         """Return the score of checked features without the trees, (n_samples,)."""
         given = start_scores(start, self._start_name, X.shape[0], type(self).__name__)
-        return given if self.linear_ is None else given + self.linear_.scores(X)
+        return given if self._linear is None else given + self._linear.scores(X)
 
     @documented
     def predict_proba_ordered(self, X: Any, **start: Any) -> NDArray[np.float64]:
@@ -195,13 +229,19 @@ class OrdinalClassifier(MarginPredictions, KappaDecision):
             yield self._labels.decode(self._decide(proba))
 
     def _staged_proba_ordered(self, X: Any, **start: Any) -> Iterator[NDArray[np.float64]]:
+        for scores, thresholds in self.staged_scores(X, **start):
+            yield predictions.proba(self._fitted_loss, scores, thresholds)
+
+    @documented
+    def staged_scores(self, X: Any, **start: Any) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64]]]:
+        """Yield scores, one a row or one a threshold, with their thresholds after 1, 2, ... iterations."""
         check_is_fitted(self)
         X = self._check_features(X, reset=False)
         data = self._prediction_data(X)
         scores = self._before_trees(X, start)
         for iteration in range(self.n_iter_):
             scores = predictions.plus(scores, self._score(data, iteration, iteration + 1))
-            yield predictions.proba(self._fitted_loss, scores, self._record.at(iteration + 1))
+            yield scores, self._record.at(iteration + 1)
 
     @two_classes_only
     @documented

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from ordinal_objectives.estimators.held_out import hold_out
+from ordinal_objectives.estimators.held_out import Rows, hold_out
 
 AUTO = "auto"
 # Rounds where "auto" does not search.
@@ -41,7 +41,7 @@ class Trial:
 
 
 # (rows to train on, rows held out, most rounds, rounds without a lower loss after which it ends, or None)
-TrialOf = Callable[[tuple[Any, ...], tuple[Any, ...], int, int | None], Trial]
+TrialOf = Callable[[Rows, Rows, int, int | None], Trial]
 
 
 def is_auto(asked: Any) -> bool:
@@ -105,12 +105,10 @@ class Found(NamedTuple):
 
     search: RoundSearch
     trial: Trial
-    held: tuple[Any, ...]
+    held: Rows
 
 
-def find_rounds(
-    trial_of: TrialOf, rows: tuple[Any, ...], learning_rate: float, seed: int, groups: ArrayLike | None
-) -> Found | None:
+def find_rounds(trial_of: TrialOf, rows: Rows, learning_rate: float, seed: int) -> Found | None:
     """Return the number of rounds with the lowest loss on a fifth of the rows, held out of the training.
 
     The search tries at most 100 / ``learning_rate`` rounds, but 500 to 10,000, and ends after 2 / ``learning_rate``
@@ -120,32 +118,29 @@ def find_rounds(
     ----------
     trial_of : callable
         Trains on some rows and tells of others; see ``TrialOf``.
-    rows : tuple
-        Features, class codes, weights or None, and what else belongs to the rows, or None.
+    rows : Rows
+        No group is divided.
     learning_rate : float
     seed : int
         Of the rows held out.
-    groups : array-like, shape (n_samples,), or None
-        No group is divided.
 
     Returns
     -------
     Found or None
         None where there are fewer than 10 rows with weight, or a single class is left without the rows held out.
     """
-    _, y, weight, *_ = rows
-    n_rows = len(y) if weight is None else np.count_nonzero(weight)
+    n_rows = len(rows) if rows.weight is None else np.count_nonzero(rows.weight)
     if n_rows < _LEAST_ROWS:
         return None
     most = _within(_MOST / learning_rate, *_MOST_ROUNDS)
     patience = _within(_PATIENCE / learning_rate, *_PATIENCE_ROUNDS)
-    fit, held = hold_out(rows, _FRACTION, seed, groups)
-    classes = fit[1] if weight is None else fit[1][fit[2] > 0]
+    fit, held = hold_out(rows, _FRACTION, seed)
+    classes = fit.codes if fit.weight is None else fit.codes[fit.weight > 0]
     if len(np.unique(classes)) < 2:
         return None
     trial = trial_of(fit, held, most, patience)
     losses = np.asarray(trial.losses, dtype=np.float64)
-    return Found(RoundSearch(max(1, int(np.nanargmin(losses))), losses, len(held[1])), trial, held)
+    return Found(RoundSearch(max(1, int(np.nanargmin(losses))), losses, len(held)), trial, held)
 
 
 def _within(rounds: float, least: int, most: int) -> int:

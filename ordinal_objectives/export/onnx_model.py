@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import onnx
@@ -10,10 +11,11 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.estimators.column_types import column_names
-from ordinal_objectives.estimators.ensemble import OrdinalEnsembleClassifier
 from ordinal_objectives.estimators.ordered_classifier import OrderedClassifier
+from ordinal_objectives.estimators.ordinal_classifier import OrdinalClassifier
 from ordinal_objectives.export.graph.answers import add_answers, answers_of, last_step
 from ordinal_objectives.export.graph.builder import OPSETS, Graph
+from ordinal_objectives.export.graph.decisions import as_tensor
 from ordinal_objectives.export.graph.inputs import Features, inputs_like
 from ordinal_objectives.utils.validation import check_choice, first_few
 
@@ -30,14 +32,15 @@ def to_onnx(model: Any, X_example: Any, *, floats: str = "float32", iterations: 
 
     Parameters
     ----------
-    model : fitted classifier, OrdinalEnsembleClassifier, estimator of several outputs, pipeline, or search
-        Of this package's classifiers those of XGBoost, LightGBM and the native engine. A pipeline, and members of an
-        ensemble that are scikit-learn's, need skl2onnx. Of a search the best model is taken.
+    model : fitted classifier, estimator of several outputs, pipeline, or search
+        Of this package's classifiers those of XGBoost, LightGBM and the native engine, OrdinalEnsembleClassifier,
+        OrdinalCalibratedClassifier and OrdinalTunedClassifier. A pipeline, and a classifier of scikit-learn's inside
+        one of these, need skl2onnx. Of a search the best model is taken.
     X_example : array-like of float, or data frame or Arrow table, shape (n_samples, n_features)
         Rows like those to be predicted, for the types of their columns. An array gives one input, "X", (n_samples,
         n_features). A frame gives one input for each column, (n_samples, 1), with the column's name: text and
         categories of text are strings, integers int64, other numbers ``floats``. A missing number is NaN, missing text
-        any text that is no level.
+        is "".
     floats : {"float32", "float64"}, default="float32"
         Type of the numbers. With "float32", thresholds of splits are rounded down to float32, so that rows of float32
         numbers take the way that they take in the model; others are rounded before they are asked for. The graph's
@@ -45,18 +48,21 @@ def to_onnx(model: Any, X_example: Any, *, floats: str = "float32", iterations: 
         float32 either way.
     iterations : int or None, default=None
         Number of the first iterations, with the thresholds that belong to them; None for all that the model predicts
-        with. Not with ensembles and pipelines.
+        with. Not with pipelines, and classifiers around others.
 
     Returns
     -------
     onnx.ModelProto
-        Operator sets 17 of ONNX and 3 of ONNX-ML. ``onnx.save(found, "model.onnx")`` writes it.
+        Operator sets 17 of ONNX and 3 of ONNX-ML. ``onnx.save(found, "model.onnx")`` writes it. Its metadata hold
+        ``classes_``, the labels of the columns of ``probabilities``, and ``ordered_classes_``, lowest first, as JSON.
 
     Raises
     ------
     TypeError
-        If the model is none of these.
+        If the model is none of these, as OrdinalPredictionSets is not, or its labels are neither text nor integers,
+        floats or booleans.
     ValueError
+        If an integer label is beyond int64.
         If its loss or link is a user's own, or its booster has no trees that could be written, or X_example lacks
         what the training had.
     ModuleNotFoundError
@@ -92,15 +98,22 @@ def to_onnx(model: Any, X_example: Any, *, floats: str = "float32", iterations: 
         from ordinal_objectives.export.skl2onnx_converters import pipeline_to_onnx
 
         _refuse_iterations(iterations, "a pipeline")
-        return pipeline_to_onnx(model, inputs)
-    if several or isinstance(model, OrdinalEnsembleClassifier):
+        return _with_names_of_classes(pipeline_to_onnx(model, inputs), last)
+    if not isinstance(model, OrdinalClassifier):
         _refuse_iterations(iterations, f"a {type(model).__name__}")
     graph = Graph(floats, taken=[*names, *taken])
-    add_answers(graph, Features(columns), model, taken, X_example, iterations, _add_by_skl2onnx)
+    add_answers(graph, Features(columns), model, taken, _add_by_skl2onnx, X_example, iterations)
     body = helper.make_graph(graph.nodes, type(model).__name__, inputs, answers, graph.constants)
     opsets = [helper.make_opsetid(*one) for one in OPSETS.items()]
     made = helper.make_model(body, opset_imports=opsets, ir_version=_IR_VERSION, producer_name="ordinal-objectives")
     onnx.checker.check_model(made)
+    return _with_names_of_classes(made, last)
+
+
+def _with_names_of_classes(made: onnx.ModelProto, last: Any) -> onnx.ModelProto:
+    """Add the classes to a graph's metadata, by which a server names the columns of ``probabilities``."""
+    names = [name for name in ("classes_", "ordered_classes_") if hasattr(last, name)]
+    helper.set_model_props(made, {name: json.dumps(as_tensor(getattr(last, name)).tolist()) for name in names})
     return made
 
 

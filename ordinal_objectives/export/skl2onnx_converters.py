@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
+import numpy as np
 import onnx
+from numpy.typing import NDArray
 from onnx import compose
 from sklearn.base import is_regressor
+from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler, TargetEncoder
 
 from ordinal_objectives.export.graph.answers import add_answers, answers_of, last_step
 from ordinal_objectives.export.graph.builder import OPSETS, Graph
@@ -24,6 +28,7 @@ except ImportError as error:
 _TYPES = {
     onnx.TensorProto.BOOL: data_types.BooleanTensorType,
     onnx.TensorProto.DOUBLE: data_types.DoubleTensorType,
+    onnx.TensorProto.FLOAT16: data_types.Float16TensorType,
     onnx.TensorProto.FLOAT: data_types.FloatTensorType,
     onnx.TensorProto.INT64: data_types.Int64TensorType,
     onnx.TensorProto.STRING: data_types.StringTensorType,
@@ -33,9 +38,12 @@ _NAMES = (
     "HistGradientBoostingMultiOutputRegressor",
     "HistGradientBoostingOrdinalClassifier",
     "LGBMOrdinalClassifier",
+    "OrdinalCalibratedClassifier",
     "OrdinalEnsembleClassifier",
+    "OrdinalTunedClassifier",
     "XGBOrdinalClassifier",
 )
+_ENCODERS = (OneHotEncoder, OrdinalEncoder, TargetEncoder)
 _ZIPMAP = {"zipmap": [True, False, "columns"], "nocl": [True, False], "output_class_labels": [False, True]}
 
 
@@ -80,7 +88,7 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
         kind = {"StringTensorType": "string", "Int64TensorType": "int64"}.get(type(one.type).__name__, "number")
         columns += [Column(one.full_name, place, kind) for place in range(one.type.shape[1])]
     outputs = [one.full_name for one in operator.outputs]
-    add_answers(graph, Features(columns), operator.raw_operator, outputs, others=add_estimator)
+    add_answers(graph, Features(columns), operator.raw_operator, outputs, add_estimator)
     container.initializers.extend(graph.constants)
     for node in graph.nodes:
         version = OPSETS[node.domain]
@@ -104,9 +112,94 @@ def _by_skl2onnx(estimator: Any, inputs: list[onnx.ValueInfoProto]) -> onnx.Mode
     options: dict[Any, Any] = {StandardScaler: {"div": "div"}}
     if not is_regressor(last):
         options[id(last)] = {"zipmap": False}
+    estimator = _with_empty_text_as_missing(estimator, last)
     made: onnx.ModelProto = skl2onnx.to_onnx(estimator, initial_types=types, options=options, target_opset=OPSETS)
     _name_inputs(made.graph, [name for name, _ in types])
     return made
+
+
+class _MissingText(float):
+    """NaN among the levels of text, which skl2onnx writes as text."""
+
+    def __str__(self) -> str:
+        return ""
+
+
+def _with_empty_text_as_missing(estimator: Any, last: Any) -> Any:
+    """Return a copy of a fitted pipeline, but for its last step, for which "" is missing text.
+
+    skl2onnx writes a missing level as the text "nan" or "None", which no reader of the graph would guess.
+
+    Raises
+    ------
+    ValueError
+        If a step cannot be written so that missing values are what they are in the pipeline.
+    """
+    copies: dict[int, Any] = {id(last): last}
+    estimator = copy.deepcopy(estimator, copies)
+    steps = list(copies.values())
+    imputers = [one for one in steps if isinstance(one, SimpleImputer) and hasattr(one, "statistics_")]
+    encoders = [one for one in steps if isinstance(one, _ENCODERS) and hasattr(one, "categories_")]
+    none_is_level = any(level is None for one in encoders for levels in one.categories_ for level in levels)
+    for imputer in imputers:
+        _prepare_imputer(imputer, none_is_level)
+    for encoder in encoders:
+        if isinstance(encoder, OrdinalEncoder):
+            _prepare_ordinal_encoder(encoder)
+        encoder.categories_ = [_with_empty_text(encoder, levels) for levels in encoder.categories_]
+    return estimator
+
+
+def _prepare_imputer(imputer: SimpleImputer, none_is_level: bool) -> None:
+    if imputer.indicator_ is not None:
+        raise ValueError("SimpleImputer(add_indicator=True) cannot be written; train with add_indicator=False")
+    if imputer.statistics_.dtype.kind in "OU" and not isinstance(imputer.missing_values, str):
+        if none_is_level and imputer.missing_values is not None:
+            raise ValueError("None is a level beside a SimpleImputer of NaN, and a graph cannot tell them apart")
+        imputer.missing_values = ""
+
+
+def _prepare_ordinal_encoder(encoder: OrdinalEncoder) -> None:
+    """Make levels that the encoder refuses NaN, and a missing one what the encoder says: skl2onnx gives it a code."""
+    if encoder.handle_unknown == "error":
+        encoder.handle_unknown, encoder.unknown_value = "use_encoded_value", np.nan
+    if not any(_is_nan(level) for levels in encoder.categories_ for level in levels[-1:]):
+        return
+    code = float(encoder.encoded_missing_value)
+    if not np.isnan(code) and code.is_integer():
+        return
+    if not np.isnan(code) or not np.isnan(encoder.unknown_value):
+        raise ValueError(
+            f"OrdinalEncoder(encoded_missing_value={encoder.encoded_missing_value}, unknown_value="
+            f"{encoder.unknown_value}) cannot be written; train with a whole number as encoded_missing_value, or with "
+            f"NaN for both"
+        )
+    encoder.categories_ = [levels[:-1] if _is_nan(levels[-1]) else levels for levels in encoder.categories_]
+
+
+def _with_empty_text(encoder: Any, levels: NDArray[Any]) -> NDArray[Any]:
+    """Return the levels of one column, the missing one written as ""."""
+    if levels.dtype.kind == "f" and np.isnan(levels).any():
+        raise ValueError(
+            f"{type(encoder).__name__} of numbers with a missing level cannot be written; train on their text, or "
+            f"leave them numbers"
+        )
+    if levels.dtype != object:
+        return levels
+    missing = [level is None or _is_nan(level) for level in levels]
+    if sum(missing) + ("" in levels) > 1:
+        raise ValueError(
+            f"{type(encoder).__name__} must have one level that is missing or empty, since '' is missing text to a "
+            f"graph; got {[level for level in levels if level is None or _is_nan(level) or level == '']}"
+        )
+    written = levels.copy()
+    for place in np.flatnonzero(missing):
+        written[place] = "" if levels[place] is None else _MissingText("nan")
+    return written
+
+
+def _is_nan(value: Any) -> bool:
+    return isinstance(value, float) and np.isnan(value)
 
 
 def _name_inputs(graph: onnx.GraphProto, names: list[str]) -> None:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from ordinal_objectives.export.scoring_model import ScoringModel, ScoringTree
 from ordinal_objectives.export.trees_alone import model_of_trees, nodes_of
 from ordinal_objectives.utils.extras import not_installed
+from ordinal_objectives.utils.files import labels_to_json
 
 
 def to_treelite(model: Any, *, iterations: int | None = None) -> Any:
@@ -40,7 +41,7 @@ def to_treelite(model: Any, *, iterations: int | None = None) -> Any:
     Raises
     ------
     TypeError
-        If ``model`` is another object.
+        If ``model`` is another object, or its labels are neither text nor numbers.
     NotFittedError
         Before ``fit``.
     ValueError
@@ -105,7 +106,7 @@ def _attributes(found: ScoringModel) -> dict[str, Any]:
         "thresholds": found.thresholds.tolist(),
         "loss": found.loss.identity,
         "link": found.loss.link.identity,
-        "classes": found.model.ordered_classes_.tolist(),
+        "classes": labels_to_json(found.model.ordered_classes_)[0],
     }
 
 

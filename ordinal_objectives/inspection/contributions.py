@@ -8,11 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
+from sklearn.pipeline import Pipeline
 
 from ordinal_objectives.estimators.category_columns import CategoryColumns
 from ordinal_objectives.estimators.column_types import read_numbers
 from ordinal_objectives.export import lightgbm_model, xgboost_model
 from ordinal_objectives.export.scoring_model import Scorer, ScoringModel, scoring_model
+from ordinal_objectives.inspection.rows import names_of_model, unwrapped
 from ordinal_objectives.threads import effective_n_threads, library_n_threads, one_thread_after_fork
 from ordinal_objectives.utils.extras import not_installed
 from ordinal_objectives.utils.seeds import drawn_seed, random_numbers
@@ -34,6 +36,8 @@ class ShapValues(NamedTuple):
         Of the score; else of each threshold or class, lowest first.
     base_values : ndarray of float64, shape () or (n_outputs,)
         What all rows have in common: with the values of all features it sums to the output.
+    feature_names : list of str
+        Of the features, as the classifier is given them; of a pipeline those that its steps make.
 
     Examples
     --------
@@ -52,6 +56,7 @@ class ShapValues(NamedTuple):
 
     values: NDArray[np.float64]
     base_values: NDArray[np.float64]
+    feature_names: list[str]
 
 
 def shap_values(
@@ -74,7 +79,7 @@ def shap_values(
     Parameters
     ----------
     model : XGBOrdinalClassifier, LGBMOrdinalClassifier or HistGradientBoostingOrdinalClassifier
-        Fitted.
+        Fitted; or a pipeline or search that ends in one. Its steps transform X, and what they make is explained.
     X : array-like, sparse matrix, data frame or Arrow table, shape (n_samples, n_features)
         Rows to explain, as the model takes them, at least one; for probabilities an array or a pandas frame.
     output : {"score", "cumulative", "probability"}, default="score"
@@ -132,12 +137,18 @@ def shap_values(
     (300, 3, 3)
     """
     check_choice(output, _OUTPUTS, name="output")
+    whole, prepared = model, None
+    if isinstance(model, Pipeline) or hasattr(model, "best_estimator_"):
+        model, prepared = unwrapped(model)
+        X = prepared(X)
+        background = None if background is None else prepared(background)
+    names = names_of_model(whole, model) if hasattr(model, "n_features_in_") else []
     found = scoring_model(model, X_example=X)
     X = collected(X)
     X = np.asarray(X) if isinstance(X, (list, tuple)) else X
     if output == "probability":
         check_integer("n_permutations", n_permutations, 1)
-        return _of_probabilities(model, X, background, n_permutations, random_state)
+        return ShapValues(*_of_probabilities(model, X, background, n_permutations, random_state), names)
     if background is not None:
         raise ValueError(f"background must be None with output={output!r}: the training rows take its place")
     expected = model.predict_linear_predictors(X)  # checks the rows
@@ -145,9 +156,9 @@ def shap_values(
     of_trees, base = _of_trees(scorer, _codes(found, X), model)
     of_features = of_trees + _of_linear_part(found, X)[:, np.newaxis]
     if output == "score":
-        return ShapValues(of_features[:, 0], np.asarray(base[0]))
+        return ShapValues(of_features[:, 0], np.asarray(base[0]), names)
     shape = (len(expected), found.n_classes - 1, model.n_features_in_)
-    return ShapValues(-np.broadcast_to(of_features, shape), found.thresholds - base)
+    return ShapValues(-np.broadcast_to(of_features, shape), found.thresholds - base, names)
 
 
 def _mean_of_outputs(scorer: Scorer) -> Scorer:
@@ -206,10 +217,12 @@ def _of_linear_part(found: ScoringModel, X: Any) -> NDArray[np.float64]:
     """Return what features add to the linear part, (n_samples, n_features)."""
     if found.linear is None:
         return np.zeros((1, found.model.n_features_in_))
-    return found.linear.contributions(_codes(found, X) if found.scorer.codes_everywhere else X)
+    return found.linear.contributions(X)
 
 
-def _of_probabilities(model: Any, X: Any, background: Any, n_permutations: int, random_state: Any) -> ShapValues:
+def _of_probabilities(
+    model: Any, X: Any, background: Any, n_permutations: int, random_state: Any
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     try:
         import shap
     except ImportError as error:
@@ -236,7 +249,7 @@ def _of_probabilities(model: Any, X: Any, background: Any, n_permutations: int, 
         found = explainer(places[:n_samples], max_evals=n_permutations * (2 * n_features + 1), silent=True)
     finally:
         np.random.set_state(before)  # noqa: NPY002
-    return ShapValues(np.swapaxes(found.values, 1, 2), found.base_values[0])
+    return np.swapaxes(found.values, 1, 2), found.base_values[0]
 
 
 def _check_kinds(X: Any, background: Any) -> None:

@@ -15,7 +15,7 @@ from ordinal_objectives.inspection.rows import as_rows, column_of, unwrapped, wi
 from ordinal_objectives.inspection.values import categories, holds_categories, numbers
 from ordinal_objectives.utils.extras import data_frame
 from ordinal_objectives.utils.seeds import random_numbers
-from ordinal_objectives.utils.validation import check_flag, check_integer, check_number
+from ordinal_objectives.utils.validation import check_integer, check_number
 
 FloatArray = NDArray[np.float64]
 _MOST_LEVELS = 1000
@@ -28,9 +28,11 @@ class MarginalEffects(NamedTuple):
 
     Attributes
     ----------
-    effects, lower, upper : ndarray of float64, shape (n_classes,) or (n_levels - 1, n_classes)
-        Mean change of each class's probability, lowest class first, and the ends of its interval. Of categories a row
-        for each level but the reference. Effects sum to zero over the classes.
+    effects : ndarray of float64, shape (n_classes,) or (n_levels - 1, n_classes)
+        Mean change of each class's probability, lowest class first. Of categories a row for each level but the
+        reference. Effects sum to zero over the classes.
+    lower, upper : ndarray of float64, shaped as ``effects``, or None
+        Ends of the confidence intervals of the true effects; None without refits.
     step : float or None
         By how much the feature rises. None of levels.
     levels : ndarray or None, shape (n_levels - 1,)
@@ -48,32 +50,36 @@ class MarginalEffects(NamedTuple):
     >>> X = np.random.default_rng(0).normal(size=(300, 2))
     >>> y = np.digitize(X[:, 0], [-1.0, 1.0])
     >>> model = HistGradientBoostingOrdinalClassifier(max_iter=20, random_state=0).fit(X, y)
-    >>> found = average_marginal_effects(model, X, feature=0, random_state=0)
-    >>> found.classes, found.effects.round(2)
-    (array([0, 1, 2]), array([-0.24,  0.03,  0.21]))
-    >>> bool((found.lower <= found.effects).all() and (found.effects <= found.upper).all())
+    >>> found = average_marginal_effects(model, X, feature=0)
+    >>> found.classes, found.effects.round(2), found.lower is None
+    (array([0, 1, 2]), array([-0.24,  0.03,  0.21]), True)
+    >>> found = average_marginal_effects(model, X, feature=0, n_refits=5, random_state=0)
+    >>> bool(found.upper[0] < 0 < found.lower[2])
     True
     """
 
     effects: FloatArray
-    lower: FloatArray
-    upper: FloatArray
+    lower: Any
+    upper: Any
     step: float | None
     levels: NDArray[Any] | None
     reference: Any
     classes: NDArray[Any]
 
     def to_frame(self) -> Any:
-        """Return a pandas.DataFrame with the columns "effect", "lower" and "upper", and a row for each class.
+        """Return a pandas.DataFrame with the column "effect", and a row for each class.
 
-        Of categories there is a row for each pair (level, class).
+        With refits there are also the columns "lower" and "upper". Of categories there is a row for each pair (level,
+        class).
 
         Raises
         ------
         ModuleNotFoundError
             If pandas is not installed.
         """
-        columns = {"effect": self.effects.ravel(), "lower": self.lower.ravel(), "upper": self.upper.ravel()}
+        columns = {"effect": self.effects.ravel()}
+        if self.lower is not None:
+            columns |= {"lower": self.lower.ravel(), "upper": self.upper.ravel()}
         if self.levels is None:
             return data_frame({"class": self.classes, **columns}).set_index("class")
         levels, classes = zip(*product(self.levels, self.classes), strict=True)
@@ -87,13 +93,12 @@ def average_marginal_effects(
     *,
     step: float | None = None,
     reference: Any = None,
-    refit: bool = False,
-    n_bootstrap: int = 200,
+    n_refits: int = 0,
     confidence: float = 0.95,
     sample_weight: ArrayLike | None = None,
     random_state: Any = None,
 ) -> MarginalEffects:
-    r"""Return the mean change of each class's probability where one feature changes, with intervals.
+    r"""Return the mean change of each class's probability where one feature changes.
 
     A feature of numbers rises by a step s, around the value of each row:
 
@@ -106,45 +111,41 @@ def average_marginal_effects(
     categories, text, booleans, and numbers with only two values, all rows are given one level and then another. All
     else of a row stays as it is, so combinations may occur that the data do not have.
 
-    The intervals come from the bootstrap, of two kinds:
+    There are no intervals without refits: a fixed model does not show how far it is from the truth. With ``n_refits``
+    the intervals are of the true effect in the population. Rows are drawn with replacement, their labels from the
+    probabilities of the model, and copies are trained on them (the parametric bootstrap [1]_). Boosting shrinks
+    effects: those of the copies, :math:`m_k` on average, are smaller than those of the model that drew their labels.
+    The intervals correct as much,
 
-    - ``refit=False``: the model is fixed and its rows are weighted at random (Rubin's Bayesian bootstrap [1]_).
-      Percentiles of the means then say where this model's own mean effect in the population lies. How far the model is
-      from the truth is not in them.
-    - ``refit=True``: rows are drawn with replacement, their labels from the probabilities of the model, and copies are
-      trained on them (the parametric bootstrap [2]_). These intervals are meant for the true effect in the population.
-      Boosting shrinks effects: those of the copies, :math:`m_k` on average, are smaller than those of the
-      model that drew their labels. The intervals correct as much,
+    .. math:: 2 \Delta_k - m_k \pm t \cdot SE_k / r ,
 
-      .. math:: 2 \Delta_k - m_k \pm t \cdot SE_k / r ,
-
-      with the quantile t of Student's distribution and the copies' standard deviations SE, which shrink as well: r,
-      between 1/2 and 1, is the share of the effects that copies keep, by least squares over the classes. So intervals
-      need not lie around ``effects``, which are the model's own. They hold as far as the model's probabilities are
-      right; the user guide says how often they held in simulations.
+    with the quantile t of Student's distribution for ``n_refits - 1`` degrees of freedom, so that intervals of few
+    copies are wider, and the copies' standard deviations SE, which shrink as well: r, between 1/2 and 1, is the share
+    of the effects that copies keep, by least squares over the classes. So intervals need not lie around ``effects``,
+    which are the model's own. They hold as far as the model's probabilities are right; the user guide says how often
+    they held in simulations.
 
     Parameters
     ----------
     estimator : fitted classifier of this package, or a pipeline or search that ends in one
         The features are those that the pipeline is given.
     X : array-like, sparse matrix, data frame or Arrow table, shape (n_samples, n_features)
-        Rows to average over; with ``refit=True`` those of the training.
+        Rows to average over; with ``n_refits`` those of the training.
     feature : int or str
         Column, or its name.
     step : float or None, default=None
         By how much a feature of numbers rises, positive. None for its standard deviation over the rows.
     reference : object, default=None
         Level that the others are compared with. None for the first: in their own order, or else sorted.
-    refit : bool, default=False
-        Whether copies are trained.
-    n_bootstrap : int, default=200
-        Number of samples, at least 2; with ``refit=True`` so many trainings.
+    n_refits : int, default=0
+        Number of copies that are trained for the intervals: 0, or at least 2. Ten are enough for most uses.
     confidence : float, default=0.95
-        Share of the samples for which each interval, by itself, is meant to hold, above 0 and below 1.
+        With ``n_refits``: share of data sets on which each interval, by itself, is meant to hold the true effect, above
+        0 and below 1.
     sample_weight : array-like of float, shape (n_samples,), or None, default=None
         Weights of the rows, in the means and in the training of copies.
     random_state : int, RandomState instance or None, default=None
-        Seed of the samples. None takes NumPy's global state.
+        Seed of the copies. None takes NumPy's global state.
 
     Returns
     -------
@@ -162,8 +163,7 @@ def average_marginal_effects(
 
     References
     ----------
-    .. [1] Rubin, The Bayesian bootstrap, Annals of Statistics 9, 1981.
-    .. [2] Davison and Hinkley, Bootstrap methods and their application, 1997, section 5.2.
+    .. [1] Davison and Hinkley, Bootstrap methods and their application, 1997, section 5.2.
 
     Examples
     --------
@@ -173,31 +173,30 @@ def average_marginal_effects(
     >>> X = np.random.default_rng(0).normal(size=(300, 3))
     >>> y = np.digitize(X[:, 0], [-1.0, 0.0, 1.0])
     >>> model = HistGradientBoostingOrdinalClassifier(max_iter=20).fit(X, y)
-    >>> found = average_marginal_effects(model, X, 0, step=0.5, random_state=0)
+    >>> found = average_marginal_effects(model, X, 0, step=0.5)
     >>> found.effects.shape, bool(found.effects[0] < 0 < found.effects[-1]), bool(abs(found.effects.sum()) < 1e-12)
     ((4,), True, True)
     """
     model, prepared = unwrapped(estimator)
     X, random = as_rows(X), random_numbers(random_state)
-    n_bootstrap = check_integer("n_bootstrap", n_bootstrap, 2)
+    n_refits = check_integer("n_refits", n_refits, 0)
+    if n_refits == 1:
+        raise ValueError("n_refits must be 0 or at least 2; got 1")
     confidence = check_number("confidence", confidence, above=0, below=1)
-    weight, refit = row_weights(sample_weight, X.shape[0]), check_flag("refit", refit)
+    weight = row_weights(sample_weight, X.shape[0])
     change = _Change(estimator, X, column_of(estimator, X, feature), feature, step, reference)
-    each = change.of(model, prepared, X)
-    effects = _means(each, weight)
-    if refit:
-        drawn = _of_copies(estimator, X, change, n_bootstrap, random, None if sample_weight is None else weight)
+    effects: Any = _means(change.of(model, prepared, X), weight)
+    lower: Any = None
+    upper: Any = None
+    if n_refits:
+        drawn = _of_copies(estimator, X, change, n_refits, random, None if sample_weight is None else weight)
         kept = _kept_shares(effects, drawn.mean(axis=0))
-        width = stdtrit(n_bootstrap - 1, 0.5 + confidence / 2) * drawn.std(axis=0, ddof=1)
+        width = stdtrit(n_refits - 1, 0.5 + confidence / 2) * drawn.std(axis=0, ddof=1)
         middle = 2.0 * effects - drawn.mean(axis=0)
         lower, upper = middle - width / kept, middle + width / kept
-    else:
-        samples = (weight * random.standard_exponential(len(weight)) for _ in range(n_bootstrap))
-        drawn = np.array([_means(each, sample) for sample in samples])
-        lower, upper = np.quantile(drawn, [0.5 - confidence / 2, 0.5 + confidence / 2], axis=0)
-    if change.levels is None:
-        effects, lower, upper = effects[0], lower[0], upper[0]
     others = None if change.levels is None else change.levels[1:]
+    if others is None:
+        effects, lower, upper = (None if of_step is None else of_step[0] for of_step in (effects, lower, upper))
     return MarginalEffects(effects, lower, upper, change.step, others, change.reference, model.ordered_classes_)
 
 

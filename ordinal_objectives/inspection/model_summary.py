@@ -13,8 +13,7 @@ from sklearn.pipeline import Pipeline
 from ordinal_objectives.estimators.held_out import take_rows
 from ordinal_objectives.inspection.importances import ThresholdImportances, threshold_columns, threshold_importances
 from ordinal_objectives.inspection.refits import row_weights, trained_again, untrained
-from ordinal_objectives.inspection.rows import as_rows, name_of, unwrapped
-from ordinal_objectives.losses import get_loss
+from ordinal_objectives.inspection.rows import as_rows, names_of_model, unwrapped
 from ordinal_objectives.utils.seeds import random_numbers
 from ordinal_objectives.utils.validation import check_integer
 
@@ -44,7 +43,8 @@ class ModelSummary:
     thresholds : ndarray of float64, shape (n_classes - 1,)
         Lowest first.
     threshold_spread : ndarray of float64, shape (n_classes - 1,), or None
-        Standard deviations over the copies; None without copies.
+        Standard deviations over the refits: how far thresholds spread from training to training, not how far they are
+        from true ones; None without refits.
     feature_names : list of str
         Names of the features that the importances are of.
     feature_importances : ndarray of float64, shape (n_features,), or None
@@ -100,7 +100,7 @@ class ModelSummary:
         for row, value in zip(thresholds[1:], self.thresholds, strict=True):
             row.append(f"{value:.4g}")
         if self.threshold_spread is not None:
-            thresholds[0].append("sd of copies")
+            thresholds[0].append("sd of refits")
             for row, value in zip(thresholds[1:], self.threshold_spread, strict=True):
                 row.append(f"{value:.2g}")
         columns: dict[str, FloatArray] = {}
@@ -201,10 +201,10 @@ def summary(
     found = None if X is None else threshold_importances(estimator, X, random_state=random)
     spread = _spread(estimator, as_rows(X), y, n_refits, sample_weight, random) if n_refits else None
     own = getattr(model, "feature_importances_", None)
-    names = _own_names(estimator, model) if found is None else list(found.feature_names or [])
+    names = names_of_model(estimator, model) if found is None else list(found.feature_names or [])
     if found is not None and _transforms(estimator):
         own = None
-    loss, losses = get_loss(model.loss, model.link, model.training_cost), model.training_loss_
+    loss, losses = model.trained_loss(), model.training_loss_
     return ModelSummary(
         classifier=type(model).__name__,
         classes=model.ordered_classes_,
@@ -226,17 +226,6 @@ def _transforms(estimator: Any) -> bool:
     """Tell whether a pipeline makes other features before its classifier."""
     estimator = getattr(estimator, "best_estimator_", estimator)
     return isinstance(estimator, Pipeline) and len(estimator) > 1
-
-
-def _own_names(estimator: Any, model: Any) -> list[str]:
-    """Return names of the features that the classifier itself is given."""
-    estimator, names = getattr(estimator, "best_estimator_", estimator), getattr(model, "feature_names_in_", None)
-    if names is None and _transforms(estimator):
-        names = getattr(estimator[:-1], "get_feature_names_out", lambda: None)()
-    if names is not None:
-        return [str(name) for name in names]
-    none = np.empty((0, model.n_features_in_))
-    return [name_of(model, none, column) for column in range(model.n_features_in_)]
 
 
 def _spread(

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize
 from scipy.special import ndtr
 from sklearn.model_selection import StratifiedShuffleSplit
+from sklearn.pipeline import Pipeline
 
 from ordinal_objectives.estimators.held_out import take_rows
 from ordinal_objectives.inspection.importances import threshold_columns
@@ -112,7 +113,8 @@ def proportional_odds_test(
     Parameters
     ----------
     estimator : classifier of this package, a pipeline that ends in one, or a fitted search
-        Copies of it are trained, of a search those of its best estimator. It must allow ``proportional=False``.
+        Copies of it are trained, of a search those of its best estimator. It must allow ``proportional=False``: set
+        ``loss="all_threshold"`` instead of "cumulative_link", which fits the same model where odds are proportional.
     X : array-like, sparse matrix, data frame or Arrow table, shape (n_samples, n_features)
         Rows to train on and to hold out.
     y : array-like, shape (n_samples,)
@@ -160,6 +162,7 @@ def proportional_odds_test(
     (True, (2,))
     """
     found, X, random = untrained(estimator), as_rows(X), random_numbers(random_state)
+    _check_loss(found)
     n_splits, test_size = check_integer("n_splits", n_splits, 1), check_number("test_size", test_size, above=0, below=1)
     codes = _codes(y, X.shape[0])
     weight = row_weights(sample_weight, len(codes))
@@ -193,6 +196,21 @@ def _codes(y: Any, n_samples: int) -> NDArray[np.intp]:
     if counts.min() < 2:
         raise ValueError("every class of y must have at least 2 rows, to train on and to hold out; one class has 1 row")
     return codes
+
+
+def _check_loss(found: Any) -> None:
+    """Raise ValueError if copies cannot be trained with ``proportional=False``, and say what to set."""
+    prefix, last = "", found
+    while isinstance(last, Pipeline):
+        prefix, last = f"{prefix}{last.steps[-1][0]}__", last[-1]
+    loss = get_loss(last.loss, last.link, last.training_cost)
+    if not loss.takes_shifts:
+        raise ValueError(
+            f"estimator must have a loss for thresholds that move with x, since copies are trained with "
+            f"proportional=False; got loss={loss.name!r}. Pass "
+            f"sklearn.base.clone(estimator).set_params({prefix}loss='all_threshold'), which fits the same model where "
+            f"odds are proportional"
+        )
 
 
 def null_margins(link: Link, score: FloatArray, start: FloatArray, below: NDArray[Any], weight: FloatArray) -> Any:

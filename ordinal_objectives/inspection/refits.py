@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
-from ordinal_objectives.estimators.on_codes import weight_keywords
+from ordinal_objectives.estimators.on_codes import row_keywords
 from ordinal_objectives.utils.validation import check_sample_weight
 
 
@@ -43,7 +43,7 @@ def trained_again(
     seed = int(random.randint(np.iinfo(np.int32).max))
     seeds = {key: seed for key in copy.get_params() if ("__" + key).endswith("__random_state")}
     copy.set_params(**seeds, **{path + key: value for key, value in params.items()})
-    return copy.fit(X, y, **weight_keywords("estimator", copy, weight))
+    return copy.fit(X, y, **row_keywords("estimator", copy, weight))
 
 
 def row_weights(sample_weight: Any, n_samples: int) -> NDArray[np.float64]:

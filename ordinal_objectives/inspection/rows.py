@@ -32,8 +32,8 @@ def unwrapped(estimator: Any) -> tuple[Any, Callable[[Any], Any]]:
         return unwrapped(estimator[-1])
     if not hasattr(estimator, "predict_linear_predictors"):
         raise TypeError(
-            f"estimator must be a classifier of ordinal_objectives, or a pipeline or search that ends in one and is "
-            f"fitted; got {type(estimator).__name__}"
+            f"estimator must be a classifier of ordinal_objectives, no ensemble or wrapper, which have no linear "
+            f"predictors, or a pipeline or search that ends in one and is fitted; got {type(estimator).__name__}"
         )
     if isinstance(estimator, BaseEstimator):  # whatever else has linear predictors will do
         check_is_fitted(estimator)
@@ -63,6 +63,19 @@ def column_of(estimator: Any, X: Any, feature: int | str) -> int:
         return names.index(feature)
     named = f" or one of {', '.join(map(repr, names))}" if names else ""
     raise ValueError(f"feature must be a column from 0 to {X.shape[1] - 1}{named}; got {feature!r}")
+
+
+def names_of_model(estimator: Any, model: Any) -> list[str]:
+    """Return names of the features that the classifier at the end of an estimator is given."""
+    estimator, names = getattr(estimator, "best_estimator_", estimator), getattr(model, "feature_names_in_", None)
+    if names is None and isinstance(estimator, Pipeline) and len(estimator) > 1:
+        try:
+            names = estimator[:-1].get_feature_names_out()
+        except (AttributeError, ValueError):  # a step that does not know them
+            names = None
+    if names is not None and len(names) == model.n_features_in_:
+        return [str(name) for name in names]
+    return [f"feature {column}" for column in range(model.n_features_in_)]
 
 
 def as_rows(X: Any) -> Any:

@@ -98,7 +98,8 @@ def from_costs(link: Link, classes: ClassWeights, costs: FloatArray) -> InitialT
     of_costs = classes.weights[:, np.newaxis] * costs
     up_to = np.triu(of_costs).sum(axis=0)
     share = up_to[active] / of_costs.sum(axis=0)[active]
-    thresholds[active] = link.link(share)
+    # Around an empty class shares may be equal, and rounding must not put them out of order.
+    thresholds[active] = link.link(np.maximum.accumulate(share))
     first, last = np.flatnonzero(active)[[0, -1]]
     thresholds[:first] = np.minimum(thresholds[:first], thresholds[first])
     thresholds[last + 1 :] = np.maximum(thresholds[last + 1 :], thresholds[last])

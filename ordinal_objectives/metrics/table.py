@@ -5,6 +5,7 @@ Each metric enters itself where it is defined, by its decorator; :mod:`ordinal_o
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -97,6 +98,19 @@ class MetricTable(dict[str, Metric]):
     def meant_by(self, name: str) -> Metric | None:
         """Return the metric that another name stands for: its scorer's, its function's or one of a host's, or None."""
         return next((metric for metric in self.values() if name in metric.names), None)
+
+    def refuse_scorer(self, metric: Any, name: str) -> None:
+        """Raise TypeError if what is given as the argument ``name`` is a scorer, which takes (estimator, X, y)."""
+        try:
+            first = next(iter(inspect.signature(metric).parameters), None)
+        except (TypeError, ValueError):  # not every callable has a signature
+            return
+        if first == "estimator":
+            known = self.of(getattr(metric, "metric", None))
+            instead = "a metric" if known is None else f"{known.name!r}"
+            raise TypeError(
+                f"{name} must be a metric, not a scorer of (estimator, X, y): pass {instead}; got {metric!r}"
+            )
 
 
 METRICS = MetricTable()

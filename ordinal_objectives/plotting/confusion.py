@@ -8,7 +8,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.metrics import confusion_matrix
 
-from ordinal_objectives.plotting.style import axes_or_new, class_names_of, draw_shares, name_ticks, pyplot
+from ordinal_objectives.estimators.label_values import as_labels, ordered_categories
+from ordinal_objectives.estimators.labels import OrderedLabels
+from ordinal_objectives.plotting.style import (
+    axes_or_new,
+    class_names_of,
+    classes_in_order,
+    draw_shares,
+    name_ticks,
+    pyplot,
+)
 from ordinal_objectives.utils.shared_docs import documented
 from ordinal_objectives.utils.validation import as_floats
 
@@ -52,25 +61,34 @@ class OrdinalConfusionDisplay:
     @classmethod
     @documented
     def from_estimator(
-        cls, estimator: Any, X: Any, y: ArrayLike, *, sample_weight: ArrayLike | None = None, ax: Any = None
+        cls,
+        estimator: Any,
+        X: Any,
+        y: ArrayLike,
+        *,
+        labels: Any = None,
+        sample_weight: ArrayLike | None = None,
+        ax: Any = None,
     ) -> OrdinalConfusionDisplay:
-        """Plot what a fitted ordinal classifier predicts for (X, y).
+        """Plot what a fitted classifier predicts for (X, y).
 
         Parameters
         ----------
         estimator : fitted classifier
-            With ``ordered_classes_`` and ``encode_labels``.
+            Of this package or another, or a pipeline or search.
         X : array-like, sparse matrix, data frame or Arrow table, shape (n_samples, n_features)
             Rows to predict.
         y : array-like, shape (n_samples,)
             Labels.
+        labels : sequence or None, default=None
+            The classes, lowest first. None takes ``ordered_classes_``, the categories of an ordered y, or numbers in
+            their order; names without an order are refused.
         sample_weight : array-like of float, shape (n_samples,), or None, default=None
             Weights of the rows; None counts them.
         <<ax>>
         """
-        codes, predicted = estimator.encode_labels(y), estimator.encode_labels(estimator.predict(X))
-        names = estimator.ordered_classes_
-        return cls.from_predictions(codes, predicted, class_names=names, sample_weight=sample_weight, ax=ax)
+        labels = classes_in_order(estimator, y, labels).ordered_classes_
+        return cls.from_predictions(y, estimator.predict(X), labels=labels, sample_weight=sample_weight, ax=ax)
 
     @classmethod
     @documented
@@ -89,20 +107,26 @@ class OrdinalConfusionDisplay:
         Parameters
         ----------
         y_true, y_pred : array-like, shape (n_samples,)
-            Class codes, or labels of which ``labels`` says the order.
+            Class codes, names of which ``labels`` or ``class_names`` says the order, or ordered categoricals.
         labels : sequence or None, default=None
-            The classes, lowest first. None takes the codes of ``class_names``, or those up to the largest.
+            The classes, lowest first. None takes the categories of an ordered categorical; of names ``class_names``; of
+            codes those of ``class_names``, or those up to the largest.
         class_names : sequence of str or None, default=None
             None prints ``labels``.
         sample_weight : array-like of float, shape (n_samples,), or None, default=None
             Weights of the rows; None counts them.
         <<ax>>
+
+        Raises
+        ------
+        ValueError
+            If a label is not among the classes, or nothing says the order of names.
         """
-        if labels is None:
-            n = int(max(np.max(y_true), np.max(y_pred))) + 1 if class_names is None else len(class_names)
-            labels = range(n)
-        matrix = confusion_matrix(y_true, y_pred, labels=list(labels), sample_weight=sample_weight)
-        return cls(matrix, labels if class_names is None else class_names).plot(ax=ax)
+        known = OrderedLabels(_labels_of(y_true, y_pred, class_names) if labels is None else labels, name="labels")
+        codes = known.encode(y_true, name="y_true"), known.encode(y_pred, name="y_pred")
+        classes = range(len(known.ordered_classes_))
+        matrix = confusion_matrix(*codes, labels=list(classes), sample_weight=sample_weight)
+        return cls(matrix, known.ordered_classes_ if class_names is None else class_names).plot(ax=ax)
 
     def plot(self, ax: Any = None) -> OrdinalConfusionDisplay:
         """Draw the matrix.
@@ -129,3 +153,21 @@ class OrdinalConfusionDisplay:
         ax.set_title(f"mean absolute error {error:.3g}\n{near:.0%} within one class", fontsize="medium")
         self.ax_, self.figure_ = ax, ax.figure
         return self
+
+
+def _labels_of(y_true: Any, y_pred: Any, class_names: Any) -> Any:
+    """Return the classes, lowest first, of labels whose order is not given."""
+    orders = [found for found in map(ordered_categories, (y_true, y_pred)) if found is not None]
+    if orders:
+        if orders[0].tolist() != orders[-1].tolist():
+            raise ValueError(
+                f"y_true and y_pred must have the same categories; got {orders[0].tolist()} and {orders[-1].tolist()}. "
+                f"Pass labels=, the classes, lowest first"
+            )
+        return orders[0]
+    given = as_labels("y_true", y_true), as_labels("y_pred", y_pred)
+    if all(values.dtype.kind in "biuf" for values in given):
+        return range(max(2, int(max(map(np.max, given))) + 1) if class_names is None else len(class_names))
+    if class_names is None:
+        raise ValueError("labels must hold the classes, lowest first, where y_true and y_pred hold names; got None")
+    return list(class_names)

@@ -12,6 +12,7 @@ from ordinal_objectives.plotting.style import (
     axes_or_new,
     class_colors,
     class_names_of,
+    classes_in_order,
     colour_bar,
     pyplot,
     threshold_names,
@@ -23,8 +24,8 @@ from ordinal_objectives.utils.shared_docs import documented
 class CumulativeReliabilityDisplay:
     """Stated P(y <= k) beside the share of rows that it happened to, with a band and the counts.
 
-    A curve on the diagonal is calibrated. Bands are confidence intervals of each bin; the bars below count the rows of
-    all thresholds in each bin.
+    A curve on the diagonal is calibrated. Bands are the confidence intervals of the share in each bin, by itself, those
+    of Clopper and Pearson; the bars below count the rows of all thresholds in each bin.
 
     Parameters
     ----------
@@ -53,25 +54,35 @@ class CumulativeReliabilityDisplay:
 
     @classmethod
     @documented
-    def from_estimator(cls, estimator: Any, X: Any, y: ArrayLike, *, ax: Any = None, **options: Any) -> Any:
-        """Plot how well the probabilities of a fitted ordinal classifier are calibrated on (X, y).
+    def from_estimator(
+        cls, estimator: Any, X: Any, y: ArrayLike, *, labels: Any = None, ax: Any = None, **options: Any
+    ) -> Any:
+        """Plot how well the probabilities of a fitted classifier are calibrated on (X, y).
 
         Parameters
         ----------
         estimator : fitted classifier
-            With ``predict_proba_ordered``.
+            Of this package or another, or a pipeline or search, with ``predict_proba``.
         X : array-like, sparse matrix, data frame or Arrow table, shape (n_samples, n_features)
             Rows to predict, better others than those of the training.
         y : array-like, shape (n_samples,)
             Labels.
+        labels : sequence or None, default=None
+            The classes, lowest first. None takes ``ordered_classes_``, the categories of an ordered y, or numbers in
+            their order; names without an order are refused.
         <<ax>>
         **options
             ``n_bins``, ``level`` and ``sample_weight`` of
             :func:`ordinal_objectives.decisions.cumulative_reliability`.
         """
-        proba = estimator.predict_proba_ordered(X)
-        found = cumulative_reliability(estimator.encode_labels(y), proba, labels=range(proba.shape[1]), **options)
-        return cls(found, estimator.ordered_classes_).plot(ax=ax)
+        known = classes_in_order(estimator, y, labels)
+        if not hasattr(estimator, "predict_proba"):
+            raise TypeError(f"estimator must have predict_proba; got {type(estimator).__name__}")
+        columns = known.encode(estimator.classes_, name="classes_ of the estimator")
+        proba = np.zeros((len(codes := known.encode(y)), len(known.ordered_classes_)))
+        proba[:, columns] = estimator.predict_proba(X)
+        found = cumulative_reliability(codes, proba, labels=range(proba.shape[1]), **options)
+        return cls(found, known.ordered_classes_).plot(ax=ax)
 
     @classmethod
     @documented

@@ -8,7 +8,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
 
+from ordinal_objectives.estimators.label_values import ordered_categories
+from ordinal_objectives.estimators.labels import OrderedLabels
 from ordinal_objectives.utils.extras import not_installed
 
 # More names than this are shown at even distances alone.
@@ -32,6 +36,37 @@ def class_names_of(names: Sequence[Any] | None, n_classes: int) -> list[str]:
     if len(found) != n_classes:
         raise ValueError(f"class_names must hold {n_classes} names; got {len(found)}")
     return found
+
+
+def classes_in_order(estimator: Any, y: Any, labels: Any) -> OrderedLabels:
+    """Return the classes of any fitted classifier, lowest first.
+
+    They are ``labels``, or else the classifier's ``ordered_classes_``, the categories of an ordered y, or numbers in
+    their order.
+
+    Raises
+    ------
+    TypeError
+        If the estimator is no classifier.
+    ValueError
+        If the classes are text of which nothing says the order.
+    """
+    check_is_fitted(estimator)
+    classes = getattr(estimator, "classes_", None)
+    if classes is None or not hasattr(estimator, "predict"):
+        raise TypeError(f"estimator must be a fitted classifier; got {type(estimator).__name__}")
+    last = estimator
+    while hasattr(last, "best_estimator_") or isinstance(last, Pipeline):
+        last = last[-1] if isinstance(last, Pipeline) else last.best_estimator_
+    own = next(
+        (of for of in (labels, getattr(last, "ordered_classes_", None), ordered_categories(y)) if of is not None), None
+    )
+    if own is None and np.asarray(classes).dtype.kind not in "biuf":
+        raise ValueError(
+            f"labels must hold the classes, lowest first: {type(last).__name__} does not say their order; got None for "
+            f"{np.asarray(classes).tolist()}"
+        )
+    return OrderedLabels(classes if own is None else own, name="labels")
 
 
 def threshold_names(class_names: list[str]) -> list[str]:

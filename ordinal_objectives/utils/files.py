@@ -196,17 +196,21 @@ def value_to_json(value: Any) -> Any:
     Raises
     ------
     TypeError
-        If it holds anything but None, booleans, finite numbers, strings, and arrays, lists, tuples and dictionaries of
+        If it holds anything but None, booleans, numbers, strings, and arrays, lists, tuples, sets and dictionaries of
         them.
     """
     if isinstance(value, (np.generic, np.ndarray)):
         value = value.tolist()
     if value is None or isinstance(value, (bool, int, str)) or (isinstance(value, float) and np.isfinite(value)):
         return value
+    if isinstance(value, float):
+        return {"float": str(value)}
     if isinstance(value, list):
         return [value_to_json(entry) for entry in value]
     if isinstance(value, tuple):
         return {"tuple": [value_to_json(entry) for entry in value]}
+    if isinstance(value, (set, frozenset)):
+        return {type(value).__name__: sorted((value_to_json(entry) for entry in value), key=repr)}
     if isinstance(value, dict):
         return {"dict": [[value_to_json(key), value_to_json(entry)] for key, entry in value.items()]}
     raise TypeError(f"a model file holds no {type(value).__name__}")
@@ -248,6 +252,11 @@ def value_from_json(value: Any) -> Any:
         return value
     if list(value) == ["tuple"]:
         return tuple(value_from_json(entry) for entry in value["tuple"])
+    if list(value) == ["float"] and value["float"] in ("inf", "-inf", "nan"):
+        return float(value["float"])
+    if list(value) in (["set"], ["frozenset"]) and isinstance(next(iter(value.values())), list):
+        (name, entries), kinds = next(iter(value.items())), {"set": set, "frozenset": frozenset}
+        return kinds[name](value_from_json(entry) for entry in entries)
     if list(value) == ["dict"]:
         return {value_from_json(key): value_from_json(entry) for key, entry in value["dict"]}
-    raise ValueError(f"a parameter must be a tuple or a dict; got {value!r}")
+    raise ValueError(f"a parameter must be a number, a tuple, a set or a dict; got {value!r}")

@@ -92,7 +92,7 @@ _ENTRIES = """
         With ``decision_rule="kappa"``: which rows the rule is fitted to. "unseen": the last evaluation set, whose rows
         must be others than those of the training; or the rows held out for the number of rounds; else all rows, by five
         models that were not trained on them. "training": those of the training, whose probabilities are too good;
-        ``expected_kappa_`` is missing then.
+        ``expected_kappa_`` is missing then. Metrics of the rounds judge the rule that is fitted to their own rows.
     progress : bool
         Whether to show a bar with the rounds, the newest loss (of the last set that is evaluated, or else of the
         training rows) and the time left, on a terminal or in a notebook. It needs tqdm.
@@ -202,11 +202,15 @@ _ENTRIES = """
         taken; a loaded model has none.
     linear_ : LinearPart or None
         The linear score that the trees start from: ``scores(X)``, and ``contributions(X)`` of each feature, which add
-        up to it. None where there is none.
+        up to it, of rows as ``predict`` takes them. None where there is none.
     kappa_rule_ : KappaRule or None
-        With ``decision_rule="kappa"``: its ``kappa``, ``shares`` of the classes and ``weights``.
+        With ``decision_rule="kappa"``: its ``shares`` of the classes, ``weights`` and ``kappa``, which the rule needs.
     expected_kappa_ : float
-        With ``decision_rule="kappa"``: the kappa to expect of new rows. Not with ``kappa_rows="training"``.
+        With ``decision_rule="kappa"``: the kappa to expect of new rows, measured with labels of rows that no tree was
+        grown on, each fifth of them by a rule of the others; where a search held out fewer than 200, on all rows, by
+        five models. Rows count as in the training, ``class_weight`` included. It is too high where few rows of an
+        evaluation set also ended the training. NaN where labels and decisions are all of one class. Not with
+        ``kappa_rows="training"``.
     n_features_in_ : int
         Number of features of the training.
     is_categorical_ : ndarray of bool, shape (n_features,)

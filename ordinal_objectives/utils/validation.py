@@ -276,9 +276,45 @@ def _some(values: NDArray[Any]) -> str:
     return first_few(np.unique(values).tolist())
 
 
-def collected(X: Any) -> Any:
-    """Return X; a lazy frame of polars as a frame, since rows are counted and read more than once."""
-    return X.collect() if hasattr(X, "collect") and not hasattr(X, "shape") else X
+def collected(X: Any, *, name: str = "X") -> Any:
+    """Return X, a table as one of the kinds that are read by column: a frame of pandas or polars, or an Arrow table.
+
+    A lazy frame of polars is collected, since rows are counted and read more than once; batches of Arrow, and
+    frames of other libraries that speak Arrow's or the data frame protocol, become Arrow tables. What is no table
+    is returned as it is.
+
+    Raises
+    ------
+    TypeError
+        If it is a table of another kind, whose columns would be read by position.
+    """
+    if _is_of(X, "polars") and hasattr(X, "collect"):
+        return X.collect()
+    is_table = hasattr(X, "columns") or hasattr(X, "schema") or hasattr(X, "__dataframe__")
+    if not is_table or _is_of(X, "pandas", "polars") or hasattr(X, "combine_chunks"):
+        return X
+    try:
+        if hasattr(X, "read_next_batch"):
+            raise TypeError("a reader can be read only once")
+        import pyarrow as pa
+
+        if hasattr(X, "__arrow_c_stream__") or hasattr(X, "__arrow_c_array__"):
+            return pa.table(X)
+        if hasattr(X, "__dataframe__"):
+            from pyarrow.interchange import from_dataframe
+
+            return from_dataframe(X)
+    except Exception:  # whatever another library raises, or Arrow is not installed: refused below
+        pass
+    raise TypeError(
+        f"{name} must be an array, a sparse matrix, a pandas or polars frame or an Arrow table; got "
+        f"{type(X).__module__}.{type(X).__qualname__}, which must be made one of them"
+    )
+
+
+def _is_of(X: Any, *packages: str) -> bool:
+    """Tell whether the class of an object, or one that it extends, is defined in a package."""
+    return any(base.__module__.partition(".")[0] in packages for base in type(X).__mro__)
 
 
 def first_few(values: Sequence[Any], show: Callable[[Any], str] = str) -> str:

@@ -242,6 +242,21 @@ def test_quantile_matrices_start_scores_and_continuing(client):
     assert farthest(oxgb.threshold_record(more), oxgb.threshold_record(more_alone)) < 1e-6
 
 
+@pytest.mark.parametrize("update", [UPDATES[0], UPDATES[2], UPDATES[3]], ids=name_of)
+def test_checkpoints_of_the_first_worker_predict_and_go_on(client, tmp_path, update):
+    X, y, _ = data(300)
+    dtrain = xgboost.dask.DaskDMatrix(client, da.from_array(X, chunks=(150, 4)), da.from_array(y, chunks=150))
+    checkpoints = xgboost.callback.TrainingCheckPoint(tmp_path, interval=2)
+    whole = oxgb_dask.train(client, PARAMS, dtrain, 5, callbacks=[checkpoints], **update)["booster"]
+    rows = xgboost.DMatrix(X)
+    for file, n in {"model_2.ubj": 3, "model_4.ubj": 5}.items():
+        booster = xgboost.Booster(model_file=tmp_path / file)
+        np.testing.assert_array_equal(oxgb.predict_proba(booster, rows), oxgb.predict_proba(whole, rows, (0, n)))
+    early = xgboost.Booster(model_file=tmp_path / "model_2.ubj")
+    rest = oxgb_dask.train(client, PARAMS, dtrain, 2, xgb_model=early, **update)["booster"]
+    np.testing.assert_allclose(oxgb.predict_proba(rest, rows), oxgb.predict_proba(whole, rows), atol=1e-6)
+
+
 def test_an_error_of_one_worker_is_that_of_the_training(client):
     X, y, _ = data()
     workers = addresses(client)[:2]

@@ -119,15 +119,6 @@ def test_schur_without_the_callback_names_it(rows):
         lightgbm.train({**QUIET, "objective": objective}, lightgbm.Dataset(X, y), 3)
 
 
-def test_checkpoints_of_unfinished_leaves_are_refused(rows, tmp_path):
-    X, y, _, _ = rows
-    callbacks = [xgboost.callback.TrainingCheckPoint(tmp_path, interval=2)]
-    with pytest.raises(ValueError, match=r"TrainingCheckPoint.*'newton' supports it"):
-        oxgb.train({}, xgboost.DMatrix(X, y), 3, callbacks=callbacks)
-    oxgb.train({}, xgboost.DMatrix(X, y), 5, callbacks=callbacks, threshold_update="newton")
-    assert list(tmp_path.iterdir())
-
-
 def mean_loss(score, y, thresholds):
     return get_loss("all_threshold").value(np.asarray(score, dtype=float), y, thresholds).mean()
 

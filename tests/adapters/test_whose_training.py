@@ -152,3 +152,31 @@ def test_a_lightgbm_training_inside_another_leaves_it_alone(ordinal_data, with_c
     np.testing.assert_array_equal(found.thresholds, wanted.thresholds)
     np.testing.assert_array_equal(found.training_loss, wanted.training_loss)
     assert found.trees == wanted.trees
+
+
+def given_to_scikit_learns_classes(framework, what):
+    """Return a fit of the framework's scikit-learn class with the objective, its callback or a metric of it."""
+    if framework == "xgboost":
+        objective = oxgb.OrdinalObjective(3, proportional=what != "shifts")
+        options = {"n_estimators": 2, "base_score": 0.0}
+        evaluates = {"eval_metric": {"metric": objective.metric}.get(what, objective.proba_metric(lambda *_: ("a", 0)))}
+        trains = {"objective": objective, "callbacks": [objective.callback] if what == "callback" else None}
+        model = xgboost.XGBRegressor(**options, **(evaluates if "metric" in what else trains))
+        return lambda X, y: model.fit(X, y, eval_set=[(X, y)], verbose=False)
+    objective = olgbm.OrdinalObjective(3)
+    options = {"n_estimators": 2, "verbose": -1}
+    if "metric" not in what:
+        return lightgbm.LGBMRegressor(objective=objective, **options).fit
+    metric = objective.metric if what == "metric" else objective.proba_metric(lambda *_: ("a", 0, False))
+    return lambda X, y: lightgbm.LGBMRegressor(**options).fit(X, y, eval_set=[(X, y)], eval_metric=metric)
+
+
+@pytest.mark.parametrize("what", ["objective", "callback", "shifts", "metric", "proba_metric"])
+@pytest.mark.parametrize(
+    ("framework", "instead"), [("xgboost", "take XGBOrdinalClassifier"), ("lightgbm", "take LGBMOrdinalClassifier")]
+)
+@pytest.mark.filterwarnings("ignore:The argument 'eval_set'")
+def test_scikit_learns_classes_are_refused_by_name(framework, instead, what):
+    rng = np.random.default_rng(0)
+    with pytest.raises(TypeError, match=f"{instead}.*got ndarray"):
+        given_to_scikit_learns_classes(framework, what)(rng.normal(size=(60, 2)), rng.integers(0, 3, 60))

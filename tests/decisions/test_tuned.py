@@ -17,6 +17,7 @@ from ordinal_objectives.decision import KappaRule, decide
 from ordinal_objectives.decisions.cut_points import CutPoints, mean_class
 from ordinal_objectives.decisions.tuned import tune_decision
 from ordinal_objectives.metrics import METRICS, macro_mean_absolute_error, quadratic_weighted_kappa
+from ordinal_objectives.scorers import get_scorer
 
 RNG = np.random.default_rng(0)
 P, CODES = draw(RNG, 400, 4)
@@ -108,6 +109,8 @@ def test_one_mean_for_all_rows_is_one_class():
 
 
 def test_what_cannot_be_is_refused():
+    with pytest.raises(TypeError, match=r"metric must be a metric, not a scorer of .*: pass 'qwk'; got OrdinalScorer"):
+        OrdinalTunedClassifier(LogisticRegression(), metric=get_scorer("qwk")).fit(X, Y)
     for metric in ("rps", "accuracy", 3, None):
         with pytest.raises(ValueError, match=r"metric must be one of .*'qwk'.*, or a function of \(y, "):
             OrdinalTunedClassifier(frozen(), metric=metric).fit(P, CODES)
@@ -135,3 +138,16 @@ def test_a_function_cannot_change_what_it_is_given():
 def test_a_function_without_a_number_is_refused(answer):
     with pytest.raises(ValueError, match="metric must be a finite number for some decision"):
         OrdinalTunedClassifier(frozen(), metric=lambda y, z: answer).fit(P, CODES)
+
+
+@pytest.mark.parametrize("wanted", range(4))
+def test_no_cut_point_lies_on_a_mean_of_the_rows(wanted):
+    """Else rounding would decide for all rows of a leaf, in another batch or an exported graph."""
+    rng = np.random.default_rng(0)
+    proba = rng.dirichlet(np.ones(4), size=3)[rng.integers(0, 3, 200)]
+    means = mean_class(proba)
+    shares = np.bincount(rng.integers(0, 4, 200), minlength=4) / 200
+    found = CutPoints.free(proba, shares, lambda codes: float((codes == wanted).mean()))
+    assert np.abs(np.unique(means)[:, np.newaxis] - found.cuts).min() > 1e-7
+    assert (np.diff(found.cuts) >= 0).all()
+    assert (found.decide(proba) == wanted).all()

@@ -264,3 +264,35 @@ def test_a_client_that_does_not_wait_is_refused(data):
 
     with pytest.raises(TypeError, match="client must not be asynchronous"):
         asyncio.run(fit())
+
+
+def test_levels_are_those_of_the_training_wherever_rows_come_in(client):
+    rng = np.random.default_rng(0)
+    which = rng.integers(0, 3, 300)
+    X = pd.DataFrame({"a": rng.normal(size=300), "town": pd.Categorical.from_codes(which, ["Köln", "Bonn", "Celle"])})
+    y = np.digitize(X["a"] + 3 * (which == 1) + 0.3 * rng.logistic(size=300), [-1, 2])
+    options = {"n_estimators": 4, "subsample": 1.0, "n_jobs": 1}
+
+    def parts(rows):
+        return dd.from_pandas(rows, npartitions=2)
+
+    labels = parts(pd.Series(y))
+    reordered = X.assign(town=X["town"].cat.reorder_categories(["Celle", "Köln", "Bonn"]))
+    strange = X.assign(town=X["town"].cat.rename_categories({"Celle": "Aachen"}))
+    model = DaskXGBOrdinalClassifier(**options).fit(parts(X), labels, eval_set=[(parts(reordered), labels)])
+    expected = XGBOrdinalClassifier(**options).fit(X, y).predict_proba(X)
+    for rows in (X, reordered):
+        np.testing.assert_allclose(model.predict_proba(parts(rows)).compute(), expected, atol=1e-6)
+        np.testing.assert_allclose(model.predict_proba(rows), expected, atol=1e-6)
+    further, again = (
+        DaskXGBOrdinalClassifier(**options).fit(parts(rows), labels, xgb_model=model) for rows in (X, reordered)
+    )
+    np.testing.assert_allclose(again.predict_proba(X), further.predict_proba(reordered), atol=1e-6)
+    for use in (
+        lambda: model.predict(strange),
+        lambda: model.predict(parts(strange)).compute(),
+        lambda: DaskXGBOrdinalClassifier(**options).fit(parts(X), labels, eval_set=[(parts(strange), labels)]),
+        lambda: DaskXGBOrdinalClassifier(**options).fit(parts(strange), labels, xgb_model=model),
+    ):
+        with pytest.raises(ValueError, match=r"in column 'town', Köln, Bonn, Celle; got Aachen$"):
+            use()

@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 
 from makers import SKLEARN_DEFAULTS
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier, LGBMOrdinalClassifier, XGBOrdinalClassifier
-from ordinal_objectives.estimators.held_out import hold_out
+from ordinal_objectives.estimators.held_out import Rows, check_groups, hold_out
 
 pytestmark = pytest.mark.slow
 
@@ -58,9 +58,9 @@ def test_rows_held_out_stop_the_training(make, data):
     X, y = data
     model = make(validation_fraction=0.25, random_state=0).fit(X, y)
     assert model.n_iter_ < 100
-    fit, held = hold_out((X, y, None), 0.25, getattr(model, "_seed", 0))
-    assert len(held[1]) == 150
-    by_hand = make(random_state=0).fit(fit[0], fit[1], eval_set=[held[:2]])
+    fit, held = hold_out(Rows(X, y), 0.25, getattr(model, "_seed", 0))
+    assert len(held.codes) == 150
+    by_hand = make(random_state=0).fit(fit.X, fit.codes, eval_set=[(held.X, held.codes)])
     assert seen(by_hand) == seen(model)
     np.testing.assert_array_equal(by_hand.predict_proba(X), model.predict_proba(X))
 
@@ -122,12 +122,12 @@ def test_rows_held_out_keep_weights_and_start_scores(make, data):
     options = {"class_weight": {0: 3.0}}
     model = make(validation_fraction=0.25, **options).fit(X, y, sample_weight=weight, **{start_name: start})
     combined = weight * np.where(y == 0, 3.0, 1.0)
-    fit, held = hold_out((X, y, combined, start), 0.25, 0)
+    fit, held = hold_out(Rows(X, y, combined, start), 0.25, 0)
     names = ("sample_weight_eval_set", "base_margin_eval_set")
     names = names if make is MAKERS["xgboost"] else ("eval_sample_weight", "eval_init_score")
     by_hand = make().fit(
-        *fit[:2], sample_weight=fit[2], **{start_name: fit[3]}, eval_set=[held[:2]],
-        **dict(zip(names, ([held[2]], [held[3]]), strict=True)),
+        fit.X, fit.codes, sample_weight=fit.weight, **{start_name: fit.start}, eval_set=[(held.X, held.codes)],
+        **dict(zip(names, ([held.weight], [held.start]), strict=True)),
     )  # fmt: skip
     assert seen(model) == seen(by_hand)
 
@@ -154,14 +154,14 @@ def test_whole_groups_of_like_classes_are_held_out(weighted):
     groups = rng.integers(0, 40, 800)
     y = np.minimum(rng.integers(0, 4, 40)[groups] + rng.integers(0, 2, 800), 3).astype(np.int32)
     weight = np.where(groups % 5 == 0, 0.0, 1.0) if weighted else None
-    fit, held = hold_out((groups, y, weight), 0.25, 0, groups=[f"house {g}" for g in groups])
-    assert not set(fit[0]) & set(held[0])
-    assert len(fit[0]) + len(held[0]) == 800
+    fit, held = hold_out(Rows(groups, y, weight, groups=check_groups([f"house {g}" for g in groups], len(y))), 0.25, 0)
+    assert not set(fit.X) & set(held.X)
+    assert len(fit.X) + len(held.X) == 800
     if weighted:
-        assert (held[2] > 0).all()
+        assert (np.asarray(held.weight) > 0).all()
     total = 800 if weight is None else int(weight.sum())
-    assert len(held[0]) == pytest.approx(0.25 * total, rel=0.25)
-    shares = np.bincount(held[1], minlength=4) / len(held[1])
+    assert len(held.X) == pytest.approx(0.25 * total, rel=0.25)
+    shares = np.bincount(held.codes, minlength=4) / len(held.codes)
     drawn_from = y if weight is None else y[weight > 0]
     np.testing.assert_allclose(shares, np.bincount(drawn_from) / len(drawn_from), atol=0.08)
 

@@ -168,3 +168,84 @@ def test_other_files_are_told_apart(saved, tmp_path):
     path.write_bytes(path.read_bytes()[:2000])
     with pytest.raises(ValueError, match="is damaged: BadZipFile"):
         OrdinalEnsembleClassifier().load_model(path)
+
+
+OTHER = {
+    "n_bags": 1,
+    "subsample": 0.5,
+    "refit": False,
+    "weights": "rps",
+    "validation_fraction": 0.3,
+    "class_weight": "balanced",
+    "decision_rule": "mode",
+    "cost_matrix": None,
+    "random_state": 7,
+}
+
+
+def test_every_parameter_is_in_the_file(data, tmp_path):
+    model = OrdinalEnsembleClassifier(members(), **OTHER).fit(*data)
+    assert {*OTHER, "members", "classes", "n_jobs"} == set(model.get_params(deep=False))
+    model.save_model(tmp_path / "model.zip")
+    loaded = OrdinalEnsembleClassifier().load_model(tmp_path / "model.zip")
+    assert {name: getattr(loaded, name) for name in OTHER} == OTHER
+    for (_, one), (_, two) in zip(loaded.members, model.members, strict=True):
+        assert repr(sorted(one.get_params().items())) == repr(sorted(two.get_params().items()))
+
+
+@pytest.mark.parametrize(
+    "params",
+    [{"missing": -999.0}, {"missing": -999.0, "early_stopping_rounds": 2}, {"importance_type": "weight"}],
+    ids=str,
+)
+@pytest.mark.parametrize("kind", [XGBClassifier, XGBOrdinalClassifier])
+def test_parameters_that_predictions_need_are_those_of_the_copies(kind, params, data, tmp_path):
+    X, y = data
+    X = np.where(np.random.default_rng(0).random(X.shape) < 0.2, -999.0, X)
+    model = OrdinalEnsembleClassifier([("a", kind(n_estimators=5, n_jobs=1, **params))]).fit(X, y)
+    model.save_model(tmp_path / "model.zip")
+    loaded = OrdinalEnsembleClassifier().load_model(tmp_path / "model.zip")
+    np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
+    for one, two in zip(loaded.members_["a"], model.members_["a"], strict=True):
+        np.testing.assert_array_equal(one.feature_importances_, two.feature_importances_)
+
+
+@pytest.mark.parametrize(
+    "later", [{"members": [("b", LogisticRegression())]}, {"a": XGBClassifier()}, {"a__n_estimators": 9}], ids=str
+)
+def test_members_set_after_a_fit_are_not_in_the_file(later, data, tmp_path):
+    X, y = data
+    model = OrdinalEnsembleClassifier([("a", MAKERS["xgboost"]())]).fit(X, y)
+    before = model.predict_proba(X)
+    model.set_params(**later).save_model(tmp_path / "model.zip")
+    loaded = OrdinalEnsembleClassifier().load_model(tmp_path / "model.zip")
+    np.testing.assert_array_equal(loaded.predict_proba(X), before)
+    np.testing.assert_array_equal(clone(loaded).fit(X, y).predict_proba(X), before)
+    loaded.set_params(a__n_estimators=9).save_model(tmp_path / "model.zip")
+    assert OrdinalEnsembleClassifier().load_model(tmp_path / "model.zip").members[0][1].n_estimators == 6
+
+
+@pytest.mark.parametrize("cut", [(100, 104), (100, 1100), (-50, None)])
+def test_missing_bytes_are_damage(cut, saved):
+    _, _, model, path = saved
+    whole = path.read_bytes()
+    path.write_bytes(whole[: cut[0]] + (b"" if cut[1] is None else whole[cut[1] :]))
+    with pytest.raises(ValueError, match="is damaged"):
+        model.load_model(path)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        of_member(3, present=[[0, 1], [0, 1]]),
+        of_member(0, present=[[0, 1], [0, 1]]),
+        lambda c: c | {"n_features": 3},
+        lambda c: c | {"params": c["params"] | {"members": []}},
+        lambda c: c | {"params": c["params"] | {"unknown": 1}},
+    ],
+)
+def test_members_that_do_not_go_with_the_file_are_damage(change, saved):
+    _, _, model, path = saved
+    rewrite(path, change)
+    with pytest.raises(ValueError, match=r"is damaged: (a copy of a member must have|an ensemble has no parameters)"):
+        model.load_model(path)

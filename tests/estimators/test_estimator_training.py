@@ -242,18 +242,25 @@ def test_xgboost_goes_on_with_categories_in_another_order():
 
 
 @pytest.mark.parametrize("constructed", [False, True])
-def test_lightgbm_refuses_categories_in_another_order(constructed):
+def test_lightgbm_refuses_data_sets_with_categories_in_another_order(constructed):
     first, y = with_categories(list("uvwxz"))
     second, _ = with_categories(list("zwxvu"))
     start = LGBMOrdinalClassifier(n_estimators=3, n_jobs=1).fit(first, y)
     message = r"categories \[\['u', 'v', 'w', 'x', 'z'\]\]; here they are \[\['z', 'w', 'x', 'v', 'u'\]\]"
-    with pytest.raises(ValueError, match=message):
-        LGBMOrdinalClassifier(n_estimators=3, n_jobs=1).fit(second, y, init_model=start)
     data = lightgbm.Dataset(second, y, free_raw_data=False)
     with pytest.raises(ValueError, match=message):
         olgbm.train({"verbosity": -1}, data.construct() if constructed else data, 3, init_model=start.booster_)
-    again = LGBMOrdinalClassifier(n_estimators=3, n_jobs=1).fit(first, y, init_model=start)
+
+
+def test_lightgbm_goes_on_with_categories_in_another_order():
+    first, y = with_categories(list("uvwxz"))
+    second = first.assign(group=first["group"].cat.reorder_categories(list("zwxvu")))
+    start = LGBMOrdinalClassifier(n_estimators=3, n_jobs=1).fit(first, y)
+    again, other = (
+        LGBMOrdinalClassifier(n_estimators=3, n_jobs=1).fit(X, y, init_model=start) for X in (first, second)
+    )
     assert again.n_iter_ == 6
+    np.testing.assert_array_equal(other.predict_proba(second), again.predict_proba(first))
 
 
 @pytest.mark.parametrize("put", [np.asarray, pd.DataFrame], ids=["array", "frame"])

@@ -7,7 +7,7 @@ import pytest
 import sklearn.metrics
 import xgboost
 
-from ordinal_objectives import LGBMOrdinalClassifier, XGBOrdinalClassifier, metrics
+from ordinal_objectives import LGBMOrdinalClassifier, XGBOrdinalClassifier, metrics, scorers
 from ordinal_objectives.eval_metric import EvalMetric
 from ordinal_objectives.metrics import METRICS
 
@@ -87,6 +87,10 @@ def test_several_at_once(fit, halves):
         ("rsp", ValueError, r"must be a function of \(y, proba\), one of .*'qwk', 'rps'.*; got 'rsp'$"),
         (["rps", 5], TypeError, "eval_metric must be a function.*; got 5"),
         (5, TypeError, "eval_metric must be a function.*; got 5"),
+        (scorers.get_scorer("qwk"), TypeError, "must be a metric, not a scorer of .*: pass 'qwk'; got OrdinalScorer"),
+        (scorers.get_scorer("neg_rps"), TypeError, "must be a metric, not a scorer of .*: pass 'rps'; got OrdinalScor"),
+        (sklearn.metrics.get_scorer("accuracy"), TypeError, "eval_metric must be a metric, not a scorer of .*: pass a"),
+        (lambda estimator, X, y: 1.0, TypeError, "eval_metric must be a metric, not a scorer of .*: pass a metric; g"),
         (lambda y, proba: "good", TypeError, "eval_metric must return a number, or .*; got 'good' from <lambda>"),
         (lambda y, proba: ("a", 1.0), TypeError, r"eval_metric must return a number"),
     ],

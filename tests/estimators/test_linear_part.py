@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import json
 import pickle
+from typing import Any
 
 import mord
 import numpy as np
+import pandas as pd
+import polars
+import pyarrow
 import pytest
 import xgboost
 from scipy.optimize import minimize
@@ -26,8 +30,11 @@ from ordinal_objectives import (
 from ordinal_objectives.adapters import lgbm as olgbm
 from ordinal_objectives.adapters import xgb as oxgb
 from ordinal_objectives.estimators import linear_choice
+from ordinal_objectives.estimators.held_out import Rows
 from ordinal_objectives.estimators.linear_part import LinearPart
+from ordinal_objectives.inspection import shap_values
 from ordinal_objectives.losses import get_loss
+from ordinal_objectives.predictions import score
 from ordinal_objectives.threshold_solver import ThresholdRecord
 
 RNG = np.random.default_rng(0)
@@ -49,7 +56,7 @@ def make(kind, **options):
 
 
 def fitted(y=Y, weight=None, l2=5.0, n_classes=4, loss=None, **options):
-    return LinearPart.fit((X, y, weight, None), n_classes, loss or AllThreshold(), l2, **options)
+    return LinearPart.fit(Rows(X, y, weight), n_classes, loss or AllThreshold(), l2, **options)
 
 
 # The fit
@@ -96,13 +103,13 @@ def test_rows_of_no_weight_do_not_count():
     weight = W.copy()
     weight[::3] = 0.0
     some = weight > 0
-    alone = LinearPart.fit((X[some], Y[some], weight[some], None), 4, AllThreshold(), 5.0)
+    alone = LinearPart.fit(Rows(X[some], Y[some], weight[some]), 4, AllThreshold(), 5.0)
     np.testing.assert_allclose(fitted(weight=weight).scores(X), alone.scores(X), atol=1e-6)
 
 
 def test_it_is_fitted_beside_scores_that_are_given():
     given = 0.4 * X[:, 1]
-    part = LinearPart.fit((X, Y, None, given), 4, AllThreshold(), 1e-3)
+    part = LinearPart.fit(Rows(X, Y, None, given), 4, AllThreshold(), 1e-3)
     assert abs(part.weights[1]) < 0.4 < part.weights[0]
 
 
@@ -185,7 +192,7 @@ def test_the_search_fits_it_without_the_rows_held_out(monkeypatch):
     fit = LinearPart.fit.__func__  # type: ignore[attr-defined]
 
     def spy(cls, rows, *args, **options):
-        seen.append(len(rows[1]))
+        seen.append(len(rows))
         return fit(cls, rows, *args, **options)
 
     monkeypatch.setattr(LinearPart, "fit", classmethod(spy))
@@ -330,8 +337,128 @@ def test_the_engine_predicts_blocks():
 
 
 def test_start_scores_are_added_to_those_that_are_given():
-    rows = (X, Y, None, np.ones(N))
+    rows = Rows(X, Y, None, np.ones(N))
     part = fitted()
     assert linear_choice.with_start(None, rows) is rows
-    np.testing.assert_array_equal(linear_choice.with_start(part, rows)[3], part.scores(X) + 1.0)
-    np.testing.assert_array_equal(linear_choice.with_start(part, rows[:3])[3], part.scores(X))
+    np.testing.assert_array_equal(linear_choice.with_start(part, rows).start, part.scores(X) + 1.0)
+    np.testing.assert_array_equal(linear_choice.with_start(part, Rows(X, Y)).start, part.scores(X))
+
+
+# Rows as users have them
+
+
+LEVELS = {
+    "numbers": np.array([1.0, 2.0, 5.0]),
+    "text": np.array(["s", "m", "l"], dtype=object),
+    "booleans": np.array([False, True, True]),
+}
+TABLES = {
+    "array": lambda frame: frame.to_numpy(),
+    "pandas": lambda frame: frame,
+    "categorical": lambda frame: frame.assign(size=frame["size"].astype("category")),
+    "polars": polars.from_pandas,
+    "arrow": lambda frame: pyarrow.Table.from_pandas(frame, preserve_index=False),
+}
+
+
+def with_sizes(levels, seed=0):
+    rng = np.random.default_rng(seed)
+    codes = rng.integers(0, 3, N)
+    frame = pd.DataFrame({"x": rng.normal(size=N), "size": LEVELS[levels][codes], "z": rng.normal(size=N)})
+    return frame, np.digitize(np.array([0.0, 3.0, -2.0])[codes] + frame["x"] + rng.logistic(size=N), [-1.0, 0.0, 2.0])
+
+
+@pytest.mark.parametrize("table", TABLES)
+@pytest.mark.parametrize("levels", LEVELS)
+def test_the_engine_s_linear_part_reads_rows_as_predict_does(table, levels, tmp_path):
+    frame, y = with_sizes(levels)
+    rows = TABLES[table](frame)
+    model = make("engine", categorical_features=[1]).fit(rows, y)
+    model.save_model(tmp_path / "model")
+    for one in (model, HistGradientBoostingOrdinalClassifier().load_model(tmp_path / "model")):
+        of_trees = predictions_of_trees(one, rows)
+        np.testing.assert_allclose(one.linear_.scores(rows), one.predict_raw(rows) - of_trees, atol=1e-10)
+        of_features = one.linear_.contributions(rows)
+        np.testing.assert_allclose(of_features.sum(axis=1), one.linear_.scores(rows), atol=1e-12)
+        assert of_features[:, 1].std() > 0.05
+        added = shap_values(one, rows)
+        np.testing.assert_allclose(added.values.sum(axis=1) + added.base_values, one.predict_raw(rows), atol=1e-10)
+
+
+def predictions_of_trees(model, rows):
+    return score(model._score(model._check_features(rows, reset=False), 0, model.n_iter_))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_columns_in_another_order_are_refused(kind):
+    frame = pd.DataFrame(X, columns=list("abc"))
+    model = make(kind).fit(frame, Y)
+    for read in (model.linear_.scores, model.linear_.contributions):
+        with pytest.raises(ValueError, match="feature names"):
+            read(frame[["c", "b", "a"]])
+        with pytest.raises(ValueError, match=r"(?i)feature"):
+            read(frame[["a", "b"]])
+
+
+@pytest.mark.parametrize("link", ["logit", "probit", "cloglog"])
+@pytest.mark.parametrize("start", [False, True])
+def test_thresholds_without_an_order_are_fitted_without_one(link, start):
+    rng = np.random.default_rng(1)
+    rows, given = rng.normal(size=(1500, 2)), 0.5 * rng.normal(size=1500)
+    odds = np.c_[np.zeros(1500), np.cumsum((1.5 * rows[:, 0] - rows[:, 1])[:, None] - [2.0, -2.0], axis=1)]
+    proba = np.exp(odds) / np.exp(odds).sum(axis=1, keepdims=True)
+    y = (rng.random((1500, 1)) > proba.cumsum(axis=1)[:, :-1]).sum(axis=1).astype(np.int32)
+    loss, scaled = get_loss("immediate_threshold", link), (rows - rows.mean(axis=0)) / rows.std(axis=0)
+    before = given if start else np.zeros(1500)
+    part = LinearPart.fit(Rows(rows, y, None, given if start else None), 3, loss, 0.5)
+
+    def objective(p):
+        return loss.value(before + scaled @ p[2:], y, p[:2]).sum() + 0.25 * p[2:] @ p[2:]
+
+    best = minimize(objective, [2.0, -2.0, 0.0, 0.0])
+    assert best.x[0] > best.x[1]
+    np.testing.assert_allclose(part.weights, best.x[2:], atol=2e-3)
+
+
+SIGNS: dict[str, list[dict[str, Any]]] = {
+    "xgb": [
+        {"monotone_constraints": signs} for signs in [(1, 0, 0), [0, 0, -1], "(0,1,0)", {"a": 1}, np.array([0, 1, 0])]
+    ],
+    "lgbm": [
+        {name: signs}
+        for name in ("monotone_constraints", "mc", "monotone_constraint", "monotonic_cst")
+        for signs in ([1, 0, 0], "0,-1,0")
+    ],
+    "engine": [{"monotonic_cst": [0, 1, 0]}, {"monotonic_cst": {"a": -1}}],
+}
+ZEROS: dict[str, list[dict[str, Any]]] = {
+    "xgb": [{"monotone_constraints": "(0,0,0)"}, {"monotone_constraints": {"a": 0}}],
+    "lgbm": [{"mc": [0, 0, 0]}, {"monotone_constraints": "0,0,0"}],
+    "engine": [{"monotonic_cst": [0, 0, 0]}],
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_linear_part_does_not_stand_beside_monotone_constraints(kind):
+    frame, name = pd.DataFrame(X, columns=list("abc")), "monotonic_cst" if kind == "engine" else "monotone_constraints"
+    for signs in SIGNS[kind]:
+        for linear in (True, "auto"):
+            with pytest.raises(ValueError, match=f"linear must be False with {name}: a linear part need not be mono"):
+                make(kind, linear=linear, **signs).fit(frame, Y)
+        if kind != "xgb" or not any(isinstance(given, (np.ndarray, list)) for given in signs.values()):  # not XGBoost's
+            make(kind, linear=False, **signs).fit(frame, Y)
+    for signs in ZEROS[kind]:
+        assert make(kind, **signs).fit(frame, Y).linear_ is not None
+
+
+@pytest.mark.parametrize("kind", ["xgb", "engine"])
+def test_constraints_do_not_continue_a_linear_part(kind):
+    options = {"proportional": True}
+    if kind == "xgb":
+        half = make(kind, **options).fit(X, Y)
+        more, keywords = make(kind, linear=False, monotone_constraints=(1, 0, 0), **options), {"xgb_model": half}
+    else:
+        more, keywords = make(kind, max_iter=3, warm_start=True, **options).fit(X, Y), {}
+        more.set_params(max_iter=6, linear=False, monotonic_cst=[1, 0, 0])
+    with pytest.raises(ValueError, match="cannot continue a model that has a linear part, which need not be monotone"):
+        more.fit(X, Y, **keywords)

@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 
 from makers import mean_loss
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier, LGBMOrdinalClassifier, XGBOrdinalClassifier
-from ordinal_objectives.estimators.held_out import hold_out
+from ordinal_objectives.estimators.held_out import Rows, hold_out
 from ordinal_objectives.estimators.round_search import Trial, find_rounds, smallest_leaf
 from ordinal_objectives.row_blocks import RowBlocks
 
@@ -52,13 +52,15 @@ def test_rounds_are_those_with_the_lowest_loss_on_rows_held_out(name, data):
     np.testing.assert_array_equal(given.predict_proba(X), model.predict_proba(X))
     # The search once more by hand.
     seed = model._seed if name == "histogram" else 3
-    fit, held = hold_out((X, y, None), 0.2, seed)
+    fit, held = hold_out(Rows(X, y), 0.2, seed)
     part = make(**{rounds: found.n_iter}, classes=range(4))
     if name == "histogram":  # draws its seed from random_state
         part.set_params(random_state=3)
-    assert mean_loss(part.fit(*fit[:2]), *held[:2]) == pytest.approx(found.losses[found.n_iter], rel=1e-5)
-    shares = np.cumsum(np.bincount(fit[1]))[:-1] / len(fit[1])
-    below = held[1][:, None] <= np.arange(3)
+    assert mean_loss(part.fit(fit.X, fit.codes), held.X, held.codes) == pytest.approx(
+        found.losses[found.n_iter], rel=1e-5
+    )
+    shares = np.cumsum(np.bincount(fit.codes))[:-1] / len(fit.codes)
+    below = held.codes[:, None] <= np.arange(3)
     start = -np.where(below, np.log(shares), np.log1p(-shares)).sum(axis=1).mean()
     assert found.losses[0] == pytest.approx(start, rel=1e-6)
 
@@ -146,7 +148,7 @@ def test_one_class_left_is_not_searched():
         losses["asked"] += 1
         return Trial([1.0, 0.5], lambda n: np.ones((n, 1)))
 
-    found = [find_rounds(trial_of, (np.zeros((40, 1)), y, None), 0.3, seed, None) for seed in range(40)]
+    found = [find_rounds(trial_of, Rows(np.zeros((40, 1)), y), 0.3, seed) for seed in range(40)]
     assert 0 < sum(one is None for one in found) < 40
     assert losses["asked"] == sum(one is not None for one in found)
 
@@ -159,11 +161,11 @@ def test_small_steps_are_waited_for(rate, most, patience):
     asked = []
 
     def trial_of(fit, held, *numbers):
-        asked.append((len(fit[1]), len(held[1]), *numbers))
+        asked.append((len(fit.codes), len(held.codes), *numbers))
         return Trial([1.0, 0.5, 0.7], lambda n: np.ones((n, 1)))
 
-    rows = np.zeros((50, 1)), np.arange(50) % 3, None, np.zeros(50)
-    found = find_rounds(trial_of, rows, rate, 0, None)
+    rows = Rows(np.zeros((50, 1)), np.arange(50, dtype=np.int32) % 3, None, np.zeros(50))
+    found = find_rounds(trial_of, rows, rate, 0)
     assert (found.search.n_iter, asked) == (2 - 1, [(40, 10, most, patience)])
 
 

@@ -104,6 +104,29 @@ def test_costs_of_other_losses_and_classes_are_refused(data, make):
         make(training_cost="cubic").fit(X, y)
 
 
+@makes
+@pytest.mark.parametrize("unit", [0.1, 0.7, 12.34])
+def test_costs_whose_steps_do_not_grow_are_trained_without_rows_of_an_inner_class(make, unit):
+    distance = np.abs(np.subtract.outer(np.arange(5), np.arange(5)))
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        y = rng.choice([0, 1, 3, 4], size=100)
+        X = rng.normal(size=(100, 2)) + y[:, None]
+        given = {"classes": range(5), "random_state": 0}
+        model = make(**given, training_cost=unit * distance).fit(X, y)
+        assert (np.diff(model.thresholds_) >= 0.0).all()
+        assert_allclose(model.predict_proba(X), make(**given).fit(X, y).predict_proba(X), atol=0.05)
+
+
+@pytest.mark.parametrize("make", [make_xgb, make_lgb])
+def test_a_linear_part_beside_fixed_thresholds_is_refused_by_name(data, make):
+    X, y, *_ = data
+    with pytest.raises(ValueError, match=r"linear=True needs thresholds that are fitted .*threshold_update='fixed'"):
+        make(linear=True, threshold_update="fixed").fit(X, y)
+    model = make(linear="auto", n_estimators="auto", threshold_update="fixed").fit(X[:200], y[:200])
+    assert model.linear_ is None
+
+
 @pytest.mark.parametrize("make", [make_xgb, make_lgb])
 def test_metrics_of_probabilities_warn(data, make):
     X, y, X_test, y_test = data
@@ -130,7 +153,7 @@ def test_scorers_of_probabilities_warn(data):
 def test_an_ensemble_refuses_them(data):
     X, y, *_ = data
     members = [("one", make_xgb()), ("two", make_xgb(training_cost="quadratic"))]
-    with pytest.raises(ValueError, match="member 'two' has training_cost='quadratic', so its probabilities"):
+    with pytest.raises(ValueError, match="member 'two' has a training_cost, so its probabilities"):
         OrdinalEnsembleClassifier(members).fit(X, y)
 
 

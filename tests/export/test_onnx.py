@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
+import enum
+from datetime import date
+from fractions import Fraction
+
 import numpy as np
 import onnx
 import onnxruntime
 import pandas as pd
 import pytest
+import xgboost
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from exported import CATEGORIES, mixed_rows, train
 from ordinal_objectives import (
     HistGradientBoostingOrdinalClassifier,
     LGBMOrdinalClassifier,
-    OrdinalTunedClassifier,
+    OrdinalEnsembleClassifier,
+    OrdinalPredictionSets,
     XGBOrdinalClassifier,
 )
+from ordinal_objectives.adapters import xgb as oxgb
 from ordinal_objectives.export import to_onnx
 from ordinal_objectives.export.graph.builder import OPSETS, Graph
 from ordinal_objectives.export.graph.trees import rounded_down, tree_scores
@@ -266,6 +275,67 @@ def test_labels_of_every_type(array):
         assert (found == model.predict(X)).mean() > 0.99
 
 
+class Grade(str, enum.Enum):
+    """Text, whose str() is another."""
+
+    LOW = "a"
+    HIGH = "b"
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        np.array(["a", "b"], dtype=object),
+        list(Grade),
+        np.array([-(2**63), 2**63 - 1]),
+        np.array([1, 2**63 - 1], dtype=np.uint64),
+        np.array([0.5, 1.5], dtype=np.float16),
+        np.array(["", "b\0c"], dtype=object),
+    ],
+    ids=str,
+)
+def test_labels_of_a_graph_equal_those_of_the_model(array, labels):
+    model, X, _ = labelled(array, labels)
+    assert (answers(to_onnx(model, X), X)[0] == model.predict(X)).all()
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [[b"1", b"2"], [date(2020, 1, 1), date(2020, 1, 2)], [(1, 2), (1, 3)], [Fraction(1, 3), Fraction(1, 2)]],
+    ids=str,
+)
+def test_labels_that_a_graph_cannot_hold_are_refused(array, labels):
+    model, X, y = labelled(array, labels)
+    with pytest.raises(TypeError, match="labels must be text") as caught:
+        to_onnx(model, X)
+    assert repr(labels[0]) in str(caught.value)
+    with pytest.raises(TypeError, match="labels must be text"):
+        to_onnx(make_pipeline(StandardScaler(), model).fit(X, y), X)
+    ensemble = OrdinalEnsembleClassifier([("m", XGBOrdinalClassifier(n_estimators=2))], classes=model.ordered_classes_)
+    with pytest.raises(TypeError, match="labels must be text"):
+        to_onnx(ensemble.fit(X, y), X)
+
+
+def test_labels_beyond_int64_and_broken_text_are_refused(array):
+    for labels, message in (
+        (np.array([1, 2**63], dtype=np.uint64), r"labels must be integers below 2\*\*63 .* got 9223372036854775808"),
+        (["a", "\ud800"], "labels must be Unicode"),
+    ):
+        model, X, _ = labelled(array, labels)
+        with pytest.raises(ValueError, match=message):
+            to_onnx(model, X)
+
+
+def labelled(array, labels):
+    """Return a model of two labels, its rows and theirs."""
+    X, y = array
+    classes = np.empty(2, dtype=object)
+    classes[:] = labels if isinstance(labels, list) else labels.tolist()
+    classes = classes if isinstance(labels, list) else labels
+    y = classes[(y == "best").astype(int)]
+    return HistGradientBoostingOrdinalClassifier(max_iter=3, n_jobs=1, classes=classes).fit(X, y), X, y
+
+
 def test_unknown_and_missing_categories(frame):
     X, y = frame
     for kind in KINDS:
@@ -287,7 +357,14 @@ def test_codes_that_are_no_codes(trainer, floats):
     if trainer == "lightgbm":  # XGBoost takes no infinite numbers
         X[::3, CATEGORIES], X[1::3, CATEGORIES] = -np.inf, np.inf
     X = X.astype(np.float32)
-    assert_allclose(answers(to_onnx(model, X, floats=floats), X, floats)[1], model.predict_proba(X), atol=2e-6)
+    found = answers(to_onnx(model, X, floats=floats), X, floats)[1]
+    if trainer == "xgboost":  # the classifier refuses what the booster takes
+        data = xgboost.DMatrix(X, feature_types=model.booster_.feature_types, enable_categorical=True)
+        assert_allclose(found, oxgb.predict_proba(model.booster_, data), atol=2e-6)
+        with pytest.raises(ValueError, match=f"levels of the training in column {CATEGORIES}"):
+            model.predict(X)
+        return
+    assert_allclose(found, model.predict_proba(X), atol=2e-6)
     scores = scoring_model(model).scorer.scores(X)
     assert_allclose(scores.mean(axis=1), model.predict_raw(X), atol=1e-5)
 
@@ -316,6 +393,14 @@ def test_levels_that_float32_does_not_tell_apart(frame):
     X = X.assign(grade=X["grade"].cat.rename_categories([0.1, 0.1 + 1e-12, 0.5, 0.7]))
     model = HistGradientBoostingOrdinalClassifier(max_iter=5, classes=NAMES).fit(X, y)
     with pytest.raises(ValueError, match=r"column 'grade' must have levels that float32 tells apart; .* near 0.1"):
+        to_onnx(model, X)
+
+
+def test_levels_beyond_int64_are_refused(frame):
+    X, y = frame
+    X = X.assign(grade=X["grade"].cat.rename_categories([1, 2, 3, 2**63]))
+    model = HistGradientBoostingOrdinalClassifier(max_iter=5, classes=NAMES).fit(X, y)
+    with pytest.raises(ValueError, match=r"column 'grade' of X_example must be of the type that the levels"):
         to_onnx(model, X)
 
 
@@ -352,8 +437,8 @@ def test_what_cannot_be_written_is_refused(frame, array):
         to_onnx(fitted, X, floats="float16")
     with pytest.raises(NotFittedError):
         to_onnx(XGBOrdinalClassifier(), X)
-    with pytest.raises(TypeError, match=r"model must be one of .*got OrdinalTunedClassifier"):
-        to_onnx(OrdinalTunedClassifier(XGBOrdinalClassifier(**small), cv=2).fit(X, y), X)
+    with pytest.raises(TypeError, match=r"model must be one .* holds no sets; got OrdinalPredictionSets"):
+        to_onnx(OrdinalPredictionSets(XGBOrdinalClassifier(**small)).fit(X, y), X)
     X, y = frame
     model = LGBMOrdinalClassifier(**small).fit(X, y)
     with pytest.raises(ValueError, match=r"must have the 2 column\(s\) of a category type"):

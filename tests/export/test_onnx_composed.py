@@ -23,7 +23,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler, TargetEncoder
 from xgboost import XGBClassifier
 
 from ordinal_objectives import (
@@ -175,6 +175,108 @@ def test_a_pipeline_is_one_graph(frame, last, floats):
     X, y = frame
     X = X.astype({"grade": object}).fillna({"grade": "?"})
     assert_same(make_pipeline(encoded(floats), last).fit(X, y), X, floats)
+
+
+def missing_as(kind):
+    """Return text with missing values of a kind."""
+    town = np.random.default_rng(3).choice(list("uvwx"), N).astype(object)
+    if kind in ("nan", "None"):
+        town[::4] = np.nan if kind == "nan" else None
+    column = pd.Series(town, dtype=object)
+    return column if kind in ("nan", "None", "later") else column.where(np.arange(N) % 4 > 0).astype(kind)
+
+
+def ordinal(**options):
+    return OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1, **options)
+
+
+ENCODERS = {
+    "one-hot": OneHotEncoder(sparse_output=False),
+    "one-hot, unknown ignored": OneHotEncoder(sparse_output=False, handle_unknown="ignore"),
+    "one-hot, first dropped": OneHotEncoder(sparse_output=False, drop="first"),
+    "ordinal": OrdinalEncoder(),
+    "ordinal, missing has a code": OrdinalEncoder(encoded_missing_value=-2),
+    "ordinal, unknown is NaN": OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=np.nan),
+    "ordinal, unknown and missing have codes": ordinal(encoded_missing_value=-2),
+    "ordinal, rare ones together": ordinal(encoded_missing_value=-2, min_frequency=60),
+    "target": TargetEncoder(target_type="continuous"),
+    "imputed": make_pipeline(
+        SimpleImputer(strategy="most_frequent"), OneHotEncoder(handle_unknown="ignore", sparse_output=False)
+    ),
+    "imputed, ordinal": make_pipeline(SimpleImputer(strategy="constant", fill_value="gone"), ordinal()),
+}
+
+
+# An imputer of NaN leaves None as it is, and pipelines that refuse unknown text have no answer to it.
+KINDS = {
+    "nan": list(ENCODERS),
+    "str": list(ENCODERS),
+    "category": list(ENCODERS),
+    "None": [name for name in ENCODERS if "imputed" not in name],
+    "later": [name for name in ENCODERS if "unknown" in name or "imputed" in name or name == "target"],
+}
+
+
+@pytest.mark.parametrize(("kind", "encoder"), [(kind, name) for kind, those in KINDS.items() for name in those])
+def test_missing_text_is_empty_text_to_every_encoder(kind, encoder):
+    """Also where the training had none: then it is a level that the encoder does not know."""
+    size = np.random.default_rng(0).normal(size=N).astype(np.float32)
+    X = pd.DataFrame({"size": size, "town": missing_as(kind), "again": missing_as(kind)[::-1].to_numpy()})
+    y = np.where(X["town"].isna(), 2, np.digitize(size + (X["town"] == "u"), [0.0, 1.0]))
+    steps = make_column_transformer((ENCODERS[encoder], ["town", "again"]), remainder="passthrough")
+    model = make_pipeline(steps, HistGradientBoostingOrdinalClassifier(max_iter=9, n_jobs=1)).fit(X, y)
+    graph = to_onnx(model, X)
+    if kind == "later":
+        X.loc[::4, "town"] = np.nan
+    labels, proba = answers(graph, X)  # which gives "" for what is no text
+    assert_allclose(proba, model.predict_proba(X), atol=2e-6, rtol=0)
+    assert (labels == model.predict(X)).all()
+
+
+@pytest.mark.parametrize(
+    ("step", "column", "message"),
+    [
+        (ordinal(), ["u", np.nan, "v"], "train with a whole number as encoded_missing_value, or with NaN for both"),
+        (ordinal(encoded_missing_value=-1.5), ["u", np.nan, "v"], "train with a whole number"),
+        (ordinal(), [1.0, np.nan, 2.0], "train with a whole number"),
+        (OneHotEncoder(sparse_output=False), ["", None, "v"], "OneHotEncoder must have one level that is missing or"),
+        (OneHotEncoder(sparse_output=False), [np.nan, None, "v"], "OneHotEncoder must have one level that is missing"),
+        (OneHotEncoder(sparse_output=False), [1.0, np.nan, 2.0], "OneHotEncoder of numbers with a missing level"),
+        (ordinal(encoded_missing_value=-2), [1.0, np.nan, 2.0], "OrdinalEncoder of numbers with a missing level"),
+        (TargetEncoder(target_type="continuous"), [1.0, np.nan, 2.0], "TargetEncoder of numbers with a missing level"),
+        (SimpleImputer(add_indicator=True), [1.0, np.nan, 2.0], "train with add_indicator=False"),
+        (
+            make_pipeline(SimpleImputer(strategy="constant", fill_value="v"), OrdinalEncoder()),
+            ["u", np.nan, None],
+            "None is a level beside a SimpleImputer of NaN",
+        ),
+    ],
+)
+def test_steps_to_which_missing_values_would_be_others_are_refused(step, column, message):
+    X = pd.DataFrame({"a": pd.Series(column * 40, dtype=object if "v" in column or None in column else float)})
+    model = make_pipeline(make_column_transformer((step, ["a"])), HistGradientBoostingOrdinalClassifier(max_iter=2))
+    with pytest.raises(ValueError, match=message):
+        to_onnx(model.fit(X, np.arange(120) % 3), X)
+
+
+def test_unknown_text_of_an_encoder_that_refuses_it_is_missing(frame):
+    X, y = frame
+    X = X[["town", "age"]].assign(town=X["town"].where(X["town"] != "u", np.nan))
+    steps = make_column_transformer((OrdinalEncoder(), ["town"]), remainder="passthrough")
+    model = make_pipeline(steps, HistGradientBoostingOrdinalClassifier(max_iter=5, classes=NAMES)).fit(X, y)
+    found = [answers(to_onnx(model, X), X.assign(town=town))[1] for town in ("", "nowhere")]
+    assert_allclose(found[0], found[1])
+
+
+def test_a_graph_leaves_the_steps_of_a_pipeline_as_they_are(frame):
+    X, y = frame
+    X = X[["town", "age"]].assign(town=X["town"].where(X["town"] != "u", np.nan))
+    steps = make_column_transformer((OrdinalEncoder(), ["town"]), remainder="passthrough")
+    model = make_pipeline(steps, HistGradientBoostingOrdinalClassifier(max_iter=5, classes=NAMES)).fit(X, y)
+    before = model.predict_proba(X)
+    to_onnx(model, X)
+    assert np.isnan(steps.named_transformers_["ordinalencoder"].categories_[0][-1])
+    assert (model.predict_proba(X) == before).all()
 
 
 def test_pipelines_of_arrays_and_searches(array):

@@ -11,11 +11,17 @@ from typing import Any
 import numpy as np
 import pandas
 import pytest
+import xgboost
 from scipy.sparse import csc_matrix, csr_matrix
+from sklearn.compose import make_column_transformer
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
 from exported import CATEGORIES, mixed_rows, train
+from makers import MAKERS
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier
 from ordinal_objectives.export.scoring_model import ScoringTree, scoring_model
 from ordinal_objectives.inspection import shap_values
@@ -112,7 +118,7 @@ def test_they_are_the_hosts_own():
     np.testing.assert_allclose(found.values, own[:, :-1], rtol=0, atol=1e-12)
     np.testing.assert_allclose(found.base_values, own[0, -1], rtol=0, atol=1e-12)
     model = train("xgboost", X, y, proportional=True, categories=False)
-    own = model.booster_.predict(model._matrix(X), pred_contribs=True)
+    own = model.booster_.predict(xgboost.DMatrix(X), pred_contribs=True)
     found = shap_values(model, X)
     np.testing.assert_allclose(found.values, own[:, :-1], rtol=0, atol=1e-6)
     np.testing.assert_allclose(found.base_values, own[0, -1], rtol=0, atol=1e-6)
@@ -285,3 +291,39 @@ class TestProbabilities:
         assert not np.array_equal(first, third)
         with pytest.raises(ValueError, match="n_permutations must be an integer at least 1; got 0"):
             shap_values(model, X, output="probability", n_permutations=0)
+
+
+@TRAINERS
+@pytest.mark.parametrize("output", OUTPUTS)
+@pytest.mark.parametrize("kind", ["pipeline", "nested", "search"])
+def test_pipelines_are_explained_by_what_their_steps_make(trainer, output, kind):
+    X, y = mixed_rows()
+    frame = pandas.DataFrame({"a": X[:, 0], "b": X[:, 1], "plan": np.array(["x", "y", "z"])[np.arange(len(y)) % 3]})
+    columns = make_column_transformer((OneHotEncoder(sparse_output=False), ["plan"]), remainder=StandardScaler())
+    names = ["onehotencoder__plan_x", "onehotencoder__plan_y", "onehotencoder__plan_z", "remainder__a", "remainder__b"]
+    pipeline = make_pipeline(columns, MAKERS[{"engine": "histogram"}.get(trainer, trainer)]())
+    if kind == "nested":
+        pipeline = make_pipeline(columns, make_pipeline(pipeline[-1]))
+    fitted = pipeline.fit(frame, y)
+    if kind == "search":
+        fitted = GridSearchCV(pipeline, {f"{pipeline.steps[-1][0]}__linear": [False]}, cv=2).fit(frame, y)
+    rows, options = frame[:8], {"output": output, "random_state": 0, "n_permutations": 1}
+    background = {"background": frame[8:14]} if output == "probability" else {}
+    found = shap_values(fitted, rows, **options, **background)
+    inner = getattr(fitted, "best_estimator_", fitted)
+    model = inner[-1][-1] if kind == "nested" else inner[-1]
+    made = {name: inner[0].transform(table) for name, table in background.items()}
+    expected = shap_values(model, inner[0].transform(rows), **options, **made)
+    np.testing.assert_array_equal(found.values, expected.values)
+    np.testing.assert_array_equal(found.base_values, expected.base_values)
+    assert found.feature_names == names
+    predicted = getattr(model, OUTPUTS[output])(inner[0].transform(rows))
+    np.testing.assert_allclose(found.values.sum(axis=-1) + found.base_values, predicted, atol=1e-5)
+
+
+def test_features_without_names_are_numbered():
+    X, y = mixed_rows()
+    model = make_pipeline(FunctionTransformer(), MAKERS["xgboost"]()).fit(X, y)
+    assert shap_values(model, X[:3]).feature_names == ["feature 0", "feature 1", "feature 2", "feature 3"]
+    with pytest.raises(TypeError, match="got LogisticRegression"):
+        shap_values(make_pipeline(FunctionTransformer(), LogisticRegression()).fit(np.nan_to_num(X), y), X)

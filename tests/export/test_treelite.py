@@ -171,3 +171,12 @@ def test_without_treelite(monkeypatch):
     monkeypatch.setitem(sys.modules, "treelite", None)
     with pytest.raises(ModuleNotFoundError, match=r"treelite.*pip install 'ordinal-objectives\[treelite\]'"):
         to_treelite(model)
+
+
+def test_labels_that_json_does_not_hold_are_refused():
+    X, y = mixed_rows(n_classes=2)
+    labels = np.empty(2, dtype=object)
+    labels[:] = [(1, 2), (1, 3)]
+    model = HistGradientBoostingOrdinalClassifier(classes=labels, max_iter=2).fit(X, labels[y])
+    with pytest.raises(TypeError, match=r"only strings and numbers .* got \(1, 2\)"):
+        to_treelite(model)

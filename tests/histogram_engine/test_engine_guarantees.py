@@ -158,14 +158,16 @@ def test_steps_fitted_on_the_sample_do_not_raise_the_loss_of_all_rows(hessian, t
 
 
 @pytest.mark.parametrize(("loss", "link", "hessian"), CASES)
-@pytest.mark.parametrize("threshold_update", ["joint", "newton"])
-def test_reversed_classes_give_the_mirrored_model(ordinal_data, loss, link, hessian, threshold_update):
+@pytest.mark.parametrize(
+    "mode", [{}, *({"proportional": True, "threshold_update": update} for update in ("joint", "newton"))]
+)
+def test_reversed_classes_give_the_mirrored_model(ordinal_data, loss, link, hessian, mode):
     X, y = ordinal_data(n_rows=500, n_classes=4)
     mirror = {"cloglog": "loglog", "loglog": "cloglog"}.get(link, link)
     options = {
         "loss": loss,
         "hessian": hessian,
-        "threshold_update": threshold_update,
+        **mode,
         "max_iter": 8,
         "max_leaf_nodes": 6,
     }

@@ -252,3 +252,52 @@ def test_sparse_shifts_move_few_thresholds_of_a_leaf(ordinal_data, tmp_path):
 def test_max_shifts_belong_to_sparse_ones(data, options, message):
     with pytest.raises(ValueError, match=f"max_shifts.*{message}"):
         make(**options).fit(*data)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"threshold_update": "newton"}, "threshold_update='newton' has no effect where thresholds move with x"),
+        ({"threshold_update": "newton", "proportional": False}, "and split_gain says what splits are worth"),
+        (
+            {"split_gain": "joint", "loss": "cumulative_link"},
+            "split_gain='joint' has no effect where thresholds do not",
+        ),
+        ({"split_gain": "scalar", "threshold_update": "fixed"}, "split_gain='scalar' has no effect"),
+        ({"split_gain": "vector", "order": 3}, "split_gain='vector' has no effect"),
+        ({"split_gain": "vector", "boosting_type": "rf", "subsample": 0.5}, "split_gain='vector' has no effect"),
+    ],
+)
+def test_what_has_no_effect_is_warned_of_once(ordinal_data, options, message):
+    X, y = ordinal_data(100, 3)
+    with pytest.warns(UserWarning, match=message) as caught:
+        HistGradientBoostingOrdinalClassifier(max_iter=2, **options).fit(X, y)
+    assert len(caught) == 1
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"threshold_update": "joint", "proportional": True},
+        {"threshold_update": "newton", "proportional": True},
+        {"threshold_update": "newton", "loss": "cumulative_link"},
+        {"threshold_update": "fixed"},
+        {"split_gain": "joint"},
+        {"split_gain": "scalar", "proportional": False},
+    ],
+)
+def test_what_has_an_effect_is_not_warned_of(ordinal_data, options):
+    X, y = ordinal_data(100, 3)
+    HistGradientBoostingOrdinalClassifier(max_iter=2, **options).fit(X, y)
+
+
+def test_the_default_is_the_vector_mode_bit_for_bit_and_the_joint_mode_is_another(ordinal_data):
+    X, y = ordinal_data(300, 4)
+
+    def proba(**options):
+        return HistGradientBoostingOrdinalClassifier(max_iter=5, random_state=0, **options).fit(X, y).predict_proba(X)
+
+    default = proba()
+    np.testing.assert_array_equal(default, proba(proportional=False, split_gain="vector"))
+    assert not np.array_equal(default, proba(proportional=True, threshold_update="joint"))

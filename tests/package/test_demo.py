@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 import xgboost
 
-from ordinal_objectives import demo
+from ordinal_objectives import HistGradientBoostingOrdinalClassifier, demo
 from ordinal_objectives.__main__ import main
 from ordinal_objectives.adapters import lgbm as olgbm
 from ordinal_objectives.adapters import xgb as oxgb
@@ -22,7 +22,7 @@ def test_default_data(tmp_path, capsys):
     assert main(["demo", "--rounds", "40", "--output", str(tmp_path)]) == 0
     printed = capsys.readouterr().out
     for name in ("XGBoost ordinal", "XGBoost multiclass", "XGBoost regression, rounded", "LightGBM ordinal",
-                 "LightGBM multiclass", "LightGBM regression, rounded"):  # fmt: skip
+                 "LightGBM multiclass", "LightGBM regression, rounded", "Native joint", "Native default"):  # fmt: skip
         assert name in printed
     for column in ("MAE", "zero-one", "QWK", "RPS", "seconds", "rounds", "Learned thresholds"):
         assert column in printed
@@ -67,6 +67,26 @@ def test_csv_file_with_named_classes(table, tmp_path, capsys, backend):
     printed = capsys.readouterr().out
     assert "classes, lowest first: low, mid, high" in printed
     assert ("XGBoost" in printed) == (backend == "xgboost")
+
+
+def test_the_native_engine_alone(table, tmp_path, capsys):
+    """A column with more categories than the engine takes leaves its rows out, and the other libraries' stay."""
+    arguments = ["--target", "grade", "--classes", "low", "mid", "high", "--rounds", "5", "--output", str(tmp_path)]
+    assert main(["demo", "--data", str(table), "--backend", "native", *arguments]) == 0
+    assert "Native joint" in capsys.readouterr().out
+    joint = HistGradientBoostingOrdinalClassifier().load_model(tmp_path / "native_joint.json")
+    default = HistGradientBoostingOrdinalClassifier().load_model(tmp_path / "native_default.json")
+    assert (joint.proportional_, default.proportional_) == (True, False)
+    wide = tmp_path / "wide.csv"
+    pd.read_csv(table).loc[lambda frame: frame.index.repeat(3)].assign(
+        key=lambda frame: [f"k{i}" for i in range(len(frame))]
+    ).to_csv(wide, index=False)
+    assert main(["demo", "--data", str(wide), *arguments]) == 0
+    printed = capsys.readouterr().out
+    assert "Native joint is left out: " in printed
+    assert "LightGBM ordinal" in printed
+    assert main(["demo", "--data", str(wide), "--backend", "native", *arguments]) == 2
+    assert capsys.readouterr().err == "error: no model could be trained\n"
 
 
 @pytest.mark.parametrize("backend", ["xgboost", "lightgbm"])

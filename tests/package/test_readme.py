@@ -23,7 +23,6 @@ NO_CODE = {
     "losses_and_links",
     "models_on_disk",
     "threads",
-    "threshold_updates",
 }
 
 
@@ -93,7 +92,9 @@ def test_examples_of_serving_run(tmp_path, monkeypatch):
     assert list(names["app"].openapi()["paths"]) == ["/severity"]
     answer = names["severity"](0.3, "B")
     assert [answer["label"]] == names["label"].tolist() == names["model"].predict(row).tolist()
-    np.testing.assert_allclose([answer["probabilities"]], names["model"].predict_proba(row), atol=2e-6)
+    assert list(answer["probabilities"]) == names["lowest_first"] == ["mild", "moderate", "severe"]
+    by_model = names["model"].predict_proba_ordered(row)
+    np.testing.assert_allclose([list(answer["probabilities"].values())], by_model, atol=2e-6)
     assert (names["same"].predict(names["X"]) == names["model"].predict(names["X"])).all()
 
 

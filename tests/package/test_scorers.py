@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 from types import SimpleNamespace
 
 import numpy as np
@@ -12,10 +13,11 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_score, cross_validate
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
+from makers import make_xgb
 from ordinal_objectives import metrics, scorers
 from ordinal_objectives.scorers import (
     OrdinalScorer,
@@ -171,6 +173,66 @@ def test_a_fold_without_a_class_is_scored(graded):
         assert neg_rps_scorer(model, X[rows], y[rows]) == -expected
 
 
+LABELS = {"stars": np.arange(1, 5), "names": np.array(list("abcd"))}
+CLASSIFIERS = {
+    "of this package": lambda: make_xgb(n_estimators=3),
+    "in a pipeline": lambda: make_pipeline(StandardScaler(), make_xgb(n_estimators=3)),
+    "in a search": lambda: GridSearchCV(make_xgb(n_estimators=3), {"max_depth": [2]}, cv=2),
+    "scikit-learn's": LogisticRegression,
+}
+
+
+@pytest.mark.filterwarnings("ignore:The labels are strings")
+@pytest.mark.parametrize("scorer", ALL, ids=repr)
+@pytest.mark.parametrize("lacking", [0, 2, 3])
+@pytest.mark.parametrize("labels", LABELS)
+@pytest.mark.parametrize("kind", CLASSIFIERS)
+def test_rows_of_a_class_that_the_training_lacked_count_as_wrong(kind, labels, lacking, scorer):
+    if kind == "scikit-learn's" and (labels != "stars" or scorer.response_method == "predict_raw"):
+        pytest.skip("scikit-learn's know no order of names, and no scores")
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2))
+    codes = np.digitize(X[:, 0] + 0.5 * rng.logistic(size=300), [-1.0, 0.0, 1.0])
+    y, has = LABELS[labels][codes], codes != lacking
+    model = CLASSIFIERS[kind]().fit(X[has], y[has])
+    if scorer.response_method == "predict":
+        response = np.searchsorted(LABELS[labels], model.predict(X))
+    elif scorer.response_method == "predict_proba":
+        response = np.insert(model.predict_proba(X), lacking, 0.0, axis=1)
+    else:
+        inner = getattr(model, "best_estimator_", model)
+        response = inner[-1].predict_raw(inner[:-1].transform(X)) if kind == "in a pipeline" else inner.predict_raw(X)
+    value = scorer.metric(codes, response, labels=range(4))
+    assert scorer(model, X, y) == pytest.approx(value if scorer.greater_is_better else -value)
+
+
+@pytest.mark.parametrize("scorer", [one for one in ALL if one.response_method != "predict_raw"], ids=repr)
+def test_a_search_with_folds_that_lack_a_class_takes_the_best_candidate(scorer):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2))
+    y = np.digitize(2 * X[:, 0] + rng.logistic(size=300), [-1.0, 1.0]) + 1
+    y[7] = 4
+    search = GridSearchCV(make_xgb(n_estimators=5), {"reg_lambda": [1e9, 1.0]}, scoring=scorer, cv=KFold(3))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # a candidate that knows nothing has no correlation
+        search.fit(X, y)
+    if scorer.metric is not metrics.kendall_tau_b:
+        assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    if scorer.metric not in (metrics.cumulative_calibration_error, metrics.maximum_mean_absolute_error):
+        assert search.best_params_ == {"reg_lambda": 1.0}
+
+
+@pytest.mark.parametrize("wrap", [lambda model: model, lambda model: make_pipeline(StandardScaler(), model)])
+@pytest.mark.parametrize("classes", [[1, 2, 3], [3, 2, 1]])
+def test_labels_outside_the_classes_that_were_given_are_refused(classes, wrap):
+    X, y = np.arange(40.0)[:, np.newaxis], np.arange(40) // 14 + 1
+    model = wrap(make_xgb(n_estimators=2, classes=classes)).fit(X, y)
+    with pytest.raises(ValueError, match=r"y_true holds labels outside the classes .*; got 4"):
+        neg_mae_scorer(model, X, np.where(y == 3, 4, y))
+    with pytest.raises(ValueError, match=r"y_true holds labels outside the classes .*; got 'x'"):
+        neg_mae_scorer(make_xgb(n_estimators=2).fit(X, y), X, np.full(40, "x"))
+
+
 def test_binary_labels_and_estimators_without_classes(graded):
     X, _, codes = graded
     model = LogisticRegression().fit(X, codes > 0)
@@ -252,6 +314,8 @@ def test_scorers_have_names():
 
 
 def test_what_is_no_metric_and_no_name_is_refused():
+    with pytest.raises(TypeError, match=r"metric must be a metric, not a scorer of .*: pass 'mae'; got OrdinalScorer"):
+        OrdinalScorer(neg_mae_scorer)
     with pytest.raises(TypeError, match=r"metric must be a function, .*; got None"):
         OrdinalScorer(None)
     with pytest.raises(ValueError, match=r"scoring must be one of .*; got \['neg_rps'\]"):

@@ -18,6 +18,7 @@ LONG = {
     "histogram_engine/estimator.py: HistGradientBoostingOrdinalClassifier.__init__": ONE_A_PARAMETER,
 }
 MANY = {
+    "ordinal_objectives/compare.py: compare_updates": "a public door: what is compared, and what all modes share",
     "adapters/objective.py: OrdinalObjectiveBase.__init__": "a public door, which takes every trait by its name",
     "ordinal_objectives/inspection/marginal_effects.py: average_marginal_effects": "a public door: what changes, "
     "by how much, and how its interval is made",

@@ -14,6 +14,7 @@ try:
     import dask.array as da
     import distributed
     import xgboost.dask
+    from dask import delayed
 except ImportError as error:
     raise not_installed(error, "xgboost", "dask") from None
 
@@ -27,7 +28,10 @@ from ordinal_objectives.adapters.xgb.cluster.input_checks import (
     numbers_of_rows,
 )
 from ordinal_objectives.adapters.xgb.estimator import XGBOrdinalClassifier
+from ordinal_objectives.adapters.xgb.levels import Levels, attributes, coded, learned, levels_of, named
 from ordinal_objectives.adapters.xgb.record import kept_rounds, threshold_record
+from ordinal_objectives.estimators.category_levels import occurring
+from ordinal_objectives.estimators.column_types import without_rows
 from ordinal_objectives.estimators.evaluation_sets import check_rounds, evaluation_pairs, one_for_each
 from ordinal_objectives.estimators.fit_keywords import explains_keywords
 from ordinal_objectives.estimators.labels import OrderedLabels
@@ -76,7 +80,7 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
     client : distributed.Client
         The one that was set, or else the current one.
     <<classes_, ordered_classes_, n_classes_, thresholds_, proportional_, booster_, n_iter_, best_iteration_>>
-    <<feature_importances_, evals_result_, n_features_in_, feature_names_in_, diagnostics_>>
+    <<feature_importances_, evals_result_, n_features_in_, is_categorical_, feature_names_in_, diagnostics_>>
     <<training_loss_, threshold_history_>>
 
     Examples
@@ -164,19 +168,16 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
             continued, earlier = self._continued(xgb_model)
             if earlier is not None:
                 earlier.check_start(False, "xgb_model")
-            self.round_search_ = self.linear_ = self.kappa_rule_ = None
             check_numbers_of_rows("sample_weight", sample_weight)
             check_numbers_of_rows("base_margin", base_margin)
             sets = self._evaluation_sets(eval_set, sample_weight_eval_set, base_margin_eval_set)
             check_rounds("early_stopping_rounds", self.early_stopping_rounds, len(sets), instead="eval_set to fit")
-            codes = self._codes(y)
+            codes, names = self._codes(y), [f"validation_{i}" for i in range(len(sets))]
+            X = self._learn_levels(X, continued)
             dtrain = self._dask_matrix(X, codes, self._weights(codes, sample_weight), base_margin)
             evals = [
-                (
-                    self._dask_matrix(one, self._codes(labels), weight, margin, f"validation_{i}", dtrain),
-                    f"validation_{i}",
-                )
-                for i, (one, labels, weight, margin) in enumerate(sets)
+                (self._dask_matrix(self._with_levels(one, continued), self._codes(labels), w, m, name, dtrain), name)
+                for name, (one, labels, w, m) in zip(names, sets, strict=True)
             ]
             found = on_dask.train_spec(
                 (self._spec("XGBOrdinalClassifier"), None),
@@ -190,10 +191,10 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
                 early_stopping_rounds=self.early_stopping_rounds,
                 verbose_eval=verbose,
                 coll_cfg=coll_cfg,
+                carried=self._carried(),
             )
             self.booster_, self.evals_result_ = found["booster"], found["history"] if evals else {}
-            self.booster_.set_param({"nthread": library_n_threads(self.n_jobs) or 0})
-            self._keep(threshold_record(self.booster_), self._ordinal_loss(), kept_rounds(self.booster_))
+            self._keep_booster()
         self._warn_if_constant(0, "min_child_weight", stacklevel=4)
         return self
 
@@ -275,12 +276,55 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
 
     def _fit_labels(self, X: Any, y: Any) -> None:
         """Find the classes of all workers' labels, and the features."""
+        self.round_search_ = self._linear = self.kappa_rule_ = None  # of an earlier fit
         self._keep_labels(OrderedLabels(self.classes).fit(self._distinct(y)))
         self._check_decision()
         self.n_features_in_ = X.shape[1]
         self.__dict__.pop("feature_names_in_", None)
         if hasattr(X, "columns"):
             self.feature_names_in_ = np.asarray(X.columns, dtype=object)
+
+    def _keep_booster(self) -> None:
+        self.booster_.set_attr(**attributes(self._levels))
+        self.booster_.set_param({"nthread": library_n_threads(self.n_jobs) or 0})
+        self._keep(threshold_record(self.booster_), self._ordinal_loss(), kept_rounds(self.booster_))
+
+    def _learn_levels(self, X: Any, continued: Any) -> Any:
+        """Set the levels of the training, and return its rows with them."""
+        self._levels = self._levels_of_parts(X) if continued is None else levels_of(continued)
+        return X if continued is None else self._with_levels(X, continued)
+
+    def _header(self, X: Any) -> Any:
+        """Return the first part without its rows: what it declares, Dask may not know."""
+        return self.client.compute(delayed(without_rows)(_parts(X)[0])).result()
+
+    def _levels_of_parts(self, X: Any) -> Levels:
+        """Return the levels of the training: those that the first part declares, and the codes that all parts have."""
+        levels = dict(learned(self._header(X), self.feature_types, self.missing))
+        for place, kind in enumerate(self.feature_types or ()):
+            if kind == "c" and not levels.get(place):
+                column = X[:, [place]] if isinstance(X, da.Array) else X.iloc[:, [place]]
+                found = self.client.gather(
+                    [self.client.compute(delayed(occurring)(part, 0)) for part in _parts(column)]
+                )
+                levels[place] = {value: value for value in sorted(set().union(*found)) if value != self.missing}
+        return levels
+
+    def _with_levels(self, X: Any, continued: Any) -> Any:
+        """Return rows whose levels are listed as in the training; raise ValueError if one of them is unknown."""
+        if not self._levels:
+            return X
+        hows = self._levels, self.missing
+        faults = self.client.gather([self.client.compute(delayed(_fault)(part, *hows)) for part in _parts(X)])
+        fault = next((fault for fault in faults if fault), None)
+        if fault is not None:
+            raise ValueError(fault)
+        if isinstance(X, da.Array):
+            return X
+        header = self._header(X)
+        named(header, self._levels, continued, self.missing)  # whether XGBoost can be given their names
+        meta = named(header, self._levels, None, self.missing)
+        return X.map_partitions(named, self._levels, None, self.missing, meta=meta)
 
     def _known_labels(self, y: Any) -> Any:
         """Return the labels of an evaluation set, in one dimension, if they are among the classes."""
@@ -362,6 +406,21 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
         if self.tree_method not in _QUANTILES:
             return xgboost.dask.DaskDMatrix(self.client, X, codes, **options)
         return xgboost.dask.DaskQuantileDMatrix(self.client, X, codes, max_bin=self.max_bin, ref=like, **options)
+
+
+def _parts(X: Any) -> list[Any]:
+    """Return the parts of a Dask array or frame, delayed."""
+    parts = X.rechunk({1: -1}) if isinstance(X, da.Array) else X
+    return list(np.ravel(np.asarray(parts.to_delayed(), dtype=object)))
+
+
+def _fault(part: Any, levels: Levels, missing: float) -> str:
+    """Say which level of some rows the training did not have, if any."""
+    try:
+        coded(part, levels, missing)
+    except ValueError as error:
+        return str(error)
+    return ""
 
 
 def _blocks(values: Any) -> da.Array:

@@ -100,7 +100,12 @@ def train(
     >>> proba = oxgb.predict_proba(model["booster"], xgboost.DMatrix(X))  # doctest: +SKIP
     """
     ordinal = given_options(options)
-    given = {"evals": evals, "xgb_model": xgb_model, "callbacks": callbacks, "custom_metric": custom_metric}
+    given: dict[str, Any] = {
+        "evals": evals,
+        "xgb_model": xgb_model,
+        "callbacks": callbacks,
+        "custom_metric": custom_metric,
+    }
     return train_spec(
         spec_and_record("xgb.dask.train", **ordinal), client, params, dtrain, num_boost_round, **given, **options
     )
@@ -112,11 +117,13 @@ def train_spec(
     params: Mapping[str, Any],
     dtrain: xgboost.dask.DaskDMatrix,
     num_boost_round: int,
+    *,
+    carried: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> dict[str, Any]:
     """Train the model of a specification; ``options`` are the other arguments of :func:`train`."""
     check_asked(params, num_boost_round, 0)
-    objective = objective_of(asked, params, options, dtrain)
+    objective = objective_of(asked, params, options, dtrain, carried=carried)
     options |= arguments_of(objective, params, options)
     client = client or distributed.get_client()
     check_client(client)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from ordinal_objectives.adapters.xgb.input_checks import check_matrix
 from ordinal_objectives.adapters.xgb.outputs.settings import CONTRIBUTIONS, refuse_before
-from ordinal_objectives.adapters.xgb.record import carried_record, check_all_rounds, last_round
+from ordinal_objectives.adapters.xgb.record import carried_record, check_all_rounds, completed, last_round
 from ordinal_objectives.threads import one_thread_after_fork
 from ordinal_objectives.utils.shared_docs import documented
 
@@ -56,6 +56,7 @@ def margin_contributions(
     >>> oxgb.margin_contributions(booster, dtrain).shape
     (300, 3, 4)
     """
+    booster = completed(booster)
     record = carried_record(booster)
     check_matrix(booster, data)
     n_features = booster.num_features()

@@ -26,7 +26,7 @@ from lib.data import FEW_ROWS, OTHER
 from lib.methods import spread
 from lib.set_ratios import GROUPS, NOTE, SHARES, command, of_shares, ratios, rows_of
 from ordinal_objectives import OrdinalEnsembleClassifier, XGBOrdinalClassifier
-from ordinal_objectives.estimators.held_out import hold_out, take_rows
+from ordinal_objectives.estimators.held_out import Rows, hold_out, take_rows
 
 NAME, SEEDS = "ensembles", {"design": 1, "evaluation": 3, "confirmation": 3}
 # What the default members of an ensemble have, beside one thread.
@@ -61,7 +61,8 @@ SHIPPED = (SHARES, ONE, PLAIN, DEFAULT, RIVAL)
 def _one_multiclass(train: tuple[Any, Any], X_test: Any, n_classes: int) -> tuple[Any, int]:
     """Find the rounds on a fifth of the rows, as the ordinal plain call does, and train on all rows."""
     classes, codes = np.unique(train[1], return_inverse=True)
-    (X_fit, y_fit, _), (X_held, y_held, _) = hold_out((train[0], codes, None), 0.2, 0)
+    fit, held_out = hold_out(Rows(train[0], np.asarray(codes, dtype=np.int32)), 0.2, 0)
+    X_fit, y_fit, X_held, y_held = fit.X, fit.codes, held_out.X, held_out.codes
     present = np.unique(y_fit)
     seen = np.isin(y_held, present)
     held = take_rows(X_held, np.flatnonzero(seen)), np.searchsorted(present, y_held[seen])

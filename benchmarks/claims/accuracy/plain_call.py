@@ -32,7 +32,7 @@ from lib.data import FEW_ROWS, OTHER
 from lib.methods import HOST_DEFAULTS, encoder, spread
 from lib.set_ratios import GROUPS, NOTE, SHARES, command, of_shares, ratios, rows_of
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier, LGBMOrdinalClassifier, XGBOrdinalClassifier
-from ordinal_objectives.estimators.held_out import hold_out
+from ordinal_objectives.estimators.held_out import Rows, hold_out
 
 NAME, MOST_ROUNDS = "plain_call", 500
 SEEDS = {"design": 3, "evaluation": 5, "confirmation": 5}
@@ -154,7 +154,8 @@ def _found(plain: Plain, rows: tuple[Any, Any], n_classes: int) -> int:
         parts = StratifiedKFold(folds, shuffle=True, random_state=0).split(X, y)
         found = [_fit(plain, (X.iloc[a], y[a]), n_classes, MOST_ROUNDS, (X.iloc[b], y[b])).n_iter_ for a, b in parts]
         return max(1, round(float(np.mean(found))))
-    (X_fit, y_fit, _), (X_held, y_held, _) = hold_out((X, y, None), plain.held_out, 0)
+    fit, held = hold_out(Rows(X, y), plain.held_out, 0)
+    X_fit, y_fit, X_held, y_held = fit.X, fit.codes, held.X, held.codes
     return max(1, int(_fit(plain, (X_fit, y_fit), n_classes, MOST_ROUNDS, (X_held, y_held)).n_iter_))
 
 

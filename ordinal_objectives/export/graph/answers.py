@@ -11,15 +11,12 @@ from onnx import helper
 from sklearn.base import is_regressor
 from sklearn.pipeline import Pipeline
 
-from ordinal_objectives.estimators.ensemble import OrdinalEnsembleClassifier
 from ordinal_objectives.estimators.ordered_classifier import OrderedClassifier
 from ordinal_objectives.export.graph.builder import Graph
-from ordinal_objectives.export.graph.decisions import class_codes, labels_of, sorted_columns
+from ordinal_objectives.export.graph.decisions import as_tensor, class_codes, labels_of, sorted_columns
 from ordinal_objectives.export.graph.inputs import Features
-from ordinal_objectives.export.graph.members import Others, pooled_probabilities
+from ordinal_objectives.export.graph.members import Others, probabilities
 from ordinal_objectives.export.graph.outputs import add_outputs
-from ordinal_objectives.export.graph.scores import ordinal_probabilities
-from ordinal_objectives.export.scoring_model import scoring_model
 
 # As skl2onnx calls them.
 _LABEL, _PROBABILITIES, _NUMBERS = "label", "probabilities", "variable"
@@ -37,15 +34,10 @@ def answers_of(model: Any, floats: str) -> list[onnx.ValueInfoProto]:
     number = int(helper.np_dtype_to_tensor_dtype(np.dtype(floats)))
     if is_regressor(model):
         return [helper.make_tensor_value_info(_NUMBERS, number, [None, model.n_outputs_])]
-    n_classes, kind = len(model.classes_), model.classes_.dtype.kind
-    shape: list[int | None] = [None]
-    label = onnx.TensorProto.INT64
-    if not isinstance(model, OrderedClassifier) and model.has_labels():
-        shape = [None, n_classes]
-    elif kind in "OSU":
-        label = onnx.TensorProto.STRING
-    elif kind not in "iu":
-        label = helper.np_dtype_to_tensor_dtype(model.classes_.dtype)
+    n_classes = len(model.classes_)
+    own_each = not isinstance(model, OrderedClassifier) and model.has_labels()
+    label = helper.np_dtype_to_tensor_dtype(as_tensor(model.classes_).dtype)
+    shape = [None, n_classes] if own_each else [None]
     return [
         helper.make_tensor_value_info(_LABEL, int(label), shape),
         helper.make_tensor_value_info(_PROBABILITIES, number, [None, n_classes]),
@@ -57,9 +49,9 @@ def add_answers(
     features: Features,
     model: Any,
     outputs: Sequence[str],
+    others: Others,
     X_example: Any = None,
     iterations: int | None = None,
-    others: Others | None = None,
 ) -> None:
     """Add what a fitted estimator answers to a graph.
 
@@ -70,19 +62,16 @@ def add_answers(
     model : fitted estimator
     outputs : sequence of str
         Names of the answers, as many as :func:`answers_of` has.
+    others : callable
+        Adds classifiers inside another that no reader here knows.
     X_example : array, frame or Arrow table, or None
         Whose types say which columns hold categories by value.
     iterations : int or None
         Number of the first iterations, of a classifier of ordered labels.
-    others : callable or None
-        Adds members of an ensemble that no reader here knows.
     """
     if not isinstance(model, OrderedClassifier):
         add_outputs(graph, features, model, outputs)
         return
-    if isinstance(model, OrdinalEnsembleClassifier):
-        proba = pooled_probabilities(graph, features, model, X_example, others)
-    else:
-        proba = ordinal_probabilities(graph, features, scoring_model(model, iterations, X_example))
+    proba = probabilities(graph, features, model, X_example, iterations, others)
     labels_of(graph, class_codes(graph, proba, model), model, outputs[0])
     sorted_columns(graph, proba, model, outputs[1])

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,7 @@ class Graph:
     """
 
     def __init__(self, floats: str, prefix: str = "", taken: Iterable[str] = ()) -> None:
-        self.dtype = np.dtype(floats)
+        self.dtype = self._answers = np.dtype(floats)
         self.nodes: list[onnx.NodeProto] = []
         self.constants: list[onnx.TensorProto] = []
         self._prefix, self._n_names, self._taken = prefix, 0, frozenset(taken)
@@ -49,6 +50,15 @@ class Graph:
     def is_double(self) -> bool:
         """Whether its numbers are float64."""
         return self.dtype == np.float64
+
+    @contextmanager
+    def in_doubles(self, doubles: bool = True) -> Iterator[None]:
+        """Compute in float64 for a while, or in the type that the graph was made for."""
+        before, self.dtype = self.dtype, np.dtype(np.float64) if doubles else self._answers
+        try:
+            yield
+        finally:
+            self.dtype = before
 
     def name(self, kind: str) -> str:
         """Return a name that nothing else has."""

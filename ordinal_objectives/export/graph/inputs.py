@@ -165,5 +165,5 @@ def _as_key(level: Any, kind: str) -> Any:
     if isinstance(level, str):
         return None
     if kind == "int64":
-        return int(level) if float(level).is_integer() else None
+        return int(level) if float(level).is_integer() and -(2**63) <= level < 2**63 else None
     return float(np.float32(level))

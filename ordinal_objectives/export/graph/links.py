@@ -1,4 +1,4 @@
-"""Class probabilities of linear predictors."""
+"""Class probabilities of linear predictors, and recalibrated ones."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from numpy.polynomial import Chebyshev, Polynomial
 from numpy.typing import NDArray
 from scipy.special import erfcx
 
+from ordinal_objectives.decisions.curves import LEAST, Curve, Isotonic, Recalibration, Sigmoids
 from ordinal_objectives.export.graph.builder import Graph
 from ordinal_objectives.losses import AllThreshold, CostWeighted, CumulativeLink, ImmediateThreshold, OrdinalLoss
 
@@ -45,9 +46,48 @@ def class_probabilities(graph: Graph, margins: str, loss: OrdinalLoss, n_classes
         return graph.op("Softmax", _padded(graph, products, 0.0, (1, 0)), axis=1)
     if cross:
         margins = _in_order(graph, margins, n_classes)
-    below = _INVERSE[loss.link.name](graph, margins)
-    differences = graph.op("Sub", _padded(graph, below, 1.0, (0, 1)), _padded(graph, below, 0.0, (1, 0)))
-    return graph.op("Max", differences, graph.numbers(0.0))
+    return graph.op("Max", _differences(graph, _INVERSE[loss.link.name](graph, margins)), graph.numbers(0.0))
+
+
+def recalibrated(graph: Graph, proba: str, recalibration: Recalibration, n_classes: int) -> str:
+    """Return recalibrated class probabilities, (n_samples, n_classes), lowest class first."""
+    below = graph.op("CumSum", graph.columns(proba, np.arange(n_classes - 1)), graph.constant(np.array(1)))
+    stated = graph.op("Min", below, graph.numbers(1.0))
+    changed = _in_order(graph, _on_curve(graph, stated, recalibration.curve), n_classes)
+    total = recalibration.total
+    sums = graph.op("Add", graph.op("Mul", changed, graph.numbers(total)), stated)
+    return _differences(graph, graph.op("Div", sums, graph.numbers(total + 1.0)))
+
+
+def _on_curve(graph: Graph, stated: str, curve: Curve) -> str:
+    """Return what cumulative probabilities become."""
+    if isinstance(curve, Sigmoids):
+        inside = _clipped(graph, stated, LEAST, 1.0 - LEAST)
+        logit = graph.op("Log", graph.op("Div", inside, graph.op("Sub", graph.numbers(1.0), inside)))
+        stretched = graph.op("Mul", logit, graph.numbers(curve.stretches[np.newaxis]))
+        return graph.op("Sigmoid", graph.op("Add", stretched, graph.numbers(curve.shifts[np.newaxis])))
+    assert isinstance(curve, Isotonic)
+    x, y = curve.regression.X_thresholds_, curve.regression.y_thresholds_
+    if len(x) == 1:
+        return graph.op("Add", graph.op("Mul", stated, graph.numbers(0.0)), graph.numbers(y))
+    # The line from the last point that is reached; infinity, that there is a point to compare with.
+    inside = _clipped(graph, stated, x[0], x[-1])
+    ends = graph.numbers(np.append(x[1:-1], np.inf))
+    reached = graph.op("GreaterOrEqual", graph.op("Unsqueeze", inside, graph.integers(2)), ends)
+    place = graph.op("ReduceSum", graph.cast(reached, np.int64), graph.integers(2), keepdims=0)
+    start, low, slope = (
+        graph.op("Gather", graph.numbers(of), place) for of in (x[:-1], y[:-1], np.diff(y) / np.diff(x))
+    )
+    return graph.op("Add", low, graph.op("Mul", slope, graph.op("Sub", inside, start)))
+
+
+def _clipped(graph: Graph, values: str, low: float, high: float) -> str:
+    return graph.op("Max", graph.op("Min", values, graph.numbers(high)), graph.numbers(low))
+
+
+def _differences(graph: Graph, below: str) -> str:
+    """Return class probabilities by those of the classes up to each."""
+    return graph.op("Sub", _padded(graph, below, 1.0, (0, 1)), _padded(graph, below, 0.0, (1, 0)))
 
 
 def _in_order(graph: Graph, margins: str, n_classes: int) -> str:

@@ -1,0 +1,298 @@
+"""What callbacks save during a training: finished models of their round, from which a training goes on."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import threading
+
+import lightgbm
+import numpy as np
+import pytest
+import xgboost
+
+from ordinal_objectives import LGBMOrdinalClassifier, XGBOrdinalClassifier
+from ordinal_objectives.adapters import lgbm as olgbm
+from ordinal_objectives.adapters import xgb as oxgb
+from ordinal_objectives.decision import decide
+
+ROUNDS, EVERY = 7, 2
+PARAMS = {"max_depth": 3, "eta": 0.5, "nthread": 1}
+QUIET = {"verbosity": -1, "num_leaves": 5, "min_data_in_leaf": 5, "num_threads": 1, "deterministic": True}
+HOST = {"proportional": False, "shift_method": "host"}
+UPDATES: dict[str, dict[str, object]] = {
+    "fixed": {"threshold_update": "fixed"},
+    "newton": {"threshold_update": "newton"},
+    "schur": {"threshold_update": "schur"},
+    "joint": {"threshold_update": "joint"},
+    "auto": {"proportional": "auto"},
+    "host": HOST,
+}
+# Where leaves are renewed, a training goes on from scores that XGBoost adds up in float32.
+CLOSE = {"joint": 1e-6, "auto": 1e-6}
+TRAINS = [("oxgb.train", update) for update in UPDATES]
+TRAINS += [("xgboost.train", update) for update in ("fixed", "newton", "schur", "host")]
+EACH = pytest.mark.parametrize(("train", "update"), TRAINS)
+
+
+@pytest.fixture(scope="module")
+def rows():
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(200, 3))
+    return X, np.digitize(2 * X[:, 0] + X[:, 1] * X[:, 2] + rng.logistic(size=200), [-2.0, 0.0, 2.0])
+
+
+class Save(xgboost.callback.TrainingCallback):
+    """Gives every round's booster to a function."""
+
+    def __init__(self, save, when="after"):
+        super().__init__()
+        self.save, self.when, self.kept = save, when, {}
+
+    def before_iteration(self, model, epoch, evals_log):
+        if self.when == "before" and epoch:
+            self.kept[model.num_boosted_rounds()] = self.save(model)
+        return False
+
+    def after_iteration(self, model, epoch, evals_log):
+        if self.when == "after":
+            self.kept[model.num_boosted_rounds()] = self.save(model)
+        return False
+
+
+def trained(train, update, dtrain, rounds=ROUNDS, *, ours_last=False, callbacks=(), xgb_model=None, **options):
+    if train == "oxgb.train":
+        return oxgb.train(
+            PARAMS, dtrain, rounds, **UPDATES[update], callbacks=list(callbacks), xgb_model=xgb_model, **options
+        )
+    asked = {name: value for name, value in UPDATES[update].items() if name != "shift_method"}
+    objective = oxgb.OrdinalObjective(4, **asked)
+    params = PARAMS | {"disable_default_eval_metric": 1} | ({} if xgb_model else {"base_score": 0.0})
+    both = [*callbacks, objective.callback] if ours_last else [objective.callback, *callbacks]
+    return xgboost.train(params, dtrain, rounds, obj=objective, callbacks=both, xgb_model=xgb_model, **options)
+
+
+def of_bytes(raw):
+    return xgboost.Booster(model_file=raw)
+
+
+SAVES = {
+    "save_raw": (lambda model: model.save_raw(), of_bytes),
+    "json": (lambda model: model.save_raw("json"), of_bytes),
+    "pickle": (pickle.dumps, pickle.loads),
+    "copy": (lambda model: model.copy(), lambda kept: kept),
+    "deepcopy": (copy.deepcopy, lambda kept: kept),
+    "slice": (lambda model: model[: model.num_boosted_rounds()], lambda kept: kept),
+}
+
+
+@EACH
+@pytest.mark.parametrize("ours_last", [False, True])
+def test_checkpoints_predict_and_go_on(rows, tmp_path, train, update, ours_last):
+    X, y = rows
+    dtrain = xgboost.DMatrix(X, y)
+    checkpoints = xgboost.callback.TrainingCheckPoint(tmp_path, interval=EVERY)
+    whole = trained(train, update, dtrain, callbacks=[checkpoints], ours_last=ours_last)
+    plain = trained(train, update, dtrain)
+    assert whole.save_raw() == plain.save_raw()  # checkpoints change nothing, not even what "auto" chooses
+    files = sorted(tmp_path.iterdir())
+    assert [file.name for file in files] == ["model_2.ubj", "model_4.ubj", "model_6.ubj"]
+    for file in files:
+        booster = xgboost.Booster(model_file=file)
+        n = booster.num_boosted_rounds()
+        np.testing.assert_array_equal(oxgb.predict_proba(booster, dtrain), oxgb.predict_proba(whole, dtrain, (0, n)))
+        again = trained(train, update, dtrain, ROUNDS - n, xgb_model=booster) if n < ROUNDS else booster
+        off = CLOSE.get(update, 1e-12)
+        np.testing.assert_allclose(oxgb.predict_proba(again, dtrain), oxgb.predict_proba(whole, dtrain), atol=off)
+        ours, theirs = (oxgb.threshold_record(one).thresholds for one in (again, whole))
+        np.testing.assert_allclose(ours, theirs, atol=off)
+
+
+@pytest.mark.parametrize("how", SAVES)
+@pytest.mark.parametrize("when", ["after", "before"])
+@pytest.mark.parametrize(
+    ("train", "update"), [("oxgb.train", "joint"), ("oxgb.train", "auto"), ("xgboost.train", "newton")]
+)
+def test_whatever_leaves_a_callback_is_a_finished_model(rows, how, when, train, update):
+    X, y = rows
+    dtrain = xgboost.DMatrix(X, y)
+    saving, loading = SAVES[how]
+    save = Save(saving, when)
+    whole = trained(train, update, dtrain, callbacks=[save], ours_last=True)
+    assert sorted(save.kept) == list(range(1, ROUNDS + (when == "after")))
+    for n, kept in save.kept.items():
+        booster = loading(kept)
+        assert type(booster) is xgboost.Booster
+        np.testing.assert_array_equal(oxgb.predict_proba(booster, dtrain), oxgb.predict_proba(whole, dtrain, (0, n)))
+        assert oxgb.threshold_record(booster).training_loss == oxgb.threshold_record(whole).training_loss[: n + 1]
+
+
+@pytest.mark.parametrize("update", ["newton", "joint", "auto", "host"])
+def test_our_functions_take_the_booster_of_a_callback(rows, update):
+    X, y = rows
+    dtrain = xgboost.DMatrix(X, y)
+
+    def save(model):
+        proba = oxgb.predict_proba(model, dtrain)
+        np.testing.assert_array_equal(oxgb.predict(model, dtrain), decide(proba))
+        return proba
+
+    proba = Save(save)
+    whole = trained("oxgb.train", update, dtrain, callbacks=[proba])
+    for n, kept in proba.kept.items():
+        np.testing.assert_array_equal(kept, oxgb.predict_proba(whole, dtrain, (0, n)))
+    assert type(whole) is xgboost.Booster
+
+
+def test_folds_can_be_saved(rows):
+    X, y = rows
+    dtrain = xgboost.DMatrix(X, y)
+    save = Save(lambda packed: [(fold, fold.bst.save_raw()) for fold in packed.cvfolds])
+    oxgb.cv(PARAMS, dtrain, 3, nfold=2, callbacks=[save], as_pandas=False)
+    for n, folds in save.kept.items():
+        for fold, raw in folds:
+            booster, ended = xgboost.Booster(model_file=raw), fold.bst
+            expected = oxgb.predict_proba(ended, dtrain, (0, n))
+            np.testing.assert_array_equal(oxgb.predict_proba(booster, dtrain), expected)
+
+
+def test_an_interrupted_training_can_be_saved_until_another_begins(rows):
+    X, y = rows
+    dtrain, held = xgboost.DMatrix(X, y), []
+
+    def stop(model):
+        held[:] = [model]
+        if model.num_boosted_rounds() == 3:
+            raise KeyboardInterrupt
+
+    objective = oxgb.OrdinalObjective(4)
+    params = PARAMS | {"base_score": 0.0, "disable_default_eval_metric": 1}
+    with pytest.raises(KeyboardInterrupt):
+        xgboost.train(params, dtrain, ROUNDS, obj=objective, callbacks=[Save(stop), objective.callback])
+    booster = xgboost.Booster(model_file=held[0].save_raw())
+    whole = trained("xgboost.train", "newton", dtrain)
+    np.testing.assert_array_equal(oxgb.predict_proba(booster, dtrain), oxgb.predict_proba(whole, dtrain, (0, 3)))
+    xgboost.train(params, dtrain, 2, obj=objective, callbacks=[objective.callback])
+    with pytest.raises(ValueError, match="training was interrupted"):
+        held[0].save_raw()
+
+
+def test_another_thread_is_refused_by_name(rows):
+    X, y = rows
+    found = []
+
+    def save(model):
+        def elsewhere():
+            with pytest.raises(ValueError, match="in another thread"):
+                model.save_raw()
+            found.append(True)
+
+        thread = threading.Thread(target=elsewhere)
+        thread.start()
+        thread.join()
+
+    trained("oxgb.train", "newton", xgboost.DMatrix(X, y), 2, callbacks=[Save(save)])
+    assert len(found) == 2
+
+
+@pytest.mark.parametrize("save_best", [False, True])
+def test_early_stopping_beside_checkpoints(rows, save_best):
+    X, y = rows
+    dtrain, dvalid = xgboost.DMatrix(X[:120], y[:120]), xgboost.DMatrix(X[120:], y[120:])
+    save = Save(lambda model: model.save_raw())
+    stop = xgboost.callback.EarlyStopping(rounds=3, save_best=save_best)
+    options = {"evals": [(dvalid, "valid")], "verbose_eval": False, "callbacks": [stop, save]}
+    whole = trained("oxgb.train", "joint", dtrain, 40, **options)
+    for raw in save.kept.values():
+        booster = xgboost.Booster(model_file=raw)
+        n = min(oxgb.kept_rounds(booster), oxgb.kept_rounds(whole))
+        np.testing.assert_array_equal(
+            oxgb.predict_proba(booster, dvalid, (0, n)), oxgb.predict_proba(whole, dvalid, (0, n))
+        )
+
+
+LABELS = np.array(["low", "mid", "high", "top"])
+CLASSIFIERS = {
+    "plain": {},
+    "linear": {"linear": True},
+    "joint": {"threshold_update": "joint", "proportional": True},
+    "host": {"shift_method": "host"},
+    "decides by the mode": {"decision_rule": "mode", "proportional": True},
+}
+
+
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_checkpoints_of_the_classifier_load_and_go_on(rows, tmp_path, name):
+    X, y = rows
+    options = {"classes": LABELS, "subsample": 1.0, "n_jobs": 1, "max_depth": 3, **CLASSIFIERS[name]}
+    checkpoints = xgboost.callback.TrainingCheckPoint(tmp_path, interval=EVERY)
+    whole = XGBOrdinalClassifier(n_estimators=ROUNDS, callbacks=[checkpoints], **options).fit(X, LABELS[y])
+    stages = list(whole.staged_predict_proba(X))
+    for file in tmp_path.iterdir():
+        with pytest.warns(UserWarning, match="callbacks"):
+            loaded = XGBOrdinalClassifier().load_model(file)
+        np.testing.assert_allclose(loaded.predict_proba(X), stages[loaded.n_iter_ - 1], atol=1e-6)
+        assert set(loaded.predict(X)) <= set(LABELS)
+        assert loaded.decision_rule == whole.decision_rule
+        if loaded.n_iter_ < ROUNDS:
+            rest = XGBOrdinalClassifier(n_estimators=ROUNDS - loaded.n_iter_, **options)
+            np.testing.assert_allclose(
+                rest.fit(X, LABELS[y], xgb_model=file).predict_proba(X), whole.predict_proba(X), atol=1e-6
+            )
+
+
+def test_a_checkpoint_has_no_rule_of_kappa(rows, tmp_path):
+    X, y = rows
+    checkpoints = xgboost.callback.TrainingCheckPoint(tmp_path, interval=EVERY)
+    options = {"decision_rule": "kappa", "kappa_rows": "training", "n_jobs": 1}
+    XGBOrdinalClassifier(n_estimators=3, callbacks=[checkpoints], **options).fit(X, y)
+    (file,) = tmp_path.iterdir()
+    with pytest.raises(ValueError, match="decision_rule is 'kappa', and its rule is missing"):
+        XGBOrdinalClassifier().load_model(file)
+    assert XGBOrdinalClassifier(n_estimators=2, **options).fit(X, y, xgb_model=file).n_iter_ == 5
+
+
+@pytest.mark.parametrize("update", [name for name in UPDATES if name != "host"])
+def test_lightgbms_boosters_are_saved_in_callbacks(rows, tmp_path, update):
+    X, y = rows
+
+    def save(env):
+        olgbm.save_model(env.model, tmp_path / f"{env.iteration + 1}.txt")
+        pickled[env.iteration + 1] = pickle.dumps(env.model)
+
+    pickled: dict = {}
+    whole = olgbm.train(QUIET, lightgbm.Dataset(X, y), ROUNDS, callbacks=[save], **UPDATES[update])
+    assert len(pickled) == ROUNDS
+    for n in range(1, ROUNDS + 1):
+        expected = olgbm.predict_proba(whole, X, n)
+        for booster in (olgbm.load_model(tmp_path / f"{n}.txt"), pickle.loads(pickled[n])):
+            np.testing.assert_array_equal(olgbm.predict_proba(booster, X), expected)
+        again = olgbm.load_model(tmp_path / f"{n}.txt")
+        if n < ROUNDS:
+            data = lightgbm.Dataset(X, y, free_raw_data=False)
+            again = olgbm.train(QUIET, data, ROUNDS - n, init_model=again, **UPDATES[update])
+        np.testing.assert_allclose(olgbm.predict_proba(again, X), olgbm.predict_proba(whole, X), atol=1e-6)
+
+
+def test_files_that_lightgbm_itself_writes_are_refused_by_name(rows, tmp_path):
+    X, y = rows
+    callbacks = [lambda env: env.model.save_model(tmp_path / "plain.txt")]
+    olgbm.train(QUIET, lightgbm.Dataset(X, y), 2, callbacks=callbacks)
+    with pytest.raises(ValueError, match=r"not written by olgbm\.save_model"):
+        olgbm.load_model(tmp_path / "plain.txt")
+
+
+@pytest.mark.parametrize("linear", [False, True])
+def test_lightgbms_classifier_is_saved_in_callbacks(rows, tmp_path, linear):
+    X, y = rows
+
+    def save(env):
+        olgbm.save_model(env.model, tmp_path / f"{env.iteration + 1}.txt")
+
+    options = {"classes": LABELS, "linear": linear, "n_jobs": 1, "verbose": -1, "decision_rule": "mode"}
+    whole = LGBMOrdinalClassifier(n_estimators=3, **options).fit(X, LABELS[y], callbacks=[save])
+    for n, stage in enumerate(whole.staged_predict_proba(X), 1):
+        loaded = LGBMOrdinalClassifier().load_model(tmp_path / f"{n}.txt")
+        np.testing.assert_allclose(loaded.predict_proba(X), stage, atol=1e-12)
+        assert set(loaded.predict(X)) <= set(LABELS)
+        assert loaded.decision_rule == "mode"

@@ -1,0 +1,387 @@
+"""Levels of categories in every kind of table, at every entry point: the right answer, or a refusal by name."""
+
+from __future__ import annotations
+
+import warnings
+from functools import cache
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import xgboost
+
+from ordinal_objectives import (
+    HistGradientBoostingOrdinalClassifier,
+    LGBMOrdinalClassifier,
+    XGBOrdinalClassifier,
+)
+from ordinal_objectives.adapters import lgbm as olgbm
+from ordinal_objectives.adapters import xgb as oxgb
+
+N = 240
+RNG = np.random.default_rng(0)
+WHICH = RNG.integers(0, 3, N)
+NOISE = RNG.normal(size=N)
+Y = np.digitize(0.3 * NOISE + np.array([-3.0, 3.0, 0.0])[WHICH] + 0.3 * RNG.logistic(size=N), [-1.0, 1.5])
+TEXT, NUMBERS = ["mid", "up", "low"], [30, 10, 20]
+BACKWARDS = {"text": TEXT[::-1], "numbers": NUMBERS[::-1]}
+LEVELS = {"text": TEXT, "numbers": NUMBERS}
+NEW = {"text": "aaa", "numbers": 15}  # sorts before, or between, the known ones
+
+
+def pandas_frame(values, levels):
+    return pd.DataFrame({"a": NOISE[: len(values)], "t": pd.Categorical(values, levels)})
+
+
+def nullable(values, levels):
+    kind = "string" if isinstance(levels[0], str) else "Int64"
+    return pd.DataFrame(
+        {"a": pd.array(NOISE[: len(values)], "Float64"), "t": pd.Categorical(values, pd.Index(levels, dtype=kind))}
+    )
+
+
+def arrow_backed(values, levels):
+    column = pd.arrays.ArrowExtensionArray(dictionary(values, levels))
+    return pd.DataFrame({"a": NOISE[: len(values)], "t": column})
+
+
+def dictionary(values, levels):
+    return pa.DictionaryArray.from_arrays(pa.array([levels.index(value) for value in values], pa.int8()), levels)
+
+
+def arrow(values, levels):
+    return pa.table({"a": NOISE[: len(values)], "t": dictionary(values, levels)})
+
+
+def batch(values, levels):
+    return arrow(values, levels).to_batches()[0]
+
+
+def enum(values, levels):
+    return pl.DataFrame({"a": NOISE[: len(values)], "t": pl.Series(values, dtype=pl.Enum(levels))})
+
+
+def categorical(values, levels):
+    return pl.DataFrame({"a": NOISE[: len(values)], "t": pl.Series(values, dtype=pl.Categorical)})
+
+
+OF_PANDAS = [pandas_frame, nullable, arrow_backed]
+OF_TEXT = [enum, categorical]
+TABLES = [*OF_PANDAS, arrow, batch, *OF_TEXT]
+TRAINERS = {
+    "xgboost": (XGBOrdinalClassifier, {"n_estimators": 4, "subsample": 1.0, "learning_rate": 0.5, "n_jobs": 1}),
+    "lightgbm": (LGBMOrdinalClassifier, {"n_estimators": 4, "learning_rate": 0.5, "n_jobs": 1, "verbose": -1}),
+    "engine": (HistGradientBoostingOrdinalClassifier, {"max_iter": 4, "learning_rate": 0.5, "random_state": 0}),
+}
+
+
+def make(trainer, **more):
+    kind, options = TRAINERS[trainer]
+    return kind(**options | more)
+
+
+def takes(trainer, kind, table):
+    """Tell whether levels of a kind exist in such a table, and the trainer reads its categories."""
+    return (kind == "text" or table not in OF_TEXT) and (trainer != "lightgbm" or table in OF_PANDAS)
+
+
+def rows(table, kind, levels=None, values=None):
+    levels = LEVELS[kind] if levels is None else levels
+    values = [LEVELS[kind][which] for which in WHICH] if values is None else values
+    return table(values, levels)
+
+
+@cache
+def fitted(trainer, kind, table):
+    return make(trainer).fit(rows(table, kind), Y)
+
+
+def reference(trainer, kind):
+    return fitted(trainer, kind, pandas_frame).predict_proba(rows(pandas_frame, kind))
+
+
+def strange(table, kind):
+    """Return rows with all levels in another order, and one that no training had."""
+    values = [LEVELS[kind][which] for which in WHICH[:-1]] + [NEW[kind]]
+    return rows(table, kind, [NEW[kind], *BACKWARDS[kind]], values)
+
+
+def loaded(model, tmp_path):
+    model.save_model(tmp_path / "model.json")
+    return type(model)().load_model(tmp_path / "model.json")
+
+
+PAIRS = [
+    pytest.param(trainer, kind, trained, given, id=f"{trainer}-{kind}-{trained.__name__}-{given.__name__}")
+    for trainer in TRAINERS
+    for kind in LEVELS
+    for trained in TABLES
+    for given in TABLES
+    if takes(trainer, kind, trained) and takes(trainer, kind, given)
+]
+FEW = [pair for pair in PAIRS if pair.values[2] in (pandas_frame, arrow, categorical)]
+NAMES_IT = {kind: rf"in column 't', .*; got {NEW[kind]}$" for kind in LEVELS}
+
+
+@pytest.mark.parametrize(("trainer", "kind", "trained", "given"), PAIRS)
+def test_predictions(trainer, kind, trained, given):
+    model, expected = fitted(trainer, kind, trained), reference(trainer, kind)
+    np.testing.assert_allclose(model.predict_proba(rows(given, kind)), expected, atol=1e-6)
+    reordered = rows(given, kind, BACKWARDS[kind])
+    np.testing.assert_allclose(model.predict_proba(reordered), expected, atol=1e-6)
+    np.testing.assert_allclose(list(model.staged_predict_proba(reordered))[-1], expected, atol=1e-6)
+    unseen = strange(given, kind)
+    if trainer == "xgboost":
+        for use in (model.predict, model.predict_raw, model.predict_cumulative_proba, model.apply):
+            with pytest.raises(ValueError, match=NAMES_IT[kind]):
+                use(unseen)
+        return
+    found = model.predict_proba(unseen)  # the unknown level is missing
+    np.testing.assert_allclose(found[:-1], expected[:-1], atol=1e-6)
+    empty = pandas_frame([None], LEVELS[kind]).assign(a=NOISE[-1])
+    np.testing.assert_allclose(found[-1:], model.predict_proba(empty), atol=1e-6)
+
+
+@pytest.mark.parametrize(("trainer", "kind", "trained", "given"), FEW)
+def test_evaluation_sets(trainer, kind, trained, given):
+    X, other, key = rows(trained, kind), rows(given, kind, BACKWARDS[kind]), "eval_set"
+    model = make(trainer).fit(X, Y, **{key: [(other, Y)]})
+    watched = next(result for name, result in model.evals_result_.items() if name.startswith("valid"))
+    losses = watched if trainer == "engine" else watched["all_threshold"]
+    np.testing.assert_allclose(losses[-1], model.training_loss_[-1], rtol=1e-5)  # these are the same rows
+    np.testing.assert_allclose(model.predict_proba(X), reference(trainer, kind), atol=1e-6)
+    if trainer == "xgboost":
+        for more in ({key: [(strange(given, kind), Y)]}, {"X_val": strange(given, kind), "y_val": Y}):
+            with pytest.raises(ValueError, match=NAMES_IT[kind]):
+                make(trainer).fit(X, Y, **more)
+
+
+@pytest.mark.parametrize(("trainer", "kind", "trained", "given"), [one for one in FEW if one.values[0] != "engine"])
+def test_continued_trainings(trainer, kind, trained, given, tmp_path):
+    model = fitted(trainer, kind, trained)
+    source = ("model", "booster", "file")[TABLES.index(given) % 3]
+    start, keyword = model, {"xgboost": "xgb_model", "lightgbm": "init_model"}[trainer]
+    if source != "model":
+        start = model.booster_
+    if source == "file":
+        model.save_model(tmp_path / "model.json")
+        start = tmp_path / "model.json"
+
+    def proba(X):
+        further = make(trainer).fit(X, Y, **{keyword: start})
+        assert further.n_iter_ == 8
+        if trainer == "xgboost":
+            with pytest.raises(ValueError, match=NAMES_IT[kind]):
+                further.predict(strange(given, kind))
+        return further.predict_proba(rows(trained, kind))
+
+    expected = proba(rows(trained, kind))
+    other = rows(given, kind, BACKWARDS[kind])
+    if trainer == "xgboost" and kind == "numbers" and trained in OF_PANDAS and given not in OF_PANDAS:
+        with pytest.raises(ValueError, match="column 't' must come in the kind of table"):  # XGBoost's own limit
+            make(trainer).fit(other, Y, **{keyword: start})
+    else:
+        np.testing.assert_allclose(proba(other), expected, atol=1e-5)
+    with pytest.raises(ValueError, match=NAMES_IT[kind]):
+        make(trainer).fit(strange(given, kind), Y, **{keyword: start})
+
+
+@pytest.mark.parametrize(("trainer", "kind", "trained", "given"), FEW)
+def test_loaded_models(trainer, kind, trained, given, tmp_path):
+    model, expected = loaded(fitted(trainer, kind, trained), tmp_path), reference(trainer, kind)
+    np.testing.assert_allclose(model.predict_proba(rows(given, kind, BACKWARDS[kind])), expected, atol=1e-6)
+    if trainer == "xgboost":
+        with pytest.raises(ValueError, match=NAMES_IT[kind]):
+            model.predict(strange(given, kind))
+
+
+@pytest.mark.filterwarnings("ignore:X has feature names")
+@pytest.mark.parametrize("given", TABLES)
+@pytest.mark.parametrize("booster", ["gbtree", "dart"])
+def test_bare_boosters_know_their_levels(booster, given, tmp_path):
+    data = xgboost.DMatrix(rows(pandas_frame, "text"), Y, enable_categorical=True, nthread=1)
+    oxgb.train({"nthread": 1, "booster": booster}, data, 4, threshold_update="newton").save_model(
+        tmp_path / "bare.json"
+    )
+    model = XGBOrdinalClassifier().load_model(tmp_path / "bare.json")
+    expected = model.predict_proba(rows(pandas_frame, "text"))
+    np.testing.assert_allclose(model.predict_proba(rows(given, "text", BACKWARDS["text"])), expected, atol=1e-6)
+    with pytest.raises(ValueError, match=NAMES_IT["text"]):
+        model.predict(strange(given, "text"))
+
+
+# Levels of another type, by the levels of the training: equal values are the same level, others are refused.
+RETYPED = {
+    "floats": ([1, 2, 3], [1.0, 2.0, 3.0], True),
+    "integers": ([1.0, 2.0, 3.0], [1, 2, 3], True),
+    "float32": ([1, 2, 3], np.array([1, 2, 3], np.float32), True),
+    "int8": ([1, 2, 3], np.array([1, 2, 3], np.int8), True),
+    "nullable": ([1, 2, 3], pd.array([1, 2, 3], "Int64"), True),
+    "of Arrow": ([1, 2, 3], pd.array([1, 2, 3], "int64[pyarrow]"), True),
+    "booleans": ([0, 1, 2], [False, True, 2], True),
+    "text": ([1, 2, 3], ["1", "2", "3"], False),
+    "numbers": (["1", "2", "3"], [1, 2, 3], False),
+    "fractions in float32": ([0.1, 0.7, 1 / 3], np.array([0.1, 0.7, 1 / 3], np.float32), True),
+    "fractions in float64": (np.array([0.1, 0.7, 1 / 3], np.float32), [0.1, 0.7, 1 / 3], True),
+}
+
+
+def of_codes(levels, which=WHICH, order=(2, 0, 1)):
+    index = pd.Index(levels)[list(order)] if not isinstance(levels, list) else pd.Index([levels[i] for i in order])
+    return pd.DataFrame({"a": NOISE[: len(which)], "t": pd.Categorical.from_codes(np.argsort(order)[which], index)})
+
+
+@pytest.mark.parametrize("fewer", [False, True], ids=["all levels", "one is missing"])
+@pytest.mark.parametrize("retyped", RETYPED)
+@pytest.mark.parametrize("trainer", TRAINERS)
+def test_levels_of_another_type(trainer, retyped, fewer, tmp_path):
+    known, given, same = RETYPED[retyped]
+    X, other = of_codes(known), of_codes(given)
+    here = np.flatnonzero(WHICH != 2) if fewer else np.arange(N)
+    other = other.iloc[here]
+    other = other.assign(t=other["t"].cat.remove_unused_categories())
+    model = make(trainer).fit(X, Y)
+    for one in (model, loaded(model, tmp_path)):
+        if same:
+            np.testing.assert_array_equal(one.predict_proba(other), model.predict_proba(X)[here])
+            continue
+        words = ("text", "numbers") if retyped == "text" else ("numbers", "text")
+        with pytest.raises(
+            ValueError, match="column 't' holds categories that are {}; .* training are {}".format(*words)
+        ):
+            one.predict(other)
+    if same and not fewer and trainer != "engine":
+        keyword = "xgb_model" if trainer == "xgboost" else "init_model"
+        again, further = (make(trainer).fit(rows, Y, **{keyword: model}).predict_proba(X) for rows in (X, other))
+        np.testing.assert_array_equal(further, again)
+
+
+def test_numbers_of_the_engine_in_a_shorter_type():
+    X = np.column_stack([np.array([0.1, 0.7, 1 / 3])[WHICH], NOISE])
+    model = make("engine", categorical_features=[0]).fit(X, Y)
+    narrow = X.astype(np.float32)
+    narrow[:, 1] = np.abs(narrow[:, 1])
+    wide = narrow.astype(np.float64)
+    wide[:, 0] = X[:, 0]
+    np.testing.assert_array_equal(model.predict_proba(narrow), model.predict_proba(wide))
+    other = make("engine", categorical_features=[0]).fit(narrow, Y)
+    np.testing.assert_array_equal(other.predict_proba(wide), other.predict_proba(narrow))
+
+
+@pytest.mark.parametrize("trainer", TRAINERS)
+def test_a_float_that_may_be_two_levels_is_refused(trainer):
+    ids = [16777216, 16777217, 5]
+    model = make(trainer).fit(of_codes(ids), Y)
+    rounded = pd.DataFrame({"a": NOISE, "t": pd.Categorical(np.array(ids, np.float32)[WHICH])})
+    with pytest.raises(ValueError, match=r"column 't' holds 16777216\.0 as float32, which may be any of"):
+        model.predict(rounded)
+
+
+@pytest.mark.parametrize("as_table", [np.asarray, pd.DataFrame, pl.DataFrame], ids=["numpy", "pandas", "polars"])
+def test_codes_that_feature_types_declares(as_table, tmp_path):
+    X = np.column_stack([NOISE, WHICH]).astype(np.float64)
+    new = X.copy()
+    new[0, 1] = 7
+    put = (lambda rows: as_table(rows, schema=["a", "t"])) if as_table is pl.DataFrame else as_table
+    model = make("xgboost", feature_types=["q", "c"]).fit(put(X), Y)
+    further = make("xgboost", feature_types=["q", "c"]).fit(put(X), Y, xgb_model=model)
+    for one in (model, further, loaded(model, tmp_path)):
+        assert one.predict(put(X)).shape == (N,)
+        with pytest.raises(ValueError, match="got 7"):
+            one.predict(put(new))
+    with pytest.raises(ValueError, match="got 7"):
+        make("xgboost", feature_types=["q", "c"]).fit(put(X), Y, eval_set=[(put(new), Y)])
+    with pytest.raises(ValueError, match="got 7"):
+        make("xgboost", feature_types=["q", "c"]).fit(put(new), Y, xgb_model=model)
+
+
+def test_arrays_are_matched_by_value():
+    values = np.array(NUMBERS, dtype=np.float64)[WHICH]
+    array = np.column_stack([NOISE, values])
+    for trainer in TRAINERS:
+        model = fitted(trainer, "numbers", pandas_frame)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "X does not have valid feature names")
+            if trainer == "xgboost":
+                with pytest.raises(ValueError, match="feature names"):
+                    model.predict(array)
+                continue
+            np.testing.assert_allclose(model.predict_proba(array), reference(trainer, "numbers"), atol=1e-6)
+            with pytest.raises(ValueError, match=r"column 1 holds categories that are numbers; .* are text"):
+                fitted(trainer, "text", pandas_frame).predict(array)
+
+
+def test_booleans_are_levels():
+    X = of_codes([False, True], np.minimum(WHICH, 1), (1, 0))
+    for trainer in TRAINERS:
+        model = make(trainer).fit(X, Y)
+        other = X.assign(t=X["t"].cat.reorder_categories([False, True]))
+        np.testing.assert_array_equal(model.predict_proba(other), model.predict_proba(X))
+
+
+def test_the_library_reads_data_sets_of_bare_lightgbm_alike():
+    lightgbm = pytest.importorskip("lightgbm")
+    X = of_codes([1, 2, 3])
+    booster = olgbm.train({"verbosity": -1, "num_threads": 1}, lightgbm.Dataset(X, Y), 4)
+    expected = olgbm.predict_proba(booster, X)
+    np.testing.assert_array_equal(olgbm.predict_proba(booster, of_codes([1.0, 2.0, 3.0])), expected)
+    with pytest.raises(ValueError, match="column 't' holds categories that are text"):
+        olgbm.predict_proba(booster, of_codes(["1", "2", "3"]))
+
+
+# Tables of other kinds
+
+
+class Frame:
+    """A frame of another library: columns by name, its values by ``__array__``, and perhaps a protocol."""
+
+    def __init__(self, frame):
+        self.frame, self.columns, self.shape = frame, frame.columns, frame.shape
+
+    def __array__(self, dtype=None, copy=None):
+        return np.asarray(self.frame, dtype)
+
+
+class ArrowFrame(Frame):
+    def __arrow_c_stream__(self, requested_schema=None):
+        return pa.Table.from_pandas(self.frame, preserve_index=False).__arrow_c_stream__(requested_schema)
+
+
+class ProtocolFrame(Frame):
+    def __dataframe__(self, *args, **options):
+        return pa.Table.from_pandas(self.frame, preserve_index=False).__dataframe__()
+
+
+OTHERS = {
+    "batch": lambda frame: pa.RecordBatch.from_pandas(frame, preserve_index=False),
+    "stream": ArrowFrame,
+    "protocol": ProtocolFrame,
+    "lazy": lambda frame: pl.from_pandas(frame).lazy(),
+}
+PLAIN = pd.DataFrame({"a": NOISE, "b": 100.0 + WHICH})
+
+
+@pytest.mark.parametrize("other", OTHERS)
+@pytest.mark.parametrize("trainer", TRAINERS)
+def test_other_tables_are_read_by_name(trainer, other):
+    put, model = OTHERS[other], make(trainer).fit(PLAIN, Y)
+    np.testing.assert_array_equal(model.predict_proba(put(PLAIN)), model.predict_proba(PLAIN))
+    trained = make(trainer).fit(put(PLAIN), Y)
+    assert trained.feature_names_in_.tolist() == ["a", "b"]
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.predict(put(PLAIN[["b", "a"]]))
+
+
+@pytest.mark.parametrize("trainer", TRAINERS)
+def test_tables_that_nothing_reads_by_name_are_refused(trainer):
+    model = make(trainer).fit(PLAIN, Y)
+    with pytest.raises(TypeError, match=r"^X must be an array, .* or an Arrow table; got .*Frame, which must be"):
+        model.predict(Frame(PLAIN))
+    with pytest.raises(TypeError, match=r"got .*Frame"):
+        make(trainer).fit(Frame(PLAIN), Y)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "X does not have valid feature names")
+        with pytest.raises(ValueError, match=r"2D|2-dimensional"):
+            model.predict(PLAIN.iloc[0])

@@ -1,0 +1,137 @@
+"""Inspection takes categories that are given as numbers as categories, whichever way the model knows them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.sparse import csr_matrix
+from sklearn.compose import ColumnTransformer
+from sklearn.feature_selection import SelectKBest
+from sklearn.impute import KNNImputer
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, OrdinalEncoder, StandardScaler, TargetEncoder
+
+from makers import make_engine, make_lgb, make_xgb
+from ordinal_objectives import HistGradientBoostingOrdinalClassifier, LGBMOrdinalClassifier, XGBOrdinalClassifier
+from ordinal_objectives.inspection import (
+    accumulated_local_effects,
+    average_marginal_effects,
+    feature_effect,
+    partial_probabilities,
+)
+from ordinal_objectives.inspection.values import holds_categories
+
+RNG = np.random.default_rng(0)
+N = 300
+CODES = RNG.integers(0, 5, size=N)
+X = np.column_stack([RNG.normal(size=N), CODES, RNG.normal(size=N)])
+Y = np.digitize(np.array([0, 4, -4, 3, -3])[CODES] + X[:, 0] + RNG.logistic(size=N), [-3, 0, 3])
+FRAME = pd.DataFrame(X, columns=["x", "code", "z"])
+AS_CATEGORY = FunctionTransformer(lambda frame: frame.assign(code=frame["code"].astype(int).astype("category")))
+
+
+def engine(place=1, **options):
+    return make_engine(max_iter=5, categorical_features=[place], **options)
+
+
+def columns(encoder, rest="passthrough"):
+    return ColumnTransformer([("codes", encoder, [1])], remainder=rest)
+
+
+def in_search():
+    steps = [("same", FunctionTransformer()), ("model", engine())]
+    return GridSearchCV(Pipeline(steps), {"model__max_iter": [3]}, cv=2).fit(X, Y)
+
+
+def with_missing(encoder):
+    filled = make_pipeline(KNNImputer(), encoder, engine(0))
+    rows = X.copy()
+    rows[::9, 0] = np.nan
+    return filled.fit(rows, Y), rows
+
+
+MODELS = {
+    "engine": lambda: engine().fit(X, Y),
+    "engine, by name": lambda: make_engine(max_iter=5, categorical_features=["code"]).fit(FRAME, Y),
+    "xgboost, feature_types": lambda: make_xgb(feature_types=["q", "c", "q"]).fit(X, Y),
+    "xgboost, category type": lambda: make_xgb().fit(AS_CATEGORY.transform(FRAME), Y),
+    "lightgbm, categorical_feature": lambda: make_lgb().fit(X, Y, categorical_feature=[1]),
+    "lightgbm, by name": lambda: make_lgb().fit(FRAME, Y, categorical_feature=["code"]),
+    "lightgbm, category type": lambda: make_lgb().fit(AS_CATEGORY.transform(FRAME), Y),
+    "search of a pipeline": in_search,
+    "scaled numbers": lambda: make_pipeline(columns("passthrough", StandardScaler()), engine(0)).fit(X, Y),
+    "xgboost in a pipeline": lambda: make_pipeline(AS_CATEGORY, make_xgb()).fit(FRAME, Y),
+    "lightgbm in a pipeline": lambda: make_pipeline(AS_CATEGORY, make_lgb()).fit(FRAME, Y),
+    "one-hot": lambda: make_pipeline(columns(OneHotEncoder(sparse_output=False)), make_engine(max_iter=5)).fit(X, Y),
+    "one-hot, sparse": lambda: make_pipeline(columns(OneHotEncoder(), StandardScaler()), make_lgb()).fit(X, Y),
+    "ordinal codes": lambda: make_pipeline(columns(OrdinalEncoder()), engine(0)).fit(X, Y),
+    "target encoder": lambda: make_pipeline(
+        columns(TargetEncoder(target_type="continuous")), make_engine(max_iter=5)
+    ).fit(X, Y),
+    "an encoder behind other steps": lambda: make_pipeline(
+        FunctionTransformer(lambda rows: rows[:, ::-1]),
+        make_pipeline(columns(OneHotEncoder(sparse_output=False))),
+        make_engine(max_iter=5),
+    ).fit(X, Y),
+    "a union": lambda: make_pipeline(
+        FeatureUnion([("all", "passthrough"), ("codes", columns(OneHotEncoder(sparse_output=False), "drop"))]),
+        make_engine(max_iter=5),
+    ).fit(X, Y),
+}
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_levels_are_compared_and_not_added_up(kind):
+    model = MODELS[kind]()
+    rows = FRAME if hasattr(getattr(model, "best_estimator_", model), "feature_names_in_") else X
+    if kind.endswith("pipeline") and "search" not in kind:
+        rows = FRAME
+    if "category type" in kind:
+        rows = AS_CATEGORY.transform(FRAME)
+    assert [holds_categories(model, rows, column) for column in range(3)] == [False, True, False]
+    found = average_marginal_effects(model, rows, 1)
+    assert (found.levels.tolist(), found.step) == ([1, 2, 3, 4], None)
+    assert np.abs(found.effects).max() > 0.1
+    assert feature_effect(model, rows, 1).values.tolist() == [0, 1, 2, 3, 4]
+    assert partial_probabilities(model, rows, 1)[0].dtype == object
+    with pytest.raises(ValueError, match="must hold numbers: effects are added up along their order"):
+        accumulated_local_effects(model, rows, 1)
+
+
+def test_files_keep_which_columns_are_categories(tmp_path):
+    for kind, cls in (
+        ("xgboost, feature_types", XGBOrdinalClassifier),
+        ("lightgbm, categorical_feature", LGBMOrdinalClassifier),
+        ("engine", HistGradientBoostingOrdinalClassifier),
+    ):
+        MODELS[kind]().save_model(tmp_path / "model.json")
+        model = cls().load_model(tmp_path / "model.json")
+        assert model.is_categorical_.tolist() == [False, True, False]
+        assert average_marginal_effects(model, X, 1).levels.tolist() == [1, 2, 3, 4]
+
+
+def test_numbers_stay_numbers():
+    for model in (make_xgb().fit(X, Y), make_lgb().fit(X, Y), make_engine(max_iter=3).fit(X, Y)):
+        assert not model.is_categorical_.any()
+        assert average_marginal_effects(model, X, 1).step is not None
+    sparse = csr_matrix(X)
+    assert average_marginal_effects(make_lgb().fit(sparse, Y), sparse, 1).step is not None
+    chosen = make_pipeline(SelectKBest(k=2), make_engine(max_iter=3)).fit(X, Y)
+    assert [holds_categories(chosen, X, column) for column in range(3)] == [False, False, False]
+
+
+def test_a_number_by_which_missing_categories_are_filled_in_is_a_number():
+    model, rows = with_missing(FunctionTransformer(lambda filled: filled[:, [1, 0, 2]]))
+    assert [holds_categories(model, rows, column) for column in range(3)] == [False, True, False]
+
+
+def test_nullable_numbers_that_are_missing_do_not_count():
+    frame = FRAME.assign(code=pd.array(CODES, dtype="Int64"), x=pd.array(X[:, 0], dtype="Float64"))
+    frame.loc[3, ["code", "x"]] = pd.NA
+    for model in (engine().fit(frame, Y), make_engine(max_iter=3).fit(frame, Y)):
+        by_category = bool(model.is_categorical_.any())
+        assert [holds_categories(model, frame, column) for column in range(3)] == [False, by_category, False]
+        assert (average_marginal_effects(model, frame, 1).levels is not None) == by_category
+        assert average_marginal_effects(model, frame, 0).step == pytest.approx(np.delete(X[:, 0], 3).std())

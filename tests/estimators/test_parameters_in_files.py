@@ -1,0 +1,194 @@
+"""Every constructor parameter, through a model file: as it was, or named by a warning."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+
+import numpy as np
+import pytest
+
+from ordinal_objectives import (
+    HistGradientBoostingOrdinalClassifier,
+    LGBMOrdinalClassifier,
+    XGBOrdinalClassifier,
+)
+
+# Belong to the machine that loads a model: the engine keeps its threads.
+OF_MACHINE = {"n_jobs", "progress", "verbose", "verbosity", "device"}
+COSTS = [[0.0, 1.0, 2.0, 4.0], [1.0, 0.0, 1.0, 2.0], [2.0, 1.0, 0.0, 1.0], [3.0, 2.0, 1.0, 0.0]]
+
+
+def own_metric(y, proba, sample_weight=None):
+    return float(proba[:, 0].mean())
+
+
+SHARED: dict[str, list] = {
+    "classes": [[0, 1, 2, 3], np.arange(4)],
+    "loss": ["cumulative_link"],
+    "link": ["probit"],
+    "training_cost": ["quadratic", COSTS],
+    "hessian": ["majorized"],
+    "threshold_update": ["fixed", "newton", "joint"],
+    "proportional": [False, True],
+    "shift_l2": [3.0],
+    "shift_penalty": ["smooth", "sparse"],
+    "max_shifts": [2],
+    "linear": [True],
+    "linear_l2": [7.0],
+    "decision_rule": ["mode", "kappa"],
+    "cost_matrix": [COSTS, np.array(COSTS)],
+    "kappa_weights": ["linear", COSTS],
+    "kappa_rows": ["training"],
+    "class_weight": ["balanced", {0: 2.0, 3: 1.5}],
+    "learning_rate": [0.3, np.float32(0.3)],
+    "min_child_weight": [2.0],
+    "subsample": [0.5],
+    "colsample_bytree": [0.5],
+    "random_state": [3, np.int64(3), np.random.RandomState(0)],
+    "importance_type": ["gain", "split"],
+    "validation_fraction": [0.2],
+}
+XGBOOST: dict[str, list] = {
+    "n_estimators": [3],
+    "shift_method": ["host"],
+    "split_outputs": [1, "all"],
+    "max_depth": [2, None],
+    "max_leaves": [3],
+    "max_bin": [16],
+    "gamma": [0.1],
+    "reg_alpha": [0.1],
+    "reg_lambda": [2.0],
+    "tree_method": ["exact"],
+    "missing": [np.inf, -np.inf, -9.0],
+    "enable_categorical": [False],
+    "feature_types": [["q", "q", "q"]],
+    "feature_weights": [[1.0, 2.0, 1.0], np.ones(3)],
+    "importance_type": ["weight"],
+    "early_stopping_rounds": [2],
+    "eval_metric": ["mae", ["mae", "qwk"], own_metric],
+    "callbacks": [[]],
+    # others of XGBoost's
+    "interaction_constraints": ["[[0, 1], [2]]"],
+    "monotone_constraints": [(1, 0, 0), "(1,0,0)"],
+    "max_delta_step": [np.inf],
+}
+LIGHTGBM: dict[str, list] = {
+    "n_estimators": [3],
+    "boosting_type": ["goss"],
+    "num_leaves": [4],
+    "max_depth": [2],
+    "subsample_for_bin": [1000],
+    "min_split_gain": [0.1],
+    "min_child_samples": [5],
+    "subsample_freq": [2],
+    "reg_alpha": [0.1],
+    "reg_lambda": [2.0],
+    "early_stopping_round": [2],
+    # others of LightGBM's
+    "interaction_constraints": [[[0, 1], [2]], [{0, 1}, {2}], [(0, 1), (2,)], [frozenset({0, 1}), [2]]],
+    "monotone_constraints": [[1, 0, 0], (1, 0, 0)],
+}
+ENGINE: dict[str, list] = {
+    "max_iter": [3],
+    "max_leaf_nodes": [4, None],
+    "max_depth": [2],
+    "min_samples_leaf": [3],
+    "l2_regularization": [2.0],
+    "max_bins": [16],
+    "categorical_features": [None, [2], [False, False, True]],
+    "min_samples_category": [3],
+    "rebin_every": [1],
+    "early_stopping": [True, False],
+    "n_iter_no_change": [2],
+    "tol": [1e-3],
+    "scoring": ["accuracy", None],
+    "eval_metric": ["mae", ["mae", "qwk"], own_metric],
+    "warm_start": [True],
+    "order": [3],
+    "gamma": [0.1],
+    "boosting_type": ["rf"],
+    "data_sample_strategy": ["goss"],
+    "top_rate": [0.3],
+    "other_rate": [0.2],
+    "max_features": [0.5],
+    "monotonic_cst": [[1, 0, 0], np.array([1, 0, 0])],
+    "interaction_cst": ["pairwise", [{0, 1}, {2}], [frozenset({0, 1})], [(0, 1), [2]]],
+    "pruning": [True],
+    "adaptive_step": [True],
+    "judged_by": ["validation"],
+    "cross_terms": ["all"],
+    "split_gain": ["scalar"],
+}
+KINDS: dict[str, tuple] = {
+    "XGBoost": (XGBOrdinalClassifier, "model.json", {"n_estimators": 2}, XGBOOST),
+    "LightGBM": (LGBMOrdinalClassifier, "model.txt", {"n_estimators": 2}, LIGHTGBM),
+    "engine": (HistGradientBoostingOrdinalClassifier, "model", {"max_iter": 2}, ENGINE),
+}
+# What a value needs beside it.
+BESIDE = {
+    "shift_penalty": {"proportional": False},
+    "shift_l2": {"proportional": False},
+    "max_shifts": {"proportional": False, "shift_penalty": "sparse"},
+    "split_outputs": {"shift_method": "host"},
+    "kappa_weights": {"decision_rule": "kappa", "kappa_rows": "training"},
+    "kappa_rows": {"decision_rule": "kappa"},
+    "early_stopping_rounds": {"validation_fraction": 0.2},
+    "early_stopping_round": {"validation_fraction": 0.2},
+    "link": {"proportional": True},
+    "loss": {"proportional": True},
+    "hessian": {"proportional": True},
+    "threshold_update": {"proportional": True},
+    "training_cost": {"proportional": True},
+    "judged_by": {"pruning": True},
+    "reg_alpha": {"proportional": True},
+    "monotone_constraints": {"proportional": True},
+    "max_delta_step": {"proportional": True},
+    "split_gain": {"proportional": False},
+}
+NAMES = [
+    (kind, name, value)
+    for kind, (_, _, _, own) in KINDS.items()
+    for name, values in (SHARED | own).items()
+    for value in values
+    if name in inspect.signature(KINDS[kind][0]).parameters or name in own
+]
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 3))
+    X[:, 2] = rng.integers(0, 3, 120)
+    X[::7, 1] = -9.0
+    return X, np.digitize(2 * X[:, 0] + rng.logistic(size=120), [-2.0, 0.0, 2.0])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_table_holds_every_parameter(kind):
+    model, _, _, own = KINDS[kind]
+    assert set(model().get_params()) <= set(SHARED) | set(own) | OF_MACHINE
+
+
+@pytest.mark.filterwarnings("ignore:no tree has a split", "ignore:.*(is not used|has no effect)")
+@pytest.mark.parametrize(("kind", "name", "value"), NAMES)
+def test_a_parameter_survives_a_file_or_is_named(data, tmp_path, kind, name, value):
+    X, y = data
+    model, file, few, _ = KINDS[kind]
+    quiet = {"verbose": -1} if kind == "LightGBM" else {}
+    saved = model(**{**few, **quiet, "n_jobs": 1, "random_state": 0, **BESIDE.get(name, {}), name: value}).fit(X, y)
+    saved.save_model(tmp_path / file)
+    other = {"missing": 4.0} if kind == "XGBoost" else {}  # what the loading one has does not matter
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        loaded = model(**other).load_model(tmp_path / file)
+    named = any(f"the file holds no {name}," in str(one.message) for one in caught)
+    expected, found = saved.get_params()[name], loaded.get_params().get(name)
+    arrays = any(isinstance(one, np.ndarray) for one in (found, expected))
+    same = np.array_equal(found, expected) if arrays else found == expected
+    assert same is not named, (expected, found)
+    assert len(caught) == named
+    if kind == "XGBoost":
+        np.testing.assert_equal(loaded.missing, saved.missing)
+    np.testing.assert_array_equal(loaded.predict(X), saved.predict(X))
+    np.testing.assert_array_equal(loaded.predict_proba(X), saved.predict_proba(X))
