@@ -105,9 +105,7 @@ def ordinal(
     return Fitted(partial(_classes_and_proba, model), loss, model.n_iter_)
 
 
-def as_printed(
-    train: Rows, valid: Rows | None, rounds: int, n_classes: int, depth: int, **options: Any
-) -> Fitted:
+def as_printed(train: Rows, valid: Rows | None, rounds: int, n_classes: int, depth: int, **options: Any) -> Fitted:
     """Train the thesis's own method: majorised Hessian, trees pruned and step sizes chosen by one validation set.
 
     The set that chooses depth and rounds is the one that judges steps: a last fifth of the rows. The refit keeps it

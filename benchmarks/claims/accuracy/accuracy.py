@@ -95,7 +95,9 @@ ONE_ROW_RUN = ("sixteen, one row to a leaf",)
 # Likewise: results/as_printed_runs.csv.
 AS_PRINTED_RUN = ("sixteen, the thesis's own method",)
 APART = SHIFTS + ONE_TREE + CONFIRMATION_RUN + ONE_ROW_RUN + AS_PRINTED_RUN
-ALL_METHODS = METHODS | VARIANTS | DESIGN | DESIGN_FEW_ROWS | DESIGN_SHIFTS | BASELINES | CONFIRMED | ONE_ROW | AS_PRINTED
+ALL_METHODS = (
+    METHODS | VARIANTS | DESIGN | DESIGN_FEW_ROWS | DESIGN_SHIFTS | BASELINES | CONFIRMED | ONE_ROW | AS_PRINTED
+)
 # One-hot columns of 900 lists of genres: hours for one partition.
 TOO_SLOW = {("movielens100k", "ogboost")}
 QUICK = "sklearn_diabetes"

@@ -123,7 +123,9 @@ MODES: dict[str, dict[str, dict[str, Any]]] = {
 }
 
 
-def _predicted(classifier: str, method: str, train: tuple[Any, Any], X_test: Any, n_classes: int) -> tuple[Any, int, Any]:
+def _predicted(
+    classifier: str, method: str, train: tuple[Any, Any], X_test: Any, n_classes: int
+) -> tuple[Any, int, Any]:
     # scikit-learn's methods hand on codes without gaps: all are trained on the classes that have rows.
     present, codes = np.unique(train[1], return_inverse=True)
     make = partial(CLASSIFIERS[classifier], classes=range(len(present)))
@@ -151,7 +153,12 @@ def write_table() -> None:
             here = runs[(runs["method"] == method) & (runs["classifier"] == classifier)]
             row: Row = {"method": method, "classifier": classifier}
             refused = here["failure"].astype(bool).any()
-            for title, name in {"mae": "mae", "mae, own answers": "own_mae", "rps": "rps", "seconds": "seconds"}.items():
+            for title, name in {
+                "mae": "mae",
+                "mae, own answers": "own_mae",
+                "rps": "rps",
+                "seconds": "seconds",
+            }.items():
                 of_sets = here.assign(value=pd.to_numeric(here[name])).groupby("data")["value"].mean()
                 row[title] = "refused" if refused else f"{of_sets.mean():.3f}"
             rows.append(row)
