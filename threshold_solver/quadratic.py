@@ -143,7 +143,7 @@ class JointQuadratic:
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the leaf weights and the threshold step that minimise the model over some nodes as leaves.
 
-        Of several sets of leaves, (n_sets, n_leaves), the weights are (n_sets, n_leaves) and the steps (n_sets, n_cross).
+        Of several sets of leaves, (n_sets, n_leaves), weights are (n_sets, n_leaves) and steps (n_sets, n_cross).
         """
         model = self.at(leaves)
         counts = Diagnostics() if diagnostics is None else diagnostics

@@ -134,7 +134,7 @@ def draw() -> Figure:
 def main() -> None:
     report.write(
         "artificial",
-        "Three artificial sets: XGBoost's classifier as it ships and with one score, and the native engine's joint step",
+        "Three artificial sets: XGBoost's classifier as it ships and with one score, and the engine's joint step",
         [evaluate(name, n_train, method) for name in SETS for n_train in SIZES for method in METHODS],
         f"{N_TEST:,} rows to test on; mean (standard deviation) over {len(SEEDS)} samples. `true boundaries` is the "
         f"accuracy of the boundaries that made the ranks. The last column is from {PUBLISHED['source']}. Its exact "

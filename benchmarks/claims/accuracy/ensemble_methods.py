@@ -4,8 +4,8 @@
     python benchmarks/claims/accuracy/ensemble_methods.py --table
 
 Each method has the classifier's plain call inside, and is measured on five sets with ordered classes, three partitions.
-Around AdaBoost the classifiers get a smaller bound on leaves: its weights sum to 1. Every method is judged by the median
-of its probabilities and by its own answers. A cell that a library refuses says so. Runs are kept in
+Around AdaBoost the classifiers get a smaller bound on leaves: its weights sum to 1. Every method is judged by the
+median of its probabilities and by its own answers. A cell that a library refuses says so. Runs are kept in
 results/ensemble_methods_runs.csv: run again to continue.
 """
 
@@ -54,7 +54,7 @@ def linear() -> Any:
     return make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
 
 
-class Neighbours(KNeighborsClassifier):  # type: ignore[misc]
+class Neighbours(KNeighborsClassifier):
     """Nearest neighbours that take weights, as boosting asks, and do not use them."""
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Neighbours:
@@ -167,8 +167,8 @@ def write_table() -> None:
         "answers` that of what the method predicts: scikit-learn's methods answer with the most probable class or by "
         f"votes. With the plain call of each classifier inside; {N_BAGS} members where a method has copies, 2 around a "
         "method of methods. Inside AdaBoost, whose weights sum to 1, the classifiers have min_child_weight=1e-6: with "
-        "XGBoost's own 1 no tree has a split there. XGBoost's forests have 100 trees of depth 6, and its dart 50 rounds, "
-        "both with one score: they refuse thresholds that move with x. The native forest has 100 trees. Seconds of the "
+        "XGBoost's own 1 no tree has a split there. XGBoost's forests have 100 trees of depth 6, and its dart 50 "
+        "rounds, both with one score: they refuse thresholds that move with x. The native forest has 100 trees. Seconds of the "
         "processor, one thread."
     )
     report.write("ensemble_methods", "Ensemble methods around the classifiers", rows, note)

@@ -86,8 +86,8 @@ def findings(runs: pd.DataFrame, by_rule: pd.DataFrame) -> Table:
             if len(row) == 6:
                 rows.append(row | {"confirmed": f"{significant} of 4"})
     note = (
-        "Wins / ties / losses over the sets, and the one-sided p-value of the signed ranks; a finding is confirmed below "
-        f"{statistics.DUNN_SIDAK:.3f}. One decision rule for all four. The thesis does not say how its method answers."
+        "Wins / ties / losses over the sets, and the one-sided p-value of the signed ranks; a finding is confirmed "
+        f"below {statistics.DUNN_SIDAK:.3f}. One decision rule for all four. The thesis does not say how its method answers."
     )
     return Table(rows, note if rows else "")
 
@@ -114,9 +114,9 @@ def beside_print(runs: pd.DataFrame) -> Table:
                 }
             )
     note = (
-        "Mean error of ours, divided by the printed error of the thesis's all-threshold method (AT), geometric mean over "
-        "the sets; p of the two-sided signed ranks of the logarithms. Partitions are others, and classes are those that "
-        "fit the printed errors best."
+        "Mean error of ours, divided by the printed error of the thesis's all-threshold method (AT), geometric mean "
+        "over the sets; p of the two-sided signed ranks of the logarithms. Partitions are others, and classes are those "
+        "that fit the printed errors best."
     )
     return Table(rows, note if rows else "")
 
@@ -135,8 +135,8 @@ def parts(runs: pd.DataFrame) -> Table:
             rows.append(row)
     note = (
         "Geometric mean over the sets of the error divided by that of the whole method, "
-        f"{accuracy_tables.BETWEEN}; in brackets the sets won, tied and lost. `{JOINT}` is trained once more on all rows, "
-        "without a set that judges steps."
+        f"{accuracy_tables.BETWEEN}; in brackets the sets won, tied and lost. `{JOINT}` is trained once more on all "
+        "rows, without a set that judges steps."
     )
     return Table(rows, note if rows else "")
 
