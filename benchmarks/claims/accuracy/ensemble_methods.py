@@ -63,7 +63,9 @@ class Neighbours(KNeighborsClassifier):
 
 
 def stacked(make: Make, **options: Any) -> Any:
-    return StackingClassifier([("trees", make(**options)), ("neighbours", Neighbours())], linear())
+    # Of a bootstrap that lacks a class the stack hands on the codes of the others: the classes are those.
+    trees = make(**options | {"classes": None})
+    return StackingClassifier([("trees", trees), ("neighbours", Neighbours())], linear())
 
 
 def bagged(make: Make, **options: Any) -> Any:
@@ -168,8 +170,8 @@ def write_table() -> None:
         f"votes. With the plain call of each classifier inside; {N_BAGS} members where a method has copies, 2 around a "
         "method of methods. Inside AdaBoost, whose weights sum to 1, the classifiers have min_child_weight=1e-6: with "
         "XGBoost's own 1 no tree has a split there. XGBoost's forests have 100 trees of depth 6, and its dart 50 "
-        "rounds, both with one score: they refuse thresholds that move with x. The native forest has 100 trees. Seconds of the "
-        "processor, one thread."
+        "rounds, both with one score: they refuse thresholds that move with x. The native forest has 100 "
+        "trees. Seconds of the processor, one thread."
     )
     report.write("ensemble_methods", "Ensemble methods around the classifiers", rows, note)
 

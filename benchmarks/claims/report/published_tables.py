@@ -87,7 +87,8 @@ def findings(runs: pd.DataFrame, by_rule: pd.DataFrame) -> Table:
                 rows.append(row | {"confirmed": f"{significant} of 4"})
     note = (
         "Wins / ties / losses over the sets, and the one-sided p-value of the signed ranks; a finding is confirmed "
-        f"below {statistics.DUNN_SIDAK:.3f}. One decision rule for all four. The thesis does not say how its method answers."
+        f"below {statistics.DUNN_SIDAK:.3f}. One decision rule for all four. The thesis does not say how its "
+        "method answers."
     )
     return Table(rows, note if rows else "")
 
@@ -115,8 +116,8 @@ def beside_print(runs: pd.DataFrame) -> Table:
             )
     note = (
         "Mean error of ours, divided by the printed error of the thesis's all-threshold method (AT), geometric mean "
-        "over the sets; p of the two-sided signed ranks of the logarithms. Partitions are others, and classes are those "
-        "that fit the printed errors best."
+        "over the sets; p of the two-sided signed ranks of the logarithms. Partitions are others, and classes are "
+        "those that fit the printed errors best."
     )
     return Table(rows, note if rows else "")
 
