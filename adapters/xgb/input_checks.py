@@ -2,27 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
 import xgboost
 from numpy.typing import NDArray
 
-from ordinal_objectives.adapters.arguments import check_same_columns, check_sets, listed_callbacks
+from ordinal_objectives.adapters.arguments import check_same_columns, check_sets, listed_callbacks, refused_by_host
 from ordinal_objectives.estimators.column_types import column_kinds
-from ordinal_objectives.utils.files import host_reason
 from ordinal_objectives.utils.validation import first_few
 
 
-@contextmanager
-def refused_by_host(name: str) -> Iterator[None]:
-    """Turn XGBoost's error into a ValueError that names the argument and gives XGBoost's reason alone."""
-    try:
-        yield
-    except xgboost.core.XGBoostError as error:
-        raise ValueError(f"XGBoost refuses {name}: {host_reason(error)}") from None
+def refused_rows(X: Any, missing: float = np.nan) -> AbstractContextManager[None]:
+    """Return what turns any error of XGBoost over rows into a ValueError that names X and its columns."""
+
+    def take(column: Any) -> None:
+        xgboost.DMatrix(column, missing=missing, enable_categorical=True)
+
+    return refused_by_host("XGBoost", "X", X, take)
+
+
+def readable(X: Any) -> Any:
+    """Return an Arrow table whose categories XGBoost reads: each column with one dictionary of strings without gaps.
+
+    pandas writes them with a mask and other widths of text, over which XGBoost ends in an AssertionError.
+    """
+    if not hasattr(getattr(X, "schema", None), "types"):
+        return X
+    import pyarrow as pa
+
+    for place, dtype in enumerate(X.schema.types):
+        if not pa.types.is_dictionary(dtype):
+            continue
+        levels = dtype.value_type
+        text = pa.types.is_string(levels) or pa.types.is_large_string(levels) or pa.types.is_string_view(levels)
+        if text and X.num_rows:
+            column = pa.Table.from_batches([X]).column(place) if isinstance(X, pa.RecordBatch) else X.column(place)
+            column = column.unify_dictionaries().combine_chunks()
+            names = pa.array(column.dictionary.to_pylist(), pa.string())
+            X = X.set_column(place, X.schema.names[place], pa.DictionaryArray.from_arrays(column.indices, names))
+    return X
 
 
 def types_like(X: Any, feature_types: Any, like: xgboost.DMatrix | xgboost.Booster) -> Any:

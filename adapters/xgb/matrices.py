@@ -9,7 +9,7 @@ from typing import Any
 import xgboost
 from numpy.typing import ArrayLike, NDArray
 
-from ordinal_objectives.adapters.xgb.input_checks import refused_by_host, types_like
+from ordinal_objectives.adapters.xgb.input_checks import readable, refused_rows, types_like
 from ordinal_objectives.adapters.xgb.outputs.settings import start_outputs
 from ordinal_objectives.estimators.category_levels import with_known_levels
 from ordinal_objectives.estimators.linear_choice import with_start
@@ -48,8 +48,8 @@ class Matrices:
         like: xgboost.DMatrix | xgboost.Booster | None = None,
         **options: Any,
     ) -> xgboost.DMatrix:
-        X = with_known_levels(X, self._levels)
-        with refused_by_host("X"):
+        X = readable(with_known_levels(X, self._levels))
+        with refused_rows(X, self.missing):
             return xgboost.DMatrix(
                 X,
                 codes,
