@@ -2,10 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
+from ordinal_objectives.estimators.column_types import column_kinds
+from ordinal_objectives.utils.files import host_reason
 from ordinal_objectives.utils.validation import check_integer, first_few
+
+
+@contextmanager
+def refused_by_host(library: str, name: str, X: Any, take: Callable[[Any], Any]) -> Iterator[None]:
+    """Turn any error of a library over rows into a ValueError that names the argument, and the columns to blame.
+
+    Parameters
+    ----------
+    library, name : str
+        The library, and the argument's name in messages.
+    X : object
+        The rows.
+    take : callable
+        Makes the library's data of a table. Columns of which it makes none are named.
+    """
+    try:
+        yield
+    except (MemoryError, Warning):
+        raise
+    except Exception as error:
+        raise ValueError(f"{library} refuses {name}: {refused_columns(X, take) or _reason(error)}") from error
+
+
+def refused_columns(X: Any, take: Callable[[Any], Any]) -> str:
+    """Return name and type of the columns of which a library makes no data, with its reason; "" if there are none."""
+    columns, reasons = list[str](), list[str]()
+    for place, (name, dtype, _) in enumerate(column_kinds(X)):
+        try:
+            take(_one_column(X, place))
+        except Exception as error:
+            columns.append(f"column {name!r} of type {dtype}")
+            reasons.append(_reason(error))
+    return f"{first_few(columns)}: {reasons[0]}" if columns else ""
+
+
+def _one_column(X: Any, place: int) -> Any:
+    if hasattr(X, "iloc"):
+        return X.iloc[:, [place]]
+    return X[:, [place]] if hasattr(X, "to_series") else X.select([place])  # polars, Arrow
+
+
+def _reason(error: Exception) -> str:
+    """Return a library's message, with the kind of error unless it is one of wrong values."""
+    of_values = isinstance(error, ValueError) or type(error).__module__.startswith(("xgboost", "lightgbm"))
+    return ("" if of_values else f"{type(error).__name__} ") + host_reason(error)
 
 
 def listed_callbacks(callbacks: Any, suits: Callable[[Any], bool], what: str) -> list[Any]:

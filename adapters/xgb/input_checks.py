@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
 import xgboost
 from numpy.typing import NDArray
 
-from ordinal_objectives.adapters.arguments import check_same_columns, check_sets, listed_callbacks
-from ordinal_objectives.utils.files import host_reason
+from ordinal_objectives.adapters.arguments import check_same_columns, check_sets, listed_callbacks, refused_by_host
 from ordinal_objectives.utils.validation import first_few
 
 
-@contextmanager
-def refused_by_host(name: str) -> Iterator[None]:
-    """Turn XGBoost's error into a ValueError that names the argument and gives XGBoost's reason alone."""
-    try:
-        yield
-    except xgboost.core.XGBoostError as error:
-        raise ValueError(f"XGBoost refuses {name}: {host_reason(error)}") from None
+def refused_rows(X: Any, missing: float = np.nan) -> AbstractContextManager[None]:
+    """Return what turns any error of XGBoost over rows into a ValueError that names X and its columns."""
+
+    def take(column: Any) -> None:
+        xgboost.DMatrix(column, missing=missing, enable_categorical=True)
+
+    return refused_by_host("XGBoost", "X", X, take)
 
 
 def check_finite(X: NDArray[np.floating], missing: float) -> None:

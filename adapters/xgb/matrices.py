@@ -8,7 +8,7 @@ from typing import Any
 import xgboost
 from numpy.typing import ArrayLike, NDArray
 
-from ordinal_objectives.adapters.xgb.input_checks import refused_by_host
+from ordinal_objectives.adapters.xgb.input_checks import refused_rows
 from ordinal_objectives.adapters.xgb.levels import Levels, coded, named
 from ordinal_objectives.adapters.xgb.outputs.settings import start_outputs
 from ordinal_objectives.estimators.linear_choice import with_start
@@ -67,7 +67,7 @@ class Matrices:
         margin: Any = None,
         **options: Any,
     ) -> xgboost.DMatrix:
-        with refused_by_host("X"):
+        with refused_rows(X, self.missing):
             return xgboost.DMatrix(
                 X,
                 codes,
