@@ -35,6 +35,8 @@ def refused_by_host(library: str, name: str, X: Any, take: Callable[[Any], Any])
 def refused_columns(X: Any, take: Callable[[Any], Any]) -> str:
     """Return name and type of the columns of which a library makes no data, with its reason; "" if there are none."""
     columns, reasons = list[str](), list[str]()
+    if getattr(X, "shape", (0,))[0] == 0:  # of which no column is to blame
+        return ""
     for place, (name, dtype, _) in enumerate(column_kinds(X)):
         try:
             take(_one_column(X, place))
@@ -53,7 +55,7 @@ def _one_column(X: Any, place: int) -> Any:
 def _reason(error: Exception) -> str:
     """Return a library's message, with the kind of error unless it is one of wrong values."""
     of_values = isinstance(error, ValueError) or type(error).__module__.startswith(("xgboost", "lightgbm"))
-    return ("" if of_values else f"{type(error).__name__} ") + host_reason(error)
+    return ("" if of_values else f"{type(error).__name__} ") + " ".join(host_reason(error).split())
 
 
 def listed_callbacks(callbacks: Any, suits: Callable[[Any], bool], what: str) -> list[Any]:

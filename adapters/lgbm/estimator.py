@@ -292,6 +292,7 @@ importance_type
                     callbacks=[*watching, *callbacks],
                     progress=self.progress,
                     carried=self._carried(),
+                    set_names=["X", *(f"evaluation set {i}" for i in range(len(valid_sets)))],
                 )  # fmt: skip
             record, n_iter = threshold_record(self.booster_), iterations_of(self.booster_)
             self._finish(record, n_iter, plan, rows, held_out, given["random_state"], groups)
@@ -385,7 +386,7 @@ importance_type
     def _score(self, data: Any, start: int, stop: int) -> NDArray[np.float64]:
         n_threads = library_n_threads(self._by_other_names()[0].get("n_jobs", self.n_jobs))
         threads = {} if n_threads is None else {"num_threads": n_threads}
-        return predict_scores(self.booster_, self._record, data, start, stop, **threads)
+        return predict_scores(self.booster_, self._record, data, start, stop, name="X", **threads)
 
     def _carry(self, record: ThresholdRecord) -> None:
         carry(self.booster_, record)

@@ -13,13 +13,13 @@ from ordinal_objectives.adapters.arguments import check_same_columns, check_sets
 from ordinal_objectives.utils.validation import first_few
 
 
-def refused_rows(X: Any, missing: float = np.nan) -> AbstractContextManager[None]:
-    """Return what turns any error of XGBoost over rows into a ValueError that names X and its columns."""
+def refused_rows(X: Any, missing: float = np.nan, name: str = "X") -> AbstractContextManager[None]:
+    """Return what turns any error of XGBoost over rows into a ValueError that names them and their columns."""
 
     def take(column: Any) -> None:
         xgboost.DMatrix(column, missing=missing, enable_categorical=True)
 
-    return refused_by_host("XGBoost", "X", X, take)
+    return refused_by_host("XGBoost", name, X, take)
 
 
 def check_finite(X: NDArray[np.floating], missing: float) -> None:

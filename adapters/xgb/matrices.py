@@ -35,7 +35,8 @@ class Matrices:
         """Return the training matrix and those to evaluate, with the linear part in their start."""
         first, *others = (with_start(self._linear, some) for some in rows)
         dtrain = self._training_matrix(first, continued)
-        return [dtrain, *(self._matrix(*one, like=dtrain) for one in others)]
+        evaluated = [self._matrix(*one, like=dtrain, name=f"evaluation set {i}") for i, one in enumerate(others)]
+        return [dtrain, *evaluated]
 
     def _training_matrix(self, rows: tuple[Any, ...], continued: xgboost.Booster | None = None) -> xgboost.DMatrix:
         X, *others = rows
@@ -53,10 +54,11 @@ class Matrices:
         margin: Any = None,
         *,
         like: xgboost.DMatrix | xgboost.Booster,
+        name: str = "X",
     ) -> xgboost.DMatrix:
         """Return a matrix of rows to evaluate or to predict, as codes of the training's levels."""
         types = like.feature_types if self._levels else self.feature_types
-        return self._dmatrix(coded(X, self._levels, self.missing), types, codes, weight, margin)
+        return self._dmatrix(coded(X, self._levels, self.missing, name=name), types, codes, weight, margin, name=name)
 
     def _dmatrix(
         self,
@@ -65,9 +67,11 @@ class Matrices:
         codes: NDArray[Any] | None = None,
         weight: Any = None,
         margin: Any = None,
+        *,
+        name: str = "X",
         **options: Any,
     ) -> xgboost.DMatrix:
-        with refused_rows(X, self.missing):
+        with refused_rows(X, self.missing, name):
             return xgboost.DMatrix(
                 X,
                 codes,
