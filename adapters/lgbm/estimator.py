@@ -290,9 +290,8 @@ importance_type
                     feval=[_as_feval(one) for one in self._metrics(eval_metric)],
                     init_model=booster,
                     callbacks=[*watching, *callbacks],
-                    progress=self.progress,
-                    carried=self._carried(),
-                    set_names=["X", *(f"evaluation set {i}" for i in range(len(valid_sets)))],
+                    progress=self.progress, carried=self._carried(),
+                    set_names=["X", *(f"X of evaluation set {i}" for i in range(len(valid_sets)))],
                 )  # fmt: skip
             record, n_iter = threshold_record(self.booster_), iterations_of(self.booster_)
             self._finish(record, n_iter, plan, rows, held_out, given["random_state"], groups)
@@ -373,7 +372,11 @@ importance_type
             )
         hows: dict[str, Any] = {"places": self._category_places, "levels": levels}
         first = with_levels(rows[0], refuse=booster is not None, **hows)
-        return (first, *rows[1:]), [(with_levels(one[0], **hows), *one[1:]) for one in held_out]
+        evaluated = [
+            (with_levels(X, name=f"X of evaluation set {i}", **hows), *others)
+            for i, (X, *others) in enumerate(held_out)
+        ]
+        return (first, *rows[1:]), evaluated
 
     def _prediction_data(self, X: Any) -> Any:
         return with_levels(X, self._category_places, self.booster_.pandas_categorical)

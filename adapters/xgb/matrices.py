@@ -35,7 +35,7 @@ class Matrices:
         """Return the training matrix and those to evaluate, with the linear part in their start."""
         first, *others = (with_start(self._linear, some) for some in rows)
         dtrain = self._training_matrix(first, continued)
-        evaluated = [self._matrix(*one, like=dtrain, name=f"evaluation set {i}") for i, one in enumerate(others)]
+        evaluated = [self._matrix(*one, like=dtrain, name=f"X of evaluation set {i}") for i, one in enumerate(others)]
         return [dtrain, *evaluated]
 
     def _training_matrix(self, rows: tuple[Any, ...], continued: xgboost.Booster | None = None) -> xgboost.DMatrix:

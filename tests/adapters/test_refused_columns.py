@@ -83,7 +83,9 @@ def test_columns_that_a_library_cannot_read_are_named(make, kind):
     good = beside(bad)
     with pytest.raises(ValueError, match=rf"(refuses X: |X must hold ).*{REFUSED}"):
         make(n_estimators=2).fit(bad, Y)
-    with pytest.raises(ValueError, match=rf"(refuses evaluation set 0: |evaluation set 0: X must hold ).*{REFUSED}"):
+    with pytest.raises(
+        ValueError, match=rf"(refuses X of evaluation set 0: |evaluation set 0: X must hold ).*{REFUSED}"
+    ):
         make(n_estimators=2).fit(good, Y, eval_set=[(bad, Y)])
     with pytest.raises(ValueError, match=rf"(refuses X: |X must hold ).*{REFUSED}"):
         make(n_estimators=2).fit(good, Y).predict(bad)
