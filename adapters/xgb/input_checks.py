@@ -54,6 +54,20 @@ def check_names(booster: xgboost.Booster, data: xgboost.DMatrix) -> None:
     raise ValueError(f"data must have the model's {len(names)} feature names, in their order; got {got}")
 
 
+def check_levels(trained: xgboost.Booster | xgboost.DMatrix, data: xgboost.DMatrix, name: str) -> None:
+    """Raise ValueError if a matrix has levels of categories, and the model or the training's matrix holds only codes.
+
+    XGBoost would take the places of the levels in this matrix for codes of the training.
+    """
+    if "c" not in (trained.feature_types or ()) or not hasattr(trained, "get_categories"):
+        return
+    if trained.get_categories().empty() and not data.get_categories().empty():
+        raise ValueError(
+            f"{name} has levels of categories, and the training had only codes: pass those codes, with the "
+            f"feature_types of the training"
+        )
+
+
 def check_continues(booster: Any, dtrain: Any) -> None:
     """Raise ValueError if the rows to train on have other columns than the model that is continued, if one is.
 
@@ -63,6 +77,8 @@ def check_continues(booster: Any, dtrain: Any) -> None:
         names = (dtrain.feature_names or ()) if isinstance(dtrain, xgboost.DMatrix) else None
         here = int(dtrain.num_col())
         check_same_columns("xgb_model", booster.num_features(), here, booster.feature_names, names)
+        if isinstance(dtrain, xgboost.DMatrix):
+            check_levels(booster, dtrain, "dtrain")
 
 
 def callbacks_in(callbacks: Any) -> list[Any]:

@@ -10,9 +10,11 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+import xgboost
 
 from makers import make_lgb, make_xgb
 from ordinal_objectives.adapters import lgbm as olgbm
+from ordinal_objectives.adapters import xgb as oxgb
 
 Y = np.arange(60) % 3
 G = np.array(list("abc"))[Y]
@@ -163,6 +165,17 @@ def test_rows_of_another_number_are_refused():
             olgbm.train(PARAMS, lightgbm.Dataset(wide, **given), 2, n_classes=3)
 
 
+@pytest.mark.parametrize("kind", BAD)
+@pytest.mark.parametrize("make", [make_xgb, make_lgb])
+def test_a_linear_part_refuses_them_by_name_too(make, kind):
+    bad = BAD[kind]()
+    model = make(n_estimators=2, linear=True).fit(beside(bad), Y)
+    with pytest.raises(ValueError, match=f"X.*{REFUSED}"):
+        model.predict(bad)
+    with pytest.raises(ValueError, match=f"X.*{REFUSED}"):
+        model.fit(beside(bad), Y, eval_set=[(bad, Y)])
+
+
 LEVELS = {
     "intervals": lambda: pd.cut(X, 4),
     "dates": lambda: pd.Categorical(DAYS[Y]),
@@ -198,7 +211,7 @@ def test_categories_of_arrow_as_pandas_writes_them():
     np.testing.assert_array_equal(make_xgb().fit(table, Y).predict_proba(table), expected)
 
 
-# Models of LightGBM that hold no levels
+# Models that hold no levels
 
 FRAME = pd.DataFrame({"x": X, "g": pd.Categorical(G)})
 SOME = FRAME[G != "a"].assign(g=lambda some: some.g.cat.remove_unused_categories())
@@ -244,3 +257,27 @@ def test_codes_of_a_classifier_are_no_categories():
             ValueError, match="X must have categories in the columns of fit that had them; got column 'g'"
         ):
             model.predict(rows)
+
+
+@pytest.mark.parametrize("rows", [FRAME, SOME], ids=["all levels", "some levels"])
+@pytest.mark.parametrize("options", [{}, {"proportional": False}])
+def test_categories_for_a_model_of_xgboost_without_levels_are_refused(options, rows):
+    types = {"feature_types": ["q", "c"], "enable_categorical": True}
+    codes = xgboost.DMatrix(FRAME.assign(g=FRAME.g.cat.codes), Y, **types)
+    booster = oxgb.train({}, codes, 3, **options)
+    named = xgboost.DMatrix(rows, Y[: len(rows)], enable_categorical=True)
+    assert oxgb.predict(booster, codes).shape == Y.shape
+    for use in (oxgb.predict, oxgb.predict_proba):
+        with pytest.raises(ValueError, match="data has levels of categories, and the training had only codes"):
+            use(booster, named)
+    with pytest.raises(ValueError, match="'rows' of evals has levels of categories"):
+        oxgb.train({}, codes, 3, evals=[(named, "rows")], **options)
+    with pytest.raises(ValueError, match="dtrain has levels of categories"):
+        oxgb.train({}, named, 3, xgb_model=booster, **options)
+
+
+def test_errors_of_xgboost_over_a_matrix_name_it():
+    booster = oxgb.train({}, xgboost.DMatrix(FRAME, Y, enable_categorical=True), 3)
+    unseen = FRAME.assign(g=FRAME.g.cat.rename_categories({"a": "z"}))
+    with pytest.raises(ValueError, match=r"^XGBoost refuses data: "):
+        oxgb.predict(booster, xgboost.DMatrix(unseen, enable_categorical=True))
