@@ -96,6 +96,16 @@ def check_same_columns(
         )
 
 
+def check_same_names(names: Sequence[str] | None, given: Sequence[str] | None, *, name: str = "data") -> None:
+    """Raise ValueError if rows have other names of columns than the model; None of a model takes any."""
+    if names is None or names == given:
+        return
+    pairs = enumerate(zip(names, given or (), strict=False))
+    differing = [f"{other!r} for {own!r} in column {column}" for column, (own, other) in pairs if own != other]
+    got = first_few(differing) or ("none" if given is None else f"{len(given)}")
+    raise ValueError(f"{name} must have the model's {len(names)} feature names, in their order; got {got}")
+
+
 def check_asked(params: Any, num_boost_round: Any, least: int) -> None:
     """Raise TypeError or ValueError unless these are parameters by name, and a number of rounds."""
     if not isinstance(params, Mapping):

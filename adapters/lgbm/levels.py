@@ -9,8 +9,9 @@ import lightgbm
 import numpy as np
 from scipy.sparse import issparse
 
+from ordinal_objectives.adapters.arguments import check_same_names
 from ordinal_objectives.estimators.category_levels import PLAIN, codes_in, levels_in, plain_level, with_columns
-from ordinal_objectives.estimators.column_types import called, column_kinds
+from ordinal_objectives.estimators.column_types import called, column_kinds, column_names
 from ordinal_objectives.utils.validation import first_few
 
 
@@ -56,6 +57,8 @@ def check_same_levels(valid_set: lightgbm.Dataset, train_set: lightgbm.Dataset, 
     here, there = (getattr(one, "shape", (0, 0)) for one in (X, trained))
     if len(here) == len(there) == 2 and here[1] != there[1] and here[1] * there[1]:
         raise ValueError(f"{name} must have the {there[1]} columns of the training set; got {here[1]}")
+    if column_names(X) is not None:
+        check_same_names(column_names(trained), column_names(X), name=name)
     places, in_fit = category_places(X), category_places(trained)
     is_frame = hasattr(trained, "iloc")
     if is_frame and hasattr(X, "iloc") and places != in_fit:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import threading
 import weakref
 from collections.abc import Iterator
@@ -13,12 +14,14 @@ import lightgbm
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ordinal_objectives.adapters.arguments import check_same_names
 from ordinal_objectives.adapters.lgbm.input_checks import check_rows, refused_rows
 from ordinal_objectives.adapters.lgbm.leaf_vectors import leaf_scores
 from ordinal_objectives.adapters.lgbm.levels import category_places, with_levels
 from ordinal_objectives.adapters.lgbm.record import carried_record, check_all_rounds, iterations_of
 from ordinal_objectives.adapters.objective import predict_from_scores
 from ordinal_objectives.decision import decide
+from ordinal_objectives.estimators.column_types import column_names
 from ordinal_objectives.predictions import without_mean
 from ordinal_objectives.threads import one_thread_after_fork
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
@@ -57,9 +60,15 @@ if hasattr(os, "register_at_fork"):
 
 
 def rows_for(booster: lightgbm.Booster, data: Any) -> Any:
-    """Return rows that were handed over beside a booster as it reads them, by the levels that it was trained on."""
+    """Return rows that were handed over beside a booster as it reads them, by the levels that it was trained on.
+
+    LightGBM reads columns by their places, whatever their names.
+    """
     data = collected(data, name="data")
     check_rows(data, "data")
+    names, given = booster.feature_name(), column_names(data)
+    if given is not None and names != [f"Column_{place}" for place in range(len(names))]:  # what LightGBM calls others
+        check_same_names(names, [re.sub(r"\s", "_", name) for name in given])
     return with_levels(data, None, booster.pandas_categorical, name="data") if category_places(data) else data
 
 

@@ -9,8 +9,13 @@ import numpy as np
 import xgboost
 from numpy.typing import NDArray
 
-from ordinal_objectives.adapters.arguments import check_same_columns, check_sets, listed_callbacks, refused_by_host
-from ordinal_objectives.utils.validation import first_few
+from ordinal_objectives.adapters.arguments import (
+    check_same_columns,
+    check_same_names,
+    check_sets,
+    listed_callbacks,
+    refused_by_host,
+)
 
 
 def refused_rows(X: Any, missing: float = np.nan, name: str = "X") -> AbstractContextManager[None]:
@@ -45,13 +50,7 @@ def check_matrix(booster: xgboost.Booster, data: Any) -> None:
 
 def check_names(booster: xgboost.Booster, data: xgboost.DMatrix) -> None:
     """Raise ValueError if a matrix's features are not named as the booster's, as XGBoost's own predictions do."""
-    names, given = booster.feature_names, data.feature_names
-    if names is None or names == given:
-        return
-    pairs = enumerate(zip(names, given or (), strict=False))
-    differing = [f"{other!r} for {own!r} in column {column}" for column, (own, other) in pairs if own != other]
-    got = first_few(differing) or ("none" if given is None else f"{len(given)}")
-    raise ValueError(f"data must have the model's {len(names)} feature names, in their order; got {got}")
+    check_same_names(booster.feature_names, data.feature_names)
 
 
 def check_levels(trained: xgboost.Booster | xgboost.DMatrix, data: xgboost.DMatrix, name: str) -> None:

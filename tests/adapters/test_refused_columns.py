@@ -149,6 +149,26 @@ def test_data_sets_without_rows_or_columns_are_refused(rows):
         olgbm.train(PARAMS, data, 2, [data.create_valid(rows, labels)])
 
 
+@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame, pa.table])
+def test_columns_in_another_order_are_refused(kind):
+    """LightGBM reads them by their places: a category in the place of another would have that one's levels."""
+    booster = olgbm.train(PARAMS, lightgbm.Dataset(pd.DataFrame({"a b": X, "c": Y}), Y), 2)
+    assert olgbm.predict(booster, kind({"a b": X, "c": Y})).shape == Y.shape
+    with pytest.raises(
+        ValueError, match="data must have the model's 2 feature names, in their order; got 'c' for 'a_b'"
+    ):
+        olgbm.predict(booster, kind({"c": Y, "a b": X}))
+    with pytest.raises(ValueError, match="got 'd' for 'c' in column 1"):
+        olgbm.predict_proba(booster, kind({"a b": X, "d": Y}))
+    data = lightgbm.Dataset(kind({"a b": X, "c": Y}), Y)
+    with pytest.raises(
+        ValueError, match="valid_sets must have the model's 2 feature names, in their order; got 'c' for"
+    ):
+        olgbm.train(PARAMS, data, 2, [data.create_valid(kind({"c": Y, "a b": X}), Y)])
+    of_array = olgbm.train(PARAMS, lightgbm.Dataset(np.c_[X, Y], Y), 2)
+    assert olgbm.predict(of_array, kind({"c": X, "d": Y})).shape == Y.shape
+
+
 def test_rows_of_another_number_are_refused():
     wide = np.c_[X, X]
     data = lightgbm.Dataset(wide, Y)
