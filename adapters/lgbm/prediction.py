@@ -161,7 +161,8 @@ def predict_proba(booster: lightgbm.Booster, data: Any, num_iteration: int | Non
     Raises
     ------
     ValueError
-        If the booster carries no thresholds, or none for that iteration.
+        If the booster carries no thresholds, or none for that iteration; if data has other columns than the training,
+        or types or categories that LightGBM does not read.
 
     Examples
     --------

@@ -54,7 +54,7 @@ def check_names(booster: xgboost.Booster, data: xgboost.DMatrix) -> None:
 
 
 def check_levels(trained: xgboost.Booster | xgboost.DMatrix, data: xgboost.DMatrix, name: str) -> None:
-    """Raise ValueError if a matrix has levels of categories, and the model or the training's matrix holds only codes.
+    """Raise ValueError if a matrix has levels of categories, and the model or the training's matrix has none.
 
     XGBoost would take the places of the levels in this matrix for codes of the training.
     """
@@ -62,8 +62,8 @@ def check_levels(trained: xgboost.Booster | xgboost.DMatrix, data: xgboost.DMatr
         return
     if trained.get_categories().empty() and not data.get_categories().empty():
         raise ValueError(
-            f"{name} has levels of categories, and the training had only codes: pass those codes, with the "
-            f"feature_types of the training"
+            f"{name} has levels of categories, and those of the training are not known: XGBoost keeps none where it is "
+            f"trained on codes, and a slice of a booster forgets them. Pass codes, with the feature_types of the training"
         )
 
 

@@ -61,7 +61,8 @@ def predict_proba(
     Raises
     ------
     ValueError
-        If the booster carries no thresholds, or none for that iteration.
+        If the booster carries no thresholds, or none for that iteration; if data has categories and the booster holds
+        no levels, or XGBoost refuses data.
     TypeError
         If ``booster`` is no booster, or ``data`` no DMatrix.
 
