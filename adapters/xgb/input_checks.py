@@ -62,8 +62,8 @@ def check_levels(trained: xgboost.Booster | xgboost.DMatrix, data: xgboost.DMatr
         return
     if trained.get_categories().empty() and not data.get_categories().empty():
         raise ValueError(
-            f"{name} has levels of categories, and those of the training are not known: XGBoost keeps none where it is "
-            f"trained on codes, and a slice of a booster forgets them. Pass codes, with the feature_types of the training"
+            f"{name} has levels of categories, and those of the training are not known: XGBoost keeps none "
+            f"of codes, and a slice of a booster forgets them. Pass codes, with the feature_types of the training"
         )
 
 
