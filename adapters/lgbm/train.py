@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike
 
 from ordinal_objectives.adapters.arguments import check_asked, check_sets
 from ordinal_objectives.adapters.lgbm.callback import BeforeIterationCallback, shown_rounds
-from ordinal_objectives.adapters.lgbm.input_checks import callbacks_in, check_set, check_valid_names
+from ordinal_objectives.adapters.lgbm.input_checks import callbacks_in, check_set, check_valid_names, refused_sets
+from ordinal_objectives.adapters.lgbm.levels import check_levels, check_same_levels
 from ordinal_objectives.adapters.lgbm.objective import OrdinalObjective
 from ordinal_objectives.adapters.lgbm.prediction import shifts_of
 from ordinal_objectives.adapters.lgbm.record import (
@@ -166,17 +167,22 @@ def train_spec(
     """Train the model that a door was asked for; ``options`` are the other arguments of :func:`train`.
 
     ``carried`` among them is what a classifier adds to the record: ``linear`` and ``classifier`` of
-    :class:`.training.Plan`.
+    :class:`.training.Plan`, and ``set_names`` what errors call the rows to train on and to evaluate.
     """
     check_asked(params, num_boost_round, 1)
     check_params(params)
     spec, record = asked
-    valid_sets = options.get("valid_sets")
+    valid_sets, set_names = options.get("valid_sets"), options.pop("set_names", ("train_set", "valid_sets"))
     evaluated = [valid_sets] if isinstance(valid_sets, lightgbm.Dataset) else valid_sets or []
     check_sets("valid_sets", evaluated, lambda one: isinstance(one, lightgbm.Dataset), "lightgbm.Dataset")
     sets = [train_set, *(data for data in evaluated if data is not train_set)]
-    for data in sets:
-        check_set(data, "train_set" if data is train_set else "valid_sets")
+    named = [(set_names[min(i, len(set_names) - 1)], data) for i, data in enumerate(sets)]
+    for name, data in named:
+        check_set(data, name)
+        if data is train_set:
+            check_levels(data, name)
+        else:
+            check_same_levels(data, train_set, name)
     check_valid_names(options.get("valid_names"), evaluated, train_set)
     if init_model is not None:
         init_model = as_booster(init_model)
@@ -197,14 +203,11 @@ def train_spec(
     callbacks = callbacks_of(objective, options.get("callbacks"))
     with kept_helpers(n_threads_of(params), n_labels), round_bar(progress, num_boost_round, what) as show:
         callbacks += [] if show is None else [shown_rounds(training, show)]
-        booster = lightgbm.train(
-            {**_readable(params), "objective": objective, "metric": "None"},
-            train_set,
-            num_boost_round,
-            feval=all_metrics(objective, feval),
-            init_model=init_model,
-            **options | {"callbacks": callbacks},
-        )
+        options |= {"feval": all_metrics(objective, feval), "init_model": init_model, "callbacks": callbacks}
+        with refused_sets([(name, data.data) for name, data in named], training.boosters):
+            booster = lightgbm.train(
+                {**_readable(params), "objective": objective, "metric": "None"}, train_set, num_boost_round, **options
+            )
     booster.best_iteration = best_iteration(booster)
     end_rounds(booster)
     return booster

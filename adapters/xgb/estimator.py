@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from ordinal_objectives.adapters.xgb.callback import asks_for_early_stop
 from ordinal_objectives.adapters.xgb.custom_metric import CustomMetric
 from ordinal_objectives.adapters.xgb.host_methods import HostMethods
-from ordinal_objectives.adapters.xgb.input_checks import check_finite, refused_by_host
+from ordinal_objectives.adapters.xgb.input_checks import check_finite, refused_rows
 from ordinal_objectives.adapters.xgb.leaf_vectors import check_leaves, leaf_scores
 from ordinal_objectives.adapters.xgb.levels import Levels, attributes, coded, learned, levels_of
 from ordinal_objectives.adapters.xgb.parameter_names import DIALECT, KNOWN, NATIVE, OWN, REFUSED
@@ -375,7 +375,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         if start or stop != self.booster_.num_boosted_rounds():
             check_all_rounds(self.booster_, self._record, stop)
         outputs = self._record.outputs
-        with refused_by_host("X"):
+        with refused_rows(data, self.missing):
             if not self.proportional_ and outputs is None:
                 n_threads = effective_n_threads(self.n_jobs)
                 return leaf_scores(self.booster_, self._record, data, start, stop, self.missing, n_threads)

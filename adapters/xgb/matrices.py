@@ -8,7 +8,7 @@ from typing import Any
 import xgboost
 from numpy.typing import ArrayLike, NDArray
 
-from ordinal_objectives.adapters.xgb.input_checks import refused_by_host
+from ordinal_objectives.adapters.xgb.input_checks import refused_rows
 from ordinal_objectives.adapters.xgb.levels import Levels, coded, named
 from ordinal_objectives.adapters.xgb.outputs.settings import start_outputs
 from ordinal_objectives.estimators.held_out import Rows
@@ -36,7 +36,8 @@ class Matrices:
         """Return the training matrix and those to evaluate, with the linear part in their start."""
         first, *others = (with_start(self._linear, some) for some in rows)
         dtrain = self._training_matrix(first, continued)
-        return [dtrain, *(self._matrix_of(one, like=dtrain) for one in others)]
+        evaluated = [self._matrix_of(one, like=dtrain, name=f"X of evaluation set {i}") for i, one in enumerate(others)]
+        return [dtrain, *evaluated]
 
     def _matrix_of(self, rows: Rows, **options: Any) -> xgboost.DMatrix:
         return self._matrix(rows.X, rows.codes, rows.weight, rows.start, **options)
@@ -57,10 +58,11 @@ class Matrices:
         margin: Any = None,
         *,
         like: xgboost.DMatrix | xgboost.Booster,
+        name: str = "X",
     ) -> xgboost.DMatrix:
         """Return a matrix of rows to evaluate or to predict, as codes of the training's levels."""
         types = like.feature_types if self._levels else self.feature_types
-        return self._dmatrix(coded(X, self._levels, self.missing), types, codes, weight, margin)
+        return self._dmatrix(coded(X, self._levels, self.missing, name=name), types, codes, weight, margin, name=name)
 
     def _dmatrix(
         self,
@@ -69,9 +71,11 @@ class Matrices:
         codes: NDArray[Any] | None = None,
         weight: Any = None,
         margin: Any = None,
+        *,
+        name: str = "X",
         **options: Any,
     ) -> xgboost.DMatrix:
-        with refused_by_host("X"):
+        with refused_rows(X, self.missing, name):
             return xgboost.DMatrix(
                 X,
                 codes,
