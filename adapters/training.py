@@ -198,8 +198,9 @@ class Training(ABC):
                 f"and a model is continued with its own loss and link"
             )
         if record.shifts is not None and spec.proportional is True:
+            how = "pass" if self.plan.driven else f"continue it with {self._package()}.train and"
             raise ValueError(
-                "the model to be continued has thresholds that move with x: pass proportional=False to go on with it"
+                f"the model to be continued has thresholds that move with x: {how} proportional=False to go on with it"
             )
         if spec.n_classes not in (None, record.n_classes):
             raise ValueError(f"n_classes must be {record.n_classes}, that of the model continued; got {spec.n_classes}")
