@@ -156,7 +156,7 @@ def check_metrics(params: Mapping[str, Any]) -> None:
 def check_evaluated(params: Mapping[str, Any], has_sets: bool) -> None:
     """Refuse early stopping in the parameters where nothing is measured, or warn of sets that are not evaluated."""
     asked = next((name for name in _EARLY_STOPPING if params.get(name) is not None), None)
-    if asked is not None and params[asked] > 0:
+    if asked is not None and int(params[asked]) > 0:
         raise ValueError(
             f"params[{asked!r}] = {params[asked]!r} needs feval=objective.metric and valid_sets beside it: "
             f"lightgbm.train has no other metric that knows the thresholds"

@@ -117,7 +117,7 @@ def test_the_record_of_another_model_is_refused(rows, wrong, ours):
 
 def test_a_model_whose_thresholds_move_is_left_to_olgbm_train(rows):
     model = olgbm.train(QUIET, lightgbm.Dataset(*rows), 3, proportional=False)
-    with pytest.raises(ValueError, match=r"continue it with .*lgbm\.train and proportional=False"):
+    with pytest.raises(ValueError, match=r"pass proportional=False to .*lgbm\.train, not the framework"):
         go_on(rows, model, olgbm.threshold_record(model))
 
 
