@@ -295,7 +295,7 @@ importance_type
                     progress=self.progress, carried=self._carried(),
                     set_names=["X", *(f"X of evaluation set {i}" for i in range(len(valid_sets)))],
                 )  # fmt: skip
-            record, n_iter = threshold_record(self.booster_), iterations_of(self.booster_)
+            record, n_iter = carried_record(self.booster_).copied(), iterations_of(self.booster_)
             self._finish(record, n_iter, plan, rows, held_out, given["random_state"])
         least = smallest_leaf(given["min_child_samples"], len(rows))
         self._warn_if_constant(len(rows), "min_child_samples", 20 if least is None else least)  # LightGBM's default
@@ -399,7 +399,7 @@ importance_type
 
     def _read(self, path: str | PathLike[str]) -> tuple[ThresholdRecord, int, int]:
         self.booster_ = load_model(path)
-        record = threshold_record(self.booster_)
+        record = carried_record(self.booster_).copied()
         self._category_places = _places_in(record)
         n_iter = self.booster_.current_iteration()
         check_all_rounds(self.booster_, record, n_iter)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from os import PathLike
 from typing import Any
@@ -14,12 +15,18 @@ import numpy as np
 
 from ordinal_objectives.adapters.arguments import listed_callbacks, refused_by_host, refused_columns
 from ordinal_objectives.adapters.metric_names import check_set_names
+from ordinal_objectives.adapters.parameters import refuse_parameters
 from ordinal_objectives.estimators.column_types import check_table, column_kinds, refuse_text_and_dates
 from ordinal_objectives.utils.validation import first_few
 
 _UNWRITTEN = re.compile(r'[",:\[\]{}]|^$')
 # Types of polars and Arrow that LightGBM reads.
 _READ = re.compile(r"u?int(8|16|32|64)|float|double|bool|U?Int(8|16|32|64)|Float(32|64)|Boolean")
+
+_METRIC_NAMES = ("metric", "metrics", "metric_types")
+_NO_METRIC = {"", "none", "null", "na", "custom"}
+_EARLY_STOPPING = ("early_stopping_round", "early_stopping_rounds", "early_stopping", "n_iter_no_change")
+_NO_BUILT_IN_METRIC = "built-in metrics do not know the thresholds; pass feval, and metric='None' to lightgbm.train"
 
 
 def check_columns(X: Any, name: str = "X") -> None:
@@ -190,3 +197,34 @@ def check_valid_names(names: Any, valid_sets: list[lightgbm.Dataset], train_set:
     given = [names] if isinstance(names, str) else list(names or [])
     defaults = ["training" if data is train_set else f"valid_{i}" for i, data in enumerate(valid_sets)]
     check_set_names(given[: len(defaults)] + defaults[len(given) :], "valid_names")
+
+
+def without_no_metric(params: Mapping[str, Any]) -> dict[str, Any]:
+    """Return parameters without a metric that is LightGBM's word for none."""
+    return {name: value for name, value in params.items() if name not in _METRIC_NAMES or _asks_for_metric(value)}
+
+
+def check_metrics(params: Mapping[str, Any]) -> None:
+    """Raise ValueError for a built-in metric, which would be one of the score without its thresholds."""
+    refuse_parameters(without_no_metric(params), dict.fromkeys(_METRIC_NAMES, _NO_BUILT_IN_METRIC))
+
+
+def check_evaluated(params: Mapping[str, Any], has_sets: bool) -> None:
+    """Refuse early stopping in the parameters where nothing is measured, or warn of sets that are not evaluated."""
+    asked = next((name for name in _EARLY_STOPPING if params.get(name) is not None), None)
+    if asked is not None and int(params[asked]) > 0:
+        raise ValueError(
+            f"params[{asked!r}] = {params[asked]!r} needs feval=objective.metric and valid_sets beside it: "
+            f"lightgbm.train has no other metric that knows the thresholds"
+        )
+    if has_sets:
+        warnings.warn(
+            "no metric is computed on valid_sets: pass feval=objective.metric, which early stopping needs too",
+            stacklevel=2,
+        )
+
+
+def _asks_for_metric(value: Any) -> bool:
+    names = value.split(",") if isinstance(value, str) else value
+    names = names if isinstance(names, (list, tuple, set, frozenset)) else [names]
+    return any(str(name).strip().lower() not in _NO_METRIC for name in names)

@@ -11,7 +11,14 @@ from numpy.typing import ArrayLike
 
 from ordinal_objectives.adapters.arguments import check_asked, check_sets
 from ordinal_objectives.adapters.lgbm.callback import BeforeIterationCallback, shown_rounds
-from ordinal_objectives.adapters.lgbm.input_checks import callbacks_in, check_set, check_valid_names, refused_sets
+from ordinal_objectives.adapters.lgbm.input_checks import (
+    callbacks_in,
+    check_metrics,
+    check_set,
+    check_valid_names,
+    refused_sets,
+    without_no_metric,
+)
 from ordinal_objectives.adapters.lgbm.levels import check_levels, check_same_levels
 from ordinal_objectives.adapters.lgbm.objective import OrdinalObjective
 from ordinal_objectives.adapters.lgbm.prediction import shifts_of
@@ -20,6 +27,7 @@ from ordinal_objectives.adapters.lgbm.record import (
     best_iteration,
     check_all_rounds,
     check_continues,
+    check_record,
     end_rounds,
     threshold_record,
 )
@@ -38,13 +46,11 @@ from ordinal_objectives.utils.shared_docs import documented
 _REFUSED = {
     "objective": "the ordinal loss is the objective",
     "num_class": "one score serves all classes; pass n_classes",
-    "metric": "built-in metrics do not know the thresholds; pass feval, which gets probabilities",
 }
 _ALIASES = {
     "boosting": ("boosting_type", "boost"),
     "objective": ("objective_type", "app", "application", "loss"),
     "num_class": ("num_classes",),
-    "metric": ("metrics", "metric_types"),
     "num_threads": ("num_thread", "nthread", "nthreads", "n_jobs"),
 }
 
@@ -84,7 +90,7 @@ def train(
     Parameters
     ----------
     params : mapping
-        Those of :func:`lightgbm.train`. ``objective``, ``num_class`` and ``metric`` are refused.
+        Those of :func:`lightgbm.train`. ``objective``, ``num_class`` and built-in metrics are refused.
     train_set : lightgbm.Dataset
         Labels are class codes 0..n_classes - 1.
     <<num_boost_round>>
@@ -170,7 +176,7 @@ def train_spec(
     :class:`.training.Plan`, and ``set_names`` what errors call the rows to train on and to evaluate.
     """
     check_asked(params, num_boost_round, 1)
-    check_params(params)
+    params = checked_params(params)
     spec, record = asked
     valid_sets, set_names = options.get("valid_sets"), options.pop("set_names", ("train_set", "valid_sets"))
     evaluated = [valid_sets] if isinstance(valid_sets, lightgbm.Dataset) else valid_sets or []
@@ -191,7 +197,8 @@ def train_spec(
             record = threshold_record(init_model)
             record.check_start(False, "init_model, beside which LightGBM takes no init_score")
             check_all_rounds(init_model, record, init_model.current_iteration())
-            record = record.kept(init_model.current_iteration())
+        elif record is not None:
+            check_record(init_model, record)
     training = LightGBMTraining(
         spec, record, n_threads=n_threads_of(params), plan=Plan(driven=True, **options.pop("carried", {}))
     )
@@ -226,11 +233,13 @@ def all_metrics(objective: OrdinalObjective, feval: Any) -> Callable[..., Any]:
     return joined([objective.metric, *map(objective.proba_metric, metrics)])
 
 
-def check_params(params: Mapping[str, Any]) -> None:
-    """Raise ValueError for a parameter that is not allowed with an ordinal objective."""
+def checked_params(params: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters without ``metric="None"``; raise ValueError for one that an ordinal objective refuses."""
+    check_metrics(params)
     refuse_parameters(params, {alias: _REFUSED[name] for name in _REFUSED for alias in (name, *_ALIASES[name])})
     for name in ("boosting", *_ALIASES["boosting"]):
         refuse_boosting(name, params.get(name))
+    return without_no_metric(params)
 
 
 def _readable(params: Mapping[str, Any]) -> dict[str, Any]:

@@ -144,7 +144,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         n_jobs: int | None = None,
         random_state: Any = None,
         verbosity: int | None = None,
-        missing: float = np.nan,
+        missing: float | None = np.nan,
         enable_categorical: bool = True,
         feature_types: Any = None,
         feature_weights: ArrayLike | None = None,
@@ -352,7 +352,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         if continued is not None:
             return levels_of(continued)
         rows = X if self.validation_fraction is None else self._check_features(X, reset=False)
-        return learned(rows, self.feature_types, self.missing)
+        return learned(rows, self.feature_types, self._missing)
 
     def _native_params(self) -> dict[str, Any]:
         # XGBoost warns of parameters that it does not know or use; 1 shows warnings only.
@@ -366,8 +366,8 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
     def _prediction_data(self, X: Any) -> Any:
         # XGBoost reads an array where it lies; making a matrix of one row costs more than its prediction.
         if isinstance(X, np.ndarray) and self._record.last_only is False:
-            check_finite(X, self.missing)
-            return coded(X, self._levels, self.missing)
+            check_finite(X, self._missing)
+            return coded(X, self._levels, self._missing)
         return self._matrix(X, like=self.booster_)
 
     @one_thread_after_fork()
@@ -378,9 +378,9 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         with refused_rows(data, self.missing):
             if not self.proportional_ and outputs is None:
                 n_threads = effective_n_threads(self.n_jobs)
-                return leaf_scores(self.booster_, self._record, data, start, stop, self.missing, n_threads)
+                return leaf_scores(self.booster_, self._record, data, start, stop, self._missing, n_threads)
             if isinstance(data, np.ndarray):
-                options = {"predict_type": "margin", "iteration_range": (start, stop), "missing": self.missing}
+                options = {"predict_type": "margin", "iteration_range": (start, stop), "missing": self._missing}
                 scores = self.booster_.inplace_predict(data, **options)
             else:
                 scores = self.booster_.predict(data, output_margin=True, iteration_range=(start, stop))

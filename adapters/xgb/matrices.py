@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
 import xgboost
 from numpy.typing import ArrayLike, NDArray
 
@@ -23,7 +25,7 @@ class Matrices:
     _linear: LinearPart | None
     n_classes_: int
     shift_method: str
-    missing: float
+    missing: float | None
     n_jobs: int | None
     enable_categorical: bool
     feature_types: Any
@@ -31,6 +33,14 @@ class Matrices:
     # XGBoost takes a level that it does not know for another one, and one outside ASCII too, if the order differs: it
     # is given codes of these.
     _levels: Levels = MappingProxyType({})
+
+    @property
+    def _missing(self) -> float:
+        """What stands for a missing value; None is NaN, as XGBoost has it."""
+        missing = self.missing
+        if isinstance(missing, (bool, np.bool_)) or not isinstance(missing, (Real, np.number, type(None))):
+            raise ValueError(f"missing must be a number or None; got {missing!r}")
+        return np.nan if missing is None else float(missing)
 
     def _matrices(self, rows: list[Rows], continued: xgboost.Booster | None) -> list[xgboost.DMatrix]:
         """Return the training matrix and those to evaluate, with the linear part in their start."""
@@ -46,7 +56,7 @@ class Matrices:
         types = self.feature_types
         if continued is not None and self._levels:
             types = continued.feature_types
-        X = named(rows.X, self._levels, continued, self.missing)
+        X = named(rows.X, self._levels, continued, self._missing)
         others = rows.codes, rows.weight, rows.start
         return self._dmatrix(X, types, *others, feature_weights=self.feature_weights)
 
@@ -62,7 +72,7 @@ class Matrices:
     ) -> xgboost.DMatrix:
         """Return a matrix of rows to evaluate or to predict, as codes of the training's levels."""
         types = like.feature_types if self._levels else self.feature_types
-        return self._dmatrix(coded(X, self._levels, self.missing, name=name), types, codes, weight, margin, name=name)
+        return self._dmatrix(coded(X, self._levels, self._missing, name=name), types, codes, weight, margin, name=name)
 
     def _dmatrix(
         self,
@@ -81,7 +91,7 @@ class Matrices:
                 codes,
                 weight=weight,
                 base_margin=start_outputs(margin, self.n_classes_) if self.shift_method == "host" else margin,
-                missing=self.missing,
+                missing=self._missing,
                 nthread=library_n_threads(self.n_jobs),
                 enable_categorical=self.enable_categorical,
                 feature_types=feature_types,
