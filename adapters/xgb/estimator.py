@@ -375,7 +375,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         if start or stop != self.booster_.num_boosted_rounds():
             check_all_rounds(self.booster_, self._record, stop)
         outputs = self._record.outputs
-        with refused_rows(data, self.missing):
+        with refused_rows(data, self._missing):
             if not self.proportional_ and outputs is None:
                 n_threads = effective_n_threads(self.n_jobs)
                 return leaf_scores(self.booster_, self._record, data, start, stop, self._missing, n_threads)

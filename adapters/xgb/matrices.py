@@ -85,7 +85,7 @@ class Matrices:
         name: str = "X",
         **options: Any,
     ) -> xgboost.DMatrix:
-        with refused_rows(X, self.missing, name):
+        with refused_rows(X, self._missing, name):
             return xgboost.DMatrix(
                 X,
                 codes,
