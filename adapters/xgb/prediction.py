@@ -84,6 +84,7 @@ def predict_proba(
 
 
 @documented(like=predict_proba)
+@one_thread_after_fork()
 def predict(
     booster: xgboost.Booster,
     data: xgboost.DMatrix,
