@@ -2,10 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
+from ordinal_objectives.estimators.column_types import column_kinds
+from ordinal_objectives.utils.files import host_reason
 from ordinal_objectives.utils.validation import check_integer, first_few
+
+
+@contextmanager
+def refused_by_host(library: str, name: str, X: Any, take: Callable[[Any], Any]) -> Iterator[None]:
+    """Turn any error of a library over rows into a ValueError that names the argument, and the columns to blame.
+
+    Parameters
+    ----------
+    library, name : str
+        The library, and the argument's name in messages.
+    X : object
+        The rows.
+    take : callable
+        Makes the library's data of a table. Columns of which it makes none are named.
+    """
+    try:
+        yield
+    except (MemoryError, Warning):
+        raise
+    except Exception as error:
+        raise ValueError(f"{library} refuses {name}: {refused_columns(X, take) or _reason(error)}") from error
+
+
+def refused_columns(X: Any, take: Callable[[Any], Any]) -> str:
+    """Return name and type of the columns of which a library makes no data, with its reason; "" if there are none."""
+    columns, reasons = list[str](), list[str]()
+    if getattr(X, "shape", (0,))[0] == 0:  # of which no column is to blame
+        return ""
+    for place, (name, dtype, _) in enumerate(column_kinds(X)):
+        try:
+            take(_one_column(X, place))
+        except Exception as error:
+            columns.append(f"column {name!r} of type {dtype}")
+            reasons.append(_reason(error))
+    return f"{first_few(columns)}: {reasons[0]}" if columns else ""
+
+
+def _one_column(X: Any, place: int) -> Any:
+    if hasattr(X, "iloc"):
+        return X.iloc[:, [place]]
+    return X[:, [place]] if hasattr(X, "to_series") else X.select([place])  # polars, Arrow
+
+
+def _reason(error: Exception) -> str:
+    """Return a library's message, with the kind of error unless it is one of wrong values."""
+    of_values = isinstance(error, ValueError) or type(error).__module__.startswith(("xgboost", "lightgbm"))
+    return ("" if of_values else f"{type(error).__name__} ") + " ".join(host_reason(error).split())
 
 
 def listed_callbacks(callbacks: Any, suits: Callable[[Any], bool], what: str) -> list[Any]:
@@ -44,6 +94,16 @@ def check_same_columns(
             f"{model} was trained on the columns {first_few(trained_names, repr)}; here X has "
             f"{first_few(differing) or 'no names'}"
         )
+
+
+def check_same_names(names: Sequence[str] | None, given: Sequence[str] | None, *, name: str = "data") -> None:
+    """Raise ValueError if rows have other names of columns than the model; None of a model takes any."""
+    if names is None or names == given:
+        return
+    pairs = enumerate(zip(names, given or (), strict=False))
+    differing = [f"{other!r} for {own!r} in column {column}" for column, (own, other) in pairs if own != other]
+    got = first_few(differing) or ("none" if given is None else f"{len(given)}")
+    raise ValueError(f"{name} must have the model's {len(names)} feature names, in their order; got {got}")
 
 
 def check_asked(params: Any, num_boost_round: Any, least: int) -> None:

@@ -198,8 +198,10 @@ class Training(ABC):
                 f"and a model is continued with its own loss and link"
             )
         if record.shifts is not None and spec.proportional is True:
+            where = f" to {self._package()}.train, not the framework's own," if not self.plan.driven else ""
             raise ValueError(
-                "the model to be continued has thresholds that move with x: pass proportional=False to go on with it"
+                "the model to be continued has thresholds that move with x: "
+                f"pass proportional=False{where} to go on with it"
             )
         if spec.n_classes not in (None, record.n_classes):
             raise ValueError(f"n_classes must be {record.n_classes}, that of the model continued; got {spec.n_classes}")

@@ -7,7 +7,7 @@ use, so that neither framework is needed to import the package.
 
 from __future__ import annotations
 
-import importlib
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ordinal_objectives.decisions.prediction_sets import OrdinalPredictionSets
     from ordinal_objectives.decisions.tuned import OrdinalTunedClassifier
     from ordinal_objectives.estimators.ensemble import OrdinalEnsembleClassifier
+    from ordinal_objectives.estimators.labels import LabelOrderWarning
     from ordinal_objectives.histogram_engine.estimator import HistGradientBoostingOrdinalClassifier
     from ordinal_objectives.histogram_engine.multi_output.estimator import (
         HistGradientBoostingMultiOutputClassifier,
@@ -41,6 +42,7 @@ _HOMES = {
     "HistGradientBoostingMultiOutputRegressor": "histogram_engine.multi_output.estimator",
     "HistGradientBoostingOrdinalClassifier": "histogram_engine.estimator",
     "ImmediateThreshold": "losses",
+    "LabelOrderWarning": "estimators.labels",
     "LGBMOrdinalClassifier": "adapters.lgbm.estimator",
     "OrdinalCalibratedClassifier": "decisions.calibrated",
     "OrdinalEnsembleClassifier": "estimators.ensemble",
@@ -62,6 +64,7 @@ __all__ = [
     "HistGradientBoostingOrdinalClassifier",
     "ImmediateThreshold",
     "LGBMOrdinalClassifier",
+    "LabelOrderWarning",
     "OrdinalCalibratedClassifier",
     "OrdinalEnsembleClassifier",
     "OrdinalPredictionSets",
@@ -84,7 +87,7 @@ for _name, _packages in _NEEDS.items():
 
 if not list(Path(__file__).parent.glob("_core*.so")) and not list(Path(__file__).parent.glob("_core*.pyd")):
     try:
-        importlib.import_module("ordinal_objectives._core")
+        import_module("ordinal_objectives._core")
     except ImportError as error:
         raise ImportError(
             f"{Path(__file__).parent} is a source folder whose native kernels are not built. Install the project "
@@ -95,10 +98,9 @@ if not list(Path(__file__).parent.glob("_core*.so")) and not list(Path(__file__)
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+    value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
     globals()[name] = value
     return value
 
 
-def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+__dir__ = import_module(f"{__name__}.utils.public_names").public_names(__name__)

@@ -47,7 +47,7 @@ def _compare(options: argparse.Namespace) -> None:
     from ordinal_objectives.compare import compare_updates
     from ordinal_objectives.demo import classes_of, read_table
 
-    X, target = read_table(options.table, options.target)
+    X, target = read_table(options.table, options.target, options.classes)
     n_values, target_is = target.nunique(), f"--target {options.target!r} of {options.table}"
     if n_values < 2:
         raise ValueError(f"{target_is} holds one class, {target.iloc[0]}; at least two are needed")

@@ -24,10 +24,12 @@ from ordinal_objectives.plotting.style import pyplot
 from ordinal_objectives.rows import CPU
 from ordinal_objectives.utils.extras import data_frame
 from ordinal_objectives.utils.progress import round_bar
+from ordinal_objectives.utils.public_names import public_names
 from ordinal_objectives.utils.shared_docs import documented
 from ordinal_objectives.utils.validation import check_choice, check_flag, check_integer, check_number, collected
 
 __all__ = ["UpdateComparison", "compare_updates"]
+__dir__ = public_names(__name__)
 
 TRAINERS = {"xgboost": "XGBoost", "lightgbm": "LightGBM", "native": "Native engine"}
 UPDATES = ("fixed", "newton", "schur", "joint")

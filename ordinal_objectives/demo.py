@@ -69,7 +69,7 @@ def load(options: argparse.Namespace) -> Split:
         data = load_diabetes(as_frame=True)
         name, X, target = "diabetes progression (scikit-learn)", data.data, data.target
     else:
-        name, (X, target) = options.data.name, read_table(options.data, options.target)
+        name, (X, target) = options.data.name, read_table(options.data, options.target, options.classes)
     if pd.api.types.is_numeric_dtype(target) and options.classes is None and target.nunique() > _MOST_CLASSES:
         edges = np.unique(np.quantile(target, np.linspace(0, 1, _CUT_INTO + 1)[1:-1]))
         print(f"The target has {target.nunique()} values; cut at {np.round(edges, 3).tolist()} into classes.")
@@ -86,8 +86,10 @@ def load(options: argparse.Namespace) -> Split:
     return Split(name, labels, tuple(X.iloc[p] for p in parts), tuple(codes[p] for p in parts))
 
 
-def read_table(path: Path, column: str | None) -> tuple[pd.DataFrame, pd.Series]:
+def read_table(path: Path, column: str | None, classes: list[str] | None) -> tuple[pd.DataFrame, pd.Series]:
     """Read a CSV file: features, whose text becomes categories, and the target, the last column unless it is named.
+
+    Rows without a target are left out; how many is printed. A class that is named is no missing value: "None", "NA".
 
     Raises
     ------
@@ -101,8 +103,16 @@ def read_table(path: Path, column: str | None) -> tuple[pd.DataFrame, pd.Series]
     column = frame.columns[-1] if column is None else column
     if column not in frame.columns:
         raise ValueError(f"--target {column!r} is not a column of {path}; there are {list(frame.columns)}")
-    frame = frame[frame[column].notna()]
-    X, target = frame.drop(columns=column), frame[column]
+    missing = frame[column].isna()
+    if classes is not None and missing.any():
+        as_text = pd.read_csv(path, dtype=str, keep_default_na=False)[column]
+        if (missing & as_text.isin(_separate(classes))).any():
+            frame[column] = as_text.where(as_text.isin(_separate(classes)) | ~missing)
+            missing = frame[column].isna()
+    if missing.any():
+        print(f"{missing.sum()} of {len(frame)} rows have no target and are left out.")
+    frame = frame[~missing]
+    X, target = frame.drop(columns=column), frame[column].infer_objects()  # truth values beside empty cells are objects
     _check_rows(X, path)
     X = X.set_axis(_names(X.columns), axis=1)
     for text in X.columns[[not pd.api.types.is_numeric_dtype(kind) for kind in X.dtypes]]:
@@ -118,8 +128,19 @@ def classes_of(target: pd.Series, names: list[str] | None) -> Any:
     if names is None:
         fractions = numeric and np.isfinite(target).all() and (target % 1).any()  # few fractions are classes too
         return np.unique(target) if fractions else None
-    classes = [part.strip() for part in (names[0].split(",") if len(names) == 1 else names)]
-    return [float(part) for part in classes] if numeric else classes
+    classes = _separate(names)
+    if not numeric:
+        return classes
+    try:
+        truth = {"False": False, "True": True} if pd.api.types.is_bool_dtype(target) else {}
+        return [truth[part] if part in truth else float(part) for part in classes]
+    except ValueError:
+        raise ValueError(f"--classes must be numbers, as the target {target.name!r} holds; got {classes}") from None
+
+
+def _separate(names: list[str]) -> list[str]:
+    """Return the classes that a command names, each by itself."""
+    return [part.strip() for part in (names[0].split(",") if len(names) == 1 else names)]
 
 
 def _check_rows(X: pd.DataFrame, path: Path) -> None:

@@ -26,6 +26,7 @@ from ordinal_objectives.eval_metric import warn_of_costs
 from ordinal_objectives.metrics import METRICS
 from ordinal_objectives.metrics.inputs import on_codes
 from ordinal_objectives.metrics.table import RESPONSES
+from ordinal_objectives.utils.public_names import public_names
 from ordinal_objectives.utils.validation import check_choice, check_flag
 
 __all__ = ["OrdinalScorer", "get_scorer", "get_scorer_names"]
@@ -280,8 +281,7 @@ def __getattr__(name: str) -> OrdinalScorer:
     return scorer
 
 
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__dir__ = public_names(__name__)
 
 
 def get_scorer(scoring: str) -> OrdinalScorer:

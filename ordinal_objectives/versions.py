@@ -8,7 +8,11 @@ from importlib import metadata
 from ordinal_objectives import __version__, _core
 from ordinal_objectives.threads import effective_n_threads
 
-_PACKAGES = ("numpy", "scipy", "scikit-learn", "xgboost", "lightgbm", "pandas", "matplotlib", "joblib", "threadpoolctl")
+# What is always there, and what the extras for users bring.
+_PACKAGES = (
+    *("numpy", "scipy", "scikit-learn", "joblib", "threadpoolctl", "xgboost", "lightgbm", "pandas", "matplotlib"),
+    *("tqdm", "dask", "distributed", "shap", "treelite", "onnx", "skl2onnx", "cupy-cuda12x"),
+)
 
 
 def versions() -> dict[str, str]:

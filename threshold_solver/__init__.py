@@ -11,6 +11,7 @@ from ordinal_objectives.threshold_solver.newton import newton_step
 from ordinal_objectives.threshold_solver.order import is_ordered, repair_order
 from ordinal_objectives.threshold_solver.quadratic import JointQuadratic, JointStep, schur_step
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
+from ordinal_objectives.utils.public_names import public_names
 
 __all__ = [
     "Diagnostics",
@@ -26,3 +27,4 @@ __all__ = [
     "repair_order",
     "schur_step",
 ]
+__dir__ = public_names(__name__)

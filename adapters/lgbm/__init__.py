@@ -19,6 +19,7 @@ from ordinal_objectives.adapters.lgbm.record import load_model, save_model, thre
 from ordinal_objectives.adapters.lgbm.train import train
 from ordinal_objectives.threads import limit_after_fork
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
+from ordinal_objectives.utils.public_names import public_names
 
 # LightGBM asks OpenMP for as many threads as a booster was last given, whatever OpenMP's own limit. What bounds them
 # has no public name in Python.
@@ -36,3 +37,4 @@ __all__ = [
     "threshold_record",
     "train",
 ]
+__dir__ = public_names(__name__)

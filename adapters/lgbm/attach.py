@@ -6,6 +6,7 @@ from typing import Any
 
 import lightgbm
 
+from ordinal_objectives.adapters.lgbm.prediction import predict_raw, rows_for
 from ordinal_objectives.adapters.lgbm.training import LightGBMTraining
 from ordinal_objectives.adapters.lgbm.trees import check_parameters
 from ordinal_objectives.adapters.recognition import SAME_SCORE
@@ -42,9 +43,10 @@ def finished_record(training: LightGBMTraining, booster: lightgbm.Booster, data:
             "data is needed to tell whether the booster is that of this objective's latest training: call "
             "objective.attach(booster, X) with the training features, or train with callbacks=[objective.callback]"
         )
+    data = rows_for(booster, data)
     seen = _iterations_seen(run, booster, data, rounds)
     if seen < rounds:
-        run.advance(booster.predict(data, raw_score=True, num_iteration=rounds), run.seen.grown_at + 1)
+        run.advance(predict_raw(booster, data, 0, rounds), run.seen.grown_at + 1)
     # LightGBM puts a constant first where the first round finds no split; it left the score as it was.
     return run.record().stretched(rounds, max(0, seen - run.seen.grown_at))
 
@@ -54,7 +56,7 @@ def _iterations_seen(run: TrainingRun, booster: lightgbm.Booster, data: Any, rou
     # All but the last, or all if the last round found no split.
     off = {}
     for iteration in (rounds - 1, rounds):
-        score = booster.predict(data, raw_score=True, num_iteration=max(iteration, 1)) * (iteration > 0)
+        score = predict_raw(booster, data, 0, max(iteration, 1)) * (iteration > 0)
         off[iteration] = run.seen.off_grown_on(score)
     seen = min(off, key=off.__getitem__)
     if off[seen] > SAME_SCORE:

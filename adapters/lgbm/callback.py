@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from lightgbm.callback import CallbackEnv
 
+from ordinal_objectives.adapters.lgbm.input_checks import check_evaluated, check_metrics
 from ordinal_objectives.adapters.lgbm.record import note_round, store_record
 from ordinal_objectives.adapters.lgbm.training import LightGBMTraining
 from ordinal_objectives.adapters.lgbm.trees import let_train_without_features
@@ -29,7 +30,11 @@ class ThresholdCallback:
 
     def __call__(self, env: CallbackEnv) -> None:
         """Learn the thresholds of the round, and give the booster their record."""
-        first = self._training.set_model(env.model)
+        check_metrics(env.params)
+        first = self._training.set_model(env.model, 1)
+        if first and not env.evaluation_result_list:
+            has_sets = any(booster.valid_sets for booster in self._training.boosters())
+            check_evaluated(env.params, has_sets)
         for booster in self._training.boosters():
             self._training.advance(booster)
             before = getattr(booster, "ordinal_thresholds", None)
@@ -71,7 +76,7 @@ class BeforeIterationCallback:
 
     def __call__(self, env: CallbackEnv) -> None:
         """Pass the booster to the training."""
-        if self._training.set_model(env.model):
+        if self._training.set_model(env.model, 0):
             for booster in self._training.boosters():
                 let_train_without_features(booster)
 

@@ -8,9 +8,10 @@ from typing import Any
 import lightgbm
 
 from ordinal_objectives.adapters.arguments import check_asked
-from ordinal_objectives.adapters.lgbm.input_checks import check_set
+from ordinal_objectives.adapters.lgbm.input_checks import check_set, refused_sets
+from ordinal_objectives.adapters.lgbm.levels import check_levels
 from ordinal_objectives.adapters.lgbm.objective import OrdinalObjective
-from ordinal_objectives.adapters.lgbm.train import all_metrics, callbacks_of, check_params, n_threads_of, train
+from ordinal_objectives.adapters.lgbm.train import all_metrics, callbacks_of, checked_params, n_threads_of, train
 from ordinal_objectives.adapters.lgbm.training import LightGBMTraining
 from ordinal_objectives.adapters.parameters import ordinal_options, spec_and_record
 from ordinal_objectives.adapters.training import Plan
@@ -65,18 +66,20 @@ def cv(
     5
     """
     check_asked(params, num_boost_round, 1)
-    check_params(params)
+    params = checked_params(params)
     check_set(train_set, "train_set")
+    check_levels(train_set, "train_set")
     own = ordinal_options(options, train_set.get_label())
     spec, record = spec_and_record("lgbm.cv", **own)
     training = LightGBMTraining(spec, record, n_threads=n_threads_of(params), plan=Plan(driven=True))
     objective = OrdinalObjective.of(training)
-    history: dict[str, Any] = lightgbm.cv(
-        {**params, "objective": objective, "metric": "None"},
-        train_set,
-        num_boost_round,
-        feval=all_metrics(objective, feval),
-        callbacks=callbacks_of(objective, callbacks),
-        **{"stratified": False, **options},
-    )
+    with refused_sets([("train_set", train_set.data)], training.boosters):
+        history: dict[str, Any] = lightgbm.cv(
+            {**params, "objective": objective, "metric": "None"},
+            train_set,
+            num_boost_round,
+            feval=all_metrics(objective, feval),
+            callbacks=callbacks_of(objective, callbacks),
+            **{"stratified": False, **options},
+        )
     return history

@@ -55,6 +55,7 @@ def trial(
         callbacks=[lightgbm.record_evaluation(result), *stops],
         progress=progress,
         what="search",
+        set_names=["X", "X"],
     )
 
     def proba(n_rounds: int) -> NDArray[np.float64]:

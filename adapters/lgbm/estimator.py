@@ -292,10 +292,10 @@ importance_type
                     feval=[_as_feval(one) for one in self._metrics(eval_metric)],
                     init_model=booster,
                     callbacks=[*watching, *callbacks],
-                    progress=self.progress,
-                    carried=self._carried(),
+                    progress=self.progress, carried=self._carried(),
+                    set_names=["X", *(f"X of evaluation set {i}" for i in range(len(valid_sets)))],
                 )  # fmt: skip
-            record, n_iter = threshold_record(self.booster_), iterations_of(self.booster_)
+            record, n_iter = carried_record(self.booster_).copied(), iterations_of(self.booster_)
             self._finish(record, n_iter, plan, rows, held_out, given["random_state"])
         least = smallest_leaf(given["min_child_samples"], len(rows))
         self._warn_if_constant(len(rows), "min_child_samples", 20 if least is None else least)  # LightGBM's default
@@ -372,7 +372,11 @@ importance_type
             )
         hows: dict[str, Any] = {"places": self._category_places, "levels": levels}
         first = replace(rows, X=with_levels(rows.X, refuse=booster is not None, **hows))
-        return first, [replace(one, X=with_levels(one.X, **hows)) for one in held_out]
+        evaluated = [
+            replace(one, X=with_levels(one.X, name=f"X of evaluation set {i}", **hows))
+            for i, one in enumerate(held_out)
+        ]
+        return first, evaluated
 
     def _prediction_data(self, X: Any) -> Any:
         return with_levels(X, self._category_places, self.booster_.pandas_categorical)
@@ -385,7 +389,7 @@ importance_type
     def _score(self, data: Any, start: int, stop: int) -> NDArray[np.float64]:
         n_threads = library_n_threads(self._by_other_names()[0].get("n_jobs", self.n_jobs))
         threads = {} if n_threads is None else {"num_threads": n_threads}
-        return predict_scores(self.booster_, self._record, data, start, stop, **threads)
+        return predict_scores(self.booster_, self._record, data, start, stop, name="X", **threads)
 
     def _carry(self, record: ThresholdRecord) -> None:
         carry(self.booster_, record)
@@ -395,7 +399,7 @@ importance_type
 
     def _read(self, path: str | PathLike[str]) -> tuple[ThresholdRecord, int, int]:
         self.booster_ = load_model(path)
-        record = threshold_record(self.booster_)
+        record = carried_record(self.booster_).copied()
         self._category_places = _places_in(record)
         n_iter = self.booster_.current_iteration()
         check_all_rounds(self.booster_, record, n_iter)

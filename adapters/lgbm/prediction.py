@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import threading
 import weakref
 from collections.abc import Iterator
@@ -13,12 +14,14 @@ import lightgbm
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ordinal_objectives.adapters.lgbm.input_checks import check_rows
+from ordinal_objectives.adapters.arguments import check_same_names
+from ordinal_objectives.adapters.lgbm.input_checks import check_rows, refused_rows
 from ordinal_objectives.adapters.lgbm.leaf_vectors import leaf_scores
 from ordinal_objectives.adapters.lgbm.levels import category_places, with_levels
 from ordinal_objectives.adapters.lgbm.record import carried_record, check_all_rounds, iterations_of
 from ordinal_objectives.adapters.objective import predict_from_scores
 from ordinal_objectives.decision import decide
+from ordinal_objectives.estimators.column_types import column_names
 from ordinal_objectives.predictions import without_mean
 from ordinal_objectives.threads import one_thread_after_fork
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
@@ -56,30 +59,52 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_gates.clear)
 
 
-def predict_raw(booster: lightgbm.Booster, data: Any, start: int, stop: int, **params: Any) -> NDArray[np.float64]:
-    """Return what iterations ``start`` to ``stop - 1`` add to the score, (n_samples,).
+def rows_for(booster: lightgbm.Booster, data: Any) -> Any:
+    """Return rows that were handed over beside a booster as it reads them, by the levels that it was trained on.
+
+    LightGBM reads columns by their places, whatever their names.
+    """
+    data = collected(data, name="data")
+    check_rows(data, "data")
+    names, given = booster.feature_name(), column_names(data)
+    if given is not None and names != [f"Column_{place}" for place in range(len(names))]:  # what LightGBM calls others
+        check_same_names(names, [re.sub(r"\s", "_", name) for name in given])
+    return with_levels(data, None, booster.pandas_categorical, name="data") if category_places(data) else data
+
+
+def predict_raw(
+    booster: lightgbm.Booster, data: Any, start: int, stop: int, *, name: str = "data", **params: Any
+) -> NDArray[np.float64]:
+    """Return what iterations ``start`` to ``stop - 1`` add to the score, (n_samples,); errors call the rows ``name``.
 
     A LightGBM booster keeps the iterations it predicts with as a state of its own, so a call from another thread
     with other iterations would change the answer under way.
     """
-    with _gates.setdefault(booster, _Gate()).passed((start, stop)):
+    with refused_rows(data, name), _gates.setdefault(booster, _Gate()).passed((start, stop)):
         scores = booster.predict(data, raw_score=True, start_iteration=start, num_iteration=stop - start, **params)
     return np.asarray(scores, dtype=np.float64)
 
 
 def predict_scores(
-    booster: lightgbm.Booster, record: ThresholdRecord, data: Any, start: int, stop: int, **params: Any
+    booster: lightgbm.Booster,
+    record: ThresholdRecord,
+    data: Any,
+    start: int,
+    stop: int,
+    *,
+    name: str = "data",
+    **params: Any,
 ) -> NDArray[np.float64]:
-    """Return what iterations ``start`` to ``stop - 1`` add to the score, (n_samples,).
+    """Return what iterations ``start`` to ``stop - 1`` add to the score, (n_samples,); errors call the rows ``name``.
 
     Where thresholds move with x it is what they add to f + v_k, (n_samples, n_classes - 1).
     """
     if record.shifts is None or start == stop:
-        raw = predict_raw(booster, data, start, stop, **params)
+        raw = predict_raw(booster, data, start, stop, name=name, **params)
         return raw if record.shifts is None else np.zeros((len(raw), record.n_classes - 1))
 
     def find_leaves(first: int, last: int) -> NDArray[np.int32]:
-        with _gates.setdefault(booster, _Gate()).passed((first, last)):
+        with refused_rows(data, name), _gates.setdefault(booster, _Gate()).passed((first, last)):
             leaves = booster.predict(data, pred_leaf=True, start_iteration=first, num_iteration=last - first, **params)
         return np.asarray(leaves).reshape(-1, last - first)
 
@@ -111,10 +136,7 @@ def proba_of(
     """Return class probabilities of a booster whose record is known; see :func:`predict_proba`."""
     end = iterations_of(booster, num_iteration)
     record.check_start(False, "booster")
-    data = collected(data, name="data")
-    check_rows(data, "data")
-    if category_places(data):
-        data = with_levels(data, None, booster.pandas_categorical, name="data")
+    data = rows_for(booster, data)
     check_all_rounds(booster, record, end)
     return predict_from_scores(record, end, predict_scores(booster, record, data, 0, end))
 
@@ -139,7 +161,8 @@ def predict_proba(booster: lightgbm.Booster, data: Any, num_iteration: int | Non
     Raises
     ------
     ValueError
-        If the booster carries no thresholds, or none for that iteration.
+        If the booster carries no thresholds, or none for that iteration; if data has other columns than the training,
+        or types or categories that LightGBM does not read.
 
     Examples
     --------

@@ -178,7 +178,7 @@ def threshold_record(booster: lightgbm.Booster) -> ThresholdRecord:
     Returns
     -------
     ThresholdRecord
-        A copy.
+        A copy. Early stopping removes the trees after the best round; their thresholds are left out.
 
     Raises
     ------
@@ -198,7 +198,25 @@ def threshold_record(booster: lightgbm.Booster) -> ThresholdRecord:
     >>> len(record.thresholds), record.thresholds[-1].shape  # the start, and after each round
     (21, (2,))
     """
-    return carried_record(booster).copied()
+    record = carried_record(booster)
+    return record.kept(min(record.n_iterations, booster.current_iteration())).copied()
+
+
+def check_record(booster: lightgbm.Booster, record: ThresholdRecord, n_new: int = 0) -> None:
+    """Refuse a record of another model than the one that a booster continues, which has grown ``n_new`` rounds since.
+
+    A round without a split adds no tree.
+    """
+    rounds, known = booster.current_iteration(), record.n_iterations
+    found = f"it has {known} iterations, and the model {rounds - n_new}"
+    if rounds - n_new <= known <= rounds:
+        if record.trees is None or checksums(booster, 0, known) == record.trees[:known]:
+            return
+        found = "its trees are others"
+    raise ValueError(
+        f"thresholds must be the record of the model that is continued, but {found}: pass init_model=booster and "
+        f"thresholds=olgbm.threshold_record(booster)"
+    )
 
 
 def check_continues(booster: lightgbm.Booster, train_set: lightgbm.Dataset) -> None:

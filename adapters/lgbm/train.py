@@ -11,7 +11,15 @@ from numpy.typing import ArrayLike
 
 from ordinal_objectives.adapters.arguments import check_asked, check_sets
 from ordinal_objectives.adapters.lgbm.callback import BeforeIterationCallback, shown_rounds
-from ordinal_objectives.adapters.lgbm.input_checks import callbacks_in, check_set, check_valid_names
+from ordinal_objectives.adapters.lgbm.input_checks import (
+    callbacks_in,
+    check_metrics,
+    check_set,
+    check_valid_names,
+    refused_sets,
+    without_no_metric,
+)
+from ordinal_objectives.adapters.lgbm.levels import check_levels, check_same_levels
 from ordinal_objectives.adapters.lgbm.objective import OrdinalObjective
 from ordinal_objectives.adapters.lgbm.prediction import shifts_of
 from ordinal_objectives.adapters.lgbm.record import (
@@ -19,6 +27,7 @@ from ordinal_objectives.adapters.lgbm.record import (
     best_iteration,
     check_all_rounds,
     check_continues,
+    check_record,
     end_rounds,
     threshold_record,
 )
@@ -37,13 +46,11 @@ from ordinal_objectives.utils.shared_docs import documented
 _REFUSED = {
     "objective": "the ordinal loss is the objective",
     "num_class": "one score serves all classes; pass n_classes",
-    "metric": "built-in metrics do not know the thresholds; pass feval, which gets probabilities",
 }
 _ALIASES = {
     "boosting": ("boosting_type", "boost"),
     "objective": ("objective_type", "app", "application", "loss"),
     "num_class": ("num_classes",),
-    "metric": ("metrics", "metric_types"),
     "num_threads": ("num_thread", "nthread", "nthreads", "n_jobs"),
 }
 
@@ -83,7 +90,7 @@ def train(
     Parameters
     ----------
     params : mapping
-        Those of :func:`lightgbm.train`. ``objective``, ``num_class`` and ``metric`` are refused.
+        Those of :func:`lightgbm.train`. ``objective``, ``num_class`` and built-in metrics are refused.
     train_set : lightgbm.Dataset
         Labels are class codes 0..n_classes - 1.
     <<num_boost_round>>
@@ -166,17 +173,22 @@ def train_spec(
     """Train the model that a door was asked for; ``options`` are the other arguments of :func:`train`.
 
     ``carried`` among them is what a classifier adds to the record: ``linear`` and ``classifier`` of
-    :class:`.training.Plan`.
+    :class:`.training.Plan`, and ``set_names`` what errors call the rows to train on and to evaluate.
     """
     check_asked(params, num_boost_round, 1)
-    check_params(params)
+    params = checked_params(params)
     spec, record = asked
-    valid_sets = options.get("valid_sets")
+    valid_sets, set_names = options.get("valid_sets"), options.pop("set_names", ("train_set", "valid_sets"))
     evaluated = [valid_sets] if isinstance(valid_sets, lightgbm.Dataset) else valid_sets or []
     check_sets("valid_sets", evaluated, lambda one: isinstance(one, lightgbm.Dataset), "lightgbm.Dataset")
     sets = [train_set, *(data for data in evaluated if data is not train_set)]
-    for data in sets:
-        check_set(data, "train_set" if data is train_set else "valid_sets")
+    named = [(set_names[min(i, len(set_names) - 1)], data) for i, data in enumerate(sets)]
+    for name, data in named:
+        check_set(data, name)
+        if data is train_set:
+            check_levels(data, name)
+        else:
+            check_same_levels(data, train_set, name)
     check_valid_names(options.get("valid_names"), evaluated, train_set)
     if init_model is not None:
         init_model = as_booster(init_model)
@@ -185,7 +197,8 @@ def train_spec(
             record = threshold_record(init_model)
             record.check_start(False, "init_model, beside which LightGBM takes no init_score")
             check_all_rounds(init_model, record, init_model.current_iteration())
-            record = record.kept(init_model.current_iteration())
+        elif record is not None:
+            check_record(init_model, record)
     training = LightGBMTraining(
         spec, record, n_threads=n_threads_of(params), plan=Plan(driven=True, **options.pop("carried", {}))
     )
@@ -197,14 +210,11 @@ def train_spec(
     callbacks = callbacks_of(objective, options.get("callbacks"))
     with kept_helpers(n_threads_of(params), n_labels), round_bar(progress, num_boost_round, what) as show:
         callbacks += [] if show is None else [shown_rounds(training, show)]
-        booster = lightgbm.train(
-            {**_readable(params), "objective": objective, "metric": "None"},
-            train_set,
-            num_boost_round,
-            feval=all_metrics(objective, feval),
-            init_model=init_model,
-            **options | {"callbacks": callbacks},
-        )
+        options |= {"feval": all_metrics(objective, feval), "init_model": init_model, "callbacks": callbacks}
+        with refused_sets([(name, data.data) for name, data in named], training.boosters):
+            booster = lightgbm.train(
+                {**_readable(params), "objective": objective, "metric": "None"}, train_set, num_boost_round, **options
+            )
     booster.best_iteration = best_iteration(booster)
     end_rounds(booster)
     return booster
@@ -223,11 +233,13 @@ def all_metrics(objective: OrdinalObjective, feval: Any) -> Callable[..., Any]:
     return joined([objective.metric, *map(objective.proba_metric, metrics)])
 
 
-def check_params(params: Mapping[str, Any]) -> None:
-    """Raise ValueError for a parameter that is not allowed with an ordinal objective."""
+def checked_params(params: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters without ``metric="None"``; raise ValueError for one that an ordinal objective refuses."""
+    check_metrics(params)
     refuse_parameters(params, {alias: _REFUSED[name] for name in _REFUSED for alias in (name, *_ALIASES[name])})
     for name in ("boosting", *_ALIASES["boosting"]):
         refuse_boosting(name, params.get(name))
+    return without_no_metric(params)
 
 
 def _readable(params: Mapping[str, Any]) -> dict[str, Any]:

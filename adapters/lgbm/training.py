@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinal_objectives.adapters.followed_scores import GrownTree
+from ordinal_objectives.adapters.lgbm.record import check_record
 from ordinal_objectives.adapters.lgbm.scores import TrainingScore, out_of_step
 from ordinal_objectives.adapters.lgbm.trees import SHIFTS, check_parameters, initial_score, newest_tree, why_not_renewed
 from ordinal_objectives.adapters.run import TrainingRun
@@ -78,13 +79,15 @@ class LightGBMTraining(Training):
         """Take over the shifts of a data set by the model that is continued, (n_samples, n_classes - 1)."""
         self._before[data] = shifts
 
-    def set_model(self, model: Any) -> bool:
-        """Take over a booster, if its parameters suit the objective; return whether it is a new one."""
+    def set_model(self, model: Any, n_new: int) -> bool:
+        """Take over a booster of so many new rounds, if it suits the objective; return whether it is a new one."""
         if self._state.model is model:
             return False
         boosters = getattr(model, "boosters", None) or [model]
         for booster in boosters:
             check_parameters(booster, self.spec.threshold_update)
+            if self.continues is not None:
+                check_record(booster, self.continues, n_new)
         if not self.items() or self.plan.driven:
             self.choose_shifts(why_not_renewed(boosters[0]))
         self._state.set_model(model)

@@ -16,6 +16,7 @@ from ordinal_objectives.adapters.xgb.prediction import predict, predict_proba
 from ordinal_objectives.adapters.xgb.record import ATTRIBUTE, kept_rounds, threshold_record
 from ordinal_objectives.adapters.xgb.train import train
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
+from ordinal_objectives.utils.public_names import public_names
 
 __all__ = [
     "ATTRIBUTE",
@@ -29,3 +30,4 @@ __all__ = [
     "threshold_record",
     "train",
 ]
+__dir__ = public_names(__name__)

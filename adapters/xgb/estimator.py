@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from ordinal_objectives.adapters.xgb.callback import asks_for_early_stop
 from ordinal_objectives.adapters.xgb.custom_metric import CustomMetric
 from ordinal_objectives.adapters.xgb.host_methods import HostMethods
-from ordinal_objectives.adapters.xgb.input_checks import check_finite, refused_by_host
+from ordinal_objectives.adapters.xgb.input_checks import check_finite, refused_rows
 from ordinal_objectives.adapters.xgb.leaf_vectors import check_leaves, leaf_scores
 from ordinal_objectives.adapters.xgb.levels import Levels, attributes, coded, learned, levels_of
 from ordinal_objectives.adapters.xgb.parameter_names import DIALECT, KNOWN, NATIVE, OWN, REFUSED
@@ -144,7 +144,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         n_jobs: int | None = None,
         random_state: Any = None,
         verbosity: int | None = None,
-        missing: float = np.nan,
+        missing: float | None = np.nan,
         enable_categorical: bool = True,
         feature_types: Any = None,
         feature_weights: ArrayLike | None = None,
@@ -352,7 +352,7 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         if continued is not None:
             return levels_of(continued)
         rows = X if self.validation_fraction is None else self._check_features(X, reset=False)
-        return learned(rows, self.feature_types, self.missing)
+        return learned(rows, self.feature_types, self._missing)
 
     def _native_params(self) -> dict[str, Any]:
         # XGBoost warns of parameters that it does not know or use; 1 shows warnings only.
@@ -366,8 +366,8 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
     def _prediction_data(self, X: Any) -> Any:
         # XGBoost reads an array where it lies; making a matrix of one row costs more than its prediction.
         if isinstance(X, np.ndarray) and self._record.last_only is False:
-            check_finite(X, self.missing)
-            return coded(X, self._levels, self.missing)
+            check_finite(X, self._missing)
+            return coded(X, self._levels, self._missing)
         return self._matrix(X, like=self.booster_)
 
     @one_thread_after_fork()
@@ -375,12 +375,12 @@ feature_types, feature_weights, importance_type, early_stopping_rounds, callback
         if start or stop != self.booster_.num_boosted_rounds():
             check_all_rounds(self.booster_, self._record, stop)
         outputs = self._record.outputs
-        with refused_by_host("X"):
+        with refused_rows(data, self._missing):
             if not self.proportional_ and outputs is None:
                 n_threads = effective_n_threads(self.n_jobs)
-                return leaf_scores(self.booster_, self._record, data, start, stop, self.missing, n_threads)
+                return leaf_scores(self.booster_, self._record, data, start, stop, self._missing, n_threads)
             if isinstance(data, np.ndarray):
-                options = {"predict_type": "margin", "iteration_range": (start, stop), "missing": self.missing}
+                options = {"predict_type": "margin", "iteration_range": (start, stop), "missing": self._missing}
                 scores = self.booster_.inplace_predict(data, **options)
             else:
                 scores = self.booster_.predict(data, output_margin=True, iteration_range=(start, stop))

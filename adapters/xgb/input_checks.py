@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
 import xgboost
 from numpy.typing import NDArray
 
-from ordinal_objectives.adapters.arguments import check_same_columns, check_sets, listed_callbacks
-from ordinal_objectives.utils.files import host_reason
-from ordinal_objectives.utils.validation import first_few
+from ordinal_objectives.adapters.arguments import (
+    check_same_columns,
+    check_same_names,
+    check_sets,
+    listed_callbacks,
+    refused_by_host,
+)
 
 
-@contextmanager
-def refused_by_host(name: str) -> Iterator[None]:
-    """Turn XGBoost's error into a ValueError that names the argument and gives XGBoost's reason alone."""
-    try:
-        yield
-    except xgboost.core.XGBoostError as error:
-        raise ValueError(f"XGBoost refuses {name}: {host_reason(error)}") from None
+def refused_rows(X: Any, missing: float = np.nan, name: str = "X") -> AbstractContextManager[None]:
+    """Return what turns any error of XGBoost over rows into a ValueError that names them and their columns."""
+
+    def take(column: Any) -> None:
+        xgboost.DMatrix(column, missing=missing, enable_categorical=True)
+
+    return refused_by_host("XGBoost", name, X, take)
 
 
 def check_finite(X: NDArray[np.floating], missing: float) -> None:
@@ -47,13 +50,21 @@ def check_matrix(booster: xgboost.Booster, data: Any) -> None:
 
 def check_names(booster: xgboost.Booster, data: xgboost.DMatrix) -> None:
     """Raise ValueError if a matrix's features are not named as the booster's, as XGBoost's own predictions do."""
-    names, given = booster.feature_names, data.feature_names
-    if names is None or names == given:
+    check_same_names(booster.feature_names, data.feature_names)
+
+
+def check_levels(trained: xgboost.Booster | xgboost.DMatrix, data: xgboost.DMatrix, name: str) -> None:
+    """Raise ValueError if a matrix has levels of categories, and the model or the training's matrix has none.
+
+    XGBoost would take the places of the levels in this matrix for codes of the training.
+    """
+    if "c" not in (trained.feature_types or ()) or not hasattr(trained, "get_categories"):
         return
-    pairs = enumerate(zip(names, given or (), strict=False))
-    differing = [f"{other!r} for {own!r} in column {column}" for column, (own, other) in pairs if own != other]
-    got = first_few(differing) or ("none" if given is None else f"{len(given)}")
-    raise ValueError(f"data must have the model's {len(names)} feature names, in their order; got {got}")
+    if trained.get_categories().empty() and not data.get_categories().empty():
+        raise ValueError(
+            f"{name} has levels of categories, and those of the training are not known: XGBoost keeps none "
+            f"of codes, and a slice of a booster forgets them. Pass codes, with the feature_types of the training"
+        )
 
 
 def check_continues(booster: Any, dtrain: Any) -> None:
@@ -65,6 +76,8 @@ def check_continues(booster: Any, dtrain: Any) -> None:
         names = (dtrain.feature_names or ()) if isinstance(dtrain, xgboost.DMatrix) else None
         here = int(dtrain.num_col())
         check_same_columns("xgb_model", booster.num_features(), here, booster.feature_names, names)
+        if isinstance(dtrain, xgboost.DMatrix):
+            check_levels(booster, dtrain, "dtrain")
 
 
 def callbacks_in(callbacks: Any) -> list[Any]:

@@ -122,7 +122,7 @@ def named(X: Any, levels: Levels, continued: xgboost.Booster | None, missing: fl
         if hasattr(X, "iloc"):
             if continued is not None and stored[place] != names:
                 names = [str(level) for level in known]
-            same = continued is None or stored[place] == as_stored(names)
+            same = continued is None or stored[place] in (names, as_stored(names))
             columns[place] = _categorical(codes, names)
         else:
             import pyarrow as pa  # XGBoost reads polars and Arrow by it

@@ -156,6 +156,7 @@ class OrdinalObjective(OrdinalObjectiveBase, TreeObjective):  # type: ignore[mis
         booster = completed(booster)
         return proba_of(booster, self._record(booster), data, iteration_range)
 
+    @one_thread_after_fork()
     @documented(like=predict)
     def predict(
         self,

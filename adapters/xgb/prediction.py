@@ -7,7 +7,7 @@ import xgboost
 from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives.adapters.objective import predict_from_scores
-from ordinal_objectives.adapters.xgb.input_checks import check_matrix, check_names
+from ordinal_objectives.adapters.xgb.input_checks import check_levels, check_matrix, check_names, refused_rows
 from ordinal_objectives.adapters.xgb.leaf_vectors import leaf_scores, start_scores
 from ordinal_objectives.adapters.xgb.record import carried_record, check_all_rounds, completed, last_round
 from ordinal_objectives.decision import decide
@@ -24,17 +24,19 @@ def proba_of(
 ) -> NDArray[np.float64]:
     """Return class probabilities of a booster whose record is known; see :func:`predict_proba`."""
     check_matrix(booster, data)
+    check_levels(booster, data, "data")
     record.check_start(data.get_base_margin().size > 0, "data has no base_margin")
     end = last_round(booster, iteration_range)
     check_all_rounds(booster, record, end)
-    if record.outputs is not None:
-        outputs = booster.predict(data, output_margin=True, iteration_range=(0, end))
-        scores = record.outputs.scores(outputs, 0, end)
-    elif record.shifts is not None:
+    if record.outputs is None and record.shifts is not None:
         check_names(booster, data)
-        scores = start_scores(data)[:, np.newaxis] + leaf_scores(booster, record, data, 0, end)
+        with refused_rows(data, name="data"):
+            scores = start_scores(data)[:, np.newaxis] + leaf_scores(booster, record, data, 0, end)
     else:
-        scores = booster.predict(data, output_margin=True, iteration_range=(0, end)).reshape(data.num_row())
+        with refused_rows(data, name="data"):
+            outputs = booster.predict(data, output_margin=True, iteration_range=(0, end))
+        of_rows = record.outputs
+        scores = outputs.reshape(data.num_row()) if of_rows is None else of_rows.scores(outputs, 0, end)
     return predict_from_scores(record, end, scores)
 
 
@@ -59,7 +61,8 @@ def predict_proba(
     Raises
     ------
     ValueError
-        If the booster carries no thresholds, or none for that iteration.
+        If the booster carries no thresholds, or none for that iteration; if data has categories and the booster holds
+        no levels, or XGBoost refuses data.
     TypeError
         If ``booster`` is no booster, or ``data`` no DMatrix.
 
@@ -81,6 +84,7 @@ def predict_proba(
 
 
 @documented(like=predict_proba)
+@one_thread_after_fork()
 def predict(
     booster: xgboost.Booster,
     data: xgboost.DMatrix,

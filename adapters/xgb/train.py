@@ -16,7 +16,13 @@ from ordinal_objectives.adapters.metric_names import check_set_names, joined
 from ordinal_objectives.adapters.parameters import refuse_parameters, spec_and_record
 from ordinal_objectives.adapters.training import Plan
 from ordinal_objectives.adapters.xgb.callback import ShownRounds, asks_for_early_stop
-from ordinal_objectives.adapters.xgb.input_checks import callbacks_in, check_continues, check_dtrain, check_evals
+from ordinal_objectives.adapters.xgb.input_checks import (
+    callbacks_in,
+    check_continues,
+    check_dtrain,
+    check_evals,
+    check_levels,
+)
 from ordinal_objectives.adapters.xgb.objective import OrdinalObjective
 from ordinal_objectives.adapters.xgb.training import XGBoostTraining
 from ordinal_objectives.losses import OrdinalLoss
@@ -181,6 +187,8 @@ def objective_of(
     check_set_names([name for _, name in options.get("evals") or []], "evals")
     spec, record = asked
     check_continues(options.get("xgb_model"), dtrain)
+    for dmatrix, name in watched or ():
+        check_levels(dtrain, dmatrix, f"{name!r} of evals")
     callbacks = callbacks_in(options.get("callbacks"))
     plan = Plan(
         driven=True,

@@ -34,6 +34,7 @@ from ordinal_objectives.histogram_engine.warm_start import check_same_categories
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.trees import TreeEnsemble
 from ordinal_objectives.utils.files import as_damaged_file, warn_of
+from ordinal_objectives.utils.public_names import DocumentedEstimator
 from ordinal_objectives.utils.seeds import drawn_seed
 from ordinal_objectives.utils.shared_docs import documented
 from ordinal_objectives.utils.validation import (
@@ -49,7 +50,7 @@ FloatArray = NDArray[np.float64]
 
 
 @documented
-class MultiOutputModel(WithCategories, BaseEstimator):  # type: ignore[misc]
+class MultiOutputModel(WithCategories, DocumentedEstimator, BaseEstimator):  # type: ignore[misc]
     """Base of the multi-output estimators; a subclass knows its targets, and says what ``loss`` and ``hessian`` are.
 
     Parameters

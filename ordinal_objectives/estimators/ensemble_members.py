@@ -158,7 +158,8 @@ class TrainingRows:
         try:
             copy.fit(rows.X, np.searchsorted(present, rows.codes), **keywords)
         except Exception as error:
-            raise ValueError(f"member {name!r} cannot be trained: {type(error).__name__}: {error}") from error
+            kind = TypeError if isinstance(error, TypeError) else ValueError
+            raise kind(f"member {name!r} cannot be trained: {type(error).__name__}: {error}") from error
         return FittedMember(copy, present)
 
     def _evaluation(self, name: str, copy: Any, present: NDArray[Any], rest: NDArray[np.intp]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import GroupShuffleSplit, train_test_split
 from sklearn.utils import _safe_indexing
 
+from ordinal_objectives.estimators.label_values import _is_missing
 from ordinal_objectives.utils.seeds import drawn_seed
 
 # Number of draws of whole groups; the one with class shares closest to those of all rows is taken.
@@ -140,7 +141,14 @@ def check_groups(groups: ArrayLike | None, n_samples: int) -> NDArray[np.intp] |
     names = np.asarray(groups)
     if names.shape != (n_samples,):
         raise ValueError(f"groups must have shape ({n_samples},), one group a row; got {names.shape}")
-    codes: NDArray[np.intp] = np.unique(names, return_inverse=True)[1]
+    missing = np.fromiter(map(_is_missing, names), bool, n_samples) if names.dtype == object else names != names
+    if missing.any():
+        raise ValueError(f"groups must name the group of each row; {missing.sum()} row(s) have none (None, NaN or NA)")
+    try:
+        codes: NDArray[np.intp] = np.unique(names, return_inverse=True)[1]
+    except TypeError:
+        kinds = ", ".join(sorted({type(name).__name__ for name in names}))
+        raise ValueError(f"groups must be names that can be sorted; got values of the types {kinds}") from None
     return codes
 
 

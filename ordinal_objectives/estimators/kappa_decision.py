@@ -122,16 +122,28 @@ class KappaDecision(OrderedClassifier):
     def _check_decision(self) -> None:
         super()._check_decision()
         if self._takes_kappa():
-            kappa_weights(self.kappa_weights, self.n_classes_)
-            check_choice(self.kappa_rows, ("unseen", "training"), name="kappa_rows")
+            self._check_kappa()
+
+    def _check_kappa(self) -> None:
+        """Raise ValueError if a parameter of kappa is not what the docs allow."""
+        kappa_weights(self.kappa_weights, self.n_classes_)
+        check_choice(self.kappa_rows, ("unseen", "training"), name="kappa_rows")
 
     def check_fitted_decision(self) -> None:
         """Raise ValueError unless the trained model can decide by ``decision_rule`` or ``cost_matrix``."""
         super().check_fitted_decision()
-        if self._takes_kappa() and self.kappa_rule_ is None:
+        if not self._takes_kappa():
+            return
+        if self.kappa_rule_ is None:
             raise ValueError(
                 "decision_rule='kappa' is found at the end of fit, and this model has no rule: its fit is under "
                 "way, or was with another decision_rule; set it before fit"
+            )
+        self._check_kappa()
+        if not np.array_equal(kappa_weights(self.kappa_weights, self.n_classes_), self.kappa_rule_.weights):
+            raise ValueError(
+                f"kappa_weights must be those of the fit, by which the rule was found; got {self.kappa_weights!r}: set "
+                f"them before fit"
             )
 
     def _decide(self, proba: NDArray[np.float64]) -> NDArray[Any]:

@@ -16,7 +16,17 @@ from ordinal_objectives.utils.validation import check_codes, first_few
 
 
 class LabelOrderWarning(UserWarning):
-    """Plain strings were put into alphabetical order because no order was given."""
+    """Plain strings were put into alphabetical order because no order was given.
+
+    Examples
+    --------
+    An error in place of the warning:
+
+    >>> import warnings
+    >>> from ordinal_objectives import LabelOrderWarning
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", LabelOrderWarning)
+    """
 
 
 class OrderedLabels:

@@ -12,7 +12,7 @@ from scipy.sparse import issparse
 from sklearn.utils.validation import check_array
 
 from ordinal_objectives.estimators.category_levels import codes_in, in_order, occurring
-from ordinal_objectives.estimators.column_types import column_kinds
+from ordinal_objectives.estimators.column_types import column_kinds, refuse_but_numbers
 from ordinal_objectives.row_blocks import RowBlocks
 
 FloatArray = NDArray[np.float64]
@@ -111,6 +111,8 @@ def _numbers(X: Any, places: NDArray[np.intp], missing: float) -> FloatArray:
         X = X[:, places]
     if not len(places):
         return np.zeros((X.shape[0] if X.shape[0] else 0, 0))
+    if hasattr(X, "columns"):
+        refuse_but_numbers(X, name="X", hint="The linear part was fitted to numbers there")
     values: FloatArray = check_array(
         X, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=0, copy=True, input_name="X"
     )

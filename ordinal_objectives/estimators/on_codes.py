@@ -171,10 +171,9 @@ def weighs_costs(estimator: Any) -> bool:
             return False
     if hasattr(estimator, "best_estimator_"):
         return weighs_costs(estimator.best_estimator_)
-    searched = dict(_searched(estimator, ("training_cost",))).values()
-    return any(not (isinstance(one, str) and one == "absolute") for one in searched) or any(
-        weighs_costs(one) for _, one in inside(estimator)
-    )
+    return any(
+        not (isinstance(cost, str) and cost == "absolute") for _, cost in _searched(estimator, ("training_cost",))
+    ) or any(weighs_costs(one) for _, one in inside(estimator))
 
 
 def _settings(estimator: Any, names: tuple[str, ...]) -> Iterator[tuple[str, Any]]:

@@ -17,6 +17,7 @@ from ordinal_objectives.estimators.column_types import check_table, refuse_text_
 from ordinal_objectives.estimators.evaluation_sets import either_spelling, evaluation_pairs, one_for_each
 from ordinal_objectives.estimators.held_out import Rows, check_groups, n_rows
 from ordinal_objectives.estimators.labels import OrderedLabels
+from ordinal_objectives.utils.public_names import DocumentedEstimator
 from ordinal_objectives.utils.shared_docs import documented
 from ordinal_objectives.utils.validation import (
     as_floats,
@@ -27,7 +28,7 @@ from ordinal_objectives.utils.validation import (
 )
 
 
-class OrderedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class OrderedClassifier(DocumentedEstimator, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Base of the classifiers whose labels have an order, whatever their probabilities come from.
 
     A subclass names the parameters ``classes``, ``class_weight``, ``decision_rule`` and ``cost_matrix`` in its

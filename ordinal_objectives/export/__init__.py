@@ -9,6 +9,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from ordinal_objectives.utils.extras import not_installed
+from ordinal_objectives.utils.public_names import public_names
 
 if TYPE_CHECKING:
     from ordinal_objectives.export.lightgbm_model import to_lightgbm
@@ -43,5 +44,4 @@ def __getattr__(name: str) -> Any:
         raise not_installed(error, extra) from error
 
 
-def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+__dir__ = public_names(__name__)

@@ -12,12 +12,13 @@ from onnx import compose
 from sklearn.base import is_regressor
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler, TargetEncoder
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, PowerTransformer, StandardScaler, TargetEncoder
 
 from ordinal_objectives.export.graph.answers import add_answers, answers_of, last_step
 from ordinal_objectives.export.graph.builder import OPSETS, Graph
 from ordinal_objectives.export.graph.inputs import Column, Features
 from ordinal_objectives.utils.extras import not_installed
+from ordinal_objectives.utils.validation import first_few
 
 try:
     import skl2onnx
@@ -113,7 +114,16 @@ def _by_skl2onnx(estimator: Any, inputs: list[onnx.ValueInfoProto]) -> onnx.Mode
     if not is_regressor(last):
         options[id(last)] = {"zipmap": False}
     estimator = _with_empty_text_as_missing(estimator, last)
-    made: onnx.ModelProto = skl2onnx.to_onnx(estimator, initial_types=types, options=options, target_opset=OPSETS)
+    try:
+        made: onnx.ModelProto = skl2onnx.to_onnx(estimator, initial_types=types, options=options, target_opset=OPSETS)
+    except RuntimeError as error:
+        whole = [name for name, kind in types if isinstance(kind, data_types.Int64TensorType)]
+        if not whole:
+            raise
+        raise ValueError(
+            f"skl2onnx cannot write a step, perhaps since it is given whole numbers: try an X_example with floats in "
+            f"the columns {first_few(whole, repr)}. Its error: {error}"
+        ) from error
     _name_inputs(made.graph, [name for name, _ in types])
     return made
 
@@ -141,6 +151,7 @@ def _with_empty_text_as_missing(estimator: Any, last: Any) -> Any:
     imputers = [one for one in steps if isinstance(one, SimpleImputer) and hasattr(one, "statistics_")]
     encoders = [one for one in steps if isinstance(one, _ENCODERS) and hasattr(one, "categories_")]
     none_is_level = any(level is None for one in encoders for levels in one.categories_ for level in levels)
+    _check_power_transformers(steps)
     for imputer in imputers:
         _prepare_imputer(imputer, none_is_level)
     for encoder in encoders:
@@ -150,10 +161,30 @@ def _with_empty_text_as_missing(estimator: Any, last: Any) -> Any:
     return estimator
 
 
+def _check_power_transformers(steps: list[Any]) -> None:
+    """Raise ValueError if a missing number may come to a step for which skl2onnx writes 0 instead."""
+    after_imputer = {
+        id(one)
+        for pipeline in steps
+        if isinstance(pipeline, Pipeline)
+        for place, (_, one) in enumerate(pipeline.steps)
+        if any(isinstance(before, SimpleImputer) for _, before in pipeline.steps[:place])
+    }
+    for one in steps:
+        fitted = isinstance(one, PowerTransformer) and hasattr(one, "lambdas_")
+        if fitted and one.method == "yeo-johnson" and id(one) not in after_imputer:
+            raise ValueError(
+                "PowerTransformer(method='yeo-johnson') cannot be written where numbers may be missing: put a "
+                "SimpleImputer before it in a pipeline, or leave it out, since trees do not need it"
+            )
+
+
 def _prepare_imputer(imputer: SimpleImputer, none_is_level: bool) -> None:
     if imputer.indicator_ is not None:
         raise ValueError("SimpleImputer(add_indicator=True) cannot be written; train with add_indicator=False")
-    if imputer.statistics_.dtype.kind in "OU" and not isinstance(imputer.missing_values, str):
+    # Statistics of numbers are objects too, where they are a constant.
+    of_text = any(isinstance(one, str) for one in imputer.statistics_)
+    if of_text and not isinstance(imputer.missing_values, str):
         if none_is_level and imputer.missing_values is not None:
             raise ValueError("None is a level beside a SimpleImputer of NaN, and a graph cannot tell them apart")
         imputer.missing_values = ""

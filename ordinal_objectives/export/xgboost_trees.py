@@ -30,7 +30,8 @@ def read(model: XGBOrdinalClassifier, n_iter: int, by_value: Sequence[int]) -> S
         for number, (tree, weight) in enumerate(zip(content.trees, content.weights, strict=True))
     ]
     mixed, offset = _as_scores(record, n_iter, trees, content.base)
-    return Scorer(mixed, len(offset), offset, reads_float32=True, missing=model.missing, levels=content.levels())
+    missing = np.nan if model.missing is None else model.missing
+    return Scorer(mixed, len(offset), offset, reads_float32=True, missing=missing, levels=content.levels())
 
 
 class BoosterContent:

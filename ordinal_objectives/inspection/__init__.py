@@ -10,6 +10,7 @@ from ordinal_objectives.inspection.proportional_odds import ProportionalOddsTest
 from ordinal_objectives.inspection.rows import column_of as column_of
 from ordinal_objectives.inspection.rows import feature_names as feature_names
 from ordinal_objectives.inspection.rows import unwrapped as unwrapped
+from ordinal_objectives.utils.public_names import public_names
 
 __all__ = [
     "FeatureEffect",
@@ -28,3 +29,4 @@ __all__ = [
     "summary",
     "threshold_importances",
 ]
+__dir__ = public_names(__name__)

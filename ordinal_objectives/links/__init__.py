@@ -18,6 +18,7 @@ from ordinal_objectives.links.gumbel import Cloglog, Loglog
 from ordinal_objectives.links.logit import Logit
 from ordinal_objectives.links.probit import Probit
 from ordinal_objectives.registry import Registry
+from ordinal_objectives.utils.public_names import public_names
 
 __all__ = [
     "LINKS",
@@ -33,6 +34,7 @@ __all__ = [
     "get_link",
     "register_link",
 ]
+__dir__ = public_names(__name__)
 
 LINKS.update({link.name: link for link in (Logit(), Probit(), Cloglog(), Loglog(), Cauchit())})
 _OWN: Registry[Link] = Registry("link", LINKS)

@@ -20,6 +20,7 @@ from ordinal_objectives.losses.higher import check_order, higher_derivatives
 from ordinal_objectives.losses.quantities import LeafSums, MarginDerivatives, RoundStatistics, RoundSums, RowDerivatives
 from ordinal_objectives.losses.threshold_sums import AllThreshold, ImmediateThreshold
 from ordinal_objectives.registry import Registry
+from ordinal_objectives.utils.public_names import public_names
 from ordinal_objectives.utils.shared_docs import documented
 
 __all__ = [
@@ -41,6 +42,7 @@ __all__ = [
     "higher_derivatives",
     "register_loss",
 ]
+__dir__ = public_names(__name__)
 
 LOSSES.update({loss.name: loss for loss in (AllThreshold, CumulativeLink, ImmediateThreshold, CostWeighted)})
 _OWN: Registry[OrdinalLoss] = Registry("loss", LOSSES)

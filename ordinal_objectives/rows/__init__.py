@@ -10,6 +10,7 @@ from ordinal_objectives.rows.distributed_rows import Workers, distributed_pass, 
 from ordinal_objectives.rows.margins import MarginStatistics
 from ordinal_objectives.rows.native import RowStatistics
 from ordinal_objectives.rows.protocol import MarginPass, RowPass
+from ordinal_objectives.utils.public_names import public_names
 
 __all__ = [
     "CPU",
@@ -22,6 +23,7 @@ __all__ = [
     "distributed_pass",
     "fail_together",
 ]
+__dir__ = public_names(__name__)
 
 _RENAMED = {"parted": "distributed_pass", "agreed": "fail_together"}
 

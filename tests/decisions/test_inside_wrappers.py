@@ -16,7 +16,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from makers import make_engine, make_xgb
@@ -127,6 +127,19 @@ def test_trained_costs_are_not_averaged_at_any_depth(nest, data):
     frozen = FrozenEstimator(make_engine(training_cost="quadratic").fit(X, y))
     with pytest.raises(ValueError, match="has a training_cost"):
         ensemble(frozen).fit(X, y)
+
+
+@pytest.mark.parametrize("costs", [["quadratic", "absolute"], ["absolute", "quadratic"]])
+def test_a_search_may_try_no_cost_whatever_else_it_tries(costs, data):
+    X, y = data
+    for grid in ({"training_cost": costs}, [{"training_cost": [cost]} for cost in costs]):
+        with pytest.raises(ValueError, match="has a training_cost"):
+            ensemble(GridSearchCV(make_engine(), grid, cv=2)).fit(X, y)
+    by_member = GridSearchCV(
+        Pipeline([("m", make_engine())]), {"m": [make_engine(training_cost=cost) for cost in costs]}
+    )
+    with pytest.raises(ValueError, match="has a training_cost"):
+        ensemble(by_member).fit(X, y)
 
 
 @WRAPPERS

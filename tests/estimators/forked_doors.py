@@ -49,6 +49,7 @@ def of_estimator(name, model, X, y):
         "fit": lambda: clone(model).fit(X, y),
         "encode_labels": lambda: model.encode_labels(y),
         "predict_at_least": lambda: model.predict_at_least(X, model.classes_[-1]),
+        "score": lambda: model.score(X, y),
         "save_model": lambda: model.save_model(f"{path} again"),
         "load_model": lambda: kind().load_model(path),
     }

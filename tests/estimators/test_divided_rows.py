@@ -5,6 +5,8 @@ from __future__ import annotations
 from itertools import product
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 
 from makers import make_engine, make_lgb, make_xgb
@@ -78,3 +80,30 @@ def test_groups_of_another_length_are_refused_whether_rows_are_divided_or_not(tr
     make, _, _ = TRAINERS[trainer]
     with pytest.raises(ValueError, match=r"groups must have shape \(300,\), one group a row; got \(5,\)"):
         make().fit(*data, groups=np.arange(5))
+
+
+MISSING = {
+    "None": lambda names: np.array([None, *names[1:]], dtype=object),
+    "NaN": lambda names: [np.nan, *range(1, len(names))],
+    "pandas, text": lambda names: pd.Series([None, *names[1:]]),
+    "pandas, Int64": lambda names: pd.Series([None, *range(1, len(names))], dtype="Int64"),
+    "pandas, dates": lambda names: pd.Series([pd.NaT, *pd.date_range("2020", periods=len(names) - 1)]),
+    "polars": lambda names: pl.Series([None, *names[1:]]),
+}
+
+
+@pytest.mark.parametrize("trainer", TRAINERS)
+@pytest.mark.parametrize("kind", MISSING)
+def test_rows_without_a_group_are_refused(trainer, kind, data):
+    X, y = data
+    make, rounds, _ = TRAINERS[trainer]
+    names = [f"house {i}" for i in range(len(y))]
+    with pytest.raises(ValueError, match=r"groups must name the group of each row; 1 row\(s\) have none"):
+        make(**{rounds: "auto"}).fit(X, y, groups=MISSING[kind](names))
+
+
+def test_groups_of_several_types_are_refused(data):
+    X, y = data
+    groups = np.array([1, *("a" for _ in y[1:])], dtype=object)
+    with pytest.raises(ValueError, match="groups must be names that can be sorted; got values of the types int, str"):
+        make_engine(max_iter="auto").fit(X, y, groups=groups)

@@ -314,3 +314,27 @@ def test_what_cannot_be_divided_is_said(kind):
     with pytest.raises(ValueError, match="groups must name at least two groups with decision_rule='kappa'; got 1"):
         model.fit(X, Y, groups=np.zeros(N))
     assert model.set_params(kappa_rows="training").fit(X[:12], few.astype(int)).n_classes_ == 2
+
+
+CHANGED = {
+    "other weights": ({"kappa_weights": "linear"}, "kappa_weights must be those of the fit"),
+    "no weights": ({"kappa_weights": "cubic"}, "kappa_weights must be one of 'quadratic', 'linear'; got 'cubic'"),
+    "weights of other classes": ({"kappa_weights": np.eye(3)}, r"or a \(4, 4\) matrix"),
+    "no such rows": ({"kappa_rows": "all"}, "kappa_rows must be one of 'unseen', 'training'; got 'all'"),
+}
+
+
+@pytest.mark.parametrize("use", ["predict", "save_model", "to_onnx"])
+@pytest.mark.parametrize("change", CHANGED)
+@pytest.mark.parametrize("kind", MAKE)
+def test_the_rule_of_other_weights_is_not_taken_for_those_set_after_the_fit(kind, change, use, tmp_path):
+    params, message = CHANGED[change]
+    model = MAKE[kind](**KAPPA, **rounds(kind, 3)).fit(X, Y)
+    before = model.predict(X)
+    model.set_params(**params)
+    uses = {"predict": lambda: model.predict(X), "save_model": lambda: model.save_model(tmp_path / "model.json")}
+    with pytest.raises(ValueError, match=message):
+        uses.get(use, lambda: to_onnx(model, X))()
+    assert not list(tmp_path.iterdir())
+    squares = np.subtract.outer(range(4), range(4)) ** 2
+    np.testing.assert_array_equal(model.set_params(kappa_weights=squares, kappa_rows="unseen").predict(X), before)

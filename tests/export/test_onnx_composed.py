@@ -23,7 +23,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler, TargetEncoder
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, PowerTransformer, StandardScaler, TargetEncoder
 from xgboost import XGBClassifier
 
 from ordinal_objectives import (
@@ -245,6 +245,8 @@ def test_missing_text_is_empty_text_to_every_encoder(kind, encoder):
         (ordinal(encoded_missing_value=-2), [1.0, np.nan, 2.0], "OrdinalEncoder of numbers with a missing level"),
         (TargetEncoder(target_type="continuous"), [1.0, np.nan, 2.0], "TargetEncoder of numbers with a missing level"),
         (SimpleImputer(add_indicator=True), [1.0, np.nan, 2.0], "train with add_indicator=False"),
+        (PowerTransformer(), [1.0, np.nan, 2.0], "PowerTransformer.*put a SimpleImputer before it"),
+        (make_pipeline(PowerTransformer(), SimpleImputer()), [1.0, np.nan, 2.0], "put a SimpleImputer before it"),
         (
             make_pipeline(SimpleImputer(strategy="constant", fill_value="v"), OrdinalEncoder()),
             ["u", np.nan, None],
@@ -257,6 +259,33 @@ def test_steps_to_which_missing_values_would_be_others_are_refused(step, column,
     model = make_pipeline(make_column_transformer((step, ["a"])), HistGradientBoostingOrdinalClassifier(max_iter=2))
     with pytest.raises(ValueError, match=message):
         to_onnx(model.fit(X, np.arange(120) % 3), X)
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        SimpleImputer(strategy="constant", fill_value=-1.0),
+        make_pipeline(SimpleImputer(), PowerTransformer()),
+        PowerTransformer(method="box-cox"),
+    ],
+)
+def test_steps_of_numbers_take_missing_ones_as_the_pipeline_does(step):
+    X = pd.DataFrame(np.random.default_rng(0).exponential(size=(120, 2)).astype(np.float32), columns=["a", "b"])
+    X.loc[::4, "a"] = np.nan
+    model = make_pipeline(
+        make_column_transformer((step, ["a"]), remainder="passthrough"),
+        HistGradientBoostingOrdinalClassifier(max_iter=2),
+    )
+    assert_same(model.fit(X, np.arange(120) % 4), X)
+
+
+def test_whole_numbers_that_a_step_cannot_take_are_named():
+    X = pd.DataFrame({"a": np.arange(120) % 5, "b": np.arange(120) % 3.0})
+    steps = make_column_transformer((StandardScaler(), ["a"]), remainder="passthrough")
+    model = make_pipeline(steps, HistGradientBoostingOrdinalClassifier(max_iter=2)).fit(X, np.arange(120) % 4)
+    with pytest.raises(ValueError, match="try an X_example with floats in the columns 'a'"):
+        to_onnx(model, X)
+    assert to_onnx(model, X.astype(float)).graph.input[0].name == "a"
 
 
 def test_unknown_text_of_an_encoder_that_refuses_it_is_missing(frame):

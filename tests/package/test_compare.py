@@ -325,6 +325,7 @@ def test_the_command_compares_on_a_file_with_text_and_empty_cells(table, tmp_pat
         ("a,y\n" + "".join(f"{i},{i}.5\n" for i in range(30)), [], "looks continuous: it holds 30 different numbers"),
         ("a,y\n" + "".join(f"{i},{i}\n" for i in range(30)), [], "looks continuous: it holds 30 different numbers"),
         ("a,y\n1,0\n2,1\n" * 4, ["--classes", "0", "2"], "outside the classes"),
+        ("a,y\n" + "1,0\n2,1\n" * 4, ["--classes", "0", "one"], "--classes must be numbers, as the target 'y' holds"),
         ("y\n0\n1\n0\n1\n0\n1\n", [], "has no column beside the target"),
     ],
 )
@@ -363,3 +364,24 @@ def test_a_callback_that_only_reads_costs_nothing_and_changes_nothing(rows, monk
     assert found["none"][0] == found["reads"][0] < found["any"][0]
     np.testing.assert_array_equal(found["none"][1], found["reads"][1])
     np.testing.assert_array_equal(found["none"][1], found["any"][1])
+
+
+@pytest.mark.parametrize(
+    ("labels", "classes", "shown"),
+    [
+        (["None", "mild", "severe"], ["None", "mild", "severe"], "None, mild, severe"),
+        (["NA", "1", "2"], ["NA", "1", "2"], "NA, 1, 2"),
+        (["False", "True"], ["False", "True"], "False, True"),
+        (["True", "False"], ["False,True"], "False, True"),
+    ],
+)
+@pytest.mark.parametrize("empty", [0, 3])
+def test_rows_of_a_class_that_is_named_are_kept(labels, classes, shown, empty, tmp_path, capsys):
+    path = tmp_path / "table.csv"
+    lines = [f"{i % 7},{labels[i % len(labels)]}" for i in range(30)] + ["1,"] * empty
+    path.write_text("\n".join(["a,y", *lines]))
+    arguments = ["--target", "y", "--rounds", "1", "--classes", *classes, "--out", str(tmp_path)]
+    assert main(["compare", str(path), *arguments]) == 0
+    printed = capsys.readouterr().out
+    assert f"table.csv: 30 rows, 1 columns\nclasses, lowest first: {shown}" in printed
+    assert (f"{empty} of {30 + empty} rows have no target and are left out." in printed) == (empty > 0)

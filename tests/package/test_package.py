@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import multiprocessing
 import os
 import re
@@ -19,6 +20,7 @@ from ordinal_objectives import _core
 from ordinal_objectives.losses import get_loss
 from ordinal_objectives.rows import RowStatistics
 from ordinal_objectives.threads import effective_n_threads
+from ordinal_objectives.versions import versions
 
 
 @pytest.mark.slow
@@ -165,3 +167,39 @@ def test_instruction_sets():
     assert _core.instruction_set() == names[0]
     assert not _core.select_instruction_set("none such")
     assert _core.instruction_set() == names[0]
+
+
+PUBLIC = (
+    *("", "adapters.lgbm", "adapters.xgb", "compare", "decisions", "export", "inspection", "links", "losses"),
+    *("metrics", "plotting", "rows", "scorers", "threshold_solver", "trees"),
+)
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_tab_completion_shows_public_names_and_submodules(name):
+    full = f"ordinal_objectives.{name}".rstrip(".")
+    module = importlib.import_module(full)
+    shown = [one for one in dir(module) if not one.startswith("_") and one not in module.__all__]
+    others = [one for one in shown if getattr(getattr(module, one), "__name__", "") != f"{full}.{one}"]
+    assert set(module.__all__) <= set(dir(module))
+    assert others == (["METRICS"] if name == "metrics" else [])
+
+
+def test_notebooks_link_to_the_page_of_an_estimator():
+    for name in ("XGBOrdinalClassifier", "OrdinalTunedClassifier", "HistGradientBoostingMultiOutputRegressor"):
+        kind = getattr(ordinal_objectives, name)
+        model = kind(ordinal_objectives.XGBOrdinalClassifier()) if name.startswith("OrdinalTuned") else kind()
+        assert f"ordinal-objectives.github.io/ordinal-objectives/generated/ordinal_objectives.{name}.html" in (
+            model._repr_html_()
+        )
+    assert "LabelOrderWarning" in ordinal_objectives.__all__
+
+
+def test_extras_for_users_are_in_all_and_in_the_versions():
+    tomllib = pytest.importorskip("tomllib")
+    project = Path(__file__).resolve().parents[2] / "pyproject.toml"
+    extras = tomllib.loads(project.read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    named = set(re.findall(r"\[(.*?)\]", " ".join(extras["all"]))[0].split(","))
+    assert named | {"all", "dask", "demo", "gpu"} | {"test", "bench", "docs", "lint", "dev"} == set(extras)
+    packages = {re.match(r"[\w-]+", one)[0] for extra in (*named, "dask", "gpu", "all") for one in extras[extra]}
+    assert packages - {"ordinal-objectives"} <= set(versions())

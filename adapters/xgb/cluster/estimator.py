@@ -300,21 +300,21 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
 
     def _levels_of_parts(self, X: Any) -> Levels:
         """Return the levels of the training: those that the first part declares, and the codes that all parts have."""
-        levels = dict(learned(self._header(X), self.feature_types, self.missing))
+        levels = dict(learned(self._header(X), self.feature_types, self._missing))
         for place, kind in enumerate(self.feature_types or ()):
             if kind == "c" and not levels.get(place):
                 column = X[:, [place]] if isinstance(X, da.Array) else X.iloc[:, [place]]
                 found = self.client.gather(
                     [self.client.compute(delayed(occurring)(part, 0)) for part in _parts(column)]
                 )
-                levels[place] = {value: value for value in sorted(set().union(*found)) if value != self.missing}
+                levels[place] = {value: value for value in sorted(set().union(*found)) if value != self._missing}
         return levels
 
     def _with_levels(self, X: Any, continued: Any) -> Any:
         """Return rows whose levels are listed as in the training; raise ValueError if one of them is unknown."""
         if not self._levels:
             return X
-        hows = self._levels, self.missing
+        hows = self._levels, self._missing
         faults = self.client.gather([self.client.compute(delayed(_fault)(part, *hows)) for part in _parts(X)])
         fault = next((fault for fault in faults if fault), None)
         if fault is not None:
@@ -322,9 +322,9 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
         if isinstance(X, da.Array):
             return X
         header = self._header(X)
-        named(header, self._levels, continued, self.missing)  # whether XGBoost can be given their names
-        meta = named(header, self._levels, None, self.missing)
-        return X.map_partitions(named, self._levels, None, self.missing, meta=meta)
+        named(header, self._levels, continued, self._missing)  # whether XGBoost can be given their names
+        meta = named(header, self._levels, None, self._missing)
+        return X.map_partitions(named, self._levels, None, self._missing, meta=meta)
 
     def _known_labels(self, y: Any) -> Any:
         """Return the labels of an evaluation set, in one dimension, if they are among the classes."""
@@ -399,7 +399,7 @@ class DaskXGBOrdinalClassifier(XGBOrdinalClassifier):
         options = {
             "weight": weight,
             "base_margin": margin,
-            "missing": self.missing,
+            "missing": self._missing,
             "enable_categorical": self.enable_categorical,
             "feature_types": self.feature_types,
         }

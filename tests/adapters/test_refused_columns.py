@@ -1,0 +1,304 @@
+"""Columns that XGBoost or LightGBM cannot read are refused at every entry point, with the argument's and their name."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import lightgbm
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import xgboost
+
+from makers import make_lgb, make_xgb
+from ordinal_objectives.adapters import lgbm as olgbm
+from ordinal_objectives.adapters import xgb as oxgb
+
+Y = np.arange(60) % 3
+G = np.array(list("abc"))[Y]
+X = np.random.default_rng(0).normal(size=60)
+DAYS = pd.date_range("2020-01-01", periods=60)
+PARAMS = {"verbosity": -1, "num_threads": 1}
+
+# scikit-learn 1.7 knows no names of polars and Arrow.
+pytestmark = pytest.mark.filterwarnings("ignore:X (does not have valid|has) feature names")
+
+
+def of_objects(value):
+    column = np.empty(60, dtype=object)
+    column[:] = [value] * 60
+    return pd.DataFrame({"x": X, "bad": column})
+
+
+BAD = {
+    "numbers as objects": lambda: pd.DataFrame({"x": X, "bad": pd.Series(X, dtype=object)}),
+    "objects": lambda: of_objects(object()),
+    "dictionaries": lambda: of_objects({}),
+    "lists": lambda: of_objects([1.0]),
+    "decimals": lambda: of_objects(Decimal("1.5")),
+    "bytes": lambda: of_objects(b"1"),
+    "complex objects": lambda: of_objects(1j),
+    "nothing": lambda: of_objects(None),
+    "complex": lambda: pd.DataFrame({"x": X, "bad": X * 1j}),
+    "strings": lambda: pd.DataFrame({"x": X, "bad": G}),
+    "dates": lambda: pd.DataFrame({"x": X, "bad": DAYS}),
+    "periods": lambda: pd.DataFrame({"x": X, "bad": DAYS.to_period("D")}),
+    "intervals": lambda: pd.DataFrame({"x": X, "bad": pd.IntervalIndex(pd.cut(X, 4))}),
+    "durations of polars": lambda: pl.DataFrame({"x": X, "bad": list(DAYS - DAYS[0])}),
+    "lists of polars": lambda: pl.DataFrame({"x": X, "bad": [[1.0]] * 60}),
+    "bytes of polars": lambda: pl.DataFrame({"x": X, "bad": [b"1"] * 60}),
+    "nulls of polars": lambda: pl.DataFrame({"x": X, "bad": [None] * 60}),
+    "decimals of Arrow": lambda: pa.table({"x": X, "bad": pa.array(X.round(2)).cast(pa.decimal128(20, 10))}),
+    "lists of Arrow": lambda: pa.table({"x": X, "bad": [[1.0]] * 60}),
+    "records of Arrow": lambda: pa.table({"x": X, "bad": [{"a": 1.0}] * 60}),
+}
+BAD_NAMES = {
+    "[": "both",
+    "]": "both",
+    "<": "XGBoost",
+    '"': "LightGBM",
+    ",": "LightGBM",
+    "{": "LightGBM",
+    ":": "LightGBM",
+}
+REFUSED = "column 'bad' of type "
+
+
+def beside(bad):
+    """Return numbers in the columns of a table, as a table of its kind."""
+    numbers = {"x": X, "bad": X}
+    return (
+        pd.DataFrame(numbers)
+        if hasattr(bad, "iloc")
+        else type(bad)(numbers)
+        if hasattr(bad, "to_series")
+        else pa.table(numbers)
+    )
+
+
+@pytest.mark.parametrize("kind", BAD)
+@pytest.mark.parametrize("make", [make_xgb, make_lgb])
+def test_columns_that_a_library_cannot_read_are_named(make, kind):
+    bad = BAD[kind]()
+    good = beside(bad)
+    with pytest.raises(ValueError, match=rf"(refuses X: |X must hold ).*{REFUSED}"):
+        make(n_estimators=2).fit(bad, Y)
+    with pytest.raises(
+        ValueError, match=rf"(refuses X of evaluation set 0: |evaluation set 0: X must hold ).*{REFUSED}"
+    ):
+        make(n_estimators=2).fit(good, Y, eval_set=[(bad, Y)])
+    with pytest.raises(ValueError, match=rf"(refuses X: |X must hold ).*{REFUSED}"):
+        make(n_estimators=2).fit(good, Y).predict(bad)
+
+
+@pytest.mark.parametrize("kind", BAD)
+def test_columns_of_data_sets_that_lightgbm_cannot_read_are_named(kind):
+    bad = BAD[kind]()
+    good = beside(bad)
+    with pytest.raises(ValueError, match=rf"train_set.*{REFUSED}"):
+        olgbm.train(PARAMS, lightgbm.Dataset(bad, Y), 2)
+    with pytest.raises(ValueError, match=rf"train_set.*{REFUSED}"):
+        olgbm.cv(PARAMS, lightgbm.Dataset(bad, Y), 2)
+    data = lightgbm.Dataset(good, Y)
+    with pytest.raises(ValueError, match=rf"valid_sets.*{REFUSED}"):
+        olgbm.train(PARAMS, data, 2, [data.create_valid(bad, Y)])
+    objective = olgbm.OrdinalObjective(3)
+    booster = lightgbm.train({**PARAMS, "objective": objective}, lightgbm.Dataset(good, Y), 2)
+    with pytest.raises(ValueError, match=rf"data.*{REFUSED}"):
+        objective.attach(booster, bad)
+    objective.attach(booster, good)
+    for use in (olgbm.predict, olgbm.predict_proba, objective.predict_proba):
+        with pytest.raises(ValueError, match=rf"data.*{REFUSED}"):
+            use(booster, bad)
+
+
+@pytest.mark.parametrize("part", BAD_NAMES)
+def test_names_that_a_library_cannot_write_are_refused(part):
+    frame = pd.DataFrame({"x": X, f"bad{part}": X})
+    for library, make in (("XGBoost", make_xgb), ("LightGBM", make_lgb)):
+        if BAD_NAMES[part] in (library, "both"):
+            with pytest.raises(ValueError, match=rf"X.*column 'bad\{part}'"):
+                make(n_estimators=2).fit(frame, Y)
+        else:
+            make(n_estimators=2).fit(frame, Y)
+    if BAD_NAMES[part] != "XGBoost":
+        with pytest.raises(ValueError, match=rf"train_set .*column 'bad\{part}'"):
+            olgbm.train(PARAMS, lightgbm.Dataset(frame, Y), 2)
+
+
+@pytest.mark.parametrize("names", [["bad", "bad"], ["", "x"], ["a b", "a_b"]])
+def test_names_that_lightgbm_would_mix_up_are_refused(names):
+    frame = pd.DataFrame(np.c_[X, X], columns=names)
+    with pytest.raises(ValueError, match=r"train_set must have columns (of different names;|whose names .* column)"):
+        olgbm.train(PARAMS, lightgbm.Dataset(frame, Y), 2)
+    with pytest.raises(ValueError, match=r"train_set must have columns whose names .* column '"):
+        olgbm.train(PARAMS, lightgbm.Dataset(np.c_[X, X], Y, feature_name=names), 2)
+    with pytest.raises(ValueError, match=r"X must have columns (of different names; got|whose names .* column)"):
+        make_lgb(n_estimators=2).fit(frame, Y)
+
+
+@pytest.mark.parametrize("rows", [pd.DataFrame({"x": X})[:0], pl.DataFrame({"x": X})[:0], np.zeros((60, 0))])
+def test_data_sets_without_rows_or_columns_are_refused(rows):
+    labels = Y[: len(rows)]
+    with pytest.raises(ValueError, match=r"train_set must have rows and columns; got data of shape \(\d+, \d+\)"):
+        olgbm.train(PARAMS, lightgbm.Dataset(rows, labels), 2, n_classes=3)
+    data = lightgbm.Dataset(X[:, np.newaxis], Y)
+    with pytest.raises(ValueError, match="valid_sets must have rows and columns; got "):
+        olgbm.train(PARAMS, data, 2, [data.create_valid(rows, labels)])
+
+
+@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame, pa.table])
+def test_columns_in_another_order_are_refused(kind):
+    """LightGBM reads them by their places: a category in the place of another would have that one's levels."""
+    booster = olgbm.train(PARAMS, lightgbm.Dataset(pd.DataFrame({"a b": X, "c": Y}), Y), 2)
+    assert olgbm.predict(booster, kind({"a b": X, "c": Y})).shape == Y.shape
+    with pytest.raises(
+        ValueError, match="data must have the model's 2 feature names, in their order; got 'c' for 'a_b'"
+    ):
+        olgbm.predict(booster, kind({"c": Y, "a b": X}))
+    with pytest.raises(ValueError, match="got 'd' for 'c' in column 1"):
+        olgbm.predict_proba(booster, kind({"a b": X, "d": Y}))
+    data = lightgbm.Dataset(kind({"a b": X, "c": Y}), Y)
+    with pytest.raises(
+        ValueError, match="valid_sets must have the model's 2 feature names, in their order; got 'c' for"
+    ):
+        olgbm.train(PARAMS, data, 2, [data.create_valid(kind({"c": Y, "a b": X}), Y)])
+    of_array = olgbm.train(PARAMS, lightgbm.Dataset(np.c_[X, Y], Y), 2)
+    assert olgbm.predict(of_array, kind({"c": X, "d": Y})).shape == Y.shape
+
+
+def test_rows_of_another_number_are_refused():
+    wide = np.c_[X, X]
+    data = lightgbm.Dataset(wide, Y)
+    booster = olgbm.train(PARAMS, lightgbm.Dataset(wide, Y), 2)
+    with pytest.raises(ValueError, match="valid_sets must have the 2 columns of the training set; got 1"):
+        olgbm.train(PARAMS, data, 2, [data.create_valid(wide[:, :1], Y)])
+    with pytest.raises(
+        ValueError, match=r"LightGBM refuses data: The number of features in data \(1\) is not the same"
+    ):
+        olgbm.predict(booster, wide[:, :1])
+    for field in ("label", "weight", "init_score"):
+        given = {"label": Y, field: np.ones(5)}
+        with pytest.raises(ValueError, match=f"{field} of train_set must have an entry for each of the 60 rows; got 5"):
+            olgbm.train(PARAMS, lightgbm.Dataset(wide, **given), 2, n_classes=3)
+
+
+@pytest.mark.parametrize("kind", BAD)
+@pytest.mark.parametrize("make", [make_xgb, make_lgb])
+def test_a_linear_part_refuses_them_by_name_too(make, kind):
+    bad = BAD[kind]()
+    model = make(n_estimators=2, linear=True).fit(beside(bad), Y)
+    with pytest.raises(ValueError, match=f"X.*{REFUSED}"):
+        model.predict(bad)
+    with pytest.raises(ValueError, match=f"X.*{REFUSED}"):
+        model.fit(beside(bad), Y, eval_set=[(bad, Y)])
+
+
+LEVELS = {
+    "intervals": lambda: pd.cut(X, 4),
+    "dates": lambda: pd.Categorical(DAYS[Y]),
+    "decimals": lambda: pd.Categorical([Decimal(int(code)) for code in Y]),
+    "bytes": lambda: pd.Categorical(np.array([b"a", b"b", b"c"], dtype=object)[Y]),
+    "tuples": lambda: pd.Categorical([(int(code), 1) for code in Y]),
+}
+
+
+@pytest.mark.parametrize("kind", LEVELS)
+@pytest.mark.parametrize("make", [make_xgb, make_lgb])
+def test_categories_that_no_file_holds_are_known_by_their_text(make, kind, tmp_path):
+    frame = pd.DataFrame({"x": X[::-1], "g": LEVELS[kind]()})
+    as_text = frame.assign(g=frame.g.cat.rename_categories([str(level) for level in frame.g.cat.categories]))
+    expected = make(min_child_samples=1) if make is make_lgb else make(min_child_weight=0.0)
+    model = expected.__class__(**expected.get_params()).fit(frame, Y)
+    expected = expected.fit(as_text, Y).predict_proba(as_text)
+    np.testing.assert_array_equal(model.predict_proba(frame), expected)
+    model.save_model(tmp_path / "model.json")
+    again = type(model)().load_model(tmp_path / "model.json")
+    np.testing.assert_array_equal(again.predict_proba(frame[::-1])[::-1], expected)
+    if make is make_lgb:
+        with pytest.raises(
+            ValueError, match=r"train_set must have categories that are text, .* column 'g' of type cat"
+        ):
+            olgbm.train(PARAMS, lightgbm.Dataset(frame, Y), 2)
+
+
+def test_categories_of_arrow_as_pandas_writes_them():
+    frame = pd.DataFrame({"g": pd.Categorical(G), "x": X})
+    expected = make_xgb().fit(frame, Y).predict_proba(frame)
+    table = pa.Table.from_pandas(frame)
+    np.testing.assert_array_equal(make_xgb().fit(table, Y).predict_proba(table), expected)
+
+
+# Models that hold no levels
+
+FRAME = pd.DataFrame({"x": X, "g": pd.Categorical(G)})
+SOME = FRAME[G != "a"].assign(g=lambda some: some.g.cat.remove_unused_categories())
+
+
+def of_file(folder):
+    lightgbm.Dataset(FRAME, Y, params=PARAMS).save_binary(folder / "rows.bin")
+    return lightgbm.Dataset(folder / "rows.bin", params=PARAMS)
+
+
+def of_codes(folder):
+    return lightgbm.Dataset(FRAME.assign(g=FRAME.g.cat.codes).to_numpy(), Y, categorical_feature=[1])
+
+
+@pytest.mark.parametrize("rows", [FRAME, SOME], ids=["all levels", "some levels"])
+@pytest.mark.parametrize("make_set", [of_file, of_codes])
+def test_categories_for_a_model_without_levels_are_refused(make_set, rows, tmp_path):
+    """LightGBM would take the places of these rows' levels for codes of the training."""
+    train_set = make_set(tmp_path)
+    objective = olgbm.OrdinalObjective(3)
+    booster = lightgbm.train({**PARAMS, "objective": objective}, train_set, 5)
+    message = "has categories in column 'g', and the model holds no levels"
+    with pytest.raises(ValueError, match=f"data {message}"):
+        objective.attach(booster, rows)
+    objective.attach(booster, FRAME.assign(g=FRAME.g.cat.codes))
+    for use in (olgbm.predict, olgbm.predict_proba, objective.predict, objective.predict_proba):
+        with pytest.raises(ValueError, match=f"data {message}"):
+            use(booster, rows)
+    olgbm.save_model(booster, tmp_path / "model.json")
+    model = make_lgb().load_model(tmp_path / "model.json")
+    for use in (model.predict, model.predict_proba, model.predict_raw):
+        with pytest.raises(ValueError, match=f"X {message}"):
+            use(rows)
+    valid = lightgbm.Dataset(rows, Y[: len(rows)], reference=train_set)
+    with pytest.raises(ValueError, match=f"valid_sets {message}"):
+        olgbm.train(PARAMS, make_set(tmp_path), 2, [valid])
+
+
+def test_codes_of_a_classifier_are_no_categories():
+    model = make_lgb().fit(FRAME.assign(g=FRAME.g.cat.codes), Y, categorical_feature=["g"])
+    for rows in (FRAME, SOME):
+        with pytest.raises(
+            ValueError, match="X must have categories in the columns of fit that had them; got column 'g'"
+        ):
+            model.predict(rows)
+
+
+@pytest.mark.parametrize("rows", [FRAME, SOME], ids=["all levels", "some levels"])
+@pytest.mark.parametrize("options", [{}, {"proportional": False}])
+def test_categories_for_a_model_of_xgboost_without_levels_are_refused(options, rows):
+    types = {"feature_types": ["q", "c"], "enable_categorical": True}
+    codes = xgboost.DMatrix(FRAME.assign(g=FRAME.g.cat.codes), Y, **types)
+    booster = oxgb.train({}, codes, 3, **options)
+    named = xgboost.DMatrix(rows, Y[: len(rows)], enable_categorical=True)
+    assert oxgb.predict(booster, codes).shape == Y.shape
+    for use in (oxgb.predict, oxgb.predict_proba):
+        for unknown in (booster, oxgb.train({}, named, 3, **options)[:2]):
+            with pytest.raises(ValueError, match="data has levels of categories, and those of the training are not"):
+                use(unknown, named)
+    with pytest.raises(ValueError, match="'rows' of evals has levels of categories"):
+        oxgb.train({}, codes, 3, evals=[(named, "rows")], **options)
+    with pytest.raises(ValueError, match="dtrain has levels of categories"):
+        oxgb.train({}, named, 3, xgb_model=booster, **options)
+
+
+def test_errors_of_xgboost_over_a_matrix_name_it():
+    booster = oxgb.train({}, xgboost.DMatrix(FRAME, Y, enable_categorical=True), 3)
+    unseen = FRAME.assign(g=FRAME.g.cat.rename_categories({"a": "z"}))
+    with pytest.raises(ValueError, match=r"^XGBoost refuses data: "):
+        oxgb.predict(booster, xgboost.DMatrix(unseen, enable_categorical=True))
