@@ -40,6 +40,6 @@ class LeafModel(Protocol):
         """Return beta'H beta."""
         ...
 
-    def change(self, leaves: Leaves, weights: FloatArray, delta: FloatArray) -> float:
-        """Return Q(beta)."""
+    def changes(self, leaves: Leaves, weights: FloatArray, delta: FloatArray) -> FloatArray:
+        """Return Q(beta) of several sets of leaves, (n_sets, n_leaves), with a step each: (n_sets,)."""
         ...

@@ -78,7 +78,7 @@ def merge_splits(left: NDArray[np.int32], training: LeafModel, held_out: LeafMod
     training, held_out : LeafModel
         Of all nodes.
     fit : callable
-        ``fit(training, leaves)`` returns the step's leaf weights and threshold step.
+        ``fit(training, leaves)`` returns a step for each row of ``leaves``, (n_sets, n_leaves).
 
     Returns
     -------
@@ -86,23 +86,24 @@ def merge_splits(left: NDArray[np.int32], training: LeafModel, held_out: LeafMod
         ``left`` of the pruned tree; nodes below a merged one are no longer reached.
     """
     left = left.copy()
-    leaves = np.flatnonzero(left < 0)
-    now = held_out.change(leaves, *fit(training, leaves))
+    leaves = np.flatnonzero(left < 0)[np.newaxis]
+    (now,) = held_out.changes(leaves, *fit(training, leaves))
     while True:
-        inner = np.flatnonzero(left >= 0)
-        is_reached = reached(left)
-        twigs = [node for node in inner if is_reached[node] and left[left[node]] < 0 and left[left[node] + 1] < 0]
-        best, best_node = np.inf, -1
-        for node in twigs:
-            merged = np.sort(np.append(np.setdiff1d(leaves, [left[node], left[node] + 1]), node))
-            change = held_out.change(merged, *fit(training, merged))
-            if change < best:
-                best, best_node = change, int(node)
-        if best_node < 0 or best > now:
+        inner = np.flatnonzero((left >= 0) & reached(left))
+        twigs = inner[(left[left[inner]] < 0) & (left[left[inner] + 1] < 0)]
+        if not twigs.size:
             return left
-        leaves = np.sort(np.append(np.setdiff1d(leaves, [left[best_node], left[best_node] + 1]), best_node))
-        left[best_node] = -1
-        now = best
+        is_leaf = np.tile((left < 0) & reached(left), (len(twigs), 1))
+        each = np.arange(len(twigs))
+        is_leaf[each, left[twigs]] = is_leaf[each, left[twigs] + 1] = False
+        is_leaf[each, twigs] = True
+        leaves = np.nonzero(is_leaf)[1].reshape(len(twigs), -1)
+        changes = held_out.changes(leaves, *fit(training, leaves))
+        best = np.argmin(changes)
+        if not changes[best] <= now:
+            return left
+        left[twigs[best]] = -1
+        now = changes[best]
 
 
 def best_step_size(held_out: LeafModel, leaves: Leaves, step: LeafStep, most: float) -> float:

@@ -141,12 +141,17 @@ class JointQuadratic:
         tied: NDArray[np.bool_],
         diagnostics: Diagnostics | None = None,
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the leaf weights and the threshold step that minimise the model over some nodes as leaves."""
+        """Return the leaf weights and the threshold step that minimise the model over some nodes as leaves.
+
+        Of several sets of leaves, (n_sets, n_leaves), weights are (n_sets, n_leaves) and steps (n_sets, n_cross).
+        """
         model = self.at(leaves)
         counts = Diagnostics() if diagnostics is None else diagnostics
         if self.u.size == 0:
             counts.add(n_flat_leaves=_n_flat(model, reg_lambda))
-            return scalar.weights(model.G, model.H, reg_lambda), self.u
+            return scalar.weights(model.G, model.H, reg_lambda), np.zeros((*leaves.shape[:-1], 0))
+        if leaves.ndim == 2:
+            return _joint_steps(model, reg_lambda, active, tied, GAUGE_TOLERANCE, counts)
         step = _joint_step(model, reg_lambda, active, tied, GAUGE_TOLERANCE, counts)
         return step.leaf_weights, step.threshold_step
 
@@ -159,9 +164,14 @@ class JointQuadratic:
         mixed = weights @ (self.L[leaves] @ delta)
         return float(self.H[leaves] @ weights**2 + delta @ self.V @ delta + 2.0 * mixed)
 
-    def change(self, leaves: NDArray[np.intp], weights: NDArray[np.float64], delta: NDArray[np.float64]) -> float:
-        """Return Q(beta)."""
-        return self.slope(leaves, weights, delta) + 0.5 * self.curvature(leaves, weights, delta)
+    def changes(
+        self, leaves: NDArray[np.intp], weights: NDArray[np.float64], delta: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Return Q(beta) of several sets of leaves, (n_sets, n_leaves), with a step each: (n_sets,)."""
+        mixed = (self.L[leaves] @ delta[:, :, np.newaxis])[:, :, 0]
+        of_leaves = (self.G[leaves] + 0.5 * self.H[leaves] * weights + mixed) * weights
+        change: NDArray[np.float64] = of_leaves.sum(axis=1) + delta @ self.u + 0.5 * ((delta @ self.V) * delta).sum(1)
+        return change
 
 
 def schur_step(
@@ -243,6 +253,38 @@ def _joint_step(
     decrease = joint.value(G, H, S, r, free_step, reg_lambda)
     diagnostics.add(n_fallback=int(fell_back), n_flat_leaves=_n_flat(sums, reg_lambda))
     return JointStep(leaf_weights, move_outer_thresholds(threshold_step, u, active), decrease)
+
+
+def _joint_steps(
+    sums: JointQuadratic,
+    reg_lambda: float,
+    active: NDArray[np.bool_],
+    tied: NDArray[np.bool_],
+    gauge_tolerance: float,
+    diagnostics: Diagnostics,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the joint step of each of many sets of leaves at once; one by one where a system is indefinite."""
+    E = free_directions(active, tied)
+    V, sizes = E.T @ sums.V @ E, E.sum(axis=0)
+    inverse_h = scalar.inverse_curvature(sums.H, reg_lambda)
+    over_h = np.swapaxes((sums.L @ E) * inverse_h[:, :, np.newaxis], 1, 2)
+    S = V - over_h @ (sums.L @ E)
+    r = E.T @ sums.u - (over_h @ sums.G[:, :, np.newaxis])[:, :, 0]
+    n, trace = max(sizes.sum(), 1.0), np.trace(V)
+    singular = np.linalg.norm(S.sum(axis=2), axis=1) <= gauge_tolerance * trace
+    S[singular] += trace / n**2 * np.outer(sizes, sizes)
+    try:
+        np.linalg.cholesky(S)
+    except np.linalg.LinAlgError:
+        each = [replace(sums, G=sums.G[i], H=sums.H[i], L=sums.L[i]) for i in range(len(S))]
+        steps = [_joint_step(one, reg_lambda, active, tied, gauge_tolerance, diagnostics) for one in each]
+        return np.array([step.leaf_weights for step in steps]), np.array([step.threshold_step for step in steps])
+    free_steps = np.linalg.solve(S, -r[:, :, np.newaxis])[:, :, 0]
+    free_steps[singular] -= (free_steps[singular] @ sizes / n)[:, np.newaxis]
+    diagnostics.add(n_flat_leaves=_n_flat(sums, reg_lambda))
+    delta = free_steps @ E.T
+    weights = -(sums.G + (sums.L @ delta[:, :, np.newaxis])[:, :, 0]) * inverse_h
+    return weights, np.array([move_outer_thresholds(one, sums.u, active) for one in delta])
 
 
 def _n_flat(sums: JointQuadratic, reg_lambda: float) -> int:

@@ -58,6 +58,13 @@ HOST_DEFAULTS: dict[str, dict[str, Any]] = {
     "LightGBM": {"learning_rate": 0.1, "subsample": 1.0, "subsample_freq": 0, "min_child_samples": 20},
     "native": {"subsample": 1.0, "min_samples_leaf": 20, "l2_regularization": 0.0},
 }
+# The method that the thesis describes, where "native joint" takes its split gain and its step only.
+THESIS_OPTIONS: dict[str, Any] = {
+    "hessian": "majorized",
+    "pruning": True,
+    "adaptive_step": True,
+    "judged_by": "validation",
+}
 OURS, PROPORTIONAL, MULTICLASS, ROUNDED = "ordinal shifts", "ordinal", "xgb multiclass", "xgb rounded"
 
 
@@ -96,6 +103,40 @@ def ordinal(
         (curves,) = model.evals_result_.values()
         loss = min(list(curves.values())[-1])  # the metric that stops, the loss unless eval_metric= is given
     return Fitted(partial(_classes_and_proba, model), loss, model.n_iter_)
+
+
+def as_printed(train: Rows, valid: Rows | None, rounds: int, n_classes: int, depth: int, **options: Any) -> Fitted:
+    """Train the thesis's own method: majorised Hessian, trees pruned and step sizes chosen by one validation set.
+
+    The set that chooses depth and rounds is the one that judges steps: a last fifth of the rows. The refit keeps it
+    aside too, since no step can be judged without it; so it repeats the best training of the search.
+    """
+    if valid is None:
+        train, judges = split_for_validation(train)
+    else:
+        judges = valid
+    encode = encoder(scale=False).fit(train[0])
+    model = HistGradientBoostingOrdinalClassifier(
+        max_iter=rounds,
+        max_leaf_nodes=2**depth,
+        max_depth=depth,
+        early_stopping=valid is not None,
+        n_iter_no_change=PATIENCE,
+        n_jobs=1,
+        classes=np.arange(n_classes),
+        proportional=True,
+        **HOST_DEFAULTS["native"] | THESIS_OPTIONS | options,
+    )
+    model.fit(encode.transform(train[0]), train[1], eval_set=(encode.transform(judges[0]), judges[1]))
+    predict = partial(_classes_and_proba, model, encode=encode.transform)
+    return Fitted(predict, min(model.evals_result_["validation"]), model.n_iter_)
+
+
+def split_for_validation(train: Rows) -> tuple[Rows, Rows]:
+    """Return the first 80% of rows and the others; they are shuffled."""
+    X, y = train
+    cut = 8 * len(y) // 10
+    return (X.iloc[:cut], y[:cut]), (X.iloc[cut:], y[cut:])
 
 
 def xgb(
@@ -326,6 +367,13 @@ DESIGN_FEW_ROWS: Family = {
 }
 # The thesis's method without the engine's default of 20 rows to a leaf, which the rivals lack.
 ONE_ROW: Family = {"native joint, one row to a leaf": (partial(ordinal, host="native", min_samples_leaf=1), TREES)}
+# The thesis's own method, and each of its parts switched off; at last none judges, and the set only stops the training.
+AS_PRINTED: Family = {
+    "thesis's method": (as_printed, TREES),
+    "thesis's method, exact Hessian": (partial(as_printed, hessian="exact"), TREES),
+    "thesis's method, no pruning": (partial(as_printed, pruning=False), TREES),
+    "thesis's method, no adaptive step": (partial(as_printed, adaptive_step=False), TREES),
+}
 DESIGN: Family = {
     **{name: METHODS[name] for name in ("ordinal", "xgb multiclass", "xgb rounded")},
     "ordinal, eta 0.1": (partial(ordinal, learning_rate=0.1), TREES),

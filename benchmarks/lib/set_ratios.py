@@ -39,8 +39,9 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "confirmation": tuple(CONFIRMATION),
 }
 
-# (training rows, features of the test rows, number of classes) -> probabilities, rounds
-Predict = Callable[[tuple[Any, Any], Any, int], tuple[NDArray[np.float64], int]]
+# (training rows, features of the test rows, number of classes) -> probabilities, rounds, and the method's own answers
+# where its errors are asked for too
+Predict = Callable[[tuple[Any, Any], Any, int], tuple[Any, ...]]
 
 
 def errors_of(case: Row, predict: Predict) -> Row:
@@ -51,7 +52,7 @@ def errors_of(case: Row, predict: Predict) -> Row:
     rows, n_classes = (dataset.X.iloc[train].reset_index(drop=True), dataset.y[train]), dataset.n_classes
     start = time.process_time()
     try:
-        proba, rounds = predict(rows, dataset.X.iloc[test], n_classes)
+        proba, rounds, *own = predict(rows, dataset.X.iloc[test], n_classes)
     except Exception as error:
         return {"failure": f"{type(error).__name__}: {error}"[:120].replace("\n", " ")}
     row: Row = {"seconds": time.process_time() - start, "rounds": rounds, "failure": ""}
@@ -59,6 +60,8 @@ def errors_of(case: Row, predict: Predict) -> Row:
     row |= {name: METRICS[name].function(y, proba, labels=range(n_classes)) for name in ("rps", "log_loss")}
     row["mae"] = METRICS["mae"].function(y, decide(proba, "median"))
     row["zero_one"] = METRICS["zero_one"].function(y, decide(proba, "mode"))
+    for answers in own:
+        row["own_mae"] = METRICS["mae"].function(y, answers)
     return row
 
 

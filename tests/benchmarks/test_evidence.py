@@ -66,7 +66,7 @@ def test_pictures_are_those_that_the_pages_show():
     }
     assert Path("evidence/overview.png") in shown
     assert all((docs / name).exists() for name in shown)
-    kept = [path for folder in ("evidence", "tutorial") for path in (docs / folder).glob("*.[ps][nv]g")]
+    kept = [path for folder in ("compare", "evidence", "tutorial") for path in (docs / folder).glob("*.[ps][nv]g")]
     assert {path.relative_to(docs) for path in kept} == shown
 
 

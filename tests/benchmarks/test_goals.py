@@ -181,7 +181,7 @@ def test_printed_table_gives_the_printed_tests():
 
 
 def test_the_thesis_stands_beside_its_own_classes(best):
-    tables = published_tables.tables(best, best[:0])
+    tables = published_tables.tables(best, best[:0], best[:0])
     table = tables["thesis MAE"]
     assert len(table.rows) == 16
     assert table.cell("classes", {"data": "california"}) == "10, width"

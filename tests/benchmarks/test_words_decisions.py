@@ -71,15 +71,23 @@ def test_kappa_2(decisions):
     assert abs((above > 0).sum() - (above < 0).sum()) <= 2
 
 
+def expected_less_achieved(decisions, method):
+    gap = decisions[decisions["method"] == method].eval("expected - qwk")
+    assert len(gap) == 39 * kappa.SEEDS
+    return gap
+
+
 def test_kappa_3(decisions):
-    """Expected and achieved kappa differ by less than a twentieth on average, with early stopping as well, and are as
-    often above as below."""
+    """Expected and achieved kappa differ by four to six hundredths on average."""
     for method in ("kappa", "kappa, folds", "kappa, early stopping"):
-        gap = decisions[decisions["method"] == method].eval("expected - qwk")
-        assert len(gap) == 39 * kappa.SEEDS
-        assert gap.abs().mean() < 0.05
-        assert abs(gap.mean()) < 0.01
-        assert (gap > 0).mean() == pytest.approx(0.5, abs=0.12)
+        assert 0.035 < expected_less_achieved(decisions, method).abs().mean() < 0.06
+
+
+def test_kappa_4(decisions):
+    """With early stopping, whose rows also ended the training, the expected one is higher by about a hundredth; by
+    five folds, whose models have fewer rows, it is lower by as much."""
+    assert expected_less_achieved(decisions, "kappa, early stopping").mean() == pytest.approx(0.01, abs=0.005)
+    assert expected_less_achieved(decisions, "kappa, folds").mean() == pytest.approx(-0.01, abs=0.005)
 
 
 @pytest.fixture(scope="module")

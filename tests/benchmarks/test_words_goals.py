@@ -123,7 +123,7 @@ def test_goals_8(t):
 
 
 def test_goals_9(t):
-    """The thesis's method by itself, `native joint`, confirms two of the thesis's four findings with at least 20
+    """The thesis's split gain and step, `native joint`, confirm two of the thesis's four findings with at least 20
     rows in a leaf, its default, and three with one row to a leaf on the nine smallest sets (tables)."""
     assert len(t.shown("native joint")) == 2
     assert len(t.shown("native joint, one row to a leaf", ONE_ROW)) == 3

@@ -143,20 +143,31 @@ def methods():
 
 def test_ensemble_methods_1(methods):
     """Averages, bagging, voting and stacking leave the RPS of each classifier where it was, within three hundredths,
-    and AdaBoost nearly doubles it: what it averages are votes, so its probabilities are flat."""
+    and AdaBoost nearly doubles it, also around bags and stacks: what it averages are votes, so its probabilities are
+    flat."""
     compared = methods / methods.loc["alone"]
     level = ["OrdinalEnsembleClassifier", "bagging", "voting with a linear model", "stacking with a linear model"]
-    level.append("stack, then boost the bag")
     assert np.abs(compared.loc[level] - 1).max(axis=None) < 0.03
-    boosted = compared.loc[["AdaBoost", "bag a boosted", "boost a bagged"]]
+    boosted = compared.loc[["AdaBoost", "bag a boosted", "boost a bagged", "stack, bag, then boost the bag"]]
     assert boosted.min(axis=None) > 1.8
     assert boosted.max(axis=None) < 2
+
+
+def test_ensemble_methods_by_their_own_answers():
+    """By its own answers AdaBoost is within four hundredths of one model by absolute error, and around bags of stacks
+    it is behind by a fifth to three tenths."""
+    rows = json.loads((report.RESULTS / "ensemble_methods.json").read_text(encoding="utf-8"))["rows"]
+    shown = {(row["method"], row["classifier"]): row["mae, own answers"] for row in rows}
+    by_method = pd.Series({key: float(value) for key, value in shown.items() if value != "refused"}).unstack()
+    compared = by_method / by_method.loc["alone"]
+    assert np.abs(compared.loc["AdaBoost"] - 1).max() < 0.04
+    assert compared.loc["stack, bag, then boost the bag"].between(1.19, 1.31).all()
 
 
 def test_ensemble_methods_2(methods):
     """Random forests are worse than boosted trees, GOSS is level, and dart, which refuses thresholds that move with x,
     is a little behind."""
     compared = methods / methods.loc["alone"]
-    assert compared.loc["random forest"].min() > 1.05
+    assert compared.loc["random forest"].min() > 1.04
     assert np.abs(compared.loc["GOSS"] - 1).max() < 0.01
     assert 1.005 < compared.loc["dart"].min() <= compared.loc["dart"].max() < 1.03

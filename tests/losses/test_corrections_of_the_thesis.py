@@ -59,3 +59,29 @@ def test_a_score_at_a_threshold_belongs_to_the_lower_class():
     theta = np.array([-1.0, 0.5, 2.0])
     proba = AllThreshold().predict_proba(theta, theta)
     np.testing.assert_array_equal(decide(proba, "median"), [0, 1, 2])
+
+
+def test_both_blocks_of_the_joint_hessian_have_the_sign_of_the_cross_terms():
+    """Equation (3.8): a common shift of score and thresholds changes nothing, so with +L' the rows add up to 0."""
+    rng = np.random.default_rng(1)
+    n_rows, theta, leaf = 60, np.array([-1.0, 0.3, 1.5]), np.arange(60) % 3
+    score, y = rng.normal(size=n_rows), rng.integers(0, 4, n_rows).astype(np.int32)
+    loss = AllThreshold()
+    of_leaves = np.equal.outer(leaf, np.arange(3)).astype(float)
+
+    def value(beta):
+        return loss.value(score + of_leaves @ beta[:3], y, theta + beta[3:]).sum()
+
+    h, n = 1e-3, 6
+    shifts = h * np.eye(n)
+    corners = [(1, 1), (1, -1), (-1, 1), (-1, -1)]
+    H = np.array(
+        [[sum(s * t * value(s * a + t * b) for s, t in corners) / (4 * h * h) for b in shifts] for a in shifts]
+    )
+    L = of_leaves.T @ loss.cross_terms(score, y, theta)
+    np.testing.assert_allclose(H[:3, 3:], L, atol=1e-4)
+    np.testing.assert_allclose(H[3:, :3], L.T, atol=1e-4)
+    np.testing.assert_allclose(H.sum(axis=1), 0.0, atol=1e-3)
+    printed_with_a_minus = H.copy()
+    printed_with_a_minus[3:, :3] *= -1
+    assert np.abs(printed_with_a_minus.sum(axis=1)).max() > 1.0

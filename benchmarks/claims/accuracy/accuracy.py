@@ -50,6 +50,7 @@ from lib.data import (
     partition,
 )
 from lib.methods import (
+    AS_PRINTED,
     DESIGN,
     DESIGN_FEW_ROWS,
     DESIGN_SHIFTS,
@@ -64,6 +65,7 @@ from lib.methods import (
     Family,
     Fitted,
     Rows,
+    split_for_validation,
 )
 from lib.rivals import CONFIRMED
 from lib.runner import Row, resume
@@ -90,8 +92,12 @@ ONE_TREE = ("ordinal, one tree",)
 CONFIRMATION_RUN = ("confirmation",)
 # Likewise: results/one_row_runs.csv.
 ONE_ROW_RUN = ("sixteen, one row to a leaf",)
-APART = SHIFTS + ONE_TREE + CONFIRMATION_RUN + ONE_ROW_RUN
-ALL_METHODS = METHODS | VARIANTS | DESIGN | DESIGN_FEW_ROWS | DESIGN_SHIFTS | BASELINES | CONFIRMED | ONE_ROW
+# Likewise: results/as_printed_runs.csv.
+AS_PRINTED_RUN = ("sixteen, the thesis's own method",)
+APART = SHIFTS + ONE_TREE + CONFIRMATION_RUN + ONE_ROW_RUN + AS_PRINTED_RUN
+ALL_METHODS = (
+    METHODS | VARIANTS | DESIGN | DESIGN_FEW_ROWS | DESIGN_SHIFTS | BASELINES | CONFIRMED | ONE_ROW | AS_PRINTED
+)
 # One-hot columns of 900 lists of genres: hours for one partition.
 TOO_SLOW = {("movielens100k", "ogboost")}
 QUICK = "sklearn_diabetes"
@@ -114,6 +120,12 @@ PLANS: dict[str, list[tuple[Mapping[str, Source], str | None, int, Collection[st
     "design, shifts, few rows": [(FEW_ROWS, None, 5, DESIGN_SHIFTS)],
     "ordinal, one tree": [(ORDINAL, "classes", 3, BASELINES)],
     "sixteen, one row to a leaf": [(THESIS_SMALL, "width", 20, ONE_ROW)],
+    "sixteen, the thesis's own method": [
+        (THESIS_RANK, "rank", 20, list(AS_PRINTED)[:1]),
+        (THESIS_WIDTH, "width", 20, list(AS_PRINTED)[:1]),
+        (THESIS_RANK, "rank", 5, AS_PRINTED),
+        (THESIS_WIDTH, "width", 5, AS_PRINTED),
+    ],
     "confirmation": [(CONFIRMATION, None, 10, CONFIRMED)],
     "ablation": [(ORDINAL, "classes", 5, VARIANTS), (SIXTEEN, "quantile", 5, VARIANTS)],
     "seconds": [(SIXTEEN, "quantile", 1, METHODS), (ORDINAL, "classes", 1, METHODS)],
@@ -167,7 +179,7 @@ def is_decided(cell: Cell) -> bool:
     """Tell whether a cell also has rows of each decision rule."""
     if cell.method.endswith("rounded"):  # no probabilities
         return False
-    if cell.experiment in (*DECIDED_EXPERIMENTS, *SHIFTS, *CONFIRMATION_RUN, *ONE_ROW_RUN):
+    if cell.experiment in (*DECIDED_EXPERIMENTS, *SHIFTS, *CONFIRMATION_RUN, *ONE_ROW_RUN, *AS_PRINTED_RUN):
         return True
     return cell.experiment.startswith("design") and cell.method in DECIDED
 
@@ -242,13 +254,6 @@ def tune(name: str, train: Rows, n_classes: int, methods: Family | None = None) 
     fitted = method(train, None, rounds, n_classes, **{**settings[best], **tried[best].chosen})
     fitted.rounds = rounds
     return fitted, " ".join(f"{key}={value}" for key, value in settings[best].items())
-
-
-def split_for_validation(train: Rows) -> tuple[Rows, Rows]:
-    """Return the first 80% of rows and the others; they are shuffled."""
-    X, y = train
-    cut = 8 * len(y) // 10
-    return (X.iloc[:cut], y[:cut]), (X.iloc[cut:], y[cut:])
 
 
 def judge(y: NDArray[Any], predicted: NDArray[Any], proba: NDArray[Any] | None) -> dict[str, float]:

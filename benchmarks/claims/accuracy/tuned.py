@@ -27,10 +27,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from claims.accuracy.accuracy import judge, split_for_validation
+from claims.accuracy.accuracy import judge
 from lib import report
 from lib.data import load, partition
-from lib.methods import Fitted
+from lib.methods import Fitted, split_for_validation
 from lib.rivals import CATBOOST, SLOW, TUNED, draw
 from lib.runner import Row, missing, resume
 from ordinal_objectives.decision import decide

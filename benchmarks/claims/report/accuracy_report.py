@@ -62,7 +62,13 @@ def run_tables(runs_file: Path) -> dict[str, generated.Table]:
         **overview.tables(runs),
         **accuracy_tables.tables(runs),
         **decision_tables.tables(runs),
-        **published_tables.tables(runs, accuracy_tables.read(runs_file.with_name(published_tables.ONE_ROW_FILE.name))),
+        **published_tables.tables(
+            runs,
+            *(
+                accuracy_tables.read(runs_file.with_name(file.name))
+                for file in (published_tables.ONE_ROW_FILE, published_tables.AS_PRINTED_FILE)
+            ),
+        ),
         **known_sets.tables(runs, runs_file.parent),
         **tuned_tables.tables(beside(runs_file, tuned)),
         **confirmation.tables(beside(runs_file, confirmation)),
