@@ -16,6 +16,7 @@ from ordinal_objectives.adapters.arguments import (
     listed_callbacks,
     refused_by_host,
 )
+from ordinal_objectives.utils.validation import first_few
 
 
 def refused_rows(X: Any, missing: float = np.nan, name: str = "X") -> AbstractContextManager[None]:
@@ -54,9 +55,9 @@ def check_names(booster: xgboost.Booster, data: xgboost.DMatrix) -> None:
 
 
 def check_levels(trained: xgboost.Booster | xgboost.DMatrix, data: xgboost.DMatrix, name: str) -> None:
-    """Raise ValueError if a matrix has levels of categories, and the model or the training's matrix has none.
+    """Raise ValueError if a matrix has levels of categories that the model or the training's matrix has not, or none.
 
-    XGBoost would take the places of the levels in this matrix for codes of the training.
+    XGBoost takes a level that it does not know for another one, unless it comes last.
     """
     if "c" not in (trained.feature_types or ()) or not hasattr(trained, "get_categories"):
         return
@@ -65,6 +66,30 @@ def check_levels(trained: xgboost.Booster | xgboost.DMatrix, data: xgboost.DMatr
             f"{name} has levels of categories, and those of the training are not known: XGBoost keeps none "
             f"of codes, and a slice of a booster forgets them. Pass codes, with the feature_types of the training"
         )
+    known, here = _levels(trained), _levels(data)
+    for place, levels in here.items():
+        others = {code: level for code, level in enumerate(levels) if level not in known.get(place, levels)}
+        if others and (unseen := [level for code, level in others.items() if code in _codes(data, place)]):
+            column = place if data.feature_names is None else data.feature_names[place]
+            raise ValueError(
+                f"{name} must have the levels of the training in column {column!r}, {first_few(known[place])}; got "
+                f"{first_few(unseen)}"
+            )
+
+
+def _levels(of: xgboost.Booster | xgboost.DMatrix) -> dict[int, list[Any]]:
+    """Return the levels of columns by place, but for text that XGBoost 3.2 cuts; none without pyarrow."""
+    try:
+        columns = of.get_categories(export_to_arrow=True).to_arrow()
+        found = {place: values.to_pylist() for place, (_, values) in enumerate(columns) if values is not None}
+    except (ImportError, UnicodeDecodeError):
+        return {}
+    return {place: levels for place, levels in found.items() if all(str(level).isascii() for level in levels)}
+
+
+def _codes(data: xgboost.DMatrix, place: int) -> set[float]:
+    """Return the codes that the rows of a column have."""
+    return set(np.unique(data.get_data()[:, [place]].data))
 
 
 def check_continues(booster: Any, dtrain: Any) -> None:

@@ -61,8 +61,8 @@ def predict_proba(
     Raises
     ------
     ValueError
-        If the booster carries no thresholds, or none for that iteration; if data has categories and the booster holds
-        no levels, or XGBoost refuses data.
+        If the booster carries no thresholds, or none for that iteration; if data has levels of categories that the
+        training did not have, or the booster holds none, or XGBoost refuses data.
     TypeError
         If ``booster`` is no booster, or ``data`` no DMatrix.
 

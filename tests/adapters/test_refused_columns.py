@@ -300,5 +300,36 @@ def test_categories_for_a_model_of_xgboost_without_levels_are_refused(options, r
 def test_errors_of_xgboost_over_a_matrix_name_it():
     booster = oxgb.train({}, xgboost.DMatrix(FRAME, Y, enable_categorical=True), 3)
     unseen = FRAME.assign(g=FRAME.g.cat.rename_categories({"a": "z"}))
-    with pytest.raises(ValueError, match=r"^XGBoost refuses data: "):
+    with pytest.raises(
+        ValueError, match=r"^data must have the levels of the training in column 'g', a, b(, c)?; got z$"
+    ):
         oxgb.predict(booster, xgboost.DMatrix(unseen, enable_categorical=True))
+
+
+TABLES_OF_LEVELS = {
+    "pandas": lambda frame: frame,
+    "arrow": lambda frame: pa.Table.from_pandas(frame, preserve_index=False),
+}
+
+
+@pytest.mark.parametrize("table", TABLES_OF_LEVELS)
+@pytest.mark.parametrize("unseen", ["a", "c", "z"])
+def test_a_level_that_a_matrix_of_xgboost_does_not_know_is_refused(table, unseen):
+    def matrix(levels, rows=60):
+        named = pd.Categorical([levels[i % len(levels)] for i in range(rows)], categories=sorted(set(levels)))
+        frame = pd.DataFrame({"g": named, "x": np.arange(rows, dtype=float)})
+        return xgboost.DMatrix(TABLES_OF_LEVELS[table](frame), np.arange(rows) % 3, enable_categorical=True)
+
+    train, others = matrix(["b", "d", "f"]), matrix(["b", "d", unseen])
+    booster = oxgb.train({}, train, 3)
+    refused = pytest.raises(ValueError, match=f"levels of the training in column 'g', b, d, f; got {unseen}$")
+    for use in (oxgb.predict, oxgb.predict_proba):
+        with refused:
+            use(booster, others)
+    with refused:
+        oxgb.train({}, train, 3, evals=[(others, "others")])
+    with refused:
+        oxgb.train({}, others, 3, xgb_model=booster, proportional=False)
+    declared = pd.DataFrame({"g": pd.Categorical(["f", "b"], categories=[*"adbf"]), "x": [0.0, 1.0]})
+    found = oxgb.predict_proba(booster, xgboost.DMatrix(TABLES_OF_LEVELS[table](declared), enable_categorical=True))
+    np.testing.assert_array_equal(found, oxgb.predict_proba(booster, matrix(["f", "b"], 2)))
