@@ -70,7 +70,8 @@ def coded(X: Any, levels: Levels, missing: float = np.nan, *, name: str = "X") -
     ------
     ValueError
         If a column has a level that the model does not know, or categories where it had numbers, or text in place of
-        numbers; the message names column and level.
+        numbers; the message names column and level. If ``missing`` is the code of a level, which XGBoost would take
+        for missing.
     """
     kinds = dict(enumerate(column_kinds(X)))
     differ = [
@@ -93,6 +94,11 @@ def coded(X: Any, levels: Levels, missing: float = np.nan, *, name: str = "X") -
             here = {**here, missing: 0}
         codes = codes_in(X, place, here, name=name, refuse=True)
         if not as_they_are:
+            if missing in here.values():
+                raise ValueError(
+                    f"missing must not be a code, 0 to {len(here) - 1}, by which XGBoost reads the levels of "
+                    f"{called(X, place)}; got {missing}. Make missing values NaN"
+                )
             columns[place] = np.where(codes < 0, np.nan, codes)
     if columns and issparse(X):
         raise ValueError(f"{name} is a sparse matrix, and {called(X, next(iter(columns)))} has levels; pass a table")

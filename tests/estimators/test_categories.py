@@ -97,3 +97,15 @@ def test_categories_stand_where_they_stood_in_fit(ordinal_data, tmp_path):
                 one.predict_proba(other)
         with pytest.raises(ValueError, match=words):
             model.fit(fitted, y, eval_set=[(other, y)])
+
+
+def test_missing_is_no_code_of_a_level(table):
+    """XGBoost compares missing with the codes of categories, and would not tell that level from NaN."""
+    X, other, y = table
+    for missing in (0, 3.0):
+        with pytest.raises(ValueError, match=r"missing must not be a code, 0 to 3, .* 'letter'; got"):
+            XGBOrdinalClassifier(n_estimators=2, n_jobs=1, missing=missing).fit(X, y)
+    model = XGBOrdinalClassifier(n_estimators=2, n_jobs=1, missing=4).fit(X, y)
+    np.testing.assert_array_equal(model.predict_proba(other), model.predict_proba(X))
+    with pytest.raises(ValueError, match="missing must not be a code"):
+        model.set_params(missing=1).predict(X)
