@@ -133,8 +133,15 @@ class EngineRun:
         return tree
 
     def _solve(self, tree: Tree, sums: Any, leaves: Leaves) -> LeafStep:
-        """Return the criterion's step of a newly grown tree, kept monotone where that is asked for."""
-        step, signs = self.criterion.solve(sums, leaves), self.parameters.constraints.signs
+        """Return the criterion's step of a newly grown tree, kept monotone where that is asked for.
+
+        Pruning asks for several sets of leaves, (n_sets, n_leaves): what is clipped differs from set to set.
+        """
+        signs = self.parameters.constraints.signs
+        if signs is not None and leaves.ndim == 2:
+            steps = [self._solve(tree, sums, one) for one in leaves]
+            return LeafStep(np.array([one.weights for one in steps]), np.array([one.delta for one in steps]))
+        step = self.criterion.solve(sums, leaves)
         if signs is None:
             return step
         weights, clipped = monotone_values(tree, leaves, step.weights, signs)

@@ -158,7 +158,7 @@ class TrainingRows:
         try:
             copy.fit(rows.X, np.searchsorted(present, rows.codes), **keywords)
         except Exception as error:
-            kind = TypeError if isinstance(error, TypeError) else ValueError
+            kind = ValueError if isinstance(error, ValueError) or not isinstance(error, TypeError) else TypeError
             raise kind(f"member {name!r} cannot be trained: {type(error).__name__}: {error}") from error
         return FittedMember(copy, present)
 

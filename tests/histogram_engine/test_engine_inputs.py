@@ -148,7 +148,10 @@ def test_more_features_than_a_product_of_integers_holds():
 
 
 @pytest.mark.filterwarnings("ignore:no tree has a split")
-@pytest.mark.parametrize("options", [{}, {"pruning": True}, {"adaptive_step": True}, {"threshold_update": "newton"}])
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"pruning": True}, {"adaptive_step": True}, {"threshold_update": "newton", "proportional": True}],
+)
 def test_samples_are_drawn_from_rows_with_weight(data, options):
     """A row of weight 0 changes no sample: the model is that without it."""
     X, y = data

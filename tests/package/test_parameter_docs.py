@@ -54,8 +54,8 @@ PUBLIC = public()
 
 
 def parameters_of(thing):
-    """Return the parameters of a function, or of a class that is not only there to be implemented."""
-    if getattr(thing, "_is_protocol", False):
+    """Return the parameters of a function, or of a class that is not only there to be implemented or warned with."""
+    if getattr(thing, "_is_protocol", False) or (isinstance(thing, type) and issubclass(thing, Warning)):
         return []
     return [p for p in inspect.signature(thing).parameters.values() if p.name not in ("self", "cls")]
 
