@@ -20,6 +20,9 @@ from ordinal_objectives import (
 from ordinal_objectives.adapters import lgbm as olgbm
 from ordinal_objectives.adapters import xgb as oxgb
 
+# Many cases. scikit-learn 1.7 knows no names of polars and Arrow.
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:X (does not have valid|has) feature names")]
+
 N = 240
 RNG = np.random.default_rng(0)
 WHICH = RNG.integers(0, 3, N)

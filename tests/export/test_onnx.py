@@ -83,7 +83,7 @@ KINDS = {
         {"proportional": True},
         {"booster": "dart", "rate_drop": 0.3, "proportional": True},
         {"num_parallel_tree": 2, "proportional": True},
-        {"missing": 0.0},
+        {"missing": -2.0},
         {"linear": True},
         {"decision_rule": "kappa"},
     ],
