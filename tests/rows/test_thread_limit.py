@@ -14,6 +14,8 @@ resource = pytest.importorskip("resource", reason="the system has no limit of th
 
 WANTED = 64
 SECONDS = 100
+# A stack is far larger than the arrays of a fit: what the limit refuses is a thread, not an array.
+STACK_MIB = 128
 
 CHILD = """
     import resource, sys, threading
@@ -58,22 +60,22 @@ CHILD = """
 """
 
 
-def usual_stacks():
+def large_stacks():
     _, hard = resource.getrlimit(resource.RLIMIT_STACK)
-    resource.setrlimit(resource.RLIMIT_STACK, (8 * 2**20, hard))
+    resource.setrlimit(resource.RLIMIT_STACK, (STACK_MIB * 2**20, hard))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc and limits the address space")
-@pytest.mark.parametrize(("room_mib", "most"), [(200, WANTED - 1), (7, 0)])
+@pytest.mark.parametrize(("room_mib", "most"), [(8 * STACK_MIB, WANTED - 1), (STACK_MIB - 8, 0)])
 def test_no_more_threads(room_mib, most):
-    """The room is that for some stacks of 8 MiB, or for none; the child itself tells how many it got."""
+    """There is memory for some stacks, or for none; the child prints how many threads it got."""
     child = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(CHILD), str(WANTED), str(room_mib)],
         check=False,
         capture_output=True,
         text=True,
         timeout=SECONDS,
-        preexec_fn=usual_stacks,
+        preexec_fn=large_stacks,
     )
     assert child.returncode == 0, child.stderr
     n_started, last = child.stdout.split()
