@@ -121,10 +121,8 @@ PLANS: dict[str, list[tuple[Mapping[str, Source], str | None, int, Collection[st
     "ordinal, one tree": [(ORDINAL, "classes", 3, BASELINES)],
     "sixteen, one row to a leaf": [(THESIS_SMALL, "width", 20, ONE_ROW)],
     "sixteen, the thesis's own method": [
-        (THESIS_RANK, "rank", 20, list(AS_PRINTED)[:1]),
-        (THESIS_WIDTH, "width", 20, list(AS_PRINTED)[:1]),
-        (THESIS_RANK, "rank", 5, AS_PRINTED),
-        (THESIS_WIDTH, "width", 5, AS_PRINTED),
+        (THESIS_RANK, "rank", 20, AS_PRINTED),
+        (THESIS_WIDTH, "width", 20, AS_PRINTED),
     ],
     "confirmation": [(CONFIRMATION, None, 10, CONFIRMED)],
     "ablation": [(ORDINAL, "classes", 5, VARIANTS), (SIXTEEN, "quantile", 5, VARIANTS)],
