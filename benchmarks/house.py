@@ -16,6 +16,7 @@ import tokenize
 import warnings
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from statistics import median
 from types import FrameType
@@ -80,7 +81,7 @@ def table(root: Path) -> str:
     counts["all"] = [file for files in counts.values() for file in files]
     counts["tests"] = [count(path) for path in sorted((root / "tests").rglob("*.py"))]
     lines = [
-        "| folder | code lines | files | median code a file | median body of a function | imports / code | Any | classes |",
+        "| folder | code lines | files | median file | median body of a function | imports / code | Any | classes |",
         "|---|---|---|---|---|---|---|---|",
     ]
     for folder, files in counts.items():
@@ -166,9 +167,9 @@ def counted() -> dict[str, Counter[Place]]:
         for prefix, train in (("oxgb.train", xgb_rounds), ("olgbm.train", lgbm_rounds)):
             for update in ("newton", "joint"):
                 train(update, 3)
-                longer, shorter = (calls(lambda n=n: train(update, n)) for n in (9, 8))  # type: ignore[misc]
-                longer.subtract(shorter)
-                found[f"{prefix} {update}, a round"] = +longer
+                a_round = calls(partial(train, update, 9))
+                a_round.subtract(calls(partial(train, update, 8)))
+                found[f"{prefix} {update}, a round"] = +a_round
     return found
 
 
