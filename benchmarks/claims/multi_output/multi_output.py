@@ -38,6 +38,7 @@ from claims.multi_output.multi_output_methods import (
     HESSIAN_RUNS,
     HUNDRED_ROUNDS,
     METHODS,
+    RIVAL_ROUNDS,
     ROUNDS,
     VECTOR,
     Fitted,
@@ -135,24 +136,26 @@ def tune(case: Row) -> list[Row]:
     rows = problem(case["data"], 0)
     tried = []
     for rate, depth in grid(case["data"], case["method"]):
-        fitted = trainer(case["data"], case["method"])(rows, setting_of(case["data"], rate, depth))
+        setting = setting_of(case["data"], case["method"], rate, depth)
+        fitted = trainer(case["data"], case["method"])(rows, setting)
         found = loss(rows.task, rows.valid.Y, fitted.predict(rows.valid.X, None))
         tried.append({"eta": rate, "depth": depth, "loss": found, "rounds": fitted.rounds})
     return tried
 
 
-def setting_of(name: str, rate: float, depth: int) -> Setting:
+def setting_of(name: str, label: str, rate: float, depth: int) -> Setting:
     kind = KINDS[name]
     rounds = SIMULATED_ROUNDS if kind.simulated else HUNDRED_ROUNDS if name in HUNDRED else ROUNDS
+    rounds = RIVAL_ROUNDS[name] if label in rivals(name) else rounds
     return Setting(rate, depth, kind.min_rows, rounds)
 
 
 def choose(tried: list[Row], name: str, label: str) -> Setting:
     """Return a method's setting of a set; a variant takes that of vector leaves."""
     if name in UNTUNED and label not in rivals(name):
-        return setting_of(name, *UNTUNED[name])
+        return setting_of(name, label, *UNTUNED[name])
     method = label if label in METHODS or label in rivals(name) else VECTOR
-    return setting_of(name, *_best([row for row in tried if (row["data"], row["method"]) == (name, method)]))
+    return setting_of(name, label, *_best([row for row in tried if (row["data"], row["method"]) == (name, method)]))
 
 
 def _best(tried: list[Row]) -> tuple[float, int]:
