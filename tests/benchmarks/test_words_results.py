@@ -64,7 +64,8 @@ def test_thesis_as_printed(t):
 
 
 def test_thesis_parts_1(t):
-    """The adaptive step raises all errors; pruning changes none of them significantly, since each interval contains 1."""
+    """The adaptive step raises all errors; pruning changes none of them significantly, since each interval contains
+    1."""
     name, without = "thesis's method, its parts", "thesis's method, no adaptive step"
     assert all(t.number(name, metric, variant=without) < 1 for metric in METRICS.values())
     assert all(t.holds_1(name, metric, variant="thesis's method, no pruning") for metric in METRICS.values())
