@@ -1,7 +1,7 @@
 """One tree of vector leaves a round, against one tree an output: accuracy, trees, and seconds of a round.
 
     make bench-multi_output ARGS='--jobs 2'       ORDINAL_DATA names the data folder
-    python benchmarks/claims/multi_output/multi_output.py --only rounds       a step: settings, runs, curves or rounds
+    python benchmarks/claims/multi_output/multi_output.py --only rounds       a step of the five below
 
 The protocol of Zhang and Jung (GBDT-MO), smaller where a line says so; all of it on one machine.
 
@@ -14,6 +14,7 @@ The protocol of Zhang and Jung (GBDT-MO), smaller where a line says so; all of i
 3. Curves: losses of training and test rows, one setting for all methods.
 4. Rounds: what a round costs, the mean of ten after the first three, taken in turns: the processor's
    seconds of one thread.
+5. Memory: by how much ten rounds raise the most memory of a process that has the rows.
 
 What was measured before is kept: run again to continue. Tables and figures: multi_output_report.py.
 """
@@ -21,10 +22,13 @@ What was measured before is kept: run again to continue. Tables and figures: mul
 from __future__ import annotations
 
 import argparse
+import resource
 import time
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from functools import lru_cache, partial
+from multiprocessing import get_context
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -72,6 +76,16 @@ TIMED_ROWS, TIMED_FEATURES, TIMED_BINS = 20_000, 50, 255
 WIDE = {f"{d} classes, 20,000 x 50": d for d in (10, 100)}
 # XGBoost's multi_output_tree takes seconds for a round there, and is left out.
 HUNDRED = ("101 classes", "100 classes, 20,000 x 50")
+# Of many outputs, or of many rows and bins.
+MEMORY = [
+    {"data": name, "method": method}
+    for name, methods in {
+        "digits inpainting": (VECTOR, EACH, "LightGBM", "XGBoost", "XGBoost multi_output_tree"),
+        "10 classes, 20,000 x 50": (VECTOR, "LightGBM", "XGBoost", "XGBoost multi_output_tree"),
+        "100 classes, 20,000 x 50": (VECTOR, "LightGBM", "XGBoost"),
+    }.items()
+    for method in methods
+]
 # Partitions of LightGBM and XGBoost, which train for minutes there.
 FEW = {"random projection": 2}
 STEPS = {
@@ -84,6 +98,7 @@ STEPS = {
     ),
     "curves": ("data", "method", "rounds", "training_loss", "loss"),
     "rounds": ("data", "rows", "features", "outputs", "method", "ms"),
+    "memory": ("data", "method", "mib"),
 }
 
 
@@ -225,6 +240,22 @@ def clock(case: Row) -> list[Row]:
     return [shape | {"method": label, "ms": 1e3 * median(found)} for label, found in seconds.items()]
 
 
+def memory(case: Row) -> list[Row]:
+    """Return what ten rounds take, of a new process, since a process keeps what it once had."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        return [{"mib": pool.submit(_peak, case["data"], case["method"]).result()}]
+
+
+def _peak(name: str, label: str) -> float:
+    rows, setting = timed(name)
+    train = trainer(name, label)
+    few = Part(rows.fit.X[:200], rows.fit.Y[:200])
+    train(replace(rows, fit=few), replace(setting, rounds=1), stop=False)  # imports, threads
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    train(rows, replace(setting, rounds=COUNTED), stop=False)
+    return (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", nargs="+", default=list(KINDS), choices=list(KINDS))
@@ -259,6 +290,7 @@ def main() -> None:
         "runs": measured("runs", runs, partial(run, tried=tried), options.jobs),
         "curves": measured("curves", [case for case in cases if case["data"] in CURVES], curve, options.jobs),
         "rounds": measured("rounds", timings, clock, 1),
+        "memory": measured("memory", [case for case in MEMORY if case["data"] in (*options.data, *WIDE)], memory, 1),
     }
     multi_output_report.write(results, small=options.into != report.RESULTS)
 

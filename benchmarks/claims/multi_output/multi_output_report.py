@@ -138,7 +138,10 @@ def write(results: dict[str, list[Row]], *, small: bool = False) -> None:
             "hessians": ("Diagonal, full and majorized Hessian", tables_of.hessians(runs, rounds), HESSIANS),
         }
         if "rounds" in found:
-            tables["claims"] = ("What the paper says, and what was found here", tables_of.claims(runs, rounds), CLAIMS)
+            curves = found.get("curves", pd.DataFrame(columns=["data", "method", "rounds", "loss"]))
+            memory = found.get("memory", pd.DataFrame(columns=["data", "method", "mib"]))
+            claims = tables_of.claims(runs, rounds, curves, memory)
+            tables["claims"] = ("What the paper says, and what was found here", claims, CLAIMS)
     if "rounds" in found:
         tables["ms"] = ("A round of vector leaves", tables_of.rounds(found["rounds"]), ROUNDS)
     if "curves" in found:
@@ -161,6 +164,10 @@ def write(results: dict[str, list[Row]], *, small: bool = False) -> None:
                 draw(found[step], pictures / f"multi_output_{step}.png")
 
 
+STEPS = ("settings", "runs", "curves", "rounds", "memory")
+
 if __name__ == "__main__":
-    kept = {step: report.RESULTS / f"multi_output_{step}.csv" for step in ("settings", "runs", "curves", "rounds")}
+    kept = {
+        step: report.RESULTS / f"multi_output_{step}.csv" for step in ("settings", "runs", "curves", "rounds", "memory")
+    }
     write({step: pd.read_csv(path, dtype=str, keep_default_na=False).to_dict("records") for step, path in kept.items()})
