@@ -1,0 +1,238 @@
+"""Mutants of the package: small changes of its code, each of which some test should notice.
+
+    python tests/mutants.py run             run the tests of every mutant of data/mutants.csv that has no verdict
+    python tests/mutants.py run --again     of every mutant; prints those that were killed before and survive now
+    python tests/mutants.py draw            draw a new list, without verdicts
+
+A mutant is known by its function and the line's text, so that it is found where a rebuild put it. It is applied to a
+copy of the installed package. Verdicts are "killed", with the first test that failed, "survived" and "gone": the line
+is no longer there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import csv
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
+from pathlib import Path
+from typing import NamedTuple
+
+TESTS = Path(__file__).parent
+LIST = TESTS / "data" / "mutants.csv"
+EACH, SECONDS = 25, 400
+# Where mutants are drawn, and the tests that should notice them.
+AREAS = {
+    "losses": (("losses",), "tests/losses"),
+    "links": (("links",), "tests/losses"),
+    "leaves": (("leaves", "trees"), "tests/losses tests/trees tests/threshold_solver tests/histogram_engine"),
+    "thresholds": (("threshold_solver",), "tests/threshold_solver tests/adapters"),
+    "rows": (("rows",), "tests/rows tests/losses"),
+    "decisions": (("decision.py", "decisions"), "tests/decisions tests/estimators"),
+    "metrics": (
+        ("metrics", "scorers.py", "eval_metric.py"),
+        "tests/package/test_metrics.py tests/package/test_scorers.py tests/package/test_calibration_error.py tests/estimators/test_eval_metric.py",
+    ),
+    "engine": (("histogram_engine",), "tests/histogram_engine"),
+    "adapters": (("adapters",), "tests/adapters"),
+    "estimators": (("estimators",), "tests/estimators tests/decisions"),
+}
+COLUMNS = ("area", "function", "line", "place", "before", "after", "verdict", "test")
+
+
+class Mutant(NamedTuple):
+    area: str
+    function: str  # Class.method or function
+    line: str  # its text, without the indentation
+    place: int  # of the change in the line
+    before: str
+    after: str
+    verdict: str = ""
+    test: str = ""
+
+
+_COMPARE = {ast.Lt: ("<", "<="), ast.LtE: ("<=", "<"), ast.Gt: (">", ">="), ast.GtE: (">=", ">")}
+_COMPARE |= {ast.Eq: ("==", "!="), ast.NotEq: ("!=", "=="), ast.Is: ("is", "is not"), ast.IsNot: ("is not", "is")}
+_BINARY = {ast.Add: ("+", "-"), ast.Sub: ("-", "+"), ast.Mult: ("*", "/"), ast.Div: ("/", "*")}
+_BOOLEAN = {ast.And: ("and", "or"), ast.Or: ("or", "and")}
+_NAMES = {
+    "minimum": "maximum",
+    "maximum": "minimum",
+    "min": "max",
+    "max": "min",
+    "argmin": "argmax",
+    "argmax": "argmin",
+}
+_NAMES |= {"any": "all", "all": "any"}
+
+
+def changes(path: Path, area: str) -> Iterator[Mutant]:
+    """Yield the changes of a file: of comparisons, sums, products, conditions, numbers and extremes."""
+    source = path.read_text()
+    lines = source.splitlines()
+
+    def between(left: ast.expr, right: ast.expr, words: tuple[str, str]) -> tuple[int, int, str, str] | None:
+        row, start = left.end_lineno or 0, left.end_col_offset or 0
+        if row != right.lineno:
+            return None
+        found = re.search(
+            rf"(?<![\w<>=!*/]){re.escape(words[0])}(?![\w<>=!*/])", lines[row - 1][start : right.col_offset]
+        )
+        return (row, start + found.start(), *words) if found else None
+
+    def of_node(node: ast.AST) -> tuple[int, int, str, str] | None:
+        if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in _COMPARE:
+            return between(node.left, node.comparators[0], _COMPARE[type(node.ops[0])])
+        if isinstance(node, ast.BinOp) and type(node.op) in _BINARY:
+            return between(node.left, node.right, _BINARY[type(node.op)])
+        if isinstance(node, ast.BoolOp):
+            return between(node.values[0], node.values[1], _BOOLEAN[type(node.op)])
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+            return node.lineno, node.col_offset, "not ", ""
+        if isinstance(node, ast.Constant) and type(node.value) in (int, float):
+            text = lines[node.lineno - 1][node.col_offset : node.end_col_offset]
+            return node.lineno, node.col_offset, text, repr(node.value + 1)
+        if isinstance(node, ast.Attribute) and node.attr in _NAMES and node.lineno == node.end_lineno:
+            return node.lineno, (node.end_col_offset or 0) - len(node.attr), node.attr, _NAMES[node.attr]
+        return None
+
+    def walk(node: ast.AST, name: str) -> Iterator[Mutant]:
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.Raise | ast.Assert | ast.arguments | ast.AnnAssign):
+                continue
+            if isinstance(child, ast.ClassDef | ast.FunctionDef):
+                yield from walk(child, f"{name}.{child.name}" if name else child.name)
+                continue
+            change = of_node(child) if name else None
+            if change is not None:
+                row, column, before, after = change
+                text = lines[row - 1]
+                indent = len(text) - len(text.lstrip())
+                yield Mutant(area, name, text.strip(), column - indent, before, after)
+            yield from walk(child, name)
+
+    yield from walk(ast.parse(source), "")
+
+
+def draw(package: Path) -> list[Mutant]:
+    """Return some mutants of each area, no two of them in one line."""
+    rng, drawn = random.Random(0), []
+    for area, (places, _) in AREAS.items():
+        files = [path for place in places for path in _files(package / place)]
+        found = list({(m.function, m.line): m for path in files for m in sorted(changes(path, area))}.values())
+        drawn += sorted(rng.sample(found, min(EACH, len(found))))
+    return drawn
+
+
+def _files(place: Path) -> list[Path]:
+    return sorted(place.rglob("*.py")) if place.is_dir() else [place]
+
+
+def applied(mutant: Mutant, package: Path) -> tuple[Path, str] | None:
+    """Return the file that holds the mutant's line, and its text with the change; None where there is none."""
+    last = mutant.function.rsplit(".", 1)[-1]
+    candidates = []
+    for path in _files(package):
+        lines = path.read_text().splitlines(keepends=True)
+        name = ""
+        for number, line in enumerate(lines):
+            if found := re.match(r"\s*def (\w+)", line):
+                name = found[1]
+            if line.strip() == mutant.line:
+                candidates.append((name == last, path, lines, number))
+    candidates = [candidate for candidate in candidates if candidate[0]] or candidates
+    if not candidates or (not candidates[0][0] and len(candidates) > 1):
+        return None
+    _, path, lines, number = candidates[0]
+    text = lines[number]
+    start = len(text) - len(text.lstrip()) + mutant.place
+    assert text.startswith(mutant.before, start), (mutant, text)
+    lines[number] = text[:start] + mutant.after + text[start + len(mutant.before) :]
+    return path, "".join(lines)
+
+
+def judged(mutant: Mutant, package: Path) -> Mutant:
+    """Return the mutant with its verdict."""
+    change = applied(mutant, package)
+    if change is None:
+        return mutant._replace(verdict="gone", test="")
+    path, text = change
+    with tempfile.TemporaryDirectory() as folder:
+        shutil.copytree(package, Path(folder, package.name), ignore=shutil.ignore_patterns("__pycache__"))
+        Path(folder, package.name, path.relative_to(package)).write_text(text)
+        paths = os.pathsep.join([folder, os.environ.get("PYTHONPATH", "")])
+        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--tb=no", "-m", "not slow"]
+        first = mutant.test.split("::")[0]
+        wanted = [first] if first and (TESTS.parent / first).exists() else []
+        for tests in (wanted, AREAS[mutant.area][1].split()):
+            if not tests:
+                continue
+            tests = [test for test in tests if (TESTS.parent / test).exists()]
+            environment = os.environ | {"PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1"}
+            try:
+                done = subprocess.run(
+                    [*command, *tests],
+                    check=False,
+                    cwd=TESTS.parent,
+                    env=environment,
+                    capture_output=True,
+                    text=True,
+                    timeout=SECONDS,
+                )
+            except subprocess.TimeoutExpired:
+                return mutant._replace(verdict="killed", test="by the time limit")
+            if done.returncode:
+                failed = re.search(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.MULTILINE)
+                return mutant._replace(verdict="killed", test=failed[1].split("[")[0] if failed else "import")
+    return mutant._replace(verdict="survived", test="")
+
+
+def read(path: Path = LIST) -> list[Mutant]:
+    with path.open(newline="") as stream:
+        return [Mutant(**{**row, "place": int(row["place"])}) for row in csv.DictReader(stream)]
+
+
+def write(mutants: list[Mutant], path: Path = LIST) -> None:
+    with path.open("w", newline="") as stream:
+        table = csv.writer(stream, lineterminator="\n")
+        table.writerow(COLUMNS)
+        table.writerows(mutants)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("draw", "run"))
+    parser.add_argument("--again", action="store_true", help="also those that have a verdict")
+    parser.add_argument("--list", type=Path, default=LIST)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    options = parser.parse_args()
+    spec = find_spec("ordinal_objectives")
+    assert spec is not None
+    assert spec.origin is not None
+    package = Path(spec.origin).parent
+    if options.what == "draw":
+        write(draw(package), options.list)
+        return
+    mutants = read(options.list)
+    left = [number for number, mutant in enumerate(mutants) if options.again or not mutant.verdict]
+    with ThreadPoolExecutor(options.jobs) as pool:
+        for number, new in zip(left, pool.map(lambda n: judged(mutants[n], package), left), strict=True):
+            if mutants[number].verdict == "killed" and new.verdict == "survived":
+                print("survives now:", *new, flush=True)
+            mutants[number] = new
+            write(mutants, options.list)
+    for verdict in ("killed", "survived", "gone"):
+        print(verdict, sum(mutant.verdict == verdict for mutant in mutants))
+
+
+if __name__ == "__main__":
+    main()
