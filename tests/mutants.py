@@ -134,7 +134,9 @@ def draw(package: Path) -> list[Mutant]:
 
 
 def _files(place: Path) -> list[Path]:
-    return sorted(place.rglob("*.py")) if place.is_dir() else [place]
+    # Folders may be links, where the package is not installed.
+    found = [Path(folder, name) for folder, _, names in os.walk(place, followlinks=True) for name in names]
+    return sorted(path for path in found if path.suffix == ".py") if place.is_dir() else [place]
 
 
 def applied(mutant: Mutant, package: Path) -> tuple[Path, str] | None:
