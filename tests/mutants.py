@@ -40,7 +40,7 @@ AREAS = {
     "decisions": (("decision.py", "decisions"), "tests/decisions tests/estimators"),
     "metrics": (
         ("metrics", "scorers.py", "eval_metric.py"),
-        "tests/package/test_metrics.py tests/package/test_scorers.py tests/package/test_calibration_error.py tests/estimators/test_eval_metric.py",
+        "tests/package/test_metrics.py tests/package/test_scorers.py tests/estimators/test_eval_metric.py",
     ),
     "engine": (("histogram_engine",), "tests/histogram_engine"),
     "adapters": (("adapters",), "tests/adapters"),
