@@ -41,8 +41,8 @@ _OF_PACKAGE = (
     "losses.cumulative_link.CumulativeLink",
     "losses.threshold_sums.AllThreshold",
     "losses.threshold_sums.ImmediateThreshold",
-    "threshold_solver.outputs.VectorOutputs",
     "threshold_solver.record.ThresholdRecord",
+    "threshold_solver.record.VectorOutputs",
     "trees.ensemble.TreeEnsemble",
     "trees.tree.Tree",
 )

@@ -23,8 +23,7 @@ from ordinal_objectives.leaves.contrasts import contrasts
 from ordinal_objectives.leaves.shifts import Shifts
 from ordinal_objectives.losses import OrdinalLoss, RoundStatistics
 from ordinal_objectives.rows import MarginPass
-from ordinal_objectives.threshold_solver.outputs import VectorOutputs
-from ordinal_objectives.threshold_solver.record import ThresholdRecord
+from ordinal_objectives.threshold_solver.record import ThresholdRecord, VectorOutputs
 
 # Factor by which steps grow again in a round that does not raise the loss.
 _RECOVERY = 0.9
