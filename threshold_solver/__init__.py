@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ordinal_objectives.losses.initial_thresholds import InitialThresholds
+from ordinal_objectives.losses.quantities import InitialThresholds
 from ordinal_objectives.threshold_solver.diagnostics import Diagnostics
 from ordinal_objectives.threshold_solver.learner import ThresholdLearner, initial_thresholds
 from ordinal_objectives.threshold_solver.line_search import is_ordered, longest_step, repair_order

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives.links import Link
 from ordinal_objectives.losses import OrdinalLoss, RoundStatistics, get_loss
-from ordinal_objectives.losses.initial_thresholds import ClassWeights, InitialThresholds
+from ordinal_objectives.losses.quantities import ClassWeights, InitialThresholds
 from ordinal_objectives.threshold_solver.diagnostics import Diagnostics
 from ordinal_objectives.threshold_solver.line_search import MAX_HALVINGS, longest_step, repair_order
 from ordinal_objectives.threshold_solver.newton import as_array, newton_step

@@ -71,6 +71,7 @@ def check_link(link: Link) -> None:
 def check_formulas(link: Link) -> None:
     """Check what needs no mirror: G, its derivatives, and those of -log G; raise ValueError as `check_link`."""
     owner, x, same, rule = _at_points(link)
+    link.check_answers(x)
     compare(owner, "link", link.inverse(x), _P, "inverse of it must give", lambda i: f"p={_P[i]:.4g}")
     derivative = _differences(x).derivative
     rule("density", link.density(x) > 0, link.density(x), "be positive, so that G increases")
@@ -80,7 +81,7 @@ def check_formulas(link: Link) -> None:
         ("log_inverse", link.log_inverse(x), np.log(link.inverse(x)), "log inverse is"),
     ):
         same(name, got, expected, says)
-    _check_terms("lower", link.below, x, -link.log_inverse(x), same)
+    _check_terms("lower", link.lower, x, -link.log_inverse(x), same)
     if link.highest_order == 4:
         third, fourth = link.higher(x)
         same("the third derivative of higher", third, derivative(lambda t: link.lower(t)[2], x), _SAYS)

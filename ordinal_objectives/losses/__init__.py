@@ -11,14 +11,18 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from ordinal_objectives.links import Link, get_link
-from ordinal_objectives.losses.base import OrdinalLoss
+from ordinal_objectives.losses.base import HESSIANS, LOSSES, OrdinalLoss
+from ordinal_objectives.losses.built_in import (
+    ABSOLUTE,
+    AllThreshold,
+    CostWeighted,
+    CumulativeLink,
+    ImmediateThreshold,
+    check_order,
+    higher_derivatives,
+)
 from ordinal_objectives.losses.check import check_loss
-from ordinal_objectives.losses.cost_weighted import ABSOLUTE, CostWeighted
-from ordinal_objectives.losses.cumulative_link import CumulativeLink
-from ordinal_objectives.losses.formulas import HESSIANS, LOSSES
-from ordinal_objectives.losses.higher import check_order, higher_derivatives
 from ordinal_objectives.losses.quantities import LeafSums, MarginDerivatives, RoundStatistics, RoundSums, RowDerivatives
-from ordinal_objectives.losses.threshold_sums import AllThreshold, ImmediateThreshold
 from ordinal_objectives.registry import Registry
 from ordinal_objectives.utils.public_names import public_names
 from ordinal_objectives.utils.shared_docs import documented

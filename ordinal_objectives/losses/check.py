@@ -9,8 +9,7 @@ import numpy as np
 
 from ordinal_objectives.links import FloatArray, check_link
 from ordinal_objectives.losses.base import OrdinalLoss
-from ordinal_objectives.losses.initial_thresholds import ClassWeights
-from ordinal_objectives.losses.quantities import Curvatures, RowDerivatives
+from ordinal_objectives.losses.quantities import ClassWeights, Curvatures, RowDerivatives
 from ordinal_objectives.utils.finite_differences import Differences, compare, require
 from ordinal_objectives.utils.validation import check_n_classes
 
@@ -71,6 +70,7 @@ class _CheckedRows:
         self.by = Differences(self.unit)
         self.theta = (np.cumsum(rng.uniform(0.4, 1.2, n_classes - 1)) - 0.4 * n_classes) * self.unit
         self.f = 1.5 * rng.normal(size=_N_ROWS) * self.unit
+        loss.check_formulas(self.f, self.y, self.theta)
         self.rows = self.at(self.f, self.theta)
         self.same = partial(compare, self.owner, where=self.where)
         self.rule = partial(require, self.owner, where=self.where)
@@ -79,7 +79,7 @@ class _CheckedRows:
         return f"f={self.f[i]:.4g}, y={self.y[i]}, thresholds={self.theta.round(4).tolist()}"
 
     def at(self, f: FloatArray, theta: FloatArray) -> RowDerivatives:
-        return self.loss.rows_of(f, self.y, theta)
+        return self.loss.row_derivatives(f, self.y, theta)
 
     def check_first(self) -> None:
         """Check the loss and its first derivatives."""
