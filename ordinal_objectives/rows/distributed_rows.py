@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives.losses import RoundStatistics, RoundSums
 from ordinal_objectives.rows.checked_rows import LossBounds
-from ordinal_objectives.rows.protocol import Pass
+from ordinal_objectives.rows.device import Pass
 
 Result = TypeVar("Result")
 

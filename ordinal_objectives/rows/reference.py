@@ -17,25 +17,10 @@ from ordinal_objectives.utils.validation import as_floats, check_thresholds
 
 
 class _Reference(CheckedRows):
-    """Base of both passes.
+    """Base of both passes, which take one thread; parameters are those of :class:`.checked_rows.CheckedRows`."""
 
-    Parameters
-    ----------
-    loss, y, n_classes, sample_weight, n_threads, part
-        See :class:`.checked_rows.CheckedRows`; there is one thread.
-    """
-
-    def __init__(
-        self,
-        loss: OrdinalLoss,
-        y: ArrayLike,
-        n_classes: int,
-        sample_weight: ArrayLike | None = None,
-        *,
-        n_threads: int | None = None,
-        part: bool = False,
-    ) -> None:
-        super().__init__(loss, y, n_classes, sample_weight, n_threads=n_threads, lanes=False, part=part)
+    def __init__(self, loss: OrdinalLoss, *args: Any, **options: Any) -> None:
+        super().__init__(loss, *args, lanes=False, **options)
         loss.check_own(self.n_classes)
         self._weights: NDArray[Any] = np.ones(len(self.y)) if self._weight is None else self._weight
 
@@ -109,7 +94,7 @@ class ReferenceRows(_Reference):
 
 
 class ReferenceMargins(_Reference):
-    """One pass over rows with a score for each threshold: :class:`.margins.MarginStatistics` for any loss and link.
+    """One pass over rows with a score for each threshold: :class:`.native.MarginStatistics` for any loss and link.
 
     Parameters
     ----------
