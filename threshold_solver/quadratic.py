@@ -1,4 +1,12 @@
-"""The joint Newton step: thresholds and leaf weights of one tree move together."""
+r"""The joint Newton step: thresholds and leaf weights of one tree move together (thesis, eqs. 3.8 to 3.13).
+
+The quadratic model of leaf weights w and threshold step delta is
+
+.. math:: \sum_j G_j w_j + u'\delta + \tfrac12 \sum_j (H_j + \lambda) w_j^2 + \tfrac12 \delta' V \delta
+          + \sum_j w_j L_j'\delta .
+
+Eliminating the leaf weights gives S delta = -r for the thresholds.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from ordinal_objectives.leaves import joint, scalar
+from ordinal_objectives.leaves import scalar
 from ordinal_objectives.threshold_solver.diagnostics import Diagnostics
 from ordinal_objectives.threshold_solver.newton import (
     as_array,
@@ -234,12 +242,13 @@ def schur_step(
     is_tied = as_mask("tied", tied, sums.u.size, default=False)
     G, H, L, u = sums.G, sums.H, sums.L, sums.u
     E = free_directions(is_active, is_tied)
-    V = E.T @ sums.V @ E
-    S, r = joint.system(G, H, L @ E, E.T @ u, V, reg_lambda)
+    V, cross, inverse_h = E.T @ sums.V @ E, L @ E, scalar.inverse_curvature(H, reg_lambda)
+    S = V - (cross * inverse_h[:, np.newaxis]).T @ cross
+    r = E.T @ u - cross.T @ (G * inverse_h)
     free_step, fell_back = _solve_gauge(S, -r, E.sum(axis=0), np.trace(V), gauge_tolerance)
     threshold_step = E @ free_step
-    leaf_weights = joint.weights(G, H, L, threshold_step, reg_lambda)
-    decrease = joint.value(G, H, S, r, free_step, reg_lambda)
+    leaf_weights = -(G + L @ threshold_step) * inverse_h
+    decrease = float(0.5 * np.sum(G * G * inverse_h) - r @ free_step - 0.5 * free_step @ S @ free_step)
     if diagnostics is not None:
         diagnostics.add(n_fallback=int(fell_back), n_flat_leaves=_n_flat(sums, reg_lambda))
     return JointStep(leaf_weights, move_outer_thresholds(threshold_step, u, is_active), decrease)

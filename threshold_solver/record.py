@@ -33,7 +33,7 @@ class VectorOutputs:
     Parameters
     ----------
     contrasts : ndarray of float64, shape (n_classes - 1, n_classes - 2)
-        C; see :mod:`ordinal_objectives.leaves.contrasts`.
+        C; see :func:`ordinal_objectives.leaves.vector.contrasts`.
     means : list of ndarray of float64, shape (n_classes - 2,)
         For every iteration, the weighted mean of z over the training rows. It belongs to the thresholds, so that
         shifts have mean zero there.

@@ -43,8 +43,8 @@ _OF_PACKAGE = (
     "losses.built_in.ImmediateThreshold",
     "threshold_solver.record.ThresholdRecord",
     "threshold_solver.record.VectorOutputs",
-    "trees.ensemble.TreeEnsemble",
-    "trees.tree.Tree",
+    "trees.Tree",
+    "trees.TreeEnsemble",
 )
 
 #: What ``skops.io.load(file, trusted=TRUSTED_TYPES)`` needs to be told for the estimators of this package, also around
