@@ -179,12 +179,13 @@ class ThresholdLearner:
             self.active,
             self.tied,
             diagnostics=self.diagnostics,
+            check_input=False,
         )
         if self.newton_may_rise:
             return self.move(delta, lambda _, thresholds: loss_at(thresholds), highest(now.loss)) > 0.0
         self.thresholds = self.thresholds + delta
         if self.ordered:
-            self.thresholds, repaired = repair_order(self.thresholds)
+            self.thresholds, repaired = repair_order(self.thresholds, check_input=False)
             self.diagnostics.add(n_repaired=repaired)
         return False
 
@@ -218,5 +219,6 @@ class ThresholdLearner:
             strictly_ordered=self.loss.strictly_ordered,
             max_halvings=max_halvings,
             diagnostics=self.diagnostics,
+            check_input=False,
         )
         return share

@@ -23,6 +23,7 @@ def longest_step(
     strictly_ordered: bool = False,
     max_halvings: int = MAX_HALVINGS,
     diagnostics: Diagnostics | None = None,
+    check_input: bool = True,
 ) -> tuple[NDArray[np.float64], float]:
     """Take the longest of the steps delta, delta/2, delta/4, ... after which the loss is not above `highest`.
 
@@ -49,6 +50,8 @@ def longest_step(
         Halvings before the step is given up. With 0 the step is only tried, and no rejection is counted.
     diagnostics : Diagnostics or None
         `n_halved`, `n_rejected` and `n_repaired` are raised here.
+    check_input : bool, default=True
+        Whether arrays and numbers are checked; False for those of a training.
 
     Returns
     -------
@@ -72,23 +75,25 @@ def longest_step(
     >>> longest_step(start, [-4.0, -4.0], loss_at, loss_at(0.0, start), strictly_ordered=True)
     (array([-1.,  0.]), 0.5)
     """
-    theta = as_array("thresholds", thresholds, None)
-    step = as_array("delta", delta, theta.size)
-    if np.isnan(highest):
-        raise ValueError(f"highest must be a number, got {highest}")
-    if max_halvings < 0:
-        raise ValueError(f"max_halvings must be at least 0, got {max_halvings}")
+    if check_input:
+        thresholds = as_array("thresholds", thresholds, None)
+        delta = as_array("delta", delta, thresholds.size)
+        if np.isnan(highest):
+            raise ValueError(f"highest must be a number, got {highest}")
+        if max_halvings < 0:
+            raise ValueError(f"max_halvings must be at least 0, got {max_halvings}")
+    theta, step = np.asarray(thresholds), np.asarray(delta)
     counts = Diagnostics() if diagnostics is None else diagnostics
-    if (ordered or strictly_ordered) and not is_ordered(theta, strict=strictly_ordered):
+    if (ordered or strictly_ordered) and not is_ordered(theta, strictly_ordered, check_input=False):
         how = "strictly " if strictly_ordered else ""
         raise ValueError(f"thresholds must increase {how}before the step, got {theta.tolist()}")
     for n_halvings in range(max_halvings + 1):
         share = 0.5**n_halvings
         candidate = theta + share * step
-        if strictly_ordered and not is_ordered(candidate, strict=True):
+        if strictly_ordered and not is_ordered(candidate, strict=True, check_input=False):
             continue
         if ordered:
-            candidate, n_repaired = repair_order(candidate)
+            candidate, n_repaired = repair_order(candidate, check_input=False)
             counts.add(n_repaired=n_repaired)
         # A loss that is not a number fails the comparison, so it is never accepted.
         if loss_at(share, candidate) <= highest:
@@ -98,7 +103,7 @@ def longest_step(
     return theta.copy(), 0.0
 
 
-def is_ordered(thresholds: ArrayLike, strict: bool = False) -> bool:
+def is_ordered(thresholds: ArrayLike, strict: bool = False, *, check_input: bool = True) -> bool:
     """Tell whether thresholds increase.
 
     Parameters
@@ -107,6 +112,8 @@ def is_ordered(thresholds: ArrayLike, strict: bool = False) -> bool:
         Cut points.
     strict : bool, default=False
         Whether equal neighbours count as out of order, as they do for the cumulative-link loss.
+    check_input : bool, default=True
+        Whether thresholds are checked.
 
     Returns
     -------
@@ -123,11 +130,11 @@ def is_ordered(thresholds: ArrayLike, strict: bool = False) -> bool:
     >>> is_ordered([-1.0, 0.5, 0.5]), is_ordered([-1.0, 0.5, 0.5], strict=True)
     (True, False)
     """
-    gaps = np.diff(as_array("thresholds", thresholds, None))
+    gaps = np.diff(as_array("thresholds", thresholds, None) if check_input else thresholds)
     return bool(np.all(gaps > 0.0 if strict else gaps >= 0.0))
 
 
-def repair_order(thresholds: ArrayLike) -> tuple[NDArray[np.float64], int]:
+def repair_order(thresholds: ArrayLike, *, check_input: bool = True) -> tuple[NDArray[np.float64], int]:
     """Sort thresholds that a partial step left out of order.
 
     Sorting never raises the all-threshold loss. Only rows of the classes between two crossing thresholds depend on
@@ -138,6 +145,8 @@ def repair_order(thresholds: ArrayLike) -> tuple[NDArray[np.float64], int]:
     ----------
     thresholds : array-like of shape (n_classes - 1,), float64
         Cut points in any order; not changed.
+    check_input : bool, default=True
+        Whether thresholds are checked.
 
     Returns
     -------
@@ -158,5 +167,5 @@ def repair_order(thresholds: ArrayLike) -> tuple[NDArray[np.float64], int]:
     >>> thresholds.tolist(), n_repairs
     ([0.1, 0.4, 2.0], 1)
     """
-    theta = as_array("thresholds", thresholds, None)
+    theta = as_array("thresholds", thresholds, None) if check_input else np.asarray(thresholds)
     return np.sort(theta), int(np.count_nonzero(np.diff(theta) < 0.0))

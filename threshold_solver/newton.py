@@ -17,6 +17,7 @@ def newton_step(
     tied: ArrayLike | None = None,
     *,
     diagnostics: Diagnostics | None = None,
+    check_input: bool = True,
 ) -> NDArray[np.float64]:
     r"""Newton step of the thresholds given the score.
 
@@ -39,6 +40,8 @@ def newton_step(
         Thresholds that move together with the one below; None for none.
     diagnostics : Diagnostics or None
         `n_fallback` is raised here if V is not positive definite.
+    check_input : bool, default=True
+        Whether arrays are checked; False for those that a pass over the rows has made, with masks given.
 
     Returns
     -------
@@ -60,16 +63,18 @@ def newton_step(
     >>> newton_step([-2.0, -1.0], [4.0, 4.0], active=[True, False]).tolist()
     [0.5, 0.5]
     """
-    u = as_array("threshold_gradient", threshold_gradient, None)
-    v = as_array("threshold_hessian", threshold_hessian, u.size)
-    off = None
-    if threshold_hessian_off is not None and u.size > 1:
-        off = as_array("threshold_hessian_off", threshold_hessian_off, u.size - 1)
-    is_active = as_mask("active", active, u.size, default=True)
-    is_tied = as_mask("tied", tied, u.size, default=False)
+    if check_input:
+        threshold_gradient = as_array("threshold_gradient", threshold_gradient, None)
+        n = threshold_gradient.size
+        threshold_hessian = as_array("threshold_hessian", threshold_hessian, n)
+        if threshold_hessian_off is not None and n > 1:
+            threshold_hessian_off = as_array("threshold_hessian_off", threshold_hessian_off, n - 1)
+        active, tied = as_mask("active", active, n, default=True), as_mask("tied", tied, n, default=False)
+    u, v, is_active, is_tied = map(np.asarray, (threshold_gradient, threshold_hessian, active, tied))
+    off = None if threshold_hessian_off is None or u.size == 1 else np.asarray(threshold_hessian_off)
     if off is None and is_active.all() and not is_tied.any() and v.min() > 0.0:
         with np.errstate(over="ignore"):
-            step = (0.0 - u) / v  # as the solver does it: no negative zero
+            step: NDArray[np.float64] = (0.0 - u) / v  # as the solver does it: no negative zero
         if np.isfinite(step).all():
             return step
     step, fell_back = solve_tridiagonal(v, off, -u, free_groups(is_active, is_tied))

@@ -18,7 +18,7 @@ from ordinal_objectives.registry import NotRegisteredError
 from ordinal_objectives.spec import THRESHOLD_UPDATES
 from ordinal_objectives.utils.files import counts_from_json, losses_from_json, losses_to_json, numbers_from_json
 from ordinal_objectives.utils.shared_docs import documented
-from ordinal_objectives.utils.validation import as_floats, check_n_classes, check_thresholds
+from ordinal_objectives.utils.validation import as_floats, check_choice, check_n_classes, check_thresholds
 
 FORMAT = "ordinal_objectives"
 VERSION = 1
@@ -294,7 +294,12 @@ class ThresholdRecord:
                 raise _UnreadableError(
                     f"it has format version {content['version']!r}; this version of ordinal_objectives reads {VERSION}"
                 )
-            return cls(**_model(content), **_scores(content), **_history(content), **_notes(content))
+            loss = get_loss(content["loss"], content["link"])
+            loss.check_hessian(content["hessian"])
+            check_choice(content["threshold_update"], THRESHOLD_UPDATES, name="threshold_update")
+            model = {name: content[name] for name in ("loss", "link", "hessian", "threshold_update")}
+            n_classes = check_n_classes(content["n_classes"])
+            return cls(**model, n_classes=n_classes, of_loss=loss, **_history(content, loss), **_notes(content))
         except NotRegisteredError:
             raise
         except _UnreadableError as error:
@@ -307,55 +312,40 @@ class _UnreadableError(Exception):
     """The text is of another format or version."""
 
 
-def _model(content: dict[str, Any]) -> dict[str, Any]:
-    """Return what the objective was given."""
-    n_classes = check_n_classes(content["n_classes"])
-    loss = get_loss(content["loss"], content["link"])
-    loss.check_hessian(content["hessian"])
-    if content["threshold_update"] not in THRESHOLD_UPDATES:
-        raise ValueError(f"threshold_update must be one of {', '.join(map(repr, THRESHOLD_UPDATES))}")
-    given = {name: content[name] for name in ("loss", "link", "hessian", "threshold_update")}
-    return given | {"n_classes": n_classes, "of_loss": loss}
-
-
-def _scores(content: dict[str, Any]) -> dict[str, Any]:
-    """Return the linear part that trees start from, and how thresholds move with x."""
-    linear, shifts, outputs = content["linear"], content["shifts"], content["outputs"]
-    if not isinstance(linear, dict | None):
-        raise ValueError(f"linear must be a JSON object; got {linear!r}")
-    if shifts is None:
-        return {"linear": linear}
-    get_loss(content["loss"], content["link"]).check_shifts()
-    n_classes, n_iterations = content["n_classes"], len(content["thresholds"]) - 1
-    penalty, vectors = vectors_from_json(shifts, n_classes, n_iterations if outputs is None else 0)
-    read = None if outputs is None else VectorOutputs.from_json(outputs, n_classes, n_iterations)
-    return {"linear": linear, "shifts": penalty, "leaf_vectors": vectors, "outputs": read}
-
-
-def _history(content: dict[str, Any]) -> dict[str, Any]:
-    """Return thresholds and loss of every iteration."""
-    ordered = get_loss(content["loss"], content["link"]).ordered and content["shifts"] is None
+def _history(content: dict[str, Any], loss: OrdinalLoss) -> dict[str, Any]:
+    """Return thresholds and loss of every iteration, and how thresholds move with x."""
+    n_classes, outputs = content["n_classes"], content["outputs"]
+    ordered = loss.ordered and content["shifts"] is None
     rows = [numbers_from_json(row, "thresholds") for row in content["thresholds"]]
-    thresholds = [check_thresholds(row, content["n_classes"], ordered=ordered) for row in rows]
+    thresholds = [check_thresholds(row, n_classes, ordered=ordered) for row in rows]
     losses = losses_from_json(content["training_loss"], "training_loss")
     if not thresholds:
         raise ValueError("it holds no thresholds")
     if len(losses) != len(thresholds):
         raise ValueError(f"training_loss must have {len(thresholds)} entries; got {len(losses)}")
-    return {"thresholds": thresholds, "training_loss": losses}
+    found: dict[str, Any] = {"thresholds": thresholds, "training_loss": losses}
+    if content["shifts"] is not None:
+        loss.check_shifts()
+        n_trees = len(thresholds) - 1
+        shifts, vectors = vectors_from_json(content["shifts"], n_classes, n_trees if outputs is None else 0)
+        found |= {"shifts": shifts, "leaf_vectors": vectors}
+        if outputs is not None:
+            found["outputs"] = VectorOutputs.from_json(outputs, n_classes, n_trees)
+    return found
 
 
 def _notes(content: dict[str, Any]) -> dict[str, Any]:
     """Return the counters, and what only some models have: a booster trained without a classifier has none."""
-    classifier, trees, last_only = content["classifier"], content["trees"], content["last_only"]
-    if not isinstance(classifier, dict | None):
-        raise ValueError(f"classifier must be a JSON object; got {classifier!r}")
+    notes = {name: content[name] for name in ("classifier", "trees", "last_only", "linear")}
+    for name in ("classifier", "linear"):
+        if not isinstance(notes[name], dict | None):
+            raise ValueError(f"{name} must be a JSON object; got {notes[name]!r}")
+    trees = notes["trees"]
     if not isinstance(trees, list | None) or any(type(checksum) is not int for checksum in trees or []):
         raise ValueError("trees must be a list of integers")
-    if not isinstance(last_only, bool | None):
-        raise ValueError(f"last_only must be true or false; got {last_only!r}")
-    diagnostics = counts_from_json(content["diagnostics"], "diagnostics")
-    return {"diagnostics": diagnostics, "classifier": classifier, "trees": trees, "last_only": last_only}
+    if not isinstance(notes["last_only"], bool | None):
+        raise ValueError(f"last_only must be true or false; got {notes['last_only']!r}")
+    return notes | {"diagnostics": counts_from_json(content["diagnostics"], "diagnostics")}
 
 
 def vectors_to_json(shifts: Shifts, vectors: list[NDArray[np.float32]]) -> dict[str, Any]:

@@ -168,7 +168,8 @@ class Joint(Criterion):
         learner = self._state.learner
         u = sums.u + step.weights @ sums.L[leaves]
         of_thresholds = np.diag(sums.V), np.diag(sums.V, 1) if len(u) > 1 else None
-        delta = newton_step(u, *of_thresholds, learner.active, learner.tied, diagnostics=self._state.diagnostics)
+        counts = self._state.diagnostics
+        delta = newton_step(u, *of_thresholds, learner.active, learner.tied, diagnostics=counts, check_input=False)
         return LeafStep(step.weights, delta)
 
     def take(self, tree: Tree, step: LeafStep, size: float) -> None:

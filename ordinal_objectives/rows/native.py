@@ -46,7 +46,8 @@ class _NativePass(CheckedRows):
 
     def _sums(self, sums: dict[str, Any], message: str) -> RoundSums:
         """Return the sums of a pass; a NaN score makes the sum of every threshold NaN, which costs no pass to check."""
-        found = RoundSums(**{name: np.asarray(x) if isinstance(x, list) else x for name, x in sums.items()})
+        arrays = {name: np.asarray(x) for name, x in sums.items() if isinstance(x, list)}
+        found = RoundSums(**(sums | arrays))
         if not np.isfinite(found.threshold_gradient).all():
             raise ValueError(message)
         return found
@@ -55,7 +56,12 @@ class _NativePass(CheckedRows):
         self, gradient: NDArray[Any], hessian: NDArray[Any], cross: NDArray[Any], sums: RoundSums
     ) -> RoundStatistics:
         self._check_derivatives(gradient, hessian)
-        return RoundStatistics(*(array.astype(self._dtype, copy=False) for array in (gradient, hessian, cross)), sums)
+        return RoundStatistics(
+            gradient.astype(self._dtype, copy=False),
+            hessian.astype(self._dtype, copy=False),
+            cross.astype(self._dtype, copy=False),
+            sums,
+        )
 
 
 class RowStatistics(_NativePass):
@@ -362,10 +368,10 @@ class MarginStatistics(_NativePass):
         raw = self._check_scores(scores)
         majorized = hessian == "majorized"
         gradient, hessian_of_rows = (self._gradient, self._hessian) if want_rows else (self._gradient[:0],) * 2
-        outputs = (gradient, hessian_of_rows) if want_rows else (None, None)
-        sums = self._pass(
-            raw, theta, majorized, _Outputs(*outputs, columns, _COLUMNS[columns_hold], groups), want_loss=want_loss
-        )
+        written = _Outputs(columns=columns, held=_COLUMNS[columns_hold], groups=groups)
+        if want_rows:
+            written = written._replace(gradient=gradient, hessian=hessian_of_rows)
+        sums = self._pass(raw, theta, majorized, written, want_loss=want_loss)
         self._latest = (raw, theta, majorized)
         return self._result(gradient, hessian_of_rows, np.empty((0, self.n_classes - 1), self._dtype), sums)
 
