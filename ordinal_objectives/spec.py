@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinal_objectives.leaves.shifts import DEFAULT_SHIFT_PENALTY, STAY, Shifts, choose_shifts
+from ordinal_objectives.leaves.shifts import DEFAULT_SHIFT_L2, DEFAULT_SHIFT_PENALTY, Shifts
 from ordinal_objectives.losses import OrdinalLoss, get_loss
 from ordinal_objectives.utils.shared_docs import documented
-from ordinal_objectives.utils.validation import check_choice, check_n_classes, check_thresholds
+from ordinal_objectives.utils.validation import check_choice, check_integer, check_n_classes, check_thresholds
 
 THRESHOLD_UPDATES = ("newton", "fixed", "schur", "joint")
 # Those that need the leaves of the newest tree.
@@ -206,19 +206,46 @@ class OrdinalSpec:
         return 1 + int(self.split_outputs)
 
     def shifts(self, refusal: str | None = None) -> Shifts | None:
-        """Return how thresholds move with x in a training, or None; see :func:`.leaves.shifts.choose_shifts`.
+        """Return how thresholds move with x in a training, or None if they do not.
 
         Parameters
         ----------
         refusal : str or None, default=None
             Why the training does not allow them, if it does not.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is not one of those allowed, ``proportional=True`` has a penalty, or ``proportional=False``
+            is not possible.
         """
         if self.threshold_update == "fixed":
-            refusal = STAY
+            refusal = "threshold_update='fixed' keeps the thresholds where they start"
         elif self.threshold_update == "schur":
             refusal = "threshold_update='schur' leaves the framework's trees as they are"
-        penalty = (self.shift_l2, self.shift_penalty)
-        return choose_shifts(self.proportional, *penalty, self.loss, refusal, self.max_shifts)
+        given, most = self.proportional, self.max_shifts
+        is_auto = isinstance(given, str) and given == "auto"
+        if not (isinstance(given, (bool, np.bool_)) or is_auto):
+            raise ValueError(f"proportional must be True, False or 'auto'; got {given!r}")
+        if most is not None:
+            most = check_integer("max_shifts", most, 1, or_none=True)
+        shifts = Shifts(DEFAULT_SHIFT_L2 if self.shift_l2 is None else self.shift_l2, self.shift_penalty, most or 1)
+        if most is not None and self.shift_penalty != "sparse":
+            raise ValueError(f"max_shifts={most!r} belongs to shift_penalty='sparse'; got {self.shift_penalty!r}")
+        if is_auto:
+            return shifts if self.loss.takes_shifts and refusal is None else None
+        if given:
+            for name, default in (("shift_l2", None), ("shift_penalty", DEFAULT_SHIFT_PENALTY)):
+                if getattr(self, name) != default:
+                    raise ValueError(
+                        f"{name}={getattr(self, name)!r} belongs to thresholds that move with x: pass "
+                        f"proportional=False with it"
+                    )
+            return None
+        self.loss.check_shifts()
+        if refusal is not None:
+            raise ValueError(f"proportional=False is not possible here: {refusal}")
+        return shifts
 
     def warn_unused(self, *, judges_splits: bool = False) -> None:
         """Warn of a ``threshold_update`` beside the default that has no effect, since thresholds move with x.
@@ -226,7 +253,7 @@ class OrdinalSpec:
         Parameters
         ----------
         judges_splits : bool, default=False
-            Whether it says what splits are worth, too; "newton" is only then more than what happens anyway.
+            Whether it also judges splits; otherwise "newton" is what happens anyway.
         """
         given = self.threshold_update
         if (
@@ -234,7 +261,7 @@ class OrdinalSpec:
             and given != self.entry_point.threshold_update
             and (given != "newton" or judges_splits)
         ):
-            splits = ", and split_gain says what splits are worth" if judges_splits else ""
+            splits = ", and split_gain judges the splits" if judges_splits else ""
             warnings.warn(
                 f"threshold_update={given!r} has no effect where thresholds move with x: they take one Newton step "
                 f"after the leaves{splits}. Leave it out, or pass proportional=True",

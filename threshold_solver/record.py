@@ -239,7 +239,7 @@ class ThresholdRecord:
                 )
 
     def check_start(self, has_start: bool, name: str) -> None:
-        """Raise ValueError where the trees start from a linear part that nobody has added.
+        """Raise ValueError where the trees start from a linear part and the rows have no scores.
 
         Parameters
         ----------

@@ -1,6 +1,6 @@
 """Ordinal losses of a score and its thresholds: the readable float64 reference of every quantity.
 
-Every loss depends on theta_k - f_i alone, so a derivative in the score is minus the sum of the derivatives
+Every loss depends on theta_k - f_i only, so a derivative in the score is minus the sum of the derivatives
 in the thresholds.
 """
 
@@ -103,7 +103,7 @@ def _with_costs(loss: str | OrdinalLoss, link: str | Link, training_cost: Any) -
 
 
 def _check_same_link(loss: OrdinalLoss, link: Link) -> None:
-    """Raise ValueError if another link than the loss's own was asked for; "logit" is what nobody asked for."""
+    """Raise ValueError if another link than the loss's own was asked for; "logit" is the default."""
     if link not in (loss.link, get_link("logit")):
         raise ValueError(
             f"link={link.identity!r} contradicts loss={loss!r}, which brings its own link: leave link out, or make the "

@@ -69,7 +69,7 @@ class OrdinalLoss(Named, ABC):
     Notes
     -----
     A loss of one's own needs `name`, `ordered` and ``_row_derivatives``: see docs/how_to/add_a_loss.md. Without a
-    majoriser of its own, steps on the thresholds alone use its exact curvatures, and are halved where they raise the
+    majoriser of its own, steps on the thresholds only use its exact curvatures, and are halved where they raise the
     loss; those of the all-threshold loss are majorised wherever its link allows it, whatever ``hessian`` is.
 
     Methods take ``raw_prediction`` of shape (n_samples,), class codes ``y`` of that shape and ``thresholds``

@@ -330,7 +330,7 @@ class CumulativeLink(OrdinalLoss):
     l_i = -log[G(theta_y - f_i) - G(theta_{y-1} - f_i)] with theta_{-1} = -inf and theta_{K-1} = inf. Its
     Hessian in the thresholds is tridiagonal. With the logit it is the immediate-threshold loss minus
     log[1 - exp(-(theta_y - theta_{y-1}))], a term free of f; the majorised Hessian replaces the curvature
-    of the first part alone.
+    of the first part only.
 
     Parameters
     ----------

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ordinal_objectives.metrics.inputs import check_decisions, check_scores, undefined
-from ordinal_objectives.metrics.table import METRICS
+from ordinal_objectives.metrics.table import METRICS, check_decisions, check_scores, undefined
 from ordinal_objectives.utils.shared_docs import documented
 
 
@@ -23,7 +22,7 @@ def mean_absolute_error(
     ----------
     y_true, y_pred : array-like, shape (n_samples,)
         Labels; class codes 0, 1, 2, ... unless `labels` or an ordered categorical `y_true` says otherwise. Since
-        differences alone count, other numbers that are one apart from class to class, such as stars from 1 to 5,
+        only differences count, other numbers that are one apart from class to class, such as stars from 1 to 5,
         are right as well.
     sample_weight : array-like of float, shape (n_samples,), or None
         Weights; None for ones.
@@ -290,7 +289,7 @@ def kendall_tau_b(
 
     C and D are the pairs of rows that both put in the same and in the opposite order, :math:`P_y` and
     :math:`P_{\hat y}` those with different true and different predicted classes. A pair weighs the product of its
-    weights. It takes O(n log n log K) steps, and equals `scipy.stats.kendalltau`, which knows no weights.
+    weights. It takes O(n log n log K) steps, and equals `scipy.stats.kendalltau`, which takes no weights.
 
     Parameters
     ----------

@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ordinal_objectives.metrics.inputs import check_forecasts
-from ordinal_objectives.metrics.table import METRICS
+from ordinal_objectives.metrics.table import METRICS, check_forecasts
 from ordinal_objectives.utils.shared_docs import documented
 from ordinal_objectives.utils.validation import check_integer
 

@@ -1,6 +1,6 @@
 """A pass over rows that are distributed over workers: each keeps its own arrays, and all get the sums.
 
-A step on the thresholds depends on sums alone, so every worker takes the same one. The framework must be able to add up
+A step on the thresholds depends on sums only, so every worker takes the same one. The framework must be able to add up
 a short vector over its workers.
 """
 
@@ -109,7 +109,7 @@ class DistributedRows(LossBounds):
         try:
             statistics: RoundStatistics = self._own(raw_prediction, thresholds, *args, **options)
         except Exception as error:
-            self._sum(np.full(length, np.nan))  # which tells the others
+            self._sum(np.full(length, np.nan))  # the others stop too
             raise_error(self._workers, error)
             raise
         total = self._sum(_as_vector(statistics.sums))

@@ -72,7 +72,7 @@ def source() -> str:
 
 
 def options_of(link: Link, real: Any, score: Any) -> tuple[str, ...]:
-    """Return what the compiler is told: a link, the type of its terms, and that of the scores."""
+    """Return the options of the compiler: a link, the type of its terms, and that of the scores."""
     names = {np.dtype(np.float32): "float", np.dtype(np.float64): "double"}
     real, score = names[np.dtype(real)], names[np.dtype(score)]
     return ("--std=c++17", f"-DLINK={_STRUCTS[type(link)]}", f"-DREAL={real}", f"-DSCORE={score}")
@@ -311,7 +311,7 @@ class _GPUPass(CheckedRows):
         return np.float32 if self._in_floats else np.float64
 
     def _given(self, scores: Any, theta: NDArray[np.float64], asked: Asked, real: Any, *, step: int = 0) -> list[Any]:
-        """Return what the kernels are told of the rows, their scores and the thresholds.
+        """Return the arguments of the kernels: the rows, their scores and the thresholds.
 
         ``real`` is the type of the terms, ``step`` what lies between a row's scores: 0 if it has one.
         """
@@ -346,10 +346,10 @@ class _GPUPass(CheckedRows):
         if n_rows:
             asked = Asked(given[3]) | (Asked.LOSS if want_loss else Asked(0))
             asked |= Asked(0) if columns is None else Asked.COLUMNS
-            told = [*given[:3], int(asked), *given[4:]]
+            arguments = [*given[:3], int(asked), *given[4:]]
             parts = xp.empty(n_sums * n_blocks, dtype=np.float64)
             beside = hessian if columns is None else columns.T  # one column after the other in memory
-            kernels.start("threshold_pass", n_blocks, *told, gradient, hessian, beside, parts)
+            kernels.start("threshold_pass", n_blocks, *arguments, gradient, hessian, beside, parts)
             sums = on_cpu(kernels.combined(parts, n_blocks, n_sums, side_by_side=True))  # the one copy back
         if not np.isfinite(sums[: 2 * n_thresholds]).all():
             raise ValueError("raw_prediction holds NaN or infinite scores; they must be numbers")

@@ -64,7 +64,7 @@ def test_a_round_checks_no_array_that_a_pass_has_made(monkeypatch, rows, options
 @pytest.mark.parametrize(("options", "_"), ASKED)
 def test_shifts_are_decided_with_the_parameters(monkeypatch, rows, options, _):
     asked = parameters(**options)
-    monkeypatch.setattr(spec, "choose_shifts", lambda *_: pytest.fail("the parameters have decided"))
+    monkeypatch.setattr(spec.OrdinalSpec, "shifts", lambda *_: pytest.fail("the parameters have decided"))
     EngineRun(asked, rows).advance()
 
 
