@@ -22,8 +22,9 @@ from ordinal_objectives.utils.validation import as_floats, check_choice, check_n
 
 FORMAT = "ordinal_objectives"
 VERSION = 1
-# Fields of a record that are mutable.
-_CONTAINERS = ("thresholds", "training_loss", "diagnostics", "classifier", "trees", "leaf_vectors", "outputs", "linear")
+# Fields that are JSON types as they are.
+_PLAIN = ("loss", "link", "hessian", "threshold_update", "n_classes", "diagnostics")
+_NOTES = ("classifier", "trees", "last_only", "linear")
 
 
 @dataclass
@@ -198,7 +199,7 @@ class ThresholdRecord:
 
     def copied(self) -> ThresholdRecord:
         """Return a record that shares no list and no array with this one."""
-        return replace(self, **{name: copy.deepcopy(getattr(self, name)) for name in _CONTAINERS})
+        return replace(copy.deepcopy(replace(self, of_loss=None)), of_loss=self.of_loss)
 
     def kept(self, n_iterations: int) -> ThresholdRecord:
         """Return the record of the same model cut to its first iterations."""
@@ -260,20 +261,11 @@ class ThresholdRecord:
         content = {
             "format": FORMAT,
             "version": VERSION,
-            "loss": self.loss,
-            "link": self.link,
-            "hessian": self.hessian,
-            "threshold_update": self.threshold_update,
-            "n_classes": self.n_classes,
+            **{name: getattr(self, name) for name in _PLAIN + _NOTES},
             "thresholds": [theta.tolist() for theta in self.thresholds],
             "training_loss": losses_to_json(self.training_loss),
-            "diagnostics": self.diagnostics,
-            "classifier": self.classifier,
-            "trees": self.trees,
-            "last_only": self.last_only,
             "shifts": None if self.shifts is None else vectors_to_json(self.shifts, self.leaf_vectors),
             "outputs": None if self.outputs is None else self.outputs.to_json(),
-            "linear": self.linear,
         }
         return json.dumps(content, separators=(",", ":"), allow_nan=False)
 
@@ -297,9 +289,10 @@ class ThresholdRecord:
             loss = get_loss(content["loss"], content["link"])
             loss.check_hessian(content["hessian"])
             check_choice(content["threshold_update"], THRESHOLD_UPDATES, name="threshold_update")
-            model = {name: content[name] for name in ("loss", "link", "hessian", "threshold_update")}
-            n_classes = check_n_classes(content["n_classes"])
-            return cls(**model, n_classes=n_classes, of_loss=loss, **_history(content, loss), **_notes(content))
+            check_n_classes(content["n_classes"])
+            counts_from_json(content["diagnostics"], "diagnostics")
+            model = {name: content[name] for name in _PLAIN}
+            return cls(**model, **_history(content, loss), **_notes(content), of_loss=loss)
         except NotRegisteredError:
             raise
         except _UnreadableError as error:
@@ -335,8 +328,8 @@ def _history(content: dict[str, Any], loss: OrdinalLoss) -> dict[str, Any]:
 
 
 def _notes(content: dict[str, Any]) -> dict[str, Any]:
-    """Return the counters, and what only some models have: a booster trained without a classifier has none."""
-    notes = {name: content[name] for name in ("classifier", "trees", "last_only", "linear")}
+    """Return what only some models have: a booster trained without a classifier has none."""
+    notes = {name: content[name] for name in _NOTES}
     for name in ("classifier", "linear"):
         if not isinstance(notes[name], dict | None):
             raise ValueError(f"{name} must be a JSON object; got {notes[name]!r}")
@@ -345,7 +338,7 @@ def _notes(content: dict[str, Any]) -> dict[str, Any]:
         raise ValueError("trees must be a list of integers")
     if not isinstance(notes["last_only"], bool | None):
         raise ValueError(f"last_only must be true or false; got {notes['last_only']!r}")
-    return notes | {"diagnostics": counts_from_json(content["diagnostics"], "diagnostics")}
+    return notes
 
 
 def vectors_to_json(shifts: Shifts, vectors: list[NDArray[np.float32]]) -> dict[str, Any]:

@@ -51,16 +51,14 @@ class LossBounds:
     loss_precision: float
     total_weight: float
 
-    def highest_loss(self, loss: float) -> float:
-        """Return the loss sum above which a step from `loss` is shortened: the usual rounding is allowed."""
-        return self._highest(loss, self.loss_precision)
+    def highest_loss(self, loss: float, rounding: float = 1.0) -> float:
+        """Return the loss sum above which a step from `loss` is shortened, at a multiple of the usual rounding."""
+        precision = rounding * self.loss_precision
+        return highest_loss(loss, precision, _ROUNDING_OF_ONE / precision * self.total_weight)
 
     def is_higher(self, loss: float, before: float) -> bool:
         """Tell whether a loss sum is higher than that before by more than the largest rounding error."""
-        return loss > self._highest(before, MOST_ROUNDING * self.loss_precision)
-
-    def _highest(self, loss: float, precision: float) -> float:
-        return highest_loss(loss, precision, _ROUNDING_OF_ONE / precision * self.total_weight)
+        return loss > self.highest_loss(before, MOST_ROUNDING)
 
 
 class CheckedRows(LossBounds):

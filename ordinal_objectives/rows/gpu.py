@@ -29,7 +29,7 @@ from ordinal_objectives.losses import (
     RoundSums,
 )
 from ordinal_objectives.rows.checked_rows import IN_FLOAT32, IN_FLOAT64, CheckedRows
-from ordinal_objectives.rows.device import LeafMatch, ScoreCenter, on_cpu
+from ordinal_objectives.rows.device import Array, LeafMatch, ScoreCenter, on_cpu
 from ordinal_objectives.utils.validation import check_thresholds
 
 # Threads of a block, and the rows that it takes in a pass: as in machine.cu.
@@ -71,7 +71,7 @@ def source() -> str:
     return "\n".join((folder / f"{part}.cu").read_text(encoding="utf-8") for part in _PARTS)
 
 
-def options_of(link: Link, real: Any, score: Any) -> tuple[str, ...]:
+def options_of(link: Link, real: Any, score: Array) -> tuple[str, ...]:
     """Return the options of the compiler: a link, the type of its terms, and that of the scores."""
     names = {np.dtype(np.float32): "float", np.dtype(np.float64): "double"}
     real, score = names[np.dtype(real)], names[np.dtype(score)]
@@ -95,7 +95,7 @@ class Kernels:
         float32 or float64: of the terms of a threshold, and of scores.
     """
 
-    def __init__(self, arrays: Any, link: Link, real: Any, score: Any) -> None:
+    def __init__(self, arrays: Any, link: Link, real: Any, score: Array) -> None:
         self._arrays = arrays
         self._module = arrays.RawModule(code=source(), options=options_of(link, real, score))
         self._functions: dict[str, Any] = {}
@@ -110,7 +110,7 @@ class Kernels:
             self._functions[name] = self._module.get_function(name)
         self._functions[name]((n_blocks,), (THREADS,), typed)
 
-    def combined(self, parts: Any, n_parts: int, n_cells: int, *, side_by_side: bool, worst: bool = False) -> Any:
+    def combined(self, parts: Array, n_parts: int, n_cells: int, *, side_by_side: bool, worst: bool = False) -> Any:
         """Return the sum of each cell over the parts of all blocks, or the worst of them, on the device.
 
         The parts of a cell lie side by side, or the cells of a part do.
@@ -144,14 +144,14 @@ class GPU:
         self._sent: tuple[Any, Any] = (None, None)
         self._kernels: dict[tuple[Any, ...], Kernels] = {}
 
-    def kernels(self, link: Link, real: Any, score: Any) -> Kernels:
+    def kernels(self, link: Link, real: Any, score: Array) -> Kernels:
         """Return the kernels for a link, the type of its terms, and that of the scores."""
         key = type(link), np.dtype(real), np.dtype(score)
         if key not in self._kernels:
             self._kernels[key] = Kernels(self.arrays, link, real, score)
         return self._kernels[key]
 
-    def here(self, array: Any) -> Any:
+    def here(self, array: Array) -> Array:
         """Return an array of floats on this device; one from elsewhere is kept, since a round asks for it again."""
         if not isinstance(array, np.ndarray):
             return array
@@ -168,31 +168,31 @@ class GPU:
         """Return the pass over rows with a score for each threshold."""
         return GPUMargins(self, *args, **options)
 
-    def copy(self, array: Any, dtype: Any = None, out: Any = None) -> Any:
+    def copy(self, array: Array, dtype: Any = None, out: Array = None) -> Array:
         """Return a copy of an array here, whether it comes from NumPy or is here already."""
         if out is not None:
             out[...] = self.here(array)
             return out
         return self.arrays.array(self.here(array), dtype=dtype)
 
-    def columns(self, n_samples: int, n_columns: int) -> Any:
+    def columns(self, n_samples: int, n_columns: int) -> Array:
         """Return columns one after the other in memory."""
         return self.arrays.empty((n_columns, n_samples), dtype=np.float32).T
 
-    def times(self, rows: Any, matrix: NDArray[np.float32]) -> Any:
+    def times(self, rows: Array, matrix: NDArray[np.float32]) -> Array:
         """Return the product."""
         return rows @ self.arrays.asarray(matrix)
 
-    def weighted_sum(self, weights: Any, rows: Any) -> NDArray[np.float64]:
+    def weighted_sum(self, weights: Array, rows: Array) -> NDArray[np.float64]:
         """Return the sums of the columns."""
         return on_cpu(weights @ self.here(rows)).astype(np.float64)
 
-    def scores_of(self, outputs: Any, matrix: NDArray[np.float32], offset: NDArray[np.float32]) -> Any:
+    def scores_of(self, outputs: Array, matrix: NDArray[np.float32], offset: NDArray[np.float32]) -> Array:
         """Return scores, one threshold after the other in memory."""
         columns = self.arrays.asarray(np.ascontiguousarray(matrix.T)) @ self.here(outputs).T
         return (columns - self.arrays.asarray(offset)[:, None]).T
 
-    def middle(self, scores: Any) -> ScoreCenter:
+    def middle(self, scores: Array) -> ScoreCenter:
         """Return how many scores are not 0, and the median of all."""
         xp = self.arrays
         here = self.here(scores)
@@ -201,7 +201,9 @@ class GPU:
         n_not_zero = int(xp.count_nonzero(here))
         return ScoreCenter(n_not_zero, float(xp.median(here)) if n_not_zero else 0.0)
 
-    def match_leaves(self, before: Any, after: Any, values: NDArray[np.float64], order: NDArray[np.int32]) -> LeafMatch:
+    def match_leaves(
+        self, before: Array, after: Array, values: NDArray[np.float64], order: NDArray[np.int32]
+    ) -> LeafMatch:
         """Return the leaf of every row."""
         xp, n_rows = self.arrays, len(before)
         after = self.here(after).astype(before.dtype, copy=False)
@@ -215,21 +217,21 @@ class GPU:
         error, largest = on_cpu(kernels.combined(parts, n_blocks, 2, side_by_side=True, worst=True))
         return LeafMatch(leaves, float(error), float(largest))
 
-    def renumbered(self, leaves: Any, numbers: NDArray[np.intp]) -> Any:
+    def renumbered(self, leaves: Array, numbers: NDArray[np.intp]) -> Array:
         """Return other numbers of leaves."""
         return self.arrays.take(self.arrays.asarray(numbers.astype(np.int32)), leaves)
 
-    def add_leaf_values(self, score: Any, leaves: Any, values: NDArray[np.float64], out: Any = None) -> Any:
+    def add_leaf_values(self, score: Array, leaves: Array, values: NDArray[np.float64], out: Array = None) -> Array:
         """Return a score with a tree more."""
         total: Any = self._moved(score, leaves, values, out)
         return total
 
-    def add_leaf_vectors(self, scores: Any, leaves: Any, vectors: NDArray[np.float32], out: Any = None) -> Any:
+    def add_leaf_vectors(self, scores: Array, leaves: Array, vectors: NDArray[np.float32], out: Array = None) -> Array:
         """Return scores with a tree more."""
         columns = self.arrays.ascontiguousarray(scores.T)
         return self._moved(columns, leaves, vectors.T, None if out is None else out.T).T
 
-    def _moved(self, columns: Any, leaves: Any, values: NDArray[Any], out: Any) -> Any:
+    def _moved(self, columns: Array, leaves: Array, values: NDArray[Any], out: Array) -> Array:
         """Return columns, one after the other, with the value of each row's leaf in each, (n_columns, n_leaves)."""
         xp, n_rows = self.arrays, columns.shape[-1]
         total = xp.empty(columns.shape, dtype=columns.dtype) if out is None else out
@@ -272,7 +274,7 @@ class _GPUPass(CheckedRows):
 
     def __init__(
         self,
-        device: Any,
+        device: GPU,
         loss: OrdinalLoss,
         y: ArrayLike,
         n_classes: int,
@@ -298,7 +300,7 @@ class _GPUPass(CheckedRows):
             self._common |= Asked.BESIDE
         self._latest: tuple[Kernels, list[Any], RoundStatistics] | None = None
 
-    def leaf_weights(self, leaves: Any, n_leaves: int) -> NDArray[np.float64]:
+    def leaf_weights(self, leaves: Array, n_leaves: int) -> NDArray[np.float64]:
         """Return the sum of the weights of each leaf's rows, float64 (n_leaves,)."""
         kernels = self._device.kernels(self.loss.link, self._real, np.float32)
         nothing = self._xp.empty(1, dtype=np.float32)
@@ -310,7 +312,7 @@ class _GPUPass(CheckedRows):
         """Type of the terms, unless thresholds are wide."""
         return np.float32 if self._in_floats else np.float64
 
-    def _given(self, scores: Any, theta: NDArray[np.float64], asked: Asked, real: Any, *, step: int = 0) -> list[Any]:
+    def _given(self, scores: Array, theta: NDArray[np.float64], asked: Asked, real: Any, *, step: int = 0) -> list[Any]:
         """Return the arguments of the kernels: the rows, their scores and the thresholds.
 
         ``real`` is the type of the terms, ``step`` what lies between a row's scores: 0 if it has one.
@@ -336,7 +338,7 @@ class _GPUPass(CheckedRows):
         ]
 
     def _pass(
-        self, kernels: Kernels, given: list[Any], *, want_loss: bool = True, columns: Any = None
+        self, kernels: Kernels, given: list[Any], *, want_loss: bool = True, columns: Array = None
     ) -> RoundStatistics:
         """Return the statistics of a round; see the native passes."""
         xp, n_rows, n_thresholds = self._xp, len(self.y), self.n_classes - 1
@@ -369,7 +371,7 @@ class _GPUPass(CheckedRows):
         kernels: Kernels,
         given: list[Any],
         of_rows: tuple[Any, Any],
-        leaves: Any,
+        leaves: Array,
         n_leaves: int,
         what: int,
         n_columns: int,
@@ -402,7 +404,7 @@ class GPURows(_GPUPass):
     """
 
     def __call__(
-        self, raw_prediction: Any, thresholds: ArrayLike, hessian: str = "majorized", *, want_loss: bool = True
+        self, raw_prediction: Array, thresholds: ArrayLike, hessian: str = "majorized", *, want_loss: bool = True
     ) -> RoundStatistics:
         """Return the statistics of the rows at a score, of either device, and a set of thresholds."""
         self.loss.check_hessian(hessian)
@@ -423,7 +425,7 @@ class GPURows(_GPUPass):
         self._latest = kernels, given, found
         return found
 
-    def leaf_sums(self, leaves: Any, n_leaves: int) -> LeafSums:
+    def leaf_sums(self, leaves: Array, n_leaves: int) -> LeafSums:
         """Return the sums of the latest call over the leaves of a tree, added up in float64."""
         if self._latest is None:
             raise ValueError("leaf_sums belongs to a score and thresholds: call the object with these first")
@@ -460,13 +462,13 @@ class GPUMargins(_GPUPass):
 
     def __call__(
         self,
-        scores: Any,
+        scores: Array,
         thresholds: ArrayLike,
         hessian: str = "majorized",
         *,
         want_loss: bool = True,
         want_rows: bool = True,
-        columns: Any = None,
+        columns: Array = None,
     ) -> RoundStatistics:
         """Return the statistics of the rows at scores and thresholds; rows' derivatives come with them anyway.
 
@@ -481,7 +483,7 @@ class GPUMargins(_GPUPass):
         self._latest = kernels, given, found
         return found
 
-    def leaf_sums(self, leaves: Any, n_leaves: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def leaf_sums(self, leaves: Array, n_leaves: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return G and H of every leaf and threshold at the latest call, float64 (n_leaves, n_classes - 1) each."""
         if self._latest is None:
             raise ValueError("leaf_sums belongs to scores and thresholds: call the object with these first")
@@ -490,7 +492,7 @@ class GPUMargins(_GPUPass):
         sums = self._by_leaf(kernels, given, of_rows, leaves, n_leaves, _MARGINS, 2 * (self.n_classes - 1))
         return sums[:, ::2], sums[:, 1::2]
 
-    def loss_of_prediction(self, scores: Any, thresholds: ArrayLike) -> float:
+    def loss_of_prediction(self, scores: Array, thresholds: ArrayLike) -> float:
         """Return the loss of the margins as predictions use them: sorted in each row, if the loss has an order."""
         theta = check_thresholds(thresholds, self.n_classes, ordered=False)
         here = self._checked(scores)
@@ -505,10 +507,9 @@ class GPUMargins(_GPUPass):
         return self._pass(kernels, self._given(here, theta, self._common, self._real, step=n_rows)).loss
 
     def _kernels(self, here: Any) -> Kernels:
-        kernels: Kernels = self._device.kernels(self.loss.link, self._real, here.dtype)
-        return kernels
+        return self._device.kernels(self.loss.link, self._real, here.dtype)
 
-    def _checked(self, scores: Any) -> Any:
+    def _checked(self, scores: Array) -> Array:
         """Return scores here, one threshold after the other, (n_classes - 1, n_samples)."""
         here = self._device.here(scores)
         expected = (len(self.y), self.n_classes - 1)

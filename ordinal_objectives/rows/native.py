@@ -40,10 +40,6 @@ class _NativePass(CheckedRows):
         self._hessian: NDArray[Any] = np.empty(self.y.shape[0], self._computed)
         self._latest: tuple[NDArray[Any], NDArray[np.float64], bool] | None = None
 
-    @property
-    def _threads(self) -> int:
-        return effective_n_threads(self.n_threads)
-
     def _sums(self, sums: dict[str, Any], message: str) -> RoundSums:
         """Return the sums of a pass; a NaN score makes the sum of every threshold NaN, which costs no pass to check."""
         arrays = {name: np.asarray(x) for name, x in sums.items() if isinstance(x, list)}
@@ -124,7 +120,8 @@ class RowStatistics(_NativePass):
             order, or the loss and link have no such Hessian.
         """
         self.loss.check_hessian(hessian)
-        check_order(self.loss, hessian, 2 if higher is None else 4)
+        if higher is not None:
+            check_order(self.loss, hessian, 4)
         theta = check_thresholds(thresholds, self.n_classes, ordered=self.loss.ordered)
         self.loss.check_gaps(theta, self.class_weights)
         raw = self._check_scores(raw_prediction)
@@ -158,7 +155,7 @@ class RowStatistics(_NativePass):
             majorized,
             want_loss,
             self._limit,
-            self._threads,
+            effective_n_threads(self.n_threads),
             None if beside is None else beside[:, :2],
             places,
             derivatives,
@@ -220,7 +217,9 @@ class RowStatistics(_NativePass):
         sums = np.zeros((n_leaves, self.n_classes + 1))
         if leaves.size:  # a worker may have no rows
             given = raw, self.y, theta, self._weight, self._gradient, self._hessian, leaves, sums
-            _kernels.leaf_sums(*given, *self._codes, majorized, self._limit, self._threads, self._costs)
+            _kernels.leaf_sums(
+                *given, *self._codes, majorized, self._limit, effective_n_threads(self.n_threads), self._costs
+            )
         return LeafSums(sums[:, 0], sums[:, 1], sums[:, 2:])
 
     def _check_scores(self, raw_prediction: ArrayLike) -> NDArray[Any]:
@@ -423,7 +422,7 @@ class MarginStatistics(_NativePass):
             want_loss,
             in_order,
             self._limit,
-            self._threads,
+            effective_n_threads(self.n_threads),
             self._costs,
         )
         return self._sums(sums, "the scores hold NaN, or overflow the link; they must be numbers")
