@@ -47,11 +47,9 @@ class _Rows(Protocol):
 
     def highest_loss(self, loss: float) -> float:
         """Return the loss sum above which a step from `loss` is shortened."""
-        ...
 
     def is_higher(self, loss: float, before: float) -> bool:
         """Tell whether a loss sum is higher than that before by more than the largest rounding error."""
-        ...
 
 
 class RowPass(_Rows, Protocol):
@@ -61,11 +59,9 @@ class RowPass(_Rows, Protocol):
         self, raw_prediction: ArrayLike, thresholds: ArrayLike, hessian: str = "majorized", *, want_loss: bool = True
     ) -> RoundStatistics:
         """Return arrays over these rows, and the sums over all rows, at a score and a set of thresholds."""
-        ...
 
     def leaf_sums(self, leaves: Array, n_leaves: int) -> LeafSums:
         """Return the sums of the latest call over the leaves of a tree."""
-        ...
 
 
 class MarginPass(_Rows, Protocol):
@@ -82,7 +78,6 @@ class MarginPass(_Rows, Protocol):
     @property
     def sample_weight(self) -> NDArray[Any] | None:
         """Weights of these rows, (n_samples,), or None where all are 1."""
-        ...
 
     def __call__(
         self,
@@ -99,19 +94,15 @@ class MarginPass(_Rows, Protocol):
         ``columns``, (n_samples, 2 (n_classes - 1) or more), is filled with the gradients of every threshold, then the
         Hessians.
         """
-        ...
 
     def leaf_sums(self, leaves: Array, n_leaves: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return G and H of every leaf and threshold at the latest call."""
-        ...
 
     def leaf_weights(self, leaves: Array, n_leaves: int) -> NDArray[np.float64]:
         """Return the sum of the weights of each leaf's rows."""
-        ...
 
     def loss_of_prediction(self, scores: Array, thresholds: ArrayLike) -> float:
         """Return the loss of the margins as predictions use them: sorted in each row, if the loss has an order."""
-        ...
 
 
 # One of the two.
@@ -165,7 +156,6 @@ class Device(Protocol):
         part: bool = False,
     ) -> RowPass:
         """Return the pass over rows with one score each; see :class:`.native.RowStatistics`."""
-        ...
 
     def margin_pass(
         self,
@@ -178,31 +168,24 @@ class Device(Protocol):
         part: bool = False,
     ) -> MarginPass:
         """Return the pass over rows with a score for each threshold; see :class:`.native.MarginStatistics`."""
-        ...
 
     def copy(self, array: Array, dtype: Any = None, out: Array = None) -> Array:
         """Return a copy of an array of any device on this one, its order in memory kept; in ``out`` if it is given."""
-        ...
 
     def columns(self, n_samples: int, n_columns: int) -> Array:
         """Return a new array of float32, (n_samples, n_columns), in the order that a pass fills quickly."""
-        ...
 
     def times(self, rows: Array, matrix: NDArray[np.float32]) -> Array:
         """Return ``rows @ matrix`` of many rows and a small matrix, float32 (n_samples, n_columns)."""
-        ...
 
     def weighted_sum(self, weights: Array, rows: Array) -> NDArray[np.float64]:
         """Return ``weights @ rows``, (n_columns,), of weights of this device and rows of any."""
-        ...
 
     def scores_of(self, outputs: Array, matrix: NDArray[np.float32], offset: NDArray[np.float32]) -> Array:
         """Return ``outputs @ matrix - offset`` as the scores of a margin pass, (n_samples, n_thresholds)."""
-        ...
 
     def middle(self, scores: Array) -> ScoreCenter:
         """Return how many scores of a device are not 0, and the median of all."""
-        ...
 
     def match_leaves(
         self, before: Array, after: Array, values: NDArray[np.float64], order: NDArray[np.int32]
@@ -218,19 +201,15 @@ class Device(Protocol):
         order : ndarray of int32, shape (n_leaves,)
             Number of the leaf that has each of them.
         """
-        ...
 
     def renumbered(self, leaves: Array, numbers: NDArray[np.intp]) -> Array:
         """Return ``numbers[leaves]``, int32 (n_samples,)."""
-        ...
 
     def add_leaf_values(self, score: Array, leaves: Array, values: NDArray[np.float64], out: Array = None) -> Array:
         """Return a score with a tree more, float64 (n_samples,); its memory may be that of ``out``, an earlier one."""
-        ...
 
     def add_leaf_vectors(self, scores: Array, leaves: Array, vectors: NDArray[np.float32], out: Array = None) -> Array:
         """Return scores for each threshold with a tree more, (n_samples, n_thresholds); ``out`` as above."""
-        ...
 
 
 class CPU:

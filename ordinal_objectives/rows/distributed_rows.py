@@ -26,19 +26,15 @@ class Workers(Protocol):
     @property
     def rank(self) -> int:
         """Number of this worker, from 0 on."""
-        ...
 
     def sum(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the sums over all workers, with the same bytes on each; vectors of one length."""
-        ...
 
     def max(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the largest of all workers, entry by entry."""
-        ...
 
     def tell(self, text: str, rank: int) -> str:
         """Return the text of the worker with a rank."""
-        ...
 
 
 def fail_together(workers: Workers | None, function: Callable[[], Result]) -> Result:
