@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ordinal_objectives.adapters.row_placement import RowPlacement
 from ordinal_objectives.losses import RoundStatistics
-from ordinal_objectives.rows.protocol import Pass
+from ordinal_objectives.rows import Pass
 from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threshold_solver import Diagnostics, ThresholdLearner
 

@@ -11,11 +11,11 @@ from ordinal_objectives.histogram_engine.constraints import Constraints
 from ordinal_objectives.histogram_engine.criteria.cross_terms import CROSS_TERMS
 from ordinal_objectives.leaves.shifts import Shifts
 from ordinal_objectives.losses import check_order
-from ordinal_objectives.spec import DOORS, OrdinalSpec
+from ordinal_objectives.spec import ENTRY_POINTS, OrdinalSpec
 from ordinal_objectives.utils.validation import check_choice, check_flag, check_integer, check_number
 
 DOOR = "HistGradientBoostingOrdinalClassifier"
-THRESHOLD_UPDATES = DOORS[DOOR].updates
+THRESHOLD_UPDATES = ENTRY_POINTS[DOOR].updates
 # Fields of the spec, beside loss and link.
 OF_MODEL = ("hessian", "threshold_update", "proportional", "shift_l2", "shift_penalty", "max_shifts")
 # Gains of leaves that shift thresholds.

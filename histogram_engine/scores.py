@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ordinal_objectives import _core
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.rows import RowStatistics
-from ordinal_objectives.rows.margins import MarginStatistics, is_far
+from ordinal_objectives.rows.native import MarginStatistics, is_far
 from ordinal_objectives.threads import effective_n_threads
 
 FloatArray = NDArray[np.float64]

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinal_objectives.metrics import METRICS
-from ordinal_objectives.metrics.inputs import on_codes
+from ordinal_objectives.metrics.table import on_codes
 from ordinal_objectives.utils.read_only import call_read_only, read_only
 
 __all__ = ["EvalMetric"]
@@ -73,7 +73,7 @@ class EvalMetric:
             meant = METRICS.meant_by(function)
             hint = "" if meant is None else f"; did you mean {meant.name!r}?"
             if meant is not None and function in meant.stands_for:
-                hint = f". The host's metrics know no thresholds{hint}"
+                hint = f". Metrics of XGBoost and LightGBM know no thresholds{hint}"
             raise ValueError(f"eval_metric must be {allowed}; got {metric!r}{hint}")
         if not callable(function):
             raise TypeError(f"eval_metric must be {allowed}; got {metric!r}")
@@ -124,10 +124,10 @@ def eval_metrics(eval_metric: Any, n_classes: int, decide: Decide) -> list[EvalM
 
 def warn_of_costs(names: Iterable[str], stacklevel: int = 5) -> None:
     """Warn of metrics of probabilities, by name, that judge a model trained with costs."""
-    told = ", ".join(names)
-    if told:
+    judging = ", ".join(names)
+    if judging:
         warnings.warn(
-            f"{told} judges probabilities, and those of a model with a training_cost are weighted by cost, not "
+            f"{judging} judges probabilities, and those of a model with a training_cost are weighted by cost, not "
             f"those of the classes. Judge its decisions instead",
             UserWarning,
             stacklevel=stacklevel,

@@ -72,7 +72,7 @@ class Named:
 
 
 Thing = TypeVar("Thing", bound=Named)
-_ROOMS = {"loss": "losses", "link": "links"}
+_PACKAGES = {"loss": "losses", "link": "links"}
 
 
 class NotRegisteredError(ValueError):
@@ -116,7 +116,7 @@ class Registry(Generic[Thing]):
             of_link = f" with link {link[0]!r}" if link else ""
             raise NotRegisteredError(
                 f"{self._kind} {name!r}{of_link} is not part of this package: import it and call "
-                f"ordinal_objectives.{_ROOMS[self._kind]}.register_{self._kind} with it first"
+                f"ordinal_objectives.{_PACKAGES[self._kind]}.register_{self._kind} with it first"
             )
         check_choice(name, self._built_in, name=self._kind)
         raise AssertionError(f"{name!r} is built in")

@@ -24,8 +24,7 @@ from ordinal_objectives.estimators.labels import OrderedLabels
 from ordinal_objectives.estimators.on_codes import weighs_costs
 from ordinal_objectives.eval_metric import warn_of_costs
 from ordinal_objectives.metrics import METRICS
-from ordinal_objectives.metrics.inputs import on_codes
-from ordinal_objectives.metrics.table import RESPONSES
+from ordinal_objectives.metrics.table import RESPONSES, on_codes
 from ordinal_objectives.utils.public_names import public_names
 from ordinal_objectives.utils.validation import check_choice, check_flag
 
@@ -147,7 +146,7 @@ class OrdinalScorer:
         return value if self.greater_is_better else -value
 
     def _response(self, estimator: Any, X: Any) -> Any:
-        """Return what the estimator, or one that it ends in, says of some rows."""
+        """Return the response of the estimator, or of the one that it ends in, for some rows."""
         if hasattr(estimator, self.response_method) or self.response_method != "predict_raw":
             return getattr(estimator, self.response_method)(X)
         if hasattr(estimator, "best_estimator_"):
@@ -170,14 +169,14 @@ class OrdinalScorer:
         if classes is None:
             return None
         classes = np.asarray(classes)
-        knows = _with_order(estimator, classes)
-        if knows is None and classes.dtype.kind not in "biuf":
+        ordered = _with_order(estimator, classes)
+        if ordered is None and classes.dtype.kind not in "biuf":
             raise ValueError(
                 f"{type(estimator).__name__} does not say what the order of its classes {classes.tolist()} is: pass "
                 f"OrdinalScorer(..., labels=) the classes from lowest to highest"
             )
-        order = np.sort(classes) if knows is None else np.asarray(knows.ordered_classes_)
-        if getattr(knows, "classes", None) is None:
+        order = np.sort(classes) if ordered is None else np.asarray(ordered.ordered_classes_)
+        if getattr(ordered, "classes", None) is None:
             order = _with_those_of(y_true, order)
         return OrderedLabels(order)
 
@@ -226,8 +225,8 @@ def class_order(estimator: Any, classes: NDArray[Any]) -> NDArray[Any] | None:
     ndarray or None
         `ordered_classes_`, which may hold more than `classes`; None if there is none.
     """
-    knows = _with_order(estimator, classes)
-    return None if knows is None else np.asarray(knows.ordered_classes_)
+    ordered = _with_order(estimator, classes)
+    return None if ordered is None else np.asarray(ordered.ordered_classes_)
 
 
 def _with_order(estimator: Any, classes: NDArray[Any]) -> Any:
@@ -317,7 +316,7 @@ def get_scorer(scoring: str) -> OrdinalScorer:
 
 
 def get_scorer_names() -> list[str]:
-    """Return the names that :func:`get_scorer` knows.
+    """Return the names that :func:`get_scorer` ordered.
 
     Examples
     --------

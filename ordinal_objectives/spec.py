@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinal_objectives.leaves.shifts import DEFAULT_SHIFT_PENALTY, STAY, Shifts, choose_shifts
+from ordinal_objectives.leaves.shifts import DEFAULT_SHIFT_L2, DEFAULT_SHIFT_PENALTY, Shifts
 from ordinal_objectives.losses import OrdinalLoss, get_loss
 from ordinal_objectives.utils.shared_docs import documented
-from ordinal_objectives.utils.validation import check_choice, check_n_classes, check_thresholds
+from ordinal_objectives.utils.validation import check_choice, check_integer, check_n_classes, check_thresholds
 
 THRESHOLD_UPDATES = ("newton", "fixed", "schur", "joint")
 # Those that need the leaves of the newest tree.
@@ -22,7 +22,7 @@ SPLIT_OUTPUTS = ("score", "all")
 
 
 @dataclass(frozen=True)
-class Door:
+class EntryPoint:
     """A public way into a training, and its defaults.
 
     Attributes
@@ -30,11 +30,11 @@ class Door:
     name : str
         The function or class, behind its framework.
     threshold_update : {"newton", "fixed", "schur", "joint"}
-        How thresholds move where nothing is said.
+        Default.
     proportional : {True, False, "auto"}
-        Whether one score moves all thresholds alike, where nothing is said.
+        Default: whether one score moves all thresholds alike.
     shift_method : {"renewal", "host"} or None
-        Who fits the shifts where nothing is said; None where there is one way alone.
+        Default: who fits the shifts; None where there is one way only.
     reason : str
         Why these are the defaults.
     updates : tuple of str
@@ -56,29 +56,38 @@ _ENGINE = (
     "with one score the engine judges splits by the joint step; thresholds that move with x, where it has no effect, "
     "predicted better on average"
 )
-DOORS = {
-    door.name: door
-    for door in (
-        Door("xgb.OrdinalObjective", "newton", True, "host", f"{_ALTERNATING}; XGBoost can fit shifts itself"),
-        Door("xgb.train", "joint", True, "renewal", _WHOLE_STEP),
-        Door("xgb.cv", "joint", True, "renewal", "as xgb.train"),
-        Door("xgb.dask.train", "joint", True, "renewal", "as xgb.train"),
-        Door("XGBOrdinalClassifier", "newton", "auto", "renewal", f"{_BEST}; on Dask too"),
-        Door("lgbm.OrdinalObjective", "newton", True, None, _ALTERNATING),
-        Door("lgbm.train", "joint", True, None, _WHOLE_STEP),
-        Door("lgbm.cv", "joint", True, None, "as lgbm.train"),
-        Door("LGBMOrdinalClassifier", "newton", "auto", None, _BEST),
-        Door("HistGradientBoostingOrdinalClassifier", "joint", "auto", None, _ENGINE, ("joint", "newton", "fixed")),
+ENTRY_POINTS = {
+    entry.name: entry
+    for entry in (
+        EntryPoint("xgb.OrdinalObjective", "newton", True, "host", f"{_ALTERNATING}; XGBoost can fit shifts itself"),
+        EntryPoint("xgb.train", "joint", True, "renewal", _WHOLE_STEP),
+        EntryPoint("xgb.cv", "joint", True, "renewal", "as xgb.train"),
+        EntryPoint("xgb.dask.train", "joint", True, "renewal", "as xgb.train"),
+        EntryPoint("XGBOrdinalClassifier", "newton", "auto", "renewal", f"{_BEST}; on Dask too"),
+        EntryPoint("lgbm.OrdinalObjective", "newton", True, None, _ALTERNATING),
+        EntryPoint("lgbm.train", "joint", True, None, _WHOLE_STEP),
+        EntryPoint("lgbm.cv", "joint", True, None, "as lgbm.train"),
+        EntryPoint("LGBMOrdinalClassifier", "newton", "auto", None, _BEST),
+        EntryPoint(
+            "HistGradientBoostingOrdinalClassifier", "joint", "auto", None, _ENGINE, ("joint", "newton", "fixed")
+        ),
     )
 }
+
+
+_BY_ALL = {"takers": ("train", "classifier", "engine"), "in_files": True}
+_BY_TRAIN = {"takers": ("train",), "in_files": True}
+_BY_XGBOOST = {"takers": ("train", "classifier"), "in_files": True}
+_BY_NOBODY = {"takers": (), "in_files": False}
 
 
 @documented
 @dataclass(frozen=True, eq=False)
 class OrdinalSpec:
-    """An ordinal model, as the arguments of a door describe it.
+    """An ordinal model, as the arguments of an entry point describe it.
 
-    :meth:`of` checks the arguments of a door; every spec that it returns is valid.
+    :meth:`of` checks these arguments; every spec that it returns is valid. The metadata of a field say who takes the
+    parameter ("takers") and whether model files hold it ("in_files"); see :func:`parameter_names`.
 
     Parameters
     ----------
@@ -87,11 +96,11 @@ class OrdinalSpec:
         Where the thresholds start, lowest first, on the scale of the score. None computes them from the shares of the
         classes.
     <<proportional, shift_l2, shift_penalty, max_shifts, shift_method>>
-        None for what the door does.
+        None for the default of the entry point.
     <<split_outputs>>
-    door : Door or None
-        Where the model was asked for: a value of ``DOORS``, which holds the defaults of ``threshold_update``,
-        ``proportional`` and ``shift_method``.
+    entry_point : EntryPoint or None
+        A value of ``ENTRY_POINTS``, which holds the defaults of ``threshold_update``, ``proportional`` and
+        ``shift_method``.
 
     Examples
     --------
@@ -101,44 +110,44 @@ class OrdinalSpec:
     ('joint', Shifts(l2=30.0, penalty='ridge', most=1))
     """
 
-    loss: OrdinalLoss
-    hessian: str = "exact"
-    threshold_update: str = "newton"
-    n_classes: int | None = None
-    thresholds: NDArray[np.float64] | None = None
-    proportional: bool | str = True
-    shift_l2: float | None = None
-    shift_penalty: str = DEFAULT_SHIFT_PENALTY
-    max_shifts: int | None = None
-    shift_method: str | None = None
-    split_outputs: str | int = "score"
-    door: Door | None = None
+    loss: OrdinalLoss = field(metadata=_BY_ALL)
+    hessian: str = field(default="exact", metadata=_BY_ALL)
+    threshold_update: str = field(default="newton", metadata=_BY_ALL)
+    n_classes: int | None = field(default=None, metadata=_BY_TRAIN)
+    thresholds: NDArray[np.float64] | None = field(default=None, metadata=_BY_TRAIN)
+    proportional: bool | str = field(default=True, metadata=_BY_ALL)
+    shift_l2: float | None = field(default=None, metadata=_BY_ALL)
+    shift_penalty: str = field(default=DEFAULT_SHIFT_PENALTY, metadata=_BY_ALL)
+    max_shifts: int | None = field(default=None, metadata=_BY_ALL)
+    shift_method: str | None = field(default=None, metadata=_BY_XGBOOST)
+    split_outputs: str | int = field(default="score", metadata=_BY_XGBOOST | {"in_files": False})
+    entry_point: EntryPoint | None = field(default=None, metadata=_BY_NOBODY)
 
     @classmethod
     @documented
-    def of(cls, door: str, *, loss: Any = "all_threshold", link: Any = "logit", **given: Any) -> OrdinalSpec:
-        """Return the model that the arguments of a door describe.
+    def of(cls, entry_point: str, *, loss: Any = "all_threshold", link: Any = "logit", **given: Any) -> OrdinalSpec:
+        """Return the model that the arguments of an entry point describe.
 
         Parameters
         ----------
-        door : str
-            A key of ``DOORS``, whose defaults hold where nothing is given.
+        entry_point : str
+            A key of ``ENTRY_POINTS``, whose defaults hold for what is not given.
         <<loss, link>>
         **given
-            Other fields by name. What is not given, and a ``shift_method`` of None, is the door's.
+            Other fields by name. What is not given, and a ``shift_method`` of None, is the entry point's default.
 
         Raises
         ------
         ValueError, TypeError
             If a value is not one of those allowed; the message names the parameter.
         """
-        entered = DOORS[door]
+        entered = ENTRY_POINTS[entry_point]
         if given.get("n_classes") is not None:
             given["n_classes"] = check_n_classes(given["n_classes"])
         spec = cls(
             get_loss(loss, link),
             **{"threshold_update": entered.threshold_update, "proportional": entered.proportional} | given,
-            door=entered,
+            entry_point=entered,
         )
         spec._check()
         return spec
@@ -147,7 +156,7 @@ class OrdinalSpec:
         self.loss.check_hessian(self.hessian)
         if self.n_classes is not None:
             self.loss.threshold_costs(self.n_classes)
-        updates = THRESHOLD_UPDATES if self.door is None else self.door.updates
+        updates = THRESHOLD_UPDATES if self.entry_point is None else self.entry_point.updates
         schur = isinstance(self.threshold_update, str) and self.threshold_update == "schur"
         hint = "; leaves are renewed with the step here: use 'joint'" if schur else ""
         check_choice(self.threshold_update, updates, name="threshold_update", hint=hint)
@@ -185,8 +194,8 @@ class OrdinalSpec:
 
     @property
     def in_outputs(self) -> bool:
-        """Whether the framework fits the shifts itself: as asked for, or as the door does."""
-        method = self.shift_method or (None if self.door is None else self.door.shift_method)
+        """Whether the framework fits the shifts itself: as asked for, or by default."""
+        method = self.shift_method or (None if self.entry_point is None else self.entry_point.shift_method)
         return self.proportional is not True and method == "host"
 
     @property
@@ -197,19 +206,46 @@ class OrdinalSpec:
         return 1 + int(self.split_outputs)
 
     def shifts(self, refusal: str | None = None) -> Shifts | None:
-        """Return how thresholds move with x in a training, or None; see :func:`.leaves.shifts.choose_shifts`.
+        """Return how thresholds move with x in a training, or None if they do not.
 
         Parameters
         ----------
         refusal : str or None, default=None
             Why the training does not allow them, if it does not.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is not one of those allowed, ``proportional=True`` has a penalty, or ``proportional=False``
+            is not possible.
         """
         if self.threshold_update == "fixed":
-            refusal = STAY
+            refusal = "threshold_update='fixed' keeps the thresholds where they start"
         elif self.threshold_update == "schur":
             refusal = "threshold_update='schur' leaves the framework's trees as they are"
-        penalty = (self.shift_l2, self.shift_penalty)
-        return choose_shifts(self.proportional, *penalty, self.loss, refusal, self.max_shifts)
+        given, most = self.proportional, self.max_shifts
+        is_auto = isinstance(given, str) and given == "auto"
+        if not (isinstance(given, (bool, np.bool_)) or is_auto):
+            raise ValueError(f"proportional must be True, False or 'auto'; got {given!r}")
+        if most is not None:
+            most = check_integer("max_shifts", most, 1, or_none=True)
+        shifts = Shifts(DEFAULT_SHIFT_L2 if self.shift_l2 is None else self.shift_l2, self.shift_penalty, most or 1)
+        if most is not None and self.shift_penalty != "sparse":
+            raise ValueError(f"max_shifts={most!r} belongs to shift_penalty='sparse'; got {self.shift_penalty!r}")
+        if is_auto:
+            return shifts if self.loss.takes_shifts and refusal is None else None
+        if given:
+            for name, default in (("shift_l2", None), ("shift_penalty", DEFAULT_SHIFT_PENALTY)):
+                if getattr(self, name) != default:
+                    raise ValueError(
+                        f"{name}={getattr(self, name)!r} belongs to thresholds that move with x: pass "
+                        f"proportional=False with it"
+                    )
+            return None
+        self.loss.check_shifts()
+        if refusal is not None:
+            raise ValueError(f"proportional=False is not possible here: {refusal}")
+        return shifts
 
     def warn_unused(self, *, judges_splits: bool = False) -> None:
         """Warn of a ``threshold_update`` beside the default that has no effect, since thresholds move with x.
@@ -217,11 +253,15 @@ class OrdinalSpec:
         Parameters
         ----------
         judges_splits : bool, default=False
-            Whether it says what splits are worth, too; "newton" is only then more than what happens anyway.
+            Whether it also judges splits; otherwise "newton" is what happens anyway.
         """
         given = self.threshold_update
-        if self.door is not None and given != self.door.threshold_update and (given != "newton" or judges_splits):
-            splits = ", and split_gain says what splits are worth" if judges_splits else ""
+        if (
+            self.entry_point is not None
+            and given != self.entry_point.threshold_update
+            and (given != "newton" or judges_splits)
+        ):
+            splits = ", and split_gain judges the splits" if judges_splits else ""
             warnings.warn(
                 f"threshold_update={given!r} has no effect where thresholds move with x: they take one Newton step "
                 f"after the leaves{splits}. Leave it out, or pass proportional=True",
@@ -230,10 +270,35 @@ class OrdinalSpec:
             )
 
 
-def door_table() -> str:
-    """Return doors, defaults and reasons as a table in Markdown."""
+def parameter_names(taker: str | None = None, *, in_files: bool | None = None) -> tuple[str, ...]:
+    """Return the names of the parameters of a model; ``link`` follows ``loss``, whose part it is.
+
+    Parameters
+    ----------
+    taker : {"train", "classifier", "engine"} or None, default=None
+        Those that the functions ``train`` and ``cv`` and the objectives take, the classifiers of XGBoost and LightGBM
+        (XGBoost only: ``shift_method``, ``split_outputs``), or the native engine; None for all of them.
+    in_files : bool or None, default=None
+        Only those that model files hold, or do not hold.
+
+    Examples
+    --------
+    >>> from ordinal_objectives.spec import parameter_names
+    >>> parameter_names("train", in_files=False)
+    ('split_outputs',)
+    """
+    names = list[str]()
+    for one in fields(OrdinalSpec):
+        takers = one.metadata["takers"]
+        if takers and taker in (None, *takers) and in_files in (None, one.metadata["in_files"]):
+            names += ["loss", "link"] if one.name == "loss" else [one.name]
+    return tuple(names)
+
+
+def entry_point_table() -> str:
+    """Return entry points, defaults and reasons as a table in Markdown."""
     names = ("name", "threshold_update", "proportional", "shift_method", "reason")
     lines = ["| " + " | ".join(names) + " |", "|" + "---|" * len(names)]
-    for door in DOORS.values():
-        lines.append("| " + " | ".join(str(getattr(door, name)) for name in names) + " |")
+    for entry in ENTRY_POINTS.values():
+        lines.append("| " + " | ".join(str(getattr(entry, name)) for name in names) + " |")
     return "\n".join(lines)

@@ -26,7 +26,7 @@ class _KernelThreads(threadpoolctl.LibController):  # type: ignore[misc]
         return int(_core.thread_limit() or joblib.cpu_count())
 
     def set_num_threads(self, num_threads: int) -> None:
-        # Leaving a limit sets what get_num_threads said before: all processors means that there was none.
+        # Leaving a limit sets what get_num_threads returned before: all processors mean that there was none.
         _core.set_thread_limit(num_threads if num_threads < joblib.cpu_count() else 0)
 
     def get_version(self) -> None:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from ordinal_objectives.losses.initial_thresholds import InitialThresholds
+from ordinal_objectives.losses.quantities import InitialThresholds
 from ordinal_objectives.threshold_solver.diagnostics import Diagnostics
-from ordinal_objectives.threshold_solver.initial_thresholds import initial_thresholds
-from ordinal_objectives.threshold_solver.learner import ThresholdLearner
-from ordinal_objectives.threshold_solver.line_search import longest_step
+from ordinal_objectives.threshold_solver.learner import ThresholdLearner, initial_thresholds
+from ordinal_objectives.threshold_solver.line_search import is_ordered, longest_step, repair_order
 from ordinal_objectives.threshold_solver.newton import newton_step
-from ordinal_objectives.threshold_solver.order import is_ordered, repair_order
 from ordinal_objectives.threshold_solver.quadratic import JointQuadratic, JointStep, schur_step
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.utils.public_names import public_names

@@ -29,8 +29,8 @@ class Diagnostics:
     n_flat_leaves : int
         Leaves with a gradient but no curvature, whose weight was set to 0.
     n_merged_leaves : int
-        Leaves with the value of another leaf, which took the same renewed value because their rows cannot be told
-        apart.
+        Leaves with the value of another leaf, which took the same renewed value because their rows cannot be
+        distinguished.
     n_floored : int
         Curvatures raised to the link's floor.
     n_clipped : int

@@ -1,23 +1,80 @@
-"""The threshold step of one training: what moves, how far, and in which order."""
+"""Thresholds of one training: where they start, what moves, how far, and in which order."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from ordinal_objectives.losses import OrdinalLoss, RoundStatistics
-from ordinal_objectives.threshold_solver.checks import as_vector
+from ordinal_objectives.links import Link
+from ordinal_objectives.losses import OrdinalLoss, RoundStatistics, get_loss
+from ordinal_objectives.losses.quantities import ClassWeights, InitialThresholds
 from ordinal_objectives.threshold_solver.diagnostics import Diagnostics
-from ordinal_objectives.threshold_solver.initial_thresholds import initial_thresholds
-from ordinal_objectives.threshold_solver.line_search import MAX_HALVINGS, halved
-from ordinal_objectives.threshold_solver.newton import conditional_step
-from ordinal_objectives.threshold_solver.order import in_order
+from ordinal_objectives.threshold_solver.line_search import MAX_HALVINGS, longest_step, repair_order
+from ordinal_objectives.threshold_solver.newton import as_array, newton_step
+from ordinal_objectives.utils.validation import NEGLIGIBLE_SHARE
 
 # Thresholds that fit given scores are found in so many steps at most, or when they move no farther than this share.
 _MOST_STEPS = 100
 _AT_REST = 1e-10
+
+
+def initial_thresholds(
+    class_weights: ArrayLike, link: str | Link = "logit", loss: str | OrdinalLoss = "all_threshold"
+) -> InitialThresholds:
+    r"""Thresholds that minimise the loss while the score is 0 everywhere.
+
+    For the all-threshold and the cumulative-link loss
+    :math:`\theta_k = G^{-1}(\sum_{l \le k} n_l / \sum_l n_l)`, for the immediate-threshold loss
+    :math:`\theta_k = G^{-1}(n_k / (n_k + n_{k+1}))`, with n the weight of each class.
+
+    Nothing in the data places a threshold that has no weight on one side: half a row is assumed there (less
+    if a class weighs less than one row), shared out if several classes are empty. The data do not separate two
+    thresholds around an empty inner class, and estimated alone they would cross: they are tied. With the cumulative
+    link, whose loss needs a gap, half a row is assumed between them.
+
+    Parameters
+    ----------
+    class_weights : array-like of shape (n_classes,), float64
+        n, the sum of sample weights of each class; at least two of them positive.
+    link : str or Link, default="logit"
+        Link G^{-1}; see :func:`ordinal_objectives.links.get_link`.
+    loss : str or OrdinalLoss, default="all_threshold"
+        See :func:`ordinal_objectives.losses.get_loss`; an instance brings its own link. A loss of one's own starts
+        like the all-threshold loss, unless it has a method ``start``.
+
+    Returns
+    -------
+    InitialThresholds
+        Thresholds with their masks `active` and `tied`, which the steps take.
+
+    Raises
+    ------
+    ValueError
+        If `class_weights` is not a vector, has a negative or infinite entry or fewer than two positive ones,
+        or `link` or `loss` is unknown.
+
+    Examples
+    --------
+    >>> from ordinal_objectives.threshold_solver import initial_thresholds
+    >>> start = initial_thresholds([25, 50, 25, 0])
+    >>> start.thresholds.round(3), start.active
+    (array([-1.099,  1.099,  5.293]), array([ True,  True, False]))
+    """
+    n = as_array("class_weights", class_weights, None)
+    of_loss = get_loss(loss, link)
+    if np.any(n < 0.0):
+        raise ValueError(f"class_weights must be at least 0, got {n.tolist()}")
+    total = n.sum()
+    observed = np.flatnonzero(n > NEGLIGIBLE_SHARE * total)
+    if observed.size < 2:
+        raise ValueError(
+            f"class_weights must have at least two positive entries, got {n.tolist()}; "
+            f"a class with less than {NEGLIGIBLE_SHARE:g} of all weight counts as empty"
+        )
+    half_a_row = 0.5 * min(max(1.0, NEGLIGIBLE_SHARE * total), n[observed].min())
+    return of_loss.start_at(ClassWeights(n, observed, half_a_row))
 
 
 class ThresholdLearner:
@@ -72,7 +129,7 @@ class ThresholdLearner:
         self.ordered = loss.ordered and ordered
         self.active, self.tied = start.active, start.tied
         n_thresholds = len(start.thresholds)
-        self.thresholds = start.thresholds if thresholds is None else as_vector("thresholds", thresholds, n_thresholds)
+        self.thresholds = start.thresholds if thresholds is None else as_array("thresholds", thresholds, n_thresholds)
         self.step_hessian = "majorized" if loss.supports("majorized") else "exact"
         self.diagnostics = Diagnostics(n_inactive=int((~start.active).sum()), n_tied=int(start.tied.sum()))
 
@@ -115,19 +172,20 @@ class ThresholdLearner:
         bool
             Whether the last thresholds passed to `loss_at` are now the newest.
         """
-        delta = conditional_step(
+        delta = newton_step(
             now.threshold_gradient,
             now.threshold_hessian,
             now.threshold_hessian_off if self.loss.strictly_ordered else None,
             self.active,
             self.tied,
-            self.diagnostics,
+            diagnostics=self.diagnostics,
+            check_input=False,
         )
         if self.newton_may_rise:
             return self.move(delta, lambda _, thresholds: loss_at(thresholds), highest(now.loss)) > 0.0
         self.thresholds = self.thresholds + delta
         if self.ordered:
-            self.thresholds, repaired = in_order(self.thresholds)
+            self.thresholds, repaired = repair_order(self.thresholds, check_input=False)
             self.diagnostics.add(n_repaired=repaired)
         return False
 
@@ -152,8 +210,15 @@ class ThresholdLearner:
             Share of the step that was taken; 0 if the thresholds stay. The newest thresholds are those of the last
             call of `loss_at`, unless it is 0.
         """
-        strictly = self.loss.strictly_ordered
-        self.thresholds, share = halved(
-            self.thresholds, delta, loss_at, highest, self.ordered, strictly, max_halvings, self.diagnostics
+        self.thresholds, share = longest_step(
+            self.thresholds,
+            delta,
+            loss_at,
+            highest,
+            ordered=self.ordered,
+            strictly_ordered=self.loss.strictly_ordered,
+            max_halvings=max_halvings,
+            diagnostics=self.diagnostics,
+            check_input=False,
         )
         return share

@@ -1,4 +1,4 @@
-"""Backtracking line search on the loss and the order of the thresholds."""
+"""The longest step that the loss and the order of the thresholds allow, and that order: check, repair by sorting."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ordinal_objectives.threshold_solver.checks import as_vector
 from ordinal_objectives.threshold_solver.diagnostics import Diagnostics
-from ordinal_objectives.threshold_solver.order import in_order, increases
+from ordinal_objectives.threshold_solver.newton import as_array
 
 MAX_HALVINGS = 30
 
@@ -24,6 +23,7 @@ def longest_step(
     strictly_ordered: bool = False,
     max_halvings: int = MAX_HALVINGS,
     diagnostics: Diagnostics | None = None,
+    check_input: bool = True,
 ) -> tuple[NDArray[np.float64], float]:
     """Take the longest of the steps delta, delta/2, delta/4, ... after which the loss is not above `highest`.
 
@@ -50,6 +50,8 @@ def longest_step(
         Halvings before the step is given up. With 0 the step is only tried, and no rejection is counted.
     diagnostics : Diagnostics or None
         `n_halved`, `n_rejected` and `n_repaired` are raised here.
+    check_input : bool, default=True
+        Whether arrays and numbers are checked; False for those of a training.
 
     Returns
     -------
@@ -73,37 +75,25 @@ def longest_step(
     >>> longest_step(start, [-4.0, -4.0], loss_at, loss_at(0.0, start), strictly_ordered=True)
     (array([-1.,  0.]), 0.5)
     """
-    theta = as_vector("thresholds", thresholds)
-    step = as_vector("delta", delta, theta.size)
-    if np.isnan(highest):
-        raise ValueError(f"highest must be a number, got {highest}")
-    if max_halvings < 0:
-        raise ValueError(f"max_halvings must be at least 0, got {max_halvings}")
+    if check_input:
+        thresholds = as_array("thresholds", thresholds, None)
+        delta = as_array("delta", delta, thresholds.size)
+        if np.isnan(highest):
+            raise ValueError(f"highest must be a number, got {highest}")
+        if max_halvings < 0:
+            raise ValueError(f"max_halvings must be at least 0, got {max_halvings}")
+    theta, step = np.asarray(thresholds), np.asarray(delta)
     counts = Diagnostics() if diagnostics is None else diagnostics
-    return halved(theta, step, loss_at, highest, ordered, strictly_ordered, max_halvings, counts)
-
-
-def halved(
-    theta: NDArray[np.float64],
-    step: NDArray[np.float64],
-    loss_at: Callable[[float, NDArray[np.float64]], float],
-    highest: float,
-    ordered: bool,
-    strictly_ordered: bool,
-    max_halvings: int,
-    counts: Diagnostics,
-) -> tuple[NDArray[np.float64], float]:
-    """Do what `longest_step` does, for numbers that are known to be finite."""
-    if (ordered or strictly_ordered) and not increases(theta, strict=strictly_ordered):
+    if (ordered or strictly_ordered) and not is_ordered(theta, strictly_ordered, check_input=False):
         how = "strictly " if strictly_ordered else ""
         raise ValueError(f"thresholds must increase {how}before the step, got {theta.tolist()}")
     for n_halvings in range(max_halvings + 1):
         share = 0.5**n_halvings
         candidate = theta + share * step
-        if strictly_ordered and not increases(candidate, strict=True):
+        if strictly_ordered and not is_ordered(candidate, strict=True, check_input=False):
             continue
         if ordered:
-            candidate, n_repaired = in_order(candidate)
+            candidate, n_repaired = repair_order(candidate, check_input=False)
             counts.add(n_repaired=n_repaired)
         # A loss that is not a number fails the comparison, so it is never accepted.
         if loss_at(share, candidate) <= highest:
@@ -111,3 +101,71 @@ def halved(
             return candidate, share
     counts.add(n_halved=max_halvings, n_rejected=int(max_halvings > 0))
     return theta.copy(), 0.0
+
+
+def is_ordered(thresholds: ArrayLike, strict: bool = False, *, check_input: bool = True) -> bool:
+    """Tell whether thresholds increase.
+
+    Parameters
+    ----------
+    thresholds : array-like of shape (n_classes - 1,), float64
+        Cut points.
+    strict : bool, default=False
+        Whether equal neighbours count as out of order, as they do for the cumulative-link loss.
+    check_input : bool, default=True
+        Whether thresholds are checked.
+
+    Returns
+    -------
+    bool
+
+    Raises
+    ------
+    ValueError
+        If `thresholds` is not a finite vector.
+
+    Examples
+    --------
+    >>> from ordinal_objectives.threshold_solver import is_ordered
+    >>> is_ordered([-1.0, 0.5, 0.5]), is_ordered([-1.0, 0.5, 0.5], strict=True)
+    (True, False)
+    """
+    gaps = np.diff(as_array("thresholds", thresholds, None) if check_input else thresholds)
+    return bool(np.all(gaps > 0.0 if strict else gaps >= 0.0))
+
+
+def repair_order(thresholds: ArrayLike, *, check_input: bool = True) -> tuple[NDArray[np.float64], int]:
+    """Sort thresholds that a partial step left out of order.
+
+    Sorting never raises the all-threshold loss. Only rows of the classes between two crossing thresholds depend on
+    their order, and for these the loss is lower in order; for all other rows the sum of both terms is the same.
+    Projections that move thresholds to new values, such as isotonic regression, have no such property.
+
+    Parameters
+    ----------
+    thresholds : array-like of shape (n_classes - 1,), float64
+        Cut points in any order; not changed.
+    check_input : bool, default=True
+        Whether thresholds are checked.
+
+    Returns
+    -------
+    sorted_thresholds : ndarray of shape (n_classes - 1,), float64
+        A sorted copy.
+    n_repairs : int
+        Neighbouring pairs that were out of order; 0 means that nothing moved.
+
+    Raises
+    ------
+    ValueError
+        If `thresholds` is not a finite vector.
+
+    Examples
+    --------
+    >>> from ordinal_objectives.threshold_solver import repair_order
+    >>> thresholds, n_repairs = repair_order([0.4, 0.1, 2.0])
+    >>> thresholds.tolist(), n_repairs
+    ([0.1, 0.4, 2.0], 1)
+    """
+    theta = as_array("thresholds", thresholds, None) if check_input else np.asarray(thresholds)
+    return np.sort(theta), int(np.count_nonzero(np.diff(theta) < 0.0))

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.linalg.lapack import dptsv as ptsv
 
-from ordinal_objectives.threshold_solver.checks import as_mask, as_vector
-from ordinal_objectives.threshold_solver.curvature import free_groups, move_outer_thresholds, solve_tridiagonal
 from ordinal_objectives.threshold_solver.diagnostics import Diagnostics
 
 
@@ -18,6 +17,7 @@ def newton_step(
     tied: ArrayLike | None = None,
     *,
     diagnostics: Diagnostics | None = None,
+    check_input: bool = True,
 ) -> NDArray[np.float64]:
     r"""Newton step of the thresholds given the score.
 
@@ -40,6 +40,8 @@ def newton_step(
         Thresholds that move together with the one below; None for none.
     diagnostics : Diagnostics or None
         `n_fallback` is raised here if V is not positive definite.
+    check_input : bool, default=True
+        Whether arrays are checked; False for those that a pass over the rows has made, with masks given.
 
     Returns
     -------
@@ -61,30 +63,120 @@ def newton_step(
     >>> newton_step([-2.0, -1.0], [4.0, 4.0], active=[True, False]).tolist()
     [0.5, 0.5]
     """
-    u = as_vector("threshold_gradient", threshold_gradient)
-    v = as_vector("threshold_hessian", threshold_hessian, u.size)
-    off = None
-    if threshold_hessian_off is not None and u.size > 1:
-        off = as_vector("threshold_hessian_off", threshold_hessian_off, u.size - 1)
-    is_active = as_mask("active", active, u.size, default=True)
-    is_tied = as_mask("tied", tied, u.size, default=False)
-    return conditional_step(u, v, off, is_active, is_tied, Diagnostics() if diagnostics is None else diagnostics)
-
-
-def conditional_step(
-    u: NDArray[np.float64],
-    v: NDArray[np.float64],
-    off: NDArray[np.float64] | None,
-    active: NDArray[np.bool_],
-    tied: NDArray[np.bool_],
-    diagnostics: Diagnostics,
-) -> NDArray[np.float64]:
-    """Do what `newton_step` does, for the sums of a pass."""
-    if off is None and active.all() and not tied.any() and v.min() > 0.0:
+    if check_input:
+        threshold_gradient = as_array("threshold_gradient", threshold_gradient, None)
+        n = threshold_gradient.size
+        threshold_hessian = as_array("threshold_hessian", threshold_hessian, n)
+        if threshold_hessian_off is not None and n > 1:
+            threshold_hessian_off = as_array("threshold_hessian_off", threshold_hessian_off, n - 1)
+        active, tied = as_mask("active", active, n, default=True), as_mask("tied", tied, n, default=False)
+    u, v, is_active, is_tied = map(np.asarray, (threshold_gradient, threshold_hessian, active, tied))
+    off = None if threshold_hessian_off is None or u.size == 1 else np.asarray(threshold_hessian_off)
+    if off is None and is_active.all() and not is_tied.any() and v.min() > 0.0:
         with np.errstate(over="ignore"):
-            step = (0.0 - u) / v  # as the solver does it: no negative zero
+            step: NDArray[np.float64] = (0.0 - u) / v  # as the solver does it: no negative zero
         if np.isfinite(step).all():
             return step
-    step, fell_back = solve_tridiagonal(v, off, -u, free_groups(active, tied))
-    diagnostics.add(n_fallback=int(fell_back))
-    return move_outer_thresholds(step, u, active)
+    step, fell_back = solve_tridiagonal(v, off, -u, free_groups(is_active, is_tied))
+    if diagnostics is not None:
+        diagnostics.add(n_fallback=int(fell_back))
+    return move_outer_thresholds(step, u, is_active)
+
+
+def free_groups(active: NDArray[np.bool_], tied: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """Return the number of the unknown that moves each threshold, -1 for those that stay.
+
+    Several tied thresholds are one unknown; all of them stay if one is not active.
+    """
+    if tied.size and tied[0]:
+        raise ValueError("tied[0] must be False: there is no threshold below the first one")
+    group = np.cumsum(~tied) - 1
+    moves = np.bincount(group, weights=~active, minlength=active.size) == 0.0
+    return np.where(moves[group], np.cumsum(moves)[group] - 1, -1)
+
+
+def solve_tridiagonal(
+    v: NDArray[np.float64],
+    off_diagonal: NDArray[np.float64] | None,
+    right: NDArray[np.float64],
+    group: NDArray[np.intp],
+) -> tuple[NDArray[np.float64], bool]:
+    """Solve E'VE x = E'right in time proportional to K; return Ex and whether the fallback was needed.
+
+    Groups of neighbours leave V tridiagonal, and one that stays uncouples those on its sides. The fallback
+    divides by the absolute row sums, as that of a joint step does.
+
+    Parameters
+    ----------
+    v, off_diagonal : ndarray of float64
+        V, its diagonal and the entries beside it; None for a diagonal V.
+    right : ndarray of shape (n_thresholds,), float64
+    group : ndarray of shape (n_thresholds,), intp
+        E, as `free_groups` returns it.
+    """
+    n_free = int(group.max(initial=-1)) + 1
+    if n_free == 0:
+        return np.zeros_like(right), False
+    off = np.zeros(right.size - 1) if off_diagonal is None else off_diagonal
+    moves, low, high = group >= 0, group[:-1], group[1:]
+    inside = (low == high) & moves[1:]
+    beside = (low < high) & moves[:-1]
+    # One more unknown, coupled to no other, because ptsv refuses an empty side diagonal.
+    size = n_free + 1
+    free_right: NDArray[np.float64] = np.bincount(group[moves], right[moves], size).astype(np.float64)
+    free_diagonal = np.bincount(group[moves], v[moves], size) + np.bincount(low[inside], 2.0 * off[inside], size)
+    free_diagonal[-1] = 1.0
+    free_off = np.bincount(low[beside], off[beside], n_free)
+    *_, solution, failed = ptsv(free_diagonal, free_off, free_right)
+    fell_back = failed != 0 or not np.all(np.isfinite(solution))
+    if fell_back:
+        sizes = np.abs(free_diagonal)
+        sizes[1:] += np.abs(free_off)
+        sizes[:-1] += np.abs(free_off)
+        solution = divide(free_right, sizes)
+    return np.where(moves, solution[group], 0.0), fell_back
+
+
+def divide(right: NDArray[np.float64], sizes: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return right / sizes, 0 where that is not finite."""
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        quotient = right / sizes
+    return np.where(np.isfinite(quotient), quotient, 0.0)
+
+
+def move_outer_thresholds(
+    step: NDArray[np.float64], threshold_gradient: NDArray[np.float64], active: NDArray[np.bool_]
+) -> NDArray[np.float64]:
+    """Move thresholds beyond the outermost active ones outwards with these, where that lowers their own loss.
+
+    The loss of a threshold without weight on one side has no minimum, but the threshold must not block the others,
+    which spread as the score does. It moves only where that lowers the loss, so the step still does not raise the loss.
+    """
+    free = np.flatnonzero(active)
+    if 0 < free.size < step.size:
+        index = np.arange(step.size)
+        outwards = np.sign(index - np.clip(index, free[0], free[-1]))
+        neighbour = step[np.clip(index, free[0], free[-1])]
+        step = np.where((neighbour * outwards > 0.0) & (threshold_gradient * outwards <= 0.0), neighbour, step)
+    return step
+
+
+def as_array(name: str, value: ArrayLike, *shape: int | None) -> NDArray[np.float64]:
+    """Return `value` as a finite float64 array of the given shape, where None leaves a length open."""
+    array = np.asarray(value, dtype=np.float64)
+    if array.ndim != len(shape) or any(want not in (None, got) for want, got in zip(shape, array.shape, strict=True)):
+        allowed = tuple("n" if want is None else want for want in shape)
+        raise ValueError(f"{name} must have shape {allowed}, got {array.shape}".replace("'", ""))
+    if not np.all(np.isfinite(array)):
+        raise ValueError(f"{name} must be finite, got {array[~np.isfinite(array)][0]}")
+    return array
+
+
+def as_mask(name: str, value: ArrayLike | None, size: int, default: bool) -> NDArray[np.bool_]:
+    """Return `value` as a boolean vector of the given size, filled with `default` where it is None."""
+    if value is None:
+        return np.full(size, default)
+    mask = np.asarray(value)
+    if mask.shape != (size,) or mask.dtype != np.bool_:
+        raise ValueError(f"{name} must be a boolean array of shape ({size},), got {mask.dtype} {mask.shape}")
+    return mask

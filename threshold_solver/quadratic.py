@@ -1,4 +1,12 @@
-"""The joint Newton step: thresholds and leaf weights of one tree move together."""
+r"""The joint Newton step: thresholds and leaf weights of one tree move together (thesis, eqs. 3.8 to 3.13).
+
+The quadratic model of leaf weights w and threshold step delta is
+
+.. math:: \sum_j G_j w_j + u'\delta + \tfrac12 \sum_j (H_j + \lambda) w_j^2 + \tfrac12 \delta' V \delta
+          + \sum_j w_j L_j'\delta .
+
+Eliminating the leaf weights gives S delta = -r for the thresholds.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +15,17 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from ordinal_objectives.leaves import joint, scalar
-from ordinal_objectives.threshold_solver.checks import as_array, as_mask, as_vector
-from ordinal_objectives.threshold_solver.curvature import (
-    free_directions,
-    move_outer_thresholds,
-    solve_positive_definite,
-    tridiagonal,
-)
+from ordinal_objectives.leaves import scalar
 from ordinal_objectives.threshold_solver.diagnostics import Diagnostics
+from ordinal_objectives.threshold_solver.newton import (
+    as_array,
+    as_mask,
+    divide,
+    free_groups,
+    move_outer_thresholds,
+)
 
 # Sums of float32 rows determine the common shift of score and thresholds no better; the native criterion has the same
 # number.
@@ -111,14 +120,14 @@ class JointQuadratic:
         ValueError
             If an array has the wrong shape or is not finite.
         """
-        G = as_vector("leaf_gradient", leaf_gradient)
-        u = as_vector("threshold_gradient", threshold_gradient)
-        H = as_vector("leaf_hessian", leaf_hessian, G.size)
-        L = as_array("leaf_cross", leaf_cross, (G.size, u.size))
+        G = as_array("leaf_gradient", leaf_gradient, None)
+        u = as_array("threshold_gradient", threshold_gradient, None)
+        H = as_array("leaf_hessian", leaf_hessian, G.size)
+        L = as_array("leaf_cross", leaf_cross, G.size, u.size)
         off = None
         if threshold_hessian_off is not None and u.size > 1:
-            off = as_vector("threshold_hessian_off", threshold_hessian_off, u.size - 1)
-        return cls(G, H, L, u, tridiagonal(as_vector("threshold_hessian", threshold_hessian, u.size), off))
+            off = as_array("threshold_hessian_off", threshold_hessian_off, u.size - 1)
+        return cls(G, H, L, u, tridiagonal(as_array("threshold_hessian", threshold_hessian, u.size), off))
 
     def at(self, nodes: NDArray[np.intp]) -> JointQuadratic:
         """Return the model over some nodes as leaves."""
@@ -151,8 +160,8 @@ class JointQuadratic:
             counts.add(n_flat_leaves=_n_flat(model, reg_lambda))
             return scalar.weights(model.G, model.H, reg_lambda), np.zeros((*leaves.shape[:-1], 0))
         if leaves.ndim == 2:
-            return _joint_steps(model, reg_lambda, active, tied, GAUGE_TOLERANCE, counts)
-        step = _joint_step(model, reg_lambda, active, tied, GAUGE_TOLERANCE, counts)
+            return _joint_steps(model, reg_lambda, active, tied, counts)
+        step = schur_step(model, reg_lambda, active, tied, diagnostics=counts)
         return step.leaf_weights, step.threshold_step
 
     def slope(self, leaves: NDArray[np.intp], weights: NDArray[np.float64], delta: NDArray[np.float64]) -> float:
@@ -231,28 +240,18 @@ def schur_step(
         raise ValueError(f"reg_lambda must be finite and at least 0, got {reg_lambda}")
     is_active = as_mask("active", active, sums.u.size, default=True)
     is_tied = as_mask("tied", tied, sums.u.size, default=False)
-    counts = Diagnostics() if diagnostics is None else diagnostics
-    return _joint_step(sums, reg_lambda, is_active, is_tied, gauge_tolerance, counts)
-
-
-def _joint_step(
-    sums: JointQuadratic,
-    reg_lambda: float,
-    active: NDArray[np.bool_],
-    tied: NDArray[np.bool_],
-    gauge_tolerance: float,
-    diagnostics: Diagnostics,
-) -> JointStep:
     G, H, L, u = sums.G, sums.H, sums.L, sums.u
-    E = free_directions(active, tied)
-    V = E.T @ sums.V @ E
-    S, r = joint.system(G, H, L @ E, E.T @ u, V, reg_lambda)
+    E = free_directions(is_active, is_tied)
+    V, cross, inverse_h = E.T @ sums.V @ E, L @ E, scalar.inverse_curvature(H, reg_lambda)
+    S = V - (cross * inverse_h[:, np.newaxis]).T @ cross
+    r = E.T @ u - cross.T @ (G * inverse_h)
     free_step, fell_back = _solve_gauge(S, -r, E.sum(axis=0), np.trace(V), gauge_tolerance)
     threshold_step = E @ free_step
-    leaf_weights = joint.weights(G, H, L, threshold_step, reg_lambda)
-    decrease = joint.value(G, H, S, r, free_step, reg_lambda)
-    diagnostics.add(n_fallback=int(fell_back), n_flat_leaves=_n_flat(sums, reg_lambda))
-    return JointStep(leaf_weights, move_outer_thresholds(threshold_step, u, active), decrease)
+    leaf_weights = -(G + L @ threshold_step) * inverse_h
+    decrease = float(0.5 * np.sum(G * G * inverse_h) - r @ free_step - 0.5 * free_step @ S @ free_step)
+    if diagnostics is not None:
+        diagnostics.add(n_fallback=int(fell_back), n_flat_leaves=_n_flat(sums, reg_lambda))
+    return JointStep(leaf_weights, move_outer_thresholds(threshold_step, u, is_active), decrease)
 
 
 def _joint_steps(
@@ -260,7 +259,6 @@ def _joint_steps(
     reg_lambda: float,
     active: NDArray[np.bool_],
     tied: NDArray[np.bool_],
-    gauge_tolerance: float,
     diagnostics: Diagnostics,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the joint step of each of many sets of leaves at once; one by one where a system is indefinite."""
@@ -271,13 +269,13 @@ def _joint_steps(
     S = V - over_h @ (sums.L @ E)
     r = E.T @ sums.u - (over_h @ sums.G[:, :, np.newaxis])[:, :, 0]
     n, trace = max(sizes.sum(), 1.0), np.trace(V)
-    singular = np.linalg.norm(S.sum(axis=2), axis=1) <= gauge_tolerance * trace
+    singular = np.linalg.norm(S.sum(axis=2), axis=1) <= GAUGE_TOLERANCE * trace
     S[singular] += trace / n**2 * np.outer(sizes, sizes)
     try:
         np.linalg.cholesky(S)
     except np.linalg.LinAlgError:
         each = [replace(sums, G=sums.G[i], H=sums.H[i], L=sums.L[i]) for i in range(len(S))]
-        steps = [_joint_step(one, reg_lambda, active, tied, gauge_tolerance, diagnostics) for one in each]
+        steps = [schur_step(one, reg_lambda, active, tied, diagnostics=diagnostics) for one in each]
         return np.array([step.leaf_weights for step in steps]), np.array([step.threshold_step for step in steps])
     free_steps = np.linalg.solve(S, -r[:, :, np.newaxis])[:, :, 0]
     free_steps[singular] -= (free_steps[singular] @ sizes / n)[:, np.newaxis]
@@ -305,3 +303,38 @@ def _solve_gauge(
     n = sizes.sum()
     step, fell_back = solve_positive_definite(S + trace / max(n * n, 1.0) * np.outer(sizes, sizes), right)
     return step - sizes @ step / max(n, 1.0), fell_back
+
+
+def tridiagonal(diagonal: NDArray[np.float64], off_diagonal: NDArray[np.float64] | None) -> NDArray[np.float64]:
+    """Return V as a full matrix, for a joint step, which fills it anyway."""
+    matrix = np.diag(diagonal)
+    if off_diagonal is not None and diagonal.size > 1:
+        off = np.diag(off_diagonal, k=1)
+        matrix += off + off.T
+    return matrix
+
+
+def free_directions(active: NDArray[np.bool_], tied: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Return the 0/1 matrix E (n_thresholds, m) with step = E times a step of m free numbers."""
+    group = free_groups(active, tied)
+    return np.equal.outer(group, np.arange(group.max(initial=-1) + 1)).astype(np.float64)
+
+
+def solve_positive_definite(
+    matrix: NDArray[np.float64], right: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], bool]:
+    """Solve by Cholesky; return the solution and whether the fallback was needed.
+
+    The fallback divides by the absolute row sums: by Gershgorin's theorem their diagonal matrix bounds any
+    symmetric matrix from above, so the step is a descent direction and never too long for the quadratic
+    model. A row of zeros gets 0.
+    """
+    if right.size == 0:
+        return right.copy(), False
+    try:
+        solution = cho_solve(cho_factor(matrix), right)
+        if np.all(np.isfinite(solution)):
+            return solution, False
+    except LinAlgError:
+        pass
+    return divide(right, np.abs(matrix).sum(axis=1)), True

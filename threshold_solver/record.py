@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import copy
 import json
 from collections.abc import Iterable
@@ -15,22 +16,78 @@ from ordinal_objectives.leaves.shifts import Shifts
 from ordinal_objectives.losses import OrdinalLoss, get_loss
 from ordinal_objectives.registry import NotRegisteredError
 from ordinal_objectives.spec import THRESHOLD_UPDATES
-from ordinal_objectives.threshold_solver.leaf_vectors import vectors_from_json, vectors_to_json
-from ordinal_objectives.threshold_solver.outputs import VectorOutputs
 from ordinal_objectives.utils.files import counts_from_json, losses_from_json, losses_to_json, numbers_from_json
 from ordinal_objectives.utils.shared_docs import documented
-from ordinal_objectives.utils.validation import check_n_classes, check_thresholds
+from ordinal_objectives.utils.validation import as_floats, check_choice, check_n_classes, check_thresholds
 
 FORMAT = "ordinal_objectives"
 VERSION = 1
-# Of models whose thresholds move with x: versions before 0.3 must not read them as if they did not.
-VERSION_WITH_SHIFTS = 2
-# Of models whose framework predicts the shifts.
-VERSION_WITH_OUTPUTS = 3
-# Of models whose trees start from a linear part, with shifts or without.
-VERSION_WITH_LINEAR = 4
-# Fields of a record that are mutable.
-_CONTAINERS = ("thresholds", "training_loss", "diagnostics", "classifier", "trees", "leaf_vectors", "outputs", "linear")
+# Fields that are JSON types as they are.
+_PLAIN = ("loss", "link", "hessian", "threshold_update", "n_classes", "diagnostics")
+_NOTES = ("classifier", "trees", "last_only", "linear")
+
+
+@dataclass
+class VectorOutputs:
+    r"""How outputs (w, z) of a row become its scores, :math:`f + v_k = w + \sum_j C_{kj} (z_j - \bar z_j)`.
+
+    Parameters
+    ----------
+    contrasts : ndarray of float64, shape (n_classes - 1, n_classes - 2)
+        C; see :func:`ordinal_objectives.leaves.vector.contrasts`.
+    means : list of ndarray of float64, shape (n_classes - 2,)
+        For every iteration, the weighted mean of z over the training rows. It belongs to the thresholds, so that
+        shifts have mean zero there.
+    """
+
+    contrasts: NDArray[np.float64]
+    means: list[NDArray[np.float64]]
+
+    @property
+    def mixing(self) -> NDArray[np.float64]:
+        """The matrix that takes (w, z) to w + C z, (n_classes - 1, n_classes - 1)."""
+        return np.column_stack([np.ones(len(self.contrasts)), self.contrasts])
+
+    def offset(self, iteration: int) -> NDArray[np.float64]:
+        """Return the mean of C z over the training rows, (n_classes - 1,)."""
+        mean: NDArray[np.float64] = self.contrasts @ self.means[iteration]
+        return mean
+
+    def scores(self, outputs: NDArray[Any], start: int, stop: int) -> NDArray[np.float64]:
+        """Return what iterations ``start`` to ``stop - 1`` add to f + v_k, (n_samples, n_classes - 1).
+
+        Parameters
+        ----------
+        outputs : ndarray, shape (n_samples, n_classes - 1), or (n_samples,) of two classes
+            What these iterations add to (w, z).
+        start, stop : int
+        """
+        rows = np.asarray(outputs, dtype=np.float64).reshape(len(outputs), len(self.mixing))
+        scores: NDArray[np.float64] = rows @ self.mixing.T - (self.offset(stop) - self.offset(start))
+        return scores
+
+    def kept(self, n_iterations: int) -> VectorOutputs:
+        """Return those of the first iterations."""
+        return VectorOutputs(self.contrasts, self.means[: n_iterations + 1])
+
+    def to_json(self) -> dict[str, Any]:
+        """Return JSON types."""
+        return {"contrasts": self.contrasts.tolist(), "means": [mean.tolist() for mean in self.means]}
+
+    @classmethod
+    def from_json(cls, content: Any, n_classes: int, n_iterations: int) -> VectorOutputs:
+        """Read what :meth:`to_json` wrote.
+
+        Raises
+        ------
+        ValueError, TypeError, KeyError
+            If it is damaged.
+        """
+        contrasts = as_floats(content["contrasts"], name="contrasts").reshape(n_classes - 1, n_classes - 2)
+        means = as_floats(content["means"], name="means").reshape(n_iterations + 1, n_classes - 2)
+        if not (np.isfinite(contrasts).all() and np.isfinite(means).all()):
+            raise ValueError("contrasts and means must hold finite numbers")
+        return cls(contrasts, list(means))
 
 
 @documented
@@ -57,7 +114,7 @@ class ThresholdRecord:
     trees : list of int or None
         A checksum of the trees of each iteration, where the adapter compares them with the model's.
     last_only : bool or None
-        Whether the model holds the score of its last iteration alone: earlier trees were rescaled (dart), or
+        Whether the model holds the score of its last iteration only: earlier trees were rescaled (dart), or
         there are none (gblinear). None where the file does not say.
     shifts : Shifts or None
         How thresholds move with x, or None if they do not.
@@ -142,7 +199,7 @@ class ThresholdRecord:
 
     def copied(self) -> ThresholdRecord:
         """Return a record that shares no list and no array with this one."""
-        return replace(self, **{name: copy.deepcopy(getattr(self, name)) for name in _CONTAINERS})
+        return replace(copy.deepcopy(replace(self, of_loss=None)), of_loss=self.of_loss)
 
     def kept(self, n_iterations: int) -> ThresholdRecord:
         """Return the record of the same model cut to its first iterations."""
@@ -183,7 +240,7 @@ class ThresholdRecord:
                 )
 
     def check_start(self, has_start: bool, name: str) -> None:
-        """Raise ValueError where the trees start from a linear part that nobody has added.
+        """Raise ValueError where the trees start from a linear part and the rows have no scores.
 
         Parameters
         ----------
@@ -199,40 +256,17 @@ class ThresholdRecord:
                 f"base_margin to linear_.scores(X) of the classifier"
             )
 
-    def _version(self) -> int:
-        """Return the oldest version of the format that can hold the record."""
-        if self.linear is not None:
-            return VERSION_WITH_LINEAR
-        if self.outputs is not None:
-            return VERSION_WITH_OUTPUTS
-        return VERSION if self.shifts is None else VERSION_WITH_SHIFTS
-
     def to_json(self) -> str:
         """Write the record as one line of JSON; numbers round-trip exactly."""
         content = {
             "format": FORMAT,
-            "version": self._version(),
-            "loss": self.loss,
-            "link": self.link,
-            "hessian": self.hessian,
-            "threshold_update": self.threshold_update,
-            "n_classes": self.n_classes,
+            "version": VERSION,
+            **{name: getattr(self, name) for name in _PLAIN + _NOTES},
             "thresholds": [theta.tolist() for theta in self.thresholds],
             "training_loss": losses_to_json(self.training_loss),
-            "diagnostics": self.diagnostics,
+            "shifts": None if self.shifts is None else vectors_to_json(self.shifts, self.leaf_vectors),
+            "outputs": None if self.outputs is None else self.outputs.to_json(),
         }
-        if self.classifier is not None:
-            content["classifier"] = self.classifier
-        if self.trees is not None:
-            content["trees"] = self.trees
-        if self.last_only is not None:
-            content["last_only"] = self.last_only
-        if self.shifts is not None:
-            content["shifts"] = vectors_to_json(self.shifts, self.leaf_vectors)
-        if self.outputs is not None:
-            content["outputs"] = self.outputs.to_json()
-        if self.linear is not None:
-            content = {"shifts": None, "outputs": None, **content, "linear": self.linear}
         return json.dumps(content, separators=(",", ":"), allow_nan=False)
 
     @classmethod
@@ -242,92 +276,105 @@ class ThresholdRecord:
         Raises
         ------
         ValueError
-            If the text is not such a record, or was written by a newer version of the format.
+            If the text is not such a record, or of another version of the format.
         """
-        content, version = _content_of(text)
         try:
-            model, scores = _model(content), _scores(content, version)
-            return cls(**model, **scores, **_history(content, "shifts" in scores), **_notes(content))
+            content: dict[str, Any] = json.loads(text)
+            if content["format"] != FORMAT:
+                raise _UnreadableError(f"its format must be {FORMAT!r}; got {content['format']!r}")
+            if type(content["version"]) is not int or content["version"] != VERSION:
+                raise _UnreadableError(
+                    f"it has format version {content['version']!r}; this version of ordinal_objectives reads {VERSION}"
+                )
+            loss = get_loss(content["loss"], content["link"])
+            loss.check_hessian(content["hessian"])
+            check_choice(content["threshold_update"], THRESHOLD_UPDATES, name="threshold_update")
+            check_n_classes(content["n_classes"])
+            counts_from_json(content["diagnostics"], "diagnostics")
+            model = {name: content[name] for name in _PLAIN}
+            return cls(**model, **_history(content, loss), **_notes(content), of_loss=loss)
         except NotRegisteredError:
             raise
-        except Exception as error:
+        except _UnreadableError as error:
+            raise ValueError(f"the model's threshold record cannot be read: {error}") from None
+        except Exception as error:  # whatever a damaged text makes the reader raise
             raise ValueError(f"the model's threshold record is damaged: {error}") from error
 
 
-def _content_of(text: str) -> tuple[dict[str, Any], int]:
-    """Return what a text of JSON holds, and the version of the format that it is written in."""
-    try:
-        content: dict[str, Any] = json.loads(text)
-        written_as, version = content["format"], content["version"]
-    except Exception as error:  # whatever a damaged text makes the reader raise
-        raise ValueError(f"the model's threshold record is damaged: {error}") from error
-    if written_as != FORMAT:
-        raise ValueError(
-            f"the model's threshold record cannot be read: its format must be {FORMAT!r}; got {written_as!r}"
-        )
-    if type(version) is not int or version not in range(VERSION, VERSION_WITH_LINEAR + 1):
-        raise ValueError(
-            f"the model's threshold record has format version {version!r}; this version of "
-            f"ordinal_objectives reads versions {VERSION} to {VERSION_WITH_LINEAR}"
-        )
-    return content, version
+class _UnreadableError(Exception):
+    """The text is of another format or version."""
 
 
-def _model(content: dict[str, Any]) -> dict[str, Any]:
-    """Return what the objective was given."""
-    n_classes = check_n_classes(content["n_classes"])
-    loss = get_loss(content["loss"], content["link"])
-    loss.check_hessian(content["hessian"])
-    if content["threshold_update"] not in THRESHOLD_UPDATES:
-        raise ValueError(f"threshold_update must be one of {', '.join(map(repr, THRESHOLD_UPDATES))}")
-    given = {name: content[name] for name in ("loss", "link", "hessian", "threshold_update")}
-    return given | {"n_classes": n_classes, "of_loss": loss}
-
-
-def _scores(content: dict[str, Any], version: int) -> dict[str, Any]:
-    """Return what trees start from, and how thresholds move with x; nothing if they do not.
-
-    The version says what the model has: without its shifts, or without its linear part, it is damaged.
-    """
-    found: dict[str, Any] = {}
-    has_shifts, has_outputs = version > VERSION, version == VERSION_WITH_OUTPUTS
-    if version == VERSION_WITH_LINEAR:
-        found["linear"] = content["linear"]
-        if not isinstance(found["linear"], dict):
-            raise ValueError(f"linear must be a JSON object; got {found['linear']!r}")
-        has_shifts, has_outputs = content["shifts"] is not None, content["outputs"] is not None
-    if not has_shifts:
-        return found
-    get_loss(content["loss"], content["link"]).check_shifts()
-    n_classes, n_iterations = content["n_classes"], len(content["thresholds"]) - 1
-    shifts, vectors = vectors_from_json(content["shifts"], n_classes, 0 if has_outputs else n_iterations)
-    found |= {"shifts": shifts, "leaf_vectors": vectors}
-    if has_outputs:
-        found["outputs"] = VectorOutputs.from_json(content["outputs"], n_classes, n_iterations)
-    return found
-
-
-def _history(content: dict[str, Any], has_shifts: bool) -> dict[str, Any]:
-    """Return thresholds and loss of every iteration."""
-    ordered = get_loss(content["loss"], content["link"]).ordered and not has_shifts
+def _history(content: dict[str, Any], loss: OrdinalLoss) -> dict[str, Any]:
+    """Return thresholds and loss of every iteration, and how thresholds move with x."""
+    n_classes, outputs = content["n_classes"], content["outputs"]
+    ordered = loss.ordered and content["shifts"] is None
     rows = [numbers_from_json(row, "thresholds") for row in content["thresholds"]]
-    thresholds = [check_thresholds(row, content["n_classes"], ordered=ordered) for row in rows]
+    thresholds = [check_thresholds(row, n_classes, ordered=ordered) for row in rows]
     losses = losses_from_json(content["training_loss"], "training_loss")
     if not thresholds:
         raise ValueError("it holds no thresholds")
     if len(losses) != len(thresholds):
         raise ValueError(f"training_loss must have {len(thresholds)} entries; got {len(losses)}")
-    return {"thresholds": thresholds, "training_loss": losses}
+    found: dict[str, Any] = {"thresholds": thresholds, "training_loss": losses}
+    if content["shifts"] is not None:
+        loss.check_shifts()
+        n_trees = len(thresholds) - 1
+        shifts, vectors = vectors_from_json(content["shifts"], n_classes, n_trees if outputs is None else 0)
+        found |= {"shifts": shifts, "leaf_vectors": vectors}
+        if outputs is not None:
+            found["outputs"] = VectorOutputs.from_json(outputs, n_classes, n_trees)
+    return found
 
 
 def _notes(content: dict[str, Any]) -> dict[str, Any]:
-    """Return the counters, and what only some models have: files of a bare booster have no classifier."""
-    classifier, trees, last_only = (content.get(name) for name in ("classifier", "trees", "last_only"))
-    if not isinstance(classifier, dict | None):
-        raise ValueError(f"classifier must be a JSON object; got {classifier!r}")
+    """Return what only some models have: a booster trained without a classifier has none."""
+    notes = {name: content[name] for name in _NOTES}
+    for name in ("classifier", "linear"):
+        if not isinstance(notes[name], dict | None):
+            raise ValueError(f"{name} must be a JSON object; got {notes[name]!r}")
+    trees = notes["trees"]
     if not isinstance(trees, list | None) or any(type(checksum) is not int for checksum in trees or []):
         raise ValueError("trees must be a list of integers")
-    if not isinstance(last_only, bool | None):
-        raise ValueError(f"last_only must be true or false; got {last_only!r}")
-    diagnostics = counts_from_json(content["diagnostics"], "diagnostics")
-    return {"diagnostics": diagnostics, "classifier": classifier, "trees": trees, "last_only": last_only}
+    if not isinstance(notes["last_only"], bool | None):
+        raise ValueError(f"last_only must be true or false; got {notes['last_only']!r}")
+    return notes
+
+
+def vectors_to_json(shifts: Shifts, vectors: list[NDArray[np.float32]]) -> dict[str, Any]:
+    """Return JSON types: the penalty, leaves of each tree, and their numbers in base64 of little-endian float32."""
+    numbers = np.concatenate([vector.ravel() for vector in vectors] or [np.zeros(0, np.float32)])
+    return {
+        "shift_l2": shifts.l2,
+        "shift_penalty": shifts.penalty,
+        "max_shifts": shifts.most,
+        "n_leaves": [len(vector) for vector in vectors],
+        "leaf_vectors": base64.b64encode(numbers.astype("<f4").tobytes()).decode("ascii"),
+    }
+
+
+def vectors_from_json(content: Any, n_classes: int, n_trees: int) -> tuple[Shifts, list[NDArray[np.float32]]]:
+    """Read what :func:`vectors_to_json` wrote.
+
+    Raises
+    ------
+    ValueError, TypeError, KeyError
+        If it is damaged.
+    """
+    most = content["max_shifts"]
+    if type(most) is not int or most < 1:
+        raise ValueError(f"max_shifts must be an integer of at least 1; got {most!r}")
+    shifts = Shifts(content["shift_l2"], content["shift_penalty"], most)
+    n_leaves = content["n_leaves"]
+    if not isinstance(n_leaves, list) or any(type(n) is not int or n < 0 for n in n_leaves):
+        raise ValueError("n_leaves must be a list of integers")
+    if len(n_leaves) != n_trees:
+        raise ValueError(f"n_leaves must have {n_trees} entries; got {len(n_leaves)}")
+    numbers = np.frombuffer(base64.b64decode(content["leaf_vectors"], validate=True), dtype="<f4").astype(np.float32)
+    if numbers.size != sum(n_leaves) * (n_classes - 1):
+        raise ValueError(f"leaf_vectors must hold {sum(n_leaves) * (n_classes - 1)} numbers; got {numbers.size}")
+    if not np.isfinite(numbers).all():
+        raise ValueError("leaf_vectors must hold finite numbers")
+    if not n_leaves:
+        return shifts, []
+    return shifts, np.split(numbers.reshape(-1, n_classes - 1), np.cumsum(n_leaves)[:-1])

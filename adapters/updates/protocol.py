@@ -11,7 +11,7 @@ from ordinal_objectives.adapters.round_state import RoundState
 from ordinal_objectives.adapters.row_placement import RowPlacement
 from ordinal_objectives.leaves.shifts import Shifts
 from ordinal_objectives.losses import OrdinalLoss, RoundStatistics
-from ordinal_objectives.rows.protocol import Pass
+from ordinal_objectives.rows import Pass
 from ordinal_objectives.threshold_solver import ThresholdRecord
 
 

@@ -21,7 +21,7 @@ from ordinal_objectives.leaves import vector
 from ordinal_objectives.leaves.shifts import Shifts
 from ordinal_objectives.losses import OrdinalLoss, RoundStatistics
 from ordinal_objectives.rows import MarginPass
-from ordinal_objectives.rows.margins import is_far
+from ordinal_objectives.rows.native import is_far
 from ordinal_objectives.threshold_solver import ThresholdRecord
 
 

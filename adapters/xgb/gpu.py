@@ -12,8 +12,7 @@ import xgboost
 
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.rows import CPU, Device
-from ordinal_objectives.rows.gpu import GPU
-from ordinal_objectives.rows.gpu_pass import why_no_pass
+from ordinal_objectives.rows.gpu import GPU, why_no_pass
 from ordinal_objectives.utils.extras import how_to_install
 
 

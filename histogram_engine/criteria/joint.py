@@ -25,8 +25,8 @@ from ordinal_objectives.links import Logit
 from ordinal_objectives.losses import AllThreshold, RoundStatistics
 from ordinal_objectives.rows import RowStatistics
 from ordinal_objectives.threshold_solver import JointQuadratic
-from ordinal_objectives.threshold_solver.curvature import tridiagonal
-from ordinal_objectives.threshold_solver.newton import conditional_step
+from ordinal_objectives.threshold_solver.newton import newton_step
+from ordinal_objectives.threshold_solver.quadratic import tridiagonal
 from ordinal_objectives.trees import Tree
 
 FloatArray = NDArray[np.float64]
@@ -168,7 +168,8 @@ class Joint(Criterion):
         learner = self._state.learner
         u = sums.u + step.weights @ sums.L[leaves]
         of_thresholds = np.diag(sums.V), np.diag(sums.V, 1) if len(u) > 1 else None
-        delta = conditional_step(u, *of_thresholds, learner.active, learner.tied, self._state.diagnostics)
+        counts = self._state.diagnostics
+        delta = newton_step(u, *of_thresholds, learner.active, learner.tied, diagnostics=counts, check_input=False)
         return LeafStep(step.weights, delta)
 
     def take(self, tree: Tree, step: LeafStep, size: float) -> None:

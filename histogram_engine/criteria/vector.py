@@ -26,7 +26,7 @@ from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.leaves import vector
 from ordinal_objectives.leaves.shifts import Shifts
 from ordinal_objectives.losses import RoundStatistics
-from ordinal_objectives.rows.margins import MarginStatistics
+from ordinal_objectives.rows.native import MarginStatistics
 from ordinal_objectives.trees import Tree
 
 FloatArray = NDArray[np.float64]

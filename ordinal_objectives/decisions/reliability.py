@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import beta
 
-from ordinal_objectives.metrics.bins import in_bins
-from ordinal_objectives.metrics.inputs import check_forecasts
+from ordinal_objectives.metrics.of_probabilities import in_bins
+from ordinal_objectives.metrics.table import check_forecasts
 from ordinal_objectives.utils.shared_docs import documented
 from ordinal_objectives.utils.validation import check_integer, check_number
 

@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 
 from ordinal_objectives.export.scoring_model import ScoringModel
-from ordinal_objectives.leaves.contrasts import contrasts
 from ordinal_objectives.leaves.shifts import DEFAULT_SHIFT_L2, Shifts
-from ordinal_objectives.threshold_solver.outputs import VectorOutputs
-from ordinal_objectives.threshold_solver.record import ThresholdRecord
+from ordinal_objectives.leaves.vector import contrasts
+from ordinal_objectives.threshold_solver.record import ThresholdRecord, VectorOutputs
 
 
 def threshold_record(found: ScoringModel, iterations: int | None, n_rounds: int) -> ThresholdRecord:

@@ -234,7 +234,7 @@ def null_margins(link: Link, score: FloatArray, start: FloatArray, below: NDArra
 
     def loss(parameters: FloatArray) -> tuple[float, FloatArray]:
         margins = parameters[1:] - parameters[0] * score[:, np.newaxis]
-        (low, d_low, _), (high, d_high, _) = link.below(margins), link.upper(margins)
+        (low, d_low, _), (high, d_high, _) = link.lower(margins), link.upper(margins)
         slopes = share * np.where(below, d_low, d_high)
         gradient = np.concatenate([[-score @ slopes.sum(axis=1)], slopes.sum(axis=0)])
         return float((share * np.where(below, low, high)).sum()), gradient
@@ -247,7 +247,7 @@ def score_statistics(
     link: Link, margins: FloatArray, shifts: FloatArray, below: NDArray[Any], weight: FloatArray
 ) -> FloatArray:
     """Return z of each threshold's shifts alone, and last of all together, (n_classes,)."""
-    (_, d_low, _), (_, d_high, _) = link.below(margins), link.upper(margins)
+    (_, d_low, _), (_, d_high, _) = link.lower(margins), link.upper(margins)
     score, information = np.where(below, d_low, d_high), -d_low * d_high
     z = []
     for threshold in (*np.eye(shifts.shape[1]), np.ones(shifts.shape[1])):

@@ -9,7 +9,7 @@ With :math:`h = G_2 + \lambda`, the Newton step :math:`w_2 = -G_1 / h`,
     w_4 = w_2 \frac{1 - \epsilon / 2}{1 - \epsilon + \kappa / 6} \text{ (Householder)},
 
 and the Taylor polynomial falls at :math:`w = b w_2` by
-:math:`w_2^2 h (b - b^2 / 2 + \epsilon b^3 / 6 - \kappa b^4 / 24)`, the last term of order 4 alone. Where thresholds
+:math:`w_2^2 h (b - b^2 / 2 + \epsilon b^3 / 6 - \kappa b^4 / 24)`, the last term of order 4 only. Where thresholds
 move too, G_1 is the gradient after their step; it follows from the Newton step of the joint model.
 
 References
@@ -20,7 +20,6 @@ References
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import numpy as np
@@ -30,7 +29,7 @@ ORDERS = (2, 3, 4)
 RULES = ("householder", "root", "expanded")
 # Where all rows of a leaf are far on the right side, their gradient falls like exp(-w): there a step of order p is p -
 # 1 Newton steps long. A longer step is an error of the polynomial. The rest is for rounding.
-_ROOM = 1.001
+_SLACK = 1.001
 
 
 class HighOrderStep(NamedTuple):
@@ -100,7 +99,7 @@ def step(
         epsilon = -w * G3 / safe_h
         kappa = w * w * np.asarray(fourth, dtype=np.float64) / safe_h if order == 4 else np.zeros_like(epsilon)
         above, below = _length(epsilon, kappa, order, rule)
-        stands = bent & np.isfinite(below) & (above > 0.0) & (above <= (order - 1) * _ROOM * below)
+        stands = bent & np.isfinite(below) & (above > 0.0) & (above <= (order - 1) * _SLACK * below)
         b = np.where(stands, above, 1.0) / np.where(stands, below, 1.0)
         fall = b * (1.0 - 0.5 * b + b * b * (epsilon / 6.0 - kappa * b / 24.0))
         # A long step can end where the polynomial has risen again; the decrease of Newton's shorter step then counts.
@@ -108,56 +107,6 @@ def step(
         fall = np.where((b > 1.0) & (fall < at_newton), at_newton, fall)
         decrease = np.where(bent, w * w * h * np.where(stands, fall, 0.5), 0.0)
     return HighOrderStep(w * b, decrease, bent & ~stands)
-
-
-def householder(newton: ArrayLike, curvature: ArrayLike, *higher: ArrayLike) -> NDArray[np.float64]:
-    r"""Return leaf steps of any order, 2 and the number of higher derivatives that are given.
-
-    With F the derivative of the penalised loss in the leaf's weight, the step of order p + 1 is Householder's p-th one
-    for F = 0, the paper's equation 12: :math:`p (1/F)^{(p-1)} / (1/F)^{(p)}`. p = 1 is Newton's, p = 2 Halley's. In
-    Newton steps w_2 it is :math:`N_{p-1} / N_p`, from the power series of 1/F:
-
-    .. math:: N_0 = 1, \quad N_k = \sum_{i=1}^k b_i N_{k-i}, \quad b_i = \frac{F^{(i)} w_2^{i-1}}{i! \, F'} .
-
-    :func:`step` has the closed forms of orders 3 and 4, and what they gain; the engine takes these.
-
-    Parameters
-    ----------
-    newton, curvature : array-like of float, shape (n_leaves,)
-        w_2 and h, as in :func:`step`.
-    *higher : array-like of float, shape (n_leaves,)
-        G_3, G_4, ..., G_{p+1}: sums of the third and higher derivatives of the loss.
-
-    Returns
-    -------
-    ndarray of float64, shape (n_leaves,)
-        The Newton step where this one does not exist, has the other sign, or is more than p Newton steps long.
-
-    Examples
-    --------
-    The loss log(1 + exp(-f)) has -1 / F = 1 + exp(f), so that step p is p from p = 2 on. With six derivatives:
-
-    >>> from ordinal_objectives.leaves import high_order
-    >>> s = 0.05  # 1 / (1 + exp(f))
-    >>> e = s * (1 - s)
-    >>> third, fourth = e * (2 * s - 1), e * (1 - 6 * e)
-    >>> fifth, sixth = third * (1 - 12 * e), e * (1 - 30 * e + 120 * e**2)
-    >>> high_order.householder([s / e], [e], third, fourth, fifth, sixth).round(3)
-    array([5.])
-    """
-    w, h = np.asarray(newton, dtype=np.float64), np.asarray(curvature, dtype=np.float64)
-    p = 1 + len(higher)
-    bent = h > 0.0
-    b, series = [np.ones_like(w)], [np.ones_like(w)]
-    with np.errstate(over="ignore", invalid="ignore"):  # what overflows falls back
-        for i, derivative in enumerate(higher, start=2):
-            share = np.asarray(derivative, dtype=np.float64) / np.where(bent, h, 1.0)
-            b.append(share * w ** (i - 1) / math.factorial(i))
-        for k in range(1, p + 1):
-            series.append(np.sum([b[i] * series[k - 1 - i] for i in range(k)], axis=0))
-        above, below = series[p - 1], series[p]
-        stands = bent & np.isfinite(below) & (above > 0.0) & (above <= p * _ROOM * below)
-        return np.where(stands, w * (above / np.where(stands, below, 1.0)), w)
 
 
 def _length(

@@ -13,6 +13,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ordinal_objectives.leaves import scalar
+
 FloatArray = NDArray[np.float64]
 SEARCHES = ("restricted", "unrestricted")
 
@@ -35,7 +37,7 @@ def output_values(gradient: ArrayLike, hessian: ArrayLike, reg_lambda: float) ->
     [[1.0, 2.0]]
     """
     G = np.asarray(gradient, dtype=np.float64)
-    values: FloatArray = -0.5 * G * _diagonal_steps(G, np.asarray(hessian, dtype=np.float64), reg_lambda)
+    values: FloatArray = -0.5 * G * scalar.weights(G, hessian, reg_lambda)
     return values
 
 
@@ -95,7 +97,7 @@ def steps(
             raise ValueError("matrices of Hessians need a positive reg_lambda and outputs=None")
         damped = H + reg_lambda * np.eye(G.shape[1])
         return np.asarray(np.linalg.solve(damped, -G[:, :, np.newaxis])[:, :, 0], dtype=np.float64)
-    w = _diagonal_steps(G, H, reg_lambda)
+    w = scalar.weights(G, H, reg_lambda)
     return w if outputs is None else np.where(outputs, w, 0.0)
 
 
@@ -108,9 +110,3 @@ def values(gradient: ArrayLike, leaf_steps: FloatArray) -> FloatArray:
     """
     value: FloatArray = -0.5 * np.sum(np.asarray(gradient, dtype=np.float64) * leaf_steps, axis=1)
     return value
-
-
-def _diagonal_steps(G: FloatArray, H: FloatArray, reg_lambda: float) -> FloatArray:
-    D = np.broadcast_to(H + reg_lambda, G.shape)
-    w: FloatArray = -np.divide(G, D, out=np.zeros_like(G), where=D > 0.0)
-    return w

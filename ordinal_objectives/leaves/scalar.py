@@ -1,4 +1,4 @@
-"""Leaves that move the score alone, as in any booster."""
+"""Leaves that move the score only, as in any booster."""
 
 from __future__ import annotations
 

@@ -91,13 +91,15 @@ def steps(
         h = H[:, shifted]
         of_mean = reg_lambda + H[:, ~shifted].sum(axis=1)
     if shift_penalty == "sparse" and max_shifts < n - 1:
-        found = _sparse(g, h, of_mean, shift_l2, max_shifts)
+        of_shifted = _sparse(g, h, of_mean, shift_l2, max_shifts)
+    elif shift_penalty == "smooth":
+        of_shifted = _smooth(g, h, of_mean, shift_l2)
     else:
-        found = (_smooth if shift_penalty == "smooth" else _ridge)(g, h, of_mean, shift_l2)
-    u: FloatArray = np.array(found, order="C")
+        of_shifted = _ridge(g, h, of_mean, shift_l2, n)
+    u: FloatArray = np.array(of_shifted, order="C")
     if n < G.shape[1]:
         u = np.empty_like(G)
-        u[:, shifted] = found
+        u[:, shifted] = of_shifted
         u[:, ~shifted] = u[:, shifted].mean(axis=1, keepdims=True)
     flat = h.sum(axis=1) <= _NO_CURVATURE * (of_mean + shift_l2)
     if flat.any():
@@ -148,6 +150,59 @@ def mean_shift(leaf_steps: FloatArray, leaf_weights: FloatArray) -> FloatArray:
     return mean
 
 
+def contrasts(
+    n_thresholds: int,
+    reg_lambda: float,
+    shift_l2: float,
+    shift_penalty: str = "ridge",
+    active: ArrayLike | None = None,
+) -> NDArray[np.float64]:
+    r"""Return shifts as contrasts, for trainers with a single penalty: C, float64 (n_thresholds, n_thresholds - 1).
+
+    A trainer whose leaves hold T numbers, each :math:`-G / (H + \lambda)`, fits the scores of T thresholds as
+    :math:`u = w 1 + C z`, with the score w and T - 1 contrasts z. The columns of C sum to zero and are orthogonal,
+    scaled such that :math:`\lambda |z|^2` is the penalty :math:`\lambda_v P(C z)` of the shifts. Cosines are the
+    eigenvectors of both penalties.
+
+    Parameters
+    ----------
+    n_thresholds : int
+    reg_lambda : float
+        L2 penalty :math:`\lambda` of every number in a leaf, positive.
+    shift_l2 : float
+        L2 penalty :math:`\lambda_v` of the shifts, positive.
+    shift_penalty : {"ridge", "smooth"}, default="ridge"
+        Of their distance to the mean, or of the distance between neighbours.
+    active : array-like of bool, shape (n_thresholds,), or None
+        Thresholds that take a shift. The others have rows of zeros, and the last columns, one for each, are zero.
+
+    Raises
+    ------
+    ValueError
+        If a penalty is out of range.
+
+    Examples
+    --------
+    >>> from ordinal_objectives.leaves.vector import contrasts
+    >>> contrasts(3, reg_lambda=1.0, shift_l2=4.0).round(4).tolist()
+    [[0.3536, 0.2041], [0.0, -0.4082], [-0.3536, 0.2041]]
+    """
+    check_penalty(shift_l2, shift_penalty)
+    check_choice(shift_penalty, ("ridge", "smooth"), name="shift_penalty")
+    if not 0.0 < reg_lambda < np.inf:
+        raise ValueError(f"reg_lambda must be positive beside shifts, whose penalty is a multiple; got {reg_lambda!r}")
+    shifted = np.ones(n_thresholds, bool) if active is None else np.asarray(active, dtype=bool)
+    n = int(shifted.sum())
+    C = np.zeros((n_thresholds, n_thresholds - 1))
+    if n < 2:
+        return C
+    frequency = np.pi / n * np.arange(1, n)
+    penalty = shift_l2 * (np.ones(n - 1) if shift_penalty == "ridge" else 4.0 * np.sin(frequency / 2.0) ** 2)
+    cosines = np.sqrt(2.0 / n) * np.cos(np.outer(np.arange(n) + 0.5, frequency))
+    C[shifted, : n - 1] = np.sqrt(reg_lambda / penalty) * cosines
+    return C
+
+
 def check_penalty(shift_l2: float, shift_penalty: str) -> None:
     """Raise ValueError unless the penalty of the shifts is one of those allowed."""
     check_choice(shift_penalty, PENALTIES, name="shift_penalty")
@@ -156,20 +211,21 @@ def check_penalty(shift_l2: float, shift_penalty: str) -> None:
         raise ValueError(f"shift_l2 must be a positive, finite number; got {shift_l2!r}")
 
 
-def _ridge(g: FloatArray, h: FloatArray, of_mean: Any, shift_l2: float) -> FloatArray:
-    n = g.shape[1]
-    D = h + shift_l2
+def _ridge(
+    g: FloatArray, h: FloatArray, of_mean: Any, shift_l2: float, n: int, size: FloatArray | float = 1.0
+) -> FloatArray:
+    """Solve the ridge of groups of ``size`` of the n thresholds, each with one shift."""
+    D = h + shift_l2 * np.maximum(size, 1.0)
     c = (of_mean / n - shift_l2) / n
-    p = (g / D).sum(axis=1)
-    q = (h / D).sum(axis=1) / n + of_mean / n**2 * (1.0 / D).sum(axis=1)
+    p = (size * g / D).sum(axis=1)
+    q = (size * h / D).sum(axis=1) / n + of_mean / n**2 * (size**2 / D).sum(axis=1)
     share = np.divide(c * p, q, out=np.zeros_like(q), where=q > 0.0)
-    u: FloatArray = -(g - share[:, np.newaxis]) / D
+    u: FloatArray = -(g - share[:, np.newaxis] * size) / D
     return u
 
 
 def _sparse(g: FloatArray, h: FloatArray, of_mean: Any, shift_l2: float, max_shifts: int) -> FloatArray:
     """Solve the ridge of the chosen thresholds and of the others as one group, that is, of one shift."""
-    n = g.shape[1]
     w = scalar.weights(g.sum(axis=1), h.sum(axis=1) + of_mean)
     own = largest((g + h * w[:, np.newaxis]) ** 2 / (h + shift_l2), max_shifts)
 
@@ -177,13 +233,7 @@ def _sparse(g: FloatArray, h: FloatArray, of_mean: Any, shift_l2: float, max_shi
         """Return the entries of those chosen, 0 for the others, and behind them the others' sum."""
         return np.column_stack([np.where(own, x, 0.0), np.where(own, 0.0, x).sum(axis=1)])
 
-    G, H, size = grouped(g), grouped(h), grouped(np.ones_like(g))
-    D = H + shift_l2 * np.maximum(size, 1.0)
-    c = (of_mean / n - shift_l2) / n
-    p = np.sum(size * G / D, axis=1)
-    q = np.sum(size * H / D, axis=1) / n + of_mean / n**2 * np.sum(size**2 / D, axis=1)
-    share = np.divide(c * p, q, out=np.zeros_like(q), where=q > 0.0)
-    u = -(G - share[:, np.newaxis] * size) / D
+    u = _ridge(grouped(g), grouped(h), of_mean, shift_l2, g.shape[1], grouped(np.ones_like(g)))
     of_thresholds: FloatArray = np.where(own, u[:, :-1], u[:, -1:])
     return of_thresholds
 

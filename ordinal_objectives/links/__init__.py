@@ -12,11 +12,8 @@ References
 from __future__ import annotations
 
 from ordinal_objectives.links.base import LINKS, FloatArray, IntervalTerms, Link
-from ordinal_objectives.links.cauchit import Cauchit
+from ordinal_objectives.links.built_in import Cauchit, Cloglog, Logit, Loglog, Probit
 from ordinal_objectives.links.check import check_formulas, check_link
-from ordinal_objectives.links.gumbel import Cloglog, Loglog
-from ordinal_objectives.links.logit import Logit
-from ordinal_objectives.links.probit import Probit
 from ordinal_objectives.registry import Registry
 from ordinal_objectives.utils.public_names import public_names
 
@@ -65,7 +62,7 @@ def get_link(link: str | Link) -> Link:
         try:
             _ = known.mirror_link  # raises where there is none
         except ValueError:
-            check_formulas(known)  # a formula that is wrong is told first
+            check_formulas(known)  # a wrong formula is the better message
             raise
         return known
     if not isinstance(link, str):

@@ -177,23 +177,6 @@ class Link(Named, ABC):
     def lower(self, x: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """-log G(x) and its first and second derivative: the loss of a label at or below the threshold."""
 
-    def below(self, x: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return what :meth:`lower` does, checked if the link is a user's own.
-
-        Raises
-        ------
-        TypeError, ValueError
-            If these are not three arrays of float64 and of the shape of x.
-        """
-        found = self.lower(x)
-        if not self.is_built_in:
-            what = f"lower of link {self.identity!r}"
-            if not isinstance(found, (tuple, list)) or len(found) != 3:
-                raise TypeError(f"{what} must return -log G and its two derivatives; got {type(found).__name__}")
-            for name, array in zip(("value", "first derivative", "second derivative"), found, strict=True):
-                check_answer(f"the {name} of {what}", array, x.shape)
-        return found
-
     @abstractmethod
     def _link(self, p: FloatArray) -> FloatArray:
         """G^-1(p) for p in [0, 1]."""
@@ -228,7 +211,7 @@ class Link(Named, ABC):
 
     def upper(self, x: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """-log(1 - G(x)) and its first and second derivative: the loss of a label above the threshold."""
-        value, d1, d2 = self.mirror_link.below(-x)
+        value, d1, d2 = self.mirror_link.lower(-x)
         return value, -d1, d2
 
     def link(self, p: FloatArray) -> FloatArray:
@@ -256,7 +239,7 @@ class Link(Named, ABC):
         if outside.any():
             raise ValueError(f"p must lie in [0, 1]; got {p[outside].flat[0]}")
         with np.errstate(divide="ignore"):
-            return call_read_only(f"link {self.identity!r}", self._link, p)
+            return self._link(p)
 
     def interval(self, lower: FloatArray, upper: FloatArray) -> IntervalTerms:
         """-log[G(upper) - G(lower)] and its derivatives: the loss of a label between two thresholds.
@@ -291,15 +274,11 @@ class Link(Named, ABC):
         from_below, to_above = np.isneginf(lower), np.isposinf(upper)
         both = ~from_below & ~to_above
         if both.any():
-            owner = f"link {self.identity!r}"
-            inner = call_read_only(owner, self._interval, lower[both], upper[both])
-            if not isinstance(inner, IntervalTerms):
-                raise TypeError(f"_interval of {owner} must return IntervalTerms; got {type(inner).__name__}")
+            inner = self._interval(lower[both], upper[both])
             for name, whole in vars(terms).items():
-                check_answer(f"{name} of _interval of {owner}", getattr(inner, name), lower[both].shape)
                 whole[both] = getattr(inner, name)
         only = from_below & ~to_above
-        terms.value[only], terms.d_upper[only], terms.d_upper_shift[only] = self.below(upper[only])
+        terms.value[only], terms.d_upper[only], terms.d_upper_shift[only] = self.lower(upper[only])
         only = to_above & ~from_below
         terms.value[only], terms.d_lower[only], terms.d_lower_shift[only] = self.upper(lower[only])
         ends = ~both
@@ -327,3 +306,26 @@ class Link(Named, ABC):
             allowed = ", ".join(repr(n) for n, link in LINKS.items() if link.curvature_bound is not None)
             raise ValueError(f"link {self.name!r} has no quadratic majoriser; links that have one: {allowed}")
         return np.full(np.shape(d), self.curvature_bound)
+
+    def check_answers(self, x: FloatArray) -> None:
+        """Check what the formulas return, at some points, and that they do not change the arrays that they are given.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If a result has another type or shape; the message names it.
+        """
+        owner = f"link {self.identity!r}"
+        for formula in (self.inverse, self.log_inverse):
+            call_read_only(owner, formula, x)
+        terms: Any = call_read_only(owner, self.lower, x)
+        if not isinstance(terms, (tuple, list)) or len(terms) != 3:
+            raise TypeError(f"lower of {owner} must return -log G and its two derivatives; got {type(terms).__name__}")
+        for name, array in zip(("value", "first derivative", "second derivative"), terms, strict=True):
+            check_answer(f"the {name} of lower of {owner}", array, x.shape)
+        low, high = (call_read_only(owner, self._link, np.array(p)) for p in ([0.25, 0.25], [0.5, 0.75]))
+        inner: Any = call_read_only(owner, self._interval, low, high)
+        if not isinstance(inner, IntervalTerms):
+            raise TypeError(f"_interval of {owner} must return IntervalTerms; got {type(inner).__name__}")
+        for name, array in vars(inner).items():
+            check_answer(f"{name} of _interval of {owner}", array, low.shape)

@@ -1,6 +1,6 @@
 """Ordinal losses of a score and its thresholds: the readable float64 reference of every quantity.
 
-Every loss depends on theta_k - f_i alone, so a derivative in the score is minus the sum of the derivatives
+Every loss depends on theta_k - f_i only, so a derivative in the score is minus the sum of the derivatives
 in the thresholds.
 """
 
@@ -11,14 +11,18 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from ordinal_objectives.links import Link, get_link
-from ordinal_objectives.losses.base import OrdinalLoss
+from ordinal_objectives.losses.base import HESSIANS, LOSSES, OrdinalLoss
+from ordinal_objectives.losses.built_in import (
+    ABSOLUTE,
+    AllThreshold,
+    CostWeighted,
+    CumulativeLink,
+    ImmediateThreshold,
+    check_order,
+    higher_derivatives,
+)
 from ordinal_objectives.losses.check import check_loss
-from ordinal_objectives.losses.cost_weighted import ABSOLUTE, CostWeighted
-from ordinal_objectives.losses.cumulative_link import CumulativeLink
-from ordinal_objectives.losses.formulas import HESSIANS, LOSSES
-from ordinal_objectives.losses.higher import check_order, higher_derivatives
 from ordinal_objectives.losses.quantities import LeafSums, MarginDerivatives, RoundStatistics, RoundSums, RowDerivatives
-from ordinal_objectives.losses.threshold_sums import AllThreshold, ImmediateThreshold
 from ordinal_objectives.registry import Registry
 from ordinal_objectives.utils.public_names import public_names
 from ordinal_objectives.utils.shared_docs import documented
@@ -99,7 +103,7 @@ def _with_costs(loss: str | OrdinalLoss, link: str | Link, training_cost: Any) -
 
 
 def _check_same_link(loss: OrdinalLoss, link: Link) -> None:
-    """Raise ValueError if another link than the loss's own was asked for; "logit" is what nobody asked for."""
+    """Raise ValueError if another link than the loss's own was asked for; "logit" is the default."""
     if link not in (loss.link, get_link("logit")):
         raise ValueError(
             f"link={link.identity!r} contradicts loss={loss!r}, which brings its own link: leave link out, or make the "

@@ -1,28 +1,50 @@
-"""Base class of the ordinal losses."""
+"""Losses: the formulas that a class of them defines, and what is computed from these for rows of scores and margins."""
 
 from __future__ import annotations
 
-from typing import Any
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar, TypeAlias
+from weakref import WeakSet
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ordinal_objectives.links import FloatArray, Link, get_link
-from ordinal_objectives.losses.formulas import CodeArray
-from ordinal_objectives.losses.margins import MarginFunctions
-from ordinal_objectives.losses.quantities import Curvatures, RoundStatistics, RoundSums, RowDerivatives
+from ordinal_objectives import _core
+from ordinal_objectives.links import LINKS, FloatArray, Link, get_link
+from ordinal_objectives.losses.quantities import (
+    ClassWeights,
+    Curvatures,
+    InitialThresholds,
+    MarginDerivatives,
+    RoundStatistics,
+    RoundSums,
+    RowDerivatives,
+    check_arrays,
+    from_shares,
+)
+from ordinal_objectives.registry import Named
+from ordinal_objectives.utils.read_only import call_read_only, check_answer
 from ordinal_objectives.utils.shared_docs import documented
 from ordinal_objectives.utils.validation import (
     as_floats,
+    check_choice,
     check_codes,
     check_number,
     check_sample_weight,
     check_thresholds,
 )
 
+CodeArray: TypeAlias = NDArray[np.int32]
+
+HESSIANS = ("exact", "majorized")
+LOSSES: dict[str, Any] = {}
+# How far rounding may move a probability out of [0, 1], or a sum away from 1.
+_ROUNDING = 1e-6
+
 
 @documented
-class OrdinalLoss(MarginFunctions):
+class OrdinalLoss(Named, ABC):
     """Loss of ordered labels y in 0..n_classes - 1, given a score f and n_classes - 1 thresholds theta.
 
     Parameters
@@ -47,7 +69,7 @@ class OrdinalLoss(MarginFunctions):
     Notes
     -----
     A loss of one's own needs `name`, `ordered` and ``_row_derivatives``: see docs/how_to/add_a_loss.md. Without a
-    majoriser of its own, steps on the thresholds alone use its exact curvatures, and are halved where they raise the
+    majoriser of its own, steps on the thresholds only use its exact curvatures, and are halved where they raise the
     loss; those of the all-threshold loss are majorised wherever its link allows it, whatever ``hessian`` is.
 
     Methods take ``raw_prediction`` of shape (n_samples,), class codes ``y`` of that shape and ``thresholds``
@@ -66,9 +88,151 @@ class OrdinalLoss(MarginFunctions):
     array([0.601, 0.774, 0.392])
     """
 
+    needs: ClassVar[Mapping[str, type]] = {
+        "name": str,
+        "link": Link,
+        "ordered": bool,
+        "strictly_ordered": bool,
+        "takes_shifts": bool,
+    }
+    _built_in = LOSSES
+    _codes = _core.loss_codes
+    ordered: ClassVar[bool]
+    strictly_ordered: ClassVar[bool] = False
+    takes_shifts: ClassVar[bool] = False
+    _why_no_shifts: ClassVar[str] = "it has no formulas for margins one by one (takes_shifts)"
+    link: Link
+
     def __init__(self, link: str | Link = "logit") -> None:
         self.link = get_link(link)
         check_number("curvature_floor of a link", self.link.curvature_floor, at_least=0.0)
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Remove what a class that overrides formulas must define again: shifts, majorisers, higher derivatives.
+
+        Raises
+        ------
+        TypeError
+            If the class takes shifts and lacks a formula that they need.
+        """
+        super().__init_subclass__(**options)
+        own = vars(cls).keys()
+        if "_row_derivatives" in own and not own & {"_of_margins", "takes_shifts"}:
+            cls.takes_shifts = False
+        if own & {"_row_derivatives", "_of_margins"}:
+            if not own & {"_majorized", "_majorized_of_margins"}:
+                cls._majorizes = OrdinalLoss._majorizes  # type: ignore[method-assign]
+            if "higher" not in own:
+                cls.highest_order = OrdinalLoss.highest_order  # type: ignore[method-assign]
+        for needed, if_there_is in (("_of_margins", "_row_derivatives"), ("_majorized_of_margins", "_majorized")):
+            has, asks = (getattr(cls, name) is not getattr(OrdinalLoss, name) for name in (needed, if_there_is))
+            if cls.takes_shifts and asks and not has:
+                raise TypeError(f"{cls.__name__} has takes_shifts = True and {if_there_is}: it needs {needed} too")
+
+    def __repr__(self) -> str:
+        state = {"link": self.link.identity} | self._parameters()
+        return f"{type(self).__name__}({', '.join(f'{key}={value!r}' for key, value in state.items())})"
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """Losses with the same key are equal."""
+        return self.identity, self.link.identity
+
+    @property
+    def owner(self) -> str:
+        """Name in messages; with its link, if that is a user's own."""
+        return f"loss {self.identity!r}" + ("" if self.link.is_built_in else f" with link {self.link.identity!r}")
+
+    @property
+    def codes(self) -> tuple[int, int] | None:
+        """Numbers of the loss and its link in the native kernels; None if there is no kernel for one of them."""
+        loss, link = self.code, self.link.code
+        return None if loss is None or link is None else (loss, link)
+
+    def _parameters(self) -> dict[str, Any]:
+        return {key: value for key, value in super()._parameters().items() if key != "link"}
+
+    def as_parameters(self) -> dict[str, Any]:
+        """Return ``loss``, ``link`` and ``training_cost``, from which :func:`.get_loss` makes it again."""
+        return {"loss": self.identity, "link": self.link.identity, "training_cost": "absolute"}
+
+    @property
+    def highest_order(self) -> int:
+        """Of the derivatives in the score."""
+        return 2
+
+    @property
+    def curvature_floor(self) -> float:
+        """Exact curvatures below it are raised to it."""
+        return self.link.curvature_floor
+
+    @abstractmethod
+    def _row_derivatives(self, f: FloatArray, y: CodeArray, thresholds: FloatArray) -> RowDerivatives:
+        """Row derivatives of checked arrays."""
+
+    def _majorizes(self, link: Link) -> bool:
+        """Whether this loss has a majoriser with a link."""
+        return False
+
+    def _majorized(self, f: FloatArray, y: CodeArray, thresholds: FloatArray) -> Curvatures:
+        """Curvatures of the quadratic majoriser, where there is one."""
+        raise NotImplementedError(f"loss {self.identity!r} has no majoriser")
+
+    def _floored(self, rows: RowDerivatives, y: CodeArray) -> tuple[Curvatures, int]:
+        """Exact curvatures, raised to `curvature_floor`, except those of thresholds that do not count, which are 0.
+
+        The number of those that were raised is returned too.
+        """
+        floor = self.curvature_floor
+        low, low_diagonal = rows.hessian < floor, (rows.curvature < floor) & (rows.curvature != 0.0)
+        curvatures = Curvatures(
+            np.where(low, floor, rows.hessian), np.where(low_diagonal, floor, rows.curvature), rows.curvature_next
+        )
+        return curvatures, int(low.sum() + low_diagonal.sum())
+
+    def _of_margins(self, x: FloatArray, y: CodeArray) -> RowDerivatives:
+        """Row derivatives of a loss that takes shifts."""
+        raise NotImplementedError
+
+    def _majorized_of_margins(self, x: FloatArray, y: CodeArray) -> Curvatures:
+        """Curvatures of the quadratic majoriser of a loss that takes shifts."""
+        raise NotImplementedError
+
+    def _proba(self, x: FloatArray) -> FloatArray:
+        """P(y = k) at margins in the order that the loss needs."""
+        below, above = self.link.inverse(x), self.link.complement(x)
+        # Subtracted in the tail where both terms are small, so that small probabilities keep their digits.
+        inner = np.where(x[:, :-1] > 0, above[:, :-1] - above[:, 1:], below[:, 1:] - below[:, :-1])
+        return np.hstack([below[:, :1], np.maximum(inner, 0.0), above[:, -1:]])
+
+    def _cumulative_proba(self, x: FloatArray) -> FloatArray:
+        return self.link.inverse(x)
+
+    def higher(self, f: FloatArray, y: CodeArray, thresholds: FloatArray) -> FloatArray:
+        """Third and fourth derivatives in the score, (n_samples, 2), of checked arrays, if `highest_order` is 4."""
+        raise NotImplementedError(f"loss {self.identity!r} has highest_order={self.highest_order}")
+
+    def start(self, classes: ClassWeights) -> InitialThresholds:
+        """Thresholds before the first tree; by default those that fit the class shares as G(theta_k) = P(y <= k)."""
+        return from_shares(self.link, classes, with_gaps=self.strictly_ordered)
+
+    def start_at(self, classes: ClassWeights) -> InitialThresholds:
+        """Return the thresholds of :meth:`start`, checked."""
+        found, n = call_read_only(self.owner, self.start, classes), len(classes.weights) - 1
+        if not isinstance(found, InitialThresholds):
+            raise TypeError(f"start of {self.owner} must return InitialThresholds; got {type(found).__name__}")
+        thresholds, *masks = map(np.asarray, found)
+        if thresholds.dtype != np.float64 or thresholds.shape != (n,) or not np.isfinite(thresholds).all():
+            raise ValueError(f"start of {self.owner} must be {n} finite thresholds, float64; got {found.thresholds!r}")
+        gaps = np.diff(thresholds)
+        if (self.ordered and (gaps < 0.0).any()) or (self.strictly_ordered and (gaps == 0.0).any()):
+            raise ValueError(f"start of {self.owner} must be {n} thresholds in order; got {thresholds.tolist()}")
+        for name, mask in zip(("active", "tied"), masks, strict=True):
+            if mask.dtype != np.bool_ or mask.shape != (n,):
+                raise ValueError(
+                    f"{name} of start of {self.owner} must be boolean ({n},); got {mask.dtype} {mask.shape}"
+                )
+        return found
 
     def threshold_costs(self, n_classes: int) -> FloatArray | None:
         """Return what each threshold weighs for a row of each class, (n_classes, n_classes - 1); None for 1."""
@@ -76,10 +240,6 @@ class OrdinalLoss(MarginFunctions):
 
     def check_decision(self, rule: str, cost_matrix: ArrayLike | None) -> None:
         """Raise ValueError unless a rule, or a matrix of costs, may decide by this loss's class probabilities."""
-
-    def as_parameters(self) -> dict[str, Any]:
-        """Return ``loss``, ``link`` and ``training_cost``, from which :func:`.get_loss` makes it again."""
-        return {"loss": self.identity, "link": self.link.identity, "training_cost": "absolute"}
 
     def check_gaps(self, thresholds: FloatArray, class_weights: FloatArray) -> None:
         """Raise if a strictly ordered loss has rows of a class whose two thresholds are equal.
@@ -103,6 +263,38 @@ class OrdinalLoss(MarginFunctions):
                 f"got {thresholds.tolist()} with rows of class {crowded[0]}"
             )
 
+    def supports(self, hessian: str) -> bool:
+        """Whether `hessian` ("exact" or "majorized") exists for this loss and link."""
+        return hessian == "exact" or (hessian == "majorized" and self._majorizes(self.link))
+
+    def check_hessian(self, hessian: str) -> None:
+        """Raise ValueError unless `hessian` exists for this loss and link; the message names what is allowed."""
+        check_choice(hessian, HESSIANS, name="hessian")
+        if not self.supports(hessian):
+            links = ", ".join(repr(name) for name, link in LINKS.items() if self._majorizes(link))
+            raise ValueError(
+                f"hessian={hessian!r} does not exist for loss {self.identity!r} with link {self.link.identity!r}; "
+                f"allowed: hessian='exact'{', or one of the links ' if links else ''}{links}"
+            )
+
+    def check_native(self) -> tuple[int, int]:
+        """Return `codes`, or raise ValueError where there are none."""
+        if self.codes is None:
+            raise ValueError(
+                f"loss {self!r} has formulas of its own, which the native engine does not know; train it with XGBoost "
+                f"or LightGBM: ordinal_objectives.adapters.xgb, ordinal_objectives.adapters.lgbm"
+            )
+        return self.codes
+
+    def check_shifts(self) -> None:
+        """Raise ValueError unless the loss exists for thresholds that move with x."""
+        if not self.takes_shifts:
+            allowed = ", ".join(repr(name) for name, loss in self._built_in.items() if loss.takes_shifts)
+            raise ValueError(
+                f"loss {self.identity!r} does not exist for thresholds that move with x (proportional=False): "
+                f"{self._why_no_shifts}; allowed: {allowed}"
+            )
+
     def row_derivatives(self, raw_prediction: ArrayLike, y: ArrayLike, thresholds: ArrayLike) -> RowDerivatives:
         """Loss of each row and its exact derivatives, unweighted.
 
@@ -112,7 +304,7 @@ class OrdinalLoss(MarginFunctions):
         >>> AllThreshold().row_derivatives([0.0, 0.5], [0, 2], [-1.0, 1.0]).gradient.round(4)
         array([ 1.    , -0.8049])
         """
-        return self.rows_of(*_check_rows(raw_prediction, y, thresholds))
+        return self._row_derivatives(*_check_rows(raw_prediction, y, thresholds))
 
     def value(self, raw_prediction: ArrayLike, y: ArrayLike, thresholds: ArrayLike) -> FloatArray:
         """l_i, shape (n_samples,)."""
@@ -197,24 +389,11 @@ class OrdinalLoss(MarginFunctions):
         self.check_hessian(hessian)
         return self.statistics_of(f, y, thresholds, weight, hessian)
 
-    def rows_of(self, f: FloatArray, y: CodeArray, thresholds: FloatArray) -> RowDerivatives:
-        """Row derivatives of checked arrays, checked themselves; see :meth:`row_derivatives`."""
-        rows = self._looked_at((len(f), len(thresholds)), self._row_derivatives, f, y, thresholds)
-        if np.isinf(rows.value).any():
-            self._check_near(rows.value, thresholds - f[:, None], y)
-        return rows
-
-    def curvatures_of(
-        self, rows: RowDerivatives, f: FloatArray, y: CodeArray, thresholds: FloatArray, hessian: str
-    ) -> tuple[Curvatures, int]:
-        """Curvatures of a step, majorised or exact and floored, and how many were raised to the floor."""
-        return self._curvatures_of(rows, y, hessian, self._majorized, f, y, thresholds)
-
     def statistics_of(
         self, f: FloatArray, y: CodeArray, thresholds: FloatArray, weight: FloatArray, hessian: str
     ) -> RoundStatistics:
         """Statistics of checked arrays, of which there may be none; see :meth:`round_statistics`."""
-        rows = self.rows_of(f, y, thresholds)
+        rows = self._row_derivatives(f, y, thresholds)
         curvatures, n_floored = self.curvatures_of(rows, f, y, thresholds, hessian)
         beyond = np.abs(f[:, None] - thresholds) > self.link.argument_limit
         return RoundStatistics(
@@ -231,15 +410,57 @@ class OrdinalLoss(MarginFunctions):
             ),
         )
 
-    def cumulative_proba(self, raw_prediction: ArrayLike, thresholds: ArrayLike) -> FloatArray:
-        """P(y <= k), shape (n_samples, n_classes - 1).
+    def curvatures_of(
+        self, rows: RowDerivatives, f: FloatArray, y: CodeArray, thresholds: FloatArray, hessian: str
+    ) -> tuple[Curvatures, int]:
+        """Curvatures of a step, majorised or exact and floored, and how many were raised to the floor."""
+        return self._floored(rows, y) if hessian == "exact" else (self._majorized(f, y, thresholds), 0)
+
+    def margin_derivatives(self, margins: ArrayLike, y: ArrayLike, hessian: str = "majorized") -> MarginDerivatives:
+        """Loss of margins that are given one by one, and its derivatives: thresholds may move with x.
+
+        Parameters
+        ----------
+        margins : array-like of float, shape (n_samples, n_classes - 1)
+            theta_k - f(x_i) - v_k(x_i), in any order.
+        y : array-like of int, shape (n_samples,)
+            Class codes.
+        hessian : {"majorized", "exact"}, default="majorized"
+            Second derivative of the loss, or a bound above it.
+
+        Returns
+        -------
+        MarginDerivatives
 
         Raises
         ------
         ValueError
-            If the thresholds decrease somewhere and the loss needs them in order.
+            If the loss does not exist for such thresholds, or has no such Hessian.
+
+        Examples
+        --------
+        >>> from ordinal_objectives import AllThreshold
+        >>> AllThreshold().margin_derivatives([[-1.0, 1.0]], [1], "exact").gradient.round(4)
+        array([[-0.2689,  0.2689]])
         """
-        return self._said(self._cumulative_proba, self._distances(raw_prediction, thresholds))
+        self.check_shifts()
+        self.check_hessian(hessian)
+        x = _check_finite(margins, "margins", "(n_samples, n_classes - 1)")
+        codes = check_codes(y, x.shape[1] + 1)
+        if len(codes) != len(x):
+            raise ValueError(f"margins must have one row a label, {len(codes)}; got {len(x)}")
+        return self.margins_of(x, codes, hessian)
+
+    def margins_of(self, x: FloatArray, y: CodeArray, hessian: str) -> MarginDerivatives:
+        """Loss of checked margins, of which there may be none; see :meth:`margin_derivatives`."""
+        rows = self._of_margins(x, y)
+        exact = hessian == "exact"
+        curvatures, n_floored = self._floored(rows, y) if exact else (self._majorized_of_margins(x, y), 0)
+        return MarginDerivatives(rows.value, -rows.threshold_gradient, curvatures.diagonal, n_floored)
+
+    def rows_of_margins(self, x: FloatArray, y: CodeArray) -> RowDerivatives:
+        """Row derivatives of checked margins."""
+        return self._of_margins(x, y)
 
     def predict_proba(self, raw_prediction: ArrayLike, thresholds: ArrayLike) -> FloatArray:
         """P(y = k), shape (n_samples, n_classes); never negative, and each row sums to one.
@@ -255,34 +476,108 @@ class OrdinalLoss(MarginFunctions):
         >>> CumulativeLink().predict_proba([0.0], [-1.0, 1.0]).round(4)
         array([[0.2689, 0.4621, 0.2689]])
         """
-        return self._said(self._proba, self._distances(raw_prediction, thresholds))
+        return self._proba(self._distances(raw_prediction, thresholds))
+
+    def cumulative_proba(self, raw_prediction: ArrayLike, thresholds: ArrayLike) -> FloatArray:
+        """P(y <= k), shape (n_samples, n_classes - 1); raises as :meth:`predict_proba`."""
+        return self._cumulative_proba(self._distances(raw_prediction, thresholds))
+
+    def margin_proba(self, margins: ArrayLike) -> FloatArray:
+        """P(y = k) at margins given one by one, shape (n_samples, n_classes).
+
+        Margins of the all-threshold loss are sorted in each row first, which never raises its loss whatever the
+        label: so no probability is negative where thresholds that move with x cross.
+
+        Parameters
+        ----------
+        margins : array-like of float, shape (n_samples, n_classes - 1)
+            theta_k - f(x_i) - v_k(x_i).
+
+        Examples
+        --------
+        >>> from ordinal_objectives import AllThreshold
+        >>> AllThreshold().margin_proba([[1.0, -1.0]]).round(4)
+        array([[0.2689, 0.4621, 0.2689]])
+        """
+        return self._proba(self._in_order(margins))
+
+    def margin_cumulative_proba(self, margins: ArrayLike) -> FloatArray:
+        """P(y <= k) at margins given one by one, shape (n_samples, n_classes - 1); see :meth:`margin_proba`."""
+        return self._cumulative_proba(self._in_order(margins))
+
+    def _in_order(self, margins: ArrayLike) -> FloatArray:
+        self.check_shifts()
+        x = _check_finite(margins, "margins", "(n_samples, n_classes - 1)")
+        return np.sort(x, axis=1) if self.ordered else x
 
     def _distances(self, raw_prediction: ArrayLike, thresholds: ArrayLike) -> FloatArray:
         """Return theta_k - f_i, shape (n_samples, n_classes - 1)."""
         thresholds = check_thresholds(thresholds, ordered=self.ordered)
-        return thresholds - _check_scores(raw_prediction)[:, None]
+        return thresholds - _check_finite(raw_prediction, "raw_prediction", "(n_samples,)")[:, None]
 
     def _curvatures(self, f: FloatArray, y: CodeArray, thresholds: FloatArray, kind: str) -> Curvatures:
         self.check_hessian(kind)
-        rows = self.rows_of(f, y, thresholds)
         if kind == "majorized":
-            return self.curvatures_of(rows, f, y, thresholds, kind)[0]
+            return self._majorized(f, y, thresholds)
+        rows = self._row_derivatives(f, y, thresholds)
         return Curvatures(rows.hessian, rows.curvature, rows.curvature_next)
 
+    def check_own(self, n_classes: int) -> None:
+        """Call :meth:`check_formulas` once for each object whose loss or link is a user's own."""
+        if self.codes is None and self not in _CHECKED:
+            quarter, three = self.link.link(np.array([0.25, 0.75]))
+            theta = np.linspace(quarter, three, n_classes - 1)
+            self.check_formulas(np.zeros(2 * n_classes), np.arange(2 * n_classes, dtype=np.int32) % n_classes, theta)
+            _CHECKED.add(self)
 
-def beside_label(y: CodeArray, n_thresholds: int) -> NDArray[np.bool_]:
-    """Which thresholds lie next to each label, shape (n_samples, n_thresholds)."""
-    k = np.arange(n_thresholds)
-    return np.asarray((y[:, None] == k) | (y[:, None] == k + 1))
+    def check_formulas(self, f: FloatArray, y: CodeArray, thresholds: FloatArray) -> None:
+        """Raise TypeError or ValueError if a result of a formula is of another type or shape, or is not finite.
+
+        The same holds where a formula changes the arrays that it is given.
+        """
+        if not self.link.is_built_in:
+            self.link.check_answers(thresholds)
+        x = thresholds - f[:, None]
+        kinds: list[Any] = [(self._row_derivatives, self._majorized, (f, y, thresholds))]
+        if self.takes_shifts:
+            kinds.append((self._of_margins, self._majorized_of_margins, (x, y)))
+        for formula, majorized, given in kinds:
+            rows = call_read_only(self.owner, formula, *given)
+            check_arrays(rows, RowDerivatives, self.owner, f"{formula.__name__} of {self.owner}", x.shape)
+            name = f"{self._floored.__name__} of {self.owner}"
+            floored: Any = call_read_only(self.owner, self._floored, rows, y)
+            if not isinstance(floored, tuple) or len(floored) != 2 or not isinstance(floored[1], (int, np.integer)):
+                raise TypeError(
+                    f"_floored of {self.owner} must return Curvatures and how many were raised; got {floored!r}"
+                )
+            check_arrays(floored[0], Curvatures, name, name, x.shape)
+            if self.supports("majorized"):
+                name = f"{majorized.__name__} of {self.owner}"
+                check_arrays(call_read_only(self.owner, majorized, *given), Curvatures, name, name, x.shape)
+        if self.highest_order == 4:
+            call_read_only(self.owner, self.higher, f, y, thresholds)
+        for formula, n in ((self._proba, x.shape[1] + 1), (self._cumulative_proba, x.shape[1])):
+            name, proba = f"{formula.__name__} of {self.owner}", call_read_only(self.owner, formula, x)
+            check_answer(name, proba, (len(x), n))
+            inside = (proba >= -_ROUNDING) & (proba <= 1.0 + _ROUNDING)
+            if not inside.all():
+                raise ValueError(f"{name} must be probabilities; got {proba[~inside][0]}")
+            wrong = np.abs(proba.sum(axis=1) - 1.0) > _ROUNDING
+            if n > x.shape[1] and wrong.any():
+                raise ValueError(f"{name} must have rows that sum to 1; got a sum of {proba[wrong][0].sum()}")
 
 
-def _check_scores(raw_prediction: ArrayLike) -> FloatArray:
-    f = as_floats(raw_prediction, name="raw_prediction")
-    if f.ndim != 1:
-        raise ValueError(f"raw_prediction must have shape (n_samples,); got {f.shape}")
-    if not np.isfinite(f).all():
-        raise ValueError("raw_prediction holds NaN or infinite values; scores must be finite")
-    return f
+_CHECKED: WeakSet[OrdinalLoss] = WeakSet()
+
+
+def _check_finite(values: ArrayLike, name: str, shape: str) -> FloatArray:
+    """Return scores, or margins, as finite float64 of as many dimensions as `shape` names."""
+    x = as_floats(values, name=name)
+    if x.ndim != 1 + shape.count(", ") or x.shape[1:] == (0,):
+        raise ValueError(f"{name} must have shape {shape}; got {x.shape}")
+    if not np.isfinite(x).all():
+        raise ValueError(f"{name} holds NaN or infinite values; they must be finite")
+    return x
 
 
 def _check_rows(
@@ -290,7 +585,7 @@ def _check_rows(
 ) -> tuple[FloatArray, CodeArray, FloatArray]:
     # The loss after a partial step must be computable although thresholds may be out of order: order is not checked.
     theta = check_thresholds(thresholds, ordered=False)
-    f, codes = _check_scores(raw_prediction), check_codes(y, len(theta) + 1)
+    f, codes = _check_finite(raw_prediction, "raw_prediction", "(n_samples,)"), check_codes(y, len(theta) + 1)
     if f.shape != codes.shape:
         raise ValueError(f"raw_prediction must have shape {codes.shape}, one score a label; got {f.shape}")
     return f, codes, theta
@@ -299,11 +594,3 @@ def _check_rows(
 def _weights(sample_weight: ArrayLike | None, n_samples: int) -> FloatArray:
     weight = check_sample_weight(sample_weight, n_samples)
     return np.ones(n_samples) if weight is None else weight
-
-
-def sum_of_higher(link: Link, x: FloatArray, y: CodeArray, weights: NDArray[Any]) -> FloatArray:
-    """Third and fourth derivatives in the score of a weighted sum over the thresholds, at margins x."""
-    above = y[:, None] > np.arange(x.shape[1])
-    third, fourth = np.where(above, link.mirror_link.higher(-x), link.higher(x))
-    terms = np.where(weights > 0, (np.where(above, third, -third), fourth), 0.0) * weights
-    return np.asarray(terms.sum(axis=2).T)

@@ -10,6 +10,7 @@ which find the order in the estimator, and `eval_metric` takes by name those of 
 """
 
 from ordinal_objectives.metrics.of_decisions import (
+    concordance,
     kendall_tau_b,
     linear_weighted_kappa,
     macro_mean_absolute_error,
@@ -23,7 +24,6 @@ from ordinal_objectives.metrics.of_probabilities import (
     ordinal_log_loss,
     ranked_probability_score,
 )
-from ordinal_objectives.metrics.of_scores import concordance
 from ordinal_objectives.metrics.table import METRICS as METRICS
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""Metrics of decisions: predicted classes beside the true ones."""
+"""Metrics of decisions, predicted classes beside the true ones, and of scores of any scale."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ordinal_objectives.metrics.inputs import check_decisions, undefined
-from ordinal_objectives.metrics.ranking import concordant_pairs, differing_pairs
-from ordinal_objectives.metrics.table import METRICS
+from ordinal_objectives.metrics.table import METRICS, check_decisions, check_scores, undefined
 from ordinal_objectives.utils.shared_docs import documented
 
 
@@ -24,7 +22,7 @@ def mean_absolute_error(
     ----------
     y_true, y_pred : array-like, shape (n_samples,)
         Labels; class codes 0, 1, 2, ... unless `labels` or an ordered categorical `y_true` says otherwise. Since
-        differences alone count, other numbers that are one apart from class to class, such as stars from 1 to 5,
+        only differences count, other numbers that are one apart from class to class, such as stars from 1 to 5,
         are right as well.
     sample_weight : array-like of float, shape (n_samples,), or None
         Weights; None for ones.
@@ -291,7 +289,7 @@ def kendall_tau_b(
 
     C and D are the pairs of rows that both put in the same and in the opposite order, :math:`P_y` and
     :math:`P_{\hat y}` those with different true and different predicted classes. A pair weighs the product of its
-    weights. It takes O(n log n log K) steps, and equals `scipy.stats.kendalltau`, which knows no weights.
+    weights. It takes O(n log n log K) steps, and equals `scipy.stats.kendalltau`, which takes no weights.
 
     Parameters
     ----------
@@ -329,7 +327,85 @@ def kendall_tau_b(
     true, predicted, weight = check_decisions(y_true, y_pred, sample_weight, labels)
     if any(np.ptp(codes[weight > 0.0]) == 0 for codes in (true, predicted)):
         return undefined("rank correlation", "true or predicted labels are all of one class")
-    pairs = differing_pairs(true, weight)
-    excess = 2.0 * concordant_pairs(true, predicted, weight) - pairs
+    pairs = _differing_pairs(true, weight)
+    excess = 2.0 * _concordant_pairs(true, predicted, weight) - pairs
     # A root each, since the product of two small numbers may be none.
-    return float(excess / np.sqrt(pairs) / np.sqrt(differing_pairs(predicted, weight)))
+    return float(excess / np.sqrt(pairs) / np.sqrt(_differing_pairs(predicted, weight)))
+
+
+@METRICS.entry("concordance", judges="scores", higher_is_better=True)
+@documented
+def concordance(
+    y_true: ArrayLike, score: ArrayLike, sample_weight: ArrayLike | None = None, *, labels: ArrayLike | None = None
+) -> float:
+    """Share of the pairs of rows of different classes that the score puts in the right order.
+
+    Equal scores count one half; a pair weighs the product of its weights. It is the area under the ROC curve when
+    K = 2, and (1 + d) / 2 with Somers' d of the score given the classes. It takes O(n log n log K) steps.
+
+    Parameters
+    ----------
+    y_true : array-like, shape (n_samples,)
+        Labels; integers in the order of the classes unless `labels` or an ordered categorical `y_true` says
+        otherwise.
+    score : array-like of float, shape (n_samples,)
+        Score that should grow with the class, such as `predict_raw`.
+    sample_weight : array-like of float, shape (n_samples,), or None
+        Weights; None for ones.
+    labels : array-like of shape (n_classes,), or None
+        The classes from lowest to highest.
+
+    Returns
+    -------
+    float
+        In [0, 1], higher is better; NaN if all rows are of one class.
+
+    Raises
+    ------
+    ValueError
+        If an array has the wrong shape or values, or labels have no known order; the message names it.
+
+    Warns
+    -----
+    UndefinedMetricWarning
+        If the result is NaN.
+
+    Examples
+    --------
+    >>> from ordinal_objectives.metrics import concordance
+    >>> concordance([0, 1, 2], [-3.0, 5.0, 4.0]) * 3
+    2.0
+    """
+    true, values, weight = check_scores(y_true, score, sample_weight, labels)
+    if np.unique(true[weight > 0.0]).size < 2:
+        return undefined("concordance", "all true labels are of one class")
+    return _concordant_pairs(true, values, weight) / _differing_pairs(true, weight)
+
+
+def _differing_pairs(labels: NDArray[Any], weight: NDArray[np.float64]) -> float:
+    """Weight of the pairs of rows whose labels differ."""
+    of_label = np.bincount(np.unique(labels, return_inverse=True)[1], weights=weight)
+    return float(of_label[1:] @ np.cumsum(of_label)[:-1])
+
+
+def _concordant_pairs(labels: NDArray[Any], score: NDArray[Any], weight: NDArray[np.float64]) -> float:
+    """Weight of the pairs of differing labels that the score puts in their order; equal scores count one half."""
+    true = np.unique(labels, return_inverse=True)[1]
+    order = np.argsort(score, kind="stable")
+    return _pairs_of_classes(true[order], score[order], weight[order], 0, int(true.max()) + 1)
+
+
+def _pairs_of_classes(true: NDArray[Any], score: NDArray[Any], weight: NDArray[Any], lowest: int, beyond: int) -> float:
+    """Weight of the concordant pairs among rows of classes lowest..beyond - 1, sorted by score.
+
+    Each pair is counted once: where halving the range of classes separates its two rows.
+    """
+    if beyond - lowest < 2 or true.size == 0:
+        return 0.0
+    middle = (lowest + beyond) // 2
+    low = true < middle
+    weight_up_to = np.concatenate([[0.0], np.cumsum(weight[low])])
+    smaller, not_greater = (weight_up_to[np.searchsorted(score[low], score[~low], side)] for side in ("left", "right"))
+    parted = 0.5 * float(weight[~low] @ (smaller + not_greater))
+    below = _pairs_of_classes(true[low], score[low], weight[low], lowest, middle)
+    return parted + below + _pairs_of_classes(true[~low], score[~low], weight[~low], middle, beyond)

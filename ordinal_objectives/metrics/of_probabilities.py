@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import ArrayLike
+from typing import Any, NamedTuple
 
-from ordinal_objectives.metrics.bins import in_bins
-from ordinal_objectives.metrics.inputs import check_forecasts
-from ordinal_objectives.metrics.table import METRICS
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ordinal_objectives.metrics.table import METRICS, check_forecasts
 from ordinal_objectives.utils.shared_docs import documented
 from ordinal_objectives.utils.validation import check_integer
 
@@ -164,3 +164,29 @@ def cumulative_calibration_error(
     true, P, weight = check_forecasts(y_true, proba, sample_weight, labels)
     bins = in_bins(true, P, weight, check_integer("n_bins", n_bins, 1))
     return float(np.abs(bins.stated - bins.happened).sum() / weight.sum())
+
+
+class Bins(NamedTuple):
+    """Sums over the rows of each bin, (n_classes - 1, n_bins): of P(y <= k), y <= k, weights, and their squares."""
+
+    stated: NDArray[np.float64]
+    happened: NDArray[np.float64]
+    weight: NDArray[np.float64]
+    squared_weight: NDArray[np.float64]
+
+
+def in_bins(true: NDArray[Any], proba: NDArray[Any], weight: NDArray[np.float64], n_bins: int) -> Bins:
+    """Return the sums over rows whose P(y <= k) lies in the same of ``n_bins`` even parts of [0, 1]."""
+    stated = np.cumsum(proba, axis=1, dtype=np.float64)[:, :-1]
+    thresholds = np.arange(stated.shape[1])
+    happened = true[:, np.newaxis] <= thresholds
+    # Sums such as 0.1 + 0.2 belong to the bin that 0.3 begins.
+    inside = np.clip(np.round(stated * n_bins, 6), 0, n_bins - 1).astype(np.intp)
+    places = (thresholds * n_bins + inside).ravel()
+    every = np.broadcast_to(weight[:, np.newaxis], stated.shape)
+
+    def sums(values: NDArray[np.float64]) -> NDArray[np.float64]:
+        total: NDArray[Any] = np.bincount(places, weights=values.ravel(), minlength=thresholds.size * n_bins)
+        return total.reshape(-1, n_bins)
+
+    return Bins(sums(every * stated), sums(every * happened), sums(every), sums(every**2))

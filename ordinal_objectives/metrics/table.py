@@ -1,4 +1,4 @@
-"""The table of metrics: the properties that scorers, ``eval_metric`` and messages read.
+"""The table of metrics, whose properties scorers, ``eval_metric`` and messages read, and checks of their arguments.
 
 Each metric enters itself where it is defined, by its decorator; :mod:`ordinal_objectives.metrics` imports all of them.
 """
@@ -6,11 +6,20 @@ Each metric enters itself where it is defined, by its decorator; :mod:`ordinal_o
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 
-from ordinal_objectives.utils.validation import check_choice
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.exceptions import UndefinedMetricWarning
+from sklearn.utils.validation import check_consistent_length, column_or_1d
+
+from ordinal_objectives.estimators.label_values import ordered_categories
+from ordinal_objectives.estimators.labels import OrderedLabels
+from ordinal_objectives.utils.validation import as_floats, check_choice, check_codes, check_proba, check_sample_weight
 
 _Function = TypeVar("_Function", bound=Callable[..., float])
 # What a metric judges, and the method of an estimator that returns it.
@@ -33,7 +42,7 @@ class Metric:
     higher_is_better : bool
         Whether a high value is good.
     stands_for : tuple of str
-        The hosts' names of metrics that measure the same without thresholds.
+        Names of metrics of XGBoost and LightGBM that measure the same without thresholds.
 
     Raises
     ------
@@ -96,7 +105,7 @@ class MetricTable(dict[str, Metric]):
         return next((metric for metric in self.values() if metric.function is function), None)
 
     def meant_by(self, name: str) -> Metric | None:
-        """Return the metric that another name stands for: its scorer's, its function's or one of a host's, or None."""
+        """Return the metric of another name: its scorer's, its function's, or one of XGBoost or LightGBM; or None."""
         return next((metric for metric in self.values() if name in metric.names), None)
 
     def refuse_scorer(self, metric: Any, name: str) -> None:
@@ -114,3 +123,109 @@ class MetricTable(dict[str, Metric]):
 
 
 METRICS = MetricTable()
+
+
+def on_codes(metric: Callable[..., Any], n_classes: int) -> Callable[..., Any]:
+    """Return `metric` for class codes: with ``labels=range(n_classes)`` where it takes `labels`."""
+    try:
+        takes_labels = "labels" in inspect.signature(metric).parameters
+    except (TypeError, ValueError):  # not every callable has a signature
+        takes_labels = False
+    return partial(metric, labels=range(n_classes)) if takes_labels else metric
+
+
+def _order(y_true: ArrayLike, labels: ArrayLike | None) -> ArrayLike | None:
+    return ordered_categories(y_true) if labels is None else labels
+
+
+def _codes(y: ArrayLike, labels: ArrayLike | None, *, name: str) -> NDArray[np.int32]:
+    if isinstance(labels, range) and labels == range(len(labels)):
+        return check_codes(y, len(labels), name=name)
+    if labels is not None:
+        return OrderedLabels(labels, name="labels").encode(y, name=name)
+    dtype = np.asarray(y).dtype
+    if dtype.kind not in "biuf":
+        raise ValueError(
+            f"{name} must hold class codes 0, 1, 2, ...; got values of dtype {dtype}. Pass labels=, the classes from "
+            f"lowest to highest"
+        )
+    return check_codes(y, name=name)
+
+
+def check_decisions(
+    y_true: ArrayLike, y_pred: ArrayLike, sample_weight: ArrayLike | None, labels: ArrayLike | None
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+    """Return class codes of truth and prediction, and weights.
+
+    Raises
+    ------
+    ValueError
+        If labels have no known order or are not among `labels`, or shapes or weights are wrong.
+    """
+    labels = _order(y_true, labels)
+    true, predicted = _codes(y_true, labels, name="y_true"), _codes(y_pred, labels, name="y_pred")
+    check_consistent_length(true, predicted)
+    return true.astype(np.int64), predicted.astype(np.int64), _weights_or_ones(sample_weight, true.size)
+
+
+def check_forecasts(
+    y_true: ArrayLike, proba: ArrayLike, sample_weight: ArrayLike | None, labels: ArrayLike | None
+) -> tuple[NDArray[np.int32], NDArray[Any], NDArray[np.float64]]:
+    """Return class codes, probabilities and weights.
+
+    Raises
+    ------
+    ValueError
+        As `check_decisions`, or if `proba` holds no probabilities, or its columns are not those of the labels.
+    """
+    P = check_proba(proba)
+    n_classes = P.shape[1]
+    labels = _order(y_true, labels)
+    true = _codes(y_true, labels, name="y_true")
+    if labels is None:
+        _check_range(true, n_classes)
+    elif len(np.asarray(labels)) != n_classes:
+        raise ValueError(f"labels must hold one label for each of the {n_classes} columns of proba; got {labels!r}")
+    check_consistent_length(true, P)
+    return true, P, _weights_or_ones(sample_weight, true.size)
+
+
+def _check_range(true: NDArray[np.int32], n_classes: int) -> None:
+    """Refuse numbers that may be other labels than the codes 0..n_classes - 1."""
+    check_codes(true, n_classes, name="y_true")
+    if true.min() > 0 or true.max() < n_classes - 1:
+        raise ValueError(
+            f"y_true holds {true.min()} to {true.max()} and proba has {n_classes} columns: these may be codes, of "
+            f"which the sample lacks 0 or {n_classes - 1}, or other labels. Pass labels=, the classes from lowest to "
+            f"highest; for codes labels=range({n_classes})"
+        )
+
+
+def check_scores(
+    y_true: ArrayLike, score: ArrayLike, sample_weight: ArrayLike | None, labels: ArrayLike | None
+) -> tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.float64]]:
+    """Return class codes, scores and weights.
+
+    Raises
+    ------
+    ValueError
+        As `check_decisions`, or if a score is not finite.
+    """
+    true = _codes(y_true, _order(y_true, labels), name="y_true")
+    values = as_floats(column_or_1d(score), name="score")
+    check_consistent_length(true, values)
+    if not np.isfinite(values).all():
+        raise ValueError("score holds NaN or infinite values; scores must be finite")
+    return true, values, _weights_or_ones(sample_weight, true.size)
+
+
+def _weights_or_ones(sample_weight: ArrayLike | None, n_samples: int) -> NDArray[np.float64]:
+    """Return weights whose largest is 1: no metric depends on their scale, and sums of squares stay in range."""
+    weight = check_sample_weight(sample_weight, n_samples)
+    return np.ones(n_samples) if weight is None else weight / weight.max()
+
+
+def undefined(metric: str, reason: str) -> float:
+    """Return NaN, with a warning at the caller of the metric."""
+    warnings.warn(f"The {metric} is undefined: {reason}.", UndefinedMetricWarning, stacklevel=3)
+    return float("nan")

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives import _core
 from ordinal_objectives.links import Cloglog
-from ordinal_objectives.losses import OrdinalLoss, RoundSums
+from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.utils.validation import (
     check_choice,
@@ -30,8 +30,16 @@ _ROUNDING_OF_ONE = 1e-15
 MOST_ROUNDING = 10.0
 
 
+def highest_loss(loss: float, precision: float, least: float) -> float:
+    """Return the largest loss sum that may still be `loss`, rounded: relative to it, but not to less than `least`."""
+    return loss + precision * max(abs(loss), least)
+
+
 class LossBounds:
-    """Bounds of the rounding error of a loss sum.
+    """Bounds of the rounding error of a sum of the rows' losses, which are not negative.
+
+    The rounding error of a row's loss in float32, and of the sum of some hundred rows, is proportional to it: a heavy
+    row does not hide the error of light ones. Losses are logarithms of numbers next to 1, which float64 rounds.
 
     Attributes
     ----------
@@ -43,13 +51,14 @@ class LossBounds:
     loss_precision: float
     total_weight: float
 
-    def highest_loss(self, loss: float) -> float:
-        """Return the loss sum above which a step from `loss` is shortened: the usual rounding is allowed."""
-        return highest_of_rows(loss, self.loss_precision, self.total_weight)
+    def highest_loss(self, loss: float, rounding: float = 1.0) -> float:
+        """Return the loss sum above which a step from `loss` is shortened, at a multiple of the usual rounding."""
+        precision = rounding * self.loss_precision
+        return highest_loss(loss, precision, _ROUNDING_OF_ONE / precision * self.total_weight)
 
     def is_higher(self, loss: float, before: float) -> bool:
         """Tell whether a loss sum is higher than that before by more than the largest rounding error."""
-        return loss > highest_of_rows(before, MOST_ROUNDING * self.loss_precision, self.total_weight)
+        return loss > self.highest_loss(before, MOST_ROUNDING)
 
 
 class CheckedRows(LossBounds):
@@ -74,7 +83,7 @@ class CheckedRows(LossBounds):
     lanes : bool, default=True
         Whether float32 lanes may be used where the link has them.
     part : bool, default=False
-        Whether these are one worker's rows, of which there may be none, or none of any weight.
+        Whether these are one worker's rows, which may be none, or of no weight.
 
     Attributes
     ----------
@@ -82,7 +91,7 @@ class CheckedRows(LossBounds):
         Sum of the weights of each class.
     total_weight : float
     loss_precision : float
-        Relative rounding of the loss sum: see :func:`highest_of_rows`.
+        Relative rounding of the loss sum.
 
     Raises
     ------
@@ -172,30 +181,3 @@ class CheckedRows(LossBounds):
                 "raw_prediction is too far from the thresholds for float32 derivatives of link "
                 f"{self.loss.link.identity!r} and these weights; the largest gradient is {np.abs(gradient).max():g}"
             )
-
-
-def highest_loss(loss: float, precision: float, least: float) -> float:
-    """Return the largest loss sum that may still be `loss`, rounded: relative to it, but not to less than `least`."""
-    return loss + precision * max(abs(loss), least)
-
-
-def highest_of_rows(loss: float, precision: float, total_weight: float) -> float:
-    """Return the largest sum of the rows' losses that may still be `loss`, rounded.
-
-    These losses are not negative. The rounding error of a row's loss in float32, and of the sum of some hundred rows,
-    is proportional to it: a heavy row does not hide the error of light ones. Losses are logarithms of numbers next to
-    1, which float64 rounds.
-    """
-    return highest_loss(loss, precision, _ROUNDING_OF_ONE / precision * total_weight)
-
-
-def as_round_sums(sums: dict[str, Any]) -> RoundSums:
-    """Return the sums of a native pass."""
-    return RoundSums(
-        loss=sums["loss"],
-        threshold_gradient=np.asarray(sums["threshold_gradient"]),
-        threshold_hessian=np.asarray(sums["threshold_hessian"]),
-        threshold_hessian_off=np.asarray(sums["threshold_hessian_off"]),
-        n_floored=sums["n_floored"],
-        n_clipped=sums["n_clipped"],
-    )

@@ -1,22 +1,112 @@
-"""Devices that hold the rows of a training, and operations on arrays over rows beside the pass itself."""
+"""Devices that hold the rows of a training: what a pass over rows and a device offer, and the CPU.
+
+A pass returns two kinds of results. Arrays over rows stay on the device of the rows: a tree is grown on them there.
+Sums of parts of the rows can be added (`RoundSums`, `LeafSums`, both with ``+``); a part is a block of a file, or the
+rows of a device or a worker. Thresholds depend on the sums only.
+"""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives import _core
-from ordinal_objectives.losses import OrdinalLoss
-from ordinal_objectives.rows.margins import MarginStatistics, add_leaf_vectors
-from ordinal_objectives.rows.native import RowStatistics
-from ordinal_objectives.rows.protocol import MarginPass, RowPass
+from ordinal_objectives.losses import LeafSums, OrdinalLoss, RoundStatistics
+from ordinal_objectives.rows.native import MarginStatistics, RowStatistics, add_leaf_vectors
 from ordinal_objectives.rows.reference import ReferenceMargins, ReferenceRows
 from ordinal_objectives.threads import effective_n_threads
 
+# An array over rows on its device: of NumPy or CuPy.
+Array: TypeAlias = Any
 # Multiplications in one product: BLAS starts threads for larger ones, which go on spinning beside the framework's.
 _BLOCK = 1 << 17
+
+
+class _Rows(Protocol):
+    """Labels and weights of some rows.
+
+    Attributes
+    ----------
+    y : ndarray of int32, shape (n_samples,)
+        Class codes of these rows.
+    n_classes : int
+    class_weights : ndarray of float64, shape (n_classes,)
+        Sum of the weights of each class: a sum over all rows, where rows are distributed.
+    total_weight : float
+    loss_precision : float
+        Relative rounding of the loss sum.
+    """
+
+    y: NDArray[np.int32]
+    n_classes: int
+    class_weights: NDArray[np.float64]
+    total_weight: float
+    loss_precision: float
+
+    def highest_loss(self, loss: float) -> float:
+        """Return the loss sum above which a step from `loss` is shortened."""
+
+    def is_higher(self, loss: float, before: float) -> bool:
+        """Tell whether a loss sum is higher than that before by more than the largest rounding error."""
+
+
+class RowPass(_Rows, Protocol):
+    """A pass over rows with one score each; :meth:`Device.row_pass` returns one."""
+
+    def __call__(
+        self, raw_prediction: ArrayLike, thresholds: ArrayLike, hessian: str = "majorized", *, want_loss: bool = True
+    ) -> RoundStatistics:
+        """Return arrays over these rows, and the sums over all rows, at a score and a set of thresholds."""
+
+    def leaf_sums(self, leaves: Array, n_leaves: int) -> LeafSums:
+        """Return the sums of the latest call over the leaves of a tree."""
+
+
+class MarginPass(_Rows, Protocol):
+    """A pass over rows with a score for each threshold; :meth:`Device.margin_pass` returns one.
+
+    Attributes
+    ----------
+    scores_dtype : type
+        float32 or float64: of the scores that it is given.
+    """
+
+    scores_dtype: type
+
+    @property
+    def sample_weight(self) -> NDArray[Any] | None:
+        """Weights of these rows, (n_samples,), or None where all are 1."""
+
+    def __call__(
+        self,
+        scores: Array,
+        thresholds: ArrayLike,
+        hessian: str = "majorized",
+        *,
+        want_loss: bool = True,
+        want_rows: bool = True,
+        columns: Array = None,
+    ) -> RoundStatistics:
+        """Return arrays over these rows, and the sums over all rows, at scores and thresholds.
+
+        ``columns``, (n_samples, 2 (n_classes - 1) or more), is filled with the gradients of every threshold, then the
+        Hessians.
+        """
+
+    def leaf_sums(self, leaves: Array, n_leaves: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return G and H of every leaf and threshold at the latest call."""
+
+    def leaf_weights(self, leaves: Array, n_leaves: int) -> NDArray[np.float64]:
+        """Return the sum of the weights of each leaf's rows."""
+
+    def loss_of_prediction(self, scores: Array, thresholds: ArrayLike) -> float:
+        """Return the loss of the margins as predictions use them: sorted in each row, if the loss has an order."""
+
+
+# One of the two.
+Pass = TypeVar("Pass", bound=RowPass | MarginPass)
 
 
 class LeafMatch(NamedTuple):
@@ -30,12 +120,12 @@ class LeafMatch(NamedTuple):
     largest_score : float
     """
 
-    leaves: Any
+    leaves: Array
     worst_error: float
     largest_score: float
 
 
-class Middle(NamedTuple):
+class ScoreCenter(NamedTuple):
     """Where scores lie.
 
     Attributes
@@ -66,7 +156,6 @@ class Device(Protocol):
         part: bool = False,
     ) -> RowPass:
         """Return the pass over rows with one score each; see :class:`.native.RowStatistics`."""
-        ...
 
     def margin_pass(
         self,
@@ -78,34 +167,29 @@ class Device(Protocol):
         in_doubles: bool = False,
         part: bool = False,
     ) -> MarginPass:
-        """Return the pass over rows with a score for each threshold; see :class:`.margins.MarginStatistics`."""
-        ...
+        """Return the pass over rows with a score for each threshold; see :class:`.native.MarginStatistics`."""
 
-    def copy(self, array: Any, dtype: Any = None, out: Any = None) -> Any:
+    def copy(self, array: Array, dtype: Any = None, out: Array = None) -> Array:
         """Return a copy of an array of any device on this one, its order in memory kept; in ``out`` if it is given."""
-        ...
 
-    def columns(self, n_samples: int, n_columns: int) -> Any:
+    def columns(self, n_samples: int, n_columns: int) -> Array:
         """Return a new array of float32, (n_samples, n_columns), in the order that a pass fills quickly."""
-        ...
 
-    def times(self, rows: Any, matrix: NDArray[np.float32]) -> Any:
+    def times(self, rows: Array, matrix: NDArray[np.float32]) -> Array:
         """Return ``rows @ matrix`` of many rows and a small matrix, float32 (n_samples, n_columns)."""
-        ...
 
-    def weighted_sum(self, weights: Any, rows: Any) -> NDArray[np.float64]:
+    def weighted_sum(self, weights: Array, rows: Array) -> NDArray[np.float64]:
         """Return ``weights @ rows``, (n_columns,), of weights of this device and rows of any."""
-        ...
 
-    def scores_of(self, outputs: Any, matrix: NDArray[np.float32], offset: NDArray[np.float32]) -> Any:
+    def scores_of(self, outputs: Array, matrix: NDArray[np.float32], offset: NDArray[np.float32]) -> Array:
         """Return ``outputs @ matrix - offset`` as the scores of a margin pass, (n_samples, n_thresholds)."""
-        ...
 
-    def middle(self, scores: Any) -> Middle:
+    def middle(self, scores: Array) -> ScoreCenter:
         """Return how many scores of a device are not 0, and the median of all."""
-        ...
 
-    def match_leaves(self, before: Any, after: Any, values: NDArray[np.float64], order: NDArray[np.int32]) -> LeafMatch:
+    def match_leaves(
+        self, before: Array, after: Array, values: NDArray[np.float64], order: NDArray[np.int32]
+    ) -> LeafMatch:
         """Return the leaf whose value is closest to the change of each row's score.
 
         Parameters
@@ -117,19 +201,15 @@ class Device(Protocol):
         order : ndarray of int32, shape (n_leaves,)
             Number of the leaf that has each of them.
         """
-        ...
 
-    def renumbered(self, leaves: Any, numbers: NDArray[np.intp]) -> Any:
+    def renumbered(self, leaves: Array, numbers: NDArray[np.intp]) -> Array:
         """Return ``numbers[leaves]``, int32 (n_samples,)."""
-        ...
 
-    def add_leaf_values(self, score: Any, leaves: Any, values: NDArray[np.float64], out: Any = None) -> Any:
+    def add_leaf_values(self, score: Array, leaves: Array, values: NDArray[np.float64], out: Array = None) -> Array:
         """Return a score with a tree more, float64 (n_samples,); its memory may be that of ``out``, an earlier one."""
-        ...
 
-    def add_leaf_vectors(self, scores: Any, leaves: Any, vectors: NDArray[np.float32], out: Any = None) -> Any:
+    def add_leaf_vectors(self, scores: Array, leaves: Array, vectors: NDArray[np.float32], out: Array = None) -> Array:
         """Return scores for each threshold with a tree more, (n_samples, n_thresholds); ``out`` as above."""
-        ...
 
 
 class CPU:
@@ -150,11 +230,11 @@ class CPU:
         return kind(loss, *args, n_threads=self.n_threads, **options)
 
     def margin_pass(self, loss: OrdinalLoss, *args: Any, **options: Any) -> MarginPass:
-        """Return :class:`.margins.MarginStatistics`, or :class:`.reference.ReferenceMargins`."""
+        """Return :class:`.native.MarginStatistics`, or :class:`.reference.ReferenceMargins`."""
         kind = ReferenceMargins if loss.codes is None else MarginStatistics
         return kind(loss, *args, n_threads=self.n_threads, **options)
 
-    def copy(self, array: Any, dtype: Any = None, out: Any = None) -> NDArray[Any]:
+    def copy(self, array: Array, dtype: Any = None, out: Array = None) -> NDArray[Any]:
         """Return a copy."""
         if out is None:
             return np.array(on_cpu(array), dtype=dtype)
@@ -187,13 +267,15 @@ class CPU:
         scores -= offset
         return np.asfortranarray(scores)
 
-    def middle(self, scores: Any) -> Middle:
+    def middle(self, scores: Array) -> ScoreCenter:
         """Return how many scores are not 0, and the median of all."""
         here = on_cpu(scores)
         n_not_zero = int(np.count_nonzero(here))
-        return Middle(n_not_zero, float(np.median(here)) if n_not_zero else 0.0)
+        return ScoreCenter(n_not_zero, float(np.median(here)) if n_not_zero else 0.0)
 
-    def match_leaves(self, before: Any, after: Any, values: NDArray[np.float64], order: NDArray[np.int32]) -> LeafMatch:
+    def match_leaves(
+        self, before: Array, after: Array, values: NDArray[np.float64], order: NDArray[np.int32]
+    ) -> LeafMatch:
         """Return the leaf of every row."""
         leaves = np.empty(after.shape[0], np.int32)
         after = np.ascontiguousarray(after, dtype=before.dtype)
@@ -205,7 +287,7 @@ class CPU:
         return numbers[leaves].astype(np.int32)
 
     def add_leaf_values(
-        self, score: NDArray[np.float64], leaves: NDArray[np.int32], values: NDArray[np.float64], out: Any = None
+        self, score: NDArray[np.float64], leaves: NDArray[np.int32], values: NDArray[np.float64], out: Array = None
     ) -> NDArray[np.float64]:
         """Return a score with a tree more."""
         total: NDArray[np.float64] = np.empty_like(score) if out is None else out
@@ -213,13 +295,13 @@ class CPU:
         return total
 
     def add_leaf_vectors(
-        self, scores: NDArray[Any], leaves: NDArray[np.int32], vectors: NDArray[np.float32], out: Any = None
+        self, scores: NDArray[Any], leaves: NDArray[np.int32], vectors: NDArray[np.float32], out: Array = None
     ) -> NDArray[Any]:
         """Return scores with a tree more."""
         return add_leaf_vectors(scores, leaves, vectors, self.n_threads, out)
 
 
-def on_cpu(array: Any) -> NDArray[Any]:
+def on_cpu(array: Array) -> NDArray[Any]:
     """Return an array of any device as one of NumPy's; CuPy makes no such copy unless it is asked for one."""
     get = getattr(array, "get", None)
     return np.asarray(array if get is None else get())

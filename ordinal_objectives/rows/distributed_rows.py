@@ -1,6 +1,6 @@
 """A pass over rows that are distributed over workers: each keeps its own arrays, and all get the sums.
 
-A step on the thresholds depends on sums alone, so every worker takes the same one. The framework must be able to add up
+A step on the thresholds depends on sums only, so every worker takes the same one. The framework must be able to add up
 a short vector over its workers.
 """
 
@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives.losses import RoundStatistics, RoundSums
 from ordinal_objectives.rows.checked_rows import LossBounds
-from ordinal_objectives.rows.protocol import Pass
+from ordinal_objectives.rows.device import Pass
 
 Result = TypeVar("Result")
 
@@ -26,19 +26,15 @@ class Workers(Protocol):
     @property
     def rank(self) -> int:
         """Number of this worker, from 0 on."""
-        ...
 
     def sum(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the sums over all workers, with the same bytes on each; vectors of one length."""
-        ...
 
     def max(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the largest of all workers, entry by entry."""
-        ...
 
     def tell(self, text: str, rank: int) -> str:
         """Return the text of the worker with a rank."""
-        ...
 
 
 def fail_together(workers: Workers | None, function: Callable[[], Result]) -> Result:
@@ -109,7 +105,7 @@ class DistributedRows(LossBounds):
         try:
             statistics: RoundStatistics = self._own(raw_prediction, thresholds, *args, **options)
         except Exception as error:
-            self._sum(np.full(length, np.nan))  # which tells the others
+            self._sum(np.full(length, np.nan))  # the others stop too
             raise_error(self._workers, error)
             raise
         total = self._sum(_as_vector(statistics.sums))

@@ -1,5 +1,6 @@
-"""The native pass over the rows: gradients, Hessians and the sums that the threshold step needs.
+"""The native passes over the rows: gradients, Hessians and the sums that the threshold step needs.
 
+:class:`RowStatistics` has one score a row, :class:`MarginStatistics` one score f + v_k for every threshold k.
 :mod:`ordinal_objectives.losses` holds the same quantities in readable NumPy; the tests compare the two.
 """
 
@@ -7,14 +8,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives import _core
-from ordinal_objectives.losses import LeafSums, OrdinalLoss, RoundStatistics, check_order
-from ordinal_objectives.rows.checked_rows import CheckedRows, as_round_sums
+from ordinal_objectives.losses import LeafSums, OrdinalLoss, RoundStatistics, RoundSums, check_order
+from ordinal_objectives.rows.checked_rows import CheckedRows
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.utils.validation import check_thresholds
 
@@ -23,9 +24,43 @@ from ordinal_objectives.utils.validation import check_thresholds
 _WIDEST = 40.0
 # Their float32 scores are relative to the middle of the thresholds, which float32 rounds by at most 1/2 up to here.
 _FARTHEST = 1e7
+# float32 scores for each threshold are exact to 4e-6 up to here; rows that start farther away need float64.
+_FARTHEST_MARGIN = 64.0
+_COLUMNS = {"thresholds": 0, "score": 1, "cross": 2}
+_kernels: Any = _core
 
 
-class RowStatistics(CheckedRows):
+class _NativePass(CheckedRows):
+    """Base of both passes: outputs that each call writes anew, and what the latest call was given."""
+
+    def __init__(self, loss: OrdinalLoss, *args: Any, **options: Any) -> None:
+        self._codes = loss.check_native()
+        super().__init__(loss, *args, **options)
+        self._gradient: NDArray[Any] = np.empty(self.y.shape[0], self._computed)
+        self._hessian: NDArray[Any] = np.empty(self.y.shape[0], self._computed)
+        self._latest: tuple[NDArray[Any], NDArray[np.float64], bool] | None = None
+
+    def _sums(self, sums: dict[str, Any], message: str) -> RoundSums:
+        """Return the sums of a pass; a NaN score makes the sum of every threshold NaN, which costs no pass to check."""
+        arrays = {name: np.asarray(x) for name, x in sums.items() if isinstance(x, list)}
+        found = RoundSums(**(sums | arrays))
+        if not np.isfinite(found.threshold_gradient).all():
+            raise ValueError(message)
+        return found
+
+    def _result(
+        self, gradient: NDArray[Any], hessian: NDArray[Any], cross: NDArray[Any], sums: RoundSums
+    ) -> RoundStatistics:
+        self._check_derivatives(gradient, hessian)
+        return RoundStatistics(
+            gradient.astype(self._dtype, copy=False),
+            hessian.astype(self._dtype, copy=False),
+            cross.astype(self._dtype, copy=False),
+            sums,
+        )
+
+
+class RowStatistics(_NativePass):
     """One pass over a fixed set of rows, as often as needed: the kernel behind every adapter.
 
     For the losses and links of this package; :class:`.reference.ReferenceRows` is for others.
@@ -38,23 +73,6 @@ class RowStatistics(CheckedRows):
     loss, y, n_classes, sample_weight, precision, n_threads, part
         See :class:`.checked_rows.CheckedRows`.
     """
-
-    def __init__(
-        self,
-        loss: OrdinalLoss,
-        y: ArrayLike,
-        n_classes: int,
-        sample_weight: ArrayLike | None = None,
-        *,
-        precision: str = "float32",
-        n_threads: int | None = None,
-        part: bool = False,
-    ) -> None:
-        self._codes = loss.check_native()
-        super().__init__(loss, y, n_classes, sample_weight, precision=precision, n_threads=n_threads, part=part)
-        self._gradient: NDArray[Any] = np.empty(self.y.shape[0], self._computed)
-        self._hessian: NDArray[Any] = np.empty(self.y.shape[0], self._computed)
-        self._latest: tuple[NDArray[Any], NDArray[np.float64], bool] | None = None
 
     def __call__(
         self,
@@ -88,7 +106,7 @@ class RowStatistics(CheckedRows):
             Thresholds whose cross terms are wanted, in the order of the result's columns; None for all.
         higher : ndarray of float32, shape (n_samples, 1 or 2), or None
             To be filled with the third, and the fourth, derivatives in the score, weighted
-            (:func:`ordinal_objectives.losses.higher_derivatives`). Logit link and exact Hessian alone.
+            (:func:`ordinal_objectives.losses.higher_derivatives`). Logit link and exact Hessian only.
 
         Returns
         -------
@@ -102,7 +120,8 @@ class RowStatistics(CheckedRows):
             order, or the loss and link have no such Hessian.
         """
         self.loss.check_hessian(hessian)
-        check_order(self.loss, hessian, 2 if higher is None else 4)
+        if higher is not None:
+            check_order(self.loss, hessian, 4)
         theta = check_thresholds(thresholds, self.n_classes, ordered=self.loss.ordered)
         self.loss.check_gaps(theta, self.class_weights)
         raw = self._check_scores(raw_prediction)
@@ -110,15 +129,21 @@ class RowStatistics(CheckedRows):
             self._latest = None
             wide = self._in_double(raw, theta, hessian, want_loss=want_loss, want_cross=want_cross, higher=higher)
             narrow = {name: getattr(wide, name).astype(np.float32) for name in ("gradient", "hessian", "cross")}
-            return self._filled(self._chosen(replace(wide, **narrow), cross_of), side_by_side)
-        n_columns = self.n_classes - 1 if cross_of is None or not self._lanes else len(cross_of)
-        in_place = side_by_side is not None and self._lanes
-        if in_place and want_cross:
-            assert side_by_side is not None
-            cross: NDArray[Any] = side_by_side[:, 2 : 2 + n_columns]
+            return self._written(replace(wide, **narrow), side_by_side, cross_of)
+        # The lanes write what is wanted in place, other kernels all columns in their own type.
+        beside = side_by_side if self._lanes else None
+        places, n_columns = None, self.n_classes - 1
+        if cross_of is not None and self._lanes:
+            n_columns = len(cross_of)
+            places = np.full(self.n_classes - 1, -1, np.int32)
+            places[cross_of] = np.arange(n_columns)
+        if beside is not None and want_cross:
+            cross: NDArray[Any] = beside[:, 2 : 2 + n_columns]
         else:
-            cross = np.empty((self.y.shape[0] if want_cross else 0, n_columns), self._gradient.dtype)
-        common = (
+            cross = np.empty((self.y.shape[0] if want_cross else 0, n_columns), self._computed)
+        derivatives = higher if higher is None or self._lanes else np.empty(higher.shape)
+        majorized = hessian == "majorized"
+        sums = (_kernels.logit_statistics if self._lanes else _kernels.link_statistics)(
             raw,
             self.y,
             theta,
@@ -126,33 +151,30 @@ class RowStatistics(CheckedRows):
             self._gradient,
             self._hessian,
             cross if want_cross else None,
+            *self._codes,
+            majorized,
+            want_loss,
+            self._limit,
+            effective_n_threads(self.n_threads),
+            None if beside is None else beside[:, :2],
+            places,
+            derivatives,
+            self._costs,
         )
-        majorized = hessian == "majorized"
-        threads = effective_n_threads(self.n_threads)
-        kernel: Any = _core.logit_statistics if self._lanes else _core.link_statistics
-        beside = side_by_side[:, :2] if in_place and side_by_side is not None else None
-        places = None
-        if cross_of is not None and self._lanes:
-            places = np.full(self.n_classes - 1, -1, np.int32)
-            places[cross_of] = np.arange(len(cross_of))
-        # The kernels write their own type.
-        written = higher if higher is None or self._lanes else np.empty(higher.shape)
-        outputs = beside, places, written
-        sums = kernel(*common, *self._codes, majorized, want_loss, self._limit, threads, *outputs, self._costs)
-        if higher is not None and written is not higher:
-            higher[:] = written
+        if higher is not None and derivatives is not higher:
+            higher[:] = derivatives
         self._latest = (raw, theta, majorized)
-        result = self._result(sums, cross)
-        if places is None:
-            result = self._chosen(result, cross_of)
-        return self._filled(result, None if in_place else side_by_side)
+        of_all = self._sums(sums, "raw_prediction holds NaN, or overflows the link; scores must be numbers")
+        result = self._result(self._gradient, self._hessian, cross, of_all)
+        return result if self._lanes else self._written(result, side_by_side, cross_of)
 
     @staticmethod
-    def _chosen(statistics: RoundStatistics, cross_of: NDArray[np.int32] | None) -> RoundStatistics:
-        return statistics if cross_of is None else replace(statistics, cross=statistics.cross[:, cross_of])
-
-    @staticmethod
-    def _filled(statistics: RoundStatistics, side_by_side: NDArray[np.float32] | None) -> RoundStatistics:
+    def _written(
+        statistics: RoundStatistics, side_by_side: NDArray[np.float32] | None, cross_of: NDArray[np.int32] | None
+    ) -> RoundStatistics:
+        """Return statistics with the cross terms that are wanted, written into columns as well."""
+        if cross_of is not None:
+            statistics = replace(statistics, cross=statistics.cross[:, cross_of])
         if side_by_side is not None:
             side_by_side[:, 0], side_by_side[:, 1] = statistics.gradient, statistics.hessian
             if len(statistics.cross):
@@ -193,24 +215,11 @@ class RowStatistics(CheckedRows):
         leaves = self.check_leaves(leaves, n_leaves)
         raw, theta, majorized = self._latest
         sums = np.zeros((n_leaves, self.n_classes + 1))
-        if not leaves.size:  # a worker's, that has no rows
-            return LeafSums(sums[:, 0], sums[:, 1], sums[:, 2:])
-        kernel: Any = _core.leaf_sums
-        kernel(
-            raw,
-            self.y,
-            theta,
-            self._weight,
-            self._gradient,
-            self._hessian,
-            leaves,
-            sums,
-            *self._codes,
-            majorized,
-            self._limit,
-            effective_n_threads(self.n_threads),
-            self._costs,
-        )
+        if leaves.size:  # a worker may have no rows
+            given = raw, self.y, theta, self._weight, self._gradient, self._hessian, leaves, sums
+            _kernels.leaf_sums(
+                *given, *self._codes, majorized, self._limit, effective_n_threads(self.n_threads), self._costs
+            )
         return LeafSums(sums[:, 0], sums[:, 1], sums[:, 2:])
 
     def _check_scores(self, raw_prediction: ArrayLike) -> NDArray[Any]:
@@ -221,16 +230,236 @@ class RowStatistics(CheckedRows):
             raise ValueError(f"raw_prediction must have shape {self.y.shape}, one score a row; got {raw.shape}")
         return np.require(raw, requirements=["C", "A"])
 
-    def _result(self, sums: dict[str, Any], cross: NDArray[Any]) -> RoundStatistics:
-        of_all = as_round_sums(sums)
-        if not np.isfinite(of_all.threshold_gradient).all():
-            # A NaN score makes every threshold's sum NaN: checking the sums is free, checking the scores would cost a
-            # pass.
-            raise ValueError("raw_prediction holds NaN, or overflows the link; scores must be numbers")
-        self._check_derivatives(self._gradient, self._hessian)
-        return RoundStatistics(
-            gradient=self._gradient.astype(self._dtype, copy=False),
-            hessian=self._hessian.astype(self._dtype, copy=False),
-            cross=cross.astype(self._dtype, copy=False),
-            sums=of_all,
+
+class _Outputs(NamedTuple):
+    """Outputs of a pass beside its sums: numbers of rows, or sums of leaves; None for those not wanted."""
+
+    gradient: NDArray[Any] | None = None
+    hessian: NDArray[Any] | None = None
+    columns: NDArray[np.float32] | None = None
+    held: int = 0
+    groups: NDArray[np.int32] | None = None
+    leaves: NDArray[np.int32] | None = None
+    leaf_sums: NDArray[np.float64] | None = None
+
+
+class MarginStatistics(_NativePass):
+    r"""One pass over a fixed set of rows with the scores f(x_i) + v_k(x_i), k = 0..n_classes - 2.
+
+    A row's margins are :math:`\theta_k - f(x_i) - v_k(x_i)`. Where all shifts v are 0 the results are those of
+    :class:`RowStatistics`. Scores are arrays (n_samples, n_classes - 1) that hold one threshold after the
+    other in memory; :meth:`spread` and :meth:`moved` make them.
+
+    Parameters
+    ----------
+    loss : OrdinalLoss
+        All-threshold or immediate-threshold.
+    y, n_classes, sample_weight, precision, n_threads, part
+        See :class:`.checked_rows.CheckedRows`.
+    in_doubles : bool, default=False
+        Whether scores are kept, and computed with, in float64: for rows that start far from 0, see :func:`is_far`.
+
+    Attributes
+    ----------
+    scores_dtype : type
+        float32 or float64.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range, or the loss does not exist for such thresholds.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ordinal_objectives import AllThreshold
+    >>> from ordinal_objectives.rows import MarginStatistics
+    >>> rows = MarginStatistics(AllThreshold(), [0, 2], 3)
+    >>> scores = rows.spread(np.array([0.0, 0.5]))
+    >>> rows(scores, [-1.0, 1.0]).threshold_gradient.round(4)
+    array([-0.5486,  0.3535])
+    """
+
+    def __init__(self, loss: OrdinalLoss, *args: Any, in_doubles: bool = False, **options: Any) -> None:
+        loss.check_shifts()
+        super().__init__(loss, *args, lanes=not in_doubles, **options)
+        self.scores_dtype = self._computed
+
+    def spread(self, raw_prediction: ArrayLike) -> NDArray[Any]:
+        """Return scores in the order and the type of a pass, (n_samples, n_classes - 1).
+
+        They are given in any order and type, or as f, (n_samples,), of rows without shifts.
+        """
+        f = np.asarray(raw_prediction)
+        if f.ndim == 2:
+            return self._check_scores(f).T
+        if f.shape != self.y.shape:
+            raise ValueError(f"raw_prediction must have shape {self.y.shape}, one score a row; got {f.shape}")
+        return np.tile(f.astype(self._computed), (self.n_classes - 1, 1)).T
+
+    def moved(
+        self,
+        scores: NDArray[Any],
+        leaves: NDArray[np.int32],
+        steps: NDArray[np.float64],
+        out: NDArray[Any] | None = None,
+    ) -> NDArray[Any]:
+        """Return the scores with a tree more.
+
+        Parameters
+        ----------
+        scores : ndarray, shape (n_samples, n_classes - 1)
+        leaves : ndarray of int32, shape (n_samples,)
+            Leaf of each row.
+        steps : ndarray of float64, shape (n_leaves, n_classes - 1)
+            What each leaf adds to the scores.
+        out : ndarray, shape (n_samples, n_classes - 1), or None
+            Where to put them, not `scores`; None makes a new array.
+        """
+        raw = self._check_scores(scores)
+        return add_leaf_vectors(raw.T, self.check_leaves(leaves, len(steps)), steps, self.n_threads, out)
+
+    def __call__(
+        self,
+        scores: NDArray[Any],
+        thresholds: ArrayLike,
+        hessian: str = "majorized",
+        *,
+        want_loss: bool = True,
+        want_rows: bool = True,
+        columns: NDArray[np.float32] | None = None,
+        columns_hold: str = "thresholds",
+        groups: NDArray[np.int32] | None = None,
+    ) -> RoundStatistics:
+        """Return the statistics of the rows at scores and thresholds.
+
+        Parameters
+        ----------
+        scores : ndarray, shape (n_samples, n_classes - 1)
+        thresholds : array-like of float, shape (n_classes - 1,)
+            In any order.
+        hessian : {"majorized", "exact"}, default="majorized"
+        want_loss, want_rows : bool
+            Whether to compute the loss sum (0 otherwise), and gradient and Hessian of the rows (empty otherwise).
+        columns : ndarray of float32, shape (n_samples, n_columns or more), or None
+            Rows to be filled with numbers side by side; other columns stay.
+        columns_hold : {"thresholds", "score", "cross"}
+            Which: the gradients of every threshold, then the Hessians (2 (n_classes - 1) columns); gradient and
+            Hessian in f (2); or these and the cross terms of f and every threshold, their Hessians with the sign
+            changed (n_classes + 1). The last two need `want_rows`.
+        groups : ndarray of int32, shape (n_classes - 1,), or None
+            Thresholds of the same number, from 0 on, share columns, which hold their sums; those below 0 have none.
+            None: each has its own.
+
+        Returns
+        -------
+        RoundStatistics
+            Gradient and Hessian in f, summed over the thresholds; its cross terms are empty. All are weighted, and
+            reused by the next call.
+
+        Raises
+        ------
+        ValueError
+            If shapes disagree, a score is not finite, or the loss and link have no such Hessian.
+        """
+        self.loss.check_hessian(hessian)
+        theta = check_thresholds(thresholds, self.n_classes, ordered=False)
+        raw = self._check_scores(scores)
+        majorized = hessian == "majorized"
+        gradient, hessian_of_rows = (self._gradient, self._hessian) if want_rows else (self._gradient[:0],) * 2
+        written = _Outputs(columns=columns, held=_COLUMNS[columns_hold], groups=groups)
+        if want_rows:
+            written = written._replace(gradient=gradient, hessian=hessian_of_rows)
+        sums = self._pass(raw, theta, majorized, written, want_loss=want_loss)
+        self._latest = (raw, theta, majorized)
+        return self._result(gradient, hessian_of_rows, np.empty((0, self.n_classes - 1), self._dtype), sums)
+
+    def leaf_sums(self, leaves: NDArray[np.int32], n_leaves: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return G and H of every leaf and threshold at the latest call, float64 (n_leaves, n_classes - 1) each.
+
+        The scores that were passed to that call must not have changed since.
+
+        Raises
+        ------
+        ValueError
+            If there was no call yet, or `leaves` has the wrong shape or holds other numbers.
+        """
+        if self._latest is None:
+            raise ValueError("leaf_sums belongs to scores and thresholds: call the object with these first")
+        leaves = self.check_leaves(leaves, n_leaves)
+        sums = np.zeros((n_leaves, 2 * (self.n_classes - 1)))
+        if leaves.size:  # a worker may have no rows
+            self._pass(*self._latest, _Outputs(leaves=leaves, leaf_sums=sums), want_loss=False)
+        return sums[:, : self.n_classes - 1], sums[:, self.n_classes - 1 :]
+
+    def loss_of_prediction(self, scores: NDArray[Any], thresholds: ArrayLike) -> float:
+        """Return the loss of the margins as predictions use them: sorted in each row, if the loss has an order."""
+        theta = check_thresholds(thresholds, self.n_classes, ordered=False)
+        majorized = self.loss.supports("majorized")
+        return self._pass(self._check_scores(scores), theta, majorized, _Outputs(), in_order=self.loss.ordered).loss
+
+    def _pass(
+        self,
+        raw: NDArray[Any],
+        theta: NDArray[np.float64],
+        majorized: bool,
+        outputs: _Outputs,
+        *,
+        want_loss: bool = True,
+        in_order: bool = False,
+    ) -> RoundSums:
+        sums = _kernels.margin_statistics(
+            raw,
+            self.y,
+            theta,
+            self._weight,
+            *outputs[:5],
+            0 if outputs.groups is None else int(outputs.groups.max()) + 1,
+            outputs.leaves,
+            outputs.leaf_sums,
+            *self._codes,
+            majorized,
+            want_loss,
+            in_order,
+            self._limit,
+            effective_n_threads(self.n_threads),
+            self._costs,
         )
+        return self._sums(sums, "the scores hold NaN, or overflow the link; they must be numbers")
+
+    def _check_scores(self, scores: ArrayLike) -> NDArray[Any]:
+        """Return the scores threshold by threshold, (n_classes - 1, n_samples)."""
+        raw = np.asarray(scores)
+        expected = (self.y.shape[0], self.n_classes - 1)
+        if raw.shape != expected:
+            raise ValueError(f"scores must have shape {expected}, one for every row and threshold; got {raw.shape}")
+        return np.ascontiguousarray(raw.T, dtype=self._computed)
+
+
+def is_far(scores: NDArray[np.floating]) -> bool:
+    """Tell whether rows start so far from 0 that their scores need float64."""
+    return bool(np.abs(scores).max(initial=0.0) > _FARTHEST_MARGIN)
+
+
+def add_leaf_vectors(
+    scores: NDArray[Any],
+    leaves: NDArray[np.int32],
+    steps: NDArray[np.floating],
+    n_threads: int | None,
+    out: NDArray[Any] | None = None,
+) -> NDArray[Any]:
+    """Return scores with a tree more, (n_samples, n_thresholds); leaves are known to be those of ``steps``.
+
+    Parameters
+    ----------
+    scores, out : ndarray, shape (n_samples, n_thresholds)
+        One threshold after the other in memory.
+    leaves : ndarray of int32, shape (n_samples,)
+    steps : ndarray, shape (n_leaves, n_thresholds)
+    n_threads : int or None
+    """
+    before = scores.T
+    total = np.empty_like(before) if out is None else out.T
+    values: NDArray[Any] = np.ascontiguousarray(steps.T, dtype=before.dtype)
+    _kernels.add_leaf_vectors(before, leaves, values, total, effective_n_threads(n_threads))
+    return total.T

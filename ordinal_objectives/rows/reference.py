@@ -17,25 +17,11 @@ from ordinal_objectives.utils.validation import as_floats, check_thresholds
 
 
 class _Reference(CheckedRows):
-    """Base of both passes.
+    """Base of both passes, which take one thread; parameters are those of :class:`.checked_rows.CheckedRows`."""
 
-    Parameters
-    ----------
-    loss, y, n_classes, sample_weight, n_threads, part
-        See :class:`.checked_rows.CheckedRows`; there is one thread.
-    """
-
-    def __init__(
-        self,
-        loss: OrdinalLoss,
-        y: ArrayLike,
-        n_classes: int,
-        sample_weight: ArrayLike | None = None,
-        *,
-        n_threads: int | None = None,
-        part: bool = False,
-    ) -> None:
-        super().__init__(loss, y, n_classes, sample_weight, n_threads=n_threads, lanes=False, part=part)
+    def __init__(self, loss: OrdinalLoss, *args: Any, **options: Any) -> None:
+        super().__init__(loss, *args, lanes=False, **options)
+        loss.check_own(self.n_classes)
         self._weights: NDArray[Any] = np.ones(len(self.y)) if self._weight is None else self._weight
 
     def _checked(self, scores: ArrayLike, shape: tuple[int, ...], name: str) -> NDArray[np.float64]:
@@ -47,7 +33,16 @@ class _Reference(CheckedRows):
         return scores
 
     def _handed_out(self, statistics: RoundStatistics) -> RoundStatistics:
-        """Return statistics whose arrays over rows are float32."""
+        """Return statistics whose arrays over rows are float32.
+
+        Formulas of a user's own are checked once, near the thresholds: far away a loss may be infinite, but not NaN.
+        """
+        sums = statistics.sums
+        if not sums.loss > -np.inf:
+            raise ValueError(f"value of {self.loss.owner} must be finite at finite scores; got {sums.loss}")
+        parts = statistics.gradient, statistics.hessian, sums.threshold_gradient, sums.threshold_hessian
+        if not all(np.isfinite(part).all() for part in parts):
+            raise ValueError(f"derivatives of {self.loss.owner} must be finite at finite scores")
         self._check_derivatives(statistics.gradient, statistics.hessian)
         return replace(
             statistics,
@@ -99,7 +94,7 @@ class ReferenceRows(_Reference):
 
 
 class ReferenceMargins(_Reference):
-    """One pass over rows with a score for each threshold: :class:`.margins.MarginStatistics` for any loss and link.
+    """One pass over rows with a score for each threshold: :class:`.native.MarginStatistics` for any loss and link.
 
     Parameters
     ----------

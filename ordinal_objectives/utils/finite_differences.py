@@ -1,4 +1,4 @@
-"""Derivatives by differences, and the error messages of the checks of losses and links."""
+"""Checks of the formulas of losses and links: against finite differences, and against each other."""
 
 from __future__ import annotations
 
@@ -10,20 +10,25 @@ from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
 
+DIFFERENCES_SAY = "finite differences say"
 _RELATIVE, _ABSOLUTE = 1e-5, 1e-7
 
 
-class Differences:
-    """Central differences of fourth order.
+class FormulaCheck:
+    """Compares quantities of a loss or a link at some points; derivatives are central differences of fourth order.
 
     Parameters
     ----------
+    owner : str
+        Whose quantities they are: "loss 'mine'".
     unit : float
-        Distance over which functions change their shape; the step is a thousandth of it.
+        Distance over which functions change their shape; the step of differences is a thousandth of it.
+    where : callable
+        ``where(i)`` describes point i.
     """
 
-    def __init__(self, unit: float) -> None:
-        self._step = 1e-3 * unit
+    def __init__(self, owner: str, unit: float, where: Callable[[int], str]) -> None:
+        self._owner, self._step, self.where = owner, 1e-3 * unit, where
 
     def derivative(self, function: Callable[[Any], FloatArray], x: Any) -> FloatArray:
         """Return the derivative of a function along a shift of all of x."""
@@ -38,37 +43,25 @@ class Differences:
 
         return np.stack([along(entry) for entry in np.eye(x.shape[-1])], axis=-1)
 
+    def same(self, quantity: str, got: Any, expected: Any, says: str = DIFFERENCES_SAY) -> None:
+        """Raise ValueError where a quantity is not what is expected of it, arrays whose first axis holds points."""
+        got, expected = np.asarray(got), np.asarray(expected, dtype=np.float64)
+        owner = self._owner
+        if got.dtype != np.float64 or got.shape != expected.shape:
+            raise ValueError(f"{quantity} of {owner} must be float64 {expected.shape}; got {got.dtype} {got.shape}")
+        off = ~(np.abs(got - expected) <= _ABSOLUTE + _RELATIVE * np.abs(expected))
+        if off.any():
+            first = np.unravel_index(int(np.argmax(off)), off.shape)
+            entry = f"[{', '.join(map(str, first[1:]))}]" if len(first) > 1 else ""
+            raise ValueError(
+                f"{quantity}{entry} of {owner} is wrong at {self.where(int(first[0]))}: got {got[first]:.8g}, where "
+                f"{says} {expected[first]:.8g}"
+            )
 
-def compare(owner: str, quantity: str, got: Any, expected: Any, says: str, where: Callable[[int], str]) -> None:
-    """Raise ValueError where a quantity is not what is expected of it.
-
-    Parameters
-    ----------
-    owner, quantity : str
-        Whose it is, and what: "loss 'mine'", "gradient".
-    got, expected : array-like of float
-        Of one shape; the first axis holds points.
-    says : str
-        What the expected numbers are.
-    where : callable
-        ``where(i)`` describes point i.
-    """
-    got, expected = np.asarray(got), np.asarray(expected, dtype=np.float64)
-    if got.dtype != np.float64 or got.shape != expected.shape:
-        raise ValueError(f"{quantity} of {owner} must be float64 {expected.shape}; got {got.dtype} {got.shape}")
-    off = ~(np.abs(got - expected) <= _ABSOLUTE + _RELATIVE * np.abs(expected))
-    if off.any():
-        first = np.unravel_index(int(np.argmax(off)), off.shape)
-        entry = f"[{', '.join(map(str, first[1:]))}]" if len(first) > 1 else ""
-        raise ValueError(
-            f"{quantity}{entry} of {owner} is wrong at {where(int(first[0]))}: got {got[first]:.8g}, where {says} "
-            f"{expected[first]:.8g}"
-        )
-
-
-def require(owner: str, quantity: str, holds: Any, got: Any, rule: str, where: Callable[[int], str]) -> None:
-    """Raise ValueError where a rule does not hold; arrays as in :func:`compare`."""
-    holds, got = np.asarray(holds), np.asarray(got)
-    if not holds.all():
-        first = np.unravel_index(int(np.argmin(holds)), holds.shape)
-        raise ValueError(f"{quantity} of {owner} must {rule}; got {got[first]:.8g} at {where(int(first[0]))}")
+    def rule(self, quantity: str, holds: Any, got: Any, rule: str) -> None:
+        """Raise ValueError where a rule does not hold; arrays as in :meth:`same`."""
+        holds, got = np.asarray(holds), np.asarray(got)
+        if not holds.all():
+            first = np.unravel_index(int(np.argmin(holds)), holds.shape)
+            where = self.where(int(first[0]))
+            raise ValueError(f"{quantity} of {self._owner} must {rule}; got {got[first]:.8g} at {where}")

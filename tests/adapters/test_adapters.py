@@ -371,6 +371,7 @@ def test_record_round_trips_exactly(thresholds, loss):
                     "thresholds": [[1, 0]],
                     "training_loss": [],
                     "diagnostics": {},
+                    **dict.fromkeys(["classifier", "trees", "last_only", "shifts", "outputs", "linear"]),
                 }
             ),
             "damaged.*increasing order",

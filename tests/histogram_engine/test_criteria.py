@@ -18,7 +18,7 @@ from ordinal_objectives.histogram_engine.labelled_rows import LabelledRows
 from ordinal_objectives.histogram_engine.leaf_step import LeafStep
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.losses import get_loss
-from ordinal_objectives.threshold_solver import checks
+from ordinal_objectives.threshold_solver import line_search, newton
 
 ASKED: list[tuple[dict[str, Any], type]] = [
     ({}, Joint),
@@ -53,7 +53,8 @@ def test_parameters_ask_for_a_criterion(rows, options, expected):
 def test_a_round_checks_no_array_that_a_pass_has_made(monkeypatch, rows, options, _):
     run = EngineRun(parameters(**options), rows)
     checked = []
-    monkeypatch.setattr(checks, "as_array", lambda name, *_: checked.append(name))
+    for module in (line_search, newton):
+        monkeypatch.setattr(module, "as_array", lambda name, *_: checked.append(name))
     thresholds = run.thresholds
     run.advance()
     assert checked == []
@@ -63,7 +64,7 @@ def test_a_round_checks_no_array_that_a_pass_has_made(monkeypatch, rows, options
 @pytest.mark.parametrize(("options", "_"), ASKED)
 def test_shifts_are_decided_with_the_parameters(monkeypatch, rows, options, _):
     asked = parameters(**options)
-    monkeypatch.setattr(spec, "choose_shifts", lambda *_: pytest.fail("the parameters have decided"))
+    monkeypatch.setattr(spec.OrdinalSpec, "shifts", lambda *_: pytest.fail("the parameters have decided"))
     EngineRun(asked, rows).advance()
 
 

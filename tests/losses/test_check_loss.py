@@ -181,7 +181,7 @@ class Upwards(Rising):
     [
         (OfTheScore(), "^value of loss .* where a shift of score and thresholds together must leave"),
         (Coupled(), r"^curvature_next of loss .* must be 0 unless the loss has strictly_ordered = True; got -2"),
-        (FarCoupled(), r"^threshold_gradient of loss .* must depend on the thresholds next to it alone; got -2"),
+        (FarCoupled(), r"^threshold_gradient of loss .* must depend on the thresholds next to it only; got -2"),
         (Unfloored(), "^hessian of _floored of loss .* must be finite and not negative; got -0.0"),
         (HalfFloored(), "^hessian of _floored of loss .* must be no less than the exact one, and than 0"),
         (LowMajoriser(), r"^_majorized, -2.* from f, of loss .* must bound the loss from above; got -"),
@@ -285,7 +285,7 @@ def test_an_answer_that_is_no_row_derivatives_is_named():
     with pytest.raises(
         TypeError, match=r"_row_derivatives of loss .*Silent.* must return RowDerivatives; got NoneType"
     ):
-        Silent().rows_of(np.zeros(2), np.array([0, 1], np.int32), np.zeros(1))
+        Silent().check_own(2)
 
 
 @pytest.mark.parametrize("n_classes", [2**70, 2**40, 2**31, 61])

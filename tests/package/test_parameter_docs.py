@@ -14,7 +14,7 @@ import pytest
 import sklearn.base
 from sklearn.linear_model import LogisticRegression
 
-from ordinal_objectives.spec import DOORS
+from ordinal_objectives.spec import ENTRY_POINTS
 from ordinal_objectives.utils.shared_docs import documented, entries_of, is_told
 from sources import module_names
 
@@ -124,7 +124,7 @@ def test_ordinal_parameters_among_the_options_have_the_defaults_of_the_door(door
         names[0]: block.split("\n")[0] for names, block in entries_of(getattr(module, name).__doc__, "Parameters")
     }
     for option in ("threshold_update", "proportional", "shift_method")[: 3 if host == "xgb" else 2]:
-        default = getattr(DOORS[door], option)
+        default = getattr(ENTRY_POINTS[door], option)
         written = f'"{default}"' if isinstance(default, str) else repr(default)
         assert headers[option].endswith(f", default={written}")
 

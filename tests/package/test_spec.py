@@ -18,7 +18,7 @@ from ordinal_objectives import AllThreshold
 from ordinal_objectives.adapters import lgbm as olgbm
 from ordinal_objectives.adapters import xgb as oxgb
 from ordinal_objectives.leaves.shifts import Shifts
-from ordinal_objectives.spec import DOORS, OrdinalSpec, door_table
+from ordinal_objectives.spec import ENTRY_POINTS, OrdinalSpec, entry_point_table, parameter_names
 from ordinal_objectives.threshold_solver import initial_thresholds
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "threshold_updates.md"
@@ -33,9 +33,9 @@ def signature_of(door):
     return inspect.signature(getattr(home, name or host)).parameters
 
 
-@pytest.mark.parametrize("door", [door for door in DOORS if door not in BY_OPTIONS])
+@pytest.mark.parametrize("door", [door for door in ENTRY_POINTS if door not in BY_OPTIONS])
 def test_the_table_tells_the_defaults_of_the_signatures(door):
-    found, entered = signature_of(door), DOORS[door]
+    found, entered = signature_of(door), ENTRY_POINTS[door]
     assert found["threshold_update"].default == entered.threshold_update
     assert found["proportional"].default == entered.proportional
     method = found["shift_method"].default if "shift_method" in found else None
@@ -49,19 +49,19 @@ def test_the_table_tells_the_defaults_of_the_signatures(door):
 
 @pytest.mark.parametrize("door", BY_OPTIONS)
 def test_doors_without_a_signature_take_the_defaults_of_train(door):
-    entered, train = DOORS[door], DOORS[f"{door.partition('.')[0]}.train"]
+    entered, train = ENTRY_POINTS[door], ENTRY_POINTS[f"{door.partition('.')[0]}.train"]
     names = ("threshold_update", "proportional", "shift_method")
     assert [getattr(entered, name) for name in names] == [getattr(train, name) for name in names]
 
 
 def test_the_guide_has_the_table():
-    assert door_table() in GUIDE.read_text(), "paste what ordinal_objectives.spec.door_table() returns"
+    assert entry_point_table() in GUIDE.read_text(), "paste what ordinal_objectives.spec.entry_point_table() returns"
 
 
 LINKED = AllThreshold("probit")
 
 
-@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("door", ENTRY_POINTS)
 def test_a_link_beside_a_loss_that_has_another_is_refused(door):
     message = (
         r"link='cloglog' contradicts loss=AllThreshold\(link='probit'\), which brings its own link: leave link out, or "
@@ -111,7 +111,7 @@ def test_a_spec_does_not_change():
     assert spec.proportional is True
     again = pickle.loads(pickle.dumps(spec))
     assert again.loss == spec.loss
-    assert again.door == spec.door
+    assert again.entry_point == spec.entry_point
 
 
 @pytest.mark.parametrize(
@@ -199,3 +199,13 @@ def test_an_objective_is_of_one_class(ordinal_data):
     """Who fits the shifts is a property of the training, not of the objective's class."""
     for options in ({}, {"proportional": False}):
         assert type(oxgb.OrdinalObjective(4, **options)) is oxgb.OrdinalObjective
+
+
+def test_the_fields_say_who_takes_them():
+    """`train` takes the parameters of its signature, and the classifiers theirs."""
+    signature = signature_of("xgb.train")
+    assert {name for name in parameter_names() if name in signature} == set(parameter_names("train"))
+    for name in ("XGBOrdinalClassifier", "HistGradientBoostingOrdinalClassifier"):
+        taker = "engine" if name.startswith("Hist") else "classifier"
+        assert {one for one in parameter_names() if one in signature_of(name)} == set(parameter_names(taker))
+    assert "split_outputs" not in parameter_names(in_files=True)

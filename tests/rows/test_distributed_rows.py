@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from ordinal_objectives import AllThreshold, CumulativeLink, ImmediateThreshold
-from ordinal_objectives import rows as room
 from ordinal_objectives.rows import MarginStatistics, RowStatistics, distributed_pass, fail_together
 
 N_CLASSES = 4
@@ -212,11 +211,3 @@ def test_an_error_in_the_call_that_brings_deferred_sums_reaches_all(rows):
 def test_agreed_returns_where_nobody_fails():
     assert on_workers(lambda workers, rank: fail_together(workers, lambda: rank)) == [0, 1, 2]
     assert fail_together(None, lambda: 5) == 5
-
-
-@pytest.mark.parametrize(("old", "new"), [("parted", "distributed_pass"), ("agreed", "fail_together")])
-def test_old_names_warn(old, new):
-    with pytest.warns(DeprecationWarning, match=f"{old} is called {new} now"):
-        assert getattr(room, old) is getattr(room, new)
-    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
-        _ = room.nothing

@@ -18,7 +18,7 @@ import cuda_on_cpu
 import fake_cupy
 from ordinal_objectives.links import LINKS, Logit
 from ordinal_objectives.losses import get_loss
-from ordinal_objectives.rows import gpu, gpu_kernels, gpu_pass
+from ordinal_objectives.rows import gpu
 from ordinal_objectives.rows.device import on_cpu
 from ordinal_objectives.rows.reference import ReferenceMargins, ReferenceRows
 
@@ -146,7 +146,7 @@ def test_gradients_that_overflow_float32_are_cut(device):
 @pytest.mark.parametrize("n_leaves", [1, 7, 3000])
 @pytest.mark.parametrize("n", SIZES)
 def test_leaf_sums_of_any_number_of_rows_and_leaves(device, monkeypatch, n, n_leaves):
-    monkeypatch.setattr(gpu_pass, "_MOST_BLOCKS", 2)  # each block goes on with other rows
+    monkeypatch.setattr(gpu, "_MOST_BLOCKS", 2)  # each block goes on with other rows
     rng, y, weight, score, theta = make(n, n, 4)
     weight[0] = 1.0
     loss = get_loss("all_threshold")
@@ -206,7 +206,7 @@ def test_a_pass_starts_two_kernels():
 
 
 def test_the_stand_in_refuses_what_a_gpu_would_misread():
-    kernels = gpu_kernels.Kernels(fake_cupy, Logit(), np.float32, np.float32)
+    kernels = gpu.Kernels(fake_cupy, Logit(), np.float32, np.float32)
     parts, cells = (fake_cupy.zeros(4, dtype=dtype) for dtype in (np.float64, np.float64))
     kernels.start("combine", 1, 4, np.int64(1), np.int64(4), 0, parts, cells)
     with pytest.raises(AssertionError, match=r"argument 4 of combine must hold .*float64.*; got float32"):
@@ -219,19 +219,19 @@ def test_the_stand_in_refuses_what_a_gpu_would_misread():
 
 def test_numbers_are_those_of_the_source():
     constants = {
-        name: eval(value, {"kThreads": gpu_kernels.THREADS, "kRows": 4})
-        for name, value in re.findall(r"constexpr int (kThreads|kBlockRows|kPlaces) = ([^;]+);", gpu_kernels.source())
+        name: eval(value, {"kThreads": gpu.THREADS, "kRows": 4})
+        for name, value in re.findall(r"constexpr int (kThreads|kBlockRows|kPlaces) = ([^;]+);", gpu.source())
     }
     assert constants == {
-        "kThreads": gpu_kernels.THREADS,
-        "kBlockRows": gpu_kernels.BLOCK_ROWS,
-        "kPlaces": (1 << 32) // (gpu_kernels.MOST_LEAVES + 1),
+        "kThreads": gpu.THREADS,
+        "kBlockRows": gpu.BLOCK_ROWS,
+        "kPlaces": (1 << 32) // (gpu.MOST_LEAVES + 1),
     }
-    bits = re.search(r"constexpr int (kWeighted.*?);", gpu_kernels.source(), re.DOTALL)
+    bits = re.search(r"constexpr int (kWeighted.*?);", gpu.source(), re.DOTALL)
     assert bits is not None
     named = dict(re.findall(r"k(\w+) = (\d+)", bits[1]))
-    assert {name.upper(): int(bit) for name, bit in named.items()} == {bit.name: bit.value for bit in gpu_kernels.Asked}
-    assert set(LINKS) == {struct.__name__.lower() for struct in gpu_kernels._STRUCTS}
+    assert {name.upper(): int(bit) for name, bit in named.items()} == {bit.name: bit.value for bit in gpu.Asked}
+    assert set(LINKS) == {struct.__name__.lower() for struct in gpu._STRUCTS}
 
 
 def nvrtc():
@@ -263,13 +263,13 @@ def compile_for(arch, options, source):
 def test_nvrtc_compiles_the_kernels_without_a_word(link, arch):
     reals = (np.float32, np.float64) if link == "logit" else (np.float64,)
     for real, score in itertools.product(reals, (np.float32, np.float64)):
-        options = gpu_kernels.options_of(LINKS[link], real, score)
-        assert compile_for(arch, options, gpu_kernels.source()) == (0, "")
+        options = gpu.options_of(LINKS[link], real, score)
+        assert compile_for(arch, options, gpu.source()) == (0, "")
 
 
 def test_nvrtc_reports_what_is_wrong():
-    options = gpu_kernels.options_of(Logit(), np.float32, np.float32)
-    wrong = gpu_kernels.source().replace("cells[blockIdx.x] = lanes[0]", "cells[blockIdx.x] = unknown[0]")
+    options = gpu.options_of(Logit(), np.float32, np.float32)
+    wrong = gpu.source().replace("cells[blockIdx.x] = lanes[0]", "cells[blockIdx.x] = unknown[0]")
     result, log = compile_for("compute_80", options, wrong)
     assert result != 0
     assert "unknown" in log

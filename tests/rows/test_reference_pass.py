@@ -156,7 +156,7 @@ class Wild(Rising):
 
 def test_what_a_loss_returns_is_checked():
     with pytest.raises(
-        ValueError, match=r"threshold_gradient of loss '.*Narrow' must be float64 \(3, 2\); got float64 \(3, 1\)"
+        ValueError, match=r"threshold_gradient of loss '.*Narrow' must be float64 \(6, 2\); got float64 \(6, 1\)"
     ):
         ReferenceRows(Narrow(), [0, 1, 2], 3)(np.zeros(3), [0.0, 1.0], "exact")
     with pytest.raises(ValueError, match=r"loss '.*Wild' must be finite at finite scores; got -?inf"):

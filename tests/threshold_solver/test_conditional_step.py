@@ -19,8 +19,7 @@ from ordinal_objectives.links import LINKS
 from ordinal_objectives.losses import LOSSES, get_loss
 from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threshold_solver import Diagnostics, ThresholdLearner, newton_step
-from ordinal_objectives.threshold_solver.curvature import free_groups, solve_tridiagonal
-from ordinal_objectives.threshold_solver.newton import conditional_step
+from ordinal_objectives.threshold_solver.newton import free_groups, solve_tridiagonal
 
 K = 4
 HAVE_ONE = [(loss, link) for loss in LOSSES for link in LINKS if get_loss(loss, link).supports("majorized")]
@@ -79,7 +78,7 @@ def test_thresholds_without_neighbours_are_divided_as_the_solver_does_it(n_thres
         for u0, v0 in [(0.0, v[0]), (0.0, 0.0), (u[0], -v[0]), (0.0, 5e-324), (1.0, 5e-324)]:
             u[0], v[0] = u0, v0
             counts = Diagnostics()
-            step = conditional_step(u, v, None, every, none, counts)
+            step = newton_step(u, v, None, every, none, diagnostics=counts)
             expected, fell_back = solve_tridiagonal(v, None, -u, free_groups(every, none))
             assert step.tobytes() == expected.tobytes()
             assert counts.n_fallback == fell_back == (v0 <= 0.0 or u0 / v0 > 1e308)

@@ -7,7 +7,7 @@ import pytest
 from scipy.linalg import block_diag, eigh
 
 from ordinal_objectives.leaves import vector
-from ordinal_objectives.leaves.contrasts import contrasts
+from ordinal_objectives.leaves.vector import contrasts
 from ordinal_objectives.losses import LOSSES, AllThreshold, get_loss
 from ordinal_objectives.threshold_solver import JointQuadratic, newton_step, schur_step
 

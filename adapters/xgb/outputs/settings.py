@@ -13,8 +13,8 @@ import numpy as np
 import xgboost
 from numpy.typing import NDArray
 
-from ordinal_objectives.leaves.contrasts import contrasts
 from ordinal_objectives.leaves.shifts import Shifts
+from ordinal_objectives.leaves.vector import contrasts
 
 # The first versions that support each: older ones end the training with other messages, or do something else.
 VECTOR_LEAVES = (3, 2)

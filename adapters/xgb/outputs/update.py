@@ -19,12 +19,11 @@ from numpy.typing import ArrayLike, NDArray
 from ordinal_objectives.adapters.round_state import RoundState
 from ordinal_objectives.adapters.row_placement import RowPlacement
 from ordinal_objectives.adapters.updates.newton import step_thresholds
-from ordinal_objectives.leaves.contrasts import contrasts
 from ordinal_objectives.leaves.shifts import Shifts
+from ordinal_objectives.leaves.vector import contrasts
 from ordinal_objectives.losses import OrdinalLoss, RoundStatistics
 from ordinal_objectives.rows import MarginPass
-from ordinal_objectives.threshold_solver.outputs import VectorOutputs
-from ordinal_objectives.threshold_solver.record import ThresholdRecord
+from ordinal_objectives.threshold_solver.record import ThresholdRecord, VectorOutputs
 
 # Factor by which steps grow again in a round that does not raise the loss.
 _RECOVERY = 0.9
