@@ -9,24 +9,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinal_objectives import predictions
-from ordinal_objectives.estimators.held_out import Rows
-from ordinal_objectives.estimators.kappa_decision import Unseen
-from ordinal_objectives.estimators.linear_choice import (
+from ordinal_objectives.estimators.held_out import (
+    Found,
+    RoundSearch,
+    Rows,
+    Trial,
+    is_auto,
+    rounds_unsearched,
+    smallest_leaf,
+)
+from ordinal_objectives.estimators.linear import (
+    LinearPart,
     check_continued,
     check_linear,
     check_monotone,
     search,
     with_linear,
 )
-from ordinal_objectives.estimators.linear_part import LinearPart
-from ordinal_objectives.estimators.round_search import (
-    Found,
-    RoundSearch,
-    Trial,
-    is_auto,
-    rounds_unsearched,
-    smallest_leaf,
-)
+from ordinal_objectives.estimators.ordinal_classifier import Unseen
 from ordinal_objectives.eval_metric import EvalMetric
 from ordinal_objectives.histogram_engine.constraints import Constraints
 from ordinal_objectives.histogram_engine.fit_loop import EarlyStopping, GrownModel, after_tree, divided, fit_rows

@@ -8,9 +8,14 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinal_objectives.estimators.category_columns import CategoryColumns
-from ordinal_objectives.estimators.category_levels import with_columns
-from ordinal_objectives.estimators.column_types import column_kinds, column_names, read_numbers, without_rows
+from ordinal_objectives.estimators.tables import (
+    CategoryColumns,
+    column_kinds,
+    column_names,
+    read_numbers,
+    with_columns,
+    without_rows,
+)
 from ordinal_objectives.utils.validation import collected
 
 __all__ = ["RowBlocks"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from ordinal_objectives.adapters.lgbm.parameter_names import DIALECT, KNOWN, NATIVE, REFUSED, resolved
-from ordinal_objectives.estimators.host_parameters import ORDINAL_PARAMETERS, HostParameters
-from ordinal_objectives.estimators.round_search import smallest_leaf
+from ordinal_objectives.estimators.held_out import smallest_leaf
+from ordinal_objectives.estimators.host_classifier import ORDINAL_PARAMETERS, HostParameters
 
 
 class LightGBMParameters(HostParameters):

@@ -13,8 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from ordinal_objectives.estimators.evaluation_sets import either_spelling, evaluation_pairs, one_for_each
-from ordinal_objectives.estimators.fit_keywords import explains_keywords
+from ordinal_objectives.estimators.arguments import either_spelling, evaluation_pairs, explains_keywords, one_for_each
 from ordinal_objectives.estimators.held_out import check_groups, hold_out
 from ordinal_objectives.histogram_engine import model_file
 from ordinal_objectives.histogram_engine.columns import WithCategories, check_features, learn_categories

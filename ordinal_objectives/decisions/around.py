@@ -15,9 +15,10 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.estimators.held_out import Rows, split_seed, take_rows
-from ordinal_objectives.estimators.label_values import ordered_categories
-from ordinal_objectives.estimators.of_classifiers import ClassifierOfClassifiers
-from ordinal_objectives.estimators.on_codes import (
+from ordinal_objectives.estimators.labels import ordered_categories
+from ordinal_objectives.estimators.ordered_classifier import OrderedClassifier
+from ordinal_objectives.estimators.wrappers import (
+    ClassifierOfClassifiers,
     FinalClassifier,
     FittedMember,
     PrefitMember,
@@ -25,7 +26,6 @@ from ordinal_objectives.estimators.on_codes import (
     row_keywords,
     told_classes,
 )
-from ordinal_objectives.estimators.ordered_classifier import OrderedClassifier
 from ordinal_objectives.scorers import class_order
 from ordinal_objectives.utils.validation import check_integer
 

@@ -2,33 +2,113 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable
 from os import PathLike
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import minimize
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
-from ordinal_objectives.estimators.ensemble_file import read_ensemble, write_ensemble
+from ordinal_objectives.estimators.arguments import explains_keywords
 from ordinal_objectives.estimators.ensemble_members import (
     TrainingRows,
     all_take,
     check_members,
     named_members,
+    read_ensemble,
+    write_ensemble,
 )
-from ordinal_objectives.estimators.fit_keywords import explains_keywords
 from ordinal_objectives.estimators.held_out import Rows, hold_out_unless_given, n_rows, split_seed
 from ordinal_objectives.estimators.labels import OrderedLabels
-from ordinal_objectives.estimators.of_classifiers import ClassifierOfClassifiers
-from ordinal_objectives.estimators.on_codes import FittedMember
-from ordinal_objectives.estimators.pooling import CRITERIA, best_weights
+from ordinal_objectives.estimators.wrappers import ClassifierOfClassifiers, FittedMember
 from ordinal_objectives.metrics import ordinal_log_loss, ranked_probability_score
 from ordinal_objectives.threads import one_thread_after_fork
 from ordinal_objectives.utils.files import as_damaged_file
 from ordinal_objectives.utils.shared_docs import documented
 from ordinal_objectives.utils.validation import as_floats, check_choice, check_flag, check_integer, check_number
+
+CRITERIA = ("log_loss", "rps")
+# The probability that a class counts with which all models rule out: its logarithm must be finite.
+_LEAST = np.finfo(np.float64).tiny
+# How far above the minimum, of which the gap of Frank and Wolfe is a bound, weights may be.
+_GAP = 1e-5
+Criterion = Callable[[NDArray[np.float64]], tuple[float, NDArray[np.float64]]]
+
+
+def best_weights(
+    proba: NDArray[np.float64], codes: NDArray[np.int32], sample_weight: NDArray[np.float64] | None, criterion: str
+) -> NDArray[np.float64]:
+    """Return weights of models, non-negative and of sum 1, whose pooled probabilities score best.
+
+    Both criteria are convex in the weights, so a local minimum is a global one. The solver is SciPy's SLSQP, which
+    starts at equal weights.
+
+    Parameters
+    ----------
+    proba : ndarray of float64, shape (n_models, n_samples, n_classes)
+        Columns from the lowest class to the highest.
+    codes : ndarray of int32, shape (n_samples,)
+    sample_weight : ndarray of float64, shape (n_samples,), or None
+    criterion : {"log_loss", "rps"}
+
+    Returns
+    -------
+    ndarray of float64, shape (n_models,)
+
+    Warns
+    -----
+    ConvergenceWarning
+        If the solver stopped before the minimum.
+    """
+    share = np.ones(len(codes)) if sample_weight is None else sample_weight
+    share = share / share.sum()
+    value = (_log_loss if criterion == "log_loss" else _rps)(proba, codes, share)
+    n_models = len(proba)
+    found = minimize(
+        value,
+        np.full(n_models, 1 / n_models),
+        jac=True,
+        method="SLSQP",
+        bounds=[(0.0, 1.0)] * n_models,
+        constraints={"type": "eq", "fun": lambda w: w.sum() - 1.0, "jac": np.ones_like},
+        options={"ftol": 1e-12, "maxiter": 1000},
+    )
+    weights: NDArray[np.float64] = np.clip(found.x, 0.0, None)
+    weights /= weights.sum()
+    gradient = value(weights)[1]
+    if not weights @ gradient - gradient.min() <= _GAP:
+        warnings.warn(
+            f"the weights are not those of the lowest {criterion}: {found.message}", ConvergenceWarning, stacklevel=2
+        )
+    return weights
+
+
+def _log_loss(proba: NDArray[np.float64], codes: NDArray[np.int32], share: NDArray[np.float64]) -> Criterion:
+    of_label = proba[:, np.arange(len(codes)), codes]
+
+    def value(w: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        pooled = np.maximum(w @ of_label, _LEAST)
+        return -float(share @ np.log(pooled)), -(of_label @ (share / pooled))
+
+    return value
+
+
+def _rps(proba: NDArray[np.float64], codes: NDArray[np.int32], share: NDArray[np.float64]) -> Criterion:
+    below = np.arange(proba.shape[2] - 1) >= codes[:, np.newaxis]
+    away = (np.cumsum(proba[..., :-1], axis=2) - below) * np.sqrt(share)[:, np.newaxis]
+    away = away.reshape(len(proba), -1)
+    gram = away @ away.T
+
+    def value(w: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        return float(w @ gram @ w), 2.0 * gram @ w
+
+    return value
 
 
 @documented

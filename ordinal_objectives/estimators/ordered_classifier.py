@@ -13,10 +13,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ordinal_objectives.decision import RULES, check_rule, decide
-from ordinal_objectives.estimators.column_types import check_table, refuse_text_and_dates
-from ordinal_objectives.estimators.evaluation_sets import either_spelling, evaluation_pairs, one_for_each
+from ordinal_objectives.estimators.arguments import either_spelling, evaluation_pairs, one_for_each
 from ordinal_objectives.estimators.held_out import Rows, check_groups, n_rows
 from ordinal_objectives.estimators.labels import OrderedLabels
+from ordinal_objectives.estimators.tables import check_table, refuse_text_and_dates
 from ordinal_objectives.utils.public_names import DocumentedEstimator
 from ordinal_objectives.utils.shared_docs import documented
 from ordinal_objectives.utils.validation import (

@@ -12,9 +12,9 @@ from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils import _safe_indexing
 
-from ordinal_objectives.estimators.column_types import column_kinds
 from ordinal_objectives.estimators.held_out import take_rows
-from ordinal_objectives.estimators.label_values import _is_missing
+from ordinal_objectives.estimators.labels import _is_missing
+from ordinal_objectives.estimators.tables import column_kinds
 from ordinal_objectives.inspection.rows import as_rows, column_of, with_column_of
 
 # So many values of a column are followed through a pipeline.

@@ -10,7 +10,7 @@ import pytest
 
 from ordinal_objectives import AllThreshold, LGBMOrdinalClassifier, XGBOrdinalClassifier
 from ordinal_objectives.estimators.held_out import Rows
-from ordinal_objectives.estimators.linear_part import LinearPart
+from ordinal_objectives.estimators.linear import LinearPart
 
 RNG = np.random.default_rng(0)
 N = 400

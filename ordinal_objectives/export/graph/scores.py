@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinal_objectives.estimators.linear_part import LinearPart
+from ordinal_objectives.estimators.linear import LinearPart
 from ordinal_objectives.export.graph.builder import Graph
 from ordinal_objectives.export.graph.inputs import Features
 from ordinal_objectives.export.graph.links import check_loss, class_probabilities

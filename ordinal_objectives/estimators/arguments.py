@@ -1,11 +1,17 @@
-"""Evaluation sets in the forms that ``fit`` takes."""
+"""Arguments of ``fit`` and of predictions: evaluation sets, start scores, and keywords that belong elsewhere."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, NamedTuple
+import difflib
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
+from numpy.typing import NDArray
+
+from ordinal_objectives.utils.validation import check_start_score
 
 _GIVE_ROWS = "validation_fraction, or eval_set or X_val and y_val to fit"
 
@@ -123,3 +129,102 @@ def check_rounds(name: str, rounds: Any, n_sets: int, instead: str = _GIVE_ROWS)
         raise ValueError(f"{name} must be an integer of at least 0 or None; got {rounds}")
     if rounds > 0 and n_sets == 0:
         raise ValueError(f"{name}={rounds} needs rows to look at: give {instead}; got none")
+
+
+_EXPLAIN = "booster_.predict explains the score"
+_FEWER = "staged_predict and staged_predict_proba yield the predictions of every iteration"
+_RAW = "predict_raw returns the score"
+# What the hosts' own classifiers take, and where it is found here.
+_ELSEWHERE = {
+    "iteration_range": _FEWER,
+    "ntree_limit": _FEWER,
+    "num_iteration": _FEWER,
+    "start_iteration": _FEWER,
+    "output_margin": _RAW,
+    "raw_score": _RAW,
+    "pred_contrib": _EXPLAIN,
+    "pred_contribs": _EXPLAIN,
+    "pred_interactions": _EXPLAIN,
+    "pred_leaf": "apply returns the leaves, where the classifier has it, and booster_.predict(..., pred_leaf=True)",
+    "sample_weight": "weights belong to fit and score",
+}
+
+
+def start_scores(given: Mapping[str, Any], name: str | None, n_samples: int, owner: str) -> NDArray[np.float64]:
+    """Return the scores that the trees' are added to, (n_samples,).
+
+    Parameters
+    ----------
+    given : mapping
+        Keyword arguments of a prediction.
+    name : str or None
+        Name of the start scores in the host; None if it has none.
+    n_samples : int
+    owner : str
+        Name of the classifier.
+
+    Raises
+    ------
+    TypeError
+        If there is an argument of another name.
+    ValueError
+        If the scores are not one finite number a row.
+    """
+    for other in given:
+        if other != name:
+            allowed = "X alone" if name is None else f"X and {name}"
+            hint = _ELSEWHERE.get(other, "")
+            hint = f"; {hint}" if hint and (name is not None or "booster_" not in hint) else ""
+            raise TypeError(f"predictions of {owner} take {allowed}; got {other}={_short(given[other])}{hint}")
+    score = None if name is None else check_start_score(given.get(name), n_samples, name=name)
+    return np.zeros(n_samples) if score is None else score
+
+
+def _short(value: Any) -> str:
+    return f"an array of shape {value.shape}" if isinstance(value, np.ndarray) else repr(value)
+
+
+Fit = TypeVar("Fit", bound=Callable[..., Any])
+# What one library's fit calls otherwise than another's.
+_SAME = (
+    {"callback", "callbacks"},
+    {"eval_sample_weight", "sample_weight_eval_set"},
+    {"init_score", "base_margin"},
+    {"eval_init_score", "base_margin_eval_set"},
+    {"init_model", "xgb_model"},
+)
+
+
+def explains_keywords(fit: Fit) -> Fit:
+    """Make ``fit`` explain in its TypeError where a keyword that it does not take belongs.
+
+    An estimator's ``_fit_hints`` says what to do instead of a keyword; its ``_refused`` and ``_dialect`` are those of
+    :class:`.OrdinalClassifier`.
+    """
+    known = list(inspect.signature(fit).parameters)
+
+    @functools.wraps(fit)
+    def explained(self: Any, *args: Any, **keywords: Any) -> Any:
+        for name in keywords:
+            if name not in known:
+                kind = type(self)
+                raise TypeError(f"{kind.__name__}.fit takes no {name!r}{_hint(kind, known, name)}")
+        return fit(self, *args, **keywords)
+
+    return cast(Fit, explained)
+
+
+def _hint(kind: Any, known: list[str], name: str) -> str:
+    hints = {**getattr(kind, "_refused", {}), **getattr(kind, "_fit_hints", {})}
+    same = next((other for group in _SAME if name in group for other in group if other in known), None)
+    if name in hints:
+        return f": {hints[name]}"
+    if same is not None:
+        return f": here it is {same!r}"
+    parameters = inspect.signature(kind).parameters.values()
+    own = [p.name for p in parameters if p.kind is not p.VAR_KEYWORD]
+    own_name, _, condition = getattr(kind, "_dialect", {}).get(name, name).partition(" ")
+    if own_name in {*own, *(getattr(kind, "_known", None) or ())}:
+        return f": it belongs to the constructor, {kind.__name__}({own_name}=...) {condition}".rstrip()
+    near = difflib.get_close_matches(name, [*known, *own], n=3, cutoff=0.7)
+    return f"; did you mean {' or '.join(map(repr, near))}?" if near else ""

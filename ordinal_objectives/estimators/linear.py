@@ -2,21 +2,131 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import minimize
+from scipy.sparse import issparse
+from sklearn.utils.validation import check_array
 
-from ordinal_objectives.estimators.held_out import Rows
-from ordinal_objectives.estimators.linear_columns import Encoded, FloatArray, LinearColumns
+from ordinal_objectives.estimators.held_out import Found, Rows, Trial, TrialOf, find_rounds, is_auto
+from ordinal_objectives.estimators.tables import codes_in, column_kinds, in_order, occurring, refuse_but_numbers
 from ordinal_objectives.losses import OrdinalLoss
-from ordinal_objectives.row_blocks import blocks_of
+from ordinal_objectives.row_blocks import RowBlocks, blocks_of
 from ordinal_objectives.rows import CPU
 from ordinal_objectives.threshold_solver import initial_thresholds
 from ordinal_objectives.utils.files import numbers_from_json
-from ordinal_objectives.utils.validation import check_integer
+from ordinal_objectives.utils.validation import check_integer, check_number
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """A table for a linear score.
+
+    Attributes
+    ----------
+    numbers : ndarray of float64, shape (n_samples, n_numbers)
+        Of mean 0 and variance 1 in the training; 0 where a value is missing.
+    codes : list of ndarray of int, shape (n_samples,) each
+        Level of each category; -1 where it is missing or unknown.
+    """
+
+    numbers: FloatArray
+    codes: list[NDArray[np.intp]]
+
+
+@dataclass(frozen=True)
+class LinearColumns:
+    """How a table becomes numbers of one scale.
+
+    Attributes
+    ----------
+    n_features : int
+    places : ndarray of int, shape (n_numbers,)
+        Columns of numbers.
+    mean, scale, low, high : ndarray of float64, shape (n_numbers,)
+        Of each: mean, standard deviation, smallest and largest value of the training. Values outside count as these.
+    levels : dict of int to list
+        Levels of each column of categories.
+    """
+
+    n_features: int
+    places: NDArray[np.intp]
+    mean: FloatArray
+    scale: FloatArray
+    low: FloatArray
+    high: FloatArray
+    levels: dict[int, list[Any]]
+
+    @classmethod
+    def of(cls, X: Any, weight: FloatArray | None, categories: Collection[int], missing: float) -> LinearColumns:
+        """Find the scale of each column of numbers and the levels of the others.
+
+        Parameters
+        ----------
+        X : array or table, shape (n_samples, n_features)
+        weight : ndarray of float64, shape (n_samples,), or None
+        categories : collection of int
+            Columns that hold categories, whatever their type.
+        missing : float
+            A number that stands for a missing value, beside NaN.
+        """
+        if issparse(X) or isinstance(X, RowBlocks):
+            kind = "RowBlocks" if isinstance(X, RowBlocks) else "a sparse matrix"
+            raise ValueError(f"X must be an array or a table where linear is not False; got {kind}")
+        kinds = {i: kind for i, (_, _, kind) in enumerate(column_kinds(X))}
+        of_levels = [i for i in range(X.shape[1]) if i in categories or kinds.get(i, "number") != "number"]
+        places = np.setdiff1d(np.arange(X.shape[1]), of_levels)
+        values = _numbers(X, places, missing)
+        known = np.isfinite(values)
+        share = known * (1.0 if weight is None else weight[:, np.newaxis])
+        total = np.maximum(share.sum(axis=0), np.finfo(np.float64).tiny)
+        filled = np.where(known, values, 0.0)
+        with np.errstate(over="ignore", invalid="ignore"):  # of numbers near the largest, whose column is left out
+            mean = (share * filled).sum(axis=0) / total
+            scale = np.sqrt((share * np.where(known, values - mean, 0.0) ** 2).sum(axis=0) / total)
+        counts = share > 0
+        low = np.where(counts, filled, np.inf).min(axis=0, initial=np.inf)
+        high = np.where(counts, filled, -np.inf).max(axis=0, initial=-np.inf)
+        usable = np.isfinite(mean) & np.isfinite(scale) & (scale > 0.0)
+        mean, scale = np.where(usable, mean, 0.0), np.where(usable, scale, 1.0)
+        low, high = np.where(usable, low, 0.0), np.where(usable, high, 0.0)
+        levels = {place: in_order(occurring(X, place)) for place in of_levels}
+        return cls(X.shape[1], places, mean, scale, low, high, levels)
+
+    def encode(self, X: Any, missing: float) -> Encoded:
+        """Return a table as numbers and codes."""
+        values = np.clip(_numbers(X, self.places, missing), self.low, self.high)
+        numbers: FloatArray = np.nan_to_num((values - self.mean) / self.scale, copy=False, nan=0.0)
+        return Encoded(numbers, [codes_in(X, place, levels) for place, levels in self.levels.items()])
+
+
+def _numbers(X: Any, places: NDArray[np.intp], missing: float) -> FloatArray:
+    """Return columns of numbers, NaN where they are missing."""
+    if hasattr(X, "iloc"):
+        X = X.iloc[:, places]
+    elif hasattr(X, "schema"):  # polars and Arrow
+        names = list(X.schema.names() if callable(X.schema.names) else X.schema.names)
+        X = X.select([names[place] for place in places])
+    else:
+        X = X[:, places]
+    if not len(places):
+        return np.zeros((X.shape[0] if X.shape[0] else 0, 0))
+    if hasattr(X, "columns"):
+        refuse_but_numbers(X, name="X", hint="The linear part was fitted to numbers there")
+    values: FloatArray = check_array(
+        X, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=0, copy=True, input_name="X"
+    )
+    if missing == missing:
+        values[values == missing] = np.nan
+    return values
+
 
 _LEAST_GAP = 1e-3
 
@@ -198,3 +308,100 @@ def _score(encoded: Encoded, weights: FloatArray, level_weights: list[FloatArray
     for code, level_weight in zip(encoded.codes, level_weights, strict=True):
         score += np.append(level_weight, 0.0)[code]  # -1 is the 0
     return score
+
+
+FitLinear = Callable[[Rows], LinearPart]
+
+
+def check_linear(linear: Any, l2: Any) -> bool:
+    """Check ``linear`` and ``linear_l2``; tell whether ``linear`` asks for a linear part whatever the rows say.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the first is neither a boolean nor "auto", or the second no positive number.
+    """
+    if not isinstance(linear, (bool, np.bool_)) and not is_auto(linear):
+        raise ValueError(f"linear must be True, False or 'auto'; got {linear!r}")
+    check_number("linear_l2", l2, above=0.0)
+    return not is_auto(linear) and bool(linear)
+
+
+def check_continued(always: bool, has_linear: bool) -> None:
+    """Raise ValueError if a linear part is asked for, and the model that is continued has none."""
+    if always and not has_linear:
+        raise ValueError("linear=True continues models that have a linear part; the one to go on with has none")
+
+
+def check_monotone(linear: Any, continued: bool, name: str, signs: Any) -> None:
+    """Raise ValueError if a linear part, asked for or continued, stands beside monotone constraints.
+
+    Parameters
+    ----------
+    linear : bool or "auto"
+    continued : bool
+        Whether the model that is continued has a linear part.
+    name : str
+        What the constraints are called.
+    signs : array-like, mapping of signs, str or None
+        The constraints, as either library takes them; zeros constrain nothing.
+    """
+    if isinstance(signs, Mapping):
+        signs = signs.values()
+    given = [] if signs is None else [signs] if isinstance(signs, str) else list(signs)
+    if not any(re.search("[1-9]", str(sign)) for sign in given):
+        return
+    if linear is not False:
+        raise ValueError(f"linear must be False with {name}: a linear part need not be monotone; got {linear!r}")
+    if continued:
+        raise ValueError(f"{name} cannot continue a model that has a linear part, which need not be monotone")
+
+
+def with_start(part: LinearPart | None, rows: Rows) -> Rows:
+    """Return rows with the linear part added to their start scores; without one the rows as given."""
+    if part is None:
+        return rows
+    score = part.scores(rows.X)
+    return replace(rows, start=score if rows.start is None else rows.start + score)
+
+
+def search(
+    linear: bool | str,
+    fit_linear: FitLinear,
+    trial_of: TrialOf,
+    rows: Rows,
+    learning_rate: float,
+    seed: int,
+) -> tuple[Found | None, LinearPart | None]:
+    """Find the number of rounds, and for "auto" whether a linear part lowers the loss of the rows held out.
+
+    Parameters
+    ----------
+    linear : bool or "auto"
+    fit_linear : callable
+        ``fit_linear(rows)`` returns the linear part of some rows.
+    trial_of, rows, learning_rate, seed
+        Of :func:`.round_search.find_rounds`.
+
+    Returns
+    -------
+    Found or None, LinearPart or None
+        The second is fitted to all rows. Without a search, "auto" takes none.
+    """
+    best, linear_is_best = None, not is_auto(linear) and bool(linear)
+    for with_it in (False, True) if is_auto(linear) else (bool(linear),):
+        trial = with_linear(fit_linear, trial_of) if with_it else trial_of
+        found = find_rounds(trial, rows, learning_rate, seed)
+        if found is not None and (best is None or found.search.lowest < best.search.lowest):
+            best, linear_is_best = found, with_it
+    return best, fit_linear(rows) if linear_is_best else None
+
+
+def with_linear(fit_linear: FitLinear, trial_of: TrialOf) -> TrialOf:
+    """Return trials whose trees start from a linear part, fitted without the rows held out."""
+
+    def trial(fit: Rows, held: Rows, most: int, patience: int | None) -> Trial:
+        part = fit_linear(fit)
+        return trial_of(with_start(part, fit), with_start(part, held), most, patience)
+
+    return trial
