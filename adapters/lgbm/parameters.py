@@ -6,11 +6,11 @@ from typing import Any, ClassVar
 
 from ordinal_objectives.adapters.lgbm.parameter_names import DIALECT, KNOWN, NATIVE, REFUSED, resolved
 from ordinal_objectives.estimators.held_out import smallest_leaf
-from ordinal_objectives.estimators.host_classifier import ORDINAL_PARAMETERS, HostParameters
+from ordinal_objectives.estimators.host_classifier import ORDINAL_PARAMETERS, HostClassifier
 
 
-class LightGBMParameters(HostParameters):
-    """Mixin of the classifier: each parameter by any of its names."""
+class LightGBMParameters(HostClassifier):
+    """Base of the classifier: each parameter by any of its names."""
 
     _native: ClassVar = NATIVE
     _own: ClassVar = ORDINAL_PARAMETERS

@@ -67,26 +67,27 @@ def one_for_each(values: Any, sets: list[Any], name: str) -> list[Any]:
     return each
 
 
-def either_spelling(
+def evaluation_sets(
     eval_set: Any, weights: Any, weights_name: str, X_val: Any, y_val: Any, sample_weight_val: Any
-) -> tuple[Any, Any]:
-    """Return evaluation sets and their weights, given as such or as one set, ``X_val``, ``y_val``.
+) -> list[tuple[Any, Any, Any]]:
+    """Return features, labels and weights of each evaluation set, which ``X_val`` and ``y_val`` may spell.
 
     Raises
     ------
     ValueError
-        If both are given, or a part is missing.
+        If a set is given in both forms, or a part of it is missing.
     """
     if X_val is None and y_val is None:
         if sample_weight_val is not None:
             raise ValueError("sample_weight_val belongs to X_val and y_val, which are None")
-        return eval_set, weights
+        pairs = evaluation_pairs(eval_set)
+        return [(X, y, w) for (X, y), w in zip(pairs, one_for_each(weights, pairs, weights_name), strict=True)]
     if X_val is None or y_val is None:
         raise ValueError(f"X_val and y_val go together; {'X_val' if X_val is None else 'y_val'} is None")
     for name, other in (("eval_set", eval_set), (weights_name, weights)):
         if other is not None:
             raise ValueError(f"{name} and X_val, y_val, sample_weight_val say the same thing; give one of them")
-    return [(X_val, y_val)], [sample_weight_val]
+    return [(X_val, y_val, sample_weight_val)]
 
 
 def either_library(eval_set: Any, eval_X: Any, eval_y: Any) -> Any:
@@ -123,10 +124,11 @@ def check_rounds(name: str, rounds: Any, n_sets: int, instead: str = _GIVE_ROWS)
     """
     if rounds is None:
         return
+    message = f"{name} must be an integer of at least 0 or None; got {rounds!r}"
     if isinstance(rounds, bool) or not isinstance(rounds, (int, np.integer)):
-        raise TypeError(f"{name} must be an integer of at least 0 or None; got {rounds!r}")
+        raise TypeError(message)
     if rounds < 0:
-        raise ValueError(f"{name} must be an integer of at least 0 or None; got {rounds}")
+        raise ValueError(message)
     if rounds > 0 and n_sets == 0:
         raise ValueError(f"{name}={rounds} needs rows to look at: give {instead}; got none")
 

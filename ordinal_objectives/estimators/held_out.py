@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.model_selection import GroupShuffleSplit, train_test_split
+from sklearn.model_selection import GroupKFold, GroupShuffleSplit, KFold, StratifiedKFold, train_test_split
 from sklearn.utils import _safe_indexing
 
-from ordinal_objectives.estimators.labels import _is_missing
+from ordinal_objectives.estimators.labels import is_missing
 from ordinal_objectives.utils.seeds import drawn_seed
 
 # Number of draws of whole groups; the one with class shares closest to those of all rows is taken.
@@ -45,6 +46,11 @@ class Rows:
 
     def __len__(self) -> int:
         return len(self.codes)
+
+    @property
+    def n_classes_with_weight(self) -> int:
+        """Number of classes with a row of positive weight."""
+        return int(np.count_nonzero(np.bincount(self.codes, self.weight)))
 
     def take(self: AnyRows, rows: NDArray[np.intp]) -> AnyRows:
         """Return some of the rows, in the given order: every field is divided."""
@@ -87,7 +93,11 @@ def hold_out(rows: AnyRows, fraction: float, seed: int, asked: str | None = None
         asked, hint = (f"validation_fraction={fraction}", "; pass eval_set") if asked is None else (asked, "")
         raise ValueError(f"{asked} of {len(weighted)} rows with weight leaves none to train on{hint}")
     if groups is None:
-        fit, held = _by_class(weighted, y[weighted], n_held, seed)
+        of_class = np.bincount(y[weighted])
+        counts = of_class[of_class > 0]
+        by_class = counts.min() >= 2 and min(n_held, len(weighted) - n_held) >= len(counts)
+        stratify = y[weighted] if by_class else None
+        fit, held = train_test_split(weighted, test_size=n_held, random_state=seed, stratify=stratify)
     else:
         held = weighted[_whole_groups(groups[weighted], y[weighted], fraction, seed)]
         fit = weighted[~np.isin(groups[weighted], groups[held])]
@@ -127,14 +137,6 @@ def split_seed(random_state: Any) -> int:
     return 0 if random_state is None else drawn_seed(random_state)
 
 
-def _by_class(rows: NDArray[Any], y: NDArray[np.int32], n_held: int, seed: int) -> tuple[NDArray[Any], NDArray[Any]]:
-    counts = np.bincount(y)
-    counts = counts[counts > 0]
-    by_class = counts.min() >= 2 and min(n_held, len(rows) - n_held) >= len(counts)
-    fit, held = train_test_split(rows, test_size=n_held, random_state=seed, stratify=y if by_class else None)
-    return fit, held
-
-
 def check_groups(groups: ArrayLike | None, n_samples: int) -> NDArray[np.intp] | None:
     """Return the groups as numbers, (n_samples,), or None where there are none."""
     if groups is None:
@@ -142,7 +144,7 @@ def check_groups(groups: ArrayLike | None, n_samples: int) -> NDArray[np.intp] |
     names = np.asarray(groups)
     if names.shape != (n_samples,):
         raise ValueError(f"groups must have shape ({n_samples},), one group a row; got {names.shape}")
-    missing = np.fromiter(map(_is_missing, names), bool, n_samples) if names.dtype == object else names != names
+    missing = np.fromiter(map(is_missing, names), bool, n_samples) if names.dtype == object else names != names
     if missing.any():
         raise ValueError(f"groups must name the group of each row; {missing.sum()} row(s) have none (None, NaN or NA)")
     try:
@@ -270,7 +272,7 @@ class RoundSearch:
         return f"{self.n_iter} rounds, found on {self.n_held_out} rows held out"
 
 
-class Found(NamedTuple):
+class FinishedSearch(NamedTuple):
     """A search, its training, and the rows held out of it."""
 
     search: RoundSearch
@@ -278,7 +280,7 @@ class Found(NamedTuple):
     held: Rows
 
 
-def find_rounds(trial_of: TrialOf, rows: Rows, learning_rate: float, seed: int) -> Found | None:
+def find_rounds(trial_of: TrialOf, rows: Rows, learning_rate: float, seed: int) -> FinishedSearch | None:
     """Return the number of rounds with the lowest loss on a fifth of the rows, held out of the training.
 
     The search tries at most 100 / ``learning_rate`` rounds, but 500 to 10,000, and ends after 2 / ``learning_rate``
@@ -296,22 +298,86 @@ def find_rounds(trial_of: TrialOf, rows: Rows, learning_rate: float, seed: int) 
 
     Returns
     -------
-    Found or None
+    FinishedSearch or None
         None where there are fewer than 10 rows with weight, or a single class is left without the rows held out.
     """
-    n_rows = len(rows) if rows.weight is None else np.count_nonzero(rows.weight)
-    if n_rows < _LEAST_ROWS:
+    if (len(rows) if rows.weight is None else np.count_nonzero(rows.weight)) < _LEAST_ROWS:
         return None
-    most = _within(_MOST / learning_rate, *_MOST_ROUNDS)
-    patience = _within(_PATIENCE / learning_rate, *_PATIENCE_ROUNDS)
+    most, patience = (
+        math.ceil(min(max(rate / learning_rate, least), highest))
+        for rate, (least, highest) in ((_MOST, _MOST_ROUNDS), (_PATIENCE, _PATIENCE_ROUNDS))
+    )
     fit, held = hold_out(rows, _FRACTION, seed)
-    classes = fit.codes if fit.weight is None else fit.codes[fit.weight > 0]
-    if len(np.unique(classes)) < 2:
+    if fit.n_classes_with_weight < 2:
         return None
     trial = trial_of(fit, held, most, patience)
     losses = np.asarray(trial.losses, dtype=np.float64)
-    return Found(RoundSearch(max(1, int(np.nanargmin(losses))), losses, len(held)), trial, held)
+    return FinishedSearch(RoundSearch(max(1, int(np.nanargmin(losses))), losses, len(held)), trial, held)
 
 
-def _within(rounds: float, least: int, most: int) -> int:
-    return math.ceil(min(max(rounds, least), most))
+# Folds of the models that predict rows which they were not trained on.
+_FOLDS = 5
+# So many rows held out of a search tell what to expect of others, although the number of rounds was chosen by them.
+_MANY = 200
+
+
+@dataclass(frozen=True)
+class UnseenRows:
+    """Where probabilities of rows that were not trained on come from.
+
+    Attributes
+    ----------
+    rows : Rows
+        All rows of the training.
+    watched : list of Rows
+        Rows that were evaluated.
+    found : FinishedSearch or None
+        The search for the number of rounds.
+    trial_of : TrialOf or None
+        Trains on some rows; None where the model went on from another one, which may have seen any row.
+    seed : int
+    """
+
+    rows: Rows
+    watched: list[Rows]
+    found: FinishedSearch | None
+    trial_of: TrialOf | None
+    seed: int
+
+    def out_of_fold(self, n_iter: int) -> tuple[NDArray[np.float64], Rows]:
+        """Return all rows, with each one's probabilities by a model of five that was not trained on it."""
+        if self.trial_of is None:
+            raise ValueError(
+                "decision_rule='kappa' needs rows that the model was not trained on, and the one that is continued may "
+                "have seen any: pass an evaluation set, or kappa_rows='training'"
+            )
+        proba, held_rows = [], []
+        for fit, held in self._folds():
+            some, others = self.rows.take(fit), self.rows.take(held)
+            if some.n_classes_with_weight < 2:
+                raise ValueError(
+                    "decision_rule='kappa' trains on four fifths of the rows, and of some only one class has weight: "
+                    "pass an evaluation set, or kappa_rows='training'"
+                )
+            proba.append(self.trial_of(some, others, n_iter, None).proba(n_iter))
+            held_rows.append(held)
+        return np.concatenate(proba), self.rows.take(np.concatenate(held_rows))
+
+    @property
+    def judges_its_choice(self) -> bool:
+        """Whether the rows of the search are so few that the number of rounds chosen by them suits them too well."""
+        if self.found is None or len(self.found.held) >= _MANY or self.trial_of is None:
+            return False
+        return all(self.rows.take(fit).n_classes_with_weight >= 2 for fit, _ in self._folds())
+
+    def _folds(self) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+        codes, names = self.rows.codes, self.rows.groups
+        if names is not None:
+            if names.max() == names.min():
+                raise ValueError("groups must name at least two groups with decision_rule='kappa'; got 1")
+            yield from GroupKFold(min(_FOLDS, len(np.unique(names)))).split(codes, codes, names)
+            return
+        kind = StratifiedKFold if np.bincount(codes).max() >= _FOLDS else KFold
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # of classes with fewer rows than folds
+            yield from kind(min(_FOLDS, len(codes)), shuffle=True, random_state=self.seed).split(codes, codes)

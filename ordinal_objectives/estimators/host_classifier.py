@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import numbers
 from abc import abstractmethod
@@ -17,13 +16,14 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.decision import KappaRule
-from ordinal_objectives.estimators.arguments import GivenSets
+from ordinal_objectives.estimators.arguments import GivenSets, one_for_each
 from ordinal_objectives.estimators.held_out import (
-    Found,
+    FinishedSearch,
     RoundSearch,
     Rows,
     Trial,
     TrialOf,
+    UnseenRows,
     hold_out_unless_given,
     is_auto,
     rounds_unsearched,
@@ -32,7 +32,7 @@ from ordinal_objectives.estimators.held_out import (
 from ordinal_objectives.estimators.labels import OrderedLabels
 from ordinal_objectives.estimators.linear import LinearPart, check_continued, check_linear, check_monotone, with_linear
 from ordinal_objectives.estimators.linear import search as search_rounds
-from ordinal_objectives.estimators.ordinal_classifier import KAPPA, OrdinalClassifier, Unseen
+from ordinal_objectives.estimators.ordinal_classifier import KAPPA, OrdinalClassifier
 from ordinal_objectives.leaves.shifts import DEFAULT_SHIFT_PENALTY
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.spec import OrdinalSpec
@@ -103,97 +103,6 @@ ORDINAL_PARAMETERS = frozenset(
 )
 
 
-class HostParameters:
-    """Mixin of estimators that take all parameters of their host library, also those not in the constructor.
-
-    A subclass says which names the host's ``train`` spells otherwise (``_native``), which of its own never
-    go there (``_own``), which names belong to another library and what it calls them (``_dialect``), and
-    which cannot be set beside an ordinal loss and why (``_refused``). ``_known`` lists the names of the host
-    that the constructor does not spell out; ``_host_checks_names`` says that it warns of others itself.
-    """
-
-    _native: ClassVar[Mapping[str, str]] = {}
-    _own: ClassVar[frozenset[str]] = frozenset()
-    _dialect: ClassVar[Mapping[str, str]] = {}
-    _refused: ClassVar[Mapping[str, str]] = {}
-    _known: ClassVar[frozenset[str] | None] = None
-    _host_checks_names: ClassVar[bool] = False
-    _host_params: dict[str, Any]
-
-    def _keep_host_params(self, host_params: dict[str, Any]) -> None:
-        """Store what the constructor does not name, unless the name is foreign or impossible here."""
-        for name, value in host_params.items():
-            if name in self._dialect:
-                raise TypeError(
-                    f"{type(self).__name__} has no {name!r}: here it is {self._dialect[name]!r}; got {name}={value!r}"
-                )
-            if name in self._refused:
-                raise TypeError(f"{type(self).__name__} takes no {name!r}: {self._refused[name]}; got {name}={value!r}")
-        self._host_params = dict(host_params)
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters, those passed on to the host library included.
-
-        Parameters
-        ----------
-        deep : bool, default=True
-            Whether to return those of estimators among them as well.
-        """
-        return {**super().get_params(deep=deep), **self._host_params}  # type: ignore[misc]
-
-    def set_params(self, **params: Any) -> Any:
-        """Set parameters; names unknown to the constructor go to the host library.
-
-        Parameters
-        ----------
-        **params
-            Values by name.
-        """
-        own = set(self._get_param_names())  # type: ignore[attr-defined]
-        self._keep_host_params({**self._host_params, **{k: v for k, v in params.items() if k not in own}})
-        return super().set_params(**{k: v for k, v in params.items() if k in own})  # type: ignore[misc]
-
-    def _refuse_unknown(self) -> None:
-        """Raise TypeError for a name that is not the host's, or resembles one where the host warns of unknown names."""
-        if self._known is None:
-            return
-        own = set(self._get_param_names())  # type: ignore[attr-defined]
-        for name in self._host_params:
-            if name in self._known:
-                continue
-            near = difflib.get_close_matches(
-                name, self._known | own | set(self._dialect), n=1, cutoff=0.8 if self._host_checks_names else 0.6
-            )
-            if near or not self._host_checks_names:
-                hint = f"; did you mean {self._dialect.get(near[0], near[0])!r}?" if near else ""
-                raise TypeError(f"{type(self).__name__} has no parameter {name!r}{hint}")
-
-    @classmethod
-    def _default(cls, name: str) -> Any:
-        """Return the value of a parameter that nobody set."""
-        return inspect.signature(cls).parameters[name].default
-
-    def _resolved_params(self) -> dict[str, Any]:
-        """Return the parameters, by one name each."""
-        return self.get_params(deep=False)
-
-    def _native_params(self) -> dict[str, Any]:
-        """Return the parameters of the host's ``train``; those left at None are left to the host."""
-        self._refuse_unknown()
-        given = {
-            name: value
-            for name, value in self._resolved_params().items()
-            if value is not None and name not in self._own
-        }
-        seed = given.get("random_state")
-        if seed is not None and not isinstance(seed, numbers.Integral):
-            given["random_state"] = drawn_seed(seed)
-        threads = library_n_threads(given.pop("n_jobs", None))
-        if threads is not None:
-            given["n_jobs"] = threads
-        return {self._native.get(name, name): value for name, value in given.items()}
-
-
 # Stored elsewhere in a model file, or a property of the machine that loads it.
 _NOT_IN_FILES = frozenset(
     {"classes", "cost_matrix", "decision_rule", "hessian", "link", "loss", "threshold_update", "training_cost"}
@@ -208,12 +117,18 @@ class RoundPlan(NamedTuple):
 
     n_rounds: int
     trial_of: TrialOf | None = None
-    found: Found | None = None
+    found: FinishedSearch | None = None
 
 
-class HostClassifier(HostParameters, OrdinalClassifier):
-    """An ordinal classifier whose trees a host library grows, predicts and keeps in its files."""
+class HostClassifier(OrdinalClassifier):
+    """An ordinal classifier whose trees XGBoost or LightGBM grows, predicts and keeps in its files.
 
+    A subclass says which parameters the library's ``train`` spells otherwise (``_native``), and which of its own never
+    go there (``_own``).
+    """
+
+    _native: ClassVar[Mapping[str, str]] = {}
+    _own: ClassVar[frozenset[str]] = frozenset()
     loss: str | OrdinalLoss
     link: str
     validation_fraction: float | None
@@ -222,17 +137,38 @@ class HostClassifier(HostParameters, OrdinalClassifier):
     n_jobs: int | None
     round_search_: RoundSearch | None = None
 
+    @classmethod
+    def _default(cls, name: str) -> Any:
+        """Return the value of a parameter that nobody set."""
+        return inspect.signature(cls).parameters[name].default
+
+    def _resolved_params(self) -> dict[str, Any]:
+        """Return the parameters, by one name each."""
+        return self.get_params(deep=False)
+
+    def _native_params(self) -> dict[str, Any]:
+        """Return the parameters of the host's ``train``; those left at None are left to the host."""
+        self._refuse_unknown()
+        given = {k: v for k, v in self._resolved_params().items() if v is not None and k not in self._own}
+        seed = given.get("random_state")
+        if seed is not None and not isinstance(seed, numbers.Integral):
+            given["random_state"] = drawn_seed(seed)
+        threads = library_n_threads(given.pop("n_jobs", None))
+        if threads is not None:
+            given["n_jobs"] = threads
+        return {self._native.get(name, name): value for name, value in given.items()}
+
     @abstractmethod
     def _trial(self, fit: Rows, held: Rows, most: int, patience: int | None, **options: Any) -> Trial:
-        """Train on some rows and tell of others after 1, 2, ... rounds, at most ``most`` of them.
+        """Train on some rows and evaluate others after 1, 2, ... rounds, at most ``most`` of them.
 
-        The training ends after ``patience`` rounds without a lower loss. ``options`` are what else the host needs to
-        know of the rows.
+        The training ends after ``patience`` rounds without a lower loss. ``options`` are what else the library needs
+        to know of the rows.
         """
 
     @abstractmethod
     def _categories(self, X: Any, **options: Any) -> Collection[int]:
-        """Return the columns of numbers that the host takes for categories."""
+        """Return the columns of numbers that the library takes for categories."""
 
     @abstractmethod
     def _carry(self, record: Any) -> None:
@@ -291,10 +227,9 @@ class HostClassifier(HostParameters, OrdinalClassifier):
 
         Sets the parameters of the training, so that a clone trains the same model on the same rows. Left as they are:
         ``n_jobs``, ``verbosity`` and ``device``, which belong to the machine; what JSON cannot hold, such as
-        callbacks, of which a warning tells; and, where the model was trained without the classifier or saved before
-        version 0.4, all but ``loss``, ``link``, ``training_cost``, ``hessian``,
-        ``threshold_update`` and ``proportional`` with its penalty. Classes that the file does not name are those of the
-        parameter ``classes``, or 0, 1, ...
+        callbacks, of which a warning tells; and, where the model was trained without the classifier, all but
+        ``loss``, ``link``, ``training_cost``, ``hessian``, ``threshold_update`` and ``proportional`` with its penalty.
+        Classes that the file does not name are those of the parameter ``classes``, or 0, 1, ...
 
         Parameters
         ----------
@@ -322,16 +257,17 @@ class HostClassifier(HostParameters, OrdinalClassifier):
             self.hessian, self.threshold_update = record.hessian, record.threshold_update
             for name, value in record.ordinal_loss().as_parameters().items():
                 setattr(self, name, value)
-            self.proportional: bool | str = record.shifts is None
-            self.shift_l2 = None if record.shifts is None else record.shifts.l2
-            self.shift_penalty = DEFAULT_SHIFT_PENALTY if record.shifts is None else record.shifts.penalty
-            self.max_shifts = None if record.shifts is None or record.shifts.most == 1 else record.shifts.most
+            shifts = record.shifts
+            self.proportional: bool | str = shifts is None
+            self.shift_l2 = None if shifts is None else shifts.l2
+            self.shift_penalty = DEFAULT_SHIFT_PENALTY if shifts is None else shifts.penalty
+            self.max_shifts = None if shifts is None or shifts.most == 1 else shifts.most
             with as_damaged_file(path) if described else nullcontext():
                 if described:
                     self.classes = labels_from_json(described["classes"], described["dtype"])
                     self.decision_rule, self.cost_matrix = described["decision_rule"], described["cost_matrix"]
-                    self._parameters_from_json(described.get("params", {}))
-                    left_out = [str(name) for name in described.get("left_out", [])]
+                    self._set_from_json(described["params"])
+                    left_out = [str(name) for name in described["left_out"]]
                 labels = OrderedLabels(np.arange(record.n_classes) if self.classes is None else self.classes)
                 n_classes = len(labels.classes_)
                 if n_classes != record.n_classes:
@@ -361,7 +297,7 @@ class HostClassifier(HostParameters, OrdinalClassifier):
         Parameters
         ----------
         training : tuple of (X, y, sample_weight, start score, groups)
-            As ``fit`` was given them; ``start`` is what the host calls the scores.
+            As ``fit`` was given them; ``start`` is what the library calls the scores.
         start : str
         sets : GivenSets
         random_state
@@ -373,8 +309,12 @@ class HostClassifier(HostParameters, OrdinalClassifier):
         checked = self._check_evaluation(
             sets.pairs, sets.weights, sets.weights_name, sets.X_val, sets.y_val, sets.sample_weight_val
         )
-        checked = self._with_evaluation_starts(checked, sets.starts, sets.starts_name)
-        return hold_out_unless_given(rows, checked, self.validation_fraction, random_state)
+        starts = one_for_each(sets.starts, checked, sets.starts_name)
+        evaluated = [
+            replace(one, start=check_start_score(start_of_set, len(one), name=sets.starts_name))
+            for one, start_of_set in zip(checked, starts, strict=True)
+        ]
+        return hold_out_unless_given(rows, evaluated, self.validation_fraction, random_state)
 
     def _plan(
         self,
@@ -400,7 +340,7 @@ class HostClassifier(HostParameters, OrdinalClassifier):
         continued : ThresholdRecord or None
             Of a model that is continued: its linear part is kept.
         says : bool
-            Whether to print what was found.
+            Whether to print the result.
         **options
             For :meth:`_trial` and :meth:`_categories`.
         """
@@ -424,8 +364,8 @@ class HostClassifier(HostParameters, OrdinalClassifier):
 
         def fit_linear(some: Rows) -> LinearPart:
             loss, missing = self._ordinal_loss(), getattr(self, "missing", np.nan)
-            hows = {"hessian": self.hessian, "categories": categories, "missing": missing, "n_threads": self.n_jobs}
-            return LinearPart.fit(some, self.n_classes_, loss, self.linear_l2, **hows)
+            options = {"hessian": self.hessian, "categories": categories, "missing": missing, "n_threads": self.n_jobs}
+            return LinearPart.fit(some, self.n_classes_, loss, self.linear_l2, **options)
 
         def trial_of(fit: Rows, held: Rows, most: int, patience: int | None) -> Trial:
             trial = self._trial(fit, held, most, patience, **options)
@@ -467,7 +407,7 @@ class HostClassifier(HostParameters, OrdinalClassifier):
         """Store what the training gives, with the decision that needs it."""
         self._keep(record, self._ordinal_loss(), n_iter)
         seed = split_seed(random_state) if self._takes_kappa() else 0
-        self._learn_kappa(Unseen(rows, watched, plan.found, plan.trial_of, seed))
+        self._learn_kappa(UnseenRows(rows, watched, plan.found, plan.trial_of, seed))
 
     def _carried(self) -> dict[str, Any]:
         """Return what a training adds to the record: the linear part, and for files that callbacks write the rest."""
@@ -480,15 +420,15 @@ class HostClassifier(HostParameters, OrdinalClassifier):
 
     def _spec(self, door: str) -> OrdinalSpec:
         """Return the ordinal model that the parameters ask for at a door."""
-        names = {one.name for one in fields(OrdinalSpec)} & set(self.get_params(deep=False)) - {"loss"}
-        given = {name: getattr(self, name) for name in names}
-        return OrdinalSpec.of(door, loss=self._ordinal_loss(), n_classes=self.n_classes_, **given)
+        given = {field.name: getattr(self, field.name) for field in fields(OrdinalSpec) if hasattr(self, field.name)}
+        return OrdinalSpec.of(door, **given | {"loss": self._ordinal_loss(), "n_classes": self.n_classes_})
 
     def _description(self) -> dict[str, Any]:
         """Return what the file says about the classifier, in JSON's types."""
         classes, dtype = labels_to_json(self.ordered_classes_)
         names = getattr(self, "feature_names_in_", None)
-        params, left_out = self._parameters_to_json()
+        given = self.get_params(deep=False).items()
+        params, left_out = parameters_to_json({name: value for name, value in given if name not in _NOT_IN_FILES})
         return {
             "classes": classes,
             "dtype": dtype,
@@ -500,18 +440,13 @@ class HostClassifier(HostParameters, OrdinalClassifier):
             **({} if self.kappa_rule_ is None else {"kappa_rule": self.kappa_rule_.to_json()}),
         }
 
-    def _parameters_to_json(self) -> tuple[dict[str, Any], list[str]]:
-        """Return the parameters of the training that a model file holds, and the names of those that it cannot hold."""
-        given = self.get_params(deep=False)
-        return parameters_to_json({name: value for name, value in given.items() if name not in _NOT_IN_FILES})
-
-    def _parameters_from_json(self, held: Any) -> None:
+    def _set_from_json(self, params: Any) -> None:
         """Set the parameters of the training that a model file holds."""
-        if not isinstance(held, dict):
+        if not isinstance(params, dict):
             raise ValueError("parameters must be a JSON object")
-        if set(held) & _NOT_IN_FILES:
-            raise ValueError(f"{', '.join(sorted(set(held) & _NOT_IN_FILES))} must not be among the parameters")
-        self.set_params(**{name: value_from_json(value) for name, value in held.items()})
+        if set(params) & _NOT_IN_FILES:
+            raise ValueError(f"{', '.join(sorted(set(params) & _NOT_IN_FILES))} must not be among the parameters")
+        self.set_params(**{name: value_from_json(value) for name, value in params.items()})
         self._refuse_unknown()
 
     def __sklearn_tags__(self) -> Any:

@@ -340,7 +340,7 @@ def as_labels(name: str, y: ArrayLike, *, warn: bool = False) -> NDArray[Any]:
             distinct = dict.fromkeys(labels)
         except TypeError as error:  # of a list, a dict, or a signalling NaN
             raise ValueError(f"{name} must hold labels that can be told apart; got one that cannot: {error}") from None
-        if any(map(_is_missing, distinct)):
+        if any(map(is_missing, distinct)):
             raise ValueError(f"{name} contains missing labels (None, NaN or NA); every row needs a label")
         if all(issubclass(kind, numbers.Real) for kind in set(map(type, labels))):
             values = np.asarray(labels)
@@ -353,7 +353,8 @@ def as_labels(name: str, y: ArrayLike, *, warn: bool = False) -> NDArray[Any]:
     return values
 
 
-def _is_missing(value: Any) -> bool:
+def is_missing(value: Any) -> bool:
+    """Return whether a value is None, NaN or NA."""
     try:
         return value is None or bool(value != value)
     except TypeError:

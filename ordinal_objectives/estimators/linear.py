@@ -13,7 +13,7 @@ from scipy.optimize import minimize
 from scipy.sparse import issparse
 from sklearn.utils.validation import check_array
 
-from ordinal_objectives.estimators.held_out import Found, Rows, Trial, TrialOf, find_rounds, is_auto
+from ordinal_objectives.estimators.held_out import FinishedSearch, Rows, Trial, TrialOf, find_rounds, is_auto
 from ordinal_objectives.estimators.tables import codes_in, column_kinds, in_order, occurring, refuse_but_numbers
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.row_blocks import RowBlocks, blocks_of
@@ -372,7 +372,7 @@ def search(
     rows: Rows,
     learning_rate: float,
     seed: int,
-) -> tuple[Found | None, LinearPart | None]:
+) -> tuple[FinishedSearch | None, LinearPart | None]:
     """Find the number of rounds, and for "auto" whether a linear part lowers the loss of the rows held out.
 
     Parameters
@@ -381,11 +381,11 @@ def search(
     fit_linear : callable
         ``fit_linear(rows)`` returns the linear part of some rows.
     trial_of, rows, learning_rate, seed
-        Of :func:`.round_search.find_rounds`.
+        Of :func:`.held_out.find_rounds`.
 
     Returns
     -------
-    Found or None, LinearPart or None
+    FinishedSearch or None, LinearPart or None
         The second is fitted to all rows. Without a search, "auto" takes none.
     """
     best, linear_is_best = None, not is_auto(linear) and bool(linear)

@@ -13,22 +13,16 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ordinal_objectives.decision import RULES, check_rule, decide
-from ordinal_objectives.estimators.arguments import either_spelling, evaluation_pairs, one_for_each
+from ordinal_objectives.estimators.arguments import evaluation_sets
 from ordinal_objectives.estimators.held_out import Rows, check_groups, n_rows
 from ordinal_objectives.estimators.labels import OrderedLabels
-from ordinal_objectives.estimators.tables import check_table, refuse_text_and_dates
-from ordinal_objectives.utils.public_names import DocumentedEstimator
+from ordinal_objectives.estimators.tables import as_table, refuse_text_and_dates
+from ordinal_objectives.utils.public_names import DOC_LINK
 from ordinal_objectives.utils.shared_docs import documented
-from ordinal_objectives.utils.validation import (
-    as_floats,
-    check_sample_weight,
-    check_total_weight,
-    collected,
-    refuse_masked,
-)
+from ordinal_objectives.utils.validation import as_floats, check_sample_weight, check_total_weight
 
 
-class OrderedClassifier(DocumentedEstimator, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class OrderedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Base of the classifiers whose labels have an order, whatever their probabilities come from.
 
     A subclass names the parameters ``classes``, ``class_weight``, ``decision_rule`` and ``cost_matrix`` in its
@@ -36,6 +30,8 @@ class OrderedClassifier(DocumentedEstimator, ClassifierMixin, BaseEstimator):  #
     :meth:`predict_proba_ordered`.
     """
 
+    _doc_link_module = "ordinal_objectives"
+    _doc_link_template = DOC_LINK
     classes: ArrayLike | None
     classes_: NDArray[Any]
     ordered_classes_: NDArray[Any]
@@ -58,23 +54,13 @@ class OrderedClassifier(DocumentedEstimator, ClassifierMixin, BaseEstimator):  #
             raise
 
     def _check_features(self, X: Any, *, reset: bool) -> Any:
-        """Check X; data frames and Arrow tables pass as they are: the host library sees categories and names."""
-        refuse_masked(X, name="X")
-        least = 2 if reset else 1
-        X = collected(X)
-        X = np.asarray(X) if isinstance(X, (list, tuple)) else X
-        check_table(X)
+        """Check X; data frames and Arrow tables pass as they are: the library below sees categories and names."""
+        X, least = as_table(X), 2 if reset else 1
         refuse_text_and_dates(X)
         if not hasattr(X, "columns"):
-            return validate_data(
-                self,
-                X,
-                reset=reset,
-                accept_sparse="csr",
-                ensure_all_finite=False,
-                dtype=[np.float64, np.float32],
-                ensure_min_samples=least,
-            )
+            types = [np.float64, np.float32]
+            options = {"accept_sparse": "csr", "ensure_all_finite": False, "dtype": types, "ensure_min_samples": least}
+            return validate_data(self, X, reset=reset, **options)
         validate_data(self, X, reset=reset, skip_check_array=True)
         if X.shape[0] < least or X.shape[1] == 0:
             raise ValueError(
@@ -158,10 +144,9 @@ class OrderedClassifier(DocumentedEstimator, ClassifierMixin, BaseEstimator):  #
         sample_weight_val: Any = None,
     ) -> list[Rows]:
         """Return the rows of each evaluation set, however it is spelled."""
-        eval_set, weights = either_spelling(eval_set, weights, weights_name, X_val, y_val, sample_weight_val)
-        pairs = evaluation_pairs(eval_set)
+        sets = evaluation_sets(eval_set, weights, weights_name, X_val, y_val, sample_weight_val)
         checked = []
-        for i, ((X, y), weight) in enumerate(zip(pairs, one_for_each(weights, pairs, weights_name), strict=True)):
+        for i, (X, y, weight) in enumerate(sets):
             try:
                 X = self._check_features(X, reset=False)
             except ValueError as error:

@@ -1,30 +1,33 @@
-"""Base of the ordinal classifiers: predictions from a score and thresholds, and the decision of kappa."""
+"""Base of the ordinal classifiers: parameters, predictions from a score and thresholds, and the decision of kappa."""
 
 from __future__ import annotations
 
+import difflib
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial, update_wrapper
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
 from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives import predictions
 from ordinal_objectives.decision import RULES, KappaRule, decide, kappa_weights
-from ordinal_objectives.estimators.arguments import one_for_each, start_scores
-from ordinal_objectives.estimators.held_out import Found, Rows, TrialOf
+from ordinal_objectives.estimators.arguments import start_scores
+from ordinal_objectives.estimators.held_out import UnseenRows
 from ordinal_objectives.estimators.linear import LinearPart
 from ordinal_objectives.estimators.ordered_classifier import OrderedClassifier
 from ordinal_objectives.eval_metric import EvalMetric, eval_metrics, warn_of_costs
 from ordinal_objectives.losses import CostWeighted, OrdinalLoss, get_loss
 from ordinal_objectives.utils.shared_docs import documented
-from ordinal_objectives.utils.validation import check_choice, check_start_score
+from ordinal_objectives.utils.validation import check_choice
+
+KAPPA = "kappa"
+Classifier = TypeVar("Classifier", bound="OrdinalClassifier")
 
 
 class two_classes_only:  # noqa: N801 - a decorator
@@ -57,250 +60,32 @@ class two_classes_only:  # noqa: N801 - a decorator
         return self._method.__get__(estimator, owner)
 
 
-KAPPA = "kappa"
-_FOLDS = 5
-# So many rows held out of a search tell what to expect of others, although the number of rounds was chosen by them.
-_MANY = 200
-
-
-@dataclass(frozen=True)
-class Unseen:
-    """Where probabilities of rows that were not trained on come from.
-
-    Attributes
-    ----------
-    rows : Rows
-        All rows of the training.
-    watched : list of Rows
-        Rows that were evaluated.
-    found : Found or None
-        The search for the number of rounds.
-    trial_of : TrialOf or None
-        Trains on some rows; None where the model went on from another one, which may have seen any row.
-    seed : int
-    """
-
-    rows: Rows
-    watched: list[Rows]
-    found: Found | None
-    trial_of: TrialOf | None
-    seed: int
-
-    def out_of_fold(self, n_iter: int) -> tuple[NDArray[np.float64], NDArray[np.int32], NDArray[np.float64] | None]:
-        """Return each row's probabilities by a model of five that was not trained on it, its class and its weight."""
-        if self.trial_of is None:
-            raise ValueError(
-                "decision_rule='kappa' needs rows that the model was not trained on, and the one that is continued may "
-                "have seen any: pass an evaluation set, or kappa_rows='training'"
-            )
-        proba, held_rows = [], []
-        for fit, held in self._folds():
-            some, others = (self.rows.take(rows) for rows in (fit, held))
-            if not _has_two_classes(some):
-                raise ValueError(
-                    "decision_rule='kappa' trains on four fifths of the rows, and of some only one class has weight: "
-                    "pass an evaluation set, or kappa_rows='training'"
-                )
-            proba.append(self.trial_of(some, others, n_iter, None).proba(n_iter))
-            held_rows.append(held)
-        in_order = self.rows.take(np.concatenate(held_rows))
-        return np.concatenate(proba), in_order.codes, in_order.weight
-
-    @property
-    def judges_its_choice(self) -> bool:
-        """Whether the rows of the search are so few that the number of rounds chosen by them suits them too well."""
-        if self.found is None or len(self.found.held) >= _MANY or self.trial_of is None:
-            return False
-        return all(_has_two_classes(self.rows.take(fit)) for fit, _ in self._folds())
-
-    def _folds(self) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-        codes, names = self.rows.codes, self.rows.groups
-        if names is not None:
-            if names.max() == names.min():
-                raise ValueError("groups must name at least two groups with decision_rule='kappa'; got 1")
-            yield from GroupKFold(min(_FOLDS, len(np.unique(names)))).split(codes, codes, names)
-            return
-        kind = StratifiedKFold if np.bincount(codes).max() >= _FOLDS else KFold
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # of classes with fewer rows than folds
-            yield from kind(min(_FOLDS, len(codes)), shuffle=True, random_state=self.seed).split(codes, codes)
-
-
-def _has_two_classes(rows: Rows) -> bool:
-    return bool(np.count_nonzero(np.bincount(rows.codes, rows.weight)) >= 2)
-
-
-class KappaDecision(OrderedClassifier):
-    """Base of the classifiers that find the decision with the largest kappa while they are fitted."""
-
-    kappa_weights: ArrayLike | str
-    kappa_rows: str
-    n_iter_: int
-    kappa_rule_: KappaRule | None = None
-    _start_name: ClassVar[str | None] = None
-    _rules: ClassVar[tuple[str, ...]] = (*RULES, KAPPA)
-
-    @property
-    def expected_kappa_(self) -> float:
-        """Kappa that was measured on rows that neither the trees nor the rule were fitted to."""
-        check_is_fitted(self)
-        if self.kappa_rule_ is None or self.kappa_rule_.measured is None:
-            raise AttributeError(
-                "expected_kappa_ is there after a fit with decision_rule='kappa', and not with kappa_rows='training'"
-            )
-        return self.kappa_rule_.measured
-
-    @abstractmethod
-    def _proba_of_checked(self, X: Any, start: dict[str, Any]) -> NDArray[np.float64]:
-        """Return the probabilities of features as ``fit`` has checked them, (n_samples, n_classes)."""
-
-    def _takes_kappa(self) -> bool:
-        return isinstance(self.decision_rule, str) and self.decision_rule == KAPPA
-
-    def _check_decision(self) -> None:
-        super()._check_decision()
-        if self._takes_kappa():
-            self._check_kappa()
-
-    def _check_kappa(self) -> None:
-        """Raise ValueError if a parameter of kappa is not what the docs allow."""
-        kappa_weights(self.kappa_weights, self.n_classes_)
-        check_choice(self.kappa_rows, ("unseen", "training"), name="kappa_rows")
-
-    def check_fitted_decision(self) -> None:
-        """Raise ValueError unless the trained model can decide by ``decision_rule`` or ``cost_matrix``."""
-        super().check_fitted_decision()
-        if not self._takes_kappa():
-            return
-        if self.kappa_rule_ is None:
-            raise ValueError(
-                "decision_rule='kappa' is found at the end of fit, and this model has no rule: its fit is under "
-                "way, or was with another decision_rule; set it before fit"
-            )
-        self._check_kappa()
-        if not np.array_equal(kappa_weights(self.kappa_weights, self.n_classes_), self.kappa_rule_.weights):
-            raise ValueError(
-                f"kappa_weights must be those of the fit, by which the rule was found; got {self.kappa_weights!r}: set "
-                f"them before fit"
-            )
-
-    def _decide(self, proba: NDArray[np.float64]) -> NDArray[Any]:
-        if not self._takes_kappa():
-            return super()._decide(proba)
-        self.check_fitted_decision()
-        rule: Any = self.kappa_rule_  # there, by the check
-        codes: NDArray[Any] = rule.decide(proba)
-        return codes
-
-    def _decide_in_round(self, proba: NDArray[np.float64], weight: NDArray[Any] | None) -> NDArray[Any]:
-        """Return the decisions of a round of the training; kappa's rule is fitted to the rows that are decided."""
-        if self._takes_kappa():
-            return KappaRule.fit(proba, self.kappa_weights, weight).decide(proba)
-        return decide(proba, rule=self.decision_rule, cost_matrix=self.cost_matrix)
-
-    def _learn_kappa(self, unseen: Unseen) -> None:
-        """Fit the rule, after the model."""
-        self.kappa_rule_ = None
-        if not self._takes_kappa():
-            return
-        trained_on = self.kappa_rows == "training"
-        if trained_on or unseen.watched:
-            rows = unseen.rows if trained_on else unseen.watched[-1]
-            given = {self._start_name: rows.start} if self._start_name and rows.start is not None else {}
-            proba, codes, weight = self._proba_of_checked(rows.X, given), rows.codes, rows.weight
-        elif unseen.found is not None:
-            search, trial, held = unseen.found
-            proba, codes, weight = trial.proba(search.n_iter), held.codes, held.weight
-        else:
-            proba, codes, weight = unseen.out_of_fold(self.n_iter_)
-        rule = KappaRule.fit(proba, self.kappa_weights, weight)
-        if not trained_on and not unseen.watched and unseen.judges_its_choice:
-            proba, codes, weight = unseen.out_of_fold(self.n_iter_)
-        self.kappa_rule_ = rule if trained_on else rule.measure(proba, codes, weight)
-
-
-class MarginPredictions:
-    """Predictions of the classifiers beside classes and probabilities: linear predictors theta_k - f(x) - v_k(x)."""
-
-    thresholds_: NDArray[np.float64]
-
-    @abstractmethod
-    def _scores(self, X: Any, **start: Any) -> NDArray[np.float64]:
-        """Return f(x), (n_samples,), or f(x) + v_k(x), (n_samples, n_classes - 1)."""
-
-    @documented
-    def predict_shifts(self, X: Any, **start: Any) -> NDArray[np.float64]:
-        """Return the shifts v_k(x): how far each threshold moves with x, beside the score.
-
-        They sum to zero over the thresholds of a row, and have weighted mean zero over the training rows. Where v_k
-        is positive, P(y > k) is higher than the score alone says.
-
-        Parameters
-        ----------
-        <<X, **start>>
-            They change no shift.
-
-        Returns
-        -------
-        ndarray of float64, shape (n_samples, n_classes - 1)
-            Lowest threshold first. Zeros if the model is ``proportional_``.
-        """
-        scores = self._scores(X, **start)
-        if scores.ndim == 1:
-            return np.zeros((len(scores), len(self.thresholds_)))
-        shifts: NDArray[np.float64] = scores - scores.mean(axis=1, keepdims=True)
-        return shifts
-
-    @documented
-    def predict_linear_predictors(self, X: Any, **start: Any) -> NDArray[np.float64]:
-        """Return the linear predictors theta_k - f(x) - v_k(x), as R's VGAM calls what the link turns into P(y <= k).
-
-        With the immediate-threshold loss it is P(y = k), given that y is k or k + 1. They fall where the score rises,
-        unlike what XGBoost calls a margin. Those of a model that is not ``proportional_`` need not increase with k:
-        :meth:`predict_cumulative_proba` sorts those of the all-threshold loss in each row.
-
-        Parameters
-        ----------
-        <<X, **start>>
-
-        Returns
-        -------
-        ndarray of float64, shape (n_samples, n_classes - 1)
-            Lowest threshold first, not sorted.
-        """
-        scores = self._scores(X, **start)
-        found: NDArray[np.float64] = self.thresholds_ - (scores if scores.ndim == 2 else scores[:, np.newaxis])
-        return found
-
-    @documented
-    def predict_margins(self, X: Any, **start: Any) -> NDArray[np.float64]:
-        """Return what :meth:`predict_linear_predictors` does, under the name that it had.
-
-        Warns
-        -----
-        DeprecationWarning
-            The name goes with version 0.6.
-        """
-        warnings.warn(
-            "predict_margins is called predict_linear_predictors now; the old name goes with version 0.6",
-            DeprecationWarning,
-            stacklevel=2,
-        )
-        return self.predict_linear_predictors(X, **start)
-
-
-class OrdinalClassifier(MarginPredictions, KappaDecision):
+class OrdinalClassifier(OrderedClassifier):
     """Base of the ordinal classifiers: a score cut by ordered thresholds.
 
     A subclass names the parameters ``classes``, ``class_weight``, ``decision_rule``, ``cost_matrix``,
     ``loss``, ``link``, ``training_cost``, ``hessian`` and ``threshold_update`` in its constructor, implements
     the abstract methods below, and grows the score in ``fit``: inside :meth:`_all_or_nothing`, from
     :meth:`_check_training` to :meth:`_keep`.
+
+    Parameters that the constructor does not name belong to the library below. ``_dialect`` holds names of other
+    libraries and what they are called here, ``_refused`` those that cannot be set beside an ordinal loss and why,
+    ``_known`` those of the library below; ``_host_checks_names`` says that it warns of others itself.
     """
 
+    _dialect: ClassVar[Mapping[str, str]] = {}
+    _refused: ClassVar[Mapping[str, str]] = {}
+    _known: ClassVar[frozenset[str] | None] = None
+    _host_checks_names: ClassVar[bool] = False
+    _host_params: dict[str, Any]
     loss: str | OrdinalLoss
     link: str
     training_cost: str | ArrayLike
+    kappa_weights: ArrayLike | str
+    kappa_rows: str
+    kappa_rule_: KappaRule | None = None
+    _start_name: ClassVar[str | None] = None
+    _rules: ClassVar[tuple[str, ...]] = (*RULES, KAPPA)
     n_iter_: int
     proportional_: bool
     thresholds_: NDArray[np.float64]
@@ -312,6 +97,50 @@ class OrdinalClassifier(MarginPredictions, KappaDecision):
     _record: Any
     # Whether there are trees, none of them with a split.
     _is_constant: bool
+
+    def _keep_host_params(self, host_params: dict[str, Any]) -> None:
+        """Store what the constructor does not name, unless the name is foreign or impossible here."""
+        for name, value in host_params.items():
+            if name in self._dialect:
+                raise TypeError(
+                    f"{type(self).__name__} has no {name!r}: here it is {self._dialect[name]!r}; got {name}={value!r}"
+                )
+            if name in self._refused:
+                raise TypeError(f"{type(self).__name__} takes no {name!r}: {self._refused[name]}; got {name}={value!r}")
+        self._host_params = dict(host_params)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters, those passed on to the host library included.
+
+        Parameters
+        ----------
+        deep : bool, default=True
+            Whether to return those of estimators among them as well.
+        """
+        return {**super().get_params(deep=deep), **self._host_params}
+
+    def set_params(self: Classifier, **params: Any) -> Classifier:
+        """Set parameters; names unknown to the constructor go to the host library.
+
+        Parameters
+        ----------
+        **params
+            Values by name.
+        """
+        own = set(self._get_param_names())
+        self._keep_host_params({**self._host_params, **{k: v for k, v in params.items() if k not in own}})
+        super().set_params(**{k: v for k, v in params.items() if k in own})
+        return self
+
+    def _refuse_unknown(self) -> None:
+        """Raise TypeError for a name that is not the host's, or resembles one where the host warns of unknown names."""
+        unknown = [] if self._known is None else [name for name in self._host_params if name not in self._known]
+        for name in unknown:
+            candidates = {*(self._known or ()), *self._get_param_names(), *self._dialect}
+            near = difflib.get_close_matches(name, candidates, n=1, cutoff=0.8 if self._host_checks_names else 0.6)
+            if near or not self._host_checks_names:
+                hint = f"; did you mean {self._dialect.get(near[0], near[0])!r}?" if near else ""
+                raise TypeError(f"{type(self).__name__} has no parameter {name!r}{hint}")
 
     @contextmanager
     def _under_way(self) -> Iterator[None]:
@@ -334,14 +163,77 @@ class OrdinalClassifier(MarginPredictions, KappaDecision):
         """Return the loss that the parameters name."""
         return get_loss(self.loss, self.link, self.training_cost)
 
+    def _takes_kappa(self) -> bool:
+        return isinstance(self.decision_rule, str) and self.decision_rule == KAPPA
+
     def _check_decision(self) -> None:
         super()._check_decision()
+        if self._takes_kappa():
+            kappa_weights(self.kappa_weights, self.n_classes_)
+            check_choice(self.kappa_rows, ("unseen", "training"), name="kappa_rows")
         self._ordinal_loss().check_decision(self.decision_rule, self.cost_matrix)
 
     def check_fitted_decision(self) -> None:
         """Raise ValueError unless the trained model can decide by ``decision_rule`` or ``cost_matrix``."""
         super().check_fitted_decision()
+        if self._takes_kappa():
+            if self.kappa_rule_ is None:
+                raise ValueError(
+                    "decision_rule='kappa' is found at the end of fit, and this model has no rule: its fit is under "
+                    "way, or was with another decision_rule; set it before fit"
+                )
+            check_choice(self.kappa_rows, ("unseen", "training"), name="kappa_rows")
+            if not np.array_equal(kappa_weights(self.kappa_weights, self.n_classes_), self.kappa_rule_.weights):
+                raise ValueError(
+                    f"kappa_weights must be those of the fit, by which the rule was found; got {self.kappa_weights!r}: "
+                    f"set them before fit"
+                )
         self._fitted_loss.check_decision(self.decision_rule, self.cost_matrix)
+
+    def _decide(self, proba: NDArray[np.float64]) -> NDArray[Any]:
+        if not self._takes_kappa():
+            return super()._decide(proba)
+        self.check_fitted_decision()
+        rule: Any = self.kappa_rule_  # there, by the check
+        codes: NDArray[Any] = rule.decide(proba)
+        return codes
+
+    def _decide_in_round(self, proba: NDArray[np.float64], weight: NDArray[Any] | None) -> NDArray[Any]:
+        """Return the decisions of a round of the training; kappa's rule is fitted to the rows that are decided."""
+        if self._takes_kappa():
+            return KappaRule.fit(proba, self.kappa_weights, weight).decide(proba)
+        return decide(proba, rule=self.decision_rule, cost_matrix=self.cost_matrix)
+
+    def _learn_kappa(self, unseen: UnseenRows) -> None:
+        """Fit the rule of kappa, after the model."""
+        self.kappa_rule_ = None
+        if not self._takes_kappa():
+            return
+        on_training = self.kappa_rows == "training"
+        if on_training or unseen.watched:
+            rows = unseen.rows if on_training else unseen.watched[-1]
+            start = {self._start_name: rows.start} if self._start_name and rows.start is not None else {}
+            proba = predictions.proba(self._fitted_loss, self._scores_of_checked(rows.X, start), self.thresholds_)
+        elif unseen.found is not None:
+            proba, rows = unseen.found.trial.proba(unseen.found.search.n_iter), unseen.found.held
+        else:
+            proba, rows = unseen.out_of_fold(self.n_iter_)
+        rule = KappaRule.fit(proba, self.kappa_weights, rows.weight)
+        if not on_training:
+            if not unseen.watched and unseen.judges_its_choice:
+                proba, rows = unseen.out_of_fold(self.n_iter_)
+            rule = rule.measure(proba, rows.codes, rows.weight)
+        self.kappa_rule_ = rule
+
+    @property
+    def expected_kappa_(self) -> float:
+        """Kappa that was measured on rows that neither the trees nor the rule were fitted to."""
+        check_is_fitted(self)
+        if self.kappa_rule_ is None or self.kappa_rule_.measured is None:
+            raise AttributeError(
+                "expected_kappa_ is there after a fit with decision_rule='kappa', and not with kappa_rows='training'"
+            )
+        return self.kappa_rule_.measured
 
     def _metrics(self, eval_metric: Any) -> list[EvalMetric]:
         """Return ``eval_metric`` as metrics of this classifier, and warn where they judge what they should not."""
@@ -390,12 +282,6 @@ class OrdinalClassifier(MarginPredictions, KappaDecision):
             stacklevel=stacklevel,  # the caller of fit
         )
 
-    @staticmethod
-    def _with_evaluation_starts(checked: list[Rows], starts: Any, name: str) -> list[Rows]:
-        """Return the rows of each evaluation set with its start scores, where it has some."""
-        each = zip(checked, one_for_each(starts, checked, name), strict=True)
-        return [replace(rows, start=check_start_score(start, len(rows), name=name)) for rows, start in each]
-
     def _check_same_classes(self, record: Any, model: Any, name: str) -> None:
         """Raise ValueError if a continued model has other classes, or the same in another order."""
         known = (
@@ -435,9 +321,6 @@ class OrdinalClassifier(MarginPredictions, KappaDecision):
         before = self._before_trees(X, start)
         return predictions.plus(before, self._score(self._prediction_data(X), 0, self.n_iter_))
 
-    def _proba_of_checked(self, X: Any, start: dict[str, Any]) -> NDArray[np.float64]:
-        return predictions.proba(self._fitted_loss, self._scores_of_checked(X, start), self.thresholds_)
-
     @property
     def linear_(self) -> LinearPart | None:
         """The linear score that the trees start from, which reads rows as ``predict`` does; None without one."""
@@ -470,6 +353,50 @@ class OrdinalClassifier(MarginPredictions, KappaDecision):
         """
         scores = self._scores(X, **start)  # says so where there is no fit yet
         return predictions.proba(self._fitted_loss, scores, self.thresholds_)
+
+    @documented
+    def predict_shifts(self, X: Any, **start: Any) -> NDArray[np.float64]:
+        """Return the shifts v_k(x): how far each threshold moves with x, beside the score.
+
+        They sum to zero over the thresholds of a row, and have weighted mean zero over the training rows. Where v_k
+        is positive, P(y > k) is higher than the score alone says.
+
+        Parameters
+        ----------
+        <<X, **start>>
+            They change no shift.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_samples, n_classes - 1)
+            Lowest threshold first. Zeros if the model is ``proportional_``.
+        """
+        scores = self._scores(X, **start)
+        if scores.ndim == 1:
+            return np.zeros((len(scores), len(self.thresholds_)))
+        shifts: NDArray[np.float64] = scores - scores.mean(axis=1, keepdims=True)
+        return shifts
+
+    @documented
+    def predict_linear_predictors(self, X: Any, **start: Any) -> NDArray[np.float64]:
+        """Return the linear predictors theta_k - f(x) - v_k(x), as R's VGAM calls what the link turns into P(y <= k).
+
+        With the immediate-threshold loss it is P(y = k), given that y is k or k + 1. They fall where the score rises,
+        unlike what XGBoost calls a margin. Those of a model that is not ``proportional_`` need not increase with k:
+        :meth:`predict_cumulative_proba` sorts those of the all-threshold loss in each row.
+
+        Parameters
+        ----------
+        <<X, **start>>
+
+        Returns
+        -------
+        ndarray of float64, shape (n_samples, n_classes - 1)
+            Lowest threshold first, not sorted.
+        """
+        scores = self._scores(X, **start)
+        found: NDArray[np.float64] = self.thresholds_ - (scores if scores.ndim == 2 else scores[:, np.newaxis])
+        return found
 
     @documented
     def predict_cumulative_proba(self, X: Any, **start: Any) -> NDArray[np.float64]:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.utils.validation import check_array
 
-from ordinal_objectives.utils.validation import first_few, is_no_number, refuse_masked
+from ordinal_objectives.utils.validation import collected, first_few, is_no_number, refuse_masked
 
 NUMBERS = (numbers.Real, Decimal, np.bool_)
 # Of Arrow's types, polars' and pandas' own.
@@ -128,9 +128,7 @@ def read_numbers(X: Any, **checks: Any) -> NDArray[np.floating]:
     TypeError
         If an array of objects holds what is neither a string nor a number.
     """
-    refuse_masked(X, name="X")
-    X = np.asarray(X) if isinstance(X, (list, tuple)) else X
-    check_table(X)
+    X = as_table(X)
     refuse_but_numbers(X, name="X", hint=_OF_ENGINE)
     numbers_of = check_array(X, input_name="X", ensure_all_finite=False, dtype=[np.float64, np.float32], **checks)
     features: NDArray[np.floating] = np.require(numbers_of, requirements="A")
@@ -161,6 +159,15 @@ def refuse_but_numbers(values: Any, *, name: str, hint: str) -> None:
     strange = _strange(values, ("category", "text", "date", "other"), allowed)
     if strange:
         raise ValueError(f"{allowed}; got {first_few(strange)}. {hint}")
+
+
+def as_table(X: Any) -> Any:
+    """Return features as an array, a sparse matrix, a frame or an Arrow table; raise ValueError if they are none."""
+    refuse_masked(X, name="X")
+    X = collected(X)
+    X = np.asarray(X) if isinstance(X, (list, tuple)) else X
+    check_table(X)
+    return X
 
 
 def check_table(X: Any, *, name: str = "X") -> None:
