@@ -27,7 +27,7 @@ class LightGBMParameters(HostClassifier):
         return resolved(own, self._host_params)
 
     def _resolved_params(self) -> dict[str, Any]:
-        names = self._get_param_names()  # type: ignore[attr-defined]
+        names = self._get_param_names()
         return {name: getattr(self, name) for name in names} | self._by_other_names()[0]
 
     def _native_params(self) -> dict[str, Any]:

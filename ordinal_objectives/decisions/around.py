@@ -21,10 +21,9 @@ from ordinal_objectives.estimators.wrappers import (
     ClassifierOfClassifiers,
     FinalClassifier,
     FittedMember,
-    PrefitMember,
+    class_codes,
     refuse_weights_by_label,
     row_keywords,
-    told_classes,
 )
 from ordinal_objectives.scorers import class_order
 from ordinal_objectives.utils.validation import check_integer
@@ -84,14 +83,14 @@ class AroundClassifier(ClassifierOfClassifiers):
 
     def _prefit_member(self) -> FittedMember:
         codes = self._labels.encode(self.estimator.classes_, name="classes_ of estimator")
-        return PrefitMember(self.estimator, codes)
+        return FittedMember(self.estimator, codes)
 
     def _train(self, rows: Rows) -> FittedMember:
         """Train a copy of the estimator on the codes of rows."""
         copy = clone(self.estimator)
-        present = told_classes("estimator", copy, rows.codes, self.ordered_classes_)
+        present = class_codes("estimator", copy, rows.codes, self.ordered_classes_)
         copy.fit(rows.X, np.searchsorted(present, rows.codes), **row_keywords("estimator", copy, rows.weight))
-        return FittedMember(copy, present)
+        return FittedMember.trained(copy, present)
 
     def _folds(self, X: Any, codes: NDArray[np.int32], cv: Any) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
         """Yield rows to train on and rows held out: of a number of folds drawn at random, or of a splitter's own."""

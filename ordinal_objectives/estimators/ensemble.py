@@ -2,117 +2,61 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable
+import importlib
+import io
+import json
+import tempfile
+import zipfile
+from collections.abc import Mapping
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import minimize
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import get_tags
+from sklearn.utils.metaestimators import _BaseComposition
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.estimators.arguments import explains_keywords
-from ordinal_objectives.estimators.ensemble_members import (
-    TrainingRows,
-    all_take,
-    check_members,
-    named_members,
-    read_ensemble,
-    write_ensemble,
-)
+from ordinal_objectives.estimators.ensemble_members import CRITERIA, TrainingRows, best_weights, check_members, is_pair
 from ordinal_objectives.estimators.held_out import Rows, hold_out_unless_given, n_rows, split_seed
 from ordinal_objectives.estimators.labels import OrderedLabels
 from ordinal_objectives.estimators.wrappers import ClassifierOfClassifiers, FittedMember
 from ordinal_objectives.metrics import ordinal_log_loss, ranked_probability_score
 from ordinal_objectives.threads import one_thread_after_fork
-from ordinal_objectives.utils.files import as_damaged_file
+from ordinal_objectives.utils.extras import not_installed
+from ordinal_objectives.utils.files import (
+    as_damaged_file,
+    check_kind,
+    check_path,
+    labels_from_json,
+    labels_to_json,
+    names_from_json,
+    numbers_from_json,
+    parameters_to_json,
+    value_from_json,
+    warn_of,
+)
 from ordinal_objectives.utils.shared_docs import documented
 from ordinal_objectives.utils.validation import as_floats, check_choice, check_flag, check_integer, check_number
 
-CRITERIA = ("log_loss", "rps")
-# The probability that a class counts with which all models rule out: its logarithm must be finite.
-_LEAST = np.finfo(np.float64).tiny
-# How far above the minimum, of which the gap of Frank and Wolfe is a bound, weights may be.
-_GAP = 1e-5
-Criterion = Callable[[NDArray[np.float64]], tuple[float, NDArray[np.float64]]]
-
-
-def best_weights(
-    proba: NDArray[np.float64], codes: NDArray[np.int32], sample_weight: NDArray[np.float64] | None, criterion: str
-) -> NDArray[np.float64]:
-    """Return weights of models, non-negative and of sum 1, whose pooled probabilities score best.
-
-    Both criteria are convex in the weights, so a local minimum is a global one. The solver is SciPy's SLSQP, which
-    starts at equal weights.
-
-    Parameters
-    ----------
-    proba : ndarray of float64, shape (n_models, n_samples, n_classes)
-        Columns from the lowest class to the highest.
-    codes : ndarray of int32, shape (n_samples,)
-    sample_weight : ndarray of float64, shape (n_samples,), or None
-    criterion : {"log_loss", "rps"}
-
-    Returns
-    -------
-    ndarray of float64, shape (n_models,)
-
-    Warns
-    -----
-    ConvergenceWarning
-        If the solver stopped before the minimum.
-    """
-    share = np.ones(len(codes)) if sample_weight is None else sample_weight
-    share = share / share.sum()
-    value = (_log_loss if criterion == "log_loss" else _rps)(proba, codes, share)
-    n_models = len(proba)
-    found = minimize(
-        value,
-        np.full(n_models, 1 / n_models),
-        jac=True,
-        method="SLSQP",
-        bounds=[(0.0, 1.0)] * n_models,
-        constraints={"type": "eq", "fun": lambda w: w.sum() - 1.0, "jac": np.ones_like},
-        options={"ftol": 1e-12, "maxiter": 1000},
-    )
-    weights: NDArray[np.float64] = np.clip(found.x, 0.0, None)
-    weights /= weights.sum()
-    gradient = value(weights)[1]
-    if not weights @ gradient - gradient.min() <= _GAP:
-        warnings.warn(
-            f"the weights are not those of the lowest {criterion}: {found.message}", ConvergenceWarning, stacklevel=2
-        )
-    return weights
-
-
-def _log_loss(proba: NDArray[np.float64], codes: NDArray[np.int32], share: NDArray[np.float64]) -> Criterion:
-    of_label = proba[:, np.arange(len(codes)), codes]
-
-    def value(w: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        pooled = np.maximum(w @ of_label, _LEAST)
-        return -float(share @ np.log(pooled)), -(of_label @ (share / pooled))
-
-    return value
-
-
-def _rps(proba: NDArray[np.float64], codes: NDArray[np.int32], share: NDArray[np.float64]) -> Criterion:
-    below = np.arange(proba.shape[2] - 1) >= codes[:, np.newaxis]
-    away = (np.cumsum(proba[..., :-1], axis=2) - below) * np.sqrt(share)[:, np.newaxis]
-    away = away.reshape(len(proba), -1)
-    gram = away @ away.T
-
-    def value(w: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        return float(w @ gram @ w), 2.0 * gram @ w
-
-    return value
+# Classifiers with a format of their own: where they live, how their files end, and the extra that installs them.
+_KINDS = {
+    "HistGradientBoostingOrdinalClassifier": ("ordinal_objectives", ".model", ""),
+    "LGBMOrdinalClassifier": ("ordinal_objectives", ".txt", "lightgbm"),
+    "XGBOrdinalClassifier": ("ordinal_objectives", ".json", "xgboost"),
+    "XGBClassifier": ("xgboost", ".json", "xgboost"),
+}
+_CONTENTS = "ensemble.json"
+# Parameters of an ensemble that stand elsewhere in its file, or belong to the machine that loads it.
+_NOT_PARAMETERS = frozenset({"members", "classes", "n_jobs"})
 
 
 @documented
-class OrdinalEnsembleClassifier(ClassifierOfClassifiers):
+class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # type: ignore[misc]
     """Average of the class probabilities of several classifiers, ordinal or not, and one decision from it.
 
     Members are trained on class codes 0, 1, ..., lowest class first, whatever the labels are.
@@ -218,10 +162,10 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers):
         -------
         dict of str to object
         """
-        found: dict[str, Any] = super().get_params(deep=False)
-        for name, member in named_members(self.members) if deep else ():
-            found |= {name: member} | {f"{name}__{key}": value for key, value in member.get_params().items()}
-        return found
+        given = self.members
+        named = isinstance(given, list) and all(is_pair(one) and not isinstance(one[1], type) for one in given)
+        params: dict[str, Any] = self._get_params("members", deep=deep and named)
+        return params
 
     def set_params(self, **params: Any) -> OrdinalEnsembleClassifier:
         """Set parameters, members by their name, and those of members by ``name__parameter``.
@@ -235,12 +179,7 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers):
         -------
         OrdinalEnsembleClassifier
         """
-        if "members" in params:
-            self.members = params.pop("members")
-        members = named_members(self.members)
-        if not params.keys().isdisjoint(dict(members)):
-            self.members = [(name, params.pop(name, member)) for name, member in members]
-        super().set_params(**params)
+        self._set_params("members", **params)
         return self
 
     @documented
@@ -386,7 +325,54 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers):
             XGBClassifier. Also if class labels are neither strings nor numbers.
         """
         self.check_fitted_decision()
-        write_ensemble(path, self, self._trained, self._fitted)
+        check_path(path)
+        kinds = {name: type(copies[0].estimator) for name, copies in self._fitted.items()}
+        for name, kind in kinds.items():
+            if kind.__name__ not in _KINDS or _import(kind.__name__, name) is not kind:
+                raise TypeError(
+                    f"member {name!r} is of {kind.__name__}, which has no file format of its own; those that have are "
+                    f"{', '.join(_KINDS)}. Pickle the ensemble instead"
+                )
+        classes, dtype = labels_to_json(self.ordered_classes_)
+        names = getattr(self, "feature_names_in_", None)
+        own = {name: value for name, value in _parameters(self).items() if name not in _NOT_PARAMETERS}
+        params, left_out = parameters_to_json(own)
+        members, files = [], dict[str, FittedMember]()
+        for i, (name, template) in enumerate(self._trained):
+            copies, kind = self._fitted[name], kinds[name].__name__
+            of_member, lost = parameters_to_json(_parameters(template))
+            left_out += [f"{name}__{parameter}" for parameter in lost]
+            described = {f"{i}_{j}{_KINDS[kind][1]}": copy for j, copy in enumerate(copies)}
+            # The file of XGBoost's own classifier holds none of its parameters, and predictions need some.
+            bare = kind == "XGBClassifier"
+            members.append(
+                {
+                    "name": name,
+                    "kind": kind,
+                    "params": of_member,
+                    "own": [parameters_to_json(_parameters(one.estimator))[0] if bare else {} for one in copies],
+                    "files": list(described),
+                    "columns": [copy.columns.tolist() for copy in copies],
+                }
+            )
+            files |= described
+        contents = {
+            "classes": classes,
+            "dtype": dtype,
+            "n_features": self.n_features_in_,
+            "feature_names": None if names is None else names.tolist(),
+            "params": params,
+            "weights": self.weights_.tolist(),
+            "members": members,
+            "left_out": left_out,
+        }
+        with tempfile.TemporaryDirectory() as folder:
+            for file, copy in files.items():
+                copy.estimator.save_model(Path(folder) / file)
+            with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+                archive.writestr(_CONTENTS, json.dumps(contents))
+                for file in files:
+                    archive.write(Path(folder) / file, file)
 
     @one_thread_after_fork()
     def load_model(self, path: str | PathLike[str]) -> OrdinalEnsembleClassifier:
@@ -409,22 +395,95 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers):
         ModuleNotFoundError
             If the library of a member is not installed; the message names the member.
         """
-        with self._all_or_nothing():
-            read = read_ensemble(path, set(super().get_params(deep=False)) - {"members", "classes", "n_jobs"})
+        check_kind(path, "an ensemble")
+        whole = io.BytesIO(Path(path).read_bytes())  # a place outside it is no error of the file system
+        with as_damaged_file(path), zipfile.ZipFile(whole) as archive:
+            contents = json.loads(archive.read(_CONTENTS))
+            described = contents["members"]
+            unknown = [member["kind"] for member in described if member["kind"] not in _KINDS]
+            if unknown:
+                raise ValueError(f"it holds a member of {unknown[0]!r}; those that can be are {', '.join(_KINDS)}")
+        kinds = [_import(member["kind"], member["name"]) for member in described]
+        with (
+            self._all_or_nothing(),
+            as_damaged_file(path),
+            zipfile.ZipFile(whole) as archive,
+            tempfile.TemporaryDirectory() as folder,
+        ):
+            params, known = _from_json(contents["params"]), set(super().get_params(deep=False)) - _NOT_PARAMETERS
+            if not set(params) <= known:
+                raise ValueError(f"an ensemble has no parameters {sorted(set(params) - known)}")
             for name in ("feature_names_in_", "evals_result_"):  # of an earlier fit
                 self.__dict__.pop(name, None)
-            self.__dict__.update(read.params | {"members": read.members})
-            with as_damaged_file(path):
-                self._keep_labels(OrderedLabels(read.classes))
-                self._check_decision()
-            self.n_features_in_, self._fitted, self.weights_ = read.n_features, read.fitted, read.weights
-            self._trained = [(name, clone(member)) for name, member in read.members]
-            if read.feature_names is not None:
-                self.feature_names_in_ = read.feature_names
+            self.__dict__.update(params)
+            self.classes = labels_from_json(contents["classes"], contents["dtype"])
+            self._keep_labels(OrderedLabels(self.classes))
+            self._check_decision()
+            self.n_features_in_ = int(contents["n_features"])
+            self.members, self._fitted = [], {}
+            for kind, member in zip(kinds, described, strict=True):
+                name, copies = member["name"], []
+                self.members.append((name, kind(**_from_json(member["params"]))))
+                for file, own, columns in zip(member["files"], member["own"], member["columns"], strict=True):
+                    own_file = Path(folder) / f"copy{_KINDS[member['kind']][1]}"
+                    own_file.write_bytes(archive.read(file))
+                    copy, shape = kind(**_from_json(own)), (self.n_classes_, self.n_features_in_)
+                    copies.append(_read_copy(copy, own_file, columns, *shape))
+                self._fitted[name] = copies
+            self._trained = [(name, clone(member)) for name, member in self.members]
+            self.weights_ = numbers_from_json(contents["weights"], "weights")
+            n_members = len(self._fitted)
+            if self.weights_.shape != (n_members,) or self.weights_.min() < 0 or not np.isclose(self.weights_.sum(), 1):
+                raise ValueError("weights must be one non-negative number for each member, of sum 1")
+            names = names_from_json(contents["feature_names"], self.n_features_in_)
+            if names is not None:
+                self.feature_names_in_ = names
+            left_out = [str(name) for name in contents["left_out"]]
+        warn_of(left_out, stacklevel=2)
         return self
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         for kind in ("sparse", "allow_nan", "string", "categorical"):
-            setattr(tags.input_tags, kind, all_take(self.members, kind))
+            try:
+                takes = all(getattr(get_tags(member).input_tags, kind) for _, member in check_members(self.members))
+            except (AttributeError, TypeError, ValueError):  # they are no members
+                takes = False
+            setattr(tags.input_tags, kind, takes)
         return tags
+
+
+def _import(kind: str, member: str) -> Any:
+    """Return a class that files may hold; raise ModuleNotFoundError, which names the member, without its library."""
+    home, _, extra = _KINDS[kind]
+    try:
+        return getattr(importlib.import_module(home), kind)
+    except ImportError as error:
+        reason = f"member {member!r} is of {kind}: {not_installed(error, extra)}"
+        raise ModuleNotFoundError(reason, name=error.name) from error
+
+
+def _parameters(estimator: Any) -> dict[str, Any]:
+    """Return an estimator's parameters but NaN, which JSON cannot hold: the default of ``missing``."""
+    given = estimator.get_params(deep=False).items()
+    return {name: value for name, value in given if not (isinstance(value, float) and np.isnan(value))}
+
+
+def _from_json(params: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value_from_json(value) for name, value in params.items()}
+
+
+def _read_copy(estimator: Any, path: Path, columns: Any, n_classes: int, n_features: int) -> FittedMember:
+    """Return a copy whose own file has been written to ``path``; raise ValueError if it does not suit the ensemble."""
+    codes = np.array(columns)
+    rises = codes.dtype.kind == "i" and codes.ndim == 1 and not (np.diff(codes) <= 0).any()
+    if not rises or not 0 <= codes[0] <= codes[-1] < n_classes:
+        raise ValueError(f"codes of a member's classes must rise, from 0 to {n_classes - 1} at most; got {columns!r}")
+    estimator.load_model(path)
+    found = np.asarray(estimator.classes_).tolist()
+    if found != list(range(len(codes))) or estimator.n_features_in_ != n_features:
+        raise ValueError(
+            f"a copy of a member must have {len(codes)} classes and {n_features} features; got the classes {found} and "
+            f"{estimator.n_features_in_} features"
+        )
+    return FittedMember(estimator, codes.astype(np.int32))

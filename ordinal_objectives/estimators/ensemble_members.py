@@ -1,24 +1,20 @@
-"""Members of an ensemble: which there are, what each is trained on, and their files."""
+"""Members of an ensemble: which there are, what each is trained on, and the weights of the best pool."""
 
 from __future__ import annotations
 
 import importlib
-import io
-import json
-import tempfile
-import zipfile
-from collections.abc import Collection, Mapping
+import warnings
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
-from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import minimize
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.frozen import FrozenEstimator
-from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from ordinal_objectives.estimators.held_out import Rows, hold_out, take_rows
@@ -26,26 +22,12 @@ from ordinal_objectives.estimators.labels import OrderedLabels
 from ordinal_objectives.estimators.ordered_classifier import OrderedClassifier
 from ordinal_objectives.estimators.wrappers import (
     FittedMember,
-    PrefitMember,
+    class_codes,
     refuse_weights_by_label,
     row_keywords,
-    told_classes,
     weighs_costs,
 )
 from ordinal_objectives.threads import one_thread_after_fork
-from ordinal_objectives.utils.extras import not_installed
-from ordinal_objectives.utils.files import (
-    as_damaged_file,
-    check_kind,
-    check_path,
-    labels_from_json,
-    labels_to_json,
-    names_from_json,
-    numbers_from_json,
-    parameters_to_json,
-    value_from_json,
-    warn_of,
-)
 
 # Where nobody names members: an ordinal and a multiclass one of the first library that is installed.
 # Both stop by the rows that they leave out, and draw rows for each tree.
@@ -80,7 +62,7 @@ def check_members(members: Any, taken: Collection[str] = ()) -> Members:
     """
     if members is None:
         return default_members()
-    if not isinstance(members, list) or not members or not all(map(_is_pair, members)):
+    if not isinstance(members, list) or not members or not all(map(is_pair, members)):
         raise ValueError(f"members must be a list of (name, classifier) pairs, with one at least; got {members!r}")
     names = [name for name, _ in members]
     for name, member in members:
@@ -102,26 +84,9 @@ def check_members(members: Any, taken: Collection[str] = ()) -> Members:
     return members
 
 
-def named_members(members: Any) -> Members:
-    """Return those whose parameters have names; none where nobody named members, or as none can be."""
-    is_list = isinstance(members, list) and all(map(_is_pair, members))
-    return members if is_list and all(_has_params(member) for _, member in members) else []
-
-
-def _has_params(member: Any) -> bool:
-    return hasattr(member, "get_params") and not isinstance(member, type)
-
-
-def _is_pair(entry: Any) -> bool:
+def is_pair(entry: Any) -> bool:
+    """Return whether this is a name and what it names."""
     return isinstance(entry, tuple) and len(entry) == 2 and isinstance(entry[0], str) and entry[0] != ""
-
-
-def all_take(members: Any, kind: str) -> bool:
-    """Tell whether all members take what a tag of inputs names; False where they are no members."""
-    try:
-        return all(getattr(get_tags(member).input_tags, kind) for _, member in check_members(members))
-    except (AttributeError, TypeError, ValueError):
-        return False
 
 
 @dataclass(frozen=True)
@@ -159,7 +124,7 @@ class TrainingRows:
         """
         if isinstance(member, FrozenEstimator):
             check_is_fitted(member, msg=f"member {name!r} is a FrozenEstimator, and what it holds is not fitted")
-            return PrefitMember(member, self.labels.encode(member.classes_, name=f"classes_ of member {name!r}"))
+            return FittedMember(member, self.labels.encode(member.classes_, name=f"classes_ of member {name!r}"))
         bag, rest = self.draw(seed)
         seeds = {key: seed for key in member.get_params() if ("__" + key).endswith("__random_state")}
         fitted = self._fit(name, clone(member).set_params(**seeds), bag, rest)
@@ -172,14 +137,14 @@ class TrainingRows:
     def _fit(self, name: str, copy: Any, bag: NDArray[np.intp], rest: NDArray[np.intp]) -> FittedMember:
         """Train a copy on some rows; ``rest`` are those that it may stop early by."""
         rows, what = self.rows.take(bag), f"member {name!r}"
-        present = told_classes(what, copy, rows.codes, self.labels.ordered_classes_)
+        present = class_codes(what, copy, rows.codes, self.labels.ordered_classes_)
         keywords = row_keywords(what, copy, rows.weight, rows.groups) | self._evaluation(name, copy, present, rest)
         try:
             copy.fit(rows.X, np.searchsorted(present, rows.codes), **keywords)
         except Exception as error:
             kind = ValueError if isinstance(error, ValueError) or not isinstance(error, TypeError) else TypeError
             raise kind(f"member {name!r} cannot be trained: {type(error).__name__}: {error}") from error
-        return FittedMember(copy, present)
+        return FittedMember.trained(copy, present)
 
     def _evaluation(self, name: str, copy: Any, present: NDArray[Any], rest: NDArray[np.intp]) -> dict[str, Any]:
         """Return the rows that a copy stops early by, as its ``fit`` takes them: those that it is not trained on."""
@@ -224,159 +189,79 @@ def _rounds(name: str, fitted: Any) -> int:
     )
 
 
-# Classifiers with a format of their own: where they live, how their files end, and the extra that installs them.
-_KINDS = {
-    "HistGradientBoostingOrdinalClassifier": ("ordinal_objectives", ".model", ""),
-    "LGBMOrdinalClassifier": ("ordinal_objectives", ".txt", "lightgbm"),
-    "XGBOrdinalClassifier": ("ordinal_objectives", ".json", "xgboost"),
-    "XGBClassifier": ("xgboost", ".json", "xgboost"),
-}
-# Those whose own files hold all parameters that predictions need.
-_WHOLE = frozenset(_KINDS) - {"XGBClassifier"}
-_CONTENTS = "ensemble.json"
-# Parameters of an ensemble that stand elsewhere in its file, or belong to the machine that loads it.
-_NOT_PARAMETERS = frozenset({"members", "classes", "n_jobs"})
+CRITERIA = ("log_loss", "rps")
+# The probability that a class counts with which all models rule out: its logarithm must be finite.
+_LEAST = np.finfo(np.float64).tiny
+# How far above the minimum, of which the gap of Frank and Wolfe is a bound, weights may be.
+_GAP = 1e-5
+Criterion = Callable[[NDArray[np.float64]], tuple[float, NDArray[np.float64]]]
 
 
-@dataclass(frozen=True)
-class ReadEnsemble:
-    """What a file says: parameters, members before their training, fitted copies by member, and what was learned."""
+def best_weights(
+    proba: NDArray[np.float64], codes: NDArray[np.int32], sample_weight: NDArray[np.float64] | None, criterion: str
+) -> NDArray[np.float64]:
+    """Return weights of models, non-negative and of sum 1, whose pooled probabilities score best.
 
-    params: dict[str, Any]
-    members: Members
-    fitted: dict[str, list[FittedMember]]
-    weights: NDArray[np.float64]
-    classes: NDArray[Any]
-    n_features: int
-    feature_names: NDArray[np.object_] | None
+    Both criteria are convex in the weights, so a local minimum is a global one. The solver is SciPy's SLSQP, which
+    starts at equal weights.
 
+    Parameters
+    ----------
+    proba : ndarray of float64, shape (n_models, n_samples, n_classes)
+        Columns from the lowest class to the highest.
+    codes : ndarray of int32, shape (n_samples,)
+    sample_weight : ndarray of float64, shape (n_samples,), or None
+    criterion : {"log_loss", "rps"}
 
-def write_ensemble(
-    path: str | PathLike[str], model: Any, members: Members, fitted: Mapping[str, list[FittedMember]]
-) -> None:
-    """Write a fitted ensemble; raise TypeError for a member without a format of its own, and write nothing then."""
-    check_path(path)
-    for name, copies in fitted.items():
-        of_member = type(copies[0].estimator)
-        if of_member.__name__ not in _KINDS or _import(of_member.__name__, name) is not of_member:
-            raise TypeError(
-                f"member {name!r} is of {of_member.__name__}, which has no file format of its own; those that have are "
-                f"{', '.join(_KINDS)}. Pickle the ensemble instead"
-            )
-    classes, dtype = labels_to_json(model.ordered_classes_)
-    names = getattr(model, "feature_names_in_", None)
-    params, left_out = parameters_to_json(_held(model, _NOT_PARAMETERS))
-    templates = dict(members)
-    described = []
-    with tempfile.TemporaryDirectory() as folder:
-        for i, (name, copies) in enumerate(fitted.items()):
-            kind = type(copies[0].estimator).__name__
-            held, lost = parameters_to_json(_held(templates[name]))
-            left_out += [f"{name}__{one}" for one in lost]
-            # The file of a host's own classifier holds none of its parameters, and predictions need some.
-            own = [{} if kind in _WHOLE else parameters_to_json(_held(copy.estimator))[0] for copy in copies]
-            files = [f"{i}_{j}{_KINDS[kind][1]}" for j in range(len(copies))]
-            for file, copy in zip(files, copies, strict=True):
-                copy.estimator.save_model(Path(folder) / file)
-            present = [copy.present.tolist() for copy in copies]
-            described.append(
-                {"name": name, "kind": kind, "params": held, "own": own, "files": files, "present": present}
-            )
-        contents = {
-            "classes": classes,
-            "dtype": dtype,
-            "n_features": model.n_features_in_,
-            "feature_names": None if names is None else names.tolist(),
-            "params": params,
-            "weights": model.weights_.tolist(),
-            "members": described,
-            "left_out": left_out,
-        }
-        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-            archive.writestr(_CONTENTS, json.dumps(contents))
-            for written in sorted(Path(folder).iterdir()):
-                archive.write(written, written.name)
+    Returns
+    -------
+    ndarray of float64, shape (n_models,)
 
-
-def read_ensemble(path: str | PathLike[str], known: set[str]) -> ReadEnsemble:
-    """Read what :func:`write_ensemble` wrote; raise ValueError if it is damaged or something else."""
-    check_kind(path, "an ensemble")
-    whole = io.BytesIO(Path(path).read_bytes())  # a place outside it is no error of the file system
-    with as_damaged_file(path), zipfile.ZipFile(whole) as archive:
-        contents = json.loads(archive.read(_CONTENTS))
-        described = contents["members"]
-        unknown = [one["kind"] for one in described if one["kind"] not in _KINDS]
-        if unknown:
-            raise ValueError(f"it holds a member of {unknown[0]!r}; those that can be are {', '.join(_KINDS)}")
-    kinds = [_import(one["kind"], one["name"]) for one in described]
-    with as_damaged_file(path), zipfile.ZipFile(whole) as archive, tempfile.TemporaryDirectory() as folder:
-        classes = labels_from_json(contents["classes"], contents["dtype"])
-        members, fitted, n_features = [], {}, int(contents["n_features"])
-        for kind, one in zip(kinds, described, strict=True):
-            params = {name: value_from_json(value) for name, value in one["params"].items()}
-            members.append((one["name"], kind(**params)))
-            fitted[one["name"]] = [
-                _copy(
-                    kind(**{name: value_from_json(value) for name, value in own.items()}),
-                    archive.read(file),
-                    Path(folder) / f"copy{_KINDS[one['kind']][1]}",
-                    _codes(present, len(classes)),
-                    n_features,
-                )
-                for file, own, present in zip(one["files"], one["own"], one["present"], strict=True)
-            ]
-        weights = numbers_from_json(contents["weights"], "weights")
-        if weights.shape != (len(fitted),) or weights.min() < 0 or not np.isclose(weights.sum(), 1.0):
-            raise ValueError("weights must be one non-negative number for each member, of sum 1")
-        params = {name: value_from_json(value) for name, value in contents["params"].items()}
-        if not set(params) <= known:
-            raise ValueError(f"an ensemble has no parameters {sorted(set(params) - known)}")
-        names = names_from_json(contents["feature_names"], n_features)
-        left_out = [str(name) for name in contents["left_out"]]
-    warn_of(left_out, stacklevel=3)
-    return ReadEnsemble(params | {"classes": classes}, members, fitted, weights, classes, n_features, names)
-
-
-def _held(estimator: Any, others: Collection[str] = ()) -> dict[str, Any]:
-    """Return parameters of an estimator but NaN, which JSON cannot hold: the default of ``missing``."""
-    given = estimator.get_params(deep=False).items()
-    return {
-        name: value
-        for name, value in given
-        if name not in others and not (isinstance(value, float) and np.isnan(value))
-    }
-
-
-def _codes(present: Any, n_classes: int) -> NDArray[np.int32]:
-    codes = np.array(present)
-    if (
-        codes.dtype.kind != "i"
-        or codes.ndim != 1
-        or (np.diff(codes) <= 0).any()
-        or not 0 <= codes[0] <= codes[-1] < n_classes
-    ):
-        raise ValueError(f"codes of a member's classes must rise, from 0 to {n_classes - 1} at most; got {present!r}")
-    return codes.astype(np.int32)
-
-
-def _copy(estimator: Any, content: bytes, path: Path, codes: NDArray[np.int32], n_features: int) -> FittedMember:
-    path.write_bytes(content)
-    estimator.load_model(path)
-    found = np.asarray(estimator.classes_).tolist()
-    if found != list(range(len(codes))) or estimator.n_features_in_ != n_features:
-        raise ValueError(
-            f"a copy of a member must have {len(codes)} classes and {n_features} features; got the classes {found} and "
-            f"{estimator.n_features_in_} features"
+    Warns
+    -----
+    ConvergenceWarning
+        If the solver stopped before the minimum.
+    """
+    share = np.ones(len(codes)) if sample_weight is None else sample_weight
+    share = share / share.sum()
+    value = (_log_loss if criterion == "log_loss" else _rps)(proba, codes, share)
+    n_models = len(proba)
+    found = minimize(
+        value,
+        np.full(n_models, 1 / n_models),
+        jac=True,
+        method="SLSQP",
+        bounds=[(0.0, 1.0)] * n_models,
+        constraints={"type": "eq", "fun": lambda w: w.sum() - 1.0, "jac": np.ones_like},
+        options={"ftol": 1e-12, "maxiter": 1000},
+    )
+    weights: NDArray[np.float64] = np.clip(found.x, 0.0, None)
+    weights /= weights.sum()
+    gradient = value(weights)[1]
+    if not weights @ gradient - gradient.min() <= _GAP:
+        warnings.warn(
+            f"the weights are not those of the lowest {criterion}: {found.message}", ConvergenceWarning, stacklevel=2
         )
-    return FittedMember(estimator, codes)
+    return weights
 
 
-def _import(kind: str, member: str) -> Any:
-    """Return a class that files may hold; raise ModuleNotFoundError, which names the member, without its library."""
-    home, _, extra = _KINDS[kind]
-    try:
-        return getattr(importlib.import_module(home), kind)
-    except ImportError as error:
-        raise ModuleNotFoundError(
-            f"member {member!r} is of {kind}: {not_installed(error, extra)}", name=error.name
-        ) from error
+def _log_loss(proba: NDArray[np.float64], codes: NDArray[np.int32], share: NDArray[np.float64]) -> Criterion:
+    of_label = proba[:, np.arange(len(codes)), codes]
+
+    def value(w: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        pooled = np.maximum(w @ of_label, _LEAST)
+        return -float(share @ np.log(pooled)), -(of_label @ (share / pooled))
+
+    return value
+
+
+def _rps(proba: NDArray[np.float64], codes: NDArray[np.int32], share: NDArray[np.float64]) -> Criterion:
+    below = np.arange(proba.shape[2] - 1) >= codes[:, np.newaxis]
+    away = (np.cumsum(proba[..., :-1], axis=2) - below) * np.sqrt(share)[:, np.newaxis]
+    away = away.reshape(len(proba), -1)
+    gram = away @ away.T
+
+    def value(w: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        return float(w @ gram @ w), 2.0 * gram @ w
+
+    return value

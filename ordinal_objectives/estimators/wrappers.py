@@ -89,11 +89,11 @@ class FinalClassifier:
         return cls(last.estimator, name + last.prefix, in_fit, is_search or last.is_searched)
 
 
-def told_classes(what: str, copy: Any, codes: NDArray[np.int32], classes: NDArray[Any]) -> NDArray[np.int32]:
+def class_codes(what: str, copy: Any, codes: NDArray[np.int32], classes: NDArray[Any]) -> NDArray[np.int32]:
     """Return the class codes that a classifier is trained on: label i of its training is entry i.
 
-    A classifier of this package, also one in which a pipeline or a search ends, is told all classes; others know those
-    that have rows.
+    A classifier of this package, also one in which a pipeline or a search ends, knows all classes; others those that
+    have rows.
 
     Raises
     ------
@@ -208,52 +208,43 @@ def _searched(estimator: Any, names: tuple[str, ...]) -> Iterator[tuple[str, Any
 
 @dataclass(frozen=True)
 class FittedMember:
-    """A classifier trained on codes.
+    """A fitted classifier inside another.
 
     Attributes
     ----------
     estimator : object
-        Fitted on labels 0, 1, ...: classifiers of this package on all codes, others on those that had rows.
-    present : ndarray of int32, shape (n_labels,)
-        Class code of each of these labels.
+    columns : ndarray of int32, shape (n_columns,)
+        Class code of each column of its probabilities. Classifiers of this package have a column for each class, others
+        for those that had rows.
     """
 
     estimator: Any
-    present: NDArray[np.int32]
+    columns: NDArray[np.int32]
 
-    # The booster of a host's own classifier asks for its threads while it is copied.
+    @classmethod
+    def trained(cls, estimator: Any, codes: NDArray[np.int32]) -> FittedMember:
+        """Return a classifier that was trained on the labels 0, 1, ..., given the class code of each."""
+        return cls(estimator, codes[np.asarray(estimator.classes_, dtype=np.intp)])
+
+    # The booster of XGBoost's or LightGBM's own classifier asks for its threads while it is copied.
     @one_thread_after_fork()
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self).unpickled, (pickle.dumps(self.estimator), self.present)
+        return type(self).unpickled, (pickle.dumps(self.estimator), self.columns)
 
     @classmethod
     @one_thread_after_fork()
-    def unpickled(cls, estimator: bytes, present: NDArray[np.int32]) -> FittedMember:
+    def unpickled(cls, estimator: bytes, columns: NDArray[np.int32]) -> FittedMember:
         """Return a member whose estimator was pickled by itself."""
-        return cls(pickle.loads(estimator), present)
-
-    @property
-    def columns(self) -> NDArray[np.int32]:
-        """Class code of each column of the estimator's probabilities."""
-        return self.present[np.asarray(self.estimator.classes_, dtype=np.intp)]
+        return cls(pickle.loads(estimator), columns)
 
     @one_thread_after_fork()
     def proba(self, X: Any, n_classes: int) -> NDArray[np.float64]:
         """Return probabilities, (n_samples, n_classes), lowest class first; 0 for a class that had no rows."""
-        found = check_proba(self.estimator.predict_proba(X)).astype(np.float64)
-        of_all = np.zeros((len(found), n_classes))
-        of_all[:, self.columns] = found
+        own = check_proba(self.estimator.predict_proba(X)).astype(np.float64)
+        of_all = np.zeros((len(own), n_classes))
+        of_all[:, self.columns] = own
         of_all /= of_all.sum(axis=1, keepdims=True)
         return of_all
-
-
-class PrefitMember(FittedMember):
-    """A classifier that was trained before, on labels of any kind; ``present`` is the class code of each column."""
-
-    @property
-    def columns(self) -> NDArray[np.int32]:
-        """Class code of each column of the estimator's probabilities."""
-        return self.present
 
 
 class ClassifierOfClassifiers(OrderedClassifier):

@@ -22,7 +22,6 @@ _OF_PACKAGE = (
     "estimators.linear.LinearColumns",
     "estimators.linear.LinearPart",
     "estimators.wrappers.FittedMember",
-    "estimators.wrappers.PrefitMember",
     "estimators.held_out.RoundSearch",
     "histogram_engine.estimator.HistGradientBoostingOrdinalClassifier",
     "histogram_engine.forest.OutOfBag",
