@@ -109,19 +109,25 @@ class OrderedLabels:
         LabelOrderWarning
             If the order of strings had to be assumed.
         """
+        self.fit_encode(y)
+        return self
+
+    def fit_encode(self, y: ArrayLike) -> NDArray[np.int32]:
+        """Return what :meth:`encode` does after :meth:`fit`, reading the labels once."""
         observed = distinct_labels("y", y, warn=True)
-        if self._declared:
-            self._codes_of(observed, "y")
+        codes = self._codes_of(observed, "y") if self._declared else None
         if len(observed.distinct) < 2:
             only = observed.distinct.tolist()[0]
             raise ValueError(f"y must hold labels of at least two classes; got only the class {only!r}")
-        if not self._declared:
+        if codes is None:
             classes = ordered_categories(y)
             if classes is None:
                 classes = _sorted_distinct(observed.distinct)
                 _warn_if_assumed(classes)
             self._set_classes(classes)
-        return self
+            codes = self._codes_of(observed, "y")
+        of_rows: NDArray[np.int32] = codes[observed.inverse]
+        return of_rows
 
     def encode(self, y: ArrayLike, *, name: str = "y") -> NDArray[np.int32]:
         """Translate labels into codes.
@@ -200,13 +206,19 @@ class OrderedLabels:
         return codes
 
     def _advice(self, values: list[Any]) -> str:
-        """Say what may have happened to labels outside the classes."""
-        classes = self.ordered_classes_
-        return (
-            _of_another_type(values, classes)
-            or _encoded_before(values, len(classes))
-            or (f". Pass {self._name}= with all classes, lowest first, also those that a fit or a fold may lack")
-        )
+        """Return what may have happened to labels outside the classes, and what to do."""
+        classes = self.ordered_classes_.tolist()
+        if {str(value) for value in values} <= {str(label) for label in classes}:
+            types = _type_names(values), _type_names(classes)
+            return f". They are of type {types[0]}, and the classes of type {types[1]}: give both one type"
+        if all(isinstance(value, int) and 0 <= value < len(classes) for value in values):
+            return (
+                f". These look like codes. A tool that encodes labels before fit (cross_val_predict of probabilities, "
+                f"CalibratedClassifierCV(ensemble=False) or (method='temperature'), VotingClassifier, "
+                f"StackingClassifier, BaggingClassifier) loses the order of the classes: give it codes "
+                f"0..{len(classes) - 1}, lowest class first, and classes=range({len(classes)})"
+            )
+        return f". Pass {self._name}= with all classes, lowest first, also those that a fit or a fold may lack"
 
     def _set_classes(self, classes: NDArray[Any]) -> None:
         name = self._name
@@ -226,26 +238,6 @@ class OrderedLabels:
         self.ordered_classes_ = classes
         self.sorted_codes_ = None if np.array_equal(by_label, np.arange(len(classes))) else by_label
         self.classes_ = classes if self.sorted_codes_ is None else classes[by_label]
-
-
-def _of_another_type(values: list[Any], classes: NDArray[Any]) -> str:
-    """Say what may have happened if labels outside the classes are written as these are."""
-    if not {str(value) for value in values} <= {str(label) for label in classes.tolist()}:
-        return ""
-    types = _type_names(values), _type_names(classes.tolist())
-    return f". They are of type {types[0]}, and the classes of type {types[1]}: give both one type"
-
-
-def _encoded_before(values: list[Any], n_classes: int) -> str:
-    """Say what may have happened if labels outside the classes look like codes."""
-    if not all(isinstance(value, int) and 0 <= value < n_classes for value in values):
-        return ""
-    return (
-        f". These look like codes. A tool that encodes labels before fit (cross_val_predict of probabilities, "
-        f"CalibratedClassifierCV(ensemble=False) or (method='temperature'), VotingClassifier, StackingClassifier, "
-        f"BaggingClassifier) loses the order of the classes: give it codes 0..{n_classes - 1}, lowest class "
-        f"first, and classes=range({n_classes})"
-    )
 
 
 def _sorted_distinct(values: NDArray[Any]) -> NDArray[Any]:
@@ -273,7 +265,7 @@ def _warn_if_assumed(classes: NDArray[Any]) -> None:
             f"The labels are strings and their order was not given; assumed {' < '.join(map(str, classes.tolist()))}. "
             f"Pass classes= or an ordered categorical to set it.",
             LabelOrderWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
 
 

@@ -74,8 +74,8 @@ class OrderedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         X = self._check_features(X, reset=True)
-        labels = OrderedLabels(self._declared_classes(y)).fit(y)
-        codes = labels.encode(y)
+        labels = OrderedLabels(self._declared_classes(y))
+        codes = labels.fit_encode(y)
         if n_rows(X) != len(codes):
             raise ValueError(f"X and y must have the same number of rows; got {n_rows(X)} and {len(codes)}")
         self._keep_labels(labels)
