@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,14 +26,6 @@ def cumulative(proba: Array) -> Array:
     return np.minimum(np.cumsum(proba, axis=1)[:, :-1], 1.0)
 
 
-class Curve(Protocol):
-    """What cumulative probabilities become, (n_samples, n_classes - 1) to the same shape."""
-
-    def __call__(self, stated: Array) -> Array:
-        """Return what was stated, as it was seen."""
-        ...
-
-
 @dataclass(frozen=True)
 class Sigmoids:
     """A curve for each threshold: a shift and a stretch of the logit."""
@@ -48,7 +40,7 @@ class Sigmoids:
         return cls(*found.T)
 
     def __call__(self, stated: Array) -> Array:
-        """Return what was stated, as it was seen."""
+        """Return the shares of rows that belong to stated probabilities, (n_samples, n_classes - 1)."""
         changed: Array = expit(self.shifts + self.stretches * _logit(stated))
         return changed
 
@@ -89,12 +81,13 @@ class Isotonic:
         return cls(regression.fit(stated.ravel(), happened.ravel().astype(np.float64), sample_weight=weights))
 
     def __call__(self, stated: Array) -> Array:
-        """Return what was stated, as it was seen."""
+        """Return the shares of rows that belong to stated probabilities, (n_samples, n_classes - 1)."""
         changed: Array = self.regression.predict(stated.ravel()).reshape(stated.shape)
         return changed
 
 
-CURVES: dict[str, Any] = {"sigmoid": Sigmoids, "isotonic": Isotonic}
+Curve = Sigmoids | Isotonic
+CURVES: dict[str, type[Curve]] = {"sigmoid": Sigmoids, "isotonic": Isotonic}
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain, combinations_with_replacement
+from itertools import combinations_with_replacement
 from typing import Any
 
 import numpy as np
@@ -108,12 +108,12 @@ def _off_values(cuts: Array, values: Array) -> Array:
 
 
 def _climb(means: Array, cuts: Array, candidates: Array, score: Score) -> tuple[Array, float]:
-    """Move one cut point at a time while that raises the score; return them and the score."""
+    """Move cut points, one or two at a time, while that raises the score; return them and the score."""
     best = score(_codes(means, cuts))
     for _ in range(_MOST_SWEEPS):
         before = best
         for k in range(len(cuts)):
-            for moved in chain(_moved(cuts, k, candidates), _moved_together(cuts, k, candidates)):
+            for moved in _moved(cuts, k, candidates):
                 now = score(_codes(means, moved))
                 if now > best:
                     cuts, best = moved, now
@@ -122,26 +122,17 @@ def _climb(means: Array, cuts: Array, candidates: Array, score: Score) -> tuple[
     return cuts, best
 
 
-def _moved_together(cuts: Array, k: int, candidates: Array) -> Iterator[Array]:
-    if k + 1 == len(cuts):
-        return
-    low = cuts[k - 1] if k else -np.inf
-    high = cuts[k + 2] if k + 2 < len(cuts) else np.inf
-    few = candidates[:: max(1, len(candidates) // _MOST_PAIRED)]
-    few = few[(few >= low) & (few <= high)]
-    for pair in combinations_with_replacement(few, 2):
-        moved = cuts.copy()
-        moved[k : k + 2] = pair
-        yield moved
-
-
 def _moved(cuts: Array, k: int, candidates: Array) -> Iterator[Array]:
-    low = cuts[k - 1] if k else -np.inf
-    high = cuts[k + 1] if k + 1 < len(cuts) else np.inf
-    for value in candidates[(candidates >= low) & (candidates <= high)]:
-        moved = cuts.copy()
-        moved[k] = value
-        yield moved
+    """Yield cut points of which one has moved between its neighbours, or two of them together."""
+    ends = np.concatenate([[-np.inf], cuts, [np.inf]])
+    few = candidates[:: max(1, len(candidates) // _MOST_PAIRED)]
+    for n_moved, values in ((1, candidates), (2, few)):
+        if k + n_moved <= len(cuts):
+            between = values[(values >= ends[k]) & (values <= ends[k + n_moved + 1])]
+            for places in combinations_with_replacement(between, n_moved):
+                moved = cuts.copy()
+                moved[k : k + n_moved] = places
+                yield moved
 
 
 RULES = ("cuts", "stretch", "kappa")

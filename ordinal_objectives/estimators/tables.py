@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -19,17 +18,28 @@ from sklearn.utils.validation import check_array
 from ordinal_objectives.utils.validation import collected, first_few, is_no_number, refuse_masked
 
 NUMBERS = (numbers.Real, Decimal, np.bool_)
-# Of Arrow's types, polars' and pandas' own.
-_NUMBER = re.compile(r"u?int\d+|halffloat|float|double|bool|null|decimal\d*\(.*\)|Boolean|Null")
-_CATEGORY = re.compile(r"category|dictionary<.*|Categorical.*|Enum.*")
-_TEXT = re.compile(r"(large_)?(string|utf8|binary).*|str|String|Utf8|Binary")
-_DATE = re.compile(r"(timestamp|date|time|duration|period|Date|Time|Duration).*")
-
-
+# How Arrow, polars and pandas call their types.
+_KINDS = {
+    "number": re.compile(r"u?int\d+|halffloat|float|double|bool|null|decimal\d*\(.*\)|Boolean|Null"),
+    "category": re.compile(r"category|dictionary<.*|Categorical.*|Enum.*"),
+    "text": re.compile(r"(large_)?(string|utf8|binary).*|str|String|Utf8|Binary"),
+    "date": re.compile(r"(timestamp|date|time|duration|period|Date|Time|Duration).*"),
+}
 _OF_ENGINE = (
     "The engine takes categories in columns of a category type, or of any type that categorical_features names; encode "
     "dates, and strings that are no categories, as numbers"
 )
+
+
+def _columns(X: Any) -> list[tuple[Any, Any]] | None:
+    """Return name and type of every column of a frame or an Arrow table; None of what has no named columns."""
+    if _is_arrow(X):
+        return list(zip(X.schema.names, X.schema.types, strict=True))
+    return list(zip(X.columns, X.dtypes, strict=True)) if hasattr(X, "dtypes") and hasattr(X, "columns") else None
+
+
+def _is_arrow(X: Any) -> bool:
+    return hasattr(getattr(X, "schema", None), "types")
 
 
 def column_kinds(X: Any) -> Iterator[tuple[Any, Any, str]]:
@@ -45,13 +55,7 @@ def column_kinds(X: Any) -> Iterator[tuple[Any, Any, str]]:
         Booleans are numbers, durations are dates. A column of Python objects is read: it holds numbers if all of
         them are, and text if one of them is.
     """
-    if _is_arrow(X):
-        for name, dtype in zip(X.schema.names, X.schema.types, strict=True):
-            yield name, dtype, _kind(dtype)
-        return
-    if not hasattr(X, "dtypes"):
-        return
-    for i, (name, dtype) in enumerate(zip(X.columns, X.dtypes, strict=True)):
+    for i, (name, dtype) in enumerate(_columns(X) or ()):
         kind = _kind(dtype)
         if isinstance(dtype, np.dtype) and dtype.kind == "O" and hasattr(X, "iloc"):
             values = X.iloc[:, i].dropna()
@@ -62,16 +66,23 @@ def column_kinds(X: Any) -> Iterator[tuple[Any, Any, str]]:
         yield name, dtype, kind
 
 
+def _kind(dtype: Any) -> str:
+    if getattr(dtype, "kind", None) in tuple("biuf") or (hasattr(dtype, "is_numeric") and dtype.is_numeric()):
+        return "number"  # of pandas, and of polars
+    name = str(getattr(dtype, "pyarrow_dtype", dtype))
+    return next((kind for kind, pattern in _KINDS.items() if pattern.fullmatch(name)), "other")
+
+
 def column_names(X: Any) -> list[str] | None:
     """Return the names of the columns of a frame or an Arrow table; None unless all are strings, as scikit-learn."""
-    names = X.schema.names if _is_arrow(X) else getattr(X, "columns", None)
-    return None if names is None or not all(isinstance(name, str) for name in names) else list(names)
+    columns = _columns(X)
+    return None if columns is None or not all(isinstance(name, str) for name, _ in columns) else [n for n, _ in columns]
 
 
 def called(X: Any, place: int) -> str:
     """Return a column's name, or else its number, in the words of a message."""
-    names = X.schema.names if _is_arrow(X) else getattr(X, "columns", None)
-    return f"column {place}" if names is None else f"column {names[place]!r}"
+    columns = _columns(X)
+    return f"column {place}" if columns is None else f"column {columns[place][0]!r}"
 
 
 def without_rows(X: Any) -> Any:
@@ -79,11 +90,6 @@ def without_rows(X: Any) -> Any:
     if _is_arrow(X):
         return X.schema.empty_table()
     return X.clear() if hasattr(X, "clear") else X[:0].copy()  # polars; pandas, NumPy
-
-
-def columns_of(X: Any, *kinds: str) -> list[str]:
-    """Return name and type of the columns of some kinds, in the words of a message."""
-    return [f"column {name!r} of type {dtype}" for name, dtype, kind in column_kinds(X) if kind in kinds]
 
 
 def refuse_text_and_dates(X: Any, *, name: str = "X") -> None:
@@ -174,8 +180,7 @@ def check_table(X: Any, *, name: str = "X") -> None:
     """Raise ValueError if features are complex, or columns have one name."""
     if getattr(getattr(X, "dtype", None), "kind", None) == "c":
         raise ValueError(f"Complex data not supported: {name} must hold real numbers; got an array of type {X.dtype}")
-    names = X.schema.names if _is_arrow(X) else getattr(X, "columns", ())
-    twice = [repr(name) for name, n in Counter(names).items() if n > 1]
+    twice = [repr(name) for name, n in Counter(name for name, _ in _columns(X) or ()).items() if n > 1]
     if twice:
         raise ValueError(f"{name} must have columns of different names; got more than one called {first_few(twice)}")
 
@@ -183,7 +188,7 @@ def check_table(X: Any, *, name: str = "X") -> None:
 def _strange(X: Any, kinds: tuple[str, ...], allowed: str) -> list[str]:
     """Return the columns of some kinds, or what an array holds that is no number, in the words of a message."""
     if hasattr(X, "columns"):
-        return columns_of(X, *kinds)
+        return [f"column {name!r} of type {dtype}" for name, dtype, kind in column_kinds(X) if kind in kinds]
     if is_no_number(X):
         return [f"an array of type {X.dtype}"]
     if not isinstance(X, np.ndarray) or X.dtype.kind != "O":
@@ -194,22 +199,6 @@ def _strange(X: Any, kinds: tuple[str, ...], allowed: str) -> list[str]:
             f"{allowed}; got the value {strange[0]!r}, and an argument must be a string or a number to be read as one"
         )
     return [f"the value {value!r}" for value in strange]
-
-
-def _is_arrow(X: Any) -> bool:
-    return hasattr(getattr(X, "schema", None), "types")
-
-
-def _kind(dtype: Any) -> str:
-    if getattr(dtype, "kind", None) in tuple("biuf"):  # pandas
-        return "number"
-    if hasattr(dtype, "is_numeric") and dtype.is_numeric():  # polars
-        return "number"
-    name = str(getattr(dtype, "pyarrow_dtype", dtype))
-    for kind, pattern in (("number", _NUMBER), ("category", _CATEGORY), ("text", _TEXT), ("date", _DATE)):
-        if pattern.fullmatch(name):
-            return kind
-    return "other"
 
 
 # Levels that a file holds as they are; others are known by their text.
@@ -256,9 +245,8 @@ def levels_in(X: Any, place: int) -> tuple[list[Any], NDArray[np.intp]]:
         values, which = np.unique(np.asarray(column), return_inverse=True)
         n_known = int(np.count_nonzero(values == values))
         return values[:n_known].tolist(), np.where(which < n_known, which, -1)
-    number: dict[Any, int] = {None: -1}
-    of_rows = [number.setdefault(plain_level(value), len(number) - 1) for value in _values(column)]
-    return list(number)[1:], np.array(of_rows, dtype=np.intp)
+    given = _values(column)
+    return _distinct(given, np.arange(len(given)))
 
 
 def codes_in(
@@ -291,7 +279,12 @@ def codes_in(
     levels = [found[i] for i in present]
     _check_kinds(called(X, place), levels, number)
     codes = np.full(len(found) + 1, -1, dtype=np.intp)
-    codes[present] = [_code_of(level, number, X, place) for level in levels]
+    codes[present] = [number.get(level, -1) for level in levels]
+    if any(isinstance(level, float) for level in levels):
+        of_rows, of_training = _float_type(X, place), _narrow_type(number)
+        for i, level in zip(present, levels, strict=True):
+            if isinstance(level, float):
+                codes[i] = _code_of_float(level, number, of_rows, of_training, called(X, place))
     if refuse and (codes[present] < 0).any():
         others = in_order(level for level, code in zip(levels, codes[present], strict=True) if code < 0)
         raise ValueError(
@@ -353,23 +346,19 @@ def _kind_of(levels: Collection[Any]) -> str:
     return "booleans" if all(isinstance(level, bool) for level in levels) else "numbers"
 
 
-def _code_of(level: Any, known: Mapping[Any, int], X: Any, place: int) -> int:
-    """Return the code of a level; -1 if it is unknown."""
+def _code_of_float(level: float, known: Mapping[Any, int], of_rows: Any, of_training: Any, column: str) -> int:
+    """Return the code of a level, -1 if it is unknown, given the type of the rows and that of the training's floats."""
     exact = known.get(level, -1)
-    if not isinstance(level, float):
-        return exact
-    kind = _float_type(X, place)
-    if kind is not None:  # the rows' type may have rounded levels of the training
-        same = {one: code for one, code in known.items() if not isinstance(one, str) and _rounded(one, kind) == level}
+    if of_rows is not None:  # which may have rounded levels of the training
+        same = {x: code for x, code in known.items() if not isinstance(x, str) and _rounded(x, of_rows) == level}
         if len(same) > 1:
             raise ValueError(
-                f"{called(X, place)} holds {level!r} as {kind.__name__}, which may be any of the training's levels "
+                f"{column} holds {level!r} as {of_rows.__name__}, which may be any of the training's levels "
                 f"{first_few(list(same), repr)}; pass the type of the training"
             )
         if same:
             return next(iter(same.values()))
-    narrow = _narrow_type(known)
-    return exact if exact >= 0 or narrow is None else known.get(_rounded(level, narrow), -1)
+    return exact if exact >= 0 or of_training is None else known.get(_rounded(level, of_training), -1)
 
 
 def _rounded(level: Any, kind: Any) -> float:
@@ -392,12 +381,8 @@ def _narrow_type(known: Collection[Any]) -> Any:
 
 def _float_type(X: Any, place: int) -> Any:
     """Return the type of floats that a column, or its categories, are declared to have; None for any other."""
-    if hasattr(X, "iloc"):
-        dtype = X.dtypes.iloc[place]
-    elif hasattr(X, "to_series"):
-        dtype = X.dtypes[place]
-    else:
-        dtype = X.schema.types[place] if hasattr(X, "schema") else X.dtype
+    columns = _columns(X)
+    dtype = X.dtype if columns is None else columns[place][1]
     dtype = getattr(getattr(dtype, "categories", None), "dtype", dtype)
     dtype = getattr(dtype, "pyarrow_dtype", dtype)
     return _FLOATS.get(str(getattr(dtype, "value_type", dtype)))
@@ -439,13 +424,8 @@ def _values(column: Any) -> list[Any]:
         column = column.astype(object)
         known: list[Any] = column.where(column.notna(), None).tolist()  # pandas.NA is not comparable
         return known
-    return list(
-        column.to_pylist()
-        if hasattr(column, "to_pylist")
-        else column.to_list()
-        if hasattr(column, "to_list")
-        else column.tolist()
-    )
+    name = next(name for name in ("to_pylist", "to_list", "tolist") if hasattr(column, name))
+    return list(getattr(column, name)())
 
 
 def plain_level(value: Any) -> Any:
@@ -454,13 +434,9 @@ def plain_level(value: Any) -> Any:
         return None
     if isinstance(value, (bool, np.bool_)):
         return bool(value)
-    if isinstance(value, (numbers.Integral, numbers.Real, Decimal)):
-        return (
-            int(value)
-            if isinstance(value, numbers.Integral) or (isinstance(value, Decimal) and value == int(value))
-            else float(value)
-        )
-    return str(value)
+    if isinstance(value, numbers.Integral) or (isinstance(value, Decimal) and value == int(value)):
+        return int(value)
+    return float(value) if isinstance(value, (numbers.Real, Decimal)) else str(value)
 
 
 FROM_DTYPE = "from_dtype"
@@ -548,12 +524,9 @@ def places_of(X: Any, asked: Any) -> list[int]:
     """Return the columns of a table that ``categorical_features`` asks for, in increasing order."""
     if asked is None:
         return []
-    if isinstance(asked, str):
-        if asked != FROM_DTYPE:
-            raise ValueError(f"categorical_features must be None, {FROM_DTYPE!r}, or a list; got {asked!r}")
+    if isinstance(asked, str) and asked == FROM_DTYPE:
         return [place for place, (_, _, kind) in enumerate(column_kinds(X)) if kind == "category"]
-    given = np.asarray(asked, dtype=object).tolist()
-    n_features = X.shape[1]
+    given, n_features = np.asarray(asked, dtype=object).tolist(), X.shape[1]
     if not isinstance(given, list):
         raise ValueError(f"categorical_features must be None, {FROM_DTYPE!r}, or a list; got {asked!r}")
     if given and all(isinstance(one, (bool, np.bool_)) for one in given):
@@ -563,7 +536,7 @@ def places_of(X: Any, asked: Any) -> list[int]:
     names = column_names(X) or []
     places = [names.index(one) if isinstance(one, str) and one in names else one for one in given]
     for one, place in zip(given, places, strict=True):
-        is_number = isinstance(place, Integral) and not isinstance(place, (bool, np.bool_))
+        is_number = isinstance(place, numbers.Integral) and not isinstance(place, (bool, np.bool_))
         if not is_number or not 0 <= place < n_features:
             named = f", or names among {first_few([repr(name) for name in names])}" if names else ""
             raise ValueError(
