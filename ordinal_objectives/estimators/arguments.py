@@ -136,7 +136,7 @@ def check_rounds(name: str, rounds: Any, n_sets: int, instead: str = _GIVE_ROWS)
 _EXPLAIN = "booster_.predict explains the score"
 _FEWER = "staged_predict and staged_predict_proba yield the predictions of every iteration"
 _RAW = "predict_raw returns the score"
-# What the hosts' own classifiers take, and where it is found here.
+# Arguments that XGBoost's and LightGBM's own classifiers take, and what is there instead.
 _ELSEWHERE = {
     "iteration_range": _FEWER,
     "ntree_limit": _FEWER,
@@ -160,7 +160,7 @@ def start_scores(given: Mapping[str, Any], name: str | None, n_samples: int, own
     given : mapping
         Keyword arguments of a prediction.
     name : str or None
-        Name of the start scores in the host; None if it has none.
+        Name of the start scores in the library; None if it has none.
     n_samples : int
     owner : str
         Name of the classifier.
@@ -177,13 +177,11 @@ def start_scores(given: Mapping[str, Any], name: str | None, n_samples: int, own
             allowed = "X alone" if name is None else f"X and {name}"
             hint = _ELSEWHERE.get(other, "")
             hint = f"; {hint}" if hint and (name is not None or "booster_" not in hint) else ""
-            raise TypeError(f"predictions of {owner} take {allowed}; got {other}={_short(given[other])}{hint}")
+            value = given[other]
+            got = f"an array of shape {value.shape}" if isinstance(value, np.ndarray) else repr(value)
+            raise TypeError(f"predictions of {owner} take {allowed}; got {other}={got}{hint}")
     score = None if name is None else check_start_score(given.get(name), n_samples, name=name)
     return np.zeros(n_samples) if score is None else score
-
-
-def _short(value: Any) -> str:
-    return f"an array of shape {value.shape}" if isinstance(value, np.ndarray) else repr(value)
 
 
 Fit = TypeVar("Fit", bound=Callable[..., Any])

@@ -264,7 +264,9 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # t
 
     def _evaluate(self, evaluated: list[Rows], given: NDArray[np.float64] | None) -> None:
         """Set the weights, given or found on the last set, and what each set says of members and ensemble."""
-        of_sets = [self._of_members(rows.X) for rows in evaluated]
+        of_sets = [  # (n_members, n_samples, n_classes) of each
+            np.stack([self._of_copies(copies, rows.X) for copies in self._fitted.values()]) for rows in evaluated
+        ]
         if given is None:
             given = best_weights(of_sets[-1], evaluated[-1].codes, evaluated[-1].weight, str(self.weights))
         self.weights_ = given
@@ -279,10 +281,6 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # t
                 }
                 for name, P in of_each.items()
             }
-
-    def _of_members(self, X: Any) -> NDArray[np.float64]:
-        """Return the probabilities of each member, (n_members, n_samples, n_classes): the mean of its copies."""
-        return np.stack([self._of_copies(copies, X) for copies in self._fitted.values()])
 
     def _of_copies(self, copies: list[FittedMember], X: Any) -> NDArray[np.float64]:
         mean: NDArray[np.float64] = np.mean([copy.proba(X, self.n_classes_) for copy in copies], axis=0)
@@ -339,16 +337,16 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # t
         params, left_out = parameters_to_json(own)
         members, files = [], dict[str, FittedMember]()
         for i, (name, template) in enumerate(self._trained):
-            copies, kind = self._fitted[name], kinds[name].__name__
+            copies, library = self._fitted[name], kinds[name].__name__
             of_member, lost = parameters_to_json(_parameters(template))
             left_out += [f"{name}__{parameter}" for parameter in lost]
-            described = {f"{i}_{j}{_KINDS[kind][1]}": copy for j, copy in enumerate(copies)}
+            described = {f"{i}_{j}{_KINDS[library][1]}": copy for j, copy in enumerate(copies)}
             # The file of XGBoost's own classifier holds none of its parameters, and predictions need some.
-            bare = kind == "XGBClassifier"
+            bare = library == "XGBClassifier"
             members.append(
                 {
                     "name": name,
-                    "kind": kind,
+                    "kind": library,
                     "params": of_member,
                     "own": [parameters_to_json(_parameters(one.estimator))[0] if bare else {} for one in copies],
                     "files": list(described),

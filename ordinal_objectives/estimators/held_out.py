@@ -16,6 +16,7 @@ from sklearn.utils import _safe_indexing
 
 from ordinal_objectives.estimators.labels import is_missing
 from ordinal_objectives.utils.seeds import drawn_seed
+from ordinal_objectives.utils.validation import check_number
 
 # Number of draws of whole groups; the one with class shares closest to those of all rows is taken.
 _DRAWS = 20
@@ -122,12 +123,7 @@ def hold_out_unless_given(
 
 def check_fraction(fraction: Any) -> float:
     """Return ``validation_fraction``, or raise TypeError or ValueError unless it is a number in (0, 1)."""
-    message = f"validation_fraction must be a number above 0 and below 1; got {fraction!r}"
-    if isinstance(fraction, bool) or not isinstance(fraction, numbers.Real):
-        raise TypeError(message)
-    if not 0.0 < float(fraction) < 1.0:
-        raise ValueError(message)
-    return float(fraction)
+    return check_number("validation_fraction", fraction, above=0.0, below=1.0)
 
 
 def split_seed(random_state: Any) -> int:

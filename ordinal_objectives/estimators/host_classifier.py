@@ -266,7 +266,14 @@ class HostClassifier(OrdinalClassifier):
                 if described:
                     self.classes = labels_from_json(described["classes"], described["dtype"])
                     self.decision_rule, self.cost_matrix = described["decision_rule"], described["cost_matrix"]
-                    self._set_from_json(described["params"])
+                    params = described["params"]
+                    if not isinstance(params, dict):
+                        raise ValueError("parameters must be a JSON object")
+                    if set(params) & _NOT_IN_FILES:
+                        names = ", ".join(sorted(set(params) & _NOT_IN_FILES))
+                        raise ValueError(f"{names} must not be among the parameters")
+                    self.set_params(**{name: value_from_json(value) for name, value in params.items()})
+                    self._refuse_unknown()
                     left_out = [str(name) for name in described["left_out"]]
                 labels = OrderedLabels(np.arange(record.n_classes) if self.classes is None else self.classes)
                 n_classes = len(labels.classes_)
@@ -281,9 +288,9 @@ class HostClassifier(OrdinalClassifier):
                     self.kappa_rule_ = KappaRule.from_json(described["kappa_rule"], record.n_classes)
                 elif self.decision_rule == KAPPA:
                     raise ValueError("decision_rule is 'kappa', and its rule is missing")
-                names = names_from_json(described.get("feature_names"), n_features)
-                if names is not None:
-                    self.feature_names_in_ = names
+                feature_names = names_from_json(described.get("feature_names"), n_features)
+                if feature_names is not None:
+                    self.feature_names_in_ = feature_names
                 self._linear = None if record.linear is None else LinearPart.from_json(record.linear, n_features)
                 self._keep(record, record.ordinal_loss(), n_iter)
         warn_of(left_out, stacklevel=2)
@@ -439,15 +446,6 @@ class HostClassifier(OrdinalClassifier):
             "left_out": left_out,
             **({} if self.kappa_rule_ is None else {"kappa_rule": self.kappa_rule_.to_json()}),
         }
-
-    def _set_from_json(self, params: Any) -> None:
-        """Set the parameters of the training that a model file holds."""
-        if not isinstance(params, dict):
-            raise ValueError("parameters must be a JSON object")
-        if set(params) & _NOT_IN_FILES:
-            raise ValueError(f"{', '.join(sorted(set(params) & _NOT_IN_FILES))} must not be among the parameters")
-        self.set_params(**{name: value_from_json(value) for name, value in params.items()})
-        self._refuse_unknown()
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

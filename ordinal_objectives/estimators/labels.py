@@ -122,8 +122,7 @@ class OrderedLabels:
         if codes is None:
             classes = ordered_categories(y)
             if classes is None:
-                classes = _sorted_distinct(observed.distinct)
-                _warn_if_assumed(classes)
+                classes = _assumed_order(observed.distinct)
             self._set_classes(classes)
             codes = self._codes_of(observed, "y")
         of_rows: NDArray[np.int32] = codes[observed.inverse]
@@ -240,7 +239,8 @@ class OrderedLabels:
         self.classes_ = classes if self.sorted_codes_ is None else classes[by_label]
 
 
-def _sorted_distinct(values: NDArray[Any]) -> NDArray[Any]:
+def _assumed_order(values: NDArray[Any]) -> NDArray[Any]:
+    """Return numbers in their order, and strings in that of the alphabet, of which a warning tells."""
     if values.dtype.kind == "f" and (values != np.floor(values)).any():
         fraction = values[values != np.floor(values)][0]
         raise ValueError(
@@ -248,18 +248,11 @@ def _sorted_distinct(values: NDArray[Any]) -> NDArray[Any]:
             f"categorical, or any numbers that classes= declares"
         )
     try:
-        return np.unique(values)
+        classes: NDArray[Any] = np.unique(values)
     except TypeError:
         raise ValueError(
             f"Unknown label type: mixed. y holds labels of types {_type_names(values)}, which have no order"
         ) from None
-
-
-def _type_names(values: Iterable[Any]) -> str:
-    return ", ".join(sorted({type(value).__name__ for value in values}))
-
-
-def _warn_if_assumed(classes: NDArray[Any]) -> None:
     if classes.dtype.kind in "UST" or any(isinstance(label, (str, bytes)) for label in classes.tolist()):
         warnings.warn(
             f"The labels are strings and their order was not given; assumed {' < '.join(map(str, classes.tolist()))}. "
@@ -267,6 +260,11 @@ def _warn_if_assumed(classes: NDArray[Any]) -> None:
             LabelOrderWarning,
             stacklevel=4,
         )
+    return classes
+
+
+def _type_names(values: Iterable[Any]) -> str:
+    return ", ".join(sorted({type(value).__name__ for value in values}))
 
 
 _MOST_EXACT = 2.0**53

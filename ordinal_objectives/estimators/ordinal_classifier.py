@@ -194,9 +194,8 @@ class OrdinalClassifier(OrderedClassifier):
         if not self._takes_kappa():
             return super()._decide(proba)
         self.check_fitted_decision()
-        rule: Any = self.kappa_rule_  # there, by the check
-        codes: NDArray[Any] = rule.decide(proba)
-        return codes
+        assert self.kappa_rule_ is not None  # by the check
+        return self.kappa_rule_.decide(proba)
 
     def _decide_in_round(self, proba: NDArray[np.float64], weight: NDArray[Any] | None) -> NDArray[Any]:
         """Return the decisions of a round of the training; kappa's rule is fitted to the rows that are decided."""
@@ -238,7 +237,7 @@ class OrdinalClassifier(OrderedClassifier):
     def _metrics(self, eval_metric: Any) -> list[EvalMetric]:
         """Return ``eval_metric`` as metrics of this classifier, and warn where they judge what they should not."""
         metrics = eval_metrics(eval_metric, self.n_classes_, self._decide_in_round)
-        if isinstance(self._ordinal_loss(), CostWeighted):
+        if metrics and isinstance(self._ordinal_loss(), CostWeighted):
             warn_of_costs([metric.__name__ for metric in metrics if metric.judges_probabilities])
         return metrics
 
@@ -284,11 +283,8 @@ class OrdinalClassifier(OrderedClassifier):
 
     def _check_same_classes(self, record: Any, model: Any, name: str) -> None:
         """Raise ValueError if a continued model has other classes, or the same in another order."""
-        known = (
-            model.ordered_classes_.tolist()
-            if isinstance(model, OrdinalClassifier)
-            else (record.classifier or {}).get("classes")
-        )
+        own = isinstance(model, OrdinalClassifier)
+        known = model.ordered_classes_.tolist() if own else (record.classifier or {}).get("classes")
         here = self.ordered_classes_.tolist()
         if known is not None and known != here:
             raise ValueError(

@@ -63,8 +63,6 @@ class FinalClassifier:
     Attributes
     ----------
     estimator : object
-    prefix : str
-        Of its parameters in those of the whole.
     in_fit : str
         Of the keywords of its ``fit`` in those of the whole.
     is_searched : bool
@@ -72,7 +70,6 @@ class FinalClassifier:
     """
 
     estimator: Any
-    prefix: str = ""
     in_fit: str = ""
     is_searched: bool = False
 
@@ -86,7 +83,7 @@ class FinalClassifier:
         ((name, one),) = inside(estimator)
         last = cls.of(one)
         in_fit = name + last.in_fit if is_pipeline else last.in_fit
-        return cls(last.estimator, name + last.prefix, in_fit, is_search or last.is_searched)
+        return cls(last.estimator, in_fit, is_search or last.is_searched)
 
 
 def class_codes(what: str, copy: Any, codes: NDArray[np.int32], classes: NDArray[Any]) -> NDArray[np.int32]:
@@ -142,17 +139,13 @@ def row_keywords(
     routed = last.in_fit != "" and sklearn.get_config().get("enable_metadata_routing", False)
     given = {}
     if weight is not None:
-        if not _takes(last.estimator, "sample_weight"):
+        parameters = inspect.signature(last.estimator.fit).parameters
+        if "sample_weight" not in parameters and all(one.kind is not one.VAR_KEYWORD for one in parameters.values()):
             raise ValueError(f"{what} takes no sample_weight in fit, and the rows have weights")
         given["sample_weight" if routed else f"{last.in_fit}sample_weight"] = weight
     if groups is not None and has_fit_parameter(last.estimator, "groups") and not (routed or last.is_searched):
         given[f"{last.in_fit}groups"] = groups
     return given
-
-
-def _takes(estimator: Any, name: str) -> bool:
-    parameters = inspect.signature(estimator.fit).parameters
-    return name in parameters or any(one.kind is one.VAR_KEYWORD for one in parameters.values())
 
 
 def refuse_weights_by_label(what: str, estimator: Any, instead: str) -> None:
