@@ -22,7 +22,7 @@ class LightGBMParameters(HostClassifier):
         """Return what other names of LightGBM say, and in words what is not used; see :func:`.names.resolved`."""
         if not self._host_params:
             return {}, []
-        names = [name for name in self._get_param_names() if name in KNOWN]  # type: ignore[attr-defined]
+        names = [name for name in self._get_param_names() if name in KNOWN]
         own = {name: getattr(self, name) for name in names if getattr(self, name) != self._default(name)}
         return resolved(own, self._host_params)
 

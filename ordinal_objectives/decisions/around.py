@@ -154,6 +154,6 @@ class AroundOneClassifier(AroundClassifier):
         return self._member.estimator
 
 
-def _are_rows(rows: NDArray[Any], n_samples: int) -> bool:
+def _are_rows(rows: NDArray[np.generic], n_samples: int) -> bool:
     """Tell whether these are numbers of rows, at least one."""
     return rows.dtype.kind in "iu" and rows.ndim == 1 and rows.size > 0 and rows.min() >= 0 and rows.max() < n_samples

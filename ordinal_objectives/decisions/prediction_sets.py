@@ -307,10 +307,10 @@ class OrdinalPredictionSets(AroundClassifier):
         return np.bincount(np.concatenate([part.codes for part in self._parts]), minlength=self.n_classes_)
 
     @property
-    def always_included_(self) -> NDArray[Any]:
+    def always_included_(self) -> NDArray[np.generic]:
         """Classes that are in every set, since their calibration rows are too few."""
         check_is_fitted(self)
-        labels: NDArray[Any] = self.ordered_classes_[self._least_counts() == 0]
+        labels: NDArray[np.generic] = self.ordered_classes_[self._least_counts() == 0]
         return labels
 
     def _least_counts(self) -> NDArray[np.intp]:
@@ -337,7 +337,7 @@ class OrdinalPredictionSets(AroundClassifier):
         return hull(included, decide(np.mean(proba, axis=0)))
 
     @documented
-    def predict_interval(self, X: Any) -> NDArray[Any]:
+    def predict_interval(self, X: Any) -> NDArray[np.generic]:
         """Return the lowest and the highest class of the set of each row.
 
         Parameters

@@ -293,7 +293,7 @@ class OrdinalTunedClassifier(AroundOneClassifier):
         of_classes = np.bincount(codes, weight, minlength=self.n_classes_)
         return CutPoints.free(proba, of_classes / of_classes.sum(), score)
 
-    def _decide(self, proba: NDArray[np.float64]) -> NDArray[Any]:
+    def _decide(self, proba: NDArray[np.float64]) -> NDArray[np.generic]:
         return self.decision_.decide(proba)
 
     def _proba(self, X: Any) -> NDArray[np.float64]:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ordinal_objectives.utils.validation import check_start_score
 
@@ -152,7 +152,9 @@ _ELSEWHERE = {
 }
 
 
-def start_scores(given: Mapping[str, Any], name: str | None, n_samples: int, owner: str) -> NDArray[np.float64]:
+def start_scores(
+    given: Mapping[str, ArrayLike | None], name: str | None, n_samples: int, owner: str
+) -> NDArray[np.float64]:
     """Return the scores that the trees' are added to, (n_samples,).
 
     Parameters

@@ -27,19 +27,8 @@ from ordinal_objectives.estimators.labels import OrderedLabels
 from ordinal_objectives.estimators.wrappers import ClassifierOfClassifiers, FittedMember
 from ordinal_objectives.metrics import ordinal_log_loss, ranked_probability_score
 from ordinal_objectives.threads import one_thread_after_fork
+from ordinal_objectives.utils import files
 from ordinal_objectives.utils.extras import not_installed
-from ordinal_objectives.utils.files import (
-    as_damaged_file,
-    check_kind,
-    check_path,
-    labels_from_json,
-    labels_to_json,
-    names_from_json,
-    numbers_from_json,
-    parameters_to_json,
-    value_from_json,
-    warn_of,
-)
 from ordinal_objectives.utils.shared_docs import documented
 from ordinal_objectives.utils.validation import as_floats, check_choice, check_flag, check_integer, check_number
 
@@ -323,7 +312,7 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # t
             XGBClassifier. Also if class labels are neither strings nor numbers.
         """
         self.check_fitted_decision()
-        check_path(path)
+        files.check_path(path)
         kinds = {name: type(copies[0].estimator) for name, copies in self._fitted.items()}
         for name, kind in kinds.items():
             if kind.__name__ not in _KINDS or _import(kind.__name__, name) is not kind:
@@ -331,14 +320,14 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # t
                     f"member {name!r} is of {kind.__name__}, which has no file format of its own; those that have are "
                     f"{', '.join(_KINDS)}. Pickle the ensemble instead"
                 )
-        classes, dtype = labels_to_json(self.ordered_classes_)
+        classes, dtype = files.labels_to_json(self.ordered_classes_)
         names = getattr(self, "feature_names_in_", None)
         own = {name: value for name, value in _parameters(self).items() if name not in _NOT_PARAMETERS}
-        params, left_out = parameters_to_json(own)
-        members, files = [], dict[str, FittedMember]()
+        params, left_out = files.parameters_to_json(own)
+        members, copies_by_file = [], dict[str, FittedMember]()
         for i, (name, template) in enumerate(self._trained):
             copies, library = self._fitted[name], kinds[name].__name__
-            of_member, lost = parameters_to_json(_parameters(template))
+            of_member, lost = files.parameters_to_json(_parameters(template))
             left_out += [f"{name}__{parameter}" for parameter in lost]
             described = {f"{i}_{j}{_KINDS[library][1]}": copy for j, copy in enumerate(copies)}
             # The file of XGBoost's own classifier holds none of its parameters, and predictions need some.
@@ -348,12 +337,12 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # t
                     "name": name,
                     "kind": library,
                     "params": of_member,
-                    "own": [parameters_to_json(_parameters(one.estimator))[0] if bare else {} for one in copies],
+                    "own": [files.parameters_to_json(_parameters(one.estimator))[0] if bare else {} for one in copies],
                     "files": list(described),
                     "columns": [copy.columns.tolist() for copy in copies],
                 }
             )
-            files |= described
+            copies_by_file |= described
         contents = {
             "classes": classes,
             "dtype": dtype,
@@ -365,11 +354,11 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # t
             "left_out": left_out,
         }
         with tempfile.TemporaryDirectory() as folder:
-            for file, copy in files.items():
+            for file, copy in copies_by_file.items():
                 copy.estimator.save_model(Path(folder) / file)
             with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
                 archive.writestr(_CONTENTS, json.dumps(contents))
-                for file in files:
+                for file in copies_by_file:
                     archive.write(Path(folder) / file, file)
 
     @one_thread_after_fork()
@@ -393,9 +382,9 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # t
         ModuleNotFoundError
             If the library of a member is not installed; the message names the member.
         """
-        check_kind(path, "an ensemble")
+        files.check_kind(path, "an ensemble")
         whole = io.BytesIO(Path(path).read_bytes())  # a place outside it is no error of the file system
-        with as_damaged_file(path), zipfile.ZipFile(whole) as archive:
+        with files.as_damaged_file(path), zipfile.ZipFile(whole) as archive:
             contents = json.loads(archive.read(_CONTENTS))
             described = contents["members"]
             unknown = [member["kind"] for member in described if member["kind"] not in _KINDS]
@@ -404,7 +393,7 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # t
         kinds = [_import(member["kind"], member["name"]) for member in described]
         with (
             self._all_or_nothing(),
-            as_damaged_file(path),
+            files.as_damaged_file(path),
             zipfile.ZipFile(whole) as archive,
             tempfile.TemporaryDirectory() as folder,
         ):
@@ -414,7 +403,7 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # t
             for name in ("feature_names_in_", "evals_result_"):  # of an earlier fit
                 self.__dict__.pop(name, None)
             self.__dict__.update(params)
-            self.classes = labels_from_json(contents["classes"], contents["dtype"])
+            self.classes = files.labels_from_json(contents["classes"], contents["dtype"])
             self._keep_labels(OrderedLabels(self.classes))
             self._check_decision()
             self.n_features_in_ = int(contents["n_features"])
@@ -429,15 +418,15 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # t
                     copies.append(_read_copy(copy, own_file, columns, *shape))
                 self._fitted[name] = copies
             self._trained = [(name, clone(member)) for name, member in self.members]
-            self.weights_ = numbers_from_json(contents["weights"], "weights")
+            self.weights_ = files.numbers_from_json(contents["weights"], "weights")
             n_members = len(self._fitted)
             if self.weights_.shape != (n_members,) or self.weights_.min() < 0 or not np.isclose(self.weights_.sum(), 1):
                 raise ValueError("weights must be one non-negative number for each member, of sum 1")
-            names = names_from_json(contents["feature_names"], self.n_features_in_)
+            names = files.names_from_json(contents["feature_names"], self.n_features_in_)
             if names is not None:
                 self.feature_names_in_ = names
             left_out = [str(name) for name in contents["left_out"]]
-        warn_of(left_out, stacklevel=2)
+        files.warn_of(left_out, stacklevel=2)
         return self
 
     def __sklearn_tags__(self) -> Any:
@@ -468,7 +457,7 @@ def _parameters(estimator: Any) -> dict[str, Any]:
 
 
 def _from_json(params: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value_from_json(value) for name, value in params.items()}
+    return {name: files.value_from_json(value) for name, value in params.items()}
 
 
 def _read_copy(estimator: Any, path: Path, columns: Any, n_classes: int, n_features: int) -> FittedMember:

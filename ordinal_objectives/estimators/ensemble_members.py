@@ -146,7 +146,7 @@ class TrainingRows:
             raise kind(f"member {name!r} cannot be trained: {type(error).__name__}: {error}") from error
         return FittedMember.trained(copy, present)
 
-    def _evaluation(self, name: str, copy: Any, present: NDArray[Any], rest: NDArray[np.intp]) -> dict[str, Any]:
+    def _evaluation(self, name: str, copy: Any, present: NDArray[np.generic], rest: NDArray[np.intp]) -> dict[str, Any]:
         """Return the rows that a copy stops early by, as its ``fit`` takes them: those that it is not trained on."""
         stopping = _stopping(copy)
         if stopping is None:

@@ -151,7 +151,7 @@ def check_groups(groups: ArrayLike | None, n_samples: int) -> NDArray[np.intp] |
     return codes
 
 
-def _whole_groups(groups: NDArray[Any], y: NDArray[np.int32], fraction: float, seed: int) -> NDArray[np.intp]:
+def _whole_groups(groups: NDArray[np.generic], y: NDArray[np.int32], fraction: float, seed: int) -> NDArray[np.intp]:
     """Return the rows of groups that hold about ``fraction`` of each class."""
     n_groups = len(np.unique(groups))
     if n_groups < 2:

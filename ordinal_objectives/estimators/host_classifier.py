@@ -38,16 +38,7 @@ from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threads import library_n_threads, one_thread_after_fork
 from ordinal_objectives.threshold_solver import ThresholdRecord, initial_thresholds
-from ordinal_objectives.utils.files import (
-    as_damaged_file,
-    check_path,
-    labels_from_json,
-    labels_to_json,
-    names_from_json,
-    parameters_to_json,
-    value_from_json,
-    warn_of,
-)
+from ordinal_objectives.utils import files
 from ordinal_objectives.utils.seeds import drawn_seed
 from ordinal_objectives.utils.validation import check_number, check_start_score
 
@@ -171,7 +162,7 @@ class HostClassifier(OrdinalClassifier):
         """Return the columns of numbers that the library takes for categories."""
 
     @abstractmethod
-    def _carry(self, record: Any) -> None:
+    def _carry(self, record: ThresholdRecord) -> None:
         """Make the booster carry a record."""
 
     @abstractmethod
@@ -179,7 +170,7 @@ class HostClassifier(OrdinalClassifier):
         """Write the booster with the record that it carries."""
 
     @abstractmethod
-    def _read(self, path: str | PathLike[str]) -> tuple[Any, int, int]:
+    def _read(self, path: str | PathLike[str]) -> tuple[ThresholdRecord, int, int]:
         """Read the model: return the record, the number of iterations kept and of features."""
 
     @property
@@ -216,7 +207,7 @@ class HostClassifier(OrdinalClassifier):
         """
         self._check_not_under_way("save the booster that the callback is given")
         check_is_fitted(self)
-        check_path(path)
+        files.check_path(path)
         self.check_fitted_decision()
         self._record = replace(self._record, classifier=self._description())
         self._carry(self._record)
@@ -262,9 +253,9 @@ class HostClassifier(OrdinalClassifier):
             self.shift_l2 = None if shifts is None else shifts.l2
             self.shift_penalty = DEFAULT_SHIFT_PENALTY if shifts is None else shifts.penalty
             self.max_shifts = None if shifts is None or shifts.most == 1 else shifts.most
-            with as_damaged_file(path) if described else nullcontext():
+            with files.as_damaged_file(path) if described else nullcontext():
                 if described:
-                    self.classes = labels_from_json(described["classes"], described["dtype"])
+                    self.classes = files.labels_from_json(described["classes"], described["dtype"])
                     self.decision_rule, self.cost_matrix = described["decision_rule"], described["cost_matrix"]
                     params = described["params"]
                     if not isinstance(params, dict):
@@ -272,7 +263,7 @@ class HostClassifier(OrdinalClassifier):
                     if set(params) & _NOT_IN_FILES:
                         names = ", ".join(sorted(set(params) & _NOT_IN_FILES))
                         raise ValueError(f"{names} must not be among the parameters")
-                    self.set_params(**{name: value_from_json(value) for name, value in params.items()})
+                    self.set_params(**{name: files.value_from_json(value) for name, value in params.items()})
                     self._refuse_unknown()
                     left_out = [str(name) for name in described["left_out"]]
                 labels = OrderedLabels(np.arange(record.n_classes) if self.classes is None else self.classes)
@@ -288,12 +279,12 @@ class HostClassifier(OrdinalClassifier):
                     self.kappa_rule_ = KappaRule.from_json(described["kappa_rule"], record.n_classes)
                 elif self.decision_rule == KAPPA:
                     raise ValueError("decision_rule is 'kappa', and its rule is missing")
-                feature_names = names_from_json(described.get("feature_names"), n_features)
+                feature_names = files.names_from_json(described.get("feature_names"), n_features)
                 if feature_names is not None:
                     self.feature_names_in_ = feature_names
                 self._linear = None if record.linear is None else LinearPart.from_json(record.linear, n_features)
                 self._keep(record, record.ordinal_loss(), n_iter)
-        warn_of(left_out, stacklevel=2)
+        files.warn_of(left_out, stacklevel=2)
         return self
 
     def _rows_to_fit(
@@ -329,7 +320,7 @@ class HostClassifier(OrdinalClassifier):
         rows: Rows,
         search: tuple[float, Any] | None,
         *,
-        continued: Any = None,
+        continued: ThresholdRecord | None = None,
         says: bool = False,
         **options: Any,
     ) -> RoundPlan:
@@ -360,19 +351,19 @@ class HostClassifier(OrdinalClassifier):
             )
         self.round_search_ = self._linear = None
         signs = self._resolved_params().get("monotone_constraints")
-        has_linear = continued is not None and continued.linear is not None
-        check_monotone(self.linear, has_linear, "monotone_constraints", signs)
+        earlier = None if continued is None else continued.linear
+        check_monotone(self.linear, earlier is not None, "monotone_constraints", signs)
         if continued is not None:
-            check_continued(always, has_linear)
-            if has_linear:
-                self._linear = LinearPart.from_json(continued.linear, self.n_features_in_)
+            check_continued(always, earlier is not None)
+            if earlier is not None:
+                self._linear = LinearPart.from_json(earlier, self.n_features_in_)
             return RoundPlan(rounds_unsearched("n_estimators", asked))
         categories = self._categories(rows.X, **options) if self.linear is not False else ()
 
         def fit_linear(some: Rows) -> LinearPart:
-            loss, missing = self._ordinal_loss(), getattr(self, "missing", np.nan)
-            options = {"hessian": self.hessian, "categories": categories, "missing": missing, "n_threads": self.n_jobs}
-            return LinearPart.fit(some, self.n_classes_, loss, self.linear_l2, **options)
+            given: dict[str, Any] = {"missing": self.missing} if hasattr(self, "missing") else {}
+            given |= {"hessian": self.hessian, "categories": categories, "n_threads": self.n_jobs}
+            return LinearPart.fit(some, self.n_classes_, self._ordinal_loss(), self.linear_l2, **given)
 
         def trial_of(fit: Rows, held: Rows, most: int, patience: int | None) -> Trial:
             trial = self._trial(fit, held, most, patience, **options)
@@ -432,10 +423,10 @@ class HostClassifier(OrdinalClassifier):
 
     def _description(self) -> dict[str, Any]:
         """Return what the file says about the classifier, in JSON's types."""
-        classes, dtype = labels_to_json(self.ordered_classes_)
+        classes, dtype = files.labels_to_json(self.ordered_classes_)
         names = getattr(self, "feature_names_in_", None)
         given = self.get_params(deep=False).items()
-        params, left_out = parameters_to_json({name: value for name, value in given if name not in _NOT_IN_FILES})
+        params, left_out = files.parameters_to_json({name: value for name, value in given if name not in _NOT_IN_FILES})
         return {
             "classes": classes,
             "dtype": dtype,

@@ -33,14 +33,14 @@ class OrderedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     _doc_link_module = "ordinal_objectives"
     _doc_link_template = DOC_LINK
     classes: ArrayLike | None
-    classes_: NDArray[Any]
-    ordered_classes_: NDArray[Any]
+    classes_: NDArray[np.generic]
+    ordered_classes_: NDArray[np.generic]
     n_classes_: int
     n_features_in_: int
     _rules: ClassVar[tuple[str, ...]] = RULES
 
     @abstractmethod
-    def predict_proba_ordered(self, X: Any, **start: Any) -> NDArray[np.float64]:
+    def predict_proba_ordered(self, X: Any, **start: ArrayLike | None) -> NDArray[np.float64]:
         """Return the class probabilities, (n_samples, n_classes), columns from the lowest class to the highest."""
 
     @contextmanager
@@ -112,7 +112,7 @@ class OrderedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         OrderedClassifier._check_decision(self)
 
-    def _decide(self, proba: NDArray[np.float64]) -> NDArray[Any]:
+    def _decide(self, proba: NDArray[np.float64]) -> NDArray[np.generic]:
         """Return class codes by ``decision_rule`` or ``cost_matrix``, which may have been set since the training."""
         self.check_fitted_decision()
         return decide(proba, rule=self.decision_rule, cost_matrix=self.cost_matrix)
@@ -159,13 +159,13 @@ class OrderedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return checked
 
     @documented
-    def predict_proba(self, X: Any, **start: Any) -> NDArray[np.float64]:
+    def predict_proba(self, X: Any, **start: ArrayLike | None) -> NDArray[np.float64]:
         """Return the class probabilities, float64 (n_samples, n_classes), columns sorted by label as ``classes_``."""
         proba = self.predict_proba_ordered(X, **start)
         return self._labels.sort_columns(proba)
 
     @documented
-    def predict(self, X: Any, **start: Any) -> NDArray[Any]:
+    def predict(self, X: Any, **start: ArrayLike | None) -> NDArray[np.generic]:
         """Return labels, (n_samples,), by ``decision_rule`` or ``cost_matrix``: by default the median class.
 
         The median is the lowest class k with P(y <= k) >= 1/2. It has the least expected absolute error. On noisy rows
@@ -198,7 +198,7 @@ class OrderedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return float(super().score(X, y, sample_weight))
 
     @documented
-    def predict_at_least(self, X: Any, label: Any, **start: Any) -> NDArray[np.float64]:
+    def predict_at_least(self, X: Any, label: Any, **start: ArrayLike | None) -> NDArray[np.float64]:
         """Return the probability that the class is ``label`` or a higher one.
 
         Parameters

@@ -23,6 +23,7 @@ from ordinal_objectives.estimators.linear import LinearPart
 from ordinal_objectives.estimators.ordered_classifier import OrderedClassifier
 from ordinal_objectives.eval_metric import EvalMetric, eval_metrics, warn_of_costs
 from ordinal_objectives.losses import CostWeighted, OrdinalLoss, get_loss
+from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.utils.shared_docs import documented
 from ordinal_objectives.utils.validation import check_choice
 
@@ -94,7 +95,7 @@ class OrdinalClassifier(OrderedClassifier):
     _linear: LinearPart | None = None
     # Loss and thresholds of the fit: parameters set afterwards change neither.
     _fitted_loss: OrdinalLoss
-    _record: Any
+    _record: ThresholdRecord
     # Whether there are trees, none of them with a split.
     _is_constant: bool
 
@@ -190,14 +191,14 @@ class OrdinalClassifier(OrderedClassifier):
                 )
         self._fitted_loss.check_decision(self.decision_rule, self.cost_matrix)
 
-    def _decide(self, proba: NDArray[np.float64]) -> NDArray[Any]:
+    def _decide(self, proba: NDArray[np.float64]) -> NDArray[np.generic]:
         if not self._takes_kappa():
             return super()._decide(proba)
         self.check_fitted_decision()
         assert self.kappa_rule_ is not None  # by the check
         return self.kappa_rule_.decide(proba)
 
-    def _decide_in_round(self, proba: NDArray[np.float64], weight: NDArray[Any] | None) -> NDArray[Any]:
+    def _decide_in_round(self, proba: NDArray[np.float64], weight: NDArray[np.generic] | None) -> NDArray[np.generic]:
         """Return the decisions of a round of the training; kappa's rule is fitted to the rows that are decided."""
         if self._takes_kappa():
             return KappaRule.fit(proba, self.kappa_weights, weight).decide(proba)
@@ -256,7 +257,7 @@ class OrdinalClassifier(OrderedClassifier):
     def _splits(self) -> list[bool]:
         """Tell of each tree whether it has a split; empty if there are no trees."""
 
-    def _keep(self, record: Any, loss: OrdinalLoss, n_iter: int) -> None:
+    def _keep(self, record: ThresholdRecord, loss: OrdinalLoss, n_iter: int) -> None:
         """Store what every fitted classifier has."""
         self._record = record
         self._fitted_loss = loss
@@ -293,7 +294,7 @@ class OrdinalClassifier(OrderedClassifier):
             )
 
     @documented
-    def predict_raw(self, X: Any, **start: Any) -> NDArray[np.float64]:
+    def predict_raw(self, X: Any, **start: ArrayLike | None) -> NDArray[np.float64]:
         """Return the score f(x).
 
         Parameters
@@ -308,12 +309,12 @@ class OrdinalClassifier(OrderedClassifier):
         """
         return predictions.score(self._scores(X, **start))
 
-    def _scores(self, X: Any, **start: Any) -> NDArray[np.float64]:
+    def _scores(self, X: Any, **start: ArrayLike | None) -> NDArray[np.float64]:
         """Return f(x), (n_samples,), or f(x) + v_k(x), (n_samples, n_classes - 1)."""
         check_is_fitted(self)
         return self._scores_of_checked(self._check_features(X, reset=False), start)
 
-    def _scores_of_checked(self, X: Any, start: dict[str, Any]) -> NDArray[np.float64]:
+    def _scores_of_checked(self, X: Any, start: Mapping[str, ArrayLike | None]) -> NDArray[np.float64]:
         before = self._before_trees(X, start)
         return predictions.plus(before, self._score(self._prediction_data(X), 0, self.n_iter_))
 
@@ -335,13 +336,13 @@ class OrdinalClassifier(OrderedClassifier):
         check_is_fitted(self)
         return np.array(self._record.training_loss)
 
-    def _before_trees(self, X: Any, start: dict[str, Any]) -> NDArray[np.float64]:
+    def _before_trees(self, X: Any, start: Mapping[str, ArrayLike | None]) -> NDArray[np.float64]:
         """Return the score of checked features without the trees, (n_samples,)."""
         given = start_scores(start, self._start_name, X.shape[0], type(self).__name__)
         return given if self._linear is None else given + self._linear.scores(X)
 
     @documented
-    def predict_proba_ordered(self, X: Any, **start: Any) -> NDArray[np.float64]:
+    def predict_proba_ordered(self, X: Any, **start: ArrayLike | None) -> NDArray[np.float64]:
         """Return P(y = k | x), float64 (n_samples, n_classes), columns from the lowest class to the highest.
 
         They are in the order of ``ordered_classes_``, as ``thresholds_`` and what
@@ -351,7 +352,7 @@ class OrdinalClassifier(OrderedClassifier):
         return predictions.proba(self._fitted_loss, scores, self.thresholds_)
 
     @documented
-    def predict_shifts(self, X: Any, **start: Any) -> NDArray[np.float64]:
+    def predict_shifts(self, X: Any, **start: ArrayLike | None) -> NDArray[np.float64]:
         """Return the shifts v_k(x): how far each threshold moves with x, beside the score.
 
         They sum to zero over the thresholds of a row, and have weighted mean zero over the training rows. Where v_k
@@ -374,7 +375,7 @@ class OrdinalClassifier(OrderedClassifier):
         return shifts
 
     @documented
-    def predict_linear_predictors(self, X: Any, **start: Any) -> NDArray[np.float64]:
+    def predict_linear_predictors(self, X: Any, **start: ArrayLike | None) -> NDArray[np.float64]:
         """Return the linear predictors theta_k - f(x) - v_k(x), as R's VGAM calls what the link turns into P(y <= k).
 
         With the immediate-threshold loss it is P(y = k), given that y is k or k + 1. They fall where the score rises,
@@ -395,29 +396,31 @@ class OrdinalClassifier(OrderedClassifier):
         return found
 
     @documented
-    def predict_cumulative_proba(self, X: Any, **start: Any) -> NDArray[np.float64]:
+    def predict_cumulative_proba(self, X: Any, **start: ArrayLike | None) -> NDArray[np.float64]:
         """Return P(y <= k | x) for all classes but the highest, lowest first, float64 (n_samples, n_classes - 1)."""
         scores = self._scores(X, **start)
         return predictions.cumulative_proba(self._fitted_loss, scores, self.thresholds_)
 
     @documented
-    def staged_predict_proba(self, X: Any, **start: Any) -> Iterator[NDArray[np.float64]]:
+    def staged_predict_proba(self, X: Any, **start: ArrayLike | None) -> Iterator[NDArray[np.float64]]:
         """Yield what :meth:`predict_proba` returns after 1, 2, ... iterations, with the thresholds of each."""
         check_is_fitted(self)
         yield from map(self._labels.sort_columns, self._staged_proba_ordered(X, **start))
 
     @documented
-    def staged_predict(self, X: Any, **start: Any) -> Iterator[NDArray[Any]]:
+    def staged_predict(self, X: Any, **start: ArrayLike | None) -> Iterator[NDArray[np.generic]]:
         """Yield what :meth:`predict` returns after 1, 2, ... iterations, with the thresholds of each."""
         for proba in self._staged_proba_ordered(X, **start):
             yield self._labels.decode(self._decide(proba))
 
-    def _staged_proba_ordered(self, X: Any, **start: Any) -> Iterator[NDArray[np.float64]]:
+    def _staged_proba_ordered(self, X: Any, **start: ArrayLike | None) -> Iterator[NDArray[np.float64]]:
         for scores, thresholds in self.staged_scores(X, **start):
             yield predictions.proba(self._fitted_loss, scores, thresholds)
 
     @documented
-    def staged_scores(self, X: Any, **start: Any) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64]]]:
+    def staged_scores(
+        self, X: Any, **start: ArrayLike | None
+    ) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64]]]:
         """Yield scores, one a row or one a threshold, with their thresholds after 1, 2, ... iterations."""
         check_is_fitted(self)
         X = self._check_features(X, reset=False)
@@ -429,7 +432,7 @@ class OrdinalClassifier(OrderedClassifier):
 
     @two_classes_only
     @documented
-    def decision_function(self, X: Any, **start: Any) -> NDArray[np.float64]:
+    def decision_function(self, X: Any, **start: ArrayLike | None) -> NDArray[np.float64]:
         """Return f(x) - theta_0 + G^-1(1/2), float64 (n_samples,), or its negative where ``classes_[1]`` is the lower.
 
         Positive where ``classes_[1]`` is the more probable, as scikit-learn has it; G^-1(1/2) is 0 for a symmetric

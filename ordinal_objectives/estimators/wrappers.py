@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import sklearn
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.frozen import FrozenEstimator
@@ -86,7 +86,7 @@ class FinalClassifier:
         return cls(last.estimator, in_fit, is_search or last.is_searched)
 
 
-def class_codes(what: str, copy: Any, codes: NDArray[np.int32], classes: NDArray[Any]) -> NDArray[np.int32]:
+def class_codes(what: str, copy: Any, codes: NDArray[np.int32], classes: NDArray[np.generic]) -> NDArray[np.int32]:
     """Return the class codes that a classifier is trained on: label i of its training is entry i.
 
     A classifier of this package, also one in which a pipeline or a search ends, knows all classes; others those that
@@ -124,7 +124,7 @@ def class_codes(what: str, copy: Any, codes: NDArray[np.int32], classes: NDArray
 
 
 def row_keywords(
-    what: str, copy: Any, weight: NDArray[np.float64] | None, groups: NDArray[Any] | None = None
+    what: str, copy: Any, weight: NDArray[np.float64] | None, groups: NDArray[np.generic] | None = None
 ) -> dict[str, Any]:
     """Return weights and groups of rows as the ``fit`` of a classifier takes them, or a pipeline that ends in one.
 
@@ -137,7 +137,7 @@ def row_keywords(
     """
     last = FinalClassifier.of(copy)
     routed = last.in_fit != "" and sklearn.get_config().get("enable_metadata_routing", False)
-    given = {}
+    given: dict[str, NDArray[np.generic]] = {}
     if weight is not None:
         parameters = inspect.signature(last.estimator.fit).parameters
         if "sample_weight" not in parameters and all(one.kind is not one.VAR_KEYWORD for one in parameters.values()):
@@ -268,7 +268,7 @@ class ClassifierOfClassifiers(OrderedClassifier):
         """Return the probabilities of checked features, (n_samples, n_classes), lowest class first."""
 
     @documented
-    def predict_proba_ordered(self, X: Any, **start: Any) -> NDArray[np.float64]:
+    def predict_proba_ordered(self, X: Any, **start: ArrayLike | None) -> NDArray[np.float64]:
         """Return the class probabilities P(y = k | x), columns from the lowest class to the highest.
 
         Parameters
@@ -287,7 +287,7 @@ class ClassifierOfClassifiers(OrderedClassifier):
         return self._proba(X)
 
     @documented
-    def predict_cumulative_proba(self, X: Any, **start: Any) -> NDArray[np.float64]:
+    def predict_cumulative_proba(self, X: Any, **start: ArrayLike | None) -> NDArray[np.float64]:
         """Return P(y <= k | x) for all classes but the highest, lowest first.
 
         Parameters
