@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import chain
 from typing import Any
 
@@ -21,6 +20,7 @@ from ordinal_objectives.estimators.wrappers import (
     ClassifierOfClassifiers,
     FinalClassifier,
     FittedMember,
+    check_classifier,
     class_codes,
     refuse_weights_by_label,
     row_keywords,
@@ -40,6 +40,7 @@ class AroundClassifier(ClassifierOfClassifiers):
     """
 
     estimator: Any
+    cv: Any
     random_state: Any
     class_weight: Any = None
     decision_rule: str = "median"
@@ -49,19 +50,12 @@ class AroundClassifier(ClassifierOfClassifiers):
 
     def _check_rows(self, X: Any, y: Any, sample_weight: Any = None) -> Rows:
         """Return the rows with class codes, and set the classes; refuse what is no classifier."""
-        estimator = self.estimator
-        if isinstance(estimator, type):
-            raise TypeError(f"estimator must be a classifier, {estimator.__name__}(); got the class itself")
-        lacking = [one for one in ("fit", "predict_proba", "get_params") if not hasattr(estimator, one)]
-        if lacking:
-            raise TypeError(
-                f"estimator must be a classifier with probabilities; {estimator!r} has no {' and no '.join(lacking)}"
-            )
+        check_classifier("estimator", self.estimator)
         if self._prefit:
-            check_is_fitted(estimator)
+            check_is_fitted(self.estimator)
         else:
             instead = "pass sample_weight to fit, or train it and pass FrozenEstimator(estimator)"
-            refuse_weights_by_label("estimator", estimator, instead)
+            refuse_weights_by_label("estimator", self.estimator, instead)
         return self._check_training(X, y, sample_weight)
 
     @property
@@ -92,23 +86,28 @@ class AroundClassifier(ClassifierOfClassifiers):
         copy.fit(rows.X, np.searchsorted(present, rows.codes), **row_keywords("estimator", copy, rows.weight))
         return FittedMember.trained(copy, present)
 
-    def _folds(self, X: Any, codes: NDArray[np.int32], cv: Any) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-        """Yield rows to train on and rows held out: of a number of folds drawn at random, or of a splitter's own."""
+    def _folds(self, rows: Rows) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+        """Return rows to train on and rows held out: of a number of folds drawn at random, or of a splitter's own."""
+        cv, n_rows = self.cv, len(rows)
         if cv is None or isinstance(cv, (int, np.integer, bool)):
             n_folds = check_integer("cv", cv, 2)
-            if n_folds > len(codes):
-                raise ValueError(f"cv={n_folds} folds need as many rows; got n_samples={len(codes)}")
+            if n_folds > n_rows:
+                raise ValueError(f"cv={n_folds} folds need as many rows; got n_samples={n_rows}")
             cv = KFold(n_folds, shuffle=True, random_state=split_seed(self.random_state))
         try:
-            splits = check_cv(cv, codes, classifier=True).split(X, codes)
+            splits = check_cv(cv, rows.codes, classifier=True).split(rows.X, rows.codes)
             folds = [(np.asarray(fit), np.asarray(held)) for fit, held in splits]
         except (TypeError, ValueError) as error:
-            raise ValueError(f"cv must be {_CV}; got {cv!r}: {error}") from error
-        wrong = [rows for rows in chain(*folds) if not _are_rows(rows, len(codes))]
+            raise ValueError(f"cv must be {_CV}; got {self.cv!r}: {error}") from error
+        wrong = [
+            part
+            for part in chain(*folds)
+            if part.dtype.kind not in "iu" or part.ndim != 1 or not part.size or part.min() < 0 or part.max() >= n_rows
+        ]
         if wrong or not folds:
             got = np.array2string(wrong[0], threshold=5) if wrong else "no folds"
-            raise ValueError(f"cv must be {_CV} from 0 to {len(codes) - 1}; got {got}")
-        yield from folds
+            raise ValueError(f"cv must be {_CV} from 0 to {n_rows - 1}; got {got}")
+        return folds
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -121,26 +120,19 @@ class AroundClassifier(ClassifierOfClassifiers):
 class AroundOneClassifier(AroundClassifier):
     """Base of those that keep one classifier, and learn from rows that it, or copies of it, were not trained on."""
 
-    cv: Any
     _member: FittedMember
 
-    def _fit_member(self, rows: Rows) -> tuple[NDArray[np.float64], NDArray[np.int32], NDArray[np.float64] | None]:
-        """Train the classifier; return probabilities, codes and weights of rows that were not trained on."""
+    def _fit_member(self, rows: Rows) -> tuple[NDArray[np.float64], Rows]:
+        """Train the classifier; return rows that were not trained on, with their probabilities."""
         if self._prefit:
             self._member = self._prefit_member()
-            proba = self._member.proba(rows.X, self.n_classes_)
-        else:
-            proba = self._out_of_fold(rows)
-            self._member = self._train(rows)
-        held = np.flatnonzero(np.isfinite(proba[:, 0]))
-        return proba[held], rows.codes[held], take_rows(rows.weight, held)
-
-    def _out_of_fold(self, rows: Rows) -> NDArray[np.float64]:
-        """Return the probabilities of each row by a copy that was not trained on it; NaN where none was held out."""
+            return self._member.proba(rows.X, self.n_classes_), rows
         proba = np.full((len(rows), self.n_classes_), np.nan)
-        for fit, held in self._folds(rows.X, rows.codes, self.cv):
+        for fit, held in self._folds(rows):
             proba[held] = self._train(rows.take(fit)).proba(take_rows(rows.X, held), self.n_classes_)
-        return proba
+        self._member = self._train(rows)
+        held = np.flatnonzero(np.isfinite(proba[:, 0]))  # a splitter may leave rows out
+        return proba[held], rows.take(held)
 
     def fitted_member(self) -> FittedMember:
         """Return the fitted classifier with the class codes of its columns, for export."""
@@ -152,8 +144,3 @@ class AroundOneClassifier(AroundClassifier):
         """The fitted classifier."""
         check_is_fitted(self)
         return self._member.estimator
-
-
-def _are_rows(rows: NDArray[np.generic], n_samples: int) -> bool:
-    """Tell whether these are numbers of rows, at least one."""
-    return rows.dtype.kind in "iu" and rows.ndim == 1 and rows.size > 0 and rows.min() >= 0 and rows.max() < n_samples

@@ -215,7 +215,8 @@ class OrdinalCalibratedClassifier(AroundOneClassifier):
         with self._all_or_nothing():
             check_choice(self.method, tuple(CURVES), name="method")
             rows = self._check_rows(X, y, sample_weight)
-            self._recalibration = Recalibration.fit(self.method, *self._fit_member(rows))
+            proba, held = self._fit_member(rows)
+            self._recalibration = Recalibration.fit(self.method, proba, held.codes, held.weight)
         return self
 
     def fitted_curve(self) -> Recalibration:

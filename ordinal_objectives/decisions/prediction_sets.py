@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from ordinal_objectives.decision import decide
 from ordinal_objectives.decisions.around import AroundClassifier
 from ordinal_objectives.estimators.arguments import explains_keywords
-from ordinal_objectives.estimators.held_out import Rows, split_seed, take_rows
+from ordinal_objectives.estimators.held_out import Rows, split_seed
 from ordinal_objectives.estimators.wrappers import FittedMember
 from ordinal_objectives.utils.shared_docs import documented
 from ordinal_objectives.utils.validation import check_choice, check_number
@@ -67,9 +67,9 @@ class CalibratedMember:
     misses: NDArray[np.float64]
 
     @classmethod
-    def of(cls, member: FittedMember, X: Any, codes: NDArray[np.int32], n_classes: int) -> CalibratedMember:
+    def of(cls, member: FittedMember, rows: Rows, n_classes: int) -> CalibratedMember:
         """Return a classifier with the scores of some rows."""
-        proba = member.proba(X, n_classes)
+        proba, codes = member.proba(rows.X, n_classes), rows.codes
         scores, middle = tail_scores(proba), decide(proba)
         own = scores[np.arange(len(codes)), codes]
         order = np.argsort(own, kind="stable")
@@ -240,7 +240,7 @@ class OrdinalPredictionSets(AroundClassifier):
         with self._all_or_nothing():
             self._check_sets()
             rows = self._check_rows(X, y)
-            self._parts = [CalibratedMember.of(*one, self.n_classes_) for one in self._members(rows)]
+            self._parts = [CalibratedMember.of(*part, self.n_classes_) for part in self._members(rows)]
         self._warn_of_few_rows()
         return self
 
@@ -257,12 +257,12 @@ class OrdinalPredictionSets(AroundClassifier):
         elif self.alpha is None:
             raise ValueError("alpha and severity are both None; give one of them")
 
-    def _members(self, rows: Rows) -> list[tuple[Any, Any, NDArray[np.int32]]]:
-        """Return classifiers, each with features and codes of the rows that calibrate it."""
+    def _members(self, rows: Rows) -> list[tuple[FittedMember, Rows]]:
+        """Return classifiers, each with the rows that calibrate it."""
         if self._prefit:
-            return [(self._prefit_member(), rows.X, rows.codes)]
+            return [(self._prefit_member(), rows)]
         if self.method == "cross":
-            folds = list(self._folds(rows.X, rows.codes, self.cv))
+            folds = self._folds(rows)
             if np.bincount(np.concatenate([held for _, held in folds])).max() > 1:
                 raise ValueError(
                     f"cv must hold every row out once at most; got overlapping test folds from {self.cv!r}"
@@ -270,7 +270,7 @@ class OrdinalPredictionSets(AroundClassifier):
         else:
             folds = [self._split(len(rows))]
         trained = [self._train(rows.take(fit)) for fit, _ in folds]
-        return [(one, take_rows(rows.X, held), rows.codes[held]) for one, (_, held) in zip(trained, folds, strict=True)]
+        return [(member, rows.take(held)) for member, (_, held) in zip(trained, folds, strict=True)]
 
     def _split(self, n_samples: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Return rows to train on and rows that calibrate, drawn regardless of their class: that is what is proved."""

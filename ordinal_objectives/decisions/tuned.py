@@ -16,6 +16,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 
 from ordinal_objectives.decision import KappaRule
 from ordinal_objectives.decisions.around import AroundOneClassifier
+from ordinal_objectives.estimators.held_out import Rows
 from ordinal_objectives.metrics import METRICS
 from ordinal_objectives.metrics.table import Metric
 from ordinal_objectives.utils.read_only import call_read_only, read_only
@@ -239,9 +240,15 @@ class OrdinalTunedClassifier(AroundOneClassifier):
         """
         with self._all_or_nothing():
             known = self._check_metric()
-            proba, codes, weight = self._fit_member(self._check_rows(X, y, sample_weight))
-            score = self._score(known, codes, weight)
-            self.decision_ = self._tune(proba, codes, weight, score)
+            proba, rows = self._fit_member(self._check_rows(X, y, sample_weight))
+            score = self._score(known, rows)
+            if self.rule == "kappa" and known is not None:
+                self.decision_: CutPoints | KappaRule = KappaRule.fit(proba, _KAPPAS[known.name], rows.weight)
+            elif self.rule == "stretch":
+                self.decision_ = CutPoints.stretched(proba, score)
+            else:
+                of_classes = np.bincount(rows.codes, rows.weight, minlength=self.n_classes_)
+                self.decision_ = CutPoints.free(proba, of_classes / of_classes.sum(), score)
             found = score(self.decision_.decide(proba))
             if known is None and not np.isfinite(found):
                 raise ValueError("metric must be a finite number for some decision; got NaN or infinity for each")
@@ -261,18 +268,18 @@ class OrdinalTunedClassifier(AroundOneClassifier):
         check_flag("greater_is_better", self.greater_is_better)
         return known
 
-    def _score(self, known: Metric | None, codes: NDArray[np.int32], weight: NDArray[np.float64] | None) -> Score:
+    def _score(self, known: Metric | None, rows: Rows) -> Score:
         """Return what is to be large of predictions."""
         function = self.metric if known is None else known.function
         given: dict[str, Any] = {} if known is None else {"labels": range(self.n_classes_)}
-        if weight is not None and "sample_weight" in inspect.signature(function).parameters:
-            given["sample_weight"] = read_only(weight)
+        if rows.weight is not None and "sample_weight" in inspect.signature(function).parameters:
+            given["sample_weight"] = read_only(rows.weight)
         called = partial(function, **given)
 
         def score(predicted: NDArray[np.intp]) -> float:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", UndefinedMetricWarning)  # of predictions that are never taken
-                value = call_read_only("metric", called, codes, predicted)
+                value = call_read_only("metric", called, rows.codes, predicted)
             if not isinstance(value, (float, int, np.floating, np.integer)):
                 raise TypeError(f"metric must return a number; got {value!r}")
             return -np.inf if np.isnan(value) else self._sign(known) * float(value)
@@ -281,17 +288,6 @@ class OrdinalTunedClassifier(AroundOneClassifier):
 
     def _sign(self, known: Metric | None) -> float:
         return 1.0 if (self.greater_is_better if known is None else known.higher_is_better) else -1.0
-
-    def _tune(
-        self, proba: NDArray[np.float64], codes: NDArray[np.int32], weight: NDArray[np.float64] | None, score: Score
-    ) -> CutPoints | KappaRule:
-        if self.rule == "kappa":
-            known = METRICS.of(self.metric) or METRICS[self.metric]
-            return KappaRule.fit(proba, _KAPPAS[known.name], weight)
-        if self.rule == "stretch":
-            return CutPoints.stretched(proba, score)
-        of_classes = np.bincount(codes, weight, minlength=self.n_classes_)
-        return CutPoints.free(proba, of_classes / of_classes.sum(), score)
 
     def _decide(self, proba: NDArray[np.float64]) -> NDArray[np.generic]:
         return self.decision_.decide(proba)

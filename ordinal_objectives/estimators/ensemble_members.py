@@ -22,6 +22,7 @@ from ordinal_objectives.estimators.labels import OrderedLabels
 from ordinal_objectives.estimators.ordered_classifier import OrderedClassifier
 from ordinal_objectives.estimators.wrappers import (
     FittedMember,
+    check_classifier,
     class_codes,
     refuse_weights_by_label,
     row_keywords,
@@ -70,11 +71,7 @@ def check_members(members: Any, taken: Collection[str] = ()) -> Members:
             raise ValueError(
                 f"names of members must differ from each other and from parameters, without '__'; got {names}"
             )
-        if isinstance(member, type):
-            raise TypeError(f"member {name!r} must be a classifier, {member.__name__}(); got the class itself")
-        lacking = [one for one in ("fit", "predict_proba", "get_params", "set_params") if not hasattr(member, one)]
-        if lacking:
-            raise TypeError(f"member {name!r} must be a classifier with probabilities; {member!r} has no {lacking[0]}")
+        check_classifier(f"member {name!r}", member, "set_params")
         if weighs_costs(clone(member)):
             raise ValueError(
                 f"member {name!r} has a training_cost, so its probabilities are weighted by cost: an ensemble averages "

@@ -29,6 +29,17 @@ from ordinal_objectives.utils.shared_docs import documented
 from ordinal_objectives.utils.validation import check_proba, collected, refuse_masked
 
 
+def check_classifier(what: str, estimator: Any, *others: str) -> None:
+    """Raise TypeError unless this is a classifier with probabilities, and with some other methods."""
+    if isinstance(estimator, type):
+        raise TypeError(f"{what} must be a classifier, {estimator.__name__}(); got the class itself")
+    lacking = [method for method in ("fit", "predict_proba", "get_params", *others) if not hasattr(estimator, method)]
+    if lacking:
+        raise TypeError(
+            f"{what} must be a classifier with probabilities; {estimator!r} has no {' and no '.join(lacking)}"
+        )
+
+
 def inside(estimator: Any) -> list[tuple[str, Any]]:
     """Return the estimators whose probabilities an estimator's are made of, each with the prefix of its parameters.
 
