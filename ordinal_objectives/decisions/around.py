@@ -13,18 +13,10 @@ from sklearn.model_selection import KFold, check_cv
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
+from ordinal_objectives.estimators import wrappers
 from ordinal_objectives.estimators.held_out import Rows, split_seed, take_rows
 from ordinal_objectives.estimators.labels import ordered_categories
 from ordinal_objectives.estimators.ordered_classifier import OrderedClassifier
-from ordinal_objectives.estimators.wrappers import (
-    ClassifierOfClassifiers,
-    FinalClassifier,
-    FittedMember,
-    check_classifier,
-    class_codes,
-    refuse_weights_by_label,
-    row_keywords,
-)
 from ordinal_objectives.scorers import class_order
 from ordinal_objectives.utils.validation import check_integer
 
@@ -32,7 +24,7 @@ from ordinal_objectives.utils.validation import check_integer
 _CV = "a number of folds, or a splitter without groups or a list of (rows to train on, rows held out), row numbers"
 
 
-class AroundClassifier(ClassifierOfClassifiers):
+class AroundClassifier(wrappers.ClassifierOfClassifiers):
     """Base of the classifiers that are given another one.
 
     A subclass names the parameters ``estimator``, ``classes`` and ``random_state`` in its constructor, ``cv`` if it
@@ -50,12 +42,12 @@ class AroundClassifier(ClassifierOfClassifiers):
 
     def _check_rows(self, X: Any, y: Any, sample_weight: Any = None) -> Rows:
         """Return the rows with class codes, and set the classes; refuse what is no classifier."""
-        check_classifier("estimator", self.estimator)
+        wrappers.check_classifier("estimator", self.estimator)
         if self._prefit:
             check_is_fitted(self.estimator)
         else:
             instead = "pass sample_weight to fit, or train it and pass FrozenEstimator(estimator)"
-            refuse_weights_by_label("estimator", self.estimator, instead)
+            wrappers.refuse_weights_by_label("estimator", self.estimator, instead)
         return self._check_training(X, y, sample_weight)
 
     @property
@@ -67,7 +59,7 @@ class AroundClassifier(ClassifierOfClassifiers):
         if self.classes is not None:
             return self.classes
         if not self._prefit:
-            last = FinalClassifier.of(self.estimator).estimator
+            last = wrappers.FinalClassifier.of(self.estimator).estimator
             return last.classes if isinstance(last, OrderedClassifier) else None
         known = np.asarray(self.estimator.classes_)
         order = class_order(self.estimator, known)
@@ -75,16 +67,16 @@ class AroundClassifier(ClassifierOfClassifiers):
             order = np.sort(known)
         return order
 
-    def _prefit_member(self) -> FittedMember:
+    def _prefit_member(self) -> wrappers.FittedMember:
         codes = self._labels.encode(self.estimator.classes_, name="classes_ of estimator")
-        return FittedMember(self.estimator, codes)
+        return wrappers.FittedMember(self.estimator, codes)
 
-    def _train(self, rows: Rows) -> FittedMember:
+    def _train(self, rows: Rows) -> wrappers.FittedMember:
         """Train a copy of the estimator on the codes of rows."""
         copy = clone(self.estimator)
-        present = class_codes("estimator", copy, rows.codes, self.ordered_classes_)
-        copy.fit(rows.X, np.searchsorted(present, rows.codes), **row_keywords("estimator", copy, rows.weight))
-        return FittedMember.trained(copy, present)
+        present = wrappers.class_codes("estimator", copy, rows.codes, self.ordered_classes_)
+        copy.fit(rows.X, np.searchsorted(present, rows.codes), **wrappers.row_keywords("estimator", copy, rows.weight))
+        return wrappers.FittedMember.trained(copy, present)
 
     def _folds(self, rows: Rows) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
         """Return rows to train on and rows held out: of a number of folds drawn at random, or of a splitter's own."""
@@ -120,7 +112,7 @@ class AroundClassifier(ClassifierOfClassifiers):
 class AroundOneClassifier(AroundClassifier):
     """Base of those that keep one classifier, and learn from rows that it, or copies of it, were not trained on."""
 
-    _member: FittedMember
+    _member: wrappers.FittedMember
 
     def _fit_member(self, rows: Rows) -> tuple[NDArray[np.float64], Rows]:
         """Train the classifier; return rows that were not trained on, with their probabilities."""
@@ -134,7 +126,7 @@ class AroundOneClassifier(AroundClassifier):
         held = np.flatnonzero(np.isfinite(proba[:, 0]))  # a splitter may leave rows out
         return proba[held], rows.take(held)
 
-    def fitted_member(self) -> FittedMember:
+    def fitted_member(self) -> wrappers.FittedMember:
         """Return the fitted classifier with the class codes of its columns, for export."""
         check_is_fitted(self)
         return self._member

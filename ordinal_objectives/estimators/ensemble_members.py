@@ -17,17 +17,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
+from ordinal_objectives.estimators import wrappers
 from ordinal_objectives.estimators.held_out import Rows, hold_out, take_rows
 from ordinal_objectives.estimators.labels import OrderedLabels
 from ordinal_objectives.estimators.ordered_classifier import OrderedClassifier
-from ordinal_objectives.estimators.wrappers import (
-    FittedMember,
-    check_classifier,
-    class_codes,
-    refuse_weights_by_label,
-    row_keywords,
-    weighs_costs,
-)
 from ordinal_objectives.threads import one_thread_after_fork
 
 # Where nobody names members: an ordinal and a multiclass one of the first library that is installed.
@@ -71,13 +64,13 @@ def check_members(members: Any, taken: Collection[str] = ()) -> Members:
             raise ValueError(
                 f"names of members must differ from each other and from parameters, without '__'; got {names}"
             )
-        check_classifier(f"member {name!r}", member, "set_params")
-        if weighs_costs(clone(member)):
+        wrappers.check_classifier(f"member {name!r}", member, "set_params")
+        if wrappers.weighs_costs(clone(member)):
             raise ValueError(
                 f"member {name!r} has a training_cost, so its probabilities are weighted by cost: an ensemble averages "
                 f"probabilities of the classes"
             )
-        refuse_weights_by_label(f"member {name!r}", member, "give it to the ensemble")
+        wrappers.refuse_weights_by_label(f"member {name!r}", member, "give it to the ensemble")
     return members
 
 
@@ -111,7 +104,7 @@ class TrainingRows:
         return np.sort(bag), np.sort(rest)
 
     @one_thread_after_fork()
-    def fit_copy(self, name: str, member: Any, seed: int) -> FittedMember:
+    def fit_copy(self, name: str, member: Any, seed: int) -> wrappers.FittedMember:
         """Train a copy of a member on rows of its own, with a seed of its own.
 
         Raises
@@ -121,7 +114,9 @@ class TrainingRows:
         """
         if isinstance(member, FrozenEstimator):
             check_is_fitted(member, msg=f"member {name!r} is a FrozenEstimator, and what it holds is not fitted")
-            return FittedMember(member, self.labels.encode(member.classes_, name=f"classes_ of member {name!r}"))
+            return wrappers.FittedMember(
+                member, self.labels.encode(member.classes_, name=f"classes_ of member {name!r}")
+            )
         bag, rest = self.draw(seed)
         seeds = {key: seed for key in member.get_params() if ("__" + key).endswith("__random_state")}
         fitted = self._fit(name, clone(member).set_params(**seeds), bag, rest)
@@ -131,17 +126,19 @@ class TrainingRows:
         again = clone(member).set_params(**seeds, **{"n_estimators": _rounds(name, fitted.estimator), stopping: None})
         return self._fit(name, again, np.sort(np.concatenate([bag, rest])), rest[:0])
 
-    def _fit(self, name: str, copy: Any, bag: NDArray[np.intp], rest: NDArray[np.intp]) -> FittedMember:
+    def _fit(self, name: str, copy: Any, bag: NDArray[np.intp], rest: NDArray[np.intp]) -> wrappers.FittedMember:
         """Train a copy on some rows; ``rest`` are those that it may stop early by."""
         rows, what = self.rows.take(bag), f"member {name!r}"
-        present = class_codes(what, copy, rows.codes, self.labels.ordered_classes_)
-        keywords = row_keywords(what, copy, rows.weight, rows.groups) | self._evaluation(name, copy, present, rest)
+        present = wrappers.class_codes(what, copy, rows.codes, self.labels.ordered_classes_)
+        keywords = wrappers.row_keywords(what, copy, rows.weight, rows.groups) | self._evaluation(
+            name, copy, present, rest
+        )
         try:
             copy.fit(rows.X, np.searchsorted(present, rows.codes), **keywords)
         except Exception as error:
             kind = ValueError if isinstance(error, ValueError) or not isinstance(error, TypeError) else TypeError
             raise kind(f"member {name!r} cannot be trained: {type(error).__name__}: {error}") from error
-        return FittedMember.trained(copy, present)
+        return wrappers.FittedMember.trained(copy, present)
 
     def _evaluation(self, name: str, copy: Any, present: NDArray[np.generic], rest: NDArray[np.intp]) -> dict[str, Any]:
         """Return the rows that a copy stops early by, as its ``fit`` takes them: those that it is not trained on."""
