@@ -241,7 +241,13 @@ class OrdinalPredictionSets(AroundClassifier):
             self._check_sets()
             rows = self._check_rows(X, y)
             self._parts = [CalibratedMember.of(*part, self.n_classes_) for part in self._members(rows)]
-        self._warn_of_few_rows()
+        if self.alpha is not None and len(self.always_included_):
+            least = math.ceil(1.0 / self.alpha - 1e-9) - 1
+            text = f"{self.n_calibration_.sum()} calibration rows are fewer than {least}: all classes are in every set"
+            if self.coverage == "class":
+                few = self.always_included_.tolist()
+                text = f"the classes {few} have fewer than {least} calibration rows each, and are in every set"
+            warnings.warn(f"For alpha={self.alpha} {text}.", UserWarning, stacklevel=3)
         return self
 
     def _check_sets(self) -> None:
@@ -280,19 +286,6 @@ class OrdinalPredictionSets(AroundClassifier):
             raise ValueError(f"calibration_fraction={share} of n_samples={n_samples} leaves no row to train on")
         order = np.random.RandomState(split_seed(self.random_state)).permutation(n_samples)
         return np.sort(order[n_held:]), np.sort(order[:n_held])
-
-    def _warn_of_few_rows(self) -> None:
-        if self.alpha is None or len(self.always_included_) == 0:
-            return
-        least = math.ceil(1.0 / self.alpha - 1e-9) - 1
-        if self.coverage == "marginal":
-            text = f"{self.n_calibration_.sum()} calibration rows are fewer than {least}: all classes are in every set"
-        else:
-            text = (
-                f"the classes {self.always_included_.tolist()} have fewer than {least} calibration rows each, and are "
-                f"in every set"
-            )
-        warnings.warn(f"For alpha={self.alpha} {text}.", UserWarning, stacklevel=4)
 
     @property
     def estimators_(self) -> list[Any]:

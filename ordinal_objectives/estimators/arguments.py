@@ -133,20 +133,14 @@ def check_rounds(name: str, rounds: Any, n_sets: int, instead: str = _GIVE_ROWS)
         raise ValueError(f"{name}={rounds} needs rows to look at: give {instead}; got none")
 
 
-_EXPLAIN = "booster_.predict explains the score"
-_FEWER = "staged_predict and staged_predict_proba yield the predictions of every iteration"
-_RAW = "predict_raw returns the score"
 # Arguments that XGBoost's and LightGBM's own classifiers take, and what is there instead.
 _ELSEWHERE = {
-    "iteration_range": _FEWER,
-    "ntree_limit": _FEWER,
-    "num_iteration": _FEWER,
-    "start_iteration": _FEWER,
-    "output_margin": _RAW,
-    "raw_score": _RAW,
-    "pred_contrib": _EXPLAIN,
-    "pred_contribs": _EXPLAIN,
-    "pred_interactions": _EXPLAIN,
+    **dict.fromkeys(
+        ("iteration_range", "ntree_limit", "num_iteration", "start_iteration"),
+        "staged_predict and staged_predict_proba yield the predictions of every iteration",
+    ),
+    **dict.fromkeys(("output_margin", "raw_score"), "predict_raw returns the score"),
+    **dict.fromkeys(("pred_contrib", "pred_contribs", "pred_interactions"), "booster_.predict explains the score"),
     "pred_leaf": "apply returns the leaves, where the classifier has it, and booster_.predict(..., pred_leaf=True)",
     "sample_weight": "weights belong to fit and score",
 }

@@ -66,41 +66,18 @@ def _arrived(kind: Any, state: dict[str, Any]) -> Any:
     return booster
 
 
-# What both classifiers' constructors take and the host's ``train`` does not.
-ORDINAL_PARAMETERS = frozenset(
-    {
-        "class_weight",
-        "classes",
-        "cost_matrix",
-        "decision_rule",
-        "hessian",
-        "importance_type",
-        "kappa_rows",
-        "kappa_weights",
-        "linear",
-        "linear_l2",
-        "link",
-        "loss",
-        "max_shifts",
-        "n_estimators",
-        "progress",
-        "proportional",
-        "shift_l2",
-        "shift_penalty",
-        "threshold_update",
-        "training_cost",
-        "validation_fraction",
-    }
-)
-
-
-# Stored elsewhere in a model file, or a property of the machine that loads it.
-_NOT_IN_FILES = frozenset(
-    {"classes", "cost_matrix", "decision_rule", "hessian", "link", "loss", "threshold_update", "training_cost"}
-) | {
-    *("max_shifts", "proportional", "shift_l2", "shift_method", "shift_penalty"),
-    *("device", "n_jobs", "progress", "verbose", "verbosity"),
+# Of the ordinal model; a file keeps them elsewhere than among the parameters.
+_OF_MODEL = {
+    *("classes", "cost_matrix", "decision_rule", "hessian", "link", "loss", "threshold_update", "training_cost"),
+    *("max_shifts", "proportional", "shift_l2", "shift_penalty"),
 }
+# What both classifiers' constructors take and the library's ``train`` does not.
+ORDINAL_PARAMETERS = frozenset(_OF_MODEL) | {
+    *("class_weight", "importance_type", "kappa_rows", "kappa_weights", "linear", "linear_l2"),
+    *("n_estimators", "progress", "validation_fraction"),
+}
+# The others are properties of the machine that loads a model.
+_NOT_IN_FILES = frozenset(_OF_MODEL) | {"shift_method", "device", "n_jobs", "progress", "verbose", "verbosity"}
 
 
 class RoundPlan(NamedTuple):
@@ -394,13 +371,7 @@ class HostClassifier(OrdinalClassifier):
         return float(np.average(values, weights=held.weight))
 
     def _finish(
-        self,
-        record: ThresholdRecord,
-        n_iter: int,
-        plan: RoundPlan,
-        rows: Rows,
-        watched: list[Rows],
-        random_state: Any,
+        self, record: ThresholdRecord, n_iter: int, plan: RoundPlan, rows: Rows, watched: list[Rows], random_state: Any
     ) -> None:
         """Store what the training gives, with the decision that needs it."""
         self._keep(record, self._ordinal_loss(), n_iter)

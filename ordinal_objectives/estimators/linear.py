@@ -366,12 +366,7 @@ def with_start(part: LinearPart | None, rows: Rows) -> Rows:
 
 
 def search(
-    linear: bool | str,
-    fit_linear: FitLinear,
-    trial_of: TrialOf,
-    rows: Rows,
-    learning_rate: float,
-    seed: int,
+    linear: bool | str, fit_linear: FitLinear, trial_of: TrialOf, rows: Rows, learning_rate: float, seed: int
 ) -> tuple[FinishedSearch | None, LinearPart | None]:
     """Find the number of rounds, and for "auto" whether a linear part lowers the loss of the rows held out.
 

@@ -135,13 +135,7 @@ class OrderedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return weights
 
     def _check_evaluation(
-        self,
-        eval_set: Any,
-        weights: Any,
-        weights_name: str,
-        X_val: Any = None,
-        y_val: Any = None,
-        sample_weight_val: Any = None,
+        self, eval_set: Any, weights: Any, weights_name: str, X_val: Any, y_val: Any, sample_weight_val: Any
     ) -> list[Rows]:
         """Return the rows of each evaluation set, however it is spelled."""
         sets = evaluation_sets(eval_set, weights, weights_name, X_val, y_val, sample_weight_val)
