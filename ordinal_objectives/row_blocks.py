@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from copy import copy
 from typing import Any, NoReturn
 
 import numpy as np
@@ -118,9 +117,7 @@ class RowBlocks:
 
     def encoded(self, categories: CategoryColumns) -> RowBlocks:
         """Return the same blocks, whose categories are numbers."""
-        encoded = copy(self)
-        encoded._categories = categories
-        return encoded
+        return _EncodedBlocks(self, categories)
 
     def _numbers(self, table: Any) -> Features:
         """Return a block as an array; before its categories are known it does not matter what stands for them."""
@@ -157,6 +154,14 @@ class RowBlocks:
                     f"of block 0 is {first[j]!r}"
                 )
             yield block
+
+
+class _EncodedBlocks(RowBlocks):
+    """Blocks that have been counted, and whose categories are known."""
+
+    def __init__(self, counted: RowBlocks, categories: CategoryColumns) -> None:
+        self.__dict__.update(vars(counted))
+        self._categories = categories
 
 
 def blocks_of(X: Features | RowBlocks) -> Iterable[tuple[int, Features]]:

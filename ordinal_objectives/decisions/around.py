@@ -17,6 +17,7 @@ from ordinal_objectives.estimators import wrappers
 from ordinal_objectives.estimators.held_out import Rows, split_seed, take_rows
 from ordinal_objectives.estimators.labels import ordered_categories
 from ordinal_objectives.estimators.ordered_classifier import OrderedClassifier
+from ordinal_objectives.estimators.wrappers import ClassifierOfClassifiers, FittedMember
 from ordinal_objectives.scorers import class_order
 from ordinal_objectives.utils.validation import check_integer
 
@@ -24,7 +25,7 @@ from ordinal_objectives.utils.validation import check_integer
 _CV = "a number of folds, or a splitter without groups or a list of (rows to train on, rows held out), row numbers"
 
 
-class AroundClassifier(wrappers.ClassifierOfClassifiers):
+class AroundClassifier(ClassifierOfClassifiers):
     """Base of the classifiers that are given another one.
 
     A subclass names the parameters ``estimator``, ``classes`` and ``random_state`` in its constructor, ``cv`` if it
@@ -67,16 +68,16 @@ class AroundClassifier(wrappers.ClassifierOfClassifiers):
             order = np.sort(known)
         return order
 
-    def _prefit_member(self) -> wrappers.FittedMember:
+    def _prefit_member(self) -> FittedMember:
         codes = self._labels.encode(self.estimator.classes_, name="classes_ of estimator")
-        return wrappers.FittedMember(self.estimator, codes)
+        return FittedMember(self.estimator, codes)
 
-    def _train(self, rows: Rows) -> wrappers.FittedMember:
+    def _train(self, rows: Rows) -> FittedMember:
         """Train a copy of the estimator on the codes of rows."""
         copy = clone(self.estimator)
         present = wrappers.class_codes("estimator", copy, rows.codes, self.ordered_classes_)
         copy.fit(rows.X, np.searchsorted(present, rows.codes), **wrappers.row_keywords("estimator", copy, rows.weight))
-        return wrappers.FittedMember.trained(copy, present)
+        return FittedMember.trained(copy, present)
 
     def _folds(self, rows: Rows) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
         """Return rows to train on and rows held out: of a number of folds drawn at random, or of a splitter's own."""
@@ -112,7 +113,7 @@ class AroundClassifier(wrappers.ClassifierOfClassifiers):
 class AroundOneClassifier(AroundClassifier):
     """Base of those that keep one classifier, and learn from rows that it, or copies of it, were not trained on."""
 
-    _member: wrappers.FittedMember
+    _member: FittedMember
 
     def _fit_member(self, rows: Rows) -> tuple[NDArray[np.float64], Rows]:
         """Train the classifier; return rows that were not trained on, with their probabilities."""
@@ -126,7 +127,7 @@ class AroundOneClassifier(AroundClassifier):
         held = np.flatnonzero(np.isfinite(proba[:, 0]))  # a splitter may leave rows out
         return proba[held], rows.take(held)
 
-    def fitted_member(self) -> wrappers.FittedMember:
+    def fitted_member(self) -> FittedMember:
         """Return the fitted classifier with the class codes of its columns, for export."""
         check_is_fitted(self)
         return self._member
