@@ -311,8 +311,8 @@ class OrdinalPredictionSets(AroundClassifier):
         n = self.n_calibration_
         if self.alpha is None:
             return np.full(self.n_classes_, n.sum() + 1)
-        of_class = n if self.coverage == "class" else np.full(self.n_classes_, n.sum())
-        return np.array([floor(self.alpha * (count + 1)) for count in of_class])
+        n_rows = n if self.coverage == "class" else np.full(self.n_classes_, n.sum())
+        return np.array([floor(self.alpha * (count + 1)) for count in n_rows])
 
     def _bounds(self, X: Any) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Return the codes of the lowest and the highest class of each row's set."""

@@ -247,8 +247,8 @@ class OrdinalTunedClassifier(AroundOneClassifier):
             elif self.rule == "stretch":
                 self.decision_ = CutPoints.stretched(proba, score)
             else:
-                of_classes = np.bincount(rows.codes, rows.weight, minlength=self.n_classes_)
-                self.decision_ = CutPoints.free(proba, of_classes / of_classes.sum(), score)
+                class_weights = np.bincount(rows.codes, rows.weight, minlength=self.n_classes_)
+                self.decision_ = CutPoints.free(proba, class_weights / class_weights.sum(), score)
             found = score(self.decision_.decide(proba))
             if known is None and not np.isfinite(found):
                 raise ValueError("metric must be a finite number for some decision; got NaN or infinity for each")

@@ -17,7 +17,7 @@ _GIVE_ROWS = "validation_fraction, or eval_set or X_val and y_val to fit"
 
 
 class GivenSets(NamedTuple):
-    """Evaluation sets, as the ``fit`` of a host's classifier was given them.
+    """Evaluation sets, as ``fit`` of XGBoost's or LightGBM's classifier was given them.
 
     Attributes
     ----------
@@ -170,7 +170,7 @@ def start_scores(
     """
     for other in given:
         if other != name:
-            allowed = "X alone" if name is None else f"X and {name}"
+            allowed = "only X" if name is None else f"X and {name}"
             hint = _ELSEWHERE.get(other, "")
             hint = f"; {hint}" if hint and (name is not None or "booster_" not in hint) else ""
             value = given[other]
@@ -194,7 +194,7 @@ _SAME = (
 def explains_keywords(fit: Fit) -> Fit:
     """Make ``fit`` explain in its TypeError where a keyword that it does not take belongs.
 
-    An estimator's ``_fit_hints`` says what to do instead of a keyword; its ``_refused`` and ``_dialect`` are those of
+    An estimator's ``_fit_hints`` hold what to do instead of a keyword; its ``_refused`` and ``_dialect`` are those of
     :class:`.OrdinalClassifier`.
     """
     known = list(inspect.signature(fit).parameters)

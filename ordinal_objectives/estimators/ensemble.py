@@ -228,8 +228,8 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # t
             seeds = np.random.RandomState(seed).randint(np.iinfo(np.int32).max, size=(len(members), n_bags)).tolist()
             fitted = Parallel(n_jobs=self.n_jobs, prefer="threads")(
                 delayed(training.fit_copy)(name, member, one)
-                for (name, member), of_member in zip(members, seeds, strict=True)
-                for one in of_member
+                for (name, member), seeds_of_member in zip(members, seeds, strict=True)
+                for one in seeds_of_member
             )
             self._trained = [(name, clone(member)) for name, member in members]  # parameters may be set after fit
             self._fitted = {name: fitted[i * n_bags : (i + 1) * n_bags] for i, name in enumerate(names)}
@@ -252,23 +252,26 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # t
         return weights
 
     def _evaluate(self, evaluated: list[Rows], given: NDArray[np.float64] | None) -> None:
-        """Set the weights, given or found on the last set, and what each set says of members and ensemble."""
-        of_sets = [  # (n_members, n_samples, n_classes) of each
+        """Set the weights, given or found on the last set, and evaluate members and ensemble on each set."""
+        proba_of_sets = [  # (n_members, n_samples, n_classes) of each
             np.stack([self._of_copies(copies, rows.X) for copies in self._fitted.values()]) for rows in evaluated
         ]
         if given is None:
-            given = best_weights(of_sets[-1], evaluated[-1].codes, evaluated[-1].weight, str(self.weights))
+            given = best_weights(proba_of_sets[-1], evaluated[-1].codes, evaluated[-1].weight, str(self.weights))
         self.weights_ = given
         self.evals_result_: dict[str, dict[str, dict[str, float]]] = {}
         labels = range(self.n_classes_)
-        for i, (proba, rows) in enumerate(zip(of_sets, evaluated, strict=True)):
-            of_each = {**dict(zip(self._fitted, proba, strict=True)), "ensemble": np.tensordot(given, proba, axes=1)}
+        for i, (proba, rows) in enumerate(zip(proba_of_sets, evaluated, strict=True)):
+            evaluated_proba = {
+                **dict(zip(self._fitted, proba, strict=True)),
+                "ensemble": np.tensordot(given, proba, axes=1),
+            }
             self.evals_result_[f"validation_{i}"] = {
                 name: {
                     "log_loss": ordinal_log_loss(rows.codes, P, labels=labels, sample_weight=rows.weight),
                     "rps": ranked_probability_score(rows.codes, P, labels=labels, sample_weight=rows.weight),
                 }
-                for name, P in of_each.items()
+                for name, P in evaluated_proba.items()
             }
 
     def _of_copies(self, copies: list[FittedMember], X: Any) -> NDArray[np.float64]:
@@ -327,7 +330,7 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # t
         members, copies_by_file = [], dict[str, FittedMember]()
         for i, (name, template) in enumerate(self._trained):
             copies, library = self._fitted[name], kinds[name].__name__
-            of_member, lost = files.parameters_to_json(_parameters(template))
+            member_params, lost = files.parameters_to_json(_parameters(template))
             left_out += [f"{name}__{parameter}" for parameter in lost]
             described = {f"{i}_{j}{_KINDS[library][1]}": copy for j, copy in enumerate(copies)}
             # The file of XGBoost's own classifier holds none of its parameters, and predictions need some.
@@ -336,7 +339,7 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # t
                 {
                     "name": name,
                     "kind": library,
-                    "params": of_member,
+                    "params": member_params,
                     "own": [files.parameters_to_json(_parameters(one.estimator))[0] if bare else {} for one in copies],
                     "files": list(described),
                     "columns": [copy.columns.tolist() for copy in copies],

@@ -41,8 +41,8 @@ Members = list[tuple[str, Any]]
 def default_members() -> Members:
     """Return an ordinal and a multiclass classifier of XGBoost, else of LightGBM, else native and scikit-learn's."""
     home, ordinal, multiclass, both, other = next(one for one in _DEFAULTS if find_spec(one[0]) is not None)
-    ours, hosts = importlib.import_module("ordinal_objectives"), importlib.import_module(home)
-    return [("ordinal", getattr(ours, ordinal)(**both)), ("multiclass", getattr(hosts, multiclass)(**both, **other))]
+    ours, theirs = importlib.import_module("ordinal_objectives"), importlib.import_module(home)
+    return [("ordinal", getattr(ours, ordinal)(**both)), ("multiclass", getattr(theirs, multiclass)(**both, **other))]
 
 
 def check_members(members: Any, taken: Collection[str] = ()) -> Members:
@@ -155,9 +155,9 @@ class TrainingRows:
         keywords: dict[str, Any] = {"eval_set": [(X, labels)]}
         if has_fit_parameter(copy, "eval_X"):  # LightGBM has given eval_set up
             keywords = {"eval_X": X, "eval_y": labels}
-        of_weights = next((one for one in _EVALUATION_WEIGHTS if has_fit_parameter(copy, one)), None)
-        if self.rows.weight is not None and of_weights is not None:
-            keywords[of_weights] = [self.rows.weight[rest]]
+        weights_name = next((one for one in _EVALUATION_WEIGHTS if has_fit_parameter(copy, one)), None)
+        if self.rows.weight is not None and weights_name is not None:
+            keywords[weights_name] = [self.rows.weight[rest]]
         return keywords | ({"verbose": False} if has_fit_parameter(copy, "verbose") else {})
 
 
@@ -240,11 +240,11 @@ def best_weights(
 
 
 def _log_loss(proba: NDArray[np.float64], codes: NDArray[np.int32], share: NDArray[np.float64]) -> Criterion:
-    of_label = proba[:, np.arange(len(codes)), codes]
+    own_class = proba[:, np.arange(len(codes)), codes]
 
     def value(w: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        pooled = np.maximum(w @ of_label, _LEAST)
-        return -float(share @ np.log(pooled)), -(of_label @ (share / pooled))
+        pooled = np.maximum(w @ own_class, _LEAST)
+        return -float(share @ np.log(pooled)), -(own_class @ (share / pooled))
 
     return value
 

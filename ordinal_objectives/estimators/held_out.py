@@ -94,8 +94,8 @@ def hold_out(rows: AnyRows, fraction: float, seed: int, asked: str | None = None
         asked, hint = (f"validation_fraction={fraction}", "; pass eval_set") if asked is None else (asked, "")
         raise ValueError(f"{asked} of {len(weighted)} rows with weight leaves none to train on{hint}")
     if groups is None:
-        of_class = np.bincount(y[weighted])
-        counts = of_class[of_class > 0]
+        class_sizes = np.bincount(y[weighted])
+        counts = class_sizes[class_sizes > 0]
         by_class = counts.min() >= 2 and min(n_held, len(weighted) - n_held) >= len(counts)
         stratify = y[weighted] if by_class else None
         fit, held = train_test_split(weighted, test_size=n_held, random_state=seed, stratify=stratify)
@@ -127,9 +127,9 @@ def check_fraction(fraction: Any) -> float:
 
 
 def split_seed(random_state: Any) -> int:
-    """Return the seed of a split; None draws the same rows each time, as the hosts do."""
+    """Return the seed of a split; None draws the same rows each time, as XGBoost and LightGBM do."""
     if isinstance(random_state, numbers.Integral):
-        return int(random_state) % 2**32  # the hosts take negative seeds
+        return int(random_state) % 2**32  # XGBoost and LightGBM take negative seeds
     return 0 if random_state is None else drawn_seed(random_state)
 
 
@@ -213,7 +213,7 @@ TrialOf = Callable[[Rows, Rows, int, int | None], Trial]
 
 
 def is_auto(asked: Any) -> bool:
-    """Tell whether a parameter is left to the data."""
+    """Return whether a parameter is left to the data."""
     return isinstance(asked, str) and asked == AUTO
 
 
@@ -285,7 +285,7 @@ def find_rounds(trial_of: TrialOf, rows: Rows, learning_rate: float, seed: int) 
     Parameters
     ----------
     trial_of : callable
-        Trains on some rows and tells of others; see ``TrialOf``.
+        Trains on some rows and evaluates others; see ``TrialOf``.
     rows : Rows
         No group is divided.
     learning_rate : float

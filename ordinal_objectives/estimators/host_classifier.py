@@ -115,7 +115,7 @@ class HostClassifier(OrdinalClassifier):
         return self.get_params(deep=False)
 
     def _native_params(self) -> dict[str, Any]:
-        """Return the parameters of the host's ``train``; those left at None are left to the host."""
+        """Return the parameters of the library's ``train``; those left at None take its defaults."""
         self._refuse_unknown()
         given = {k: v for k, v in self._resolved_params().items() if v is not None and k not in self._own}
         seed = given.get("random_state")
@@ -165,12 +165,12 @@ class HostClassifier(OrdinalClassifier):
         super().__setstate__(state | {"booster_": booster.booster} if isinstance(booster, BoosterInTransit) else state)
 
     def save_model(self, path: str | PathLike[str]) -> None:
-        """Save the model, with its thresholds, labels and decision rule, in the host library's own format.
+        """Save the model, with its thresholds, labels and decision rule, in the format of XGBoost or LightGBM.
 
         Parameters
         ----------
         path : path-like
-            Where to write. The host library's loader reads the file too.
+            Where to write. The library's loader reads the file too.
 
         Raises
         ------
@@ -306,7 +306,7 @@ class HostClassifier(OrdinalClassifier):
         Parameters
         ----------
         asked : int or "auto"
-            For "auto" it is the number that the rows speak for.
+            For "auto" it is the number with the lowest loss on rows held out.
         rows : Rows
             Those of the training.
         search : tuple or None
@@ -365,8 +365,8 @@ class HostClassifier(OrdinalClassifier):
         loss = self._ordinal_loss()
         if held.start is not None:  # the training fits its thresholds to these scores
             return float("nan")
-        of_classes = np.bincount(fit.codes, fit.weight, minlength=self.n_classes_)
-        thresholds = initial_thresholds(of_classes, loss=loss).thresholds
+        class_weights = np.bincount(fit.codes, fit.weight, minlength=self.n_classes_)
+        thresholds = initial_thresholds(class_weights, loss=loss).thresholds
         values = loss.value(np.zeros(len(held)), held.codes, thresholds)
         return float(np.average(values, weights=held.weight))
 
@@ -382,18 +382,18 @@ class HostClassifier(OrdinalClassifier):
         """Return what a training adds to the record: the linear part, and for files that callbacks write the rest."""
         try:
             classifier = self._description()
-        except TypeError:  # labels that no file holds; who loads the booster as a classifier is told so
+        except TypeError:  # labels that no file holds; loading the booster as a classifier raises an error
             classifier = {"classes": None, "dtype": "O"}
         classifier.pop("kappa_rule", None)  # that of an earlier fit
         return {"linear": None if self._linear is None else self._linear.to_json(), "classifier": classifier}
 
-    def _spec(self, door: str) -> OrdinalSpec:
-        """Return the ordinal model that the parameters ask for at a door."""
+    def _spec(self, entry: str) -> OrdinalSpec:
+        """Return the ordinal model that the parameters ask for, with the defaults of an entry point."""
         given = {field.name: getattr(self, field.name) for field in fields(OrdinalSpec) if hasattr(self, field.name)}
-        return OrdinalSpec.of(door, **given | {"loss": self._ordinal_loss(), "n_classes": self.n_classes_})
+        return OrdinalSpec.of(entry, **given | {"loss": self._ordinal_loss(), "n_classes": self.n_classes_})
 
     def _description(self) -> dict[str, Any]:
-        """Return what the file says about the classifier, in JSON's types."""
+        """Return the description of the classifier in a file, in JSON's types."""
         classes, dtype = files.labels_to_json(self.ordered_classes_)
         names = getattr(self, "feature_names_in_", None)
         given = self.get_params(deep=False).items()

@@ -125,8 +125,8 @@ class OrderedLabels:
                 classes = _assumed_order(observed.distinct)
             self._set_classes(classes)
             codes = self._codes_of(observed, "y")
-        of_rows: NDArray[np.int32] = codes[observed.inverse]
-        return of_rows
+        row_codes: NDArray[np.int32] = codes[observed.inverse]
+        return row_codes
 
     def encode(self, y: ArrayLike, *, name: str = "y") -> NDArray[np.int32]:
         """Translate labels into codes.
@@ -226,8 +226,8 @@ class OrderedLabels:
         self._code_of = {label: code for code, label in enumerate(classes.tolist())}
         if len(self._code_of) < len(classes):
             twice = [label for label, count in Counter(classes.tolist()).items() if count > 1]
-            shown = first_few(twice, repr)
-            raise ValueError(f"{name} must be distinct; got more than once: {shown}")
+            repeated = first_few(twice, repr)
+            raise ValueError(f"{name} must be distinct; got more than once: {repeated}")
         try:
             by_label = np.argsort(classes, kind="stable")
         except TypeError:
@@ -280,7 +280,7 @@ class DistinctLabels(NamedTuple):
 
 
 def distinct_labels(name: str, y: ArrayLike, *, warn: bool = False) -> DistinctLabels:
-    """Return the labels of :func:`as_labels`, told apart; equal ones, such as 1 and 1.0, are one."""
+    """Return the distinct labels of :func:`as_labels`; equal ones, such as 1 and 1.0, are one."""
     # pandas tells its own types apart in milliseconds; to make Python strings of a million rows takes longer.
     if getattr(y, "ndim", 0) != 1 or not hasattr(y, "factorize") or isinstance(getattr(y, "dtype", None), np.dtype):
         return _tell_apart(as_labels(name, y, warn=warn))

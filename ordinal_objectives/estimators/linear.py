@@ -212,17 +212,17 @@ class LinearPart:
         def objective(x: FloatArray) -> tuple[float, FloatArray]:
             thresholds, gaps, weights, level_weights = parts(x)
             now = row_pass(before + _score(encoded, weights, level_weights), thresholds, hessian)
-            of_thresholds = now.threshold_gradient
+            threshold_gradient = now.threshold_gradient
             if loss.ordered:  # a gap moves all thresholds above it
-                above = np.cumsum(of_thresholds[::-1])[::-1]
-                of_thresholds = np.concatenate([above[:1], above[1:] * gaps])
-            of_rows = np.asarray(now.gradient, dtype=np.float64)
+                above = np.cumsum(threshold_gradient[::-1])[::-1]
+                threshold_gradient = np.concatenate([above[:1], above[1:] * gaps])
+            row_gradient = np.asarray(now.gradient, dtype=np.float64)
             of_levels = [
-                np.bincount(code + 1, of_rows, minlength=len(level_weight) + 1)[1:]
+                np.bincount(code + 1, row_gradient, minlength=len(level_weight) + 1)[1:]
                 for code, level_weight in zip(encoded.codes, level_weights, strict=True)
             ]
             w = x[ends[0] :]
-            gradient = np.concatenate([of_thresholds, encoded.numbers.T @ of_rows, *of_levels])
+            gradient = np.concatenate([threshold_gradient, encoded.numbers.T @ row_gradient, *of_levels])
             gradient[ends[0] :] += l2 * w
             return float(now.loss + l2 / 2 * w @ w) / total, gradient / total
 
@@ -255,11 +255,11 @@ class LinearPart:
             As ``predict`` takes them.
         """
         encoded = self.columns.encode(self._columns(X), self.missing)
-        of_features = np.zeros((len(encoded.numbers), self.columns.n_features))
-        of_features[:, self.columns.places] = encoded.numbers * self.weights
+        contributions = np.zeros((len(encoded.numbers), self.columns.n_features))
+        contributions[:, self.columns.places] = encoded.numbers * self.weights
         for place, code, weights in zip(self.columns.levels, encoded.codes, self.level_weights, strict=True):
-            of_features[:, place] = np.append(weights, 0.0)[code]
-        return of_features
+            contributions[:, place] = np.append(weights, 0.0)[code]
+        return contributions
 
     def _columns(self, X: Any) -> Any:
         return X if self.read is None else self.read(X)

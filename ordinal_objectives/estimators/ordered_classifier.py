@@ -82,9 +82,9 @@ class OrderedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._check_decision()
         weight, name = check_sample_weight(sample_weight, codes.shape[0]), "sample_weight"
         if self.class_weight is not None:
-            of_class = self._class_weights(np.bincount(codes, minlength=self.n_classes_))
+            class_weights = self._class_weights(np.bincount(codes, minlength=self.n_classes_))
             with np.errstate(over="ignore"):
-                weight = of_class[codes] if weight is None else of_class[codes] * weight
+                weight = class_weights[codes] if weight is None else class_weights[codes] * weight
             name = "class_weight" if sample_weight is None else "sample_weight times class_weight"
         weight = check_total_weight(weight, name=name)
         return Rows(X, codes, weight, groups=check_groups(groups, len(codes)))
@@ -172,7 +172,7 @@ class OrderedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
         """Return the accuracy of :meth:`predict`, as all classifiers of scikit-learn do.
 
-        ``predict`` takes the median class unless ``decision_rule`` says otherwise, and accuracy rewards the most
+        ``predict`` takes the median class unless ``decision_rule`` is set, and accuracy rewards the most
         probable one: ``decision_rule="mode"`` has the highest. :mod:`ordinal_objectives.scorers` count how far off a
         prediction is.
 

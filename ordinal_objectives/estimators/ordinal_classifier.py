@@ -71,7 +71,7 @@ class OrdinalClassifier(OrderedClassifier):
 
     Parameters that the constructor does not name belong to the library below. ``_dialect`` holds names of other
     libraries and what they are called here, ``_refused`` those that cannot be set beside an ordinal loss and why,
-    ``_known`` those of the library below; ``_host_checks_names`` says that it warns of others itself.
+    ``_known`` those of the library below; ``_host_checks_names`` is True where it warns of others itself.
     """
 
     _dialect: ClassVar[Mapping[str, str]] = {}
@@ -111,7 +111,7 @@ class OrdinalClassifier(OrderedClassifier):
         self._host_params = dict(host_params)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters, those passed on to the host library included.
+        """Return the parameters, those passed on to the library below included.
 
         Parameters
         ----------
@@ -121,7 +121,7 @@ class OrdinalClassifier(OrderedClassifier):
         return {**super().get_params(deep=deep), **self._host_params}
 
     def set_params(self: Classifier, **params: Any) -> Classifier:
-        """Set parameters; names unknown to the constructor go to the host library.
+        """Set parameters; names unknown to the constructor go to the library below.
 
         Parameters
         ----------
@@ -134,7 +134,7 @@ class OrdinalClassifier(OrderedClassifier):
         return self
 
     def _refuse_unknown(self) -> None:
-        """Raise TypeError for a name that is not the host's, or resembles one where the host warns of unknown names."""
+        """Raise TypeError for an unknown name; where the library warns of it, only if it resembles a known one."""
         unknown = [] if self._known is None else [name for name in self._host_params if name not in self._known]
         for name in unknown:
             candidates = {*(self._known or ()), *self._get_param_names(), *self._dialect}
@@ -255,7 +255,7 @@ class OrdinalClassifier(OrderedClassifier):
 
     @abstractmethod
     def _splits(self) -> list[bool]:
-        """Tell of each tree whether it has a split; empty if there are no trees."""
+        """Return for each tree whether it has a split; empty if there are no trees."""
 
     def _keep(self, record: ThresholdRecord, loss: OrdinalLoss, n_iter: int) -> None:
         """Store what every fitted classifier has."""
@@ -348,7 +348,7 @@ class OrdinalClassifier(OrderedClassifier):
         They are in the order of ``ordered_classes_``, as ``thresholds_`` and what
         :func:`~ordinal_objectives.decide` and :mod:`ordinal_objectives.metrics` take.
         """
-        scores = self._scores(X, **start)  # says so where there is no fit yet
+        scores = self._scores(X, **start)
         return predictions.proba(self._fitted_loss, scores, self.thresholds_)
 
     @documented
@@ -356,7 +356,7 @@ class OrdinalClassifier(OrderedClassifier):
         """Return the shifts v_k(x): how far each threshold moves with x, beside the score.
 
         They sum to zero over the thresholds of a row, and have weighted mean zero over the training rows. Where v_k
-        is positive, P(y > k) is higher than the score alone says.
+        is positive, P(y > k) is higher than by the score.
 
         Parameters
         ----------

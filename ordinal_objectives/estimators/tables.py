@@ -281,10 +281,10 @@ def codes_in(
     codes = np.full(len(found) + 1, -1, dtype=np.intp)
     codes[present] = [number.get(level, -1) for level in levels]
     if any(isinstance(level, float) for level in levels):
-        of_rows, of_training = _float_type(X, place), _narrow_type(number)
+        rows_type, training_type = _float_type(X, place), _narrow_type(number)
         for i, level in zip(present, levels, strict=True):
             if isinstance(level, float):
-                codes[i] = _code_of_float(level, number, of_rows, of_training, called(X, place))
+                codes[i] = _code_of_float(level, number, rows_type, training_type, called(X, place))
     if refuse and (codes[present] < 0).any():
         others = in_order(level for level, code in zip(levels, codes[present], strict=True) if code < 0)
         raise ValueError(
@@ -346,19 +346,19 @@ def _kind_of(levels: Collection[Any]) -> str:
     return "booleans" if all(isinstance(level, bool) for level in levels) else "numbers"
 
 
-def _code_of_float(level: float, known: Mapping[Any, int], of_rows: Any, of_training: Any, column: str) -> int:
+def _code_of_float(level: float, known: Mapping[Any, int], rows_type: Any, training_type: Any, column: str) -> int:
     """Return the code of a level, -1 if it is unknown, given the type of the rows and that of the training's floats."""
     exact = known.get(level, -1)
-    if of_rows is not None:  # which may have rounded levels of the training
-        same = {x: code for x, code in known.items() if not isinstance(x, str) and _rounded(x, of_rows) == level}
+    if rows_type is not None:  # which may have rounded levels of the training
+        same = {x: code for x, code in known.items() if not isinstance(x, str) and _rounded(x, rows_type) == level}
         if len(same) > 1:
             raise ValueError(
-                f"{column} holds {level!r} as {of_rows.__name__}, which may be any of the training's levels "
+                f"{column} holds {level!r} as {rows_type.__name__}, which may be any of the training's levels "
                 f"{first_few(list(same), repr)}; pass the type of the training"
             )
         if same:
             return next(iter(same.values()))
-    return exact if exact >= 0 or of_training is None else known.get(_rounded(level, of_training), -1)
+    return exact if exact >= 0 or training_type is None else known.get(_rounded(level, training_type), -1)
 
 
 def _rounded(level: Any, kind: Any) -> float:
@@ -404,8 +404,8 @@ def _column(X: Any, place: int) -> Any:
 
 def _as_dictionary(column: Any) -> Any:
     """Return a column of Arrow, or of pandas with Arrow's types, as one dictionary array; None if it is none."""
-    of_arrow = getattr(getattr(column, "dtype", None), "pyarrow_dtype", getattr(column, "type", None))
-    if not hasattr(of_arrow, "value_type") or not hasattr(of_arrow, "index_type"):
+    arrow_type = getattr(getattr(column, "dtype", None), "pyarrow_dtype", getattr(column, "type", None))
+    if not hasattr(arrow_type, "value_type") or not hasattr(arrow_type, "index_type"):
         return None
     chunks = column.array.__arrow_array__() if hasattr(column, "array") else column
     return chunks.combine_chunks() if hasattr(chunks, "combine_chunks") else chunks
@@ -477,8 +477,8 @@ class CategoryColumns:
         for table in tables:
             if header is None:
                 header, levels = without_rows(table), {place: set() for place in places_of(table, asked)}
-            for place, of_column in levels.items():
-                of_column |= occurring(table, place)
+            for place, column_levels in levels.items():
+                column_levels |= occurring(table, place)
         return cls({place: _learned(header, place, in_order(found), max_bins) for place, found in levels.items()})
 
     @property
@@ -487,7 +487,7 @@ class CategoryColumns:
         return {place: max(1, len(levels)) for place, levels in self.levels.items()}
 
     def mask(self, n_features: int) -> NDArray[np.bool_]:
-        """Tell which features are categories, (n_features,)."""
+        """Return which features are categories, (n_features,)."""
         return np.isin(np.arange(n_features), list(self.levels))
 
     def encode(self, X: Any) -> Any:
@@ -510,13 +510,13 @@ class CategoryColumns:
     def from_json(cls, content: Iterable[Any], n_features: int) -> CategoryColumns:
         """Read what :meth:`to_json` wrote; raise ValueError if it is damaged."""
         levels: dict[int, list[Any]] = {}
-        for place, of_column in content:
-            plain = all(isinstance(level, PLAIN) for level in of_column)
+        for place, column_levels in content:
+            plain = all(isinstance(level, PLAIN) for level in column_levels)
             if type(place) is not int or not 0 <= place < n_features or place in levels:
                 raise ValueError(f"it has categories of the column {place!r}, and {n_features} features")
-            if not plain or len(set(of_column)) != len(of_column) or len(of_column) > MOST:
+            if not plain or len(set(column_levels)) != len(column_levels) or len(column_levels) > MOST:
                 raise ValueError(f"the categories of column {place} must differ, and be at most {MOST}")
-            levels[place] = list(of_column)
+            levels[place] = list(column_levels)
         return cls(levels)
 
 

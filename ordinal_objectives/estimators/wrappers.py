@@ -168,7 +168,7 @@ def refuse_weights_by_label(what: str, estimator: Any, instead: str) -> None:
 
 
 def weighs_costs(estimator: Any) -> bool:
-    """Tell whether an estimator's probabilities are those of a model with a training cost, not calibrated since."""
+    """Return whether an estimator's probabilities are those of a model with a training cost, not calibrated since."""
     if isinstance(estimator, FrozenEstimator):
         return weighs_costs(estimator.estimator)
     if getattr(estimator, "_recalibrates", isinstance(estimator, CalibratedClassifierCV)):
@@ -245,10 +245,10 @@ class FittedMember:
     def proba(self, X: Any, n_classes: int) -> NDArray[np.float64]:
         """Return probabilities, (n_samples, n_classes), lowest class first; 0 for a class that had no rows."""
         own = check_proba(self.estimator.predict_proba(X)).astype(np.float64)
-        of_all = np.zeros((len(own), n_classes))
-        of_all[:, self.columns] = own
-        of_all /= of_all.sum(axis=1, keepdims=True)
-        return of_all
+        proba = np.zeros((len(own), n_classes))
+        proba[:, self.columns] = own
+        proba /= proba.sum(axis=1, keepdims=True)
+        return proba
 
 
 class ClassifierOfClassifiers(OrderedClassifier):
@@ -329,7 +329,7 @@ def _as_numbers(X: Any) -> Any:
 
 
 def _is_flat(X: Any) -> bool:
-    """Tell whether X has one entry a row, which is no number."""
+    """Return whether X has one entry a row, which is no number."""
     if isinstance(X, (list, tuple)):
         return True
     shape = () if issparse(X) else getattr(X, "shape", ())

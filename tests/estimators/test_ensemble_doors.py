@@ -58,7 +58,7 @@ def test_scorers_know_the_order_and_the_rest_is_refused_by_name(data):
     with pytest.raises(TypeError, match="OrdinalEnsembleClassifier"):
         inspection.threshold_importances(model, X)
     assert not [name for name in dir(model) if name.startswith("staged")]
-    with pytest.raises(TypeError, match="predictions of OrdinalEnsembleClassifier take X alone; got base_margin"):
+    with pytest.raises(TypeError, match="predictions of OrdinalEnsembleClassifier take only X; got base_margin"):
         model.predict(X, base_margin=codes)
 
 
