@@ -90,8 +90,7 @@ class TrainingRows:
 
     def draw(self, seed: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Return the rows that a copy is trained on, and those that it leaves out; no group is divided."""
-        codes, weight = self.rows.codes, self.rows.weight
-        weighted = np.arange(len(codes)) if weight is None else np.flatnonzero(weight)
+        codes, weighted = self.rows.codes, self.rows.weighted
         if self.subsample == 1.0:
             return weighted, weighted[:0]
         numbers = replace(self.rows, X=np.arange(len(codes))).take(weighted)

@@ -49,6 +49,11 @@ class Rows:
         return len(self.codes)
 
     @property
+    def weighted(self) -> NDArray[np.intp]:
+        """Numbers of the rows of positive weight."""
+        return np.arange(len(self)) if self.weight is None else np.flatnonzero(self.weight)
+
+    @property
     def n_classes_with_weight(self) -> int:
         """Number of classes with a row of positive weight."""
         return int(np.count_nonzero(np.bincount(self.codes, self.weight)))
@@ -87,8 +92,7 @@ def hold_out(rows: AnyRows, fraction: float, seed: int, asked: str | None = None
     ValueError
         If no row would be left to train on, or there are fewer than two groups.
     """
-    y, sample_weight, groups = rows.codes, rows.weight, rows.groups
-    weighted = np.arange(len(y)) if sample_weight is None else np.flatnonzero(sample_weight)
+    y, groups, weighted = rows.codes, rows.groups, rows.weighted
     n_held = math.ceil(fraction * len(weighted))
     if n_held == len(weighted):
         asked, hint = (f"validation_fraction={fraction}", "; pass eval_set") if asked is None else (asked, "")
@@ -102,8 +106,8 @@ def hold_out(rows: AnyRows, fraction: float, seed: int, asked: str | None = None
     else:
         held = weighted[_whole_groups(groups[weighted], y[weighted], fraction, seed)]
         fit = weighted[~np.isin(groups[weighted], groups[held])]
-    if sample_weight is not None:
-        without = np.flatnonzero(sample_weight == 0.0)
+    if rows.weight is not None:
+        without = np.flatnonzero(rows.weight == 0.0)
         fit = np.concatenate([fit, without if groups is None else without[~np.isin(groups[without], groups[held])]])
     return rows.take(fit), rows.take(held)
 
@@ -112,12 +116,10 @@ def hold_out_unless_given(
     rows: Rows, given: list[Rows], fraction: float | None, random_state: Any
 ) -> tuple[Rows, list[Rows]]:
     """Return rows to train on and sets to evaluate: those given, or else a share of the rows if one is asked for."""
-    if fraction is None:
+    share = None if fraction is None else check_fraction(fraction)
+    if share is None or given:
         return rows, given
-    check_fraction(fraction)
-    if given:
-        return rows, given
-    fit, held = hold_out(rows, fraction, split_seed(random_state))
+    fit, held = hold_out(rows, share, split_seed(random_state))
     return fit, [held]
 
 
@@ -297,7 +299,7 @@ def find_rounds(trial_of: TrialOf, rows: Rows, learning_rate: float, seed: int) 
     FinishedSearch or None
         None where there are fewer than 10 rows with weight, or a single class is left without the rows held out.
     """
-    if (len(rows) if rows.weight is None else np.count_nonzero(rows.weight)) < _LEAST_ROWS:
+    if len(rows.weighted) < _LEAST_ROWS:
         return None
     most, patience = (
         math.ceil(min(max(rate / learning_rate, least), highest))

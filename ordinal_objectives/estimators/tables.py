@@ -31,11 +31,13 @@ _OF_ENGINE = (
 )
 
 
-def _columns(X: Any) -> list[tuple[Any, Any]] | None:
-    """Return name and type of every column of a frame or an Arrow table; None of what has no named columns."""
-    if _is_arrow(X):
-        return list(zip(X.schema.names, X.schema.types, strict=True))
-    return list(zip(X.columns, X.dtypes, strict=True)) if hasattr(X, "dtypes") and hasattr(X, "columns") else None
+def _names(X: Any) -> Any:
+    """Return the names of the columns of a frame or an Arrow table; None of what names none."""
+    return X.schema.names if _is_arrow(X) else getattr(X, "columns", None)
+
+
+def _types(X: Any) -> Any:
+    return X.schema.types if _is_arrow(X) else getattr(X, "dtypes", None)
 
 
 def _is_arrow(X: Any) -> bool:
@@ -55,7 +57,8 @@ def column_kinds(X: Any) -> Iterator[tuple[Any, Any, str]]:
         Booleans are numbers, durations are dates. A column of Python objects is read: it holds numbers if all of
         them are, and text if one of them is.
     """
-    for i, (name, dtype) in enumerate(_columns(X) or ()):
+    types = _types(X)
+    for i, (name, dtype) in enumerate(() if types is None else zip(_names(X), types, strict=True)):
         kind = _kind(dtype)
         if isinstance(dtype, np.dtype) and dtype.kind == "O" and hasattr(X, "iloc"):
             values = X.iloc[:, i].dropna()
@@ -75,14 +78,14 @@ def _kind(dtype: Any) -> str:
 
 def column_names(X: Any) -> list[str] | None:
     """Return the names of the columns of a frame or an Arrow table; None unless all are strings, as scikit-learn."""
-    columns = _columns(X)
-    return None if columns is None or not all(isinstance(name, str) for name, _ in columns) else [n for n, _ in columns]
+    names = _names(X)
+    return None if names is None or not all(isinstance(name, str) for name in names) else list(names)
 
 
 def called(X: Any, place: int) -> str:
     """Return a column's name, or else its number, in the words of a message."""
-    columns = _columns(X)
-    return f"column {place}" if columns is None else f"column {columns[place][0]!r}"
+    names = _names(X)
+    return f"column {place}" if names is None else f"column {names[place]!r}"
 
 
 def without_rows(X: Any) -> Any:
@@ -180,7 +183,8 @@ def check_table(X: Any, *, name: str = "X") -> None:
     """Raise ValueError if features are complex, or columns have one name."""
     if getattr(getattr(X, "dtype", None), "kind", None) == "c":
         raise ValueError(f"Complex data not supported: {name} must hold real numbers; got an array of type {X.dtype}")
-    twice = [repr(name) for name, n in Counter(name for name, _ in _columns(X) or ()).items() if n > 1]
+    names = _names(X)
+    twice = [] if names is None else [repr(name) for name, n in Counter(names).items() if n > 1]
     if twice:
         raise ValueError(f"{name} must have columns of different names; got more than one called {first_few(twice)}")
 
@@ -381,8 +385,8 @@ def _narrow_type(known: Collection[Any]) -> Any:
 
 def _float_type(X: Any, place: int) -> Any:
     """Return the type of floats that a column, or its categories, are declared to have; None for any other."""
-    columns = _columns(X)
-    dtype = X.dtype if columns is None else columns[place][1]
+    types = _types(X)
+    dtype = X.dtype if types is None else list(types)[place]
     dtype = getattr(getattr(dtype, "categories", None), "dtype", dtype)
     dtype = getattr(dtype, "pyarrow_dtype", dtype)
     return _FLOATS.get(str(getattr(dtype, "value_type", dtype)))
