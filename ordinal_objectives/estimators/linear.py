@@ -23,112 +23,13 @@ from ordinal_objectives.utils.files import numbers_from_json
 from ordinal_objectives.utils.validation import check_integer, check_number
 
 FloatArray = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Encoded:
-    """A table for a linear score.
-
-    Attributes
-    ----------
-    numbers : ndarray of float64, shape (n_samples, n_numbers)
-        Of mean 0 and variance 1 in the training; 0 where a value is missing.
-    codes : list of ndarray of int, shape (n_samples,) each
-        Level of each category; -1 where it is missing or unknown.
-    """
-
-    numbers: FloatArray
-    codes: list[NDArray[np.intp]]
-
-
-@dataclass(frozen=True)
-class LinearColumns:
-    """How a table becomes numbers of one scale.
-
-    Attributes
-    ----------
-    n_features : int
-    places : ndarray of int, shape (n_numbers,)
-        Columns of numbers.
-    mean, scale, low, high : ndarray of float64, shape (n_numbers,)
-        Of each: mean, standard deviation, smallest and largest value of the training. Values outside count as these.
-    levels : dict of int to list
-        Levels of each column of categories.
-    """
-
-    n_features: int
-    places: NDArray[np.intp]
-    mean: FloatArray
-    scale: FloatArray
-    low: FloatArray
-    high: FloatArray
-    levels: dict[int, list[Any]]
-
-    @classmethod
-    def of(cls, X: Any, weight: FloatArray | None, categories: Collection[int], missing: float) -> LinearColumns:
-        """Find the scale of each column of numbers and the levels of the others.
-
-        Parameters
-        ----------
-        X : array or table, shape (n_samples, n_features)
-        weight : ndarray of float64, shape (n_samples,), or None
-        categories : collection of int
-            Columns that hold categories, whatever their type.
-        missing : float
-            A number that stands for a missing value, beside NaN.
-        """
-        if issparse(X) or isinstance(X, RowBlocks):
-            kind = "RowBlocks" if isinstance(X, RowBlocks) else "a sparse matrix"
-            raise ValueError(f"X must be an array or a table where linear is not False; got {kind}")
-        kinds = {i: kind for i, (_, _, kind) in enumerate(column_kinds(X))}
-        of_levels = [i for i in range(X.shape[1]) if i in categories or kinds.get(i, "number") != "number"]
-        places = np.setdiff1d(np.arange(X.shape[1]), of_levels)
-        values = _numbers(X, places, missing)
-        known = np.isfinite(values)
-        share = known * (1.0 if weight is None else weight[:, np.newaxis])
-        total = np.maximum(share.sum(axis=0), np.finfo(np.float64).tiny)
-        filled = np.where(known, values, 0.0)
-        with np.errstate(over="ignore", invalid="ignore"):  # of numbers near the largest, whose column is left out
-            mean = (share * filled).sum(axis=0) / total
-            scale = np.sqrt((share * np.where(known, values - mean, 0.0) ** 2).sum(axis=0) / total)
-        counts = share > 0
-        low = np.where(counts, filled, np.inf).min(axis=0, initial=np.inf)
-        high = np.where(counts, filled, -np.inf).max(axis=0, initial=-np.inf)
-        usable = np.isfinite(mean) & np.isfinite(scale) & (scale > 0.0)
-        mean, scale = np.where(usable, mean, 0.0), np.where(usable, scale, 1.0)
-        low, high = np.where(usable, low, 0.0), np.where(usable, high, 0.0)
-        levels = {place: in_order(occurring(X, place)) for place in of_levels}
-        return cls(X.shape[1], places, mean, scale, low, high, levels)
-
-    def encode(self, X: Any, missing: float) -> Encoded:
-        """Return a table as numbers and codes."""
-        values = np.clip(_numbers(X, self.places, missing), self.low, self.high)
-        numbers: FloatArray = np.nan_to_num((values - self.mean) / self.scale, copy=False, nan=0.0)
-        return Encoded(numbers, [codes_in(X, place, levels) for place, levels in self.levels.items()])
-
-
-def _numbers(X: Any, places: NDArray[np.intp], missing: float) -> FloatArray:
-    """Return columns of numbers, NaN where they are missing."""
-    if hasattr(X, "iloc"):
-        X = X.iloc[:, places]
-    elif hasattr(X, "schema"):  # polars and Arrow
-        names = list(X.schema.names() if callable(X.schema.names) else X.schema.names)
-        X = X.select([names[place] for place in places])
-    else:
-        X = X[:, places]
-    if not len(places):
-        return np.zeros((X.shape[0] if X.shape[0] else 0, 0))
-    if hasattr(X, "columns"):
-        refuse_but_numbers(X, name="X", hint="The linear part was fitted to numbers there")
-    values: FloatArray = check_array(
-        X, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=0, copy=True, input_name="X"
-    )
-    if missing == missing:
-        values[values == missing] = np.nan
-    return values
+# Numbers of mean 0 and variance 1, (n_samples, n_numbers), 0 where a value is missing; and for each category the level
+# of each row, (n_samples,), -1 where it is missing or unknown.
+Encoded = tuple[FloatArray, list[NDArray[np.intp]]]
 
 
 _LEAST_GAP = 1e-3
+_ARRAYS = ("mean", "scale", "low", "high", "weights")
 
 
 @dataclass(frozen=True)
@@ -146,9 +47,15 @@ class LinearPart:
 
     Attributes
     ----------
-    columns : LinearColumns
+    n_features : int
+    places : ndarray of int, shape (n_numbers,)
+        Columns of numbers.
+    mean, scale, low, high : ndarray of float64, shape (n_numbers,)
+        Of each: mean, standard deviation, smallest and largest value of the training.
+    levels : dict of int to list
+        Levels of each column of categories.
     weights : ndarray of float64, shape (n_numbers,)
-        Of the scaled columns of numbers.
+        Of the scaled columns of numbers; empty until they are fitted.
     level_weights : list of ndarray of float64, shape (n_levels,) each
         Of the levels of each category.
     missing : float
@@ -158,7 +65,13 @@ class LinearPart:
         None: X holds them.
     """
 
-    columns: LinearColumns
+    n_features: int
+    places: NDArray[np.intp]
+    mean: FloatArray
+    scale: FloatArray
+    low: FloatArray
+    high: FloatArray
+    levels: dict[int, list[Any]]
     weights: FloatArray
     level_weights: list[FloatArray]
     missing: float = np.nan
@@ -195,12 +108,12 @@ class LinearPart:
         n_threads : int or None
         """
         X, codes, sample_weight, start = rows.X, rows.codes, rows.weight, rows.start
-        columns = LinearColumns.of(X, sample_weight, categories, missing)
-        encoded = columns.encode(X, missing)
+        scaled = cls._scaled(X, sample_weight, categories, missing)
+        table = scaled._encode(X)
         options = {} if loss.codes is None else {"precision": "float64"}
         row_pass: Any = CPU(n_threads).row_pass(loss, codes, n_classes, sample_weight, **options)
         before = np.zeros(len(codes)) if start is None else start
-        ends = np.cumsum([n_classes - 1, encoded.numbers.shape[1], *map(len, columns.levels.values())])
+        ends = np.cumsum([n_classes - 1, len(scaled.places), *map(len, scaled.levels.values())])
 
         def parts(x: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, list[FloatArray]]:
             thresholds, weights, *level_weights, _ = np.split(x, ends)
@@ -211,7 +124,7 @@ class LinearPart:
 
         def objective(x: FloatArray) -> tuple[float, FloatArray]:
             thresholds, gaps, weights, level_weights = parts(x)
-            now = row_pass(before + _score(encoded, weights, level_weights), thresholds, hessian)
+            now = row_pass(before + _score(table, weights, level_weights), thresholds, hessian)
             threshold_gradient = now.threshold_gradient
             if loss.ordered:  # a gap moves all thresholds above it
                 above = np.cumsum(threshold_gradient[::-1])[::-1]
@@ -219,10 +132,10 @@ class LinearPart:
             row_gradient = np.asarray(now.gradient, dtype=np.float64)
             of_levels = [
                 np.bincount(code + 1, row_gradient, minlength=len(level_weight) + 1)[1:]
-                for code, level_weight in zip(encoded.codes, level_weights, strict=True)
+                for code, level_weight in zip(table[1], level_weights, strict=True)
             ]
             w = x[ends[0] :]
-            gradient = np.concatenate([threshold_gradient, encoded.numbers.T @ row_gradient, *of_levels])
+            gradient = np.concatenate([threshold_gradient, table[0].T @ row_gradient, *of_levels])
             gradient[ends[0] :] += l2 * w
             return float(now.loss + l2 / 2 * w @ w) / total, gradient / total
 
@@ -233,7 +146,38 @@ class LinearPart:
         x = np.concatenate([first, np.zeros(ends[-1] - ends[0])])
         found = minimize(objective, x, jac=True, method="L-BFGS-B", options={"maxiter": 500})
         _, _, weights, level_weights = parts(found.x)
-        return cls(columns, weights, level_weights, missing)
+        return replace(scaled, weights=weights, level_weights=level_weights)
+
+    @classmethod
+    def _scaled(cls, X: Any, weight: FloatArray | None, categories: Collection[int], missing: float) -> LinearPart:
+        """Find the scale of each column of numbers and the levels of the others; no weights are fitted."""
+        if issparse(X) or isinstance(X, RowBlocks):
+            kind = "RowBlocks" if isinstance(X, RowBlocks) else "a sparse matrix"
+            raise ValueError(f"X must be an array or a table where linear is not False; got {kind}")
+        kinds = {i: kind for i, (_, _, kind) in enumerate(column_kinds(X))}
+        of_levels = [i for i in range(X.shape[1]) if i in categories or kinds.get(i, "number") != "number"]
+        places = np.setdiff1d(np.arange(X.shape[1]), of_levels)
+        values = _numbers(X, places, missing)
+        known = np.isfinite(values)
+        share = known * (1.0 if weight is None else weight[:, np.newaxis])
+        total = np.maximum(share.sum(axis=0), np.finfo(np.float64).tiny)
+        filled = np.where(known, values, 0.0)
+        with np.errstate(over="ignore", invalid="ignore"):  # of numbers near the largest, whose column is left out
+            mean = (share * filled).sum(axis=0) / total
+            scale = np.sqrt((share * np.where(known, values - mean, 0.0) ** 2).sum(axis=0) / total)
+        counts = share > 0
+        low = np.where(counts, filled, np.inf).min(axis=0, initial=np.inf)
+        high = np.where(counts, filled, -np.inf).max(axis=0, initial=-np.inf)
+        usable = np.isfinite(mean) & np.isfinite(scale) & (scale > 0.0)
+        mean, scale = np.where(usable, mean, 0.0), np.where(usable, scale, 1.0)
+        low, high = np.where(usable, low, 0.0), np.where(usable, high, 0.0)
+        levels = {place: in_order(occurring(X, place)) for place in of_levels}
+        return cls(X.shape[1], places, mean, scale, low, high, levels, np.zeros(0), [], missing)
+
+    def _encode(self, X: Any) -> Encoded:
+        values = np.clip(_numbers(X, self.places, self.missing), self.low, self.high)
+        numbers: FloatArray = np.nan_to_num((values - self.mean) / self.scale, copy=False, nan=0.0)
+        return numbers, [codes_in(X, place, levels) for place, levels in self.levels.items()]
 
     def scores(self, X: Any) -> FloatArray:
         """Return g(x) of rows, (n_samples,).
@@ -243,7 +187,7 @@ class LinearPart:
         X : array-like, data frame or Arrow table, shape (n_samples, n_features)
             As ``predict`` takes them.
         """
-        blocks = [self.columns.encode(block, self.missing) for _, block in blocks_of(self._columns(X))]
+        blocks = [self._encode(block) for _, block in blocks_of(self._columns(X))]
         return np.concatenate([_score(block, self.weights, self.level_weights) for block in blocks])
 
     def contributions(self, X: Any) -> FloatArray:
@@ -254,10 +198,10 @@ class LinearPart:
         X : array-like, data frame or Arrow table, shape (n_samples, n_features)
             As ``predict`` takes them.
         """
-        encoded = self.columns.encode(self._columns(X), self.missing)
-        contributions = np.zeros((len(encoded.numbers), self.columns.n_features))
-        contributions[:, self.columns.places] = encoded.numbers * self.weights
-        for place, code, weights in zip(self.columns.levels, encoded.codes, self.level_weights, strict=True):
+        numbers, codes = self._encode(self._columns(X))
+        contributions = np.zeros((len(numbers), self.n_features))
+        contributions[:, self.places] = numbers * self.weights
+        for place, code, weights in zip(self.levels, codes, self.level_weights, strict=True):
             contributions[:, place] = np.append(weights, 0.0)[code]
         return contributions
 
@@ -266,13 +210,11 @@ class LinearPart:
 
     def to_json(self) -> dict[str, Any]:
         """Return the part in JSON's types; numbers round-trip exactly."""
-        of = self.columns
         return {
-            "n_features": of.n_features,
-            "places": of.places.tolist(),
-            **{name: getattr(of, name).tolist() for name in ("mean", "scale", "low", "high")},
-            "weights": self.weights.tolist(),
-            "levels": [[place, levels] for place, levels in of.levels.items()],
+            "n_features": self.n_features,
+            "places": self.places.tolist(),
+            **{name: getattr(self, name).tolist() for name in _ARRAYS},
+            "levels": [[place, levels] for place, levels in self.levels.items()],
             "level_weights": [weights.tolist() for weights in self.level_weights],
             "missing": None if np.isnan(self.missing) else self.missing,
         }
@@ -286,7 +228,7 @@ class LinearPart:
         ValueError, KeyError, TypeError
             If it is damaged.
         """
-        numbers = {name: numbers_from_json(content[name], name) for name in ("mean", "scale", "low", "high", "weights")}
+        numbers = {name: numbers_from_json(content[name], name) for name in _ARRAYS}
         places = [check_integer("places", place, 0, n_features - 1) for place in content["places"]]
         levels = {check_integer("levels", place, 0, n_features - 1): list(of) for place, of in content["levels"]}
         level_weights = [numbers_from_json(weights, "level_weights") for weights in content["level_weights"]]
@@ -297,15 +239,35 @@ class LinearPart:
             raise ValueError(f"the linear part must hold {len(places)} weights and scales above 0")
         if [len(weights) for weights in level_weights] != [len(set(of)) for of in levels.values()]:
             raise ValueError("the linear part must hold one weight for each level")
-        weights = numbers.pop("weights")
-        columns = LinearColumns(n_features, np.array(places, dtype=np.intp), **numbers, levels=levels)
-        missing = content["missing"]
-        return cls(columns, weights, level_weights, np.nan if missing is None else float(missing))
+        missing = np.nan if content["missing"] is None else float(content["missing"])
+        given: dict[str, Any] = {"levels": levels, "level_weights": level_weights, "missing": missing, **numbers}
+        return cls(n_features, np.array(places, dtype=np.intp), **given)
 
 
-def _score(encoded: Encoded, weights: FloatArray, level_weights: list[FloatArray]) -> FloatArray:
-    score: FloatArray = encoded.numbers @ weights
-    for code, level_weight in zip(encoded.codes, level_weights, strict=True):
+def _numbers(X: Any, places: NDArray[np.intp], missing: float) -> FloatArray:
+    """Return columns of numbers, NaN where they are missing."""
+    if hasattr(X, "iloc"):
+        X = X.iloc[:, places]
+    elif hasattr(X, "schema"):  # polars and Arrow
+        names = list(X.schema.names() if callable(X.schema.names) else X.schema.names)
+        X = X.select([names[place] for place in places])
+    else:
+        X = X[:, places]
+    if not len(places):
+        return np.zeros((X.shape[0] if X.shape[0] else 0, 0))
+    if hasattr(X, "columns"):
+        refuse_but_numbers(X, name="X", hint="The linear part was fitted to numbers there")
+    values: FloatArray = check_array(
+        X, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=0, copy=True, input_name="X"
+    )
+    if missing == missing:
+        values[values == missing] = np.nan
+    return values
+
+
+def _score(table: Encoded, weights: FloatArray, level_weights: list[FloatArray]) -> FloatArray:
+    score: FloatArray = table[0] @ weights
+    for code, level_weight in zip(table[1], level_weights, strict=True):
         score += np.append(level_weight, 0.0)[code]  # -1 is the 0
     return score
 

@@ -19,7 +19,6 @@ _OF_PACKAGE = (
     "estimators.tables.CategoryColumns",
     "estimators.ensemble.OrdinalEnsembleClassifier",
     "estimators.labels.OrderedLabels",
-    "estimators.linear.LinearColumns",
     "estimators.linear.LinearPart",
     "estimators.wrappers.FittedMember",
     "estimators.held_out.RoundSearch",
