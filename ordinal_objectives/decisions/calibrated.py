@@ -36,8 +36,8 @@ class Sigmoids:
     @classmethod
     def fit(cls, stated: Array, happened: NDArray[np.bool_], weight: Array) -> Sigmoids:
         """Return the likeliest curves, with the targets of Platt, which leave no curve infinite."""
-        found = np.array([_sigmoid(one, seen, weight) for one, seen in zip(_logit(stated).T, happened.T, strict=True)])
-        return cls(*found.T)
+        columns = zip(_logit(stated).T, happened.T, strict=True)
+        return cls(*np.array([_sigmoid(logits, seen, weight) for logits, seen in columns]).T)
 
     def __call__(self, stated: Array) -> Array:
         """Return the shares of rows that belong to stated probabilities, (n_samples, n_classes - 1)."""

@@ -320,10 +320,9 @@ class OrdinalPredictionSets(AroundClassifier):
         self._check_sets()
         X = self._check_features(X, reset=False)
         proba = [part.member.proba(X, self.n_classes_) for part in self._parts]
-        scores = [tail_scores(one) for one in proba]
-        counts = np.sum(
-            [part.count(one, self.coverage == "class") for part, one in zip(self._parts, scores, strict=True)], axis=0
-        )
+        scores = [tail_scores(part_proba) for part_proba in proba]
+        pairs, by_class = zip(self._parts, scores, strict=True), self.coverage == "class"
+        counts = np.sum([part.count(part_scores, by_class) for part, part_scores in pairs], axis=0)
         included = counts + 1 > self._least_counts()
         if self.severity is not None:
             included |= scores[0] <= self._parts[0].bound_of_misses(self.severity, self.n_classes_)

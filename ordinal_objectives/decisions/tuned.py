@@ -260,7 +260,7 @@ class OrdinalTunedClassifier(AroundOneClassifier):
         check_choice(self.rule, RULES, name="rule")
         known = METRICS.of(self.metric) if callable(self.metric) else METRICS.get(str(self.metric))
         if known.judges != "decisions" if known is not None else not callable(self.metric):
-            names = ", ".join(repr(name) for name, one in METRICS.items() if one.judges == "decisions")
+            names = ", ".join(repr(name) for name, metric in METRICS.items() if metric.judges == "decisions")
             raise ValueError(f"metric must be one of {names}, or a function of (y, predicted); got {self.metric!r}")
         METRICS.refuse_scorer(self.metric, "metric")
         if self.rule == "kappa" and (known is None or known.name not in _KAPPAS):

@@ -152,7 +152,7 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # t
         dict of str to object
         """
         given = self.members
-        named = isinstance(given, list) and all(is_pair(one) and not isinstance(one[1], type) for one in given)
+        named = isinstance(given, list) and all(is_pair(entry) and not isinstance(entry[1], type) for entry in given)
         params: dict[str, Any] = self._get_params("members", deep=deep and named)
         return params
 
@@ -227,9 +227,9 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # t
             training = TrainingRows(rows, self._labels, subsample, refit)
             seeds = np.random.RandomState(seed).randint(np.iinfo(np.int32).max, size=(len(members), n_bags)).tolist()
             fitted = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-                delayed(training.fit_copy)(name, member, one)
+                delayed(training.fit_copy)(name, member, copy_seed)
                 for (name, member), seeds_of_member in zip(members, seeds, strict=True)
-                for one in seeds_of_member
+                for copy_seed in seeds_of_member
             )
             self._trained = [(name, clone(member)) for name, member in members]  # parameters may be set after fit
             self._fitted = {name: fitted[i * n_bags : (i + 1) * n_bags] for i, name in enumerate(names)}
@@ -340,7 +340,7 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # t
                     "name": name,
                     "kind": library,
                     "params": member_params,
-                    "own": [files.parameters_to_json(_parameters(one.estimator))[0] if bare else {} for one in copies],
+                    "own": [files.parameters_to_json(_parameters(c.estimator))[0] if bare else {} for c in copies],
                     "files": list(described),
                     "columns": [copy.columns.tolist() for copy in copies],
                 }

@@ -40,7 +40,7 @@ Members = list[tuple[str, Any]]
 
 def default_members() -> Members:
     """Return an ordinal and a multiclass classifier of XGBoost, else of LightGBM, else native and scikit-learn's."""
-    home, ordinal, multiclass, both, other = next(one for one in _DEFAULTS if find_spec(one[0]) is not None)
+    home, ordinal, multiclass, both, other = next(row for row in _DEFAULTS if find_spec(row[0]) is not None)
     ours, theirs = importlib.import_module("ordinal_objectives"), importlib.import_module(home)
     return [("ordinal", getattr(ours, ordinal)(**both)), ("multiclass", getattr(theirs, multiclass)(**both, **other))]
 
@@ -154,7 +154,7 @@ class TrainingRows:
         keywords: dict[str, Any] = {"eval_set": [(X, labels)]}
         if has_fit_parameter(copy, "eval_X"):  # LightGBM has given eval_set up
             keywords = {"eval_X": X, "eval_y": labels}
-        weights_name = next((one for one in _EVALUATION_WEIGHTS if has_fit_parameter(copy, one)), None)
+        weights_name = next((name for name in _EVALUATION_WEIGHTS if has_fit_parameter(copy, name)), None)
         if self.rows.weight is not None and weights_name is not None:
             keywords[weights_name] = [self.rows.weight[rest]]
         return keywords | ({"verbose": False} if has_fit_parameter(copy, "verbose") else {})
@@ -165,7 +165,7 @@ def _stopping(member: Any) -> str | None:
     given = member.get_params(deep=False)
     if given.get("validation_fraction") is not None:
         return None
-    return next((one for one in _STOPPING if given.get(one) is not None), None)
+    return next((name for name in _STOPPING if given.get(name) is not None), None)
 
 
 def _rounds(name: str, fitted: Any) -> int:

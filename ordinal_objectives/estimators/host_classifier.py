@@ -286,8 +286,8 @@ class HostClassifier(OrdinalClassifier):
         )
         starts = one_for_each(sets.starts, checked, sets.starts_name)
         evaluated = [
-            replace(one, start=check_start_score(start_of_set, len(one), name=sets.starts_name))
-            for one, start_of_set in zip(checked, starts, strict=True)
+            replace(held, start=check_start_score(held_start, len(held), name=sets.starts_name))
+            for held, held_start in zip(checked, starts, strict=True)
         ]
         return hold_out_unless_given(rows, evaluated, self.validation_fraction, random_state)
 

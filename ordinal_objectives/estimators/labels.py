@@ -81,7 +81,7 @@ class OrderedLabels:
         self._declared = classes is not None
         self._name = name
         if classes is not None:
-            if isinstance(classes, list | tuple) and any(isinstance(one, str) and one[-1:] == "\0" for one in classes):
+            if isinstance(classes, list | tuple) and any(isinstance(k, str) and k[-1:] == "\0" for k in classes):
                 raise ValueError(f"{name} must not hold text that ends in NUL, which NumPy drops; got {classes!r}")
             self._set_classes(as_labels(name, classes).copy())
 

@@ -241,7 +241,8 @@ def levels_in(X: Any, place: int) -> tuple[list[Any], NDArray[np.intp]]:
         present = column.drop_nulls().unique(maintain_order=True)
         places = {int(number): i for i, number in enumerate(present.to_physical().to_list())}
         found, inverse = np.unique(numbers_of, return_inverse=True)
-        return _distinct(present.to_list(), np.array([places.get(int(one), -1) for one in found], np.intp)[inverse])
+        found_places = np.array([places.get(int(number), -1) for number in found], np.intp)
+        return _distinct(present.to_list(), found_places[inverse])
     if hasattr(column, "iloc") and hasattr(column, "cat"):  # pandas
         return _distinct(column.cat.categories.astype(object), column.cat.codes.to_numpy(np.intp))
     dtype = getattr(column, "dtype", None)
@@ -533,18 +534,18 @@ def places_of(X: Any, asked: Any) -> list[int]:
     given, n_features = np.asarray(asked, dtype=object).tolist(), X.shape[1]
     if not isinstance(given, list):
         raise ValueError(f"categorical_features must be None, {FROM_DTYPE!r}, or a list; got {asked!r}")
-    if given and all(isinstance(one, (bool, np.bool_)) for one in given):
+    if given and all(isinstance(entry, (bool, np.bool_)) for entry in given):
         if len(given) != n_features:
             raise ValueError(f"categorical_features as a mask must have {n_features} entries; got {len(given)}")
-        return [place for place, one in enumerate(given) if one]
+        return [place for place, is_category in enumerate(given) if is_category]
     names = column_names(X) or []
-    places = [names.index(one) if isinstance(one, str) and one in names else one for one in given]
-    for one, place in zip(given, places, strict=True):
+    places = [names.index(entry) if isinstance(entry, str) and entry in names else entry for entry in given]
+    for entry, place in zip(given, places, strict=True):
         is_number = isinstance(place, numbers.Integral) and not isinstance(place, (bool, np.bool_))
         if not is_number or not 0 <= place < n_features:
             named = f", or names among {first_few([repr(name) for name in names])}" if names else ""
             raise ValueError(
-                f"categorical_features must be numbers of columns from 0 to {n_features - 1}{named}; got {one!r}"
+                f"categorical_features must be numbers of columns from 0 to {n_features - 1}{named}; got {entry!r}"
             )
     return sorted({int(place) for place in places})
 

@@ -56,15 +56,15 @@ def inside(estimator: Any) -> list[tuple[str, Any]]:
         if given.get(name) is not None:
             return [(f"{name}__", given[name])]
     named = given.get("members", given.get("estimators"))
-    pairs = [one for one in named if isinstance(one, tuple) and len(one) == 2] if isinstance(named, list) else []
-    return [(f"{name}__", one) for name, one in pairs]
+    pairs = [pair for pair in named if isinstance(pair, tuple) and len(pair) == 2] if isinstance(named, list) else []
+    return [(f"{name}__", member) for name, member in pairs]
 
 
 def all_inside(estimator: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
     """Yield an estimator and all that is :func:`inside` it, at any depth."""
     yield prefix, estimator
-    for name, one in inside(estimator):
-        yield from all_inside(one, prefix + name)
+    for name, inner in inside(estimator):
+        yield from all_inside(inner, prefix + name)
 
 
 @dataclass(frozen=True)
@@ -91,8 +91,8 @@ class FinalClassifier:
         is_search = hasattr(estimator, "estimator") and hasattr(estimator, "refit")
         if not (is_pipeline or is_search):
             return cls(estimator)
-        ((name, one),) = inside(estimator)
-        last = cls.of(one)
+        ((name, inner),) = inside(estimator)
+        last = cls.of(inner)
         in_fit = name + last.in_fit if is_pipeline else last.in_fit
         return cls(last.estimator, in_fit, is_search or last.is_searched)
 
@@ -110,22 +110,22 @@ def class_codes(what: str, copy: Any, codes: NDArray[np.int32], classes: NDArray
         ``what`` it is.
     """
     present = np.unique(codes)
-    for prefix, one in all_inside(copy):
+    for prefix, inner in all_inside(copy):
         place = f" in {prefix.removesuffix('__')}" if prefix else ""
-        if isinstance(one, FrozenEstimator) and classes[present].tolist() != list(range(len(present))):
+        if isinstance(inner, FrozenEstimator) and classes[present].tolist() != list(range(len(present))):
             raise ValueError(
                 f"{what} has a FrozenEstimator{place}, which knows the labels that it was trained on, and class codes "
                 f"are given to it: put FrozenEstimator around the whole"
             )
-        if not isinstance(one, OrderedClassifier) or one.classes is None:
+        if not isinstance(inner, OrderedClassifier) or inner.classes is None:
             continue
-        own = np.asarray(one.classes).tolist()
+        own = np.asarray(inner.classes).tolist()
         if own != classes.tolist():
             raise ValueError(
                 f"{what} has classes {own}{place}; those of the classifier around it are {classes.tolist()}. Give "
                 f"classes to that alone"
             )
-        one.set_params(classes=None)  # codes rise
+        inner.set_params(classes=None)  # codes rise
     last = FinalClassifier.of(copy)
     if not isinstance(last.estimator, OrderedClassifier):
         return present
@@ -151,7 +151,7 @@ def row_keywords(
     given: dict[str, NDArray[np.generic]] = {}
     if weight is not None:
         parameters = inspect.signature(last.estimator.fit).parameters
-        if "sample_weight" not in parameters and all(one.kind is not one.VAR_KEYWORD for one in parameters.values()):
+        if "sample_weight" not in parameters and all(p.kind is not p.VAR_KEYWORD for p in parameters.values()):
             raise ValueError(f"{what} takes no sample_weight in fit, and the rows have weights")
         given["sample_weight" if routed else f"{last.in_fit}sample_weight"] = weight
     if groups is not None and has_fit_parameter(last.estimator, "groups") and not (routed or last.is_searched):
@@ -183,7 +183,7 @@ def weighs_costs(estimator: Any) -> bool:
         return weighs_costs(estimator.best_estimator_)
     return any(
         not (isinstance(cost, str) and cost == "absolute") for _, cost in _searched(estimator, ("training_cost",))
-    ) or any(weighs_costs(one) for _, one in inside(estimator))
+    ) or any(weighs_costs(inner) for _, inner in inside(estimator))
 
 
 def _settings(estimator: Any, names: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
@@ -202,10 +202,10 @@ def _searched(estimator: Any, names: tuple[str, ...]) -> Iterator[tuple[str, Any
         if name.rpartition("__")[2] not in ("param_grid", "param_distributions"):
             continue
         for grid in [grids] if isinstance(grids, Mapping) else grids:
-            for one, values in grid.items():
+            for searched, values in grid.items():
                 for value in values if np.iterable(values) else ():
-                    if one.rpartition("__")[2] in names:
-                        yield f"{name}: {one}", value
+                    if searched.rpartition("__")[2] in names:
+                        yield f"{name}: {searched}", value
                     elif not isinstance(value, type):
                         yield from _settings(value, names)
 
@@ -260,11 +260,13 @@ class ClassifierOfClassifiers(OrderedClassifier):
         Texts, one a row, and other entries that are no numbers may come as a list, a series or an array.
         """
         refuse_masked(X, name="X")
-        X = _as_numbers(collected(X))
-        least = 2 if reset else 1
+        X, least = _as_numbers(collected(X)), 2 if reset else 1
+        shape = () if issparse(X) else getattr(X, "shape", ())
+        is_number = getattr(getattr(X, "dtype", None), "kind", "O") in tuple("biufc")
+        is_flat = isinstance(X, (list, tuple)) or (len(shape) == 1 and not is_number)
         if hasattr(X, "columns"):
             validate_data(self, X, reset=reset, skip_check_array=True)
-        elif not _is_flat(X):
+        elif not is_flat:
             options = {"accept_sparse": "csr", "dtype": None, "ensure_all_finite": False, "allow_nd": True}
             return validate_data(self, X, reset=reset, ensure_min_samples=least, **options)
         elif reset:
@@ -324,13 +326,5 @@ def _as_numbers(X: Any) -> Any:
         return X
     if array.dtype.kind in "biufc":
         return array
-    are_numbers = array.dtype.kind == "O" and all(one is None or isinstance(one, NUMBERS) for one in array.ravel())
+    are_numbers = array.dtype.kind == "O" and all(isinstance(x, (*NUMBERS, type(None))) for x in array.ravel())
     return array if array.ndim > 1 and are_numbers else X
-
-
-def _is_flat(X: Any) -> bool:
-    """Return whether X has one entry a row, which is no number."""
-    if isinstance(X, (list, tuple)):
-        return True
-    shape = () if issparse(X) else getattr(X, "shape", ())
-    return len(shape) == 1 and getattr(getattr(X, "dtype", None), "kind", "O") not in tuple("biufc")
