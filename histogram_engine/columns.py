@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ordinal_objectives.estimators.category_columns import CategoryColumns
-from ordinal_objectives.estimators.column_types import check_table, read_numbers
+from ordinal_objectives.estimators.tables import CategoryColumns, check_table, read_numbers
 from ordinal_objectives.row_blocks import RowBlocks, header_of
 from ordinal_objectives.utils.validation import collected, refuse_masked
 

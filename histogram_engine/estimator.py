@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 
 from numpy.typing import ArrayLike
 
-from ordinal_objectives.estimators.fit_keywords import explains_keywords
-from ordinal_objectives.estimators.linear_choice import with_start
+from ordinal_objectives.estimators.arguments import explains_keywords
+from ordinal_objectives.estimators.linear import with_start
 from ordinal_objectives.histogram_engine.columns import check_features, learn_categories
 from ordinal_objectives.histogram_engine.fit_loop import Callback, EarlyStopping, after_tree, check_callback, fit_rows
 from ordinal_objectives.histogram_engine.other_names import DIALECT, REFUSED

@@ -35,7 +35,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinal_objectives.estimators.category_columns import CategoryColumns
+from ordinal_objectives.estimators.tables import CategoryColumns
 from ordinal_objectives.histogram_engine.fit_loop import GrownModel
 from ordinal_objectives.histogram_engine.parameters import SHIFT_GAINS
 from ordinal_objectives.trees import NODE_ARRAYS, SET_WORDS, Tree, TreeEnsemble, has_set

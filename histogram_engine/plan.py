@@ -9,23 +9,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinal_objectives import predictions
-from ordinal_objectives.estimators.held_out import Rows
-from ordinal_objectives.estimators.kappa_decision import Unseen
-from ordinal_objectives.estimators.linear_choice import (
+from ordinal_objectives.estimators.held_out import (
+    FinishedSearch,
+    RoundSearch,
+    Rows,
+    Trial,
+    UnseenRows,
+    is_auto,
+    rounds_unsearched,
+    smallest_leaf,
+)
+from ordinal_objectives.estimators.linear import (
+    LinearPart,
     check_continued,
     check_linear,
     check_monotone,
     search,
     with_linear,
-)
-from ordinal_objectives.estimators.linear_part import LinearPart
-from ordinal_objectives.estimators.round_search import (
-    Found,
-    RoundSearch,
-    Trial,
-    is_auto,
-    rounds_unsearched,
-    smallest_leaf,
 )
 from ordinal_objectives.eval_metric import EvalMetric
 from ordinal_objectives.histogram_engine.constraints import Constraints
@@ -46,7 +46,7 @@ class TrainingPlan(NamedTuple):
 
     parameters: BoostingParameters
     stops: bool
-    unseen: Unseen
+    unseen: UnseenRows
 
 
 class PlannedTraining(EngineModel):
@@ -129,11 +129,13 @@ class PlannedTraining(EngineModel):
         stops = stopping.applies(self.early_stopping, len(rows), watched)
         return TrainingPlan(parameters, stops, self._unseen(rows, watched, None, earlier))
 
-    def _unseen(self, rows: Rows, watched: list[Rows], found: Found | None, earlier: GrownModel | None) -> Unseen:
+    def _unseen(
+        self, rows: Rows, watched: list[Rows], found: FinishedSearch | None, earlier: GrownModel | None
+    ) -> UnseenRows:
         trials = self._trial if self._linear is None else with_linear(self._fit_linear, self._trial)
         if self._takes_kappa() and isinstance(rows.X, RowBlocks) and not watched and self.kappa_rows != "training":
             raise ValueError("decision_rule='kappa' divides arrays alone; for RowBlocks pass X_val and y_val")
-        return Unseen(rows, list(watched), found, trials if earlier is None else None, self._seed)
+        return UnseenRows(rows, list(watched), found, trials if earlier is None else None, self._seed)
 
     def _check_forest(self) -> None:
         """Raise ValueError for what belongs to trees that follow each other."""

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.decision import KappaRule
-from ordinal_objectives.estimators.host_parameters import HostParameters
 from ordinal_objectives.estimators.labels import OrderedLabels
-from ordinal_objectives.estimators.linear_part import LinearPart
+from ordinal_objectives.estimators.linear import LinearPart
 from ordinal_objectives.estimators.ordinal_classifier import OrdinalClassifier
 from ordinal_objectives.histogram_engine import model_file
 from ordinal_objectives.histogram_engine.columns import WithCategories
@@ -32,7 +31,7 @@ Model = TypeVar("Model", bound="EngineModel")
 _IMPORTANCES = ("gain", "split")
 
 
-class EngineModel(WithCategories, HostParameters, OrdinalClassifier):
+class EngineModel(WithCategories, OrdinalClassifier):
     """What a training or a file gives: trees and the thresholds that belong to them."""
 
     _ensemble: TreeEnsemble

@@ -6,7 +6,7 @@ from typing import Any
 
 from sklearn.utils.validation import validate_data
 
-from ordinal_objectives.estimators.category_columns import CategoryColumns, places_of
+from ordinal_objectives.estimators.tables import CategoryColumns, places_of
 from ordinal_objectives.histogram_engine.fit_loop import GrownModel
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.losses import OrdinalLoss

@@ -8,9 +8,14 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinal_objectives.estimators.category_columns import CategoryColumns
-from ordinal_objectives.estimators.category_levels import with_columns
-from ordinal_objectives.estimators.column_types import column_kinds, column_names, read_numbers, without_rows
+from ordinal_objectives.estimators.tables import (
+    CategoryColumns,
+    column_kinds,
+    column_names,
+    read_numbers,
+    with_columns,
+    without_rows,
+)
 from ordinal_objectives.utils.validation import collected
 
 __all__ = ["RowBlocks"]
@@ -61,6 +66,7 @@ class RowBlocks:
     """
 
     header: Any = None  # until the first block is read
+    _categories: CategoryColumns | None = None  # until they are known
 
     def __init__(self, blocks: Iterable[Any]) -> None:
         if isinstance(blocks, Iterator) or not isinstance(blocks, Iterable):
@@ -113,16 +119,20 @@ class RowBlocks:
         """Return the same blocks, whose categories are numbers."""
         return _EncodedBlocks(self, categories)
 
-    def _numbered(self, table: Any) -> Any:
-        """Return a block before its categories are known: what stands in their columns does not matter."""
-        places = [place for place, (_, _, kind) in enumerate(column_kinds(table)) if kind == "category"]
-        return with_columns(table, {place: np.full(table.shape[0], np.nan) for place in places}) if places else table
+    def _numbers(self, table: Any) -> Features:
+        """Return a block as an array; before its categories are known it does not matter what stands for them."""
+        if self._categories is not None:
+            table = self._categories.encode(table)
+        else:
+            places = [place for place, (_, _, kind) in enumerate(column_kinds(table)) if kind == "category"]
+            table = with_columns(table, {place: np.full(table.shape[0], np.nan) for place in places})
+        return read_numbers(table, ensure_min_samples=0)
 
     def _read(self) -> Iterator[Features]:
         for i, given in enumerate(self._blocks):
             try:
                 table = collected(given)
-                block = read_numbers(self._numbered(table), ensure_min_samples=0)
+                block = self._numbers(table)
             except (TypeError, ValueError) as error:
                 kind = TypeError if isinstance(error, TypeError) else ValueError
                 raise kind(f"block {i} of RowBlocks: {error}") from None
@@ -130,8 +140,28 @@ class RowBlocks:
                 self.header = without_rows(table if hasattr(table, "columns") else block)
             if block.shape[1] != self.header.shape[1]:
                 raise ValueError(f"block {i} must have the shape (n_rows, {self.header.shape[1]}); got {block.shape}")
-            _check_names(column_names(table), column_names(self.header), i)
+            names, first = column_names(table), column_names(self.header)
+            if names is None or first is None:
+                if names is not first:
+                    named, other = (i, 0) if first is None else (0, i)
+                    raise ValueError(
+                        f"all blocks must name their columns, or none; block {named} does, block {other} does not"
+                    )
+            elif names != first:
+                j = next(j for j, name in enumerate(names) if name != first[j])
+                raise ValueError(
+                    f"block {i} must have the columns of block 0, in their order; its column {j} is {names[j]!r}, that "
+                    f"of block 0 is {first[j]!r}"
+                )
             yield block
+
+
+class _EncodedBlocks(RowBlocks):
+    """Blocks that have been counted, and whose categories are known."""
+
+    def __init__(self, counted: RowBlocks, categories: CategoryColumns) -> None:
+        self.__dict__.update(vars(counted))
+        self._categories = categories
 
 
 def blocks_of(X: Features | RowBlocks) -> Iterable[tuple[int, Features]]:
@@ -139,32 +169,6 @@ def blocks_of(X: Features | RowBlocks) -> Iterable[tuple[int, Features]]:
     return X if isinstance(X, RowBlocks) else [(0, X)]
 
 
-class _EncodedBlocks(RowBlocks):
-    """Blocks whose categories are known."""
-
-    def __init__(self, of: RowBlocks, categories: CategoryColumns) -> None:
-        self._blocks, self._categories = of._blocks, categories
-        self.header, self.shape, self.dtype = of.header, of.shape, of.dtype
-
-    def _numbered(self, table: Any) -> Any:
-        return self._categories.encode(table)
-
-
 def header_of(X: Any) -> Any:
     """Return what scikit-learn reads names and number of features from: the header of RowBlocks, or the table."""
     return X.header if isinstance(X, RowBlocks) else X
-
-
-def _check_names(names: list[str] | None, first: list[str] | None, i: int) -> None:
-    if names == first:
-        return
-    if names is None or first is None:
-        with_names, without = (i, 0) if first is None else (0, i)
-        raise ValueError(
-            f"all blocks must name their columns, or none; block {with_names} does, block {without} does not"
-        )
-    j = next(j for j, name in enumerate(names) if name != first[j])
-    raise ValueError(
-        f"block {i} must have the columns of block 0, in their order; its column {j} is {names[j]!r}, that of block 0 "
-        f"is {first[j]!r}"
-    )

@@ -19,9 +19,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import MetadataRequest
 
-from ordinal_objectives.estimators.label_values import distinct_labels
-from ordinal_objectives.estimators.labels import OrderedLabels
-from ordinal_objectives.estimators.on_codes import weighs_costs
+from ordinal_objectives.estimators.labels import OrderedLabels, distinct_labels
+from ordinal_objectives.estimators.wrappers import weighs_costs
 from ordinal_objectives.eval_metric import warn_of_costs
 from ordinal_objectives.metrics import METRICS
 from ordinal_objectives.metrics.table import RESPONSES, on_codes

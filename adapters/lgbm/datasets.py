@@ -13,10 +13,8 @@ from ordinal_objectives.adapters.lgbm.input_checks import categorical_columns
 from ordinal_objectives.adapters.lgbm.prediction import predict_scores
 from ordinal_objectives.adapters.lgbm.record import carried_record
 from ordinal_objectives.adapters.lgbm.train import train_spec
-from ordinal_objectives.estimators.held_out import Rows
-from ordinal_objectives.estimators.linear_choice import with_start
-from ordinal_objectives.estimators.linear_part import LinearPart
-from ordinal_objectives.estimators.round_search import Trial
+from ordinal_objectives.estimators.held_out import Rows, Trial
+from ordinal_objectives.estimators.linear import LinearPart, with_start
 from ordinal_objectives.spec import OrdinalSpec
 
 
@@ -40,7 +38,7 @@ def trial(
     categorical_feature: Any,
     progress: bool,
 ) -> Trial:
-    """Train on some rows, the first ones, and tell of the others; see :class:`.round_search.Trial`."""
+    """Train on some rows, the first ones, and tell of the others; see :class:`.held_out.Trial`."""
     fit, held = rows
     train_set, held_set = datasets([fit, held], categorical_feature)
     result: dict[str, dict[str, list[float]]] = {}

@@ -37,12 +37,10 @@ from ordinal_objectives.adapters.lgbm.record import (
 )
 from ordinal_objectives.adapters.lgbm.train import train_spec
 from ordinal_objectives.adapters.lgbm.trees import leaf_values_in
-from ordinal_objectives.estimators.column_types import column_names
-from ordinal_objectives.estimators.evaluation_sets import GivenSets, check_rounds, either_library
-from ordinal_objectives.estimators.fit_keywords import explains_keywords
-from ordinal_objectives.estimators.held_out import Rows
+from ordinal_objectives.estimators.arguments import GivenSets, check_rounds, either_library, explains_keywords
+from ordinal_objectives.estimators.held_out import Rows, Trial, smallest_leaf
 from ordinal_objectives.estimators.host_classifier import HostClassifier
-from ordinal_objectives.estimators.round_search import Trial, smallest_leaf
+from ordinal_objectives.estimators.tables import column_names
 from ordinal_objectives.eval_metric import EvalMetric, Result
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.threads import library_n_threads, one_thread_after_fork

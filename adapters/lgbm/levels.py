@@ -10,8 +10,16 @@ import numpy as np
 from scipy.sparse import issparse
 
 from ordinal_objectives.adapters.arguments import check_same_names
-from ordinal_objectives.estimators.category_levels import PLAIN, codes_in, levels_in, plain_level, with_columns
-from ordinal_objectives.estimators.column_types import called, column_kinds, column_names
+from ordinal_objectives.estimators.tables import (
+    PLAIN,
+    called,
+    codes_in,
+    column_kinds,
+    column_names,
+    levels_in,
+    plain_level,
+    with_columns,
+)
 from ordinal_objectives.utils.validation import first_few
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from ordinal_objectives.adapters.lgbm.parameter_names import DIALECT, KNOWN, NATIVE, REFUSED, resolved
-from ordinal_objectives.estimators.host_parameters import ORDINAL_PARAMETERS, HostParameters
-from ordinal_objectives.estimators.round_search import smallest_leaf
+from ordinal_objectives.estimators.held_out import smallest_leaf
+from ordinal_objectives.estimators.host_classifier import ORDINAL_PARAMETERS, HostClassifier
 
 
-class LightGBMParameters(HostParameters):
-    """Mixin of the classifier: each parameter by any of its names."""
+class LightGBMParameters(HostClassifier):
+    """Base of the classifier: each parameter by any of its names."""
 
     _native: ClassVar = NATIVE
     _own: ClassVar = ORDINAL_PARAMETERS
@@ -22,12 +22,12 @@ class LightGBMParameters(HostParameters):
         """Return what other names of LightGBM say, and in words what is not used; see :func:`.names.resolved`."""
         if not self._host_params:
             return {}, []
-        names = [name for name in self._get_param_names() if name in KNOWN]  # type: ignore[attr-defined]
+        names = [name for name in self._get_param_names() if name in KNOWN]
         own = {name: getattr(self, name) for name in names if getattr(self, name) != self._default(name)}
         return resolved(own, self._host_params)
 
     def _resolved_params(self) -> dict[str, Any]:
-        names = self._get_param_names()  # type: ignore[attr-defined]
+        names = self._get_param_names()
         return {name: getattr(self, name) for name in names} | self._by_other_names()[0]
 
     def _native_params(self) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from ordinal_objectives.adapters.lgbm.levels import category_places, with_levels
 from ordinal_objectives.adapters.lgbm.record import carried_record, check_all_rounds, iterations_of
 from ordinal_objectives.adapters.objective import predict_from_scores
 from ordinal_objectives.decision import decide
-from ordinal_objectives.estimators.column_types import column_names
+from ordinal_objectives.estimators.tables import column_names
 from ordinal_objectives.predictions import without_mean
 from ordinal_objectives.threads import one_thread_after_fork
 from ordinal_objectives.threshold_solver.record import ThresholdRecord

@@ -18,7 +18,7 @@ from ordinal_objectives.adapters.arguments import check_same_columns
 from ordinal_objectives.adapters.lgbm.input_checks import check_booster
 from ordinal_objectives.adapters.lgbm.model_text_checks import check_text
 from ordinal_objectives.adapters.lgbm.trees import DART
-from ordinal_objectives.estimators.column_types import column_names
+from ordinal_objectives.estimators.tables import column_names
 from ordinal_objectives.threads import one_thread_after_fork
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.utils.files import as_damaged_file, check_kind, check_path

@@ -27,11 +27,9 @@ from ordinal_objectives.adapters.xgb.record import (
 )
 from ordinal_objectives.adapters.xgb.train import train_spec
 from ordinal_objectives.adapters.xgb.trees import nodes_of_trees
-from ordinal_objectives.estimators.evaluation_sets import GivenSets, check_rounds
-from ordinal_objectives.estimators.fit_keywords import explains_keywords
-from ordinal_objectives.estimators.held_out import Rows
+from ordinal_objectives.estimators.arguments import GivenSets, check_rounds, explains_keywords
+from ordinal_objectives.estimators.held_out import Rows, Trial
 from ordinal_objectives.estimators.host_classifier import HostClassifier
-from ordinal_objectives.estimators.round_search import Trial
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.threads import effective_n_threads, library_n_threads, one_thread_after_fork
 from ordinal_objectives.threshold_solver.record import ThresholdRecord

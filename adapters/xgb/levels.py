@@ -12,8 +12,15 @@ import xgboost
 from scipy.sparse import issparse
 
 from ordinal_objectives.adapters.xgb.trees import categories_of
-from ordinal_objectives.estimators.category_levels import PLAIN, codes_in, levels_in, occurring, with_columns
-from ordinal_objectives.estimators.column_types import called, column_kinds
+from ordinal_objectives.estimators.tables import (
+    PLAIN,
+    called,
+    codes_in,
+    column_kinds,
+    levels_in,
+    occurring,
+    with_columns,
+)
 from ordinal_objectives.utils.validation import check_integer, first_few
 
 # By column: the code of each level; None where a model was trained on codes and nobody knows which.

@@ -14,8 +14,7 @@ from ordinal_objectives.adapters.xgb.input_checks import refused_rows
 from ordinal_objectives.adapters.xgb.levels import Levels, coded, named
 from ordinal_objectives.adapters.xgb.outputs.settings import start_outputs
 from ordinal_objectives.estimators.held_out import Rows
-from ordinal_objectives.estimators.linear_choice import with_start
-from ordinal_objectives.estimators.linear_part import LinearPart
+from ordinal_objectives.estimators.linear import LinearPart, with_start
 from ordinal_objectives.threads import library_n_threads
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ordinal_objectives.estimators.host_parameters import ORDINAL_PARAMETERS
+from ordinal_objectives.estimators.host_classifier import ORDINAL_PARAMETERS
 
 # Constructor names that xgboost.train spells otherwise.
 NATIVE = {"n_jobs": "nthread", "random_state": "seed"}

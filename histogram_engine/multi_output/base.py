@@ -13,8 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from ordinal_objectives.estimators.evaluation_sets import either_spelling, evaluation_pairs, one_for_each
-from ordinal_objectives.estimators.fit_keywords import explains_keywords
+from ordinal_objectives.estimators.arguments import evaluation_sets, explains_keywords
 from ordinal_objectives.estimators.held_out import check_groups, hold_out
 from ordinal_objectives.histogram_engine import model_file
 from ordinal_objectives.histogram_engine.columns import WithCategories, check_features, learn_categories
@@ -34,7 +33,7 @@ from ordinal_objectives.histogram_engine.warm_start import check_same_categories
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.trees import TreeEnsemble
 from ordinal_objectives.utils.files import as_damaged_file, warn_of
-from ordinal_objectives.utils.public_names import DocumentedEstimator
+from ordinal_objectives.utils.public_names import DOC_LINK
 from ordinal_objectives.utils.seeds import drawn_seed
 from ordinal_objectives.utils.shared_docs import documented
 from ordinal_objectives.utils.validation import (
@@ -50,7 +49,7 @@ FloatArray = NDArray[np.float64]
 
 
 @documented
-class MultiOutputModel(WithCategories, DocumentedEstimator, BaseEstimator):  # type: ignore[misc]
+class MultiOutputModel(WithCategories, BaseEstimator):  # type: ignore[misc]
     """Base of the multi-output estimators; a subclass knows its targets, and says what ``loss`` and ``hessian`` are.
 
     Parameters
@@ -102,6 +101,8 @@ class MultiOutputModel(WithCategories, DocumentedEstimator, BaseEstimator):  # t
         after loading a file that was written before they were counted.
     """
 
+    _doc_link_module = "ordinal_objectives"
+    _doc_link_template = DOC_LINK
     _ensemble: TreeEnsemble
     _fitted_loss: MultiOutputLoss
     _loss_of_fit: Any  # the parameter, which may have been set anew since
@@ -250,10 +251,8 @@ class MultiOutputModel(WithCategories, DocumentedEstimator, BaseEstimator):  # t
             self._fitted_loss, self._loss_of_fit = self._learn_targets(y), self.loss
             self._seed = drawn_seed(self.random_state)
         rows = self._rows(X, y, weight, "y", "sample_weight", groups)
-        eval_set, weights = either_spelling(*sets)
-        pairs = evaluation_pairs(eval_set)
         watched = []
-        for (X_eval, y_eval), w in zip(pairs, one_for_each(weights, pairs, sets[2]), strict=True):
+        for X_eval, y_eval, w in evaluation_sets(*sets):
             X_eval = check_features(self, X_eval, self._categories, reset=False)
             watched.append(self._rows(X_eval, y_eval, w, "y of an evaluation set", sets[2]))
         stops = stopping.applies(self.early_stopping, len(rows), watched)

@@ -12,7 +12,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d
 
-from ordinal_objectives.estimators.column_types import refuse_but_numbers
+from ordinal_objectives.estimators.tables import refuse_but_numbers
 from ordinal_objectives.histogram_engine.multi_output.base import MultiOutputModel
 from ordinal_objectives.histogram_engine.multi_output.checked_loss import predictions
 from ordinal_objectives.histogram_engine.multi_output.losses import (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import chain
 from typing import Any
 
@@ -14,18 +13,11 @@ from sklearn.model_selection import KFold, check_cv
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
+from ordinal_objectives.estimators import wrappers
 from ordinal_objectives.estimators.held_out import Rows, split_seed, take_rows
-from ordinal_objectives.estimators.label_values import ordered_categories
-from ordinal_objectives.estimators.of_classifiers import ClassifierOfClassifiers
-from ordinal_objectives.estimators.on_codes import (
-    FinalClassifier,
-    FittedMember,
-    PrefitMember,
-    refuse_weights_by_label,
-    row_keywords,
-    told_classes,
-)
+from ordinal_objectives.estimators.labels import ordered_categories
 from ordinal_objectives.estimators.ordered_classifier import OrderedClassifier
+from ordinal_objectives.estimators.wrappers import ClassifierOfClassifiers, FittedMember
 from ordinal_objectives.scorers import class_order
 from ordinal_objectives.utils.validation import check_integer
 
@@ -41,6 +33,7 @@ class AroundClassifier(ClassifierOfClassifiers):
     """
 
     estimator: Any
+    cv: Any
     random_state: Any
     class_weight: Any = None
     decision_rule: str = "median"
@@ -50,19 +43,12 @@ class AroundClassifier(ClassifierOfClassifiers):
 
     def _check_rows(self, X: Any, y: Any, sample_weight: Any = None) -> Rows:
         """Return the rows with class codes, and set the classes; refuse what is no classifier."""
-        estimator = self.estimator
-        if isinstance(estimator, type):
-            raise TypeError(f"estimator must be a classifier, {estimator.__name__}(); got the class itself")
-        lacking = [one for one in ("fit", "predict_proba", "get_params") if not hasattr(estimator, one)]
-        if lacking:
-            raise TypeError(
-                f"estimator must be a classifier with probabilities; {estimator!r} has no {' and no '.join(lacking)}"
-            )
+        wrappers.check_classifier("estimator", self.estimator)
         if self._prefit:
-            check_is_fitted(estimator)
+            check_is_fitted(self.estimator)
         else:
             instead = "pass sample_weight to fit, or train it and pass FrozenEstimator(estimator)"
-            refuse_weights_by_label("estimator", estimator, instead)
+            wrappers.refuse_weights_by_label("estimator", self.estimator, instead)
         return self._check_training(X, y, sample_weight)
 
     @property
@@ -74,7 +60,7 @@ class AroundClassifier(ClassifierOfClassifiers):
         if self.classes is not None:
             return self.classes
         if not self._prefit:
-            last = FinalClassifier.of(self.estimator).estimator
+            last = wrappers.FinalClassifier.of(self.estimator).estimator
             return last.classes if isinstance(last, OrderedClassifier) else None
         known = np.asarray(self.estimator.classes_)
         order = class_order(self.estimator, known)
@@ -84,32 +70,37 @@ class AroundClassifier(ClassifierOfClassifiers):
 
     def _prefit_member(self) -> FittedMember:
         codes = self._labels.encode(self.estimator.classes_, name="classes_ of estimator")
-        return PrefitMember(self.estimator, codes)
+        return FittedMember(self.estimator, codes)
 
     def _train(self, rows: Rows) -> FittedMember:
         """Train a copy of the estimator on the codes of rows."""
         copy = clone(self.estimator)
-        present = told_classes("estimator", copy, rows.codes, self.ordered_classes_)
-        copy.fit(rows.X, np.searchsorted(present, rows.codes), **row_keywords("estimator", copy, rows.weight))
-        return FittedMember(copy, present)
+        present = wrappers.class_codes("estimator", copy, rows.codes, self.ordered_classes_)
+        copy.fit(rows.X, np.searchsorted(present, rows.codes), **wrappers.row_keywords("estimator", copy, rows.weight))
+        return FittedMember.trained(copy, present)
 
-    def _folds(self, X: Any, codes: NDArray[np.int32], cv: Any) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-        """Yield rows to train on and rows held out: of a number of folds drawn at random, or of a splitter's own."""
+    def _folds(self, rows: Rows) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+        """Return rows to train on and rows held out: of a number of folds drawn at random, or of a splitter's own."""
+        cv, n_rows = self.cv, len(rows)
         if cv is None or isinstance(cv, (int, np.integer, bool)):
             n_folds = check_integer("cv", cv, 2)
-            if n_folds > len(codes):
-                raise ValueError(f"cv={n_folds} folds need as many rows; got n_samples={len(codes)}")
+            if n_folds > n_rows:
+                raise ValueError(f"cv={n_folds} folds need as many rows; got n_samples={n_rows}")
             cv = KFold(n_folds, shuffle=True, random_state=split_seed(self.random_state))
         try:
-            splits = check_cv(cv, codes, classifier=True).split(X, codes)
+            splits = check_cv(cv, rows.codes, classifier=True).split(rows.X, rows.codes)
             folds = [(np.asarray(fit), np.asarray(held)) for fit, held in splits]
         except (TypeError, ValueError) as error:
-            raise ValueError(f"cv must be {_CV}; got {cv!r}: {error}") from error
-        wrong = [rows for rows in chain(*folds) if not _are_rows(rows, len(codes))]
+            raise ValueError(f"cv must be {_CV}; got {self.cv!r}: {error}") from error
+        wrong = [
+            part
+            for part in chain(*folds)
+            if part.dtype.kind not in "iu" or part.ndim != 1 or not part.size or part.min() < 0 or part.max() >= n_rows
+        ]
         if wrong or not folds:
             got = np.array2string(wrong[0], threshold=5) if wrong else "no folds"
-            raise ValueError(f"cv must be {_CV} from 0 to {len(codes) - 1}; got {got}")
-        yield from folds
+            raise ValueError(f"cv must be {_CV} from 0 to {n_rows - 1}; got {got}")
+        return folds
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -122,26 +113,19 @@ class AroundClassifier(ClassifierOfClassifiers):
 class AroundOneClassifier(AroundClassifier):
     """Base of those that keep one classifier, and learn from rows that it, or copies of it, were not trained on."""
 
-    cv: Any
     _member: FittedMember
 
-    def _fit_member(self, rows: Rows) -> tuple[NDArray[np.float64], NDArray[np.int32], NDArray[np.float64] | None]:
-        """Train the classifier; return probabilities, codes and weights of rows that were not trained on."""
+    def _fit_member(self, rows: Rows) -> tuple[NDArray[np.float64], Rows]:
+        """Train the classifier; return rows that were not trained on, with their probabilities."""
         if self._prefit:
             self._member = self._prefit_member()
-            proba = self._member.proba(rows.X, self.n_classes_)
-        else:
-            proba = self._out_of_fold(rows)
-            self._member = self._train(rows)
-        held = np.flatnonzero(np.isfinite(proba[:, 0]))
-        return proba[held], rows.codes[held], take_rows(rows.weight, held)
-
-    def _out_of_fold(self, rows: Rows) -> NDArray[np.float64]:
-        """Return the probabilities of each row by a copy that was not trained on it; NaN where none was held out."""
+            return self._member.proba(rows.X, self.n_classes_), rows
         proba = np.full((len(rows), self.n_classes_), np.nan)
-        for fit, held in self._folds(rows.X, rows.codes, self.cv):
+        for fit, held in self._folds(rows):
             proba[held] = self._train(rows.take(fit)).proba(take_rows(rows.X, held), self.n_classes_)
-        return proba
+        self._member = self._train(rows)
+        held = np.flatnonzero(np.isfinite(proba[:, 0]))  # a splitter may leave rows out
+        return proba[held], rows.take(held)
 
     def fitted_member(self) -> FittedMember:
         """Return the fitted classifier with the class codes of its columns, for export."""
@@ -153,8 +137,3 @@ class AroundOneClassifier(AroundClassifier):
         """The fitted classifier."""
         check_is_fitted(self)
         return self._member.estimator
-
-
-def _are_rows(rows: NDArray[Any], n_samples: int) -> bool:
-    """Tell whether these are numbers of rows, at least one."""
-    return rows.dtype.kind in "iu" and rows.ndim == 1 and rows.size > 0 and rows.min() >= 0 and rows.max() < n_samples

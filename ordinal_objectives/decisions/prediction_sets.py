@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,104 @@ from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.decision import decide
 from ordinal_objectives.decisions.around import AroundClassifier
-from ordinal_objectives.decisions.conformal import CalibratedMember, floor, hull, tail_scores
-from ordinal_objectives.estimators.fit_keywords import explains_keywords
-from ordinal_objectives.estimators.held_out import Rows, split_seed, take_rows
+from ordinal_objectives.estimators.arguments import explains_keywords
+from ordinal_objectives.estimators.held_out import Rows, split_seed
+from ordinal_objectives.estimators.wrappers import FittedMember
 from ordinal_objectives.utils.shared_docs import documented
 from ordinal_objectives.utils.validation import check_choice, check_number
+
+# Sums of probabilities that are equal but for rounding are ties.
+_DECIMALS = 12
+
+
+def tail_scores(proba: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the probability of all classes nearer to the median's side of each class, the median's own being 0.
+
+    P(y < k) for a class k above the median, P(y > k) for one below: it grows on both sides, whatever the
+    probabilities are, so that the classes below any bound are an interval around the median.
+
+    Parameters
+    ----------
+    proba : ndarray of float64, shape (n_samples, n_classes)
+        Lowest class first.
+
+    Returns
+    -------
+    ndarray of float64, shape (n_samples, n_classes)
+    """
+    up_to = np.cumsum(np.maximum(proba, 0.0), axis=1)
+    below = np.column_stack([np.zeros(len(proba)), up_to[:, :-1]])
+    middle, classes = decide(proba)[:, np.newaxis], np.arange(proba.shape[1])
+    scores: NDArray[np.float64] = np.where(classes > middle, below, np.where(classes < middle, 1.0 - up_to, 0.0))
+    return scores.round(_DECIMALS)
+
+
+@dataclass(frozen=True)
+class CalibratedMember:
+    """A classifier, and the scores of rows that it was not trained on.
+
+    Attributes
+    ----------
+    member : FittedMember
+    scores : ndarray of float64, shape (n_rows,)
+        That of each row's own class, sorted.
+    codes : ndarray of int32, shape (n_rows,)
+        Class codes of these rows, in the same order.
+    misses : ndarray of float64
+        Scores of every class from a row's own to its median, which is left out, of all rows, sorted: a set of the
+        classes up to a bound misses by as many classes as there are larger ones.
+    """
+
+    member: FittedMember
+    scores: NDArray[np.float64]
+    codes: NDArray[np.int32]
+    misses: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, member: FittedMember, rows: Rows, n_classes: int) -> CalibratedMember:
+        """Return a classifier with the scores of some rows."""
+        proba, codes = member.proba(rows.X, n_classes), rows.codes
+        scores, middle = tail_scores(proba), decide(proba)
+        own = scores[np.arange(len(codes)), codes]
+        order = np.argsort(own, kind="stable")
+        classes = np.arange(n_classes)
+        lowest, highest = (side[:, np.newaxis] for side in (np.minimum(codes, middle), np.maximum(codes, middle)))
+        missed = (lowest <= classes) & (classes <= highest) & (classes != middle[:, np.newaxis])
+        return cls(member, own[order], codes[order], np.sort(scores[missed]))
+
+    def count(self, scores: NDArray[np.float64], by_class: bool) -> NDArray[np.intp]:
+        """Return how many rows score at least as much, (n_samples, n_classes); ``by_class`` those of the class."""
+        if not by_class:
+            return _at_least(self.scores, scores)
+        counted = [_at_least(self.scores[self.codes == k], scores[:, k]) for k in range(scores.shape[1])]
+        return np.column_stack(counted)
+
+    def bound_of_misses(self, severity: float, n_classes: int) -> float:
+        """Return the least bound on scores by which sets miss the class by at most ``severity`` classes on average.
+
+        Infinite where the rows are too few to say so.
+        """
+        n_allowed = floor(severity * (len(self.codes) + 1)) - (n_classes - 1)
+        if n_allowed < 0:
+            return math.inf
+        return float(self.misses[-1 - n_allowed]) if n_allowed < len(self.misses) else 0.0
+
+
+def _at_least(known: NDArray[np.float64], scores: NDArray[np.float64]) -> NDArray[np.intp]:
+    counts: NDArray[np.intp] = len(known) - np.searchsorted(known, scores, side="left")
+    return counts
+
+
+def floor(value: float) -> int:
+    """Return the largest integer up to a product, whose rounding must not decide it."""
+    return math.floor(value + 1e-9)
+
+
+def hull(included: NDArray[np.bool_], middle: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the lowest and the highest class of each row's set, with its middle and all between."""
+    included = included | (np.arange(included.shape[1]) == middle[:, np.newaxis])
+    return np.argmax(included, axis=1), included.shape[1] - 1 - np.argmax(included[:, ::-1], axis=1)
+
 
 METHODS = ("split", "cross")
 COVERAGES = ("marginal", "class")
@@ -146,8 +240,14 @@ class OrdinalPredictionSets(AroundClassifier):
         with self._all_or_nothing():
             self._check_sets()
             rows = self._check_rows(X, y)
-            self._parts = [CalibratedMember.of(*one, self.n_classes_) for one in self._members(rows)]
-        self._warn_of_few_rows()
+            self._parts = [CalibratedMember.of(*part, self.n_classes_) for part in self._members(rows)]
+        if self.alpha is not None and len(self.always_included_):
+            least = math.ceil(1.0 / self.alpha - 1e-9) - 1
+            text = f"{self.n_calibration_.sum()} calibration rows are fewer than {least}: all classes are in every set"
+            if self.coverage == "class":
+                few = self.always_included_.tolist()
+                text = f"the classes {few} have fewer than {least} calibration rows each, and are in every set"
+            warnings.warn(f"For alpha={self.alpha} {text}.", UserWarning, stacklevel=3)
         return self
 
     def _check_sets(self) -> None:
@@ -163,12 +263,12 @@ class OrdinalPredictionSets(AroundClassifier):
         elif self.alpha is None:
             raise ValueError("alpha and severity are both None; give one of them")
 
-    def _members(self, rows: Rows) -> list[tuple[Any, Any, NDArray[np.int32]]]:
-        """Return classifiers, each with features and codes of the rows that calibrate it."""
+    def _members(self, rows: Rows) -> list[tuple[FittedMember, Rows]]:
+        """Return classifiers, each with the rows that calibrate it."""
         if self._prefit:
-            return [(self._prefit_member(), rows.X, rows.codes)]
+            return [(self._prefit_member(), rows)]
         if self.method == "cross":
-            folds = list(self._folds(rows.X, rows.codes, self.cv))
+            folds = self._folds(rows)
             if np.bincount(np.concatenate([held for _, held in folds])).max() > 1:
                 raise ValueError(
                     f"cv must hold every row out once at most; got overlapping test folds from {self.cv!r}"
@@ -176,7 +276,7 @@ class OrdinalPredictionSets(AroundClassifier):
         else:
             folds = [self._split(len(rows))]
         trained = [self._train(rows.take(fit)) for fit, _ in folds]
-        return [(one, take_rows(rows.X, held), rows.codes[held]) for one, (_, held) in zip(trained, folds, strict=True)]
+        return [(member, rows.take(held)) for member, (_, held) in zip(trained, folds, strict=True)]
 
     def _split(self, n_samples: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Return rows to train on and rows that calibrate, drawn regardless of their class: that is what is proved."""
@@ -186,19 +286,6 @@ class OrdinalPredictionSets(AroundClassifier):
             raise ValueError(f"calibration_fraction={share} of n_samples={n_samples} leaves no row to train on")
         order = np.random.RandomState(split_seed(self.random_state)).permutation(n_samples)
         return np.sort(order[n_held:]), np.sort(order[:n_held])
-
-    def _warn_of_few_rows(self) -> None:
-        if self.alpha is None or len(self.always_included_) == 0:
-            return
-        least = math.ceil(1.0 / self.alpha - 1e-9) - 1
-        if self.coverage == "marginal":
-            text = f"{self.n_calibration_.sum()} calibration rows are fewer than {least}: all classes are in every set"
-        else:
-            text = (
-                f"the classes {self.always_included_.tolist()} have fewer than {least} calibration rows each, and are "
-                f"in every set"
-            )
-        warnings.warn(f"For alpha={self.alpha} {text}.", UserWarning, stacklevel=4)
 
     @property
     def estimators_(self) -> list[Any]:
@@ -213,10 +300,10 @@ class OrdinalPredictionSets(AroundClassifier):
         return np.bincount(np.concatenate([part.codes for part in self._parts]), minlength=self.n_classes_)
 
     @property
-    def always_included_(self) -> NDArray[Any]:
+    def always_included_(self) -> NDArray[np.generic]:
         """Classes that are in every set, since their calibration rows are too few."""
         check_is_fitted(self)
-        labels: NDArray[Any] = self.ordered_classes_[self._least_counts() == 0]
+        labels: NDArray[np.generic] = self.ordered_classes_[self._least_counts() == 0]
         return labels
 
     def _least_counts(self) -> NDArray[np.intp]:
@@ -224,8 +311,8 @@ class OrdinalPredictionSets(AroundClassifier):
         n = self.n_calibration_
         if self.alpha is None:
             return np.full(self.n_classes_, n.sum() + 1)
-        of_class = n if self.coverage == "class" else np.full(self.n_classes_, n.sum())
-        return np.array([floor(self.alpha * (count + 1)) for count in of_class])
+        n_rows = n if self.coverage == "class" else np.full(self.n_classes_, n.sum())
+        return np.array([floor(self.alpha * (count + 1)) for count in n_rows])
 
     def _bounds(self, X: Any) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Return the codes of the lowest and the highest class of each row's set."""
@@ -233,17 +320,16 @@ class OrdinalPredictionSets(AroundClassifier):
         self._check_sets()
         X = self._check_features(X, reset=False)
         proba = [part.member.proba(X, self.n_classes_) for part in self._parts]
-        scores = [tail_scores(one) for one in proba]
-        counts = np.sum(
-            [part.count(one, self.coverage == "class") for part, one in zip(self._parts, scores, strict=True)], axis=0
-        )
+        scores = [tail_scores(part_proba) for part_proba in proba]
+        pairs, by_class = zip(self._parts, scores, strict=True), self.coverage == "class"
+        counts = np.sum([part.count(part_scores, by_class) for part, part_scores in pairs], axis=0)
         included = counts + 1 > self._least_counts()
         if self.severity is not None:
             included |= scores[0] <= self._parts[0].bound_of_misses(self.severity, self.n_classes_)
         return hull(included, decide(np.mean(proba, axis=0)))
 
     @documented
-    def predict_interval(self, X: Any) -> NDArray[Any]:
+    def predict_interval(self, X: Any) -> NDArray[np.generic]:
         """Return the lowest and the highest class of the set of each row.
 
         Parameters

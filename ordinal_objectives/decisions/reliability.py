@@ -1,4 +1,4 @@
-"""Cumulative reliability: what P(y <= k) says beside what happened, one curve for each threshold."""
+"""Cumulative reliability: stated P(y <= k) beside the share of rows that have it, one curve for each threshold."""
 
 from __future__ import annotations
 

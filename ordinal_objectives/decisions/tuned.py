@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import inspect
 import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
+from itertools import combinations_with_replacement
 from typing import Any
 
 import numpy as np
@@ -13,12 +16,125 @@ from sklearn.exceptions import UndefinedMetricWarning
 
 from ordinal_objectives.decision import KappaRule
 from ordinal_objectives.decisions.around import AroundOneClassifier
-from ordinal_objectives.decisions.cut_points import CutPoints, Score
+from ordinal_objectives.estimators.held_out import Rows
 from ordinal_objectives.metrics import METRICS
 from ordinal_objectives.metrics.table import Metric
 from ordinal_objectives.utils.read_only import call_read_only, read_only
 from ordinal_objectives.utils.shared_docs import documented
 from ordinal_objectives.utils.validation import check_choice, check_flag
+
+Array = NDArray[np.float64]
+Codes = NDArray[np.intp]
+# What is to be large, of predicted codes.
+Score = Callable[[Codes], float]
+_MOST_CANDIDATES, _MOST_PAIRED, _MOST_SWEEPS = 200, 20, 20
+# How far a cut point stays from values that it is on but for rounding.
+_ROOM, _ROUNDING = 1e-5, 1e-9
+_STRETCHES = np.geomspace(0.5, 20.0, 200)
+
+
+@dataclass(frozen=True)
+class CutPoints:
+    """A decision by the mean class: the number of cut points that it reaches.
+
+    Attributes
+    ----------
+    cuts : ndarray of float64, shape (n_classes - 1,)
+        They do not decrease.
+    """
+
+    cuts: Array
+
+    @classmethod
+    def free(cls, proba: Array, shares: Array, score: Score) -> CutPoints:
+        """Find the cut points with the highest score, one after the other, from two starts.
+
+        The starts are those of rounding, and those that predict each class as often as it occurs. A cut point moves
+        between its neighbours, over at most 200 values between which the same number of rows lie, and two neighbours
+        move together over some of them, until none moves.
+
+        Parameters
+        ----------
+        proba : ndarray of float64, shape (n_samples, n_classes)
+            Lowest class first.
+        shares : ndarray of float64, shape (n_classes,)
+            Of the classes.
+        score : callable
+        """
+        means = mean_class(proba)
+        values = np.unique(means)
+        between = (values[1:] + values[:-1]) / 2.0
+        most = min(len(between), _MOST_CANDIDATES)
+        inner = between[np.linspace(0, max(len(between) - 1, 0), most).astype(np.intp)]
+        candidates = np.concatenate([[values[0]], inner, [np.nextafter(values[-1], np.inf)]])
+        rounding = np.arange(proba.shape[1] - 1) + 0.5
+        starts = rounding, np.quantile(means, np.minimum(np.cumsum(shares)[:-1], 1.0))
+        found = [_climb(means, start, candidates, score) for start in starts]
+        return cls(_off_values(max(found, key=lambda one: one[1])[0], values))
+
+    @classmethod
+    def stretched(cls, proba: Array, score: Score) -> CutPoints:
+        """Find the stretch of the mean class about its own mean whose rounding has the highest score."""
+        means, middle = mean_class(proba), float(mean_class(proba).mean())
+        rounding = np.arange(proba.shape[1] - 1) + 0.5
+        tried = [middle + (rounding - middle) / stretch for stretch in (1.0, *_STRETCHES)]
+        return cls(max(tried, key=lambda cuts: score(_codes(means, cuts))))
+
+    def decide(self, proba: Array) -> Codes:
+        """Return class codes, (n_samples,)."""
+        return _codes(mean_class(proba), self.cuts)
+
+
+def mean_class(proba: Array) -> Array:
+    """Return the mean of the class codes, (n_samples,)."""
+    means: Array = proba @ np.arange(proba.shape[1])
+    return means
+
+
+def _codes(means: Array, cuts: Array) -> Codes:
+    return np.searchsorted(cuts, means, side="right").astype(np.intp)
+
+
+def _off_values(cuts: Array, values: Array) -> Array:
+    """Return cut points of which none lies on a value, where rounding would decide for all rows that have it.
+
+    Those that do move away from it, at most to the middle between two values, so that all rows keep their class.
+    """
+    place = np.searchsorted(values, cuts)
+    low, high = np.append(-np.inf, values)[place], np.append(values, np.inf)[place]
+    room = np.minimum(_ROOM, (high - low) / 2.0)
+    on_value = np.minimum(high - cuts, cuts - low) < _ROUNDING
+    off: Array = np.maximum.accumulate(np.where(on_value, np.clip(cuts, low + room, high - room), cuts))
+    return off
+
+
+def _climb(means: Array, cuts: Array, candidates: Array, score: Score) -> tuple[Array, float]:
+    """Move cut points, one or two at a time, while that raises the score; return them and the score."""
+    best = score(_codes(means, cuts))
+    for _ in range(_MOST_SWEEPS):
+        before = best
+        for k in range(len(cuts)):
+            for moved in _moved(cuts, k, candidates):
+                now = score(_codes(means, moved))
+                if now > best:
+                    cuts, best = moved, now
+        if best == before:
+            break
+    return cuts, best
+
+
+def _moved(cuts: Array, k: int, candidates: Array) -> Iterator[Array]:
+    """Yield cut points of which one has moved between its neighbours, or two of them together."""
+    ends = np.concatenate([[-np.inf], cuts, [np.inf]])
+    few = candidates[:: max(1, len(candidates) // _MOST_PAIRED)]
+    for n_moved, values in ((1, candidates), (2, few)):
+        if k + n_moved <= len(cuts):
+            between = values[(values >= ends[k]) & (values <= ends[k + n_moved + 1])]
+            for places in combinations_with_replacement(between, n_moved):
+                moved = cuts.copy()
+                moved[k : k + n_moved] = places
+                yield moved
+
 
 RULES = ("cuts", "stretch", "kappa")
 # What rule="kappa" can make large.
@@ -124,9 +240,15 @@ class OrdinalTunedClassifier(AroundOneClassifier):
         """
         with self._all_or_nothing():
             known = self._check_metric()
-            proba, codes, weight = self._fit_member(self._check_rows(X, y, sample_weight))
-            score = self._score(known, codes, weight)
-            self.decision_ = self._tune(proba, codes, weight, score)
+            proba, rows = self._fit_member(self._check_rows(X, y, sample_weight))
+            score = self._score(known, rows)
+            if self.rule == "kappa" and known is not None:
+                self.decision_: CutPoints | KappaRule = KappaRule.fit(proba, _KAPPAS[known.name], rows.weight)
+            elif self.rule == "stretch":
+                self.decision_ = CutPoints.stretched(proba, score)
+            else:
+                class_weights = np.bincount(rows.codes, rows.weight, minlength=self.n_classes_)
+                self.decision_ = CutPoints.free(proba, class_weights / class_weights.sum(), score)
             found = score(self.decision_.decide(proba))
             if known is None and not np.isfinite(found):
                 raise ValueError("metric must be a finite number for some decision; got NaN or infinity for each")
@@ -138,7 +260,7 @@ class OrdinalTunedClassifier(AroundOneClassifier):
         check_choice(self.rule, RULES, name="rule")
         known = METRICS.of(self.metric) if callable(self.metric) else METRICS.get(str(self.metric))
         if known.judges != "decisions" if known is not None else not callable(self.metric):
-            names = ", ".join(repr(name) for name, one in METRICS.items() if one.judges == "decisions")
+            names = ", ".join(repr(name) for name, metric in METRICS.items() if metric.judges == "decisions")
             raise ValueError(f"metric must be one of {names}, or a function of (y, predicted); got {self.metric!r}")
         METRICS.refuse_scorer(self.metric, "metric")
         if self.rule == "kappa" and (known is None or known.name not in _KAPPAS):
@@ -146,18 +268,18 @@ class OrdinalTunedClassifier(AroundOneClassifier):
         check_flag("greater_is_better", self.greater_is_better)
         return known
 
-    def _score(self, known: Metric | None, codes: NDArray[np.int32], weight: NDArray[np.float64] | None) -> Score:
+    def _score(self, known: Metric | None, rows: Rows) -> Score:
         """Return what is to be large of predictions."""
         function = self.metric if known is None else known.function
         given: dict[str, Any] = {} if known is None else {"labels": range(self.n_classes_)}
-        if weight is not None and "sample_weight" in inspect.signature(function).parameters:
-            given["sample_weight"] = read_only(weight)
+        if rows.weight is not None and "sample_weight" in inspect.signature(function).parameters:
+            given["sample_weight"] = read_only(rows.weight)
         called = partial(function, **given)
 
         def score(predicted: NDArray[np.intp]) -> float:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", UndefinedMetricWarning)  # of predictions that are never taken
-                value = call_read_only("metric", called, codes, predicted)
+                value = call_read_only("metric", called, rows.codes, predicted)
             if not isinstance(value, (float, int, np.floating, np.integer)):
                 raise TypeError(f"metric must return a number; got {value!r}")
             return -np.inf if np.isnan(value) else self._sign(known) * float(value)
@@ -167,18 +289,7 @@ class OrdinalTunedClassifier(AroundOneClassifier):
     def _sign(self, known: Metric | None) -> float:
         return 1.0 if (self.greater_is_better if known is None else known.higher_is_better) else -1.0
 
-    def _tune(
-        self, proba: NDArray[np.float64], codes: NDArray[np.int32], weight: NDArray[np.float64] | None, score: Score
-    ) -> CutPoints | KappaRule:
-        if self.rule == "kappa":
-            known = METRICS.of(self.metric) or METRICS[self.metric]
-            return KappaRule.fit(proba, _KAPPAS[known.name], weight)
-        if self.rule == "stretch":
-            return CutPoints.stretched(proba, score)
-        of_classes = np.bincount(codes, weight, minlength=self.n_classes_)
-        return CutPoints.free(proba, of_classes / of_classes.sum(), score)
-
-    def _decide(self, proba: NDArray[np.float64]) -> NDArray[Any]:
+    def _decide(self, proba: NDArray[np.float64]) -> NDArray[np.generic]:
         return self.decision_.decide(proba)
 
     def _proba(self, X: Any) -> NDArray[np.float64]:

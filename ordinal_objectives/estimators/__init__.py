@@ -1,1 +1,1 @@
-"""Code that all classifiers share: labels, rows to evaluate, start scores, parameters and files of a host."""
+"""What classifiers share: labels, tables, rows, rounds, predictions, files; and classifiers made of others."""

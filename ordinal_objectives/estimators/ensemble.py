@@ -2,37 +2,50 @@
 
 from __future__ import annotations
 
+import importlib
+import io
+import json
+import tempfile
+import zipfile
+from collections.abc import Mapping
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
+from sklearn.utils import get_tags
+from sklearn.utils.metaestimators import _BaseComposition
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
-from ordinal_objectives.estimators.ensemble_file import read_ensemble, write_ensemble
-from ordinal_objectives.estimators.ensemble_members import (
-    TrainingRows,
-    all_take,
-    check_members,
-    named_members,
-)
-from ordinal_objectives.estimators.fit_keywords import explains_keywords
+from ordinal_objectives.estimators.arguments import explains_keywords
+from ordinal_objectives.estimators.ensemble_members import CRITERIA, TrainingRows, best_weights, check_members, is_pair
 from ordinal_objectives.estimators.held_out import Rows, hold_out_unless_given, n_rows, split_seed
 from ordinal_objectives.estimators.labels import OrderedLabels
-from ordinal_objectives.estimators.of_classifiers import ClassifierOfClassifiers
-from ordinal_objectives.estimators.on_codes import FittedMember
-from ordinal_objectives.estimators.pooling import CRITERIA, best_weights
+from ordinal_objectives.estimators.wrappers import ClassifierOfClassifiers, FittedMember
 from ordinal_objectives.metrics import ordinal_log_loss, ranked_probability_score
 from ordinal_objectives.threads import one_thread_after_fork
-from ordinal_objectives.utils.files import as_damaged_file
+from ordinal_objectives.utils import files
+from ordinal_objectives.utils.extras import not_installed
 from ordinal_objectives.utils.shared_docs import documented
 from ordinal_objectives.utils.validation import as_floats, check_choice, check_flag, check_integer, check_number
 
+# Classifiers with a format of their own: where they live, how their files end, and the extra that installs them.
+_KINDS = {
+    "HistGradientBoostingOrdinalClassifier": ("ordinal_objectives", ".model", ""),
+    "LGBMOrdinalClassifier": ("ordinal_objectives", ".txt", "lightgbm"),
+    "XGBOrdinalClassifier": ("ordinal_objectives", ".json", "xgboost"),
+    "XGBClassifier": ("xgboost", ".json", "xgboost"),
+}
+_CONTENTS = "ensemble.json"
+# Parameters of an ensemble that stand elsewhere in its file, or belong to the machine that loads it.
+_NOT_PARAMETERS = frozenset({"members", "classes", "n_jobs"})
+
 
 @documented
-class OrdinalEnsembleClassifier(ClassifierOfClassifiers):
+class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # type: ignore[misc]
     """Average of the class probabilities of several classifiers, ordinal or not, and one decision from it.
 
     Members are trained on class codes 0, 1, ..., lowest class first, whatever the labels are.
@@ -138,10 +151,10 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers):
         -------
         dict of str to object
         """
-        found: dict[str, Any] = super().get_params(deep=False)
-        for name, member in named_members(self.members) if deep else ():
-            found |= {name: member} | {f"{name}__{key}": value for key, value in member.get_params().items()}
-        return found
+        given = self.members
+        named = isinstance(given, list) and all(is_pair(entry) and not isinstance(entry[1], type) for entry in given)
+        params: dict[str, Any] = self._get_params("members", deep=deep and named)
+        return params
 
     def set_params(self, **params: Any) -> OrdinalEnsembleClassifier:
         """Set parameters, members by their name, and those of members by ``name__parameter``.
@@ -155,12 +168,7 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers):
         -------
         OrdinalEnsembleClassifier
         """
-        if "members" in params:
-            self.members = params.pop("members")
-        members = named_members(self.members)
-        if not params.keys().isdisjoint(dict(members)):
-            self.members = [(name, params.pop(name, member)) for name, member in members]
-        super().set_params(**params)
+        self._set_params("members", **params)
         return self
 
     @documented
@@ -219,9 +227,9 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers):
             training = TrainingRows(rows, self._labels, subsample, refit)
             seeds = np.random.RandomState(seed).randint(np.iinfo(np.int32).max, size=(len(members), n_bags)).tolist()
             fitted = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-                delayed(training.fit_copy)(name, member, one)
-                for (name, member), of_member in zip(members, seeds, strict=True)
-                for one in of_member
+                delayed(training.fit_copy)(name, member, copy_seed)
+                for (name, member), seeds_of_member in zip(members, seeds, strict=True)
+                for copy_seed in seeds_of_member
             )
             self._trained = [(name, clone(member)) for name, member in members]  # parameters may be set after fit
             self._fitted = {name: fitted[i * n_bags : (i + 1) * n_bags] for i, name in enumerate(names)}
@@ -244,26 +252,27 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers):
         return weights
 
     def _evaluate(self, evaluated: list[Rows], given: NDArray[np.float64] | None) -> None:
-        """Set the weights, given or found on the last set, and what each set says of members and ensemble."""
-        of_sets = [self._of_members(rows.X) for rows in evaluated]
+        """Set the weights, given or found on the last set, and evaluate members and ensemble on each set."""
+        proba_of_sets = [  # (n_members, n_samples, n_classes) of each
+            np.stack([self._of_copies(copies, rows.X) for copies in self._fitted.values()]) for rows in evaluated
+        ]
         if given is None:
-            given = best_weights(of_sets[-1], evaluated[-1].codes, evaluated[-1].weight, str(self.weights))
+            given = best_weights(proba_of_sets[-1], evaluated[-1].codes, evaluated[-1].weight, str(self.weights))
         self.weights_ = given
         self.evals_result_: dict[str, dict[str, dict[str, float]]] = {}
         labels = range(self.n_classes_)
-        for i, (proba, rows) in enumerate(zip(of_sets, evaluated, strict=True)):
-            of_each = {**dict(zip(self._fitted, proba, strict=True)), "ensemble": np.tensordot(given, proba, axes=1)}
+        for i, (proba, rows) in enumerate(zip(proba_of_sets, evaluated, strict=True)):
+            evaluated_proba = {
+                **dict(zip(self._fitted, proba, strict=True)),
+                "ensemble": np.tensordot(given, proba, axes=1),
+            }
             self.evals_result_[f"validation_{i}"] = {
                 name: {
                     "log_loss": ordinal_log_loss(rows.codes, P, labels=labels, sample_weight=rows.weight),
                     "rps": ranked_probability_score(rows.codes, P, labels=labels, sample_weight=rows.weight),
                 }
-                for name, P in of_each.items()
+                for name, P in evaluated_proba.items()
             }
-
-    def _of_members(self, X: Any) -> NDArray[np.float64]:
-        """Return the probabilities of each member, (n_members, n_samples, n_classes): the mean of its copies."""
-        return np.stack([self._of_copies(copies, X) for copies in self._fitted.values()])
 
     def _of_copies(self, copies: list[FittedMember], X: Any) -> NDArray[np.float64]:
         mean: NDArray[np.float64] = np.mean([copy.proba(X, self.n_classes_) for copy in copies], axis=0)
@@ -306,7 +315,54 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers):
             XGBClassifier. Also if class labels are neither strings nor numbers.
         """
         self.check_fitted_decision()
-        write_ensemble(path, self, self._trained, self._fitted)
+        files.check_path(path)
+        kinds = {name: type(copies[0].estimator) for name, copies in self._fitted.items()}
+        for name, kind in kinds.items():
+            if kind.__name__ not in _KINDS or _import(kind.__name__, name) is not kind:
+                raise TypeError(
+                    f"member {name!r} is of {kind.__name__}, which has no file format of its own; those that have are "
+                    f"{', '.join(_KINDS)}. Pickle the ensemble instead"
+                )
+        classes, dtype = files.labels_to_json(self.ordered_classes_)
+        names = getattr(self, "feature_names_in_", None)
+        own = {name: value for name, value in _parameters(self).items() if name not in _NOT_PARAMETERS}
+        params, left_out = files.parameters_to_json(own)
+        members, copies_by_file = [], dict[str, FittedMember]()
+        for i, (name, template) in enumerate(self._trained):
+            copies, library = self._fitted[name], kinds[name].__name__
+            member_params, lost = files.parameters_to_json(_parameters(template))
+            left_out += [f"{name}__{parameter}" for parameter in lost]
+            described = {f"{i}_{j}{_KINDS[library][1]}": copy for j, copy in enumerate(copies)}
+            # The file of XGBoost's own classifier holds none of its parameters, and predictions need some.
+            bare = library == "XGBClassifier"
+            members.append(
+                {
+                    "name": name,
+                    "kind": library,
+                    "params": member_params,
+                    "own": [files.parameters_to_json(_parameters(c.estimator))[0] if bare else {} for c in copies],
+                    "files": list(described),
+                    "columns": [copy.columns.tolist() for copy in copies],
+                }
+            )
+            copies_by_file |= described
+        contents = {
+            "classes": classes,
+            "dtype": dtype,
+            "n_features": self.n_features_in_,
+            "feature_names": None if names is None else names.tolist(),
+            "params": params,
+            "weights": self.weights_.tolist(),
+            "members": members,
+            "left_out": left_out,
+        }
+        with tempfile.TemporaryDirectory() as folder:
+            for file, copy in copies_by_file.items():
+                copy.estimator.save_model(Path(folder) / file)
+            with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+                archive.writestr(_CONTENTS, json.dumps(contents))
+                for file in copies_by_file:
+                    archive.write(Path(folder) / file, file)
 
     @one_thread_after_fork()
     def load_model(self, path: str | PathLike[str]) -> OrdinalEnsembleClassifier:
@@ -329,22 +385,95 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers):
         ModuleNotFoundError
             If the library of a member is not installed; the message names the member.
         """
-        with self._all_or_nothing():
-            read = read_ensemble(path, set(super().get_params(deep=False)) - {"members", "classes", "n_jobs"})
+        files.check_kind(path, "an ensemble")
+        whole = io.BytesIO(Path(path).read_bytes())  # a place outside it is no error of the file system
+        with files.as_damaged_file(path), zipfile.ZipFile(whole) as archive:
+            contents = json.loads(archive.read(_CONTENTS))
+            described = contents["members"]
+            unknown = [member["kind"] for member in described if member["kind"] not in _KINDS]
+            if unknown:
+                raise ValueError(f"it holds a member of {unknown[0]!r}; those that can be are {', '.join(_KINDS)}")
+        kinds = [_import(member["kind"], member["name"]) for member in described]
+        with (
+            self._all_or_nothing(),
+            files.as_damaged_file(path),
+            zipfile.ZipFile(whole) as archive,
+            tempfile.TemporaryDirectory() as folder,
+        ):
+            params, known = _from_json(contents["params"]), set(super().get_params(deep=False)) - _NOT_PARAMETERS
+            if not set(params) <= known:
+                raise ValueError(f"an ensemble has no parameters {sorted(set(params) - known)}")
             for name in ("feature_names_in_", "evals_result_"):  # of an earlier fit
                 self.__dict__.pop(name, None)
-            self.__dict__.update(read.params | {"members": read.members})
-            with as_damaged_file(path):
-                self._keep_labels(OrderedLabels(read.classes))
-                self._check_decision()
-            self.n_features_in_, self._fitted, self.weights_ = read.n_features, read.fitted, read.weights
-            self._trained = [(name, clone(member)) for name, member in read.members]
-            if read.feature_names is not None:
-                self.feature_names_in_ = read.feature_names
+            self.__dict__.update(params)
+            self.classes = files.labels_from_json(contents["classes"], contents["dtype"])
+            self._keep_labels(OrderedLabels(self.classes))
+            self._check_decision()
+            self.n_features_in_ = int(contents["n_features"])
+            self.members, self._fitted = [], {}
+            for kind, member in zip(kinds, described, strict=True):
+                name, copies = member["name"], []
+                self.members.append((name, kind(**_from_json(member["params"]))))
+                for file, own, columns in zip(member["files"], member["own"], member["columns"], strict=True):
+                    own_file = Path(folder) / f"copy{_KINDS[member['kind']][1]}"
+                    own_file.write_bytes(archive.read(file))
+                    copy, shape = kind(**_from_json(own)), (self.n_classes_, self.n_features_in_)
+                    copies.append(_read_copy(copy, own_file, columns, *shape))
+                self._fitted[name] = copies
+            self._trained = [(name, clone(member)) for name, member in self.members]
+            self.weights_ = files.numbers_from_json(contents["weights"], "weights")
+            n_members = len(self._fitted)
+            if self.weights_.shape != (n_members,) or self.weights_.min() < 0 or not np.isclose(self.weights_.sum(), 1):
+                raise ValueError("weights must be one non-negative number for each member, of sum 1")
+            names = files.names_from_json(contents["feature_names"], self.n_features_in_)
+            if names is not None:
+                self.feature_names_in_ = names
+            left_out = [str(name) for name in contents["left_out"]]
+        files.warn_of(left_out, stacklevel=2)
         return self
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         for kind in ("sparse", "allow_nan", "string", "categorical"):
-            setattr(tags.input_tags, kind, all_take(self.members, kind))
+            try:
+                takes = all(getattr(get_tags(member).input_tags, kind) for _, member in check_members(self.members))
+            except (AttributeError, TypeError, ValueError):  # they are no members
+                takes = False
+            setattr(tags.input_tags, kind, takes)
         return tags
+
+
+def _import(kind: str, member: str) -> Any:
+    """Return a class that files may hold; raise ModuleNotFoundError, which names the member, without its library."""
+    home, _, extra = _KINDS[kind]
+    try:
+        return getattr(importlib.import_module(home), kind)
+    except ImportError as error:
+        reason = f"member {member!r} is of {kind}: {not_installed(error, extra)}"
+        raise ModuleNotFoundError(reason, name=error.name) from error
+
+
+def _parameters(estimator: Any) -> dict[str, Any]:
+    """Return an estimator's parameters but NaN, which JSON cannot hold: the default of ``missing``."""
+    given = estimator.get_params(deep=False).items()
+    return {name: value for name, value in given if not (isinstance(value, float) and np.isnan(value))}
+
+
+def _from_json(params: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: files.value_from_json(value) for name, value in params.items()}
+
+
+def _read_copy(estimator: Any, path: Path, columns: Any, n_classes: int, n_features: int) -> FittedMember:
+    """Return a copy whose own file has been written to ``path``; raise ValueError if it does not suit the ensemble."""
+    codes = np.array(columns)
+    rises = codes.dtype.kind == "i" and codes.ndim == 1 and not (np.diff(codes) <= 0).any()
+    if not rises or not 0 <= codes[0] <= codes[-1] < n_classes:
+        raise ValueError(f"codes of a member's classes must rise, from 0 to {n_classes - 1} at most; got {columns!r}")
+    estimator.load_model(path)
+    found = np.asarray(estimator.classes_).tolist()
+    if found != list(range(len(codes))) or estimator.n_features_in_ != n_features:
+        raise ValueError(
+            f"a copy of a member must have {len(codes)} classes and {n_features} features; got the classes {found} and "
+            f"{estimator.n_features_in_} features"
+        )
+    return FittedMember(estimator, codes.astype(np.int32))

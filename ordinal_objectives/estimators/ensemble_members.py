@@ -1,30 +1,25 @@
-"""Members of an ensemble: which there are, and what each is trained on."""
+"""Members of an ensemble: which there are, what each is trained on, and the weights of the best pool."""
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Collection
+import warnings
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import minimize
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.frozen import FrozenEstimator
-from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
+from ordinal_objectives.estimators import wrappers
 from ordinal_objectives.estimators.held_out import Rows, hold_out, take_rows
 from ordinal_objectives.estimators.labels import OrderedLabels
-from ordinal_objectives.estimators.on_codes import (
-    FittedMember,
-    PrefitMember,
-    refuse_weights_by_label,
-    row_keywords,
-    told_classes,
-    weighs_costs,
-)
 from ordinal_objectives.estimators.ordered_classifier import OrderedClassifier
 from ordinal_objectives.threads import one_thread_after_fork
 
@@ -45,9 +40,9 @@ Members = list[tuple[str, Any]]
 
 def default_members() -> Members:
     """Return an ordinal and a multiclass classifier of XGBoost, else of LightGBM, else native and scikit-learn's."""
-    home, ordinal, multiclass, both, other = next(one for one in _DEFAULTS if find_spec(one[0]) is not None)
-    ours, hosts = importlib.import_module("ordinal_objectives"), importlib.import_module(home)
-    return [("ordinal", getattr(ours, ordinal)(**both)), ("multiclass", getattr(hosts, multiclass)(**both, **other))]
+    home, ordinal, multiclass, both, other = next(row for row in _DEFAULTS if find_spec(row[0]) is not None)
+    ours, theirs = importlib.import_module("ordinal_objectives"), importlib.import_module(home)
+    return [("ordinal", getattr(ours, ordinal)(**both)), ("multiclass", getattr(theirs, multiclass)(**both, **other))]
 
 
 def check_members(members: Any, taken: Collection[str] = ()) -> Members:
@@ -61,7 +56,7 @@ def check_members(members: Any, taken: Collection[str] = ()) -> Members:
     """
     if members is None:
         return default_members()
-    if not isinstance(members, list) or not members or not all(map(_is_pair, members)):
+    if not isinstance(members, list) or not members or not all(map(is_pair, members)):
         raise ValueError(f"members must be a list of (name, classifier) pairs, with one at least; got {members!r}")
     names = [name for name, _ in members]
     for name, member in members:
@@ -69,40 +64,19 @@ def check_members(members: Any, taken: Collection[str] = ()) -> Members:
             raise ValueError(
                 f"names of members must differ from each other and from parameters, without '__'; got {names}"
             )
-        if isinstance(member, type):
-            raise TypeError(f"member {name!r} must be a classifier, {member.__name__}(); got the class itself")
-        lacking = [one for one in ("fit", "predict_proba", "get_params", "set_params") if not hasattr(member, one)]
-        if lacking:
-            raise TypeError(f"member {name!r} must be a classifier with probabilities; {member!r} has no {lacking[0]}")
-        if weighs_costs(clone(member)):
+        wrappers.check_classifier(f"member {name!r}", member, "set_params")
+        if wrappers.weighs_costs(clone(member)):
             raise ValueError(
                 f"member {name!r} has a training_cost, so its probabilities are weighted by cost: an ensemble averages "
                 f"probabilities of the classes"
             )
-        refuse_weights_by_label(f"member {name!r}", member, "give it to the ensemble")
+        wrappers.refuse_weights_by_label(f"member {name!r}", member, "give it to the ensemble")
     return members
 
 
-def named_members(members: Any) -> Members:
-    """Return those whose parameters have names; none where nobody named members, or as none can be."""
-    is_list = isinstance(members, list) and all(map(_is_pair, members))
-    return members if is_list and all(_has_params(member) for _, member in members) else []
-
-
-def _has_params(member: Any) -> bool:
-    return hasattr(member, "get_params") and not isinstance(member, type)
-
-
-def _is_pair(entry: Any) -> bool:
+def is_pair(entry: Any) -> bool:
+    """Return whether this is a name and what it names."""
     return isinstance(entry, tuple) and len(entry) == 2 and isinstance(entry[0], str) and entry[0] != ""
-
-
-def all_take(members: Any, kind: str) -> bool:
-    """Tell whether all members take what a tag of inputs names; False where they are no members."""
-    try:
-        return all(getattr(get_tags(member).input_tags, kind) for _, member in check_members(members))
-    except (AttributeError, TypeError, ValueError):
-        return False
 
 
 @dataclass(frozen=True)
@@ -116,8 +90,7 @@ class TrainingRows:
 
     def draw(self, seed: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Return the rows that a copy is trained on, and those that it leaves out; no group is divided."""
-        codes, weight = self.rows.codes, self.rows.weight
-        weighted = np.arange(len(codes)) if weight is None else np.flatnonzero(weight)
+        codes, weighted = self.rows.codes, self.rows.weighted
         if self.subsample == 1.0:
             return weighted, weighted[:0]
         numbers = replace(self.rows, X=np.arange(len(codes))).take(weighted)
@@ -130,7 +103,7 @@ class TrainingRows:
         return np.sort(bag), np.sort(rest)
 
     @one_thread_after_fork()
-    def fit_copy(self, name: str, member: Any, seed: int) -> FittedMember:
+    def fit_copy(self, name: str, member: Any, seed: int) -> wrappers.FittedMember:
         """Train a copy of a member on rows of its own, with a seed of its own.
 
         Raises
@@ -140,7 +113,9 @@ class TrainingRows:
         """
         if isinstance(member, FrozenEstimator):
             check_is_fitted(member, msg=f"member {name!r} is a FrozenEstimator, and what it holds is not fitted")
-            return PrefitMember(member, self.labels.encode(member.classes_, name=f"classes_ of member {name!r}"))
+            return wrappers.FittedMember(
+                member, self.labels.encode(member.classes_, name=f"classes_ of member {name!r}")
+            )
         bag, rest = self.draw(seed)
         seeds = {key: seed for key in member.get_params() if ("__" + key).endswith("__random_state")}
         fitted = self._fit(name, clone(member).set_params(**seeds), bag, rest)
@@ -150,19 +125,21 @@ class TrainingRows:
         again = clone(member).set_params(**seeds, **{"n_estimators": _rounds(name, fitted.estimator), stopping: None})
         return self._fit(name, again, np.sort(np.concatenate([bag, rest])), rest[:0])
 
-    def _fit(self, name: str, copy: Any, bag: NDArray[np.intp], rest: NDArray[np.intp]) -> FittedMember:
+    def _fit(self, name: str, copy: Any, bag: NDArray[np.intp], rest: NDArray[np.intp]) -> wrappers.FittedMember:
         """Train a copy on some rows; ``rest`` are those that it may stop early by."""
         rows, what = self.rows.take(bag), f"member {name!r}"
-        present = told_classes(what, copy, rows.codes, self.labels.ordered_classes_)
-        keywords = row_keywords(what, copy, rows.weight, rows.groups) | self._evaluation(name, copy, present, rest)
+        present = wrappers.class_codes(what, copy, rows.codes, self.labels.ordered_classes_)
+        keywords = wrappers.row_keywords(what, copy, rows.weight, rows.groups) | self._evaluation(
+            name, copy, present, rest
+        )
         try:
             copy.fit(rows.X, np.searchsorted(present, rows.codes), **keywords)
         except Exception as error:
             kind = ValueError if isinstance(error, ValueError) or not isinstance(error, TypeError) else TypeError
             raise kind(f"member {name!r} cannot be trained: {type(error).__name__}: {error}") from error
-        return FittedMember(copy, present)
+        return wrappers.FittedMember.trained(copy, present)
 
-    def _evaluation(self, name: str, copy: Any, present: NDArray[Any], rest: NDArray[np.intp]) -> dict[str, Any]:
+    def _evaluation(self, name: str, copy: Any, present: NDArray[np.generic], rest: NDArray[np.intp]) -> dict[str, Any]:
         """Return the rows that a copy stops early by, as its ``fit`` takes them: those that it is not trained on."""
         stopping = _stopping(copy)
         if stopping is None:
@@ -177,9 +154,9 @@ class TrainingRows:
         keywords: dict[str, Any] = {"eval_set": [(X, labels)]}
         if has_fit_parameter(copy, "eval_X"):  # LightGBM has given eval_set up
             keywords = {"eval_X": X, "eval_y": labels}
-        of_weights = next((one for one in _EVALUATION_WEIGHTS if has_fit_parameter(copy, one)), None)
-        if self.rows.weight is not None and of_weights is not None:
-            keywords[of_weights] = [self.rows.weight[rest]]
+        weights_name = next((name for name in _EVALUATION_WEIGHTS if has_fit_parameter(copy, name)), None)
+        if self.rows.weight is not None and weights_name is not None:
+            keywords[weights_name] = [self.rows.weight[rest]]
         return keywords | ({"verbose": False} if has_fit_parameter(copy, "verbose") else {})
 
 
@@ -188,7 +165,7 @@ def _stopping(member: Any) -> str | None:
     given = member.get_params(deep=False)
     if given.get("validation_fraction") is not None:
         return None
-    return next((one for one in _STOPPING if given.get(one) is not None), None)
+    return next((name for name in _STOPPING if given.get(name) is not None), None)
 
 
 def _rounds(name: str, fitted: Any) -> int:
@@ -203,3 +180,81 @@ def _rounds(name: str, fitted: Any) -> int:
         f"member {name!r} stops early and does not say at which round: with refit=True it must have best_iteration or "
         f"best_iteration_ once it is fitted; pass refit=False"
     )
+
+
+CRITERIA = ("log_loss", "rps")
+# The probability that a class counts with which all models rule out: its logarithm must be finite.
+_LEAST = np.finfo(np.float64).tiny
+# How far above the minimum, of which the gap of Frank and Wolfe is a bound, weights may be.
+_GAP = 1e-5
+Criterion = Callable[[NDArray[np.float64]], tuple[float, NDArray[np.float64]]]
+
+
+def best_weights(
+    proba: NDArray[np.float64], codes: NDArray[np.int32], sample_weight: NDArray[np.float64] | None, criterion: str
+) -> NDArray[np.float64]:
+    """Return weights of models, non-negative and of sum 1, whose pooled probabilities score best.
+
+    Both criteria are convex in the weights, so a local minimum is a global one. The solver is SciPy's SLSQP, which
+    starts at equal weights.
+
+    Parameters
+    ----------
+    proba : ndarray of float64, shape (n_models, n_samples, n_classes)
+        Columns from the lowest class to the highest.
+    codes : ndarray of int32, shape (n_samples,)
+    sample_weight : ndarray of float64, shape (n_samples,), or None
+    criterion : {"log_loss", "rps"}
+
+    Returns
+    -------
+    ndarray of float64, shape (n_models,)
+
+    Warns
+    -----
+    ConvergenceWarning
+        If the solver stopped before the minimum.
+    """
+    share = np.ones(len(codes)) if sample_weight is None else sample_weight
+    share = share / share.sum()
+    value = (_log_loss if criterion == "log_loss" else _rps)(proba, codes, share)
+    n_models = len(proba)
+    found = minimize(
+        value,
+        np.full(n_models, 1 / n_models),
+        jac=True,
+        method="SLSQP",
+        bounds=[(0.0, 1.0)] * n_models,
+        constraints={"type": "eq", "fun": lambda w: w.sum() - 1.0, "jac": np.ones_like},
+        options={"ftol": 1e-12, "maxiter": 1000},
+    )
+    weights: NDArray[np.float64] = np.clip(found.x, 0.0, None)
+    weights /= weights.sum()
+    gradient = value(weights)[1]
+    if not weights @ gradient - gradient.min() <= _GAP:
+        warnings.warn(
+            f"the weights are not those of the lowest {criterion}: {found.message}", ConvergenceWarning, stacklevel=2
+        )
+    return weights
+
+
+def _log_loss(proba: NDArray[np.float64], codes: NDArray[np.int32], share: NDArray[np.float64]) -> Criterion:
+    own_class = proba[:, np.arange(len(codes)), codes]
+
+    def value(w: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        pooled = np.maximum(w @ own_class, _LEAST)
+        return -float(share @ np.log(pooled)), -(own_class @ (share / pooled))
+
+    return value
+
+
+def _rps(proba: NDArray[np.float64], codes: NDArray[np.int32], share: NDArray[np.float64]) -> Criterion:
+    below = np.arange(proba.shape[2] - 1) >= codes[:, np.newaxis]
+    away = (np.cumsum(proba[..., :-1], axis=2) - below) * np.sqrt(share)[:, np.newaxis]
+    away = away.reshape(len(proba), -1)
+    gram = away @ away.T
+
+    def value(w: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        return float(w @ gram @ w), 2.0 * gram @ w
+
+    return value

@@ -1,19 +1,22 @@
-"""The rows of a call, and how they are divided into rows to train on and rows that no tree is grown on."""
+"""The rows of a call, how they are divided, and the number of rounds found on rows held out."""
 
 from __future__ import annotations
 
 import math
 import numbers
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.model_selection import GroupShuffleSplit, train_test_split
+from sklearn.model_selection import GroupKFold, GroupShuffleSplit, KFold, StratifiedKFold, train_test_split
 from sklearn.utils import _safe_indexing
 
-from ordinal_objectives.estimators.label_values import _is_missing
+from ordinal_objectives.estimators.labels import is_missing
 from ordinal_objectives.utils.seeds import drawn_seed
+from ordinal_objectives.utils.validation import check_number
 
 # Number of draws of whole groups; the one with class shares closest to those of all rows is taken.
 _DRAWS = 20
@@ -44,6 +47,16 @@ class Rows:
 
     def __len__(self) -> int:
         return len(self.codes)
+
+    @property
+    def weighted(self) -> NDArray[np.intp]:
+        """Numbers of the rows of positive weight."""
+        return np.arange(len(self)) if self.weight is None else np.flatnonzero(self.weight)
+
+    @property
+    def n_classes_with_weight(self) -> int:
+        """Number of classes with a row of positive weight."""
+        return int(np.count_nonzero(np.bincount(self.codes, self.weight)))
 
     def take(self: AnyRows, rows: NDArray[np.intp]) -> AnyRows:
         """Return some of the rows, in the given order: every field is divided."""
@@ -79,19 +92,22 @@ def hold_out(rows: AnyRows, fraction: float, seed: int, asked: str | None = None
     ValueError
         If no row would be left to train on, or there are fewer than two groups.
     """
-    y, sample_weight, groups = rows.codes, rows.weight, rows.groups
-    weighted = np.arange(len(y)) if sample_weight is None else np.flatnonzero(sample_weight)
+    y, groups, weighted = rows.codes, rows.groups, rows.weighted
     n_held = math.ceil(fraction * len(weighted))
     if n_held == len(weighted):
         asked, hint = (f"validation_fraction={fraction}", "; pass eval_set") if asked is None else (asked, "")
         raise ValueError(f"{asked} of {len(weighted)} rows with weight leaves none to train on{hint}")
     if groups is None:
-        fit, held = _by_class(weighted, y[weighted], n_held, seed)
+        class_sizes = np.bincount(y[weighted])
+        counts = class_sizes[class_sizes > 0]
+        by_class = counts.min() >= 2 and min(n_held, len(weighted) - n_held) >= len(counts)
+        stratify = y[weighted] if by_class else None
+        fit, held = train_test_split(weighted, test_size=n_held, random_state=seed, stratify=stratify)
     else:
         held = weighted[_whole_groups(groups[weighted], y[weighted], fraction, seed)]
         fit = weighted[~np.isin(groups[weighted], groups[held])]
-    if sample_weight is not None:
-        without = np.flatnonzero(sample_weight == 0.0)
+    if rows.weight is not None:
+        without = np.flatnonzero(rows.weight == 0.0)
         fit = np.concatenate([fit, without if groups is None else without[~np.isin(groups[without], groups[held])]])
     return rows.take(fit), rows.take(held)
 
@@ -100,38 +116,23 @@ def hold_out_unless_given(
     rows: Rows, given: list[Rows], fraction: float | None, random_state: Any
 ) -> tuple[Rows, list[Rows]]:
     """Return rows to train on and sets to evaluate: those given, or else a share of the rows if one is asked for."""
-    if fraction is None:
+    share = None if fraction is None else check_fraction(fraction)
+    if share is None or given:
         return rows, given
-    check_fraction(fraction)
-    if given:
-        return rows, given
-    fit, held = hold_out(rows, fraction, split_seed(random_state))
+    fit, held = hold_out(rows, share, split_seed(random_state))
     return fit, [held]
 
 
 def check_fraction(fraction: Any) -> float:
     """Return ``validation_fraction``, or raise TypeError or ValueError unless it is a number in (0, 1)."""
-    message = f"validation_fraction must be a number above 0 and below 1; got {fraction!r}"
-    if isinstance(fraction, bool) or not isinstance(fraction, numbers.Real):
-        raise TypeError(message)
-    if not 0.0 < float(fraction) < 1.0:
-        raise ValueError(message)
-    return float(fraction)
+    return check_number("validation_fraction", fraction, above=0.0, below=1.0)
 
 
 def split_seed(random_state: Any) -> int:
-    """Return the seed of a split; None draws the same rows each time, as the hosts do."""
+    """Return the seed of a split; None draws the same rows each time, as XGBoost and LightGBM do."""
     if isinstance(random_state, numbers.Integral):
-        return int(random_state) % 2**32  # the hosts take negative seeds
+        return int(random_state) % 2**32  # XGBoost and LightGBM take negative seeds
     return 0 if random_state is None else drawn_seed(random_state)
-
-
-def _by_class(rows: NDArray[Any], y: NDArray[np.int32], n_held: int, seed: int) -> tuple[NDArray[Any], NDArray[Any]]:
-    counts = np.bincount(y)
-    counts = counts[counts > 0]
-    by_class = counts.min() >= 2 and min(n_held, len(rows) - n_held) >= len(counts)
-    fit, held = train_test_split(rows, test_size=n_held, random_state=seed, stratify=y if by_class else None)
-    return fit, held
 
 
 def check_groups(groups: ArrayLike | None, n_samples: int) -> NDArray[np.intp] | None:
@@ -141,7 +142,7 @@ def check_groups(groups: ArrayLike | None, n_samples: int) -> NDArray[np.intp] |
     names = np.asarray(groups)
     if names.shape != (n_samples,):
         raise ValueError(f"groups must have shape ({n_samples},), one group a row; got {names.shape}")
-    missing = np.fromiter(map(_is_missing, names), bool, n_samples) if names.dtype == object else names != names
+    missing = np.fromiter(map(is_missing, names), bool, n_samples) if names.dtype == object else names != names
     if missing.any():
         raise ValueError(f"groups must name the group of each row; {missing.sum()} row(s) have none (None, NaN or NA)")
     try:
@@ -152,7 +153,7 @@ def check_groups(groups: ArrayLike | None, n_samples: int) -> NDArray[np.intp] |
     return codes
 
 
-def _whole_groups(groups: NDArray[Any], y: NDArray[np.int32], fraction: float, seed: int) -> NDArray[np.intp]:
+def _whole_groups(groups: NDArray[np.generic], y: NDArray[np.int32], fraction: float, seed: int) -> NDArray[np.intp]:
     """Return the rows of groups that hold about ``fraction`` of each class."""
     n_groups = len(np.unique(groups))
     if n_groups < 2:
@@ -180,3 +181,201 @@ def take_rows(part: Any, rows: NDArray[np.intp]) -> Any:
     if hasattr(part, "take") and hasattr(part, "schema") and not hasattr(part, "lazy"):  # an Arrow table
         return part.take(rows)
     return _safe_indexing(part, rows)
+
+
+AUTO = "auto"
+# Rounds where "auto" does not search.
+UNSEARCHED = 100
+_FRACTION = 0.2
+# Fewer rows than this are not divided.
+_LEAST_ROWS = 10
+# The search ends after this much learning rate without a lower loss, or in all, within these numbers of rounds.
+_PATIENCE, _PATIENCE_ROUNDS = 2.0, (10, 500)
+_MOST, _MOST_ROUNDS = 100.0, (500, 10_000)
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A training on some of the rows.
+
+    Attributes
+    ----------
+    losses : sequence of float
+        Weighted mean loss of the rows held out after 0, 1, ... rounds.
+    proba : callable
+        ``proba(n)`` returns their class probabilities after n rounds, (n_held_out, n_classes), lowest class first.
+    """
+
+    losses: Sequence[float]
+    proba: Callable[[int], NDArray[np.float64]]
+
+
+# (rows to train on, rows held out, most rounds, rounds without a lower loss after which it ends, or None)
+TrialOf = Callable[[Rows, Rows, int, int | None], Trial]
+
+
+def is_auto(asked: Any) -> bool:
+    """Return whether a parameter is left to the data."""
+    return isinstance(asked, str) and asked == AUTO
+
+
+def rounds_unsearched(name: str, asked: Any) -> int:
+    """Return the number of rounds where none is searched: "auto" is 100.
+
+    Raises
+    ------
+    TypeError
+        If it is neither an integer nor "auto".
+    ValueError
+        If it is below 1.
+    """
+    if is_auto(asked):
+        return UNSEARCHED
+    if isinstance(asked, bool) or not isinstance(asked, numbers.Integral):
+        raise TypeError(f"{name} must be an integer of at least 1, or 'auto'; got {asked!r}")
+    if asked < 1:
+        raise ValueError(f"{name} must be at least 1; got {asked}")
+    return int(asked)
+
+
+def smallest_leaf(asked: Any, n_rows: int) -> Any:
+    """Return the number of rows that a leaf needs: as asked for, or for "auto" one in 50, at most 20."""
+    return int(np.clip(n_rows // 50, 1, 20)) if is_auto(asked) else asked
+
+
+@dataclass(frozen=True)
+class RoundSearch:
+    """What a search for the number of rounds has found.
+
+    Attributes
+    ----------
+    n_iter : int
+        The number of rounds with the lowest loss, at least 1.
+    losses : ndarray of float64, shape (n_tried + 1,)
+        Weighted mean loss of the rows held out after 0, 1, ... rounds; NaN for 0 where scores to start from are given.
+    n_held_out : int
+        Number of these rows.
+    """
+
+    n_iter: int
+    losses: NDArray[np.float64]
+    n_held_out: int
+
+    @property
+    def lowest(self) -> float:
+        """The lowest of the losses."""
+        return float(np.nanmin(self.losses))
+
+    def __str__(self) -> str:
+        return f"{self.n_iter} rounds, found on {self.n_held_out} rows held out"
+
+
+class FinishedSearch(NamedTuple):
+    """A search, its training, and the rows held out of it."""
+
+    search: RoundSearch
+    trial: Trial
+    held: Rows
+
+
+def find_rounds(trial_of: TrialOf, rows: Rows, learning_rate: float, seed: int) -> FinishedSearch | None:
+    """Return the number of rounds with the lowest loss on a fifth of the rows, held out of the training.
+
+    The search tries at most 100 / ``learning_rate`` rounds, but 500 to 10,000, and ends after 2 / ``learning_rate``
+    rounds, but 10 to 500, without a lower loss.
+
+    Parameters
+    ----------
+    trial_of : callable
+        Trains on some rows and evaluates others; see ``TrialOf``.
+    rows : Rows
+        No group is divided.
+    learning_rate : float
+    seed : int
+        Of the rows held out.
+
+    Returns
+    -------
+    FinishedSearch or None
+        None where there are fewer than 10 rows with weight, or a single class is left without the rows held out.
+    """
+    if len(rows.weighted) < _LEAST_ROWS:
+        return None
+    most, patience = (
+        math.ceil(min(max(rate / learning_rate, least), highest))
+        for rate, (least, highest) in ((_MOST, _MOST_ROUNDS), (_PATIENCE, _PATIENCE_ROUNDS))
+    )
+    fit, held = hold_out(rows, _FRACTION, seed)
+    if fit.n_classes_with_weight < 2:
+        return None
+    trial = trial_of(fit, held, most, patience)
+    losses = np.asarray(trial.losses, dtype=np.float64)
+    return FinishedSearch(RoundSearch(max(1, int(np.nanargmin(losses))), losses, len(held)), trial, held)
+
+
+# Folds of the models that predict rows which they were not trained on.
+_FOLDS = 5
+# So many rows held out of a search tell what to expect of others, although the number of rounds was chosen by them.
+_MANY = 200
+
+
+@dataclass(frozen=True)
+class UnseenRows:
+    """Where probabilities of rows that were not trained on come from.
+
+    Attributes
+    ----------
+    rows : Rows
+        All rows of the training.
+    watched : list of Rows
+        Rows that were evaluated.
+    found : FinishedSearch or None
+        The search for the number of rounds.
+    trial_of : TrialOf or None
+        Trains on some rows; None where the model went on from another one, which may have seen any row.
+    seed : int
+    """
+
+    rows: Rows
+    watched: list[Rows]
+    found: FinishedSearch | None
+    trial_of: TrialOf | None
+    seed: int
+
+    def out_of_fold(self, n_iter: int) -> tuple[NDArray[np.float64], Rows]:
+        """Return all rows, with each one's probabilities by a model of five that was not trained on it."""
+        if self.trial_of is None:
+            raise ValueError(
+                "decision_rule='kappa' needs rows that the model was not trained on, and the one that is continued may "
+                "have seen any: pass an evaluation set, or kappa_rows='training'"
+            )
+        proba, held_rows = [], []
+        for fit, held in self._folds():
+            some, others = self.rows.take(fit), self.rows.take(held)
+            if some.n_classes_with_weight < 2:
+                raise ValueError(
+                    "decision_rule='kappa' trains on four fifths of the rows, and of some only one class has weight: "
+                    "pass an evaluation set, or kappa_rows='training'"
+                )
+            proba.append(self.trial_of(some, others, n_iter, None).proba(n_iter))
+            held_rows.append(held)
+        return np.concatenate(proba), self.rows.take(np.concatenate(held_rows))
+
+    @property
+    def judges_its_choice(self) -> bool:
+        """Whether the rows of the search are so few that the number of rounds chosen by them suits them too well."""
+        if self.found is None or len(self.found.held) >= _MANY or self.trial_of is None:
+            return False
+        return all(self.rows.take(fit).n_classes_with_weight >= 2 for fit, _ in self._folds())
+
+    def _folds(self) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+        codes, names = self.rows.codes, self.rows.groups
+        if names is not None:
+            if names.max() == names.min():
+                raise ValueError("groups must name at least two groups with decision_rule='kappa'; got 1")
+            yield from GroupKFold(min(_FOLDS, len(np.unique(names)))).split(codes, codes, names)
+            return
+        kind = StratifiedKFold if np.bincount(codes).max() >= _FOLDS else KFold
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # of classes with fewer rows than folds
+            yield from kind(min(_FOLDS, len(codes)), shuffle=True, random_state=self.seed).split(codes, codes)

@@ -1,53 +1,83 @@
-"""Saving and loading a classifier in its host library's own format."""
+"""Base of the classifiers of XGBoost and LightGBM: parameters, plan of a training, files and pickles."""
 
 from __future__ import annotations
 
+import inspect
+import numbers
 from abc import abstractmethod
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from contextlib import nullcontext
 from dataclasses import fields, replace
 from os import PathLike
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.decision import KappaRule
-from ordinal_objectives.estimators.booster_in_transit import BoosterInTransit
-from ordinal_objectives.estimators.evaluation_sets import GivenSets
-from ordinal_objectives.estimators.held_out import Rows, hold_out_unless_given, split_seed
-from ordinal_objectives.estimators.host_parameters import HostParameters
-from ordinal_objectives.estimators.kappa_decision import KAPPA, Unseen
+from ordinal_objectives.estimators.arguments import GivenSets, one_for_each
+from ordinal_objectives.estimators.held_out import (
+    FinishedSearch,
+    RoundSearch,
+    Rows,
+    Trial,
+    TrialOf,
+    UnseenRows,
+    hold_out_unless_given,
+    is_auto,
+    rounds_unsearched,
+    split_seed,
+)
 from ordinal_objectives.estimators.labels import OrderedLabels
-from ordinal_objectives.estimators.linear_choice import check_continued, check_linear, check_monotone, with_linear
-from ordinal_objectives.estimators.linear_choice import search as search_rounds
-from ordinal_objectives.estimators.linear_part import LinearPart
-from ordinal_objectives.estimators.ordinal_classifier import OrdinalClassifier
-from ordinal_objectives.estimators.round_search import Found, RoundSearch, Trial, TrialOf, is_auto, rounds_unsearched
+from ordinal_objectives.estimators.linear import LinearPart, check_continued, check_linear, check_monotone, with_linear
+from ordinal_objectives.estimators.linear import search as search_rounds
+from ordinal_objectives.estimators.ordinal_classifier import KAPPA, OrdinalClassifier
 from ordinal_objectives.leaves.shifts import DEFAULT_SHIFT_PENALTY
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.spec import OrdinalSpec
+from ordinal_objectives.threads import library_n_threads, one_thread_after_fork
 from ordinal_objectives.threshold_solver import ThresholdRecord, initial_thresholds
-from ordinal_objectives.utils.files import (
-    as_damaged_file,
-    check_path,
-    labels_from_json,
-    labels_to_json,
-    names_from_json,
-    parameters_to_json,
-    value_from_json,
-    warn_of,
-)
+from ordinal_objectives.utils import files
+from ordinal_objectives.utils.seeds import drawn_seed
 from ordinal_objectives.utils.validation import check_number, check_start_score
 
-# Stored elsewhere in a model file, or a property of the machine that loads it.
-_NOT_IN_FILES = frozenset(
-    {"classes", "cost_matrix", "decision_rule", "hessian", "link", "loss", "threshold_update", "training_cost"}
-) | {
-    *("max_shifts", "proportional", "shift_l2", "shift_method", "shift_penalty"),
-    *("device", "n_jobs", "progress", "verbose", "verbosity"),
+
+class BoosterInTransit:
+    """Writes and reads a booster as its library does, on one thread in a forked process, which would hang otherwise.
+
+    Parameters
+    ----------
+    booster : xgboost.Booster or lightgbm.Booster
+    """
+
+    def __init__(self, booster: Any) -> None:
+        self.booster = booster
+
+    @one_thread_after_fork()
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _arrived, (type(self.booster), self.booster.__getstate__())
+
+
+@one_thread_after_fork()
+def _arrived(kind: Any, state: dict[str, Any]) -> Any:
+    booster = kind.__new__(kind)
+    booster.__setstate__(state)
+    return booster
+
+
+# Of the ordinal model; a file keeps them elsewhere than among the parameters.
+_OF_MODEL = {
+    *("classes", "cost_matrix", "decision_rule", "hessian", "link", "loss", "threshold_update", "training_cost"),
+    *("max_shifts", "proportional", "shift_l2", "shift_penalty"),
 }
+# What both classifiers' constructors take and the library's ``train`` does not.
+ORDINAL_PARAMETERS = frozenset(_OF_MODEL) | {
+    *("class_weight", "importance_type", "kappa_rows", "kappa_weights", "linear", "linear_l2"),
+    *("n_estimators", "progress", "validation_fraction"),
+}
+# The others are properties of the machine that loads a model.
+_NOT_IN_FILES = frozenset(_OF_MODEL) | {"shift_method", "device", "n_jobs", "progress", "verbose", "verbosity"}
 
 
 class RoundPlan(NamedTuple):
@@ -55,12 +85,18 @@ class RoundPlan(NamedTuple):
 
     n_rounds: int
     trial_of: TrialOf | None = None
-    found: Found | None = None
+    found: FinishedSearch | None = None
 
 
-class HostClassifier(HostParameters, OrdinalClassifier):
-    """An ordinal classifier whose trees a host library grows, predicts and keeps in its files."""
+class HostClassifier(OrdinalClassifier):
+    """An ordinal classifier whose trees XGBoost or LightGBM grows, predicts and keeps in its files.
 
+    A subclass says which parameters the library's ``train`` spells otherwise (``_native``), and which of its own never
+    go there (``_own``).
+    """
+
+    _native: ClassVar[Mapping[str, str]] = {}
+    _own: ClassVar[frozenset[str]] = frozenset()
     loss: str | OrdinalLoss
     link: str
     validation_fraction: float | None
@@ -69,20 +105,41 @@ class HostClassifier(HostParameters, OrdinalClassifier):
     n_jobs: int | None
     round_search_: RoundSearch | None = None
 
+    @classmethod
+    def _default(cls, name: str) -> Any:
+        """Return the value of a parameter that nobody set."""
+        return inspect.signature(cls).parameters[name].default
+
+    def _resolved_params(self) -> dict[str, Any]:
+        """Return the parameters, by one name each."""
+        return self.get_params(deep=False)
+
+    def _native_params(self) -> dict[str, Any]:
+        """Return the parameters of the library's ``train``; those left at None take its defaults."""
+        self._refuse_unknown()
+        given = {k: v for k, v in self._resolved_params().items() if v is not None and k not in self._own}
+        seed = given.get("random_state")
+        if seed is not None and not isinstance(seed, numbers.Integral):
+            given["random_state"] = drawn_seed(seed)
+        threads = library_n_threads(given.pop("n_jobs", None))
+        if threads is not None:
+            given["n_jobs"] = threads
+        return {self._native.get(name, name): value for name, value in given.items()}
+
     @abstractmethod
     def _trial(self, fit: Rows, held: Rows, most: int, patience: int | None, **options: Any) -> Trial:
-        """Train on some rows and tell of others after 1, 2, ... rounds, at most ``most`` of them.
+        """Train on some rows and evaluate others after 1, 2, ... rounds, at most ``most`` of them.
 
-        The training ends after ``patience`` rounds without a lower loss. ``options`` are what else the host needs to
-        know of the rows.
+        The training ends after ``patience`` rounds without a lower loss. ``options`` are what else the library needs
+        to know of the rows.
         """
 
     @abstractmethod
     def _categories(self, X: Any, **options: Any) -> Collection[int]:
-        """Return the columns of numbers that the host takes for categories."""
+        """Return the columns of numbers that the library takes for categories."""
 
     @abstractmethod
-    def _carry(self, record: Any) -> None:
+    def _carry(self, record: ThresholdRecord) -> None:
         """Make the booster carry a record."""
 
     @abstractmethod
@@ -90,7 +147,7 @@ class HostClassifier(HostParameters, OrdinalClassifier):
         """Write the booster with the record that it carries."""
 
     @abstractmethod
-    def _read(self, path: str | PathLike[str]) -> tuple[Any, int, int]:
+    def _read(self, path: str | PathLike[str]) -> tuple[ThresholdRecord, int, int]:
         """Read the model: return the record, the number of iterations kept and of features."""
 
     @property
@@ -108,12 +165,12 @@ class HostClassifier(HostParameters, OrdinalClassifier):
         super().__setstate__(state | {"booster_": booster.booster} if isinstance(booster, BoosterInTransit) else state)
 
     def save_model(self, path: str | PathLike[str]) -> None:
-        """Save the model, with its thresholds, labels and decision rule, in the host library's own format.
+        """Save the model, with its thresholds, labels and decision rule, in the format of XGBoost or LightGBM.
 
         Parameters
         ----------
         path : path-like
-            Where to write. The host library's loader reads the file too.
+            Where to write. The library's loader reads the file too.
 
         Raises
         ------
@@ -127,7 +184,7 @@ class HostClassifier(HostParameters, OrdinalClassifier):
         """
         self._check_not_under_way("save the booster that the callback is given")
         check_is_fitted(self)
-        check_path(path)
+        files.check_path(path)
         self.check_fitted_decision()
         self._record = replace(self._record, classifier=self._description())
         self._carry(self._record)
@@ -138,10 +195,9 @@ class HostClassifier(HostParameters, OrdinalClassifier):
 
         Sets the parameters of the training, so that a clone trains the same model on the same rows. Left as they are:
         ``n_jobs``, ``verbosity`` and ``device``, which belong to the machine; what JSON cannot hold, such as
-        callbacks, of which a warning tells; and, where the model was trained without the classifier or saved before
-        version 0.4, all but ``loss``, ``link``, ``training_cost``, ``hessian``,
-        ``threshold_update`` and ``proportional`` with its penalty. Classes that the file does not name are those of the
-        parameter ``classes``, or 0, 1, ...
+        callbacks, of which a warning tells; and, where the model was trained without the classifier, all but
+        ``loss``, ``link``, ``training_cost``, ``hessian``, ``threshold_update`` and ``proportional`` with its penalty.
+        Classes that the file does not name are those of the parameter ``classes``, or 0, 1, ...
 
         Parameters
         ----------
@@ -169,16 +225,24 @@ class HostClassifier(HostParameters, OrdinalClassifier):
             self.hessian, self.threshold_update = record.hessian, record.threshold_update
             for name, value in record.ordinal_loss().as_parameters().items():
                 setattr(self, name, value)
-            self.proportional: bool | str = record.shifts is None
-            self.shift_l2 = None if record.shifts is None else record.shifts.l2
-            self.shift_penalty = DEFAULT_SHIFT_PENALTY if record.shifts is None else record.shifts.penalty
-            self.max_shifts = None if record.shifts is None or record.shifts.most == 1 else record.shifts.most
-            with as_damaged_file(path) if described else nullcontext():
+            shifts = record.shifts
+            self.proportional: bool | str = shifts is None
+            self.shift_l2 = None if shifts is None else shifts.l2
+            self.shift_penalty = DEFAULT_SHIFT_PENALTY if shifts is None else shifts.penalty
+            self.max_shifts = None if shifts is None or shifts.most == 1 else shifts.most
+            with files.as_damaged_file(path) if described else nullcontext():
                 if described:
-                    self.classes = labels_from_json(described["classes"], described["dtype"])
+                    self.classes = files.labels_from_json(described["classes"], described["dtype"])
                     self.decision_rule, self.cost_matrix = described["decision_rule"], described["cost_matrix"]
-                    self._parameters_from_json(described.get("params", {}))
-                    left_out = [str(name) for name in described.get("left_out", [])]
+                    params = described["params"]
+                    if not isinstance(params, dict):
+                        raise ValueError("parameters must be a JSON object")
+                    if set(params) & _NOT_IN_FILES:
+                        names = ", ".join(sorted(set(params) & _NOT_IN_FILES))
+                        raise ValueError(f"{names} must not be among the parameters")
+                    self.set_params(**{name: files.value_from_json(value) for name, value in params.items()})
+                    self._refuse_unknown()
+                    left_out = [str(name) for name in described["left_out"]]
                 labels = OrderedLabels(np.arange(record.n_classes) if self.classes is None else self.classes)
                 n_classes = len(labels.classes_)
                 if n_classes != record.n_classes:
@@ -192,12 +256,12 @@ class HostClassifier(HostParameters, OrdinalClassifier):
                     self.kappa_rule_ = KappaRule.from_json(described["kappa_rule"], record.n_classes)
                 elif self.decision_rule == KAPPA:
                     raise ValueError("decision_rule is 'kappa', and its rule is missing")
-                names = names_from_json(described.get("feature_names"), n_features)
-                if names is not None:
-                    self.feature_names_in_ = names
+                feature_names = files.names_from_json(described.get("feature_names"), n_features)
+                if feature_names is not None:
+                    self.feature_names_in_ = feature_names
                 self._linear = None if record.linear is None else LinearPart.from_json(record.linear, n_features)
                 self._keep(record, record.ordinal_loss(), n_iter)
-        warn_of(left_out, stacklevel=2)
+        files.warn_of(left_out, stacklevel=2)
         return self
 
     def _rows_to_fit(
@@ -208,7 +272,7 @@ class HostClassifier(HostParameters, OrdinalClassifier):
         Parameters
         ----------
         training : tuple of (X, y, sample_weight, start score, groups)
-            As ``fit`` was given them; ``start`` is what the host calls the scores.
+            As ``fit`` was given them; ``start`` is what the library calls the scores.
         start : str
         sets : GivenSets
         random_state
@@ -220,8 +284,12 @@ class HostClassifier(HostParameters, OrdinalClassifier):
         checked = self._check_evaluation(
             sets.pairs, sets.weights, sets.weights_name, sets.X_val, sets.y_val, sets.sample_weight_val
         )
-        checked = self._with_evaluation_starts(checked, sets.starts, sets.starts_name)
-        return hold_out_unless_given(rows, checked, self.validation_fraction, random_state)
+        starts = one_for_each(sets.starts, checked, sets.starts_name)
+        evaluated = [
+            replace(held, start=check_start_score(held_start, len(held), name=sets.starts_name))
+            for held, held_start in zip(checked, starts, strict=True)
+        ]
+        return hold_out_unless_given(rows, evaluated, self.validation_fraction, random_state)
 
     def _plan(
         self,
@@ -229,7 +297,7 @@ class HostClassifier(HostParameters, OrdinalClassifier):
         rows: Rows,
         search: tuple[float, Any] | None,
         *,
-        continued: Any = None,
+        continued: ThresholdRecord | None = None,
         says: bool = False,
         **options: Any,
     ) -> RoundPlan:
@@ -238,7 +306,7 @@ class HostClassifier(HostParameters, OrdinalClassifier):
         Parameters
         ----------
         asked : int or "auto"
-            For "auto" it is the number that the rows speak for.
+            For "auto" it is the number with the lowest loss on rows held out.
         rows : Rows
             Those of the training.
         search : tuple or None
@@ -247,7 +315,7 @@ class HostClassifier(HostParameters, OrdinalClassifier):
         continued : ThresholdRecord or None
             Of a model that is continued: its linear part is kept.
         says : bool
-            Whether to print what was found.
+            Whether to print the result.
         **options
             For :meth:`_trial` and :meth:`_categories`.
         """
@@ -260,19 +328,19 @@ class HostClassifier(HostParameters, OrdinalClassifier):
             )
         self.round_search_ = self._linear = None
         signs = self._resolved_params().get("monotone_constraints")
-        has_linear = continued is not None and continued.linear is not None
-        check_monotone(self.linear, has_linear, "monotone_constraints", signs)
+        earlier = None if continued is None else continued.linear
+        check_monotone(self.linear, earlier is not None, "monotone_constraints", signs)
         if continued is not None:
-            check_continued(always, has_linear)
-            if has_linear:
-                self._linear = LinearPart.from_json(continued.linear, self.n_features_in_)
+            check_continued(always, earlier is not None)
+            if earlier is not None:
+                self._linear = LinearPart.from_json(earlier, self.n_features_in_)
             return RoundPlan(rounds_unsearched("n_estimators", asked))
         categories = self._categories(rows.X, **options) if self.linear is not False else ()
 
         def fit_linear(some: Rows) -> LinearPart:
-            loss, missing = self._ordinal_loss(), getattr(self, "missing", np.nan)
-            hows = {"hessian": self.hessian, "categories": categories, "missing": missing, "n_threads": self.n_jobs}
-            return LinearPart.fit(some, self.n_classes_, loss, self.linear_l2, **hows)
+            given: dict[str, Any] = {"missing": self.missing} if hasattr(self, "missing") else {}
+            given |= {"hessian": self.hessian, "categories": categories, "n_threads": self.n_jobs}
+            return LinearPart.fit(some, self.n_classes_, self._ordinal_loss(), self.linear_l2, **given)
 
         def trial_of(fit: Rows, held: Rows, most: int, patience: int | None) -> Trial:
             trial = self._trial(fit, held, most, patience, **options)
@@ -297,45 +365,39 @@ class HostClassifier(HostParameters, OrdinalClassifier):
         loss = self._ordinal_loss()
         if held.start is not None:  # the training fits its thresholds to these scores
             return float("nan")
-        of_classes = np.bincount(fit.codes, fit.weight, minlength=self.n_classes_)
-        thresholds = initial_thresholds(of_classes, loss=loss).thresholds
+        class_weights = np.bincount(fit.codes, fit.weight, minlength=self.n_classes_)
+        thresholds = initial_thresholds(class_weights, loss=loss).thresholds
         values = loss.value(np.zeros(len(held)), held.codes, thresholds)
         return float(np.average(values, weights=held.weight))
 
     def _finish(
-        self,
-        record: ThresholdRecord,
-        n_iter: int,
-        plan: RoundPlan,
-        rows: Rows,
-        watched: list[Rows],
-        random_state: Any,
+        self, record: ThresholdRecord, n_iter: int, plan: RoundPlan, rows: Rows, watched: list[Rows], random_state: Any
     ) -> None:
         """Store what the training gives, with the decision that needs it."""
         self._keep(record, self._ordinal_loss(), n_iter)
         seed = split_seed(random_state) if self._takes_kappa() else 0
-        self._learn_kappa(Unseen(rows, watched, plan.found, plan.trial_of, seed))
+        self._learn_kappa(UnseenRows(rows, watched, plan.found, plan.trial_of, seed))
 
     def _carried(self) -> dict[str, Any]:
         """Return what a training adds to the record: the linear part, and for files that callbacks write the rest."""
         try:
             classifier = self._description()
-        except TypeError:  # labels that no file holds; who loads the booster as a classifier is told so
+        except TypeError:  # labels that no file holds; loading the booster as a classifier raises an error
             classifier = {"classes": None, "dtype": "O"}
         classifier.pop("kappa_rule", None)  # that of an earlier fit
         return {"linear": None if self._linear is None else self._linear.to_json(), "classifier": classifier}
 
-    def _spec(self, door: str) -> OrdinalSpec:
-        """Return the ordinal model that the parameters ask for at a door."""
-        names = {one.name for one in fields(OrdinalSpec)} & set(self.get_params(deep=False)) - {"loss"}
-        given = {name: getattr(self, name) for name in names}
-        return OrdinalSpec.of(door, loss=self._ordinal_loss(), n_classes=self.n_classes_, **given)
+    def _spec(self, entry: str) -> OrdinalSpec:
+        """Return the ordinal model that the parameters ask for, with the defaults of an entry point."""
+        given = {field.name: getattr(self, field.name) for field in fields(OrdinalSpec) if hasattr(self, field.name)}
+        return OrdinalSpec.of(entry, **given | {"loss": self._ordinal_loss(), "n_classes": self.n_classes_})
 
     def _description(self) -> dict[str, Any]:
-        """Return what the file says about the classifier, in JSON's types."""
-        classes, dtype = labels_to_json(self.ordered_classes_)
+        """Return the description of the classifier in a file, in JSON's types."""
+        classes, dtype = files.labels_to_json(self.ordered_classes_)
         names = getattr(self, "feature_names_in_", None)
-        params, left_out = self._parameters_to_json()
+        given = self.get_params(deep=False).items()
+        params, left_out = files.parameters_to_json({name: value for name, value in given if name not in _NOT_IN_FILES})
         return {
             "classes": classes,
             "dtype": dtype,
@@ -346,20 +408,6 @@ class HostClassifier(HostParameters, OrdinalClassifier):
             "left_out": left_out,
             **({} if self.kappa_rule_ is None else {"kappa_rule": self.kappa_rule_.to_json()}),
         }
-
-    def _parameters_to_json(self) -> tuple[dict[str, Any], list[str]]:
-        """Return the parameters of the training that a model file holds, and the names of those that it cannot hold."""
-        given = self.get_params(deep=False)
-        return parameters_to_json({name: value for name, value in given.items() if name not in _NOT_IN_FILES})
-
-    def _parameters_from_json(self, held: Any) -> None:
-        """Set the parameters of the training that a model file holds."""
-        if not isinstance(held, dict):
-            raise ValueError("parameters must be a JSON object")
-        if set(held) & _NOT_IN_FILES:
-            raise ValueError(f"{', '.join(sorted(set(held) & _NOT_IN_FILES))} must not be among the parameters")
-        self.set_params(**{name: value_from_json(value) for name, value in held.items()})
-        self._refuse_unknown()
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -1,17 +1,18 @@
-"""Ordered class labels: their order, and their codes 0..K-1."""
+"""Ordered class labels: checks, distinct values, their order, and their codes 0..K-1."""
 
 from __future__ import annotations
 
+import numbers
 import warnings
 from collections import Counter
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import column_or_1d
 
-from ordinal_objectives.estimators.label_values import DistinctLabels, as_labels, distinct_labels, ordered_categories
 from ordinal_objectives.utils.validation import check_codes, first_few
 
 
@@ -80,7 +81,7 @@ class OrderedLabels:
         self._declared = classes is not None
         self._name = name
         if classes is not None:
-            if isinstance(classes, list | tuple) and any(isinstance(one, str) and one[-1:] == "\0" for one in classes):
+            if isinstance(classes, list | tuple) and any(isinstance(k, str) and k[-1:] == "\0" for k in classes):
                 raise ValueError(f"{name} must not hold text that ends in NUL, which NumPy drops; got {classes!r}")
             self._set_classes(as_labels(name, classes).copy())
 
@@ -108,19 +109,24 @@ class OrderedLabels:
         LabelOrderWarning
             If the order of strings had to be assumed.
         """
+        self.fit_encode(y)
+        return self
+
+    def fit_encode(self, y: ArrayLike) -> NDArray[np.int32]:
+        """Return what :meth:`encode` does after :meth:`fit`, reading the labels once."""
         observed = distinct_labels("y", y, warn=True)
-        if self._declared:
-            self._codes_of(observed, "y")
+        codes = self._codes_of(observed, "y") if self._declared else None
         if len(observed.distinct) < 2:
             only = observed.distinct.tolist()[0]
             raise ValueError(f"y must hold labels of at least two classes; got only the class {only!r}")
-        if not self._declared:
+        if codes is None:
             classes = ordered_categories(y)
             if classes is None:
-                classes = _sorted_distinct(observed.distinct)
-                _warn_if_assumed(classes)
+                classes = _assumed_order(observed.distinct)
             self._set_classes(classes)
-        return self
+            codes = self._codes_of(observed, "y")
+        row_codes: NDArray[np.int32] = codes[observed.inverse]
+        return row_codes
 
     def encode(self, y: ArrayLike, *, name: str = "y") -> NDArray[np.int32]:
         """Translate labels into codes.
@@ -199,13 +205,19 @@ class OrderedLabels:
         return codes
 
     def _advice(self, values: list[Any]) -> str:
-        """Say what may have happened to labels outside the classes."""
-        classes = self.ordered_classes_
-        return (
-            _of_another_type(values, classes)
-            or _encoded_before(values, len(classes))
-            or (f". Pass {self._name}= with all classes, lowest first, also those that a fit or a fold may lack")
-        )
+        """Return what may have happened to labels outside the classes, and what to do."""
+        classes = self.ordered_classes_.tolist()
+        if {str(value) for value in values} <= {str(label) for label in classes}:
+            types = _type_names(values), _type_names(classes)
+            return f". They are of type {types[0]}, and the classes of type {types[1]}: give both one type"
+        if all(isinstance(value, int) and 0 <= value < len(classes) for value in values):
+            return (
+                f". These look like codes. A tool that encodes labels before fit (cross_val_predict of probabilities, "
+                f"CalibratedClassifierCV(ensemble=False) or (method='temperature'), VotingClassifier, "
+                f"StackingClassifier, BaggingClassifier) loses the order of the classes: give it codes "
+                f"0..{len(classes) - 1}, lowest class first, and classes=range({len(classes)})"
+            )
+        return f". Pass {self._name}= with all classes, lowest first, also those that a fit or a fold may lack"
 
     def _set_classes(self, classes: NDArray[Any]) -> None:
         name = self._name
@@ -214,8 +226,8 @@ class OrderedLabels:
         self._code_of = {label: code for code, label in enumerate(classes.tolist())}
         if len(self._code_of) < len(classes):
             twice = [label for label, count in Counter(classes.tolist()).items() if count > 1]
-            shown = first_few(twice, repr)
-            raise ValueError(f"{name} must be distinct; got more than once: {shown}")
+            repeated = first_few(twice, repr)
+            raise ValueError(f"{name} must be distinct; got more than once: {repeated}")
         try:
             by_label = np.argsort(classes, kind="stable")
         except TypeError:
@@ -227,27 +239,8 @@ class OrderedLabels:
         self.classes_ = classes if self.sorted_codes_ is None else classes[by_label]
 
 
-def _of_another_type(values: list[Any], classes: NDArray[Any]) -> str:
-    """Say what may have happened if labels outside the classes are written as these are."""
-    if not {str(value) for value in values} <= {str(label) for label in classes.tolist()}:
-        return ""
-    types = _type_names(values), _type_names(classes.tolist())
-    return f". They are of type {types[0]}, and the classes of type {types[1]}: give both one type"
-
-
-def _encoded_before(values: list[Any], n_classes: int) -> str:
-    """Say what may have happened if labels outside the classes look like codes."""
-    if not all(isinstance(value, int) and 0 <= value < n_classes for value in values):
-        return ""
-    return (
-        f". These look like codes. A tool that encodes labels before fit (cross_val_predict of probabilities, "
-        f"CalibratedClassifierCV(ensemble=False) or (method='temperature'), VotingClassifier, StackingClassifier, "
-        f"BaggingClassifier) loses the order of the classes: give it codes 0..{n_classes - 1}, lowest class "
-        f"first, and classes=range({n_classes})"
-    )
-
-
-def _sorted_distinct(values: NDArray[Any]) -> NDArray[Any]:
+def _assumed_order(values: NDArray[Any]) -> NDArray[Any]:
+    """Return numbers in their order, and strings in that of the alphabet, of which a warning tells."""
     if values.dtype.kind == "f" and (values != np.floor(values)).any():
         fraction = values[values != np.floor(values)][0]
         raise ValueError(
@@ -255,22 +248,138 @@ def _sorted_distinct(values: NDArray[Any]) -> NDArray[Any]:
             f"categorical, or any numbers that classes= declares"
         )
     try:
-        return np.unique(values)
+        classes: NDArray[Any] = np.unique(values)
     except TypeError:
         raise ValueError(
             f"Unknown label type: mixed. y holds labels of types {_type_names(values)}, which have no order"
         ) from None
+    if classes.dtype.kind in "UST" or any(isinstance(label, (str, bytes)) for label in classes.tolist()):
+        warnings.warn(
+            f"The labels are strings and their order was not given; assumed {' < '.join(map(str, classes.tolist()))}. "
+            f"Pass classes= or an ordered categorical to set it.",
+            LabelOrderWarning,
+            stacklevel=4,
+        )
+    return classes
 
 
 def _type_names(values: Iterable[Any]) -> str:
     return ", ".join(sorted({type(value).__name__ for value in values}))
 
 
-def _warn_if_assumed(classes: NDArray[Any]) -> None:
-    if classes.dtype.kind in "UST" or any(isinstance(label, (str, bytes)) for label in classes.tolist()):
-        warnings.warn(
-            f"The labels are strings and their order was not given; assumed {' < '.join(map(str, classes.tolist()))}. "
-            f"Pass classes= or an ordered categorical to set it.",
-            LabelOrderWarning,
-            stacklevel=3,
-        )
+_MOST_EXACT = 2.0**53
+# Distinct strings for which comparing all rows with one costs less than making Python strings of the rows.
+_FEW = 8
+
+
+class DistinctLabels(NamedTuple):
+    """The distinct labels, and the number of the label of each row."""
+
+    distinct: NDArray[Any]
+    inverse: NDArray[np.intp]
+
+
+def distinct_labels(name: str, y: ArrayLike, *, warn: bool = False) -> DistinctLabels:
+    """Return the distinct labels of :func:`as_labels`; equal ones, such as 1 and 1.0, are one."""
+    # pandas tells its own types apart in milliseconds; to make Python strings of a million rows takes longer.
+    if getattr(y, "ndim", 0) != 1 or not hasattr(y, "factorize") or isinstance(getattr(y, "dtype", None), np.dtype):
+        return _tell_apart(as_labels(name, y, warn=warn))
+    inverse, found = y.factorize()
+    if (inverse < 0).any():
+        raise ValueError(f"{name} contains missing labels (None, NaN or NA); every row needs a label")
+    return DistinctLabels(as_labels(name, np.asarray(found)), inverse)
+
+
+def _tell_apart(values: NDArray[Any]) -> DistinctLabels:
+    if values.dtype.kind in "biuf":
+        return DistinctLabels(*np.unique(values, return_inverse=True))
+    inverse = np.full(len(values), -1, dtype=np.intp)
+    found: list[Any] = []
+    while values.dtype.kind in "US" and len(found) < _FEW and inverse[row := int(inverse.argmin())] < 0:
+        inverse[values == values[row]] = len(found)
+        found.append(values[row])
+    rest = np.flatnonzero(inverse < 0)
+    labels = values[rest].tolist()
+    number = {label: i for i, label in enumerate(dict.fromkeys(labels), len(found))}
+    inverse[rest] = np.fromiter(map(number.__getitem__, labels), dtype=np.intp, count=len(labels))
+    distinct = np.empty(len(found) + len(number), dtype=values.dtype)
+    for i, label in enumerate([*found, *number]):
+        distinct[i] = label
+    return DistinctLabels(distinct, inverse)
+
+
+def as_labels(name: str, y: ArrayLike, *, warn: bool = False) -> NDArray[Any]:
+    """Return labels as a one-dimensional array without missing values; ``warn`` of a column that is made flat."""
+    try:
+        given = np.asarray(y)
+    except ValueError as error:  # lists of different lengths
+        raise ValueError(f"{name} must be one-dimensional: {error}") from None
+    if given.ndim == 0:
+        hint = "; pass a list, in the order of the classes" if isinstance(y, set | frozenset | Iterator) else ""
+        raise ValueError(f"{name} must be one-dimensional; got {y!r}{hint}")
+    if given.dtype.kind == "c":
+        raise ValueError(f"Complex data not supported: {name} must hold labels with an order")
+    values: NDArray[Any] = column_or_1d(y, warn=warn)
+    if np.ma.is_masked(y):
+        raise ValueError(f"{name} contains missing labels (masked); every row needs a label")
+    if len(values) == 0:
+        raise ValueError(f"{name} must hold labels; got none (0 samples)")
+    if values.dtype.kind in "OT":
+        labels = values.tolist()
+        try:
+            distinct = dict.fromkeys(labels)
+        except TypeError as error:  # of a list, a dict, or a signalling NaN
+            raise ValueError(f"{name} must hold labels that can be told apart; got one that cannot: {error}") from None
+        if any(map(is_missing, distinct)):
+            raise ValueError(f"{name} contains missing labels (None, NaN or NA); every row needs a label")
+        if all(issubclass(kind, numbers.Real) for kind in set(map(type, labels))):
+            values = np.asarray(labels)
+    if values.dtype.kind == "f" and not np.isfinite(values).all():
+        raise ValueError(f"{name} contains NaN or infinity; labels must be finite")
+    if values.dtype.kind == "f" and float(np.abs(values).max()) > _MOST_EXACT:
+        raise ValueError(f"{name} holds numbers beyond 2**53, where floats do not tell integers apart")
+    if values.dtype.kind not in "biufUSOT":
+        raise ValueError(f"Unknown label type: {values.dtype}; {name} must hold numbers, strings or a categorical")
+    return values
+
+
+def is_missing(value: Any) -> bool:
+    """Return whether a value is None, NaN or NA."""
+    try:
+        return value is None or bool(value != value)
+    except TypeError:
+        return True  # the truth of pandas.NA is undefined
+
+
+def ordered_categories(y: Any) -> NDArray[Any] | None:
+    """Return the categories of an ordered categorical, lowest first, without importing its library.
+
+    Raises
+    ------
+    ValueError
+        If the chunks of an Arrow dictionary have different categories.
+    """
+    y = _only_column(y)
+    dtype: Any = getattr(y, "dtype", None)
+    if hasattr(dtype, "pyarrow_dtype"):  # pandas over Arrow
+        y = getattr(y, "array", y).__arrow_array__()
+    if getattr(getattr(y, "type", None), "ordered", False):  # an Arrow dictionary
+        categories = [chunk.dictionary.to_pylist() for chunk in getattr(y, "chunks", [y])]
+        differing = [other for other in categories if other != categories[0]]
+        if differing:
+            raise ValueError(
+                f"labels in chunks must have the same categories; got {categories[0]} and {differing[0]}, which have "
+                f"no common order. Pass the order of the classes"
+            )
+        return np.array(categories[0]) if categories else None
+    is_ordered = getattr(dtype, "ordered", type(dtype).__name__ == "Enum")
+    return np.array(dtype.categories) if is_ordered and hasattr(dtype, "categories") else None
+
+
+def _only_column(y: Any) -> Any:
+    """Return the column of a pandas or polars frame or an Arrow table that has a single one, else `y` itself."""
+    if isinstance(y, np.ndarray) or len(getattr(y, "shape", ())) != 2 or y.shape[1] != 1:
+        return y
+    if hasattr(y, "iloc"):
+        return y.iloc[:, 0]
+    return y.to_series() if hasattr(y, "to_series") else y.column(0) if hasattr(y, "column") else y

@@ -13,22 +13,16 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ordinal_objectives.decision import RULES, check_rule, decide
-from ordinal_objectives.estimators.column_types import check_table, refuse_text_and_dates
-from ordinal_objectives.estimators.evaluation_sets import either_spelling, evaluation_pairs, one_for_each
+from ordinal_objectives.estimators.arguments import evaluation_sets
 from ordinal_objectives.estimators.held_out import Rows, check_groups, n_rows
 from ordinal_objectives.estimators.labels import OrderedLabels
-from ordinal_objectives.utils.public_names import DocumentedEstimator
+from ordinal_objectives.estimators.tables import as_table, refuse_text_and_dates
+from ordinal_objectives.utils.public_names import DOC_LINK
 from ordinal_objectives.utils.shared_docs import documented
-from ordinal_objectives.utils.validation import (
-    as_floats,
-    check_sample_weight,
-    check_total_weight,
-    collected,
-    refuse_masked,
-)
+from ordinal_objectives.utils.validation import as_floats, check_sample_weight, check_total_weight
 
 
-class OrderedClassifier(DocumentedEstimator, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class OrderedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Base of the classifiers whose labels have an order, whatever their probabilities come from.
 
     A subclass names the parameters ``classes``, ``class_weight``, ``decision_rule`` and ``cost_matrix`` in its
@@ -36,15 +30,17 @@ class OrderedClassifier(DocumentedEstimator, ClassifierMixin, BaseEstimator):  #
     :meth:`predict_proba_ordered`.
     """
 
+    _doc_link_module = "ordinal_objectives"
+    _doc_link_template = DOC_LINK
     classes: ArrayLike | None
-    classes_: NDArray[Any]
-    ordered_classes_: NDArray[Any]
+    classes_: NDArray[np.generic]
+    ordered_classes_: NDArray[np.generic]
     n_classes_: int
     n_features_in_: int
     _rules: ClassVar[tuple[str, ...]] = RULES
 
     @abstractmethod
-    def predict_proba_ordered(self, X: Any, **start: Any) -> NDArray[np.float64]:
+    def predict_proba_ordered(self, X: Any, **start: ArrayLike | None) -> NDArray[np.float64]:
         """Return the class probabilities, (n_samples, n_classes), columns from the lowest class to the highest."""
 
     @contextmanager
@@ -58,23 +54,13 @@ class OrderedClassifier(DocumentedEstimator, ClassifierMixin, BaseEstimator):  #
             raise
 
     def _check_features(self, X: Any, *, reset: bool) -> Any:
-        """Check X; data frames and Arrow tables pass as they are: the host library sees categories and names."""
-        refuse_masked(X, name="X")
-        least = 2 if reset else 1
-        X = collected(X)
-        X = np.asarray(X) if isinstance(X, (list, tuple)) else X
-        check_table(X)
+        """Check X; data frames and Arrow tables pass as they are: the library below sees categories and names."""
+        X, least = as_table(X), 2 if reset else 1
         refuse_text_and_dates(X)
         if not hasattr(X, "columns"):
-            return validate_data(
-                self,
-                X,
-                reset=reset,
-                accept_sparse="csr",
-                ensure_all_finite=False,
-                dtype=[np.float64, np.float32],
-                ensure_min_samples=least,
-            )
+            types = [np.float64, np.float32]
+            options = {"accept_sparse": "csr", "ensure_all_finite": False, "dtype": types, "ensure_min_samples": least}
+            return validate_data(self, X, reset=reset, **options)
         validate_data(self, X, reset=reset, skip_check_array=True)
         if X.shape[0] < least or X.shape[1] == 0:
             raise ValueError(
@@ -88,17 +74,17 @@ class OrderedClassifier(DocumentedEstimator, ClassifierMixin, BaseEstimator):  #
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         X = self._check_features(X, reset=True)
-        labels = OrderedLabels(self._declared_classes(y)).fit(y)
-        codes = labels.encode(y)
+        labels = OrderedLabels(self._declared_classes(y))
+        codes = labels.fit_encode(y)
         if n_rows(X) != len(codes):
             raise ValueError(f"X and y must have the same number of rows; got {n_rows(X)} and {len(codes)}")
         self._keep_labels(labels)
         self._check_decision()
         weight, name = check_sample_weight(sample_weight, codes.shape[0]), "sample_weight"
         if self.class_weight is not None:
-            of_class = self._class_weights(np.bincount(codes, minlength=self.n_classes_))
+            class_weights = self._class_weights(np.bincount(codes, minlength=self.n_classes_))
             with np.errstate(over="ignore"):
-                weight = of_class[codes] if weight is None else of_class[codes] * weight
+                weight = class_weights[codes] if weight is None else class_weights[codes] * weight
             name = "class_weight" if sample_weight is None else "sample_weight times class_weight"
         weight = check_total_weight(weight, name=name)
         return Rows(X, codes, weight, groups=check_groups(groups, len(codes)))
@@ -126,7 +112,7 @@ class OrderedClassifier(DocumentedEstimator, ClassifierMixin, BaseEstimator):  #
         check_is_fitted(self)
         OrderedClassifier._check_decision(self)
 
-    def _decide(self, proba: NDArray[np.float64]) -> NDArray[Any]:
+    def _decide(self, proba: NDArray[np.float64]) -> NDArray[np.generic]:
         """Return class codes by ``decision_rule`` or ``cost_matrix``, which may have been set since the training."""
         self.check_fitted_decision()
         return decide(proba, rule=self.decision_rule, cost_matrix=self.cost_matrix)
@@ -149,19 +135,12 @@ class OrderedClassifier(DocumentedEstimator, ClassifierMixin, BaseEstimator):  #
         return weights
 
     def _check_evaluation(
-        self,
-        eval_set: Any,
-        weights: Any,
-        weights_name: str,
-        X_val: Any = None,
-        y_val: Any = None,
-        sample_weight_val: Any = None,
+        self, eval_set: Any, weights: Any, weights_name: str, X_val: Any, y_val: Any, sample_weight_val: Any
     ) -> list[Rows]:
         """Return the rows of each evaluation set, however it is spelled."""
-        eval_set, weights = either_spelling(eval_set, weights, weights_name, X_val, y_val, sample_weight_val)
-        pairs = evaluation_pairs(eval_set)
+        sets = evaluation_sets(eval_set, weights, weights_name, X_val, y_val, sample_weight_val)
         checked = []
-        for i, ((X, y), weight) in enumerate(zip(pairs, one_for_each(weights, pairs, weights_name), strict=True)):
+        for i, (X, y, weight) in enumerate(sets):
             try:
                 X = self._check_features(X, reset=False)
             except ValueError as error:
@@ -174,13 +153,13 @@ class OrderedClassifier(DocumentedEstimator, ClassifierMixin, BaseEstimator):  #
         return checked
 
     @documented
-    def predict_proba(self, X: Any, **start: Any) -> NDArray[np.float64]:
+    def predict_proba(self, X: Any, **start: ArrayLike | None) -> NDArray[np.float64]:
         """Return the class probabilities, float64 (n_samples, n_classes), columns sorted by label as ``classes_``."""
         proba = self.predict_proba_ordered(X, **start)
         return self._labels.sort_columns(proba)
 
     @documented
-    def predict(self, X: Any, **start: Any) -> NDArray[Any]:
+    def predict(self, X: Any, **start: ArrayLike | None) -> NDArray[np.generic]:
         """Return labels, (n_samples,), by ``decision_rule`` or ``cost_matrix``: by default the median class.
 
         The median is the lowest class k with P(y <= k) >= 1/2. It has the least expected absolute error. On noisy rows
@@ -193,7 +172,7 @@ class OrderedClassifier(DocumentedEstimator, ClassifierMixin, BaseEstimator):  #
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
         """Return the accuracy of :meth:`predict`, as all classifiers of scikit-learn do.
 
-        ``predict`` takes the median class unless ``decision_rule`` says otherwise, and accuracy rewards the most
+        ``predict`` takes the median class unless ``decision_rule`` is set, and accuracy rewards the most
         probable one: ``decision_rule="mode"`` has the highest. :mod:`ordinal_objectives.scorers` count how far off a
         prediction is.
 
@@ -213,7 +192,7 @@ class OrderedClassifier(DocumentedEstimator, ClassifierMixin, BaseEstimator):  #
         return float(super().score(X, y, sample_weight))
 
     @documented
-    def predict_at_least(self, X: Any, label: Any, **start: Any) -> NDArray[np.float64]:
+    def predict_at_least(self, X: Any, label: Any, **start: ArrayLike | None) -> NDArray[np.float64]:
         """Return the probability that the class is ``label`` or a higher one.
 
         Parameters

@@ -1,45 +1,92 @@
-"""Base of the ordinal classifiers: predictions from a score and thresholds, round by round."""
+"""Base of the ordinal classifiers: parameters, predictions from a score and thresholds, and the decision of kappa."""
 
 from __future__ import annotations
 
+import difflib
 import warnings
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
-from typing import Any
+from functools import partial, update_wrapper
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives import predictions
-from ordinal_objectives.estimators.evaluation_sets import one_for_each
-from ordinal_objectives.estimators.held_out import Rows
-from ordinal_objectives.estimators.kappa_decision import KappaDecision
-from ordinal_objectives.estimators.linear_part import LinearPart
-from ordinal_objectives.estimators.margin_predictions import MarginPredictions
-from ordinal_objectives.estimators.start_scores import start_scores
-from ordinal_objectives.estimators.two_classes import two_classes_only
+from ordinal_objectives.decision import RULES, KappaRule, decide, kappa_weights
+from ordinal_objectives.estimators.arguments import start_scores
+from ordinal_objectives.estimators.held_out import UnseenRows
+from ordinal_objectives.estimators.linear import LinearPart
+from ordinal_objectives.estimators.ordered_classifier import OrderedClassifier
 from ordinal_objectives.eval_metric import EvalMetric, eval_metrics, warn_of_costs
 from ordinal_objectives.losses import CostWeighted, OrdinalLoss, get_loss
+from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.utils.shared_docs import documented
-from ordinal_objectives.utils.validation import check_start_score
+from ordinal_objectives.utils.validation import check_choice
+
+KAPPA = "kappa"
+Classifier = TypeVar("Classifier", bound="OrdinalClassifier")
 
 
-class OrdinalClassifier(MarginPredictions, KappaDecision):
+class two_classes_only:  # noqa: N801 - a decorator
+    """Make a method exist for two classes only; for more, the AttributeError names the methods to call instead.
+
+    :func:`sklearn.utils.metaestimators.available_if` does the same, but words the error itself.
+    """
+
+    def __init__(self, method: Callable[..., Any]) -> None:
+        self._method = method
+        update_wrapper(self, method)  # type: ignore[arg-type]
+
+    def __get__(self, estimator: Any, owner: type) -> Any:
+        """Return the method of an estimator, or the function for the class itself.
+
+        Raises
+        ------
+        NotFittedError, AttributeError
+            Before ``fit``, and for more than two classes.
+        """
+        if estimator is None:
+            return self._method
+        check_is_fitted(estimator)
+        if estimator.n_classes_ != 2:
+            raise AttributeError(
+                f"{owner.__name__} has a {self._method.__name__} for two classes only; got {estimator.n_classes_}. "
+                f"predict_raw returns the score, (n_samples,), and thresholds_ cuts it; predict_cumulative_proba "
+                f"returns P(y <= k)"
+            )
+        return self._method.__get__(estimator, owner)
+
+
+class OrdinalClassifier(OrderedClassifier):
     """Base of the ordinal classifiers: a score cut by ordered thresholds.
 
     A subclass names the parameters ``classes``, ``class_weight``, ``decision_rule``, ``cost_matrix``,
     ``loss``, ``link``, ``training_cost``, ``hessian`` and ``threshold_update`` in its constructor, implements
     the abstract methods below, and grows the score in ``fit``: inside :meth:`_all_or_nothing`, from
     :meth:`_check_training` to :meth:`_keep`.
+
+    Parameters that the constructor does not name belong to the library below. ``_dialect`` holds names of other
+    libraries and what they are called here, ``_refused`` those that cannot be set beside an ordinal loss and why,
+    ``_known`` those of the library below; ``_host_checks_names`` is True where it warns of others itself.
     """
 
+    _dialect: ClassVar[Mapping[str, str]] = {}
+    _refused: ClassVar[Mapping[str, str]] = {}
+    _known: ClassVar[frozenset[str] | None] = None
+    _host_checks_names: ClassVar[bool] = False
+    _host_params: dict[str, Any]
     loss: str | OrdinalLoss
     link: str
     training_cost: str | ArrayLike
+    kappa_weights: ArrayLike | str
+    kappa_rows: str
+    kappa_rule_: KappaRule | None = None
+    _start_name: ClassVar[str | None] = None
+    _rules: ClassVar[tuple[str, ...]] = (*RULES, KAPPA)
     n_iter_: int
     proportional_: bool
     thresholds_: NDArray[np.float64]
@@ -48,9 +95,53 @@ class OrdinalClassifier(MarginPredictions, KappaDecision):
     _linear: LinearPart | None = None
     # Loss and thresholds of the fit: parameters set afterwards change neither.
     _fitted_loss: OrdinalLoss
-    _record: Any
+    _record: ThresholdRecord
     # Whether there are trees, none of them with a split.
     _is_constant: bool
+
+    def _keep_host_params(self, host_params: dict[str, Any]) -> None:
+        """Store what the constructor does not name, unless the name is foreign or impossible here."""
+        for name, value in host_params.items():
+            if name in self._dialect:
+                raise TypeError(
+                    f"{type(self).__name__} has no {name!r}: here it is {self._dialect[name]!r}; got {name}={value!r}"
+                )
+            if name in self._refused:
+                raise TypeError(f"{type(self).__name__} takes no {name!r}: {self._refused[name]}; got {name}={value!r}")
+        self._host_params = dict(host_params)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters, those passed on to the library below included.
+
+        Parameters
+        ----------
+        deep : bool, default=True
+            Whether to return those of estimators among them as well.
+        """
+        return {**super().get_params(deep=deep), **self._host_params}
+
+    def set_params(self: Classifier, **params: Any) -> Classifier:
+        """Set parameters; names unknown to the constructor go to the library below.
+
+        Parameters
+        ----------
+        **params
+            Values by name.
+        """
+        own = set(self._get_param_names())
+        self._keep_host_params({**self._host_params, **{k: v for k, v in params.items() if k not in own}})
+        super().set_params(**{k: v for k, v in params.items() if k in own})
+        return self
+
+    def _refuse_unknown(self) -> None:
+        """Raise TypeError for an unknown name; where the library warns of it, only if it resembles a known one."""
+        unknown = [] if self._known is None else [name for name in self._host_params if name not in self._known]
+        for name in unknown:
+            candidates = {*(self._known or ()), *self._get_param_names(), *self._dialect}
+            near = difflib.get_close_matches(name, candidates, n=1, cutoff=0.8 if self._host_checks_names else 0.6)
+            if near or not self._host_checks_names:
+                hint = f"; did you mean {self._dialect.get(near[0], near[0])!r}?" if near else ""
+                raise TypeError(f"{type(self).__name__} has no parameter {name!r}{hint}")
 
     @contextmanager
     def _under_way(self) -> Iterator[None]:
@@ -73,19 +164,81 @@ class OrdinalClassifier(MarginPredictions, KappaDecision):
         """Return the loss that the parameters name."""
         return get_loss(self.loss, self.link, self.training_cost)
 
+    def _takes_kappa(self) -> bool:
+        return isinstance(self.decision_rule, str) and self.decision_rule == KAPPA
+
     def _check_decision(self) -> None:
         super()._check_decision()
+        if self._takes_kappa():
+            kappa_weights(self.kappa_weights, self.n_classes_)
+            check_choice(self.kappa_rows, ("unseen", "training"), name="kappa_rows")
         self._ordinal_loss().check_decision(self.decision_rule, self.cost_matrix)
 
     def check_fitted_decision(self) -> None:
         """Raise ValueError unless the trained model can decide by ``decision_rule`` or ``cost_matrix``."""
         super().check_fitted_decision()
+        if self._takes_kappa():
+            if self.kappa_rule_ is None:
+                raise ValueError(
+                    "decision_rule='kappa' is found at the end of fit, and this model has no rule: its fit is under "
+                    "way, or was with another decision_rule; set it before fit"
+                )
+            check_choice(self.kappa_rows, ("unseen", "training"), name="kappa_rows")
+            if not np.array_equal(kappa_weights(self.kappa_weights, self.n_classes_), self.kappa_rule_.weights):
+                raise ValueError(
+                    f"kappa_weights must be those of the fit, by which the rule was found; got {self.kappa_weights!r}: "
+                    f"set them before fit"
+                )
         self._fitted_loss.check_decision(self.decision_rule, self.cost_matrix)
+
+    def _decide(self, proba: NDArray[np.float64]) -> NDArray[np.generic]:
+        if not self._takes_kappa():
+            return super()._decide(proba)
+        self.check_fitted_decision()
+        assert self.kappa_rule_ is not None  # by the check
+        return self.kappa_rule_.decide(proba)
+
+    def _decide_in_round(self, proba: NDArray[np.float64], weight: NDArray[np.generic] | None) -> NDArray[np.generic]:
+        """Return the decisions of a round of the training; kappa's rule is fitted to the rows that are decided."""
+        if self._takes_kappa():
+            return KappaRule.fit(proba, self.kappa_weights, weight).decide(proba)
+        return decide(proba, rule=self.decision_rule, cost_matrix=self.cost_matrix)
+
+    def _learn_kappa(self, unseen: UnseenRows) -> None:
+        """Fit the rule of kappa, after the model."""
+        self.kappa_rule_ = None
+        if not self._takes_kappa():
+            return
+        on_training = self.kappa_rows == "training"
+        if on_training or unseen.watched:
+            rows = unseen.rows if on_training else unseen.watched[-1]
+            start = {self._start_name: rows.start} if self._start_name and rows.start is not None else {}
+            proba = predictions.proba(self._fitted_loss, self._scores_of_checked(rows.X, start), self.thresholds_)
+        elif unseen.found is not None:
+            proba, rows = unseen.found.trial.proba(unseen.found.search.n_iter), unseen.found.held
+        else:
+            proba, rows = unseen.out_of_fold(self.n_iter_)
+        rule = KappaRule.fit(proba, self.kappa_weights, rows.weight)
+        if not on_training:
+            if not unseen.watched and unseen.judges_its_choice:
+                proba, rows = unseen.out_of_fold(self.n_iter_)
+            rule = rule.measure(proba, rows.codes, rows.weight)
+        self.kappa_rule_ = rule
+
+    @property
+    def expected_kappa_(self) -> float:
+        """Kappa that was measured on rows that neither the trees nor the rule were fitted to."""
+        check_is_fitted(self)
+        if self.kappa_rule_ is None or self.kappa_rule_.measured is None:
+            raise AttributeError(
+                "expected_kappa_ is there after a fit with decision_rule='kappa', and not with kappa_rows='training'"
+            )
+        return self.kappa_rule_.measured
 
     def _metrics(self, eval_metric: Any) -> list[EvalMetric]:
         """Return ``eval_metric`` as metrics of this classifier, and warn where they judge what they should not."""
         metrics = eval_metrics(eval_metric, self.n_classes_, self._decide_in_round)
-        if isinstance(self._ordinal_loss(), CostWeighted):
+        if metrics and isinstance(self._ordinal_loss(), CostWeighted):
             warn_of_costs([metric.__name__ for metric in metrics if metric.judges_probabilities])
         return metrics
 
@@ -102,9 +255,9 @@ class OrdinalClassifier(MarginPredictions, KappaDecision):
 
     @abstractmethod
     def _splits(self) -> list[bool]:
-        """Tell of each tree whether it has a split; empty if there are no trees."""
+        """Return for each tree whether it has a split; empty if there are no trees."""
 
-    def _keep(self, record: Any, loss: OrdinalLoss, n_iter: int) -> None:
+    def _keep(self, record: ThresholdRecord, loss: OrdinalLoss, n_iter: int) -> None:
         """Store what every fitted classifier has."""
         self._record = record
         self._fitted_loss = loss
@@ -129,19 +282,10 @@ class OrdinalClassifier(MarginPredictions, KappaDecision):
             stacklevel=stacklevel,  # the caller of fit
         )
 
-    @staticmethod
-    def _with_evaluation_starts(checked: list[Rows], starts: Any, name: str) -> list[Rows]:
-        """Return the rows of each evaluation set with its start scores, where it has some."""
-        each = zip(checked, one_for_each(starts, checked, name), strict=True)
-        return [replace(rows, start=check_start_score(start, len(rows), name=name)) for rows, start in each]
-
     def _check_same_classes(self, record: Any, model: Any, name: str) -> None:
         """Raise ValueError if a continued model has other classes, or the same in another order."""
-        known = (
-            model.ordered_classes_.tolist()
-            if isinstance(model, OrdinalClassifier)
-            else (record.classifier or {}).get("classes")
-        )
+        own = isinstance(model, OrdinalClassifier)
+        known = model.ordered_classes_.tolist() if own else (record.classifier or {}).get("classes")
         here = self.ordered_classes_.tolist()
         if known is not None and known != here:
             raise ValueError(
@@ -150,7 +294,7 @@ class OrdinalClassifier(MarginPredictions, KappaDecision):
             )
 
     @documented
-    def predict_raw(self, X: Any, **start: Any) -> NDArray[np.float64]:
+    def predict_raw(self, X: Any, **start: ArrayLike | None) -> NDArray[np.float64]:
         """Return the score f(x).
 
         Parameters
@@ -165,17 +309,14 @@ class OrdinalClassifier(MarginPredictions, KappaDecision):
         """
         return predictions.score(self._scores(X, **start))
 
-    def _scores(self, X: Any, **start: Any) -> NDArray[np.float64]:
+    def _scores(self, X: Any, **start: ArrayLike | None) -> NDArray[np.float64]:
         """Return f(x), (n_samples,), or f(x) + v_k(x), (n_samples, n_classes - 1)."""
         check_is_fitted(self)
         return self._scores_of_checked(self._check_features(X, reset=False), start)
 
-    def _scores_of_checked(self, X: Any, start: dict[str, Any]) -> NDArray[np.float64]:
+    def _scores_of_checked(self, X: Any, start: Mapping[str, ArrayLike | None]) -> NDArray[np.float64]:
         before = self._before_trees(X, start)
         return predictions.plus(before, self._score(self._prediction_data(X), 0, self.n_iter_))
-
-    def _proba_of_checked(self, X: Any, start: dict[str, Any]) -> NDArray[np.float64]:
-        return predictions.proba(self._fitted_loss, self._scores_of_checked(X, start), self.thresholds_)
 
     @property
     def linear_(self) -> LinearPart | None:
@@ -195,45 +336,91 @@ class OrdinalClassifier(MarginPredictions, KappaDecision):
         check_is_fitted(self)
         return np.array(self._record.training_loss)
 
-    def _before_trees(self, X: Any, start: dict[str, Any]) -> NDArray[np.float64]:
+    def _before_trees(self, X: Any, start: Mapping[str, ArrayLike | None]) -> NDArray[np.float64]:
         """Return the score of checked features without the trees, (n_samples,)."""
         given = start_scores(start, self._start_name, X.shape[0], type(self).__name__)
         return given if self._linear is None else given + self._linear.scores(X)
 
     @documented
-    def predict_proba_ordered(self, X: Any, **start: Any) -> NDArray[np.float64]:
+    def predict_proba_ordered(self, X: Any, **start: ArrayLike | None) -> NDArray[np.float64]:
         """Return P(y = k | x), float64 (n_samples, n_classes), columns from the lowest class to the highest.
 
         They are in the order of ``ordered_classes_``, as ``thresholds_`` and what
         :func:`~ordinal_objectives.decide` and :mod:`ordinal_objectives.metrics` take.
         """
-        scores = self._scores(X, **start)  # says so where there is no fit yet
+        scores = self._scores(X, **start)
         return predictions.proba(self._fitted_loss, scores, self.thresholds_)
 
     @documented
-    def predict_cumulative_proba(self, X: Any, **start: Any) -> NDArray[np.float64]:
+    def predict_shifts(self, X: Any, **start: ArrayLike | None) -> NDArray[np.float64]:
+        """Return the shifts v_k(x): how far each threshold moves with x, beside the score.
+
+        They sum to zero over the thresholds of a row, and have weighted mean zero over the training rows. Where v_k
+        is positive, P(y > k) is higher than by the score.
+
+        Parameters
+        ----------
+        <<X, **start>>
+            They change no shift.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_samples, n_classes - 1)
+            Lowest threshold first. Zeros if the model is ``proportional_``.
+        """
+        scores = self._scores(X, **start)
+        if scores.ndim == 1:
+            return np.zeros((len(scores), len(self.thresholds_)))
+        shifts: NDArray[np.float64] = scores - scores.mean(axis=1, keepdims=True)
+        return shifts
+
+    @documented
+    def predict_linear_predictors(self, X: Any, **start: ArrayLike | None) -> NDArray[np.float64]:
+        """Return the linear predictors theta_k - f(x) - v_k(x), as R's VGAM calls what the link turns into P(y <= k).
+
+        With the immediate-threshold loss it is P(y = k), given that y is k or k + 1. They fall where the score rises,
+        unlike what XGBoost calls a margin. Those of a model that is not ``proportional_`` need not increase with k:
+        :meth:`predict_cumulative_proba` sorts those of the all-threshold loss in each row.
+
+        Parameters
+        ----------
+        <<X, **start>>
+
+        Returns
+        -------
+        ndarray of float64, shape (n_samples, n_classes - 1)
+            Lowest threshold first, not sorted.
+        """
+        scores = self._scores(X, **start)
+        found: NDArray[np.float64] = self.thresholds_ - (scores if scores.ndim == 2 else scores[:, np.newaxis])
+        return found
+
+    @documented
+    def predict_cumulative_proba(self, X: Any, **start: ArrayLike | None) -> NDArray[np.float64]:
         """Return P(y <= k | x) for all classes but the highest, lowest first, float64 (n_samples, n_classes - 1)."""
         scores = self._scores(X, **start)
         return predictions.cumulative_proba(self._fitted_loss, scores, self.thresholds_)
 
     @documented
-    def staged_predict_proba(self, X: Any, **start: Any) -> Iterator[NDArray[np.float64]]:
+    def staged_predict_proba(self, X: Any, **start: ArrayLike | None) -> Iterator[NDArray[np.float64]]:
         """Yield what :meth:`predict_proba` returns after 1, 2, ... iterations, with the thresholds of each."""
         check_is_fitted(self)
         yield from map(self._labels.sort_columns, self._staged_proba_ordered(X, **start))
 
     @documented
-    def staged_predict(self, X: Any, **start: Any) -> Iterator[NDArray[Any]]:
+    def staged_predict(self, X: Any, **start: ArrayLike | None) -> Iterator[NDArray[np.generic]]:
         """Yield what :meth:`predict` returns after 1, 2, ... iterations, with the thresholds of each."""
         for proba in self._staged_proba_ordered(X, **start):
             yield self._labels.decode(self._decide(proba))
 
-    def _staged_proba_ordered(self, X: Any, **start: Any) -> Iterator[NDArray[np.float64]]:
+    def _staged_proba_ordered(self, X: Any, **start: ArrayLike | None) -> Iterator[NDArray[np.float64]]:
         for scores, thresholds in self.staged_scores(X, **start):
             yield predictions.proba(self._fitted_loss, scores, thresholds)
 
     @documented
-    def staged_scores(self, X: Any, **start: Any) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64]]]:
+    def staged_scores(
+        self, X: Any, **start: ArrayLike | None
+    ) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64]]]:
         """Yield scores, one a row or one a threshold, with their thresholds after 1, 2, ... iterations."""
         check_is_fitted(self)
         X = self._check_features(X, reset=False)
@@ -245,7 +432,7 @@ class OrdinalClassifier(MarginPredictions, KappaDecision):
 
     @two_classes_only
     @documented
-    def decision_function(self, X: Any, **start: Any) -> NDArray[np.float64]:
+    def decision_function(self, X: Any, **start: ArrayLike | None) -> NDArray[np.float64]:
         """Return f(x) - theta_0 + G^-1(1/2), float64 (n_samples,), or its negative where ``classes_[1]`` is the lower.
 
         Positive where ``classes_[1]`` is the more probable, as scikit-learn has it; G^-1(1/2) is 0 for a symmetric

@@ -10,9 +10,9 @@ from onnx import helper
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from ordinal_objectives.estimators.column_types import column_names
 from ordinal_objectives.estimators.ordered_classifier import OrderedClassifier
 from ordinal_objectives.estimators.ordinal_classifier import OrdinalClassifier
+from ordinal_objectives.estimators.tables import column_names
 from ordinal_objectives.export.graph.answers import add_answers, answers_of, last_step
 from ordinal_objectives.export.graph.builder import OPSETS, Graph
 from ordinal_objectives.export.graph.decisions import as_tensor

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ordinal_objectives.estimators.column_types import column_kinds
-from ordinal_objectives.estimators.linear_part import LinearPart
+from ordinal_objectives.estimators.linear import LinearPart
 from ordinal_objectives.estimators.ordinal_classifier import OrdinalClassifier
+from ordinal_objectives.estimators.tables import column_kinds
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.utils.validation import check_integer
 

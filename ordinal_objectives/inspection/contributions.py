@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.pipeline import Pipeline
 
-from ordinal_objectives.estimators.category_columns import CategoryColumns
-from ordinal_objectives.estimators.column_types import read_numbers
+from ordinal_objectives.estimators.tables import CategoryColumns, read_numbers
 from ordinal_objectives.export import lightgbm_model, xgboost_model
 from ordinal_objectives.export.scoring_model import Scorer, ScoringModel, scoring_model
 from ordinal_objectives.inspection.rows import names_of_model, unwrapped

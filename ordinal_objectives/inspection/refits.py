@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
-from ordinal_objectives.estimators.on_codes import row_keywords
+from ordinal_objectives.estimators.wrappers import row_keywords
 from ordinal_objectives.utils.validation import check_sample_weight
 
 

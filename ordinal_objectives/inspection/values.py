@@ -12,9 +12,9 @@ from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils import _safe_indexing
 
-from ordinal_objectives.estimators.column_types import column_kinds
 from ordinal_objectives.estimators.held_out import take_rows
-from ordinal_objectives.estimators.label_values import _is_missing
+from ordinal_objectives.estimators.labels import is_missing
+from ordinal_objectives.estimators.tables import column_kinds
 from ordinal_objectives.inspection.rows import as_rows, column_of, with_column_of
 
 # So many values of a column are followed through a pipeline.
@@ -86,7 +86,7 @@ def _first_rows(values: Any) -> dict[Any, int]:
     """Return the first row that has each value of a column, without missing ones."""
     first: dict[Any, int] = {}
     for row, value in enumerate(np.asarray(values, dtype=object).tolist()):
-        if not _is_missing(value):
+        if not is_missing(value):
             first.setdefault(value, row)
     return first
 

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.metrics import confusion_matrix
 
-from ordinal_objectives.estimators.label_values import as_labels, ordered_categories
-from ordinal_objectives.estimators.labels import OrderedLabels
+from ordinal_objectives.estimators.labels import OrderedLabels, as_labels, ordered_categories
 from ordinal_objectives.plotting.style import (
     axes_or_new,
     class_names_of,

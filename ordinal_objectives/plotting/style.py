@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from ordinal_objectives.estimators.label_values import ordered_categories
-from ordinal_objectives.estimators.labels import OrderedLabels
+from ordinal_objectives.estimators.labels import OrderedLabels, ordered_categories
 from ordinal_objectives.utils.extras import not_installed
 
 # More names than this are shown at even distances alone.

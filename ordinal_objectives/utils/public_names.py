@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from types import ModuleType
-from typing import Any
 
-_SITE = "https://ordinal-objectives.github.io/ordinal-objectives/generated/ordinal_objectives.{name}.html"
+# ``_doc_link_template`` of an estimator: the page that scikit-learn's picture of it links to.
+DOC_LINK = "https://ordinal-objectives.github.io/ordinal-objectives/generated/ordinal_objectives.{estimator_name}.html"
 
 
 def public_names(module: str) -> Callable[[], list[str]]:
@@ -23,13 +23,3 @@ def public_names(module: str) -> Callable[[], list[str]]:
         return sorted({*content["__all__"], *inner, *(name for name in content if name.startswith("__"))})
 
     return names
-
-
-class DocumentedEstimator:
-    """Names the page of the reference that scikit-learn's HTML representation of an estimator links to."""
-
-    _doc_link_module = "ordinal_objectives"
-    _doc_link_template = _SITE
-
-    def _doc_link_url_param_generator(self) -> dict[str, Any]:
-        return {"name": type(self).__name__}

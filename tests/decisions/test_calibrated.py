@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from makers import draw, given
 from ordinal_objectives import OrdinalCalibratedClassifier
 from ordinal_objectives.decision import decide
-from ordinal_objectives.decisions.curves import Isotonic, Sigmoids, cumulative
+from ordinal_objectives.decisions.calibrated import Isotonic, Sigmoids, cumulative
 from ordinal_objectives.metrics import cumulative_calibration_error, ranked_probability_score
 
 METHODS = pytest.mark.parametrize("method", ["sigmoid", "isotonic"])

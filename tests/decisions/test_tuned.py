@@ -14,8 +14,7 @@ from sklearn.model_selection import KFold
 from makers import draw, given
 from ordinal_objectives import OrdinalTunedClassifier
 from ordinal_objectives.decision import KappaRule, decide
-from ordinal_objectives.decisions.cut_points import CutPoints, mean_class
-from ordinal_objectives.decisions.tuned import tune_decision
+from ordinal_objectives.decisions.tuned import CutPoints, mean_class, tune_decision
 from ordinal_objectives.metrics import METRICS, macro_mean_absolute_error, quadratic_weighted_kappa
 from ordinal_objectives.scorers import get_scorer
 

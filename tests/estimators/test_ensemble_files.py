@@ -139,8 +139,8 @@ def test_a_member_of_a_missing_library_is_named(saved, monkeypatch):
         (of_member(0, kind="os.system"), "is damaged: it holds a member of 'os.system'"),
         (lambda c: c | {"weights": [1.0]}, "weights must be one non-negative number for each member"),
         (lambda c: c | {"weights": [1.0] * 4}, "weights must be one non-negative number for each member"),
-        (of_member(3, present=[[0, 1, 9], [0, 1, 3]]), "codes of a member's classes must rise"),
-        (of_member(3, present=[[1, 0, 3], [0, 1, 3]]), "codes of a member's classes must rise"),
+        (of_member(3, columns=[[0, 1, 9], [0, 1, 3]]), "codes of a member's classes must rise"),
+        (of_member(3, columns=[[1, 0, 3], [0, 1, 3]]), "codes of a member's classes must rise"),
         (of_member(0, files=["0_0.json"]), "is damaged"),
         (of_member(0, files=["../a", "b"]), "is damaged: KeyError"),
         (lambda c: c | {"classes": c["classes"][1:]}, "is damaged"),
@@ -237,8 +237,8 @@ def test_missing_bytes_are_damage(cut, saved):
 @pytest.mark.parametrize(
     "change",
     [
-        of_member(3, present=[[0, 1], [0, 1]]),
-        of_member(0, present=[[0, 1], [0, 1]]),
+        of_member(3, columns=[[0, 1], [0, 1]]),
+        of_member(0, columns=[[0, 1], [0, 1]]),
         lambda c: c | {"n_features": 3},
         lambda c: c | {"params": c["params"] | {"members": []}},
         lambda c: c | {"params": c["params"] | {"unknown": 1}},

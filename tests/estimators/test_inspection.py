@@ -14,7 +14,7 @@ import pyarrow
 import pytest
 from scipy.sparse import csr_array, csr_matrix
 
-from makers import ALL, BOTH, make_xgb
+from makers import ALL, BOTH
 from ordinal_objectives import XGBOrdinalClassifier
 from ordinal_objectives.inspection import (
     FeatureEffect,
@@ -304,11 +304,3 @@ def test_display_takes_axes_and_refuses_wrong_names():
     assert FeatureEffectDisplay(effect, "x").plot(axes).axes_[0] is axes[0]
     with pytest.raises(ValueError, match=r"class_names must hold 3 names; got 2"):
         FeatureEffectDisplay(effect, "x", ["a", "b"])
-
-
-def test_margins_have_another_name_now(ordinal_data):
-    X, y = ordinal_data(100)
-    model = make_xgb(n_estimators=2).fit(X, y)
-    with pytest.warns(DeprecationWarning, match="predict_linear_predictors"):
-        found = model.predict_margins(X)
-    np.testing.assert_array_equal(found, model.predict_linear_predictors(X))

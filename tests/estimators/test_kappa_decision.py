@@ -14,9 +14,7 @@ from sklearn.model_selection import StratifiedKFold
 from makers import make_engine, make_lgb, make_xgb
 from ordinal_objectives import OrdinalEnsembleClassifier, OrdinalTunedClassifier, RowBlocks
 from ordinal_objectives.decision import KappaRule, decide
-from ordinal_objectives.estimators import kappa_decision
-from ordinal_objectives.estimators.held_out import Rows, hold_out, split_seed
-from ordinal_objectives.estimators.kappa_decision import Unseen
+from ordinal_objectives.estimators.held_out import Rows, UnseenRows, hold_out, split_seed
 from ordinal_objectives.export.onnx_model import to_onnx
 from ordinal_objectives.metrics import METRICS
 
@@ -96,8 +94,8 @@ def test_no_group_is_divided(monkeypatch):
             divided.append(np.intersect1d(groups[fit], groups[held]).size)
             yield fit, held
 
-    folds = Unseen._folds
-    monkeypatch.setattr(kappa_decision.Unseen, "_folds", spy)
+    folds = UnseenRows._folds
+    monkeypatch.setattr(UnseenRows, "_folds", spy)
     make_xgb(**KAPPA).fit(X, Y, groups=groups)
     assert divided == [0] * 5
 

@@ -10,7 +10,7 @@ import pytest
 
 from ordinal_objectives import AllThreshold, LGBMOrdinalClassifier, XGBOrdinalClassifier
 from ordinal_objectives.estimators.held_out import Rows
-from ordinal_objectives.estimators.linear_part import LinearPart
+from ordinal_objectives.estimators.linear import LinearPart
 
 RNG = np.random.default_rng(0)
 N = 400
@@ -33,7 +33,7 @@ def test_tables_of_every_kind_have_one_score():
     frame = table()
     part = fitted(frame)
     expected = part.scores(frame)
-    assert part.columns.levels == {1: ["blue", "green", "red"]}
+    assert part.levels == {1: ["blue", "green", "red"]}
     for other in (polars.from_pandas(frame), pyarrow.Table.from_pandas(frame, preserve_index=False)):
         np.testing.assert_allclose(part.scores(other), expected, rtol=0, atol=1e-14)  # tables lie differently in memory
         again = fitted(other)
@@ -45,7 +45,7 @@ def test_missing_values_of_pandas_own_types_add_nothing():
         {"a": pd.array([None, *X[1:, 0]], "Float64"), "b": pd.array([None] + [1, 2, 3] * 133, "Int64")}
     )
     part = LinearPart.fit(Rows(frame, Y), 4, AllThreshold(), 5.0, categories=[1])
-    assert part.columns.levels == {1: [1, 2, 3]}
+    assert part.levels == {1: [1, 2, 3]}
     assert not part.contributions(frame)[0].any()
 
 
@@ -80,12 +80,12 @@ def test_numbers_that_are_declared_categories_have_a_weight_each(kind):
         model = XGBOrdinalClassifier(n_estimators=2, linear=True, feature_types=["q", "c"]).fit(coded, Y)
     else:
         model = LGBMOrdinalClassifier(n_estimators=2, linear=True).fit(coded, Y, categorical_feature=[1])
-    assert model.linear_.columns.levels == {1: [0.0, 1.0, 2.0]}
+    assert model.linear_.levels == {1: [0.0, 1.0, 2.0]}
 
 
 def test_a_number_that_means_missing_adds_nothing():
     marked = X.copy()
     marked[::4, 0] = -99.0
     model = XGBOrdinalClassifier(n_estimators=2, linear=True, missing=-99.0).fit(marked, Y)
-    assert model.linear_.columns.low[0] > -90.0
+    assert model.linear_.low[0] > -90.0
     assert not model.linear_.contributions(marked)[::4, 0].any()

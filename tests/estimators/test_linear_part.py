@@ -29,9 +29,8 @@ from ordinal_objectives import (
 )
 from ordinal_objectives.adapters import lgbm as olgbm
 from ordinal_objectives.adapters import xgb as oxgb
-from ordinal_objectives.estimators import linear_choice
 from ordinal_objectives.estimators.held_out import Rows
-from ordinal_objectives.estimators.linear_part import LinearPart
+from ordinal_objectives.estimators.linear import LinearPart, with_start
 from ordinal_objectives.inspection import shap_values
 from ordinal_objectives.losses import get_loss
 from ordinal_objectives.predictions import score
@@ -338,9 +337,9 @@ def test_the_engine_predicts_blocks():
 def test_start_scores_are_added_to_those_that_are_given():
     rows = Rows(X, Y, None, np.ones(N))
     part = fitted()
-    assert linear_choice.with_start(None, rows) is rows
-    np.testing.assert_array_equal(linear_choice.with_start(part, rows).start, part.scores(X) + 1.0)
-    np.testing.assert_array_equal(linear_choice.with_start(part, Rows(X, Y)).start, part.scores(X))
+    assert with_start(None, rows) is rows
+    np.testing.assert_array_equal(with_start(part, rows).start, part.scores(X) + 1.0)
+    np.testing.assert_array_equal(with_start(part, Rows(X, Y)).start, part.scores(X))
 
 
 # Rows as users have them

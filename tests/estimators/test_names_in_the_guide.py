@@ -62,7 +62,7 @@ def test_predictions_start_from_the_scores_that_the_table_names(place, halves):
     model = small(KINDS[place]).fit(X, y)
     name = table()["the same in predictions"][place].strip("`")
     if name == "none":
-        with pytest.raises(TypeError, match="take X alone"):
+        with pytest.raises(TypeError, match="take only X"):
             model.predict_raw(X, base_margin=X[:, 0])
     else:
         moved = model.predict_raw(X, **{name: np.full(200, 2.0)})

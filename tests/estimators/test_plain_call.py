@@ -18,8 +18,7 @@ from sklearn.preprocessing import StandardScaler
 
 from makers import mean_loss
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier, LGBMOrdinalClassifier, XGBOrdinalClassifier
-from ordinal_objectives.estimators.held_out import Rows, hold_out
-from ordinal_objectives.estimators.round_search import Trial, find_rounds, smallest_leaf
+from ordinal_objectives.estimators.held_out import Rows, Trial, find_rounds, hold_out, smallest_leaf
 from ordinal_objectives.row_blocks import RowBlocks
 
 # What is left of the plain call beside a seed and threads; what its number of rounds is called.

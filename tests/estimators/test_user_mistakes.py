@@ -129,7 +129,7 @@ def test_arguments_of_other_predictions_are_refused_by_name(make, given, hint, d
     allowed = {"XGBOrdinalClassifier": "X and base_margin", "LGBMOrdinalClassifier": "X and init_score"}
     kind = type(model).__name__
     for method in ("predict", "predict_proba", "predict_raw", "predict_cumulative_proba"):
-        with pytest.raises(TypeError, match=f"predictions of {kind} take {allowed.get(kind, 'X alone')}; {hint}"):
+        with pytest.raises(TypeError, match=f"predictions of {kind} take {allowed.get(kind, 'only X')}; {hint}"):
             getattr(model, method)(data[0], **given)
     with pytest.raises(TypeError, match=hint):
         next(model.staged_predict(data[0], **given))

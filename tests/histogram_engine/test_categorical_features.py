@@ -16,7 +16,7 @@ from ordinal_objectives import (
     HistGradientBoostingOrdinalClassifier,
     RowBlocks,
 )
-from ordinal_objectives.estimators.category_columns import CategoryColumns
+from ordinal_objectives.estimators.tables import CategoryColumns
 from ordinal_objectives.inspection import feature_effect, threshold_importances
 
 N, LEVELS = 400, [f"level {i}" for i in range(12)]

@@ -218,7 +218,7 @@ def test_counts_beyond_the_cores_integers(data, name):
         ({"n_jobs": 10**12}, ValueError, r"n_threads \(n_jobs\) must be below 2\*\*31; got 1000000000000"),
         ({"learning_rate": 10**400}, ValueError, "learning_rate must be a finite number above 0; got 1000"),
         ({"gamma": "a"}, TypeError, "gamma must be a finite number at least 0; got 'a'"),
-        ({"validation_fraction": "a"}, TypeError, "validation_fraction must be a number above 0 and below 1"),
+        ({"validation_fraction": "a"}, TypeError, "validation_fraction must be a finite number above 0 and below 1"),
         ({"validation_fraction": np.nan}, ValueError, "validation_fraction must be .*; got nan"),
         ({"validation_fraction": None}, TypeError, "validation_fraction must be .*; got None"),
         ({"n_iter_no_change": "a"}, TypeError, "n_iter_no_change must be an integer at least 1; got 'a'"),

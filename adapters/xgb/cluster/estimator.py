@@ -30,12 +30,10 @@ from ordinal_objectives.adapters.xgb.cluster.input_checks import (
 from ordinal_objectives.adapters.xgb.estimator import XGBOrdinalClassifier
 from ordinal_objectives.adapters.xgb.levels import Levels, attributes, coded, learned, levels_of, named
 from ordinal_objectives.adapters.xgb.record import kept_rounds, threshold_record
-from ordinal_objectives.estimators.category_levels import occurring
-from ordinal_objectives.estimators.column_types import without_rows
-from ordinal_objectives.estimators.evaluation_sets import check_rounds, evaluation_pairs, one_for_each
-from ordinal_objectives.estimators.fit_keywords import explains_keywords
+from ordinal_objectives.estimators.arguments import check_rounds, evaluation_pairs, explains_keywords, one_for_each
+from ordinal_objectives.estimators.held_out import rounds_unsearched
 from ordinal_objectives.estimators.labels import OrderedLabels
-from ordinal_objectives.estimators.round_search import rounds_unsearched
+from ordinal_objectives.estimators.tables import occurring, without_rows
 from ordinal_objectives.threads import library_n_threads
 from ordinal_objectives.utils.shared_docs import documented
 

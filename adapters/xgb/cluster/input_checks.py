@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.exceptions import DataConversionWarning
 
-from ordinal_objectives.estimators.column_types import refuse_but_numbers, refuse_text_and_dates
+from ordinal_objectives.estimators.tables import refuse_but_numbers, refuse_text_and_dates
 from ordinal_objectives.utils.validation import as_floats, first_few, refuse_masked
 
 # Arrays beside the features of a part, and the values that they may hold.

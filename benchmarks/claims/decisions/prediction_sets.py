@@ -29,7 +29,7 @@ from lib import report
 from lib.data import load, partition
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier, OrdinalPredictionSets
 from ordinal_objectives.decision import decide
-from ordinal_objectives.decisions.conformal import hull, tail_scores
+from ordinal_objectives.decisions.prediction_sets import hull, tail_scores
 
 DATA = (
     "abalone",

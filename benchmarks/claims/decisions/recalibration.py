@@ -27,7 +27,7 @@ from sklearn.preprocessing import StandardScaler
 from claims.decisions.prediction_sets import DATA, model, rows_of
 from lib import report
 from ordinal_objectives import OrdinalCalibratedClassifier
-from ordinal_objectives.decisions.curves import CURVES
+from ordinal_objectives.decisions.calibrated import CURVES
 from ordinal_objectives.metrics import METRICS
 
 LOSSES = ("rps", "log_loss", "ece")

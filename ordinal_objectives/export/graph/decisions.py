@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinal_objectives.decision import KappaRule
-from ordinal_objectives.decisions.cut_points import CutPoints
+from ordinal_objectives.decisions.tuned import CutPoints
 from ordinal_objectives.estimators.ordered_classifier import OrderedClassifier
 from ordinal_objectives.export.graph.builder import Graph
 

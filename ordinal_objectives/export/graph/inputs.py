@@ -12,8 +12,7 @@ import onnx
 from numpy.typing import NDArray
 from onnx import helper
 
-from ordinal_objectives.estimators.category_levels import levels_in
-from ordinal_objectives.estimators.column_types import column_kinds
+from ordinal_objectives.estimators.tables import column_kinds, levels_in
 from ordinal_objectives.export.graph.builder import Graph
 
 INPUT = "X"

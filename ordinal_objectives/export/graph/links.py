@@ -10,7 +10,7 @@ from numpy.polynomial import Chebyshev, Polynomial
 from numpy.typing import NDArray
 from scipy.special import erfcx
 
-from ordinal_objectives.decisions.curves import LEAST, Curve, Isotonic, Recalibration, Sigmoids
+from ordinal_objectives.decisions.calibrated import LEAST, Curve, Isotonic, Recalibration, Sigmoids
 from ordinal_objectives.export.graph.builder import Graph
 from ordinal_objectives.losses import AllThreshold, CostWeighted, CumulativeLink, ImmediateThreshold, OrdinalLoss
 

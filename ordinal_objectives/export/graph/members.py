@@ -12,10 +12,10 @@ from sklearn.frozen import FrozenEstimator
 
 from ordinal_objectives.decisions import OrdinalCalibratedClassifier, OrdinalPredictionSets
 from ordinal_objectives.decisions.tuned import OrdinalTunedClassifier
-from ordinal_objectives.estimators.column_types import column_kinds
 from ordinal_objectives.estimators.ensemble import OrdinalEnsembleClassifier
-from ordinal_objectives.estimators.on_codes import FittedMember
 from ordinal_objectives.estimators.ordered_classifier import OrderedClassifier
+from ordinal_objectives.estimators.tables import column_kinds
+from ordinal_objectives.estimators.wrappers import FittedMember
 from ordinal_objectives.export.graph.builder import Graph
 from ordinal_objectives.export.graph.decisions import sorted_columns
 from ordinal_objectives.export.graph.inputs import Features

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinal_objectives.estimators.linear_part import LinearPart
+from ordinal_objectives.estimators.linear import LinearPart
 from ordinal_objectives.export.graph.builder import Graph
 from ordinal_objectives.export.graph.inputs import Features
 from ordinal_objectives.export.graph.links import check_loss, class_probabilities
@@ -62,19 +62,18 @@ def _whole(graph: Graph, matrix: str, scorer: Scorer) -> str:
 
 def _linear_scores(graph: Graph, features: Features, linear: LinearPart) -> str:
     """Return the linear part's score, (n_samples, 1)."""
-    columns = linear.columns
     parts = [
         features.looked_up(graph, place, levels, weights, 0.0)
-        for (place, levels), weights in zip(columns.levels.items(), linear.level_weights, strict=True)
+        for (place, levels), weights in zip(linear.levels.items(), linear.level_weights, strict=True)
     ]
-    if len(columns.places):
-        numbers = features.numbers(graph, columns.places.tolist())
+    if len(linear.places):
+        numbers = features.numbers(graph, linear.places.tolist())
         if not np.isnan(linear.missing):
             missing = graph.op("Equal", numbers, graph.numbers(linear.missing))
             numbers = graph.op("Where", missing, graph.numbers(np.nan), numbers)
         known = graph.op("Not", graph.op("IsNaN", numbers))
-        inside = graph.op("Max", graph.op("Min", numbers, graph.numbers(columns.high)), graph.numbers(columns.low))
-        scaled = graph.op("Div", graph.op("Sub", inside, graph.numbers(columns.mean)), graph.numbers(columns.scale))
+        inside = graph.op("Max", graph.op("Min", numbers, graph.numbers(linear.high)), graph.numbers(linear.low))
+        scaled = graph.op("Div", graph.op("Sub", inside, graph.numbers(linear.mean)), graph.numbers(linear.scale))
         scaled = graph.op("Where", known, scaled, graph.numbers(0.0))
         parts.append(graph.op("MatMul", scaled, graph.numbers(linear.weights[:, np.newaxis])))
     total = parts[0]

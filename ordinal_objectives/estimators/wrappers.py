@@ -1,26 +1,43 @@
-"""A classifier inside another: trained on class codes, whatever the labels are, and asked for all classes."""
+"""Classifiers made of other classifiers, which are trained on class codes and asked for all classes."""
 
 from __future__ import annotations
 
 import inspect
 import pickle
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import sklearn
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import has_fit_parameter
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
+from ordinal_objectives.estimators.arguments import start_scores
+from ordinal_objectives.estimators.held_out import n_rows
 from ordinal_objectives.estimators.ordered_classifier import OrderedClassifier
 from ordinal_objectives.estimators.ordinal_classifier import OrdinalClassifier
+from ordinal_objectives.estimators.tables import NUMBERS
 from ordinal_objectives.losses import CostWeighted, get_loss
 from ordinal_objectives.threads import one_thread_after_fork
-from ordinal_objectives.utils.validation import check_proba
+from ordinal_objectives.utils.shared_docs import documented
+from ordinal_objectives.utils.validation import check_proba, collected, refuse_masked
+
+
+def check_classifier(what: str, estimator: Any, *others: str) -> None:
+    """Raise TypeError unless this is a classifier with probabilities, and with some other methods."""
+    if isinstance(estimator, type):
+        raise TypeError(f"{what} must be a classifier, {estimator.__name__}(); got the class itself")
+    lacking = [method for method in ("fit", "predict_proba", "get_params", *others) if not hasattr(estimator, method)]
+    if lacking:
+        raise TypeError(
+            f"{what} must be a classifier with probabilities; {estimator!r} has no {' and no '.join(lacking)}"
+        )
 
 
 def inside(estimator: Any) -> list[tuple[str, Any]]:
@@ -39,15 +56,15 @@ def inside(estimator: Any) -> list[tuple[str, Any]]:
         if given.get(name) is not None:
             return [(f"{name}__", given[name])]
     named = given.get("members", given.get("estimators"))
-    pairs = [one for one in named if isinstance(one, tuple) and len(one) == 2] if isinstance(named, list) else []
-    return [(f"{name}__", one) for name, one in pairs]
+    pairs = [pair for pair in named if isinstance(pair, tuple) and len(pair) == 2] if isinstance(named, list) else []
+    return [(f"{name}__", member) for name, member in pairs]
 
 
 def all_inside(estimator: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
     """Yield an estimator and all that is :func:`inside` it, at any depth."""
     yield prefix, estimator
-    for name, one in inside(estimator):
-        yield from all_inside(one, prefix + name)
+    for name, inner in inside(estimator):
+        yield from all_inside(inner, prefix + name)
 
 
 @dataclass(frozen=True)
@@ -57,8 +74,6 @@ class FinalClassifier:
     Attributes
     ----------
     estimator : object
-    prefix : str
-        Of its parameters in those of the whole.
     in_fit : str
         Of the keywords of its ``fit`` in those of the whole.
     is_searched : bool
@@ -66,7 +81,6 @@ class FinalClassifier:
     """
 
     estimator: Any
-    prefix: str = ""
     in_fit: str = ""
     is_searched: bool = False
 
@@ -77,17 +91,17 @@ class FinalClassifier:
         is_search = hasattr(estimator, "estimator") and hasattr(estimator, "refit")
         if not (is_pipeline or is_search):
             return cls(estimator)
-        ((name, one),) = inside(estimator)
-        last = cls.of(one)
+        ((name, inner),) = inside(estimator)
+        last = cls.of(inner)
         in_fit = name + last.in_fit if is_pipeline else last.in_fit
-        return cls(last.estimator, name + last.prefix, in_fit, is_search or last.is_searched)
+        return cls(last.estimator, in_fit, is_search or last.is_searched)
 
 
-def told_classes(what: str, copy: Any, codes: NDArray[np.int32], classes: NDArray[Any]) -> NDArray[np.int32]:
+def class_codes(what: str, copy: Any, codes: NDArray[np.int32], classes: NDArray[np.generic]) -> NDArray[np.int32]:
     """Return the class codes that a classifier is trained on: label i of its training is entry i.
 
-    A classifier of this package, also one in which a pipeline or a search ends, is told all classes; others know those
-    that have rows.
+    A classifier of this package, also one in which a pipeline or a search ends, knows all classes; others those that
+    have rows.
 
     Raises
     ------
@@ -96,22 +110,22 @@ def told_classes(what: str, copy: Any, codes: NDArray[np.int32], classes: NDArra
         ``what`` it is.
     """
     present = np.unique(codes)
-    for prefix, one in all_inside(copy):
+    for prefix, inner in all_inside(copy):
         place = f" in {prefix.removesuffix('__')}" if prefix else ""
-        if isinstance(one, FrozenEstimator) and classes[present].tolist() != list(range(len(present))):
+        if isinstance(inner, FrozenEstimator) and classes[present].tolist() != list(range(len(present))):
             raise ValueError(
                 f"{what} has a FrozenEstimator{place}, which knows the labels that it was trained on, and class codes "
                 f"are given to it: put FrozenEstimator around the whole"
             )
-        if not isinstance(one, OrderedClassifier) or one.classes is None:
+        if not isinstance(inner, OrderedClassifier) or inner.classes is None:
             continue
-        own = np.asarray(one.classes).tolist()
+        own = np.asarray(inner.classes).tolist()
         if own != classes.tolist():
             raise ValueError(
                 f"{what} has classes {own}{place}; those of the classifier around it are {classes.tolist()}. Give "
                 f"classes to that alone"
             )
-        one.set_params(classes=None)  # codes rise
+        inner.set_params(classes=None)  # codes rise
     last = FinalClassifier.of(copy)
     if not isinstance(last.estimator, OrderedClassifier):
         return present
@@ -121,7 +135,7 @@ def told_classes(what: str, copy: Any, codes: NDArray[np.int32], classes: NDArra
 
 
 def row_keywords(
-    what: str, copy: Any, weight: NDArray[np.float64] | None, groups: NDArray[Any] | None = None
+    what: str, copy: Any, weight: NDArray[np.float64] | None, groups: NDArray[np.generic] | None = None
 ) -> dict[str, Any]:
     """Return weights and groups of rows as the ``fit`` of a classifier takes them, or a pipeline that ends in one.
 
@@ -134,19 +148,15 @@ def row_keywords(
     """
     last = FinalClassifier.of(copy)
     routed = last.in_fit != "" and sklearn.get_config().get("enable_metadata_routing", False)
-    given = {}
+    given: dict[str, NDArray[np.generic]] = {}
     if weight is not None:
-        if not _takes(last.estimator, "sample_weight"):
+        parameters = inspect.signature(last.estimator.fit).parameters
+        if "sample_weight" not in parameters and all(p.kind is not p.VAR_KEYWORD for p in parameters.values()):
             raise ValueError(f"{what} takes no sample_weight in fit, and the rows have weights")
         given["sample_weight" if routed else f"{last.in_fit}sample_weight"] = weight
     if groups is not None and has_fit_parameter(last.estimator, "groups") and not (routed or last.is_searched):
         given[f"{last.in_fit}groups"] = groups
     return given
-
-
-def _takes(estimator: Any, name: str) -> bool:
-    parameters = inspect.signature(estimator.fit).parameters
-    return name in parameters or any(one.kind is one.VAR_KEYWORD for one in parameters.values())
 
 
 def refuse_weights_by_label(what: str, estimator: Any, instead: str) -> None:
@@ -158,7 +168,7 @@ def refuse_weights_by_label(what: str, estimator: Any, instead: str) -> None:
 
 
 def weighs_costs(estimator: Any) -> bool:
-    """Tell whether an estimator's probabilities are those of a model with a training cost, not calibrated since."""
+    """Return whether an estimator's probabilities are those of a model with a training cost, not calibrated since."""
     if isinstance(estimator, FrozenEstimator):
         return weighs_costs(estimator.estimator)
     if getattr(estimator, "_recalibrates", isinstance(estimator, CalibratedClassifierCV)):
@@ -173,7 +183,7 @@ def weighs_costs(estimator: Any) -> bool:
         return weighs_costs(estimator.best_estimator_)
     return any(
         not (isinstance(cost, str) and cost == "absolute") for _, cost in _searched(estimator, ("training_cost",))
-    ) or any(weighs_costs(one) for _, one in inside(estimator))
+    ) or any(weighs_costs(inner) for _, inner in inside(estimator))
 
 
 def _settings(estimator: Any, names: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
@@ -192,59 +202,129 @@ def _searched(estimator: Any, names: tuple[str, ...]) -> Iterator[tuple[str, Any
         if name.rpartition("__")[2] not in ("param_grid", "param_distributions"):
             continue
         for grid in [grids] if isinstance(grids, Mapping) else grids:
-            for one, values in grid.items():
+            for searched, values in grid.items():
                 for value in values if np.iterable(values) else ():
-                    if one.rpartition("__")[2] in names:
-                        yield f"{name}: {one}", value
+                    if searched.rpartition("__")[2] in names:
+                        yield f"{name}: {searched}", value
                     elif not isinstance(value, type):
                         yield from _settings(value, names)
 
 
 @dataclass(frozen=True)
 class FittedMember:
-    """A classifier trained on codes.
+    """A fitted classifier inside another.
 
     Attributes
     ----------
     estimator : object
-        Fitted on labels 0, 1, ...: classifiers of this package on all codes, others on those that had rows.
-    present : ndarray of int32, shape (n_labels,)
-        Class code of each of these labels.
+    columns : ndarray of int32, shape (n_columns,)
+        Class code of each column of its probabilities. Classifiers of this package have a column for each class, others
+        for those that had rows.
     """
 
     estimator: Any
-    present: NDArray[np.int32]
+    columns: NDArray[np.int32]
 
-    # The booster of a host's own classifier asks for its threads while it is copied.
+    @classmethod
+    def trained(cls, estimator: Any, codes: NDArray[np.int32]) -> FittedMember:
+        """Return a classifier that was trained on the labels 0, 1, ..., given the class code of each."""
+        return cls(estimator, codes[np.asarray(estimator.classes_, dtype=np.intp)])
+
+    # The booster of XGBoost's or LightGBM's own classifier asks for its threads while it is copied.
     @one_thread_after_fork()
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self).unpickled, (pickle.dumps(self.estimator), self.present)
+        return type(self).unpickled, (pickle.dumps(self.estimator), self.columns)
 
     @classmethod
     @one_thread_after_fork()
-    def unpickled(cls, estimator: bytes, present: NDArray[np.int32]) -> FittedMember:
+    def unpickled(cls, estimator: bytes, columns: NDArray[np.int32]) -> FittedMember:
         """Return a member whose estimator was pickled by itself."""
-        return cls(pickle.loads(estimator), present)
-
-    @property
-    def columns(self) -> NDArray[np.int32]:
-        """Class code of each column of the estimator's probabilities."""
-        return self.present[np.asarray(self.estimator.classes_, dtype=np.intp)]
+        return cls(pickle.loads(estimator), columns)
 
     @one_thread_after_fork()
     def proba(self, X: Any, n_classes: int) -> NDArray[np.float64]:
         """Return probabilities, (n_samples, n_classes), lowest class first; 0 for a class that had no rows."""
-        found = check_proba(self.estimator.predict_proba(X)).astype(np.float64)
-        of_all = np.zeros((len(found), n_classes))
-        of_all[:, self.columns] = found
-        of_all /= of_all.sum(axis=1, keepdims=True)
-        return of_all
+        own = check_proba(self.estimator.predict_proba(X)).astype(np.float64)
+        proba = np.zeros((len(own), n_classes))
+        proba[:, self.columns] = own
+        proba /= proba.sum(axis=1, keepdims=True)
+        return proba
 
 
-class PrefitMember(FittedMember):
-    """A classifier that was trained before, on labels of any kind; ``present`` is the class code of each column."""
+class ClassifierOfClassifiers(OrderedClassifier):
+    """A classifier whose probabilities are made of those of others."""
 
-    @property
-    def columns(self) -> NDArray[np.int32]:
-        """Class code of each column of the estimator's probabilities."""
-        return self.present
+    def _check_features(self, X: Any, *, reset: bool) -> Any:
+        """Count rows and features, and keep the features' names; what they may hold is for the classifiers inside.
+
+        Texts, one a row, and other entries that are no numbers may come as a list, a series or an array.
+        """
+        refuse_masked(X, name="X")
+        X, least = _as_numbers(collected(X)), 2 if reset else 1
+        shape = () if issparse(X) else getattr(X, "shape", ())
+        is_number = getattr(getattr(X, "dtype", None), "kind", "O") in tuple("biufc")
+        is_flat = isinstance(X, (list, tuple)) or (len(shape) == 1 and not is_number)
+        if hasattr(X, "columns"):
+            validate_data(self, X, reset=reset, skip_check_array=True)
+        elif not is_flat:
+            options = {"accept_sparse": "csr", "dtype": None, "ensure_all_finite": False, "allow_nd": True}
+            return validate_data(self, X, reset=reset, ensure_min_samples=least, **options)
+        elif reset:
+            for name in ("n_features_in_", "feature_names_in_"):  # of an earlier fit
+                self.__dict__.pop(name, None)
+        if n_rows(X) < least:
+            raise ValueError(f"X must have at least {least} row(s); got {n_rows(X)} sample(s)")
+        return X
+
+    @abstractmethod
+    def _proba(self, X: Any) -> NDArray[np.float64]:
+        """Return the probabilities of checked features, (n_samples, n_classes), lowest class first."""
+
+    @documented
+    def predict_proba_ordered(self, X: Any, **start: ArrayLike | None) -> NDArray[np.float64]:
+        """Return the class probabilities P(y = k | x), columns from the lowest class to the highest.
+
+        Parameters
+        ----------
+        <<X>>
+        **start
+            Refused: start scores belong to the classifiers inside.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_samples, n_classes)
+        """
+        check_is_fitted(self)
+        X = self._check_features(X, reset=False)
+        start_scores(start, None, n_rows(X), type(self).__name__)
+        return self._proba(X)
+
+    @documented
+    def predict_cumulative_proba(self, X: Any, **start: ArrayLike | None) -> NDArray[np.float64]:
+        """Return P(y <= k | x) for all classes but the highest, lowest first.
+
+        Parameters
+        ----------
+        <<X>>
+        **start
+            Refused: start scores belong to the classifiers inside.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_samples, n_classes - 1)
+        """
+        return np.minimum(np.cumsum(self.predict_proba_ordered(X, **start), axis=1)[:, :-1], 1.0)
+
+
+def _as_numbers(X: Any) -> Any:
+    """Return a list of numbers, or of lists of them, as an array, and anything else as it is."""
+    if not isinstance(X, (list, tuple)):
+        return X
+    try:
+        array = np.asarray(X)
+    except ValueError:  # entries of several lengths
+        return X
+    if array.dtype.kind in "biufc":
+        return array
+    are_numbers = array.dtype.kind == "O" and all(isinstance(x, (*NUMBERS, type(None))) for x in array.ravel())
+    return array if array.ndim > 1 and are_numbers else X

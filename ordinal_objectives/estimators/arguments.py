@@ -1,0 +1,226 @@
+"""Arguments of ``fit`` and of predictions: evaluation sets, start scores, and keywords that belong elsewhere."""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple, TypeVar, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ordinal_objectives.utils.validation import check_start_score
+
+_GIVE_ROWS = "validation_fraction, or eval_set or X_val and y_val to fit"
+
+
+class GivenSets(NamedTuple):
+    """Evaluation sets, as ``fit`` of XGBoost's or LightGBM's classifier was given them.
+
+    Attributes
+    ----------
+    pairs : list of (X, y) or None
+    weights, weights_name : list or None, str
+    starts, starts_name : list or None, str
+        Scores that the trees' are added to.
+    X_val, y_val, sample_weight_val : array-like or None
+        Another form of one set.
+    """
+
+    pairs: Any
+    weights: Any
+    weights_name: str
+    starts: Any
+    starts_name: str
+    X_val: Any
+    y_val: Any
+    sample_weight_val: Any
+
+
+def evaluation_pairs(eval_set: Any) -> list[tuple[Any, Any]]:
+    """Return ``eval_set`` as a list of (X, y) pairs.
+
+    Raises
+    ------
+    ValueError
+        If it is none.
+    """
+    if eval_set is None:
+        return []
+    is_pair = isinstance(eval_set, tuple) and not all(isinstance(part, tuple) for part in eval_set)
+    if not isinstance(eval_set, Iterable):
+        raise ValueError(f"eval_set must be a list of (X, y) pairs; got {eval_set!r}")
+    pairs = [eval_set] if is_pair else list(eval_set)
+    for pair in pairs:
+        if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+            raise ValueError(f"eval_set must be a list of (X, y) pairs; got an entry of type {type(pair).__name__}")
+    return [(X, y) for X, y in pairs]
+
+
+def one_for_each(values: Any, sets: list[Any], name: str) -> list[Any]:
+    """Return ``values`` as a list as long as ``sets``, or raise ValueError."""
+    each = [None] * len(sets) if values is None else list(values)
+    if len(each) != len(sets):
+        raise ValueError(f"{name} must have one entry for each of {len(sets)} sets; got {len(each)}")
+    return each
+
+
+def evaluation_sets(
+    eval_set: Any, weights: Any, weights_name: str, X_val: Any, y_val: Any, sample_weight_val: Any
+) -> list[tuple[Any, Any, Any]]:
+    """Return features, labels and weights of each evaluation set, which ``X_val`` and ``y_val`` may spell.
+
+    Raises
+    ------
+    ValueError
+        If a set is given in both forms, or a part of it is missing.
+    """
+    if X_val is None and y_val is None:
+        if sample_weight_val is not None:
+            raise ValueError("sample_weight_val belongs to X_val and y_val, which are None")
+        pairs = evaluation_pairs(eval_set)
+        return [(X, y, w) for (X, y), w in zip(pairs, one_for_each(weights, pairs, weights_name), strict=True)]
+    if X_val is None or y_val is None:
+        raise ValueError(f"X_val and y_val go together; {'X_val' if X_val is None else 'y_val'} is None")
+    for name, other in (("eval_set", eval_set), (weights_name, weights)):
+        if other is not None:
+            raise ValueError(f"{name} and X_val, y_val, sample_weight_val say the same thing; give one of them")
+    return [(X_val, y_val, sample_weight_val)]
+
+
+def either_library(eval_set: Any, eval_X: Any, eval_y: Any) -> Any:
+    """Return the pairs of ``eval_set``, or those that LightGBM's ``eval_X`` and ``eval_y`` spell.
+
+    Raises
+    ------
+    ValueError
+        If both are given, or a part is missing.
+    """
+    if eval_X is None and eval_y is None:
+        return eval_set
+    if eval_set is not None:
+        raise ValueError("eval_set and eval_X, eval_y say the same thing; give one of them")
+    if eval_X is None or eval_y is None:
+        missing = "eval_X" if eval_X is None else "eval_y"
+        raise ValueError(f"eval_X and eval_y go together; {missing} is None")
+    if not (isinstance(eval_X, tuple) or isinstance(eval_y, tuple)):
+        return [(eval_X, eval_y)]
+    if not (isinstance(eval_X, tuple) and isinstance(eval_y, tuple) and len(eval_X) == len(eval_y)):
+        raise ValueError("eval_X and eval_y must be tuples of one length, or neither a tuple")
+    return list(zip(eval_X, eval_y, strict=True))
+
+
+def check_rounds(name: str, rounds: Any, n_sets: int, instead: str = _GIVE_ROWS) -> None:
+    """Check the number of rounds without a better value after which a training stops; None and 0 never stop it.
+
+    ``instead`` names the arguments to pass where there is no evaluation set.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is not such a number, or there is no evaluation set.
+    """
+    if rounds is None:
+        return
+    message = f"{name} must be an integer of at least 0 or None; got {rounds!r}"
+    if isinstance(rounds, bool) or not isinstance(rounds, (int, np.integer)):
+        raise TypeError(message)
+    if rounds < 0:
+        raise ValueError(message)
+    if rounds > 0 and n_sets == 0:
+        raise ValueError(f"{name}={rounds} needs rows to look at: give {instead}; got none")
+
+
+# Arguments that XGBoost's and LightGBM's own classifiers take, and what is there instead.
+_ELSEWHERE = {
+    **dict.fromkeys(
+        ("iteration_range", "ntree_limit", "num_iteration", "start_iteration"),
+        "staged_predict and staged_predict_proba yield the predictions of every iteration",
+    ),
+    **dict.fromkeys(("output_margin", "raw_score"), "predict_raw returns the score"),
+    **dict.fromkeys(("pred_contrib", "pred_contribs", "pred_interactions"), "booster_.predict explains the score"),
+    "pred_leaf": "apply returns the leaves, where the classifier has it, and booster_.predict(..., pred_leaf=True)",
+    "sample_weight": "weights belong to fit and score",
+}
+
+
+def start_scores(
+    given: Mapping[str, ArrayLike | None], name: str | None, n_samples: int, owner: str
+) -> NDArray[np.float64]:
+    """Return the scores that the trees' are added to, (n_samples,).
+
+    Parameters
+    ----------
+    given : mapping
+        Keyword arguments of a prediction.
+    name : str or None
+        Name of the start scores in the library; None if it has none.
+    n_samples : int
+    owner : str
+        Name of the classifier.
+
+    Raises
+    ------
+    TypeError
+        If there is an argument of another name.
+    ValueError
+        If the scores are not one finite number a row.
+    """
+    for other in given:
+        if other != name:
+            allowed = "only X" if name is None else f"X and {name}"
+            hint = _ELSEWHERE.get(other, "")
+            hint = f"; {hint}" if hint and (name is not None or "booster_" not in hint) else ""
+            value = given[other]
+            got = f"an array of shape {value.shape}" if isinstance(value, np.ndarray) else repr(value)
+            raise TypeError(f"predictions of {owner} take {allowed}; got {other}={got}{hint}")
+    score = None if name is None else check_start_score(given.get(name), n_samples, name=name)
+    return np.zeros(n_samples) if score is None else score
+
+
+Fit = TypeVar("Fit", bound=Callable[..., Any])
+# What one library's fit calls otherwise than another's.
+_SAME = (
+    {"callback", "callbacks"},
+    {"eval_sample_weight", "sample_weight_eval_set"},
+    {"init_score", "base_margin"},
+    {"eval_init_score", "base_margin_eval_set"},
+    {"init_model", "xgb_model"},
+)
+
+
+def explains_keywords(fit: Fit) -> Fit:
+    """Make ``fit`` explain in its TypeError where a keyword that it does not take belongs.
+
+    An estimator's ``_fit_hints`` hold what to do instead of a keyword; its ``_refused`` and ``_dialect`` are those of
+    :class:`.OrdinalClassifier`.
+    """
+    known = list(inspect.signature(fit).parameters)
+
+    @functools.wraps(fit)
+    def explained(self: Any, *args: Any, **keywords: Any) -> Any:
+        for name in keywords:
+            if name not in known:
+                kind = type(self)
+                raise TypeError(f"{kind.__name__}.fit takes no {name!r}{_hint(kind, known, name)}")
+        return fit(self, *args, **keywords)
+
+    return cast(Fit, explained)
+
+
+def _hint(kind: Any, known: list[str], name: str) -> str:
+    hints = {**getattr(kind, "_refused", {}), **getattr(kind, "_fit_hints", {})}
+    same = next((other for group in _SAME if name in group for other in group if other in known), None)
+    if name in hints:
+        return f": {hints[name]}"
+    if same is not None:
+        return f": here it is {same!r}"
+    parameters = inspect.signature(kind).parameters.values()
+    own = [p.name for p in parameters if p.kind is not p.VAR_KEYWORD]
+    own_name, _, condition = getattr(kind, "_dialect", {}).get(name, name).partition(" ")
+    if own_name in {*own, *(getattr(kind, "_known", None) or ())}:
+        return f": it belongs to the constructor, {kind.__name__}({own_name}=...) {condition}".rstrip()
+    near = difflib.get_close_matches(name, [*known, *own], n=3, cutoff=0.7)
+    return f"; did you mean {' or '.join(map(repr, near))}?" if near else ""

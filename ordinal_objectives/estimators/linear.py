@@ -1,0 +1,364 @@
+"""A penalised linear score, fitted first, that the trees start from."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+from scipy.sparse import issparse
+from sklearn.utils.validation import check_array
+
+from ordinal_objectives.estimators.held_out import FinishedSearch, Rows, Trial, TrialOf, find_rounds, is_auto
+from ordinal_objectives.estimators.tables import codes_in, column_kinds, in_order, occurring, refuse_but_numbers
+from ordinal_objectives.losses import OrdinalLoss
+from ordinal_objectives.row_blocks import RowBlocks, blocks_of
+from ordinal_objectives.rows import CPU
+from ordinal_objectives.threshold_solver import initial_thresholds
+from ordinal_objectives.utils.files import numbers_from_json
+from ordinal_objectives.utils.validation import check_integer, check_number
+
+FloatArray = NDArray[np.float64]
+# Numbers of mean 0 and variance 1, (n_samples, n_numbers), 0 where a value is missing; and for each category the level
+# of each row, (n_samples,), -1 where it is missing or unknown.
+Encoded = tuple[FloatArray, list[NDArray[np.intp]]]
+
+
+_LEAST_GAP = 1e-3
+_ARRAYS = ("mean", "scale", "low", "high", "weights")
+
+
+@dataclass(frozen=True)
+class LinearPart:
+    r"""A linear score g(x), to which a model adds its trees.
+
+    Numbers are scaled to mean 0 and variance 1, categories have one weight a level. With z the scaled columns the
+    weights w and thresholds t minimise
+
+    .. math:: \sum_i s_i L(y_i, z_i^\top w, t) + \tfrac{1}{2} \lambda \lVert w \rVert^2 ,
+
+    with the loss L of the model and s the sample weights. The thresholds are not kept: the training of the trees finds
+    its own. A missing value or an unknown level adds nothing; a number outside the range of the training counts as the
+    end of that range.
+
+    Attributes
+    ----------
+    n_features : int
+    places : ndarray of int, shape (n_numbers,)
+        Columns of numbers.
+    mean, scale, low, high : ndarray of float64, shape (n_numbers,)
+        Of each: mean, standard deviation, smallest and largest value of the training.
+    levels : dict of int to list
+        Levels of each column of categories.
+    weights : ndarray of float64, shape (n_numbers,)
+        Of the scaled columns of numbers; empty until they are fitted.
+    level_weights : list of ndarray of float64, shape (n_levels,) each
+        Of the levels of each category.
+    missing : float
+        A number that stands for a missing value, beside NaN.
+    read : callable or None
+        ``read(X)`` returns the columns that the part was fitted to: the engine's have codes in the place of levels.
+        None: X holds them.
+    """
+
+    n_features: int
+    places: NDArray[np.intp]
+    mean: FloatArray
+    scale: FloatArray
+    low: FloatArray
+    high: FloatArray
+    levels: dict[int, list[Any]]
+    weights: FloatArray
+    level_weights: list[FloatArray]
+    missing: float = np.nan
+    read: Callable[[Any], Any] | None = None
+
+    @classmethod
+    def fit(
+        cls,
+        rows: Rows,
+        n_classes: int,
+        loss: OrdinalLoss,
+        l2: float,
+        *,
+        hessian: str = "exact",
+        categories: Collection[int] = (),
+        missing: float = np.nan,
+        n_threads: int | None = None,
+    ) -> LinearPart:
+        """Fit the weights.
+
+        Parameters
+        ----------
+        rows : Rows
+            The linear score is added to their start scores.
+        n_classes : int
+        loss : OrdinalLoss
+        l2 : float
+            The penalty.
+        hessian : str
+            One that the loss has; it is not used.
+        categories : collection of int
+            Columns of numbers that are categories.
+        missing : float
+        n_threads : int or None
+        """
+        X, codes, sample_weight, start = rows.X, rows.codes, rows.weight, rows.start
+        scaled = cls._scaled(X, sample_weight, categories, missing)
+        table = scaled._encode(X)
+        options = {} if loss.codes is None else {"precision": "float64"}
+        row_pass: Any = CPU(n_threads).row_pass(loss, codes, n_classes, sample_weight, **options)
+        before = np.zeros(len(codes)) if start is None else start
+        ends = np.cumsum([n_classes - 1, len(scaled.places), *map(len, scaled.levels.values())])
+
+        def parts(x: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, list[FloatArray]]:
+            thresholds, weights, *level_weights, _ = np.split(x, ends)
+            gaps = np.exp(thresholds[1:]) if loss.ordered else np.diff(thresholds)
+            if loss.ordered:  # x holds the first one, and logarithms of the gaps
+                thresholds = thresholds[0] + np.concatenate([[0.0], np.cumsum(gaps)])
+            return thresholds, gaps, weights, level_weights
+
+        def objective(x: FloatArray) -> tuple[float, FloatArray]:
+            thresholds, gaps, weights, level_weights = parts(x)
+            now = row_pass(before + _score(table, weights, level_weights), thresholds, hessian)
+            threshold_gradient = now.threshold_gradient
+            if loss.ordered:  # a gap moves all thresholds above it
+                above = np.cumsum(threshold_gradient[::-1])[::-1]
+                threshold_gradient = np.concatenate([above[:1], above[1:] * gaps])
+            row_gradient = np.asarray(now.gradient, dtype=np.float64)
+            of_levels = [
+                np.bincount(code + 1, row_gradient, minlength=len(level_weight) + 1)[1:]
+                for code, level_weight in zip(table[1], level_weights, strict=True)
+            ]
+            w = x[ends[0] :]
+            gradient = np.concatenate([threshold_gradient, table[0].T @ row_gradient, *of_levels])
+            gradient[ends[0] :] += l2 * w
+            return float(now.loss + l2 / 2 * w @ w) / total, gradient / total
+
+        total = float(row_pass.total_weight)
+        first = initial_thresholds(row_pass.class_weights, loss=loss).thresholds
+        if loss.ordered:
+            first = np.concatenate([first[:1], np.log(np.maximum(np.diff(first), _LEAST_GAP))])
+        x = np.concatenate([first, np.zeros(ends[-1] - ends[0])])
+        found = minimize(objective, x, jac=True, method="L-BFGS-B", options={"maxiter": 500})
+        _, _, weights, level_weights = parts(found.x)
+        return replace(scaled, weights=weights, level_weights=level_weights)
+
+    @classmethod
+    def _scaled(cls, X: Any, weight: FloatArray | None, categories: Collection[int], missing: float) -> LinearPart:
+        """Find the scale of each column of numbers and the levels of the others; no weights are fitted."""
+        if issparse(X) or isinstance(X, RowBlocks):
+            kind = "RowBlocks" if isinstance(X, RowBlocks) else "a sparse matrix"
+            raise ValueError(f"X must be an array or a table where linear is not False; got {kind}")
+        kinds = {i: kind for i, (_, _, kind) in enumerate(column_kinds(X))}
+        of_levels = [i for i in range(X.shape[1]) if i in categories or kinds.get(i, "number") != "number"]
+        places = np.setdiff1d(np.arange(X.shape[1]), of_levels)
+        values = _numbers(X, places, missing)
+        known = np.isfinite(values)
+        share = known * (1.0 if weight is None else weight[:, np.newaxis])
+        total = np.maximum(share.sum(axis=0), np.finfo(np.float64).tiny)
+        filled = np.where(known, values, 0.0)
+        with np.errstate(over="ignore", invalid="ignore"):  # of numbers near the largest, whose column is left out
+            mean = (share * filled).sum(axis=0) / total
+            scale = np.sqrt((share * np.where(known, values - mean, 0.0) ** 2).sum(axis=0) / total)
+        counts = share > 0
+        low = np.where(counts, filled, np.inf).min(axis=0, initial=np.inf)
+        high = np.where(counts, filled, -np.inf).max(axis=0, initial=-np.inf)
+        usable = np.isfinite(mean) & np.isfinite(scale) & (scale > 0.0)
+        mean, scale = np.where(usable, mean, 0.0), np.where(usable, scale, 1.0)
+        low, high = np.where(usable, low, 0.0), np.where(usable, high, 0.0)
+        levels = {place: in_order(occurring(X, place)) for place in of_levels}
+        return cls(X.shape[1], places, mean, scale, low, high, levels, np.zeros(0), [], missing)
+
+    def _encode(self, X: Any) -> Encoded:
+        values = np.clip(_numbers(X, self.places, self.missing), self.low, self.high)
+        numbers: FloatArray = np.nan_to_num((values - self.mean) / self.scale, copy=False, nan=0.0)
+        return numbers, [codes_in(X, place, levels) for place, levels in self.levels.items()]
+
+    def scores(self, X: Any) -> FloatArray:
+        """Return g(x) of rows, (n_samples,).
+
+        Parameters
+        ----------
+        X : array-like, data frame or Arrow table, shape (n_samples, n_features)
+            As ``predict`` takes them.
+        """
+        blocks = [self._encode(block) for _, block in blocks_of(self._columns(X))]
+        return np.concatenate([_score(block, self.weights, self.level_weights) for block in blocks])
+
+    def contributions(self, X: Any) -> FloatArray:
+        """Return what each feature adds to g(x), (n_samples, n_features).
+
+        Parameters
+        ----------
+        X : array-like, data frame or Arrow table, shape (n_samples, n_features)
+            As ``predict`` takes them.
+        """
+        numbers, codes = self._encode(self._columns(X))
+        contributions = np.zeros((len(numbers), self.n_features))
+        contributions[:, self.places] = numbers * self.weights
+        for place, code, weights in zip(self.levels, codes, self.level_weights, strict=True):
+            contributions[:, place] = np.append(weights, 0.0)[code]
+        return contributions
+
+    def _columns(self, X: Any) -> Any:
+        return X if self.read is None else self.read(X)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the part in JSON's types; numbers round-trip exactly."""
+        return {
+            "n_features": self.n_features,
+            "places": self.places.tolist(),
+            **{name: getattr(self, name).tolist() for name in _ARRAYS},
+            "levels": [[place, levels] for place, levels in self.levels.items()],
+            "level_weights": [weights.tolist() for weights in self.level_weights],
+            "missing": None if np.isnan(self.missing) else self.missing,
+        }
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any], n_features: int) -> LinearPart:
+        """Read what :meth:`to_json` wrote for so many features.
+
+        Raises
+        ------
+        ValueError, KeyError, TypeError
+            If it is damaged.
+        """
+        numbers = {name: numbers_from_json(content[name], name) for name in _ARRAYS}
+        places = [check_integer("places", place, 0, n_features - 1) for place in content["places"]]
+        levels = {check_integer("levels", place, 0, n_features - 1): list(of) for place, of in content["levels"]}
+        level_weights = [numbers_from_json(weights, "level_weights") for weights in content["level_weights"]]
+        all_places = sorted([*places, *levels])
+        if content["n_features"] != n_features or all_places != list(range(n_features)):
+            raise ValueError(f"the linear part must hold each of the {n_features} features once")
+        if any(len(values) != len(places) for values in numbers.values()) or (numbers["scale"] <= 0.0).any():
+            raise ValueError(f"the linear part must hold {len(places)} weights and scales above 0")
+        if [len(weights) for weights in level_weights] != [len(set(of)) for of in levels.values()]:
+            raise ValueError("the linear part must hold one weight for each level")
+        missing = np.nan if content["missing"] is None else float(content["missing"])
+        given: dict[str, Any] = {"levels": levels, "level_weights": level_weights, "missing": missing, **numbers}
+        return cls(n_features, np.array(places, dtype=np.intp), **given)
+
+
+def _numbers(X: Any, places: NDArray[np.intp], missing: float) -> FloatArray:
+    """Return columns of numbers, NaN where they are missing."""
+    if hasattr(X, "iloc"):
+        X = X.iloc[:, places]
+    elif hasattr(X, "schema"):  # polars and Arrow
+        names = list(X.schema.names() if callable(X.schema.names) else X.schema.names)
+        X = X.select([names[place] for place in places])
+    else:
+        X = X[:, places]
+    if not len(places):
+        return np.zeros((X.shape[0] if X.shape[0] else 0, 0))
+    if hasattr(X, "columns"):
+        refuse_but_numbers(X, name="X", hint="The linear part was fitted to numbers there")
+    values: FloatArray = check_array(
+        X, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=0, copy=True, input_name="X"
+    )
+    if missing == missing:
+        values[values == missing] = np.nan
+    return values
+
+
+def _score(table: Encoded, weights: FloatArray, level_weights: list[FloatArray]) -> FloatArray:
+    score: FloatArray = table[0] @ weights
+    for code, level_weight in zip(table[1], level_weights, strict=True):
+        score += np.append(level_weight, 0.0)[code]  # -1 is the 0
+    return score
+
+
+FitLinear = Callable[[Rows], LinearPart]
+
+
+def check_linear(linear: Any, l2: Any) -> bool:
+    """Check ``linear`` and ``linear_l2``; tell whether ``linear`` asks for a linear part whatever the rows say.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the first is neither a boolean nor "auto", or the second no positive number.
+    """
+    if not isinstance(linear, (bool, np.bool_)) and not is_auto(linear):
+        raise ValueError(f"linear must be True, False or 'auto'; got {linear!r}")
+    check_number("linear_l2", l2, above=0.0)
+    return not is_auto(linear) and bool(linear)
+
+
+def check_continued(always: bool, has_linear: bool) -> None:
+    """Raise ValueError if a linear part is asked for, and the model that is continued has none."""
+    if always and not has_linear:
+        raise ValueError("linear=True continues models that have a linear part; the one to go on with has none")
+
+
+def check_monotone(linear: Any, continued: bool, name: str, signs: Any) -> None:
+    """Raise ValueError if a linear part, asked for or continued, stands beside monotone constraints.
+
+    Parameters
+    ----------
+    linear : bool or "auto"
+    continued : bool
+        Whether the model that is continued has a linear part.
+    name : str
+        What the constraints are called.
+    signs : array-like, mapping of signs, str or None
+        The constraints, as either library takes them; zeros constrain nothing.
+    """
+    if isinstance(signs, Mapping):
+        signs = signs.values()
+    given = [] if signs is None else [signs] if isinstance(signs, str) else list(signs)
+    if not any(re.search("[1-9]", str(sign)) for sign in given):
+        return
+    if linear is not False:
+        raise ValueError(f"linear must be False with {name}: a linear part need not be monotone; got {linear!r}")
+    if continued:
+        raise ValueError(f"{name} cannot continue a model that has a linear part, which need not be monotone")
+
+
+def with_start(part: LinearPart | None, rows: Rows) -> Rows:
+    """Return rows with the linear part added to their start scores; without one the rows as given."""
+    if part is None:
+        return rows
+    score = part.scores(rows.X)
+    return replace(rows, start=score if rows.start is None else rows.start + score)
+
+
+def search(
+    linear: bool | str, fit_linear: FitLinear, trial_of: TrialOf, rows: Rows, learning_rate: float, seed: int
+) -> tuple[FinishedSearch | None, LinearPart | None]:
+    """Find the number of rounds, and for "auto" whether a linear part lowers the loss of the rows held out.
+
+    Parameters
+    ----------
+    linear : bool or "auto"
+    fit_linear : callable
+        ``fit_linear(rows)`` returns the linear part of some rows.
+    trial_of, rows, learning_rate, seed
+        Of :func:`.held_out.find_rounds`.
+
+    Returns
+    -------
+    FinishedSearch or None, LinearPart or None
+        The second is fitted to all rows. Without a search, "auto" takes none.
+    """
+    best, linear_is_best = None, not is_auto(linear) and bool(linear)
+    for with_it in (False, True) if is_auto(linear) else (bool(linear),):
+        trial = with_linear(fit_linear, trial_of) if with_it else trial_of
+        found = find_rounds(trial, rows, learning_rate, seed)
+        if found is not None and (best is None or found.search.lowest < best.search.lowest):
+            best, linear_is_best = found, with_it
+    return best, fit_linear(rows) if linear_is_best else None
+
+
+def with_linear(fit_linear: FitLinear, trial_of: TrialOf) -> TrialOf:
+    """Return trials whose trees start from a linear part, fitted without the rows held out."""
+
+    def trial(fit: Rows, held: Rows, most: int, patience: int | None) -> Trial:
+        part = fit_linear(fit)
+        return trial_of(with_start(part, fit), with_start(part, held), most, patience)
+
+    return trial

@@ -1,0 +1,565 @@
+"""Tables of every kind: types and names of columns, levels of categories, and categories as numbers."""
+
+from __future__ import annotations
+
+import numbers
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+from sklearn.utils.validation import check_array
+
+from ordinal_objectives.utils.validation import collected, first_few, is_no_number, refuse_masked
+
+NUMBERS = (numbers.Real, Decimal, np.bool_)
+# How Arrow, polars and pandas call their types.
+_KINDS = {
+    "number": re.compile(r"u?int\d+|halffloat|float|double|bool|null|decimal\d*\(.*\)|Boolean|Null"),
+    "category": re.compile(r"category|dictionary<.*|Categorical.*|Enum.*"),
+    "text": re.compile(r"(large_)?(string|utf8|binary).*|str|String|Utf8|Binary"),
+    "date": re.compile(r"(timestamp|date|time|duration|period|Date|Time|Duration).*"),
+}
+_OF_ENGINE = (
+    "The engine takes categories in columns of a category type, or of any type that categorical_features names; encode "
+    "dates, and strings that are no categories, as numbers"
+)
+
+
+def _names(X: Any) -> Any:
+    """Return the names of the columns of a frame or an Arrow table; None of what names none."""
+    return X.schema.names if _is_arrow(X) else getattr(X, "columns", None)
+
+
+def _types(X: Any) -> Any:
+    return X.schema.types if _is_arrow(X) else getattr(X, "dtypes", None)
+
+
+def _is_arrow(X: Any) -> bool:
+    return hasattr(getattr(X, "schema", None), "types")
+
+
+def column_kinds(X: Any) -> Iterator[tuple[Any, Any, str]]:
+    """Yield name, type and kind of every column.
+
+    Parameters
+    ----------
+    X : pandas or polars frame, or Arrow table
+
+    Yields
+    ------
+    (str or int, type, {"number", "category", "text", "date", "other"})
+        Booleans are numbers, durations are dates. A column of Python objects is read: it holds numbers if all of
+        them are, and text if one of them is.
+    """
+    types = _types(X)
+    for i, (name, dtype) in enumerate(() if types is None else zip(_names(X), types, strict=True)):
+        kind = _kind(dtype)
+        if isinstance(dtype, np.dtype) and dtype.kind == "O" and hasattr(X, "iloc"):
+            values = X.iloc[:, i].dropna()
+            if all(isinstance(value, NUMBERS) for value in values):
+                kind = "number"
+            elif any(isinstance(value, str) for value in values):
+                kind = "text"
+        yield name, dtype, kind
+
+
+def _kind(dtype: Any) -> str:
+    if getattr(dtype, "kind", None) in tuple("biuf") or (hasattr(dtype, "is_numeric") and dtype.is_numeric()):
+        return "number"  # of pandas, and of polars
+    name = str(getattr(dtype, "pyarrow_dtype", dtype))
+    return next((kind for kind, pattern in _KINDS.items() if pattern.fullmatch(name)), "other")
+
+
+def column_names(X: Any) -> list[str] | None:
+    """Return the names of the columns of a frame or an Arrow table; None unless all are strings, as scikit-learn."""
+    names = _names(X)
+    return None if names is None or not all(isinstance(name, str) for name in names) else list(names)
+
+
+def called(X: Any, place: int) -> str:
+    """Return a column's name, or else its number, in the words of a message."""
+    names = _names(X)
+    return f"column {place}" if names is None else f"column {names[place]!r}"
+
+
+def without_rows(X: Any) -> Any:
+    """Return a table with the columns of X and no rows, which does not keep X in memory as a slice would."""
+    if _is_arrow(X):
+        return X.schema.empty_table()
+    return X.clear() if hasattr(X, "clear") else X[:0].copy()  # polars; pandas, NumPy
+
+
+def refuse_text_and_dates(X: Any, *, name: str = "X") -> None:
+    """Raise ValueError for columns that neither XGBoost nor LightGBM takes, naming columns and types.
+
+    Parameters
+    ----------
+    X : array, pandas or polars frame, or Arrow table
+    name : str
+        The argument's name in messages.
+
+    Raises
+    ------
+    TypeError
+        If an array of objects holds what is neither a string nor a number.
+    """
+    allowed = f"{name} must hold numbers, booleans and categories"
+    strange = _strange(X, ("text", "date"), allowed)
+    if strange:
+        raise ValueError(
+            f"{allowed}; got {first_few(strange)}. Make strings categories, in pandas by X[name].astype('category'), "
+            f"and dates numbers"
+        )
+
+
+def read_numbers(X: Any, **checks: Any) -> NDArray[np.floating]:
+    """Return features that are numbers as float32 or float64, (n_samples, n_features).
+
+    NumPy would read the codes or the labels of a category, the digits of a string and the ticks of a date as
+    numbers. Values are checked only in columns of Python objects.
+
+    Parameters
+    ----------
+    X : array-like, pandas or polars frame, or Arrow table, shape (n_samples, n_features)
+    **checks
+        As in scikit-learn's ``check_array``. NaN and infinity pass.
+
+    Raises
+    ------
+    ValueError
+        If the shape is wrong, entries are masked, or a column holds anything but numbers, booleans and missing values.
+    TypeError
+        If an array of objects holds what is neither a string nor a number.
+    """
+    X = as_table(X)
+    refuse_but_numbers(X, name="X", hint=_OF_ENGINE)
+    numbers_of = check_array(X, input_name="X", ensure_all_finite=False, dtype=[np.float64, np.float32], **checks)
+    features: NDArray[np.floating] = np.require(numbers_of, requirements="A")
+    return features  # any strides of whole entries: fields of records have others
+
+
+def refuse_but_numbers(values: Any, *, name: str, hint: str) -> None:
+    """Raise ValueError if features or targets hold anything but numbers, booleans and missing values.
+
+    Parameters
+    ----------
+    values : array-like, pandas or polars series or frame, or Arrow table
+    name : str
+        The argument's name in messages.
+    hint : str
+        What else to do.
+
+    Raises
+    ------
+    TypeError
+        If an array of objects holds what is neither a string nor a number.
+    """
+    if hasattr(values, "to_frame") and not hasattr(values, "columns"):  # a series
+        values = values.to_frame("values")
+    elif isinstance(values, (list, tuple)):
+        values = np.asarray(values)
+    allowed = f"{name} must hold numbers, booleans and missing values"
+    strange = _strange(values, ("category", "text", "date", "other"), allowed)
+    if strange:
+        raise ValueError(f"{allowed}; got {first_few(strange)}. {hint}")
+
+
+def as_table(X: Any) -> Any:
+    """Return features as an array, a sparse matrix, a frame or an Arrow table; raise ValueError if they are none."""
+    refuse_masked(X, name="X")
+    X = collected(X)
+    X = np.asarray(X) if isinstance(X, (list, tuple)) else X
+    check_table(X)
+    return X
+
+
+def check_table(X: Any, *, name: str = "X") -> None:
+    """Raise ValueError if features are complex, or columns have one name."""
+    if getattr(getattr(X, "dtype", None), "kind", None) == "c":
+        raise ValueError(f"Complex data not supported: {name} must hold real numbers; got an array of type {X.dtype}")
+    names = _names(X)
+    twice = [] if names is None else [repr(name) for name, n in Counter(names).items() if n > 1]
+    if twice:
+        raise ValueError(f"{name} must have columns of different names; got more than one called {first_few(twice)}")
+
+
+def _strange(X: Any, kinds: tuple[str, ...], allowed: str) -> list[str]:
+    """Return the columns of some kinds, or what an array holds that is no number, in the words of a message."""
+    if hasattr(X, "columns"):
+        return [f"column {name!r} of type {dtype}" for name, dtype, kind in column_kinds(X) if kind in kinds]
+    if is_no_number(X):
+        return [f"an array of type {X.dtype}"]
+    if not isinstance(X, np.ndarray) or X.dtype.kind != "O":
+        return []
+    strange = [value for value in X.ravel() if value is not None and not isinstance(value, NUMBERS)][:1]
+    if strange and not isinstance(strange[0], (str, bytes)):
+        raise TypeError(
+            f"{allowed}; got the value {strange[0]!r}, and an argument must be a string or a number to be read as one"
+        )
+    return [f"the value {value!r}" for value in strange]
+
+
+# Levels that a file holds as they are; others are known by their text.
+PLAIN = (str, bool, int, float)
+# Types of floats by the names that NumPy, pandas, polars and Arrow give them.
+_FLOATS: dict[str, Any] = {
+    **dict.fromkeys(("float16", "Float16", "halffloat"), np.float16),
+    **dict.fromkeys(("float32", "Float32", "float"), np.float32),
+    **dict.fromkeys(("float64", "Float64", "double"), np.float64),
+}
+
+
+def levels_in(X: Any, place: int) -> tuple[list[Any], NDArray[np.intp]]:
+    """Return levels of a column, and which of them each row has.
+
+    Parameters
+    ----------
+    X : array, sparse matrix, pandas or polars frame, or Arrow table, shape (n_samples, n_features)
+    place : int
+
+    Returns
+    -------
+    levels : list
+        All that occur, and those that a column of a category type declares, in its order.
+    which : ndarray of int, shape (n_samples,)
+        -1 where the level is missing, and where a sparse matrix stores none.
+    """
+    column = _column(X, place)
+    dictionary = _as_dictionary(column)
+    if dictionary is not None:
+        return _distinct(dictionary.dictionary.to_pylist(), dictionary.indices.cast("int64").fill_null(-1).to_numpy())
+    if hasattr(column, "to_physical") and str(column.dtype).startswith(("Enum", "Categorical")):  # polars
+        numbers_of = np.nan_to_num(column.to_physical().to_numpy().astype(np.float64), nan=-1.0).astype(np.intp)
+        if str(column.dtype).startswith("Enum"):
+            return _distinct(column.dtype.categories.to_list(), numbers_of)
+        present = column.drop_nulls().unique(maintain_order=True)
+        places = {int(number): i for i, number in enumerate(present.to_physical().to_list())}
+        found, inverse = np.unique(numbers_of, return_inverse=True)
+        found_places = np.array([places.get(int(number), -1) for number in found], np.intp)
+        return _distinct(present.to_list(), found_places[inverse])
+    if hasattr(column, "iloc") and hasattr(column, "cat"):  # pandas
+        return _distinct(column.cat.categories.astype(object), column.cat.codes.to_numpy(np.intp))
+    dtype = getattr(column, "dtype", None)
+    if isinstance(dtype, np.dtype) and dtype.kind in "biuf":
+        values, which = np.unique(np.asarray(column), return_inverse=True)
+        n_known = int(np.count_nonzero(values == values))
+        return values[:n_known].tolist(), np.where(which < n_known, which, -1)
+    given = _values(column)
+    return _distinct(given, np.arange(len(given)))
+
+
+def codes_in(
+    X: Any, place: int, known: Mapping[Any, int] | Collection[Any], *, name: str = "X", refuse: bool = False
+) -> NDArray[np.intp]:
+    """Return the code that each row's level has among the known ones, (n_samples,); -1 where it is missing or unknown.
+
+    Levels are the same if their values are: 1, 1.0 and True, and a float and what float32 makes of it where either the
+    rows or the training had that type.
+
+    Parameters
+    ----------
+    X : array or table, shape (n_samples, n_features)
+    place : int
+    known : mapping of level to int, or list of levels, whose codes are their places
+    name : str
+        The argument's name in messages.
+    refuse : bool
+        Whether an unknown level is an error.
+
+    Raises
+    ------
+    ValueError
+        If rows have text where the known levels are numbers, or numbers where they are text; if a float may be one of
+        several levels; or if a level is unknown and this is refused. The message names the column.
+    """
+    number = known if isinstance(known, Mapping) else {level: code for code, level in enumerate(known)}
+    found, which = levels_in(X, place)
+    present = np.unique(which[which >= 0])
+    levels = [found[i] for i in present]
+    _check_kinds(called(X, place), levels, number)
+    codes = np.full(len(found) + 1, -1, dtype=np.intp)
+    codes[present] = [number.get(level, -1) for level in levels]
+    if any(isinstance(level, float) for level in levels):
+        rows_type, training_type = _float_type(X, place), _narrow_type(number)
+        for i, level in zip(present, levels, strict=True):
+            if isinstance(level, float):
+                codes[i] = _code_of_float(level, number, rows_type, training_type, called(X, place))
+    if refuse and (codes[present] < 0).any():
+        others = in_order(level for level, code in zip(levels, codes[present], strict=True) if code < 0)
+        raise ValueError(
+            f"{name} must have the levels of the training in {called(X, place)}, {first_few(list(number))}; got "
+            f"{first_few(others)}"
+        )
+    return codes[which]
+
+
+def occurring(X: Any, place: int) -> set[Any]:
+    """Return the levels that rows of a column have."""
+    found, which = levels_in(X, place)
+    return {found[i] for i in np.unique(which[which >= 0])}
+
+
+def in_order(levels: Iterable[Any]) -> list[Any]:
+    """Return levels with numbers first, then text, both increasing."""
+    return sorted(levels, key=lambda level: (isinstance(level, str), level))
+
+
+def with_columns(X: Any, columns: Mapping[int, Any]) -> Any:
+    """Return a table with arrays in place of some columns: numbers, in a pandas frame of any type."""
+    if not columns:
+        return X
+    if isinstance(X, np.ndarray):
+        changed = X.astype(X.dtype if X.dtype.kind in "fO" else object if X.dtype.kind in "US" else np.float64)
+        for place, values in columns.items():
+            changed[:, place] = values
+        return changed
+    if hasattr(X, "isetitem"):  # pandas
+        X = X.copy(deep=False)
+    for place, values in columns.items():
+        if hasattr(X, "isetitem"):
+            X.isetitem(place, values)
+        elif hasattr(X, "with_columns"):  # polars
+            column = X.to_series(place)
+            X = X.with_columns(type(column)(column.name, values))
+        else:
+            X = X.set_column(place, X.schema.names[place], values if hasattr(values, "type") else [values])
+    return X
+
+
+def _check_kinds(column: str, levels: list[Any], known: Collection[Any]) -> None:
+    """Raise ValueError if rows hold text and no known level is text, or numbers and no known level is one."""
+    if not known:
+        return
+    for is_text in (True, False):
+        given = [level for level in levels if isinstance(level, str) is is_text]
+        if given and not any(isinstance(level, str) is is_text for level in known):
+            raise ValueError(
+                f"{column} holds categories that are {_kind_of(given)}; those of the training are {_kind_of(known)} "
+                f"(got {first_few(given, repr)} for {first_few(list(known), repr)})"
+            )
+
+
+def _kind_of(levels: Collection[Any]) -> str:
+    if any(isinstance(level, str) for level in levels):
+        return "text"
+    return "booleans" if all(isinstance(level, bool) for level in levels) else "numbers"
+
+
+def _code_of_float(level: float, known: Mapping[Any, int], rows_type: Any, training_type: Any, column: str) -> int:
+    """Return the code of a level, -1 if it is unknown, given the type of the rows and that of the training's floats."""
+    exact = known.get(level, -1)
+    if rows_type is not None:  # which may have rounded levels of the training
+        same = {x: code for x, code in known.items() if not isinstance(x, str) and _rounded(x, rows_type) == level}
+        if len(same) > 1:
+            raise ValueError(
+                f"{column} holds {level!r} as {rows_type.__name__}, which may be any of the training's levels "
+                f"{first_few(list(same), repr)}; pass the type of the training"
+            )
+        if same:
+            return next(iter(same.values()))
+    return exact if exact >= 0 or training_type is None else known.get(_rounded(level, training_type), -1)
+
+
+def _rounded(level: Any, kind: Any) -> float:
+    with np.errstate(over="ignore"):
+        return float(kind(level))
+
+
+def _narrow_type(known: Collection[Any]) -> Any:
+    """Return the type of floats shorter than float64 that the levels of the training had; None if it was none.
+
+    A fraction that came from a shorter type has more digits in float64 than there, as .1 has.
+    """
+    fractions = [level for level in known if isinstance(level, float) and not level.is_integer()]
+    for kind in (np.float16, np.float32):
+        fits = all(_rounded(level, kind) == level for level in fractions)
+        if fits and any(len(repr(level)) > len(str(kind(level))) for level in fractions):
+            return kind
+    return None
+
+
+def _float_type(X: Any, place: int) -> Any:
+    """Return the type of floats that a column, or its categories, are declared to have; None for any other."""
+    types = _types(X)
+    dtype = X.dtype if types is None else list(types)[place]
+    dtype = getattr(getattr(dtype, "categories", None), "dtype", dtype)
+    dtype = getattr(dtype, "pyarrow_dtype", dtype)
+    return _FLOATS.get(str(getattr(dtype, "value_type", dtype)))
+
+
+def _column(X: Any, place: int) -> Any:
+    if hasattr(X, "iloc"):
+        return X.iloc[:, place]
+    if hasattr(X, "to_series"):  # polars
+        return X.to_series(place)
+    if hasattr(X, "schema"):  # Arrow
+        return X.column(place)
+    if not issparse(X):
+        return X[:, place]
+    stored, column = X[:, [place]].tocoo(), np.full(X.shape[0], np.nan)
+    column[stored.row] = stored.data
+    return column
+
+
+def _as_dictionary(column: Any) -> Any:
+    """Return a column of Arrow, or of pandas with Arrow's types, as one dictionary array; None if it is none."""
+    arrow_type = getattr(getattr(column, "dtype", None), "pyarrow_dtype", getattr(column, "type", None))
+    if not hasattr(arrow_type, "value_type") or not hasattr(arrow_type, "index_type"):
+        return None
+    chunks = column.array.__arrow_array__() if hasattr(column, "array") else column
+    return chunks.combine_chunks() if hasattr(chunks, "combine_chunks") else chunks
+
+
+def _distinct(levels: Iterable[Any], which: NDArray[np.intp]) -> tuple[list[Any], NDArray[np.intp]]:
+    """Return levels in plain types, each once, and which of them rows have."""
+    number: dict[Any, int] = {None: -1}
+    places = [number.setdefault(plain_level(level), len(number) - 1) for level in levels]
+    return list(number)[1:], np.array([*places, -1], dtype=np.intp)[which]
+
+
+def _values(column: Any) -> list[Any]:
+    """Return the values of one column, None where they are missing."""
+    if hasattr(column, "notna"):
+        column = column.astype(object)
+        known: list[Any] = column.where(column.notna(), None).tolist()  # pandas.NA is not comparable
+        return known
+    name = next(name for name in ("to_pylist", "to_list", "tolist") if hasattr(column, name))
+    return list(getattr(column, name)())
+
+
+def plain_level(value: Any) -> Any:
+    """Return a level in one of the types that files hold."""
+    if value is None or value != value:
+        return None
+    if isinstance(value, (bool, np.bool_)):
+        return bool(value)
+    if isinstance(value, numbers.Integral) or (isinstance(value, Decimal) and value == int(value)):
+        return int(value)
+    return float(value) if isinstance(value, (numbers.Real, Decimal)) else str(value)
+
+
+FROM_DTYPE = "from_dtype"
+MOST = 254  # levels of a column: with the missing values each has a bin, and a bin is a byte
+
+
+@dataclass(frozen=True)
+class CategoryColumns:
+    """The levels of each column of categories.
+
+    Attributes
+    ----------
+    levels : mapping of int to list
+        Of each such column, in the order of their numbers: text, integers, floats and booleans.
+    """
+
+    levels: Mapping[int, list[Any]] = field(default_factory=dict)
+
+    @classmethod
+    def learn(cls, tables: Iterable[Any], asked: Any, max_bins: int) -> CategoryColumns:
+        """Return the levels that occur in a table, or in the blocks of one.
+
+        Parameters
+        ----------
+        tables : iterable of array, frame or Arrow table, shape (n_samples, n_features)
+            At least one; they are read once.
+        asked : None, "from_dtype", or array-like of bool, int or str
+            The columns of categories: those of a category type, a mask, numbers or names of columns.
+        max_bins : int
+            Levels that a column may have.
+
+        Raises
+        ------
+        ValueError
+            If a column is not there, or has too many levels; the message names it.
+        """
+        header, levels = None, dict[int, set[Any]]()
+        for table in tables:
+            if header is None:
+                header, levels = without_rows(table), {place: set() for place in places_of(table, asked)}
+            for place, column_levels in levels.items():
+                column_levels |= occurring(table, place)
+        return cls({place: _learned(header, place, in_order(found), max_bins) for place, found in levels.items()})
+
+    @property
+    def sizes(self) -> dict[int, int]:
+        """How many levels each of the columns has, at least 1."""
+        return {place: max(1, len(levels)) for place, levels in self.levels.items()}
+
+    def mask(self, n_features: int) -> NDArray[np.bool_]:
+        """Return which features are categories, (n_features,)."""
+        return np.isin(np.arange(n_features), list(self.levels))
+
+    def encode(self, X: Any) -> Any:
+        """Return a table with numbers in place of levels, NaN for a level that is missing or unknown.
+
+        Raises
+        ------
+        ValueError
+            If a column holds text where the levels are numbers, or numbers where they are text, or a float that is
+            one of several levels rounded.
+        """
+        codes = {place: codes_in(X, place, levels) for place, levels in self.levels.items()}
+        return with_columns(X, {place: np.where(of < 0, np.nan, of) for place, of in codes.items()})
+
+    def to_json(self) -> list[list[Any]]:
+        """Return the levels in JSON's types."""
+        return [[place, list(levels)] for place, levels in self.levels.items()]
+
+    @classmethod
+    def from_json(cls, content: Iterable[Any], n_features: int) -> CategoryColumns:
+        """Read what :meth:`to_json` wrote; raise ValueError if it is damaged."""
+        levels: dict[int, list[Any]] = {}
+        for place, column_levels in content:
+            plain = all(isinstance(level, PLAIN) for level in column_levels)
+            if type(place) is not int or not 0 <= place < n_features or place in levels:
+                raise ValueError(f"it has categories of the column {place!r}, and {n_features} features")
+            if not plain or len(set(column_levels)) != len(column_levels) or len(column_levels) > MOST:
+                raise ValueError(f"the categories of column {place} must differ, and be at most {MOST}")
+            levels[place] = list(column_levels)
+        return cls(levels)
+
+
+def places_of(X: Any, asked: Any) -> list[int]:
+    """Return the columns of a table that ``categorical_features`` asks for, in increasing order."""
+    if asked is None:
+        return []
+    if isinstance(asked, str) and asked == FROM_DTYPE:
+        return [place for place, (_, _, kind) in enumerate(column_kinds(X)) if kind == "category"]
+    given, n_features = np.asarray(asked, dtype=object).tolist(), X.shape[1]
+    if not isinstance(given, list):
+        raise ValueError(f"categorical_features must be None, {FROM_DTYPE!r}, or a list; got {asked!r}")
+    if given and all(isinstance(entry, (bool, np.bool_)) for entry in given):
+        if len(given) != n_features:
+            raise ValueError(f"categorical_features as a mask must have {n_features} entries; got {len(given)}")
+        return [place for place, is_category in enumerate(given) if is_category]
+    names = column_names(X) or []
+    places = [names.index(entry) if isinstance(entry, str) and entry in names else entry for entry in given]
+    for entry, place in zip(given, places, strict=True):
+        is_number = isinstance(place, numbers.Integral) and not isinstance(place, (bool, np.bool_))
+        if not is_number or not 0 <= place < n_features:
+            named = f", or names among {first_few([repr(name) for name in names])}" if names else ""
+            raise ValueError(
+                f"categorical_features must be numbers of columns from 0 to {n_features - 1}{named}; got {entry!r}"
+            )
+    return sorted({int(place) for place in places})
+
+
+def _learned(X: Any, place: int, levels: list[Any], max_bins: int) -> list[Any]:
+    """Return the levels of a column, or raise ValueError if they are not what the engine takes."""
+    if any(isinstance(level, float) and not np.isfinite(level) for level in levels):
+        raise ValueError(f"{called(X, place)} must hold finite categories; got an infinite one")
+    most = min(MOST, max_bins)
+    if len(levels) > most:
+        because = "" if max_bins >= MOST else f", as max_bins={max_bins} says"
+        raise ValueError(
+            f"{called(X, place)} has {len(levels)} categories, and the engine takes at most {most}{because}: join rare "
+            f"ones, or encode them as numbers, for instance by scikit-learn's TargetEncoder, and leave the column out "
+            f"of categorical_features"
+        )
+    return levels
