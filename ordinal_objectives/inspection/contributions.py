@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,9 +11,9 @@ from scipy.sparse import issparse
 from sklearn.pipeline import Pipeline
 
 from ordinal_objectives.estimators.category_columns import CategoryColumns
-from ordinal_objectives.estimators.column_types import read_numbers
+from ordinal_objectives.estimators.column_types import column_kinds, read_numbers
 from ordinal_objectives.export import lightgbm_model, xgboost_model
-from ordinal_objectives.export.scoring_model import Scorer, ScoringModel, scoring_model
+from ordinal_objectives.export.model import Scorer, ScoringModel, scoring_model
 from ordinal_objectives.inspection.rows import names_of_model, unwrapped
 from ordinal_objectives.threads import effective_n_threads, library_n_threads, one_thread_after_fork
 from ordinal_objectives.utils.extras import not_installed
@@ -143,7 +143,8 @@ def shap_values(
         X = prepared(X)
         background = None if background is None else prepared(background)
     names = names_of_model(whole, model) if hasattr(model, "n_features_in_") else []
-    found = scoring_model(model, X_example=X)
+    categories = [place for place, (_, _, kind) in enumerate(column_kinds(X)) if kind == "category"]
+    found = scoring_model(model, by_value=categories)
     X = collected(X)
     X = np.asarray(X) if isinstance(X, (list, tuple)) else X
     if output == "probability":
@@ -152,19 +153,16 @@ def shap_values(
     if background is not None:
         raise ValueError(f"background must be None with output={output!r}: the training rows take its place")
     expected = model.predict_linear_predictors(X)  # checks the rows
-    scorer = _mean_of_outputs(found.scorer) if output == "score" else found.scorer
+    scorer = (
+        found.scorer.with_outputs(lambda of: of.mean(axis=-1, keepdims=True)) if output == "score" else found.scorer
+    )
     of_trees, base = _of_trees(scorer, _codes(found, X), model)
-    of_features = of_trees + _of_linear_part(found, X)[:, np.newaxis]
+    linear = np.zeros((1, model.n_features_in_)) if model.linear_ is None else model.linear_.contributions(X)
+    of_features = of_trees + linear[:, np.newaxis]
     if output == "score":
         return ShapValues(of_features[:, 0], np.asarray(base[0]), names)
-    shape = (len(expected), found.n_classes - 1, model.n_features_in_)
+    shape = (len(expected), len(found.thresholds), model.n_features_in_)
     return ShapValues(-np.broadcast_to(of_features, shape), found.thresholds - base, names)
-
-
-def _mean_of_outputs(scorer: Scorer) -> Scorer:
-    """Return the trees of the score alone, the mean of those of the thresholds."""
-    trees = [replace(tree, value=tree.value.mean(axis=1, keepdims=True)) for tree in scorer.trees]
-    return replace(scorer, trees=trees, n_outputs=1, offset=scorer.offset.mean(keepdims=True))
 
 
 def _codes(found: ScoringModel, X: Any) -> NDArray[np.float64]:
@@ -205,19 +203,11 @@ def _by_xgboost(scorer: Scorer, codes: NDArray[np.float64], n_threads: int) -> N
     data = xgboost.DMatrix(codes, feature_types=types, nthread=n_threads)
     each = []
     for k in range(scorer.n_outputs):
-        trees = [replace(tree, value=tree.value[:, [k]]) for tree in scorer.trees]
-        alone = replace(scorer, trees=trees, n_outputs=1, offset=scorer.offset[[k]])
-        booster = xgboost_model.booster_of(alone, types, None, len(trees))
+        single = scorer.with_outputs(itemgetter((..., [k])))
+        booster = xgboost_model.booster_of(single, types, None, len(scorer.trees))
         booster.set_param({"nthread": n_threads})
         each.append(booster.predict(data, pred_contribs=True))
     return np.stack(each, axis=1).astype(np.float64)
-
-
-def _of_linear_part(found: ScoringModel, X: Any) -> NDArray[np.float64]:
-    """Return what features add to the linear part, (n_samples, n_features)."""
-    if found.linear is None:
-        return np.zeros((1, found.model.n_features_in_))
-    return found.linear.contributions(X)
 
 
 def _of_probabilities(

@@ -17,7 +17,7 @@ from ordinal_objectives.decision import KappaRule, decide
 from ordinal_objectives.estimators import kappa_decision
 from ordinal_objectives.estimators.held_out import Rows, hold_out, split_seed
 from ordinal_objectives.estimators.kappa_decision import Unseen
-from ordinal_objectives.export.onnx_model import to_onnx
+from ordinal_objectives.export.onnx.model import to_onnx
 from ordinal_objectives.metrics import METRICS
 
 RNG = np.random.default_rng(0)

@@ -13,13 +13,11 @@ from sklearn.utils.validation import check_is_fitted
 from ordinal_objectives.estimators.column_types import column_names
 from ordinal_objectives.estimators.ordered_classifier import OrderedClassifier
 from ordinal_objectives.estimators.ordinal_classifier import OrdinalClassifier
-from ordinal_objectives.export.graph.answers import add_answers, answers_of, last_step
-from ordinal_objectives.export.graph.builder import OPSETS, Graph
-from ordinal_objectives.export.graph.decisions import as_tensor
-from ordinal_objectives.export.graph.inputs import Features, inputs_like
+from ordinal_objectives.export.onnx.answers import add_answers, answers_of, as_tensor, last_step
+from ordinal_objectives.export.onnx.graph import OPSETS, Features, Graph, inputs_like
 from ordinal_objectives.utils.validation import check_choice, first_few
 
-# Of the file: runtimes of the last years read it.
+# Version of the file format that recent runtimes read.
 _IR_VERSION = 8
 
 
@@ -95,14 +93,14 @@ def to_onnx(model: Any, X_example: Any, *, floats: str = "float32", iterations: 
     names, taken = ([one.name for one in those] for those in (inputs, answers))
     _check_columns(model, X_example, names, taken, len(columns))
     if is_pipeline:
-        from ordinal_objectives.export.skl2onnx_converters import pipeline_to_onnx
+        from ordinal_objectives.export.onnx.pipelines import to_onnx_by_skl2onnx
 
         _refuse_iterations(iterations, "a pipeline")
-        return _with_names_of_classes(pipeline_to_onnx(model, inputs), last)
+        return _with_names_of_classes(to_onnx_by_skl2onnx(model, inputs), last)
     if not isinstance(model, OrdinalClassifier):
         _refuse_iterations(iterations, f"a {type(model).__name__}")
     graph = Graph(floats, taken=[*names, *taken])
-    add_answers(graph, Features(columns), model, taken, _add_by_skl2onnx, X_example, iterations)
+    add_answers(Features(graph, columns), model, taken, _add_by_skl2onnx, iterations)
     body = helper.make_graph(graph.nodes, type(model).__name__, inputs, answers, graph.constants)
     opsets = [helper.make_opsetid(*one) for one in OPSETS.items()]
     made = helper.make_model(body, opset_imports=opsets, ir_version=_IR_VERSION, producer_name="ordinal-objectives")
@@ -139,7 +137,7 @@ def _refuse_iterations(iterations: int | None, what: str) -> None:
         raise ValueError(f"iterations must be None for {what}; got {iterations!r}")
 
 
-def _add_by_skl2onnx(graph: Graph, features: Features, estimator: Any) -> str:
-    from ordinal_objectives.export.skl2onnx_converters import add_estimator
+def _add_by_skl2onnx(features: Features, estimator: Any) -> str:
+    from ordinal_objectives.export.onnx.pipelines import add_estimator
 
-    return add_estimator(graph, features, estimator)
+    return add_estimator(features, estimator)

@@ -11,52 +11,54 @@ from numpy.typing import NDArray
 from scipy.special import erfcx
 
 from ordinal_objectives.decisions.curves import LEAST, Curve, Isotonic, Recalibration, Sigmoids
-from ordinal_objectives.export.graph.builder import Graph
-from ordinal_objectives.losses import AllThreshold, CostWeighted, CumulativeLink, ImmediateThreshold, OrdinalLoss
+from ordinal_objectives.export.model import ScoringModel
+from ordinal_objectives.export.onnx.graph import Features, Graph
+from ordinal_objectives.export.onnx.scores import linear_predictors
+from ordinal_objectives.losses import AllThreshold, CostWeighted, CumulativeLink, ImmediateThreshold
 
 _LOSSES = (AllThreshold, CostWeighted, CumulativeLink, ImmediateThreshold)
 # Of the polynomial in the normal link's tail, whose error is below 1e-9.
 _DEGREE = 14
 
 
-def check_loss(loss: OrdinalLoss) -> None:
-    """Raise ValueError unless the loss and its link are built in: a graph cannot hold a user's own formulas."""
+def ordinal_probabilities(features: Features, found: ScoringModel) -> str:
+    """Return the class probabilities of a fitted classifier, (n_samples, n_classes), lowest class first.
+
+    Raises
+    ------
+    ValueError
+        Unless the loss and its link are built in: a graph cannot hold a user's own formulas.
+    """
+    graph, loss = features.graph, found.model.trained_loss()
     if type(loss) not in _LOSSES or loss.link.name not in _INVERSE or loss.codes is None:
         raise ValueError(
             f"model must have a built-in loss and link; a graph cannot hold {loss.name!r} with {loss.link.name!r}"
         )
-
-
-def class_probabilities(graph: Graph, margins: str, loss: OrdinalLoss, n_classes: int, *, cross: bool) -> str:
-    """Return P(y = k), (n_samples, n_classes), lowest class first.
-
-    Parameters
-    ----------
-    graph : Graph
-    margins : str
-        The linear predictors, (n_samples, n_classes - 1).
-    loss : OrdinalLoss
-    n_classes : int
-    cross : bool
-        Whether those of a row need not increase, since thresholds move with x.
-    """
+    margins = linear_predictors(features, found)
     if isinstance(loss, ImmediateThreshold):
-        log_odds = _log_odds(graph, margins, loss.link.name)
-        products = graph.op("CumSum", log_odds, graph.constant(np.array(1)))
+        products = _running_sums(graph, _log_odds(graph, margins, loss.link.name))
         return graph.op("Softmax", _padded(graph, products, 0.0, (1, 0)), axis=1)
-    if cross:
-        margins = _in_order(graph, margins, n_classes)
+    if found.scorer.n_outputs > 1 and loss.ordered:  # margins that move with x may cross
+        margins = _in_order(graph, margins, len(found.thresholds))
     return graph.op("Max", _differences(graph, _INVERSE[loss.link.name](graph, margins)), graph.numbers(0.0))
 
 
 def recalibrated(graph: Graph, proba: str, recalibration: Recalibration, n_classes: int) -> str:
     """Return recalibrated class probabilities, (n_samples, n_classes), lowest class first."""
-    below = graph.op("CumSum", graph.columns(proba, np.arange(n_classes - 1)), graph.constant(np.array(1)))
-    stated = graph.op("Min", below, graph.numbers(1.0))
-    changed = _in_order(graph, _on_curve(graph, stated, recalibration.curve), n_classes)
+    stated = graph.op("Min", cumulative(graph, proba, n_classes), graph.numbers(1.0))
+    changed = _in_order(graph, _on_curve(graph, stated, recalibration.curve), n_classes - 1)
     total = recalibration.total
     sums = graph.op("Add", graph.op("Mul", changed, graph.numbers(total)), stated)
     return _differences(graph, graph.op("Div", sums, graph.numbers(total + 1.0)))
+
+
+def cumulative(graph: Graph, proba: str, n_classes: int) -> str:
+    """Return P(y <= k), (n_samples, n_classes - 1)."""
+    return _running_sums(graph, graph.columns(proba, np.arange(n_classes - 1)))
+
+
+def _running_sums(graph: Graph, values: str) -> str:
+    return graph.op("CumSum", values, graph.constant(np.array(1)))
 
 
 def _on_curve(graph: Graph, stated: str, curve: Curve) -> str:
@@ -90,20 +92,19 @@ def _differences(graph: Graph, below: str) -> str:
     return graph.op("Sub", _padded(graph, below, 1.0, (0, 1)), _padded(graph, below, 0.0, (1, 0)))
 
 
-def _in_order(graph: Graph, margins: str, n_classes: int) -> str:
+def _in_order(graph: Graph, values: str, n_values: int) -> str:
+    """Return the values of each row, (n_samples, n_values), in increasing order."""
     smallest, places = graph.name("sorted"), graph.name("places")
-    graph.node("TopK", [margins, graph.integers(n_classes - 1)], [smallest, places], axis=1, largest=0, sorted=1)
+    graph.node("TopK", [values, graph.integers(n_values)], [smallest, places], axis=1, largest=0, sorted=1)
     return smallest
 
 
 def _padded(graph: Graph, values: str, fill: float, columns: tuple[int, int]) -> str:
     """Return a table with columns of one value before and after."""
     before, after = columns
-    return graph.op("Pad", values, graph.integers([0, before, 0, after]), graph.scalar(fill))
-
-
-def _logit(graph: Graph, x: str) -> str:
-    return graph.op("Sigmoid", x)
+    return graph.op(
+        "Pad", values, graph.integers([0, before, 0, after]), graph.constant(np.array(fill, dtype=graph.dtype))
+    )
 
 
 def _cloglog(graph: Graph, x: str) -> str:
@@ -153,19 +154,21 @@ def _tail_polynomial() -> tuple[float, ...]:
 
 
 def _cauchy_log_tail(graph: Graph, x: str) -> str:
-    """Return log(atan(1 / x) / pi), x >= 0. Runtimes have Atan of float32 alone."""
+    """Return log(atan(1 / x) / pi), x >= 0. Runtimes have Atan only of float32."""
     near = graph.op("Less", x, graph.numbers(1.0))
     inverse = graph.op("Div", graph.numbers(1.0), graph.op("Max", x, graph.numbers(1.0)))
     small = graph.op("Where", near, x, inverse)
-    angle = graph.op("Atan", graph.cast(small, np.float32)) if graph.is_double else graph.op("Atan", small)
-    angle = graph.floats(angle) if graph.is_double else angle
-    of_near = graph.op("Sub", graph.numbers(np.pi / 2), angle)
-    return graph.op("Log", graph.op("Mul", graph.op("Where", near, of_near, angle), graph.numbers(1.0 / np.pi)))
+    if graph.is_double:
+        angle = graph.floats(graph.op("Atan", graph.cast(small, np.float32)))
+    else:
+        angle = graph.op("Atan", small)
+    angle = graph.op("Where", near, graph.op("Sub", graph.numbers(np.pi / 2), angle), angle)
+    return graph.op("Log", graph.op("Mul", angle, graph.numbers(1.0 / np.pi)))
 
 
 _LOG_TAIL = {"probit": _normal_log_tail, "cauchit": _cauchy_log_tail}
 _INVERSE: dict[str, Callable[[Graph, str], str]] = {
-    "logit": _logit,
+    "logit": lambda graph, x: graph.op("Sigmoid", x),
     "cloglog": _cloglog,
     "loglog": _loglog,
     **{name: _by_tail(log_tail) for name, log_tail in _LOG_TAIL.items()},
@@ -177,19 +180,15 @@ def _log_odds(graph: Graph, x: str, link: str) -> str:
     if link == "logit":
         return graph.op("Neg", x)
     if link in _LOG_TAIL:
-        log_tail = _LOG_TAIL[link](graph, graph.op("Abs", x))
-        odds = graph.op("Sub", log_tail, _log_rest(graph, log_tail))
+        log_tail = _LOG_TAIL[link](graph, graph.op("Abs", x))  # of a tail of at most 1/2
+        log_rest = graph.op("Log", graph.op("Sub", graph.numbers(1.0), graph.op("Exp", log_tail)))
+        odds = graph.op("Sub", log_tail, log_rest)
         return _where_positive(graph, x, odds, graph.op("Neg", odds))
     # The complementary log-log link has 1 - G = exp(-u), u = exp(x); the log-log link is its mirror.
     u = graph.op("Exp", x if link == "cloglog" else graph.op("Neg", x))
     log_tail = graph.op("Neg", u)
     odds = graph.op("Sub", log_tail, _log_one_minus_exp(graph, u))
     return odds if link == "cloglog" else graph.op("Neg", odds)
-
-
-def _log_rest(graph: Graph, log_tail: str) -> str:
-    """Return log(1 - tail) of a tail of at most 1/2."""
-    return graph.op("Log", graph.op("Sub", graph.numbers(1.0), graph.op("Exp", log_tail)))
 
 
 def _log_one_minus_exp(graph: Graph, u: str) -> str:
