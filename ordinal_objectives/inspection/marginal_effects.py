@@ -9,10 +9,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import stdtrit
 
-from ordinal_objectives.estimators.held_out import take_rows
-from ordinal_objectives.inspection.refits import drawn_labels, row_weights, trained_again, untrained
-from ordinal_objectives.inspection.rows import as_rows, column_of, unwrapped, with_column_of, with_numbers
-from ordinal_objectives.inspection.values import categories, holds_categories, numbers
+from ordinal_objectives.inspection.rows import (
+    as_rows,
+    categories,
+    column_of,
+    holds_categories,
+    numbers,
+    row_weights,
+    trained_on_drawn_rows,
+    unwrapped,
+    with_column,
+    with_column_of,
+)
 from ordinal_objectives.utils.extras import data_frame
 from ordinal_objectives.utils.seeds import random_numbers
 from ordinal_objectives.utils.validation import check_integer, check_number
@@ -184,12 +192,21 @@ def average_marginal_effects(
         raise ValueError("n_refits must be 0 or at least 2; got 1")
     confidence = check_number("confidence", confidence, above=0, below=1)
     weight = row_weights(sample_weight, X.shape[0])
-    change = _Change(estimator, X, column_of(estimator, X, feature), feature, step, reference)
+    change = _Change(estimator, X, feature, step, reference)
     effects: Any = _means(change.of(model, prepared, X), weight)
     lower: Any = None
     upper: Any = None
     if n_refits:
-        drawn = _of_copies(estimator, X, change, n_refits, random, None if sample_weight is None else weight)
+        proba, drawn_effects = model.predict_proba_ordered(prepared(X)), []
+
+        def labels_of(rows: NDArray[np.intp]) -> NDArray[Any]:
+            reached = random.random_sample((len(rows), 1)) > np.cumsum(proba[rows], axis=1)[:, :-1]
+            return np.asarray(model.ordered_classes_)[reached.sum(axis=1)]
+
+        weights = None if sample_weight is None else weight
+        for copy, rows in trained_on_drawn_rows(estimator, X, labels_of, n_refits, weights, random):
+            drawn_effects.append(_means(change.of(*unwrapped(copy), X)[:, rows], weight[rows]))
+        drawn = np.array(drawn_effects)
         kept = _kept_shares(effects, drawn.mean(axis=0))
         width = stdtrit(n_refits - 1, 0.5 + confidence / 2) * drawn.std(axis=0, ddof=1)
         middle = 2.0 * effects - drawn.mean(axis=0)
@@ -207,7 +224,8 @@ class _Change:
     levels: NDArray[Any] | None = None
     reference: Any = None
 
-    def __init__(self, estimator: Any, X: Any, column: int, feature: Any, step: Any, reference: Any) -> None:
+    def __init__(self, estimator: Any, X: Any, feature: int | str, step: Any, reference: Any) -> None:
+        column = column_of(estimator, X, feature)
         self.column, self.feature = column, feature
         values = None if holds_categories(estimator, X, column) else numbers(X, column, feature)
         known = np.zeros(0) if values is None else np.unique(values[np.isfinite(values)])
@@ -226,7 +244,10 @@ class _Change:
         levels, rows = categories(X, column, feature, _MOST_LEVELS)
         if len(levels) < 2:
             raise ValueError(f"feature {feature!r} must have at least two categories in X; it has {len(levels)}")
-        first = 0 if reference is None else _place(levels.tolist(), reference, feature)
+        names = levels.tolist()
+        if reference is not None and reference not in names:
+            raise ValueError(f"reference must be one of the levels {names} of feature {feature!r}; got {reference!r}")
+        first = 0 if reference is None else names.index(reference)
         order = [first, *(i for i in range(len(levels)) if i != first)]
         self.levels, self.reference, self.rows = levels[order], levels[first], rows[order]
 
@@ -235,7 +256,7 @@ class _Change:
         if self.step is not None:
             values = numbers(X, self.column, self.feature)
             ends = (values - self.below, values - self.below + self.step)
-            low, high = (model.predict_proba_ordered(prepared(with_numbers(X, self.column, end))) for end in ends)
+            low, high = (model.predict_proba_ordered(prepared(with_column(X, self.column, end))) for end in ends)
             return np.where(np.isfinite(values)[:, np.newaxis], high - low, np.nan)[np.newaxis]
         at = [
             model.predict_proba_ordered(prepared(with_column_of(X, self.column, np.full(X.shape[0], row))))
@@ -243,12 +264,6 @@ class _Change:
         ]
         changes: FloatArray = np.array(at[1:]) - at[0]
         return changes
-
-
-def _place(levels: list[Any], reference: Any, feature: Any) -> int:
-    if reference not in levels:
-        raise ValueError(f"reference must be one of the levels {levels} of feature {feature!r}; got {reference!r}")
-    return levels.index(reference)
 
 
 def _means(each: FloatArray, weight: FloatArray) -> FloatArray:
@@ -264,20 +279,3 @@ def _kept_shares(effects: FloatArray, of_copies: FloatArray) -> FloatArray:
     share = np.divide((effects * of_copies).sum(axis=1, keepdims=True), length, np.ones_like(length), where=length > 0)
     kept: FloatArray = np.clip(share, _LEAST_KEPT, 1.0)
     return kept
-
-
-def _of_copies(
-    estimator: Any, X: Any, change: _Change, n_copies: int, random: np.random.RandomState, weight: Any
-) -> FloatArray:
-    """Return the effects in copies that are trained on drawn rows and labels, (n_copies, n_changes, n_classes)."""
-    found, (model, prepared) = untrained(estimator), unwrapped(estimator)
-    proba, n_samples = model.predict_proba_ordered(prepared(X)), X.shape[0]
-    effects = []
-    for _ in range(n_copies):
-        rows = random.randint(n_samples, size=n_samples)
-        drawn, weights = take_rows(X, rows), None if weight is None else weight[rows]
-        labels = drawn_labels(model, proba[rows], random)
-        copy = trained_again(found, drawn, labels, weights, random, classes=model.ordered_classes_)
-        here, of_copy = unwrapped(copy)
-        effects.append(_means(change.of(here, of_copy, X)[:, rows], np.ones(n_samples) if weights is None else weights))
-    return np.array(effects)

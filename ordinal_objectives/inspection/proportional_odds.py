@@ -13,8 +13,7 @@ from sklearn.pipeline import Pipeline
 
 from ordinal_objectives.estimators.held_out import take_rows
 from ordinal_objectives.inspection.importances import threshold_columns
-from ordinal_objectives.inspection.refits import row_weights, trained_again, untrained
-from ordinal_objectives.inspection.rows import as_rows, unwrapped
+from ordinal_objectives.inspection.rows import as_rows, row_weights, trained_again, untrained, unwrapped
 from ordinal_objectives.links import Link
 from ordinal_objectives.losses import get_loss
 from ordinal_objectives.utils.extras import data_frame

@@ -47,7 +47,7 @@ def test_no_circle(graph):
 
 
 def test_frameworks_stay_apart(graph):
-    """Export is on top of the others: one file reads every trainer's models, a file writes one format; SHAP needs it."""
+    """Export is on top of the others: one file reads all models, a file writes one format; SHAP values need it."""
     for name, imported in graph.items():
         if name.startswith(f"{TOP}.export"):
             rooms = [room for room in (".adapters.xgb", ".adapters.lgbm", ".histogram_engine") if room in str(imported)]

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from lib import report
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier
 from ordinal_objectives.inspection import average_marginal_effects, marginal_effects
-from ordinal_objectives.inspection.refits import trained_again
+from ordinal_objectives.inspection.rows import trained_again
 
 FloatArray = NDArray[np.float64]
 SETS, REFITS, POPULATION, N = 60, (10, 30), 100_000, 500
