@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ordinal_objectives.export.model import Scorer, ScoringTree, model_of_trees
 from ordinal_objectives.threads import one_thread_after_fork
-from ordinal_objectives.utils.extras import not_installed
+from ordinal_objectives.utils.extras import optional
 
 _CATEGORICAL, _DEFAULT_LEFT, _ZERO_IS_MISSING, _NAN_IS_MISSING = 1, 2, 4, 8
 _WORD = 32
@@ -93,10 +93,7 @@ def to_lightgbm(model: Any, *, iterations: int | None = None) -> Any:
 @one_thread_after_fork()
 def booster_of(scorer: Scorer, names: Sequence[str]) -> Any:
     """Return a LightGBM booster whose raw scores are a scorer's; one without trees gets one without a split."""
-    try:
-        import lightgbm
-    except ImportError as error:
-        raise not_installed(error, "lightgbm") from None
+    lightgbm = optional("lightgbm", "lightgbm")
     texts: list[str] = []
     for number, tree in enumerate(scorer.trees or [_constant(scorer.n_outputs)]):
         nodes = np.array(tree.reachable_nodes())

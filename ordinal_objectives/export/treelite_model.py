@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ordinal_objectives.export.model import ScoringTree, model_of_trees
-from ordinal_objectives.utils.extras import not_installed
+from ordinal_objectives.utils.extras import optional
 from ordinal_objectives.utils.files import labels_to_json
 
 
@@ -62,10 +62,7 @@ def to_treelite(model: Any, *, iterations: int | None = None) -> Any:
     >>> bool(np.abs(proba - model.predict_proba_ordered(X)).max() < 1e-12)
     True
     """
-    try:
-        from treelite import model_builder
-    except ImportError as error:
-        raise not_installed(error, "treelite") from None
+    model_builder = optional("treelite", "treelite").model_builder
     found = model_of_trees(model, iterations, "treelite")
     scorer = found.scorer
     precision = "float32" if scorer.reads_float32 else "float64"

@@ -16,7 +16,7 @@ from ordinal_objectives.export import lightgbm_model, xgboost_model
 from ordinal_objectives.export.model import Scorer, ScoringModel, scoring_model
 from ordinal_objectives.inspection.rows import names_of_model, unwrapped
 from ordinal_objectives.threads import effective_n_threads, library_n_threads, one_thread_after_fork
-from ordinal_objectives.utils.extras import not_installed
+from ordinal_objectives.utils.extras import optional
 from ordinal_objectives.utils.seeds import drawn_seed, random_numbers
 from ordinal_objectives.utils.validation import check_choice, check_integer, collected
 
@@ -213,10 +213,7 @@ def _by_xgboost(scorer: Scorer, codes: NDArray[np.float64], n_threads: int) -> N
 def _of_probabilities(
     model: Any, X: Any, background: Any, n_permutations: int, random_state: Any
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    try:
-        import shap
-    except ImportError as error:
-        raise not_installed(error, "shap") from None
+    shap = optional("shap", "shap")
     random = random_numbers(random_state)
     model.predict_proba_ordered(X)  # checks the rows
     _check_kinds(X, X if background is None else background)

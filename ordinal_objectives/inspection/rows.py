@@ -49,6 +49,14 @@ def unwrapped(estimator: Any) -> tuple[Any, Callable[[Any], Any]]:
     return estimator, lambda X: X
 
 
+def last_step(estimator: Any) -> tuple[Any, str]:
+    """Return the estimator in which a pipeline ends, and the prefix of its parameters there."""
+    prefix = ""
+    while isinstance(estimator, Pipeline):
+        prefix, estimator = f"{prefix}{estimator.steps[-1][0]}__", estimator[-1]
+    return estimator, prefix
+
+
 def feature_names(estimator: Any, X: Any) -> list[str]:
     """Return the names of the columns of X, or else those of the training; an empty list where there are none."""
     names = getattr(X, "column_names", None) or getattr(X, "columns", None)  # Arrow's columns are no names
@@ -248,9 +256,7 @@ def untrained(estimator: Any) -> Any:
         If it is no classifier of this package, and no pipeline or fitted search that ends in one.
     """
     found = getattr(estimator, "best_estimator_", estimator)
-    last = found
-    while isinstance(last, Pipeline):
-        last = last[-1]
+    last, _ = last_step(found)
     if not all(hasattr(last, name) for name in ("fit", "get_params", "predict_cumulative_proba", "encode_labels")):
         raise TypeError(
             f"estimator must be a classifier of ordinal_objectives, a pipeline that ends in one, or a fitted search; "
@@ -263,9 +269,7 @@ def trained_again(
     estimator: Any, X: Any, y: Any, weight: NDArray[np.float64] | None, random: np.random.RandomState, **params: Any
 ) -> Any:
     """Return a copy of an estimator, with a seed of its own and other parameters of its last step, fitted."""
-    copy, path, last = clone(estimator), "", estimator
-    while isinstance(last, Pipeline):
-        path, last = f"{path}{last.steps[-1][0]}__", last[-1]
+    copy, (_, path) = clone(estimator), last_step(estimator)
     seed = int(random.randint(np.iinfo(np.int32).max))
     seeds = {key: seed for key in copy.get_params() if ("__" + key).endswith("__random_state")}
     copy.set_params(**seeds, **{path + key: value for key, value in params.items()})

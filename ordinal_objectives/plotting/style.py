@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinal_objectives.utils.extras import not_installed
+from ordinal_objectives.utils.extras import optional
 
 # More names than this are shown at even distances only.
 _MOST_NAMES = 10
@@ -80,8 +80,4 @@ def colour_bar(ax: Any, colors: NDArray[Any], names: list[str], label: str) -> N
 
 def pyplot() -> Any:
     """Return matplotlib.pyplot, or say how to install it."""
-    try:
-        import matplotlib.pyplot as plt
-    except ModuleNotFoundError as error:
-        raise not_installed(error, "plot") from None
-    return plt
+    return optional("matplotlib.pyplot", "plot")
