@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from itertools import chain, product
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -40,7 +40,8 @@ _HELD_OUT = 0.3
 _MEASURED = ("training_loss", "held_out_loss", "mae", "rps", "seconds")
 
 
-class _Mode(NamedTuple):
+@dataclass(frozen=True)
+class _Mode:
     """A way to train: who grows the trees, how the thresholds move, and by which Hessian."""
 
     trainer: str
@@ -139,7 +140,7 @@ class UpdateComparison:
         parts: list[dict[str, Any]] = []  # of a fit: arrays over its rounds, or one value for all
         for fit in self._fits:
             paths = zip(threshold_columns(self.classes), fit.thresholds.T, strict=False)  # none without a model
-            parts.append(fit.mode._asdict() | {"fold": fit.fold} | fit.rounds | dict(paths) | fit.counters)
+            parts.append(vars(fit.mode) | {"fold": fit.fold} | fit.rounds | dict(paths) | fit.counters)
         names = dict.fromkeys(name for part in parts for name in part)
         columns: dict[str, list[Any]] = {name: [] for name in (*names, "status", "note")}
         for fit, part in zip(self._fits, parts, strict=True):
@@ -162,7 +163,7 @@ class UpdateComparison:
         for mode in dict.fromkeys(fit.mode for fit in self._fits):
             fits = [fit for fit in self._fits if fit.mode == mode]
             trained = [fit for fit in fits if fit.rounds]
-            line: dict[str, Any] = mode._asdict() | {"folds": len(trained)}
+            line: dict[str, Any] = vars(mode) | {"folds": len(trained)}
             if trained:
                 path = {name: _mean_path(trained, name) for name in _MEASURED[1:]}
                 lowest = int(np.argmin(path["held_out_loss"]))
@@ -416,10 +417,10 @@ def _first_line(error: Any) -> str:
 
 def _estimator(mode: _Mode, settings: _Settings, classes: NDArray[Any]) -> Any:
     """Return the classifier of a mode, not fitted."""
-    trainer, update, hessian = mode
+    trainer, update = mode.trainer, mode.update
     alike = ("learning_rate", "max_depth", "min_child_weight", "loss", "link", "n_jobs", "random_state")
     common: dict[str, Any] = {name: getattr(settings, name) for name in alike}
-    common |= {"hessian": hessian, "classes": classes, "subsample": 1.0}
+    common |= {"hessian": mode.hessian, "classes": classes, "subsample": 1.0}
     common |= {"threshold_update": update, "proportional": settings.proportional}
     rounds, bins, l2, n_leaves = settings.rounds, settings.max_bins, settings.l2, 2**settings.max_depth
     if trainer == "xgboost":
