@@ -158,7 +158,7 @@ def _models(split: Split, backend: str, rounds: int) -> dict[str, Any]:
     """Return the models that are compared, not fitted, by name."""
     n, models, is_whole = split.n_classes, dict[str, Any](), len(np.unique(split.y[0])) == split.n_classes
     alike: dict[str, Any] = {"max_depth": _DEPTH, "learning_rate": _LEARNING_RATE, "subsample": 1.0}
-    classes = {"classes": np.arange(n)}
+    classes: dict[str, Any] = {"classes": np.arange(n)}
     if backend in ("xgboost", "all"):
         import xgboost
 
@@ -182,7 +182,7 @@ def _models(split: Split, backend: str, rounds: int) -> dict[str, Any]:
     if backend in ("native", "all"):
         common = alike | classes | {"max_iter": rounds, "max_leaf_nodes": 2**_DEPTH, "random_state": 0}
         common |= {"early_stopping": True, "n_iter_no_change": _PATIENCE}
-        joint = {"proportional": True, "threshold_update": "joint"}
+        joint: dict[str, Any] = {"proportional": True, "threshold_update": "joint"}
         models["Native joint"] = HistGradientBoostingOrdinalClassifier(**joint, **common)
         models["Native default"] = HistGradientBoostingOrdinalClassifier(**common)
     if not is_whole and backend != "native":
@@ -193,7 +193,7 @@ def _models(split: Split, backend: str, rounds: int) -> dict[str, Any]:
 def _fit(name: str, model: Any, split: Split, tick: Callable[[], object]) -> Result:
     """Train a model, with a tick after each round, and let it predict the test rows."""
     (X, X_held, X_test), (y, y_held, _) = split.X, split.y
-    held_out = {"eval_set": [(X_held, y_held)]}
+    held_out: dict[str, Any] = {"eval_set": [(X_held, y_held)]}
     start = time.perf_counter()
     if name.startswith("XGBoost"):
         import xgboost
