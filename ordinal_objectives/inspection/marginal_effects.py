@@ -201,7 +201,8 @@ def average_marginal_effects(
 
         def labels_of(rows: NDArray[np.intp]) -> NDArray[Any]:
             reached = random.random_sample((len(rows), 1)) > np.cumsum(proba[rows], axis=1)[:, :-1]
-            return np.asarray(model.ordered_classes_)[reached.sum(axis=1)]
+            labels: NDArray[Any] = np.asarray(model.ordered_classes_)[reached.sum(axis=1)]
+            return labels
 
         weights = None if sample_weight is None else weight
         for copy, rows in trained_on_drawn_rows(estimator, X, labels_of, n_refits, weights, random):

@@ -89,7 +89,7 @@ def add_answers(
         proba = _of_two_classes(features, proba)
     elif operator == "Sigmoid":  # a label is each output's own
         graph.op("Identity", proba, output=outputs[1])
-        graph.cast(graph.op("Greater", proba, graph.numbers(0.5)), np.int64, output=outputs[0])
+        graph.cast(graph.op("Greater", proba, 0.5), np.int64, output=outputs[0])
         return
     graph.op("Identity", proba, output=outputs[1])
     codes = graph.op("ArgMax", proba, axis=1, keepdims=0)
@@ -149,11 +149,11 @@ def _probabilities(features: Features, model: OrderedClassifier, iterations: int
         if columns != list(range(n_classes)):
             placed = np.zeros((len(columns), n_classes))
             placed[np.arange(len(columns)), columns] = 1.0
-            proba = graph.op("MatMul", proba, graph.numbers(placed))
+            proba = graph.op("MatMul", proba, placed)
         return graph.op("Div", proba, graph.op("ReduceSum", proba, graph.integers(1), keepdims=1))
 
     if isinstance(model, OrdinalEnsembleClassifier):
-        parts = [graph.op("Mul", of(one), graph.numbers(weight)) for weight, one in model.weighted_copies()]
+        parts = [graph.op("Mul", of(one), weight) for weight, one in model.weighted_copies()]
         return reduce(lambda total, part: graph.op("Add", total, part), parts)
     if isinstance(model, OrdinalTunedClassifier):
         return of(model.fitted_member())
@@ -191,7 +191,7 @@ def _of_member(features: Features, estimator: Any, others: Others) -> str:
 def _of_two_classes(features: Features, second: str) -> str:
     """Return the probabilities of two classes, given that of the second."""
     graph = features.graph
-    return graph.op("Concat", graph.op("Sub", graph.numbers(1.0), second), second, axis=1)
+    return graph.op("Concat", graph.op("Sub", 1.0, second), second, axis=1)
 
 
 def _class_codes(features: Features, proba: str, model: OrderedClassifier) -> str:
@@ -199,30 +199,30 @@ def _class_codes(features: Features, proba: str, model: OrderedClassifier) -> st
     graph, n_classes = features.graph, model.n_classes_
 
     def mean_class() -> str:
-        return graph.op("MatMul", proba, graph.numbers(np.arange(n_classes)[:, np.newaxis]))
+        return graph.op("MatMul", proba, np.arange(n_classes)[:, np.newaxis])
 
     def number_of(reached: str) -> str:
         return graph.op("ReduceSum", graph.cast(reached, np.int64), graph.integers(1), keepdims=0)
 
     rule = getattr(model, "decision_", None)  # of a tuned classifier
     if isinstance(rule, CutPoints):
-        return number_of(graph.op("GreaterOrEqual", mean_class(), graph.numbers(rule.cuts[np.newaxis])))
+        return number_of(graph.op("GreaterOrEqual", mean_class(), rule.cuts[np.newaxis]))
     if rule is None:
         model.check_fitted_decision()
     kappa = getattr(model, "kappa_rule_", None) if model.decision_rule == "kappa" else rule
     if isinstance(kappa, KappaRule) and kappa.kappa > 0.0:
         by_chance = (1.0 - kappa.kappa) * (kappa.shares @ kappa.weights)
-        costs = graph.op("MatMul", proba, graph.numbers(kappa.weights))
-        return graph.op("ArgMin", graph.op("Sub", costs, graph.numbers(by_chance[np.newaxis])), axis=1, keepdims=0)
+        costs = graph.op("MatMul", proba, kappa.weights)
+        return graph.op("ArgMin", graph.op("Sub", costs, by_chance[np.newaxis]), axis=1, keepdims=0)
     if model.cost_matrix is not None:
-        costs = graph.op("MatMul", proba, graph.numbers(model.cost_matrix))
+        costs = graph.op("MatMul", proba, model.cost_matrix)
         return graph.op("ArgMin", costs, axis=1, keepdims=0)
     if model.decision_rule == "mode":
         return graph.op("ArgMax", proba, axis=1, keepdims=0)
     # Sums within rounding of a tie count as a tie.
     rounding = 4 * float(np.finfo(graph.dtype).eps)
     if model.decision_rule == "mean":
-        code = graph.op("Ceil", graph.op("Sub", mean_class(), graph.numbers(0.5 + rounding * n_classes)))
-        code = graph.cast(graph.op("Max", code, graph.numbers(0.0)), np.int64)
+        code = graph.op("Ceil", graph.op("Sub", mean_class(), 0.5 + rounding * n_classes))
+        code = graph.cast(graph.op("Max", code, 0.0), np.int64)
         return graph.op("Squeeze", code, graph.integers(1))
-    return number_of(graph.op("Less", cumulative(graph, proba, n_classes), graph.numbers(0.5 - rounding)))
+    return number_of(graph.op("Less", cumulative(graph, proba, n_classes), 0.5 - rounding))

@@ -86,10 +86,6 @@ class Graph:
             self.constants.append(numpy_helper.from_array(values, self._known[key]))
         return self._known[key]
 
-    def numbers(self, values: ArrayLike) -> str:
-        """Return the name of a constant of the graph's floats; a single one has shape (1,)."""
-        return self.constant(np.atleast_1d(np.asarray(values, dtype=self.dtype)))
-
     def integers(self, values: ArrayLike) -> str:
         """Return the name of a constant of integers; a single one has shape (1,)."""
         return self.constant(np.atleast_1d(np.asarray(values, dtype=np.int64)))
@@ -98,10 +94,14 @@ class Graph:
         """Add a node of several outputs."""
         self.nodes.append(helper.make_node(kind, inputs, outputs, name=self.name("node"), **attributes))
 
-    def op(self, kind: str, *inputs: str, output: str | None = None, **attributes: Any) -> str:
-        """Add a node and return the name of its output."""
+    def op(self, kind: str, *inputs: str | ArrayLike, output: str | None = None, **attributes: Any) -> str:
+        """Add a node and return the name of its output; inputs that are not names become constants of floats."""
+        names = [
+            one if isinstance(one, str) else self.constant(np.atleast_1d(np.asarray(one, dtype=self.dtype)))
+            for one in inputs
+        ]
         output = output or self.name(kind)
-        self.node(kind, list(inputs), [output], **attributes)
+        self.node(kind, names, [output], **attributes)
         return output
 
     def cast(self, value: str, to: DTypeLike, output: str | None = None) -> str:

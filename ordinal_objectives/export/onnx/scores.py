@@ -28,14 +28,14 @@ def linear_predictors(features: Features, found: ScoringModel) -> str:
         if scorer.codes_everywhere:
             features = Features.of_matrix(graph, matrix, len(features.columns))
         scores = graph.op("Add", scores, _linear_scores(features, found.model.linear_))
-    return graph.op("Sub", graph.numbers((found.thresholds - scorer.offset)[np.newaxis]), scores)
+    return graph.op("Sub", (found.thresholds - scorer.offset)[np.newaxis], scores)
 
 
 def raw_predictions(features: Features, scorer: Scorer) -> str:
     """Return the sums of trees and offset, (n_samples, n_outputs)."""
     graph, matrix = features.graph, features.matrix(scorer.levels)
     scores = tree_scores(graph, _as_read(graph, matrix, scorer, len(features.columns)), scorer)
-    return graph.op("Add", scores, graph.numbers(scorer.offset[np.newaxis]))
+    return graph.op("Add", scores, scorer.offset[np.newaxis])
 
 
 def _as_read(graph: Graph, matrix: str, scorer: Scorer, n_features: int) -> str:
@@ -49,17 +49,17 @@ def _as_read(graph: Graph, matrix: str, scorer: Scorer, n_features: int) -> str:
     if scorer.reads_float32 and graph.is_double:
         matrix = graph.floats(graph.cast(matrix, np.float32))
     if not np.isnan(scorer.missing):
-        missing = graph.op("Equal", matrix, graph.numbers(np.float32(scorer.missing)))
-        matrix = graph.op("Where", missing, graph.numbers(np.nan), matrix)
+        missing = graph.op("Equal", matrix, np.float32(scorer.missing))
+        matrix = graph.op("Where", missing, np.nan, matrix)
     if len(scorer.zero_is_missing):
-        small = graph.op("LessOrEqual", graph.op("Abs", matrix), graph.numbers(_ZERO))
+        small = graph.op("LessOrEqual", graph.op("Abs", matrix), _ZERO)
         missing = graph.op("And", small, where(scorer.zero_is_missing))
-        matrix = graph.op("Where", missing, graph.numbers(np.nan), matrix)
+        matrix = graph.op("Where", missing, np.nan, matrix)
     by_code = sorted(scorer.by_category - set(scorer.levels))
     if by_code:  # codes lose their fractions: LightGBM rounds towards zero, and to XGBoost those below zero are none
         whole = graph.op("Floor", matrix)
         if not scorer.reads_float32:
-            below = graph.op("Less", matrix, graph.numbers(0.0))
+            below = graph.op("Less", matrix, 0.0)
             whole = graph.op("Where", below, graph.op("Ceil", matrix), whole)
         matrix = graph.op("Where", where(by_code), whole, matrix)
     return matrix
@@ -75,13 +75,13 @@ def _linear_scores(features: Features, linear: LinearPart) -> str:
     if len(columns.places):
         numbers = features.numbers(columns.places.tolist())
         if not np.isnan(linear.missing):
-            missing = graph.op("Equal", numbers, graph.numbers(linear.missing))
-            numbers = graph.op("Where", missing, graph.numbers(np.nan), numbers)
+            missing = graph.op("Equal", numbers, linear.missing)
+            numbers = graph.op("Where", missing, np.nan, numbers)
         known = graph.op("Not", graph.op("IsNaN", numbers))
-        inside = graph.op("Max", graph.op("Min", numbers, graph.numbers(columns.high)), graph.numbers(columns.low))
-        scaled = graph.op("Div", graph.op("Sub", inside, graph.numbers(columns.mean)), graph.numbers(columns.scale))
-        scaled = graph.op("Where", known, scaled, graph.numbers(0.0))
-        parts.append(graph.op("MatMul", scaled, graph.numbers(linear.weights[:, np.newaxis])))
+        inside = graph.op("Max", graph.op("Min", numbers, columns.high), columns.low)
+        scaled = graph.op("Div", graph.op("Sub", inside, columns.mean), columns.scale)
+        scaled = graph.op("Where", known, scaled, 0.0)
+        parts.append(graph.op("MatMul", scaled, linear.weights[:, np.newaxis]))
     return reduce(lambda total, part: graph.op("Add", total, part), parts)
 
 
