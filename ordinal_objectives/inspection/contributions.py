@@ -13,7 +13,7 @@ from sklearn.pipeline import Pipeline
 from ordinal_objectives.estimators.category_columns import CategoryColumns
 from ordinal_objectives.estimators.column_types import column_kinds, read_numbers
 from ordinal_objectives.export import lightgbm_model, xgboost_model
-from ordinal_objectives.export.model import Scorer, ScoringModel, scoring_model
+from ordinal_objectives.export.model import Scorer, scoring_model
 from ordinal_objectives.inspection.rows import names_of_model, unwrapped
 from ordinal_objectives.threads import effective_n_threads, library_n_threads, one_thread_after_fork
 from ordinal_objectives.utils.extras import optional
@@ -137,7 +137,7 @@ def shap_values(
     (300, 3, 3)
     """
     check_choice(output, _OUTPUTS, name="output")
-    whole, prepared = model, None
+    whole = model
     if isinstance(model, Pipeline) or hasattr(model, "best_estimator_"):
         model, prepared = unwrapped(model)
         X = prepared(X)
@@ -153,21 +153,20 @@ def shap_values(
     if background is not None:
         raise ValueError(f"background must be None with output={output!r}: the training rows take its place")
     expected = model.predict_linear_predictors(X)  # checks the rows
-    scorer = (
-        found.scorer.with_outputs(lambda of: of.mean(axis=-1, keepdims=True)) if output == "score" else found.scorer
-    )
-    of_trees, base = _of_trees(scorer, _codes(found, X), model)
+    codes, scorer = _codes(found.scorer, X), found.scorer
+    if output == "score":
+        scorer = scorer.with_outputs(lambda values: values.mean(axis=-1, keepdims=True))
+    of_trees = _of_trees(scorer, codes, library_n_threads(model.n_jobs) or effective_n_threads())
     linear = np.zeros((1, model.n_features_in_)) if model.linear_ is None else model.linear_.contributions(X)
-    of_features = of_trees + linear[:, np.newaxis]
+    of_features, base = of_trees[:, :, :-1] + linear[:, np.newaxis], of_trees[0, :, -1]
     if output == "score":
         return ShapValues(of_features[:, 0], np.asarray(base[0]), names)
     shape = (len(expected), len(found.thresholds), model.n_features_in_)
     return ShapValues(-np.broadcast_to(of_features, shape), found.thresholds - base, names)
 
 
-def _codes(found: ScoringModel, X: Any) -> NDArray[np.float64]:
+def _codes(scorer: Scorer, X: Any) -> NDArray[np.float64]:
     """Return checked rows as the trees read them, float64 (n_samples, n_features)."""
-    scorer = found.scorer
     if issparse(X):
         stored = X.tocoo()
         # What a sparse matrix does not hold is missing to XGBoost, and 0 to LightGBM.
@@ -178,33 +177,21 @@ def _codes(found: ScoringModel, X: Any) -> NDArray[np.float64]:
     return np.where(codes == scorer.missing, np.nan, codes)
 
 
-def _of_trees(
-    scorer: Scorer, codes: NDArray[np.float64], model: Any
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return TreeSHAP of rows, (n_samples, n_outputs, n_features), and the base values of the outputs."""
-    n_threads = library_n_threads(model.n_jobs) or effective_n_threads()
-    found = (_by_xgboost if scorer.reads_float32 else _by_lightgbm)(scorer, codes, n_threads)
-    return found[:, :, :-1], found[0, :, -1]
-
-
 @one_thread_after_fork()
-def _by_lightgbm(scorer: Scorer, codes: NDArray[np.float64], n_threads: int) -> NDArray[np.float64]:
-    booster = lightgbm_model.booster_of(scorer, [f"Column_{place}" for place in range(codes.shape[1])])
-    found = np.asarray(booster.predict(codes, pred_contrib=True, num_threads=n_threads), dtype=np.float64)
-    return found.reshape(len(codes), scorer.n_outputs, codes.shape[1] + 1)
-
-
-@one_thread_after_fork()
-def _by_xgboost(scorer: Scorer, codes: NDArray[np.float64], n_threads: int) -> NDArray[np.float64]:
-    """Explain each output alone, since XGBoost explains leaves of several values from version 3.3 on."""
+def _of_trees(scorer: Scorer, codes: NDArray[np.float64], n_threads: int) -> NDArray[np.float64]:
+    """Return TreeSHAP of rows, and last the base values, (n_samples, n_outputs, n_features + 1)."""
+    n_samples, n_features = codes.shape
+    if not scorer.reads_float32:
+        booster = lightgbm_model.booster_of(scorer, [f"Column_{place}" for place in range(n_features)])
+        found = np.asarray(booster.predict(codes, pred_contrib=True, num_threads=n_threads), dtype=np.float64)
+        return found.reshape(n_samples, scorer.n_outputs, n_features + 1)
     import xgboost
 
-    types = xgboost_model.types_of(scorer, codes.shape[1])
+    types = xgboost_model.types_of(scorer, n_features)
     data = xgboost.DMatrix(codes, feature_types=types, nthread=n_threads)
     each = []
-    for k in range(scorer.n_outputs):
-        single = scorer.with_outputs(itemgetter((..., [k])))
-        booster = xgboost_model.booster_of(single, types, None, len(scorer.trees))
+    for k in range(scorer.n_outputs):  # XGBoost explains leaves of several values only from version 3.3 on
+        booster = xgboost_model.booster_of(scorer.with_outputs(itemgetter((..., [k]))), types, None, len(scorer.trees))
         booster.set_param({"nthread": n_threads})
         each.append(booster.predict(data, pred_contribs=True))
     return np.stack(each, axis=1).astype(np.float64)
