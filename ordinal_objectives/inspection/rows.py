@@ -18,6 +18,7 @@ from ordinal_objectives.estimators.column_types import column_kinds
 from ordinal_objectives.estimators.held_out import take_rows
 from ordinal_objectives.estimators.label_values import _is_missing
 from ordinal_objectives.estimators.on_codes import row_keywords
+from ordinal_objectives.utils.seeds import drawn_seed
 from ordinal_objectives.utils.validation import check_sample_weight, collected
 
 # So many values of a column are followed through a pipeline.
@@ -270,7 +271,7 @@ def trained_again(
 ) -> Any:
     """Return a copy of an estimator, with a seed of its own and other parameters of its last step, fitted."""
     copy, (_, path) = clone(estimator), last_step(estimator)
-    seed = int(random.randint(np.iinfo(np.int32).max))
+    seed = drawn_seed(random)
     seeds = {key: seed for key in copy.get_params() if ("__" + key).endswith("__random_state")}
     copy.set_params(**seeds, **{path + key: value for key, value in params.items()})
     return copy.fit(X, y, **row_keywords("estimator", copy, weight))
