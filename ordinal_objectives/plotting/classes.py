@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,6 +25,9 @@ from ordinal_objectives.plotting.style import (
 )
 from ordinal_objectives.utils.shared_docs import documented
 from ordinal_objectives.utils.validation import as_floats, check_codes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 # Squares are written into for up to so many classes.
 _MOST_WRITTEN = 12
@@ -56,7 +60,7 @@ class OrdinalConfusionDisplay:
     ['mean absolute error 0.25', '100% within one class']
     """
 
-    def __init__(self, matrix: ArrayLike, class_names: Any = None) -> None:
+    def __init__(self, matrix: ArrayLike, class_names: Collection[object] | None = None) -> None:
         self.matrix = as_floats(matrix, name="matrix")
         n = self.matrix.shape[0]
         if self.matrix.shape != (n, n) or n < 2 or (self.matrix < 0).any() or not self.matrix.sum() > 0:
@@ -73,9 +77,9 @@ class OrdinalConfusionDisplay:
         X: Any,
         y: ArrayLike,
         *,
-        labels: Any = None,
+        labels: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
-        ax: Any = None,
+        ax: Axes | None = None,
     ) -> OrdinalConfusionDisplay:
         """Plot what a fitted classifier predicts for (X, y).
 
@@ -104,10 +108,10 @@ class OrdinalConfusionDisplay:
         y_true: ArrayLike,
         y_pred: ArrayLike,
         *,
-        labels: Any = None,
-        class_names: Any = None,
+        labels: ArrayLike | None = None,
+        class_names: Collection[object] | None = None,
         sample_weight: ArrayLike | None = None,
-        ax: Any = None,
+        ax: Axes | None = None,
     ) -> OrdinalConfusionDisplay:
         """Plot predictions beside labels.
 
@@ -135,7 +139,7 @@ class OrdinalConfusionDisplay:
         matrix = confusion_matrix(*codes, labels=list(classes), sample_weight=sample_weight)
         return cls(matrix, known.ordered_classes_ if class_names is None else class_names).plot(ax=ax)
 
-    def plot(self, ax: Any = None) -> OrdinalConfusionDisplay:
+    def plot(self, ax: Axes | None = None) -> OrdinalConfusionDisplay:
         """Draw the matrix.
 
         Raises
@@ -190,7 +194,7 @@ class PredictionSetsDisplay:
     'coverage 100%; mean size 1.5'
     """
 
-    def __init__(self, y: ArrayLike, sets: ArrayLike, class_names: Any = None) -> None:
+    def __init__(self, y: ArrayLike, sets: ArrayLike, class_names: Collection[object] | None = None) -> None:
         self.sets: NDArray[np.bool_] = np.asarray(sets)
         if self.sets.ndim != 2 or self.sets.dtype != np.bool_:
             raise ValueError(
@@ -204,7 +208,7 @@ class PredictionSetsDisplay:
 
     @classmethod
     @documented
-    def from_estimator(cls, estimator: Any, X: Any, y: ArrayLike, *, ax: Any = None) -> PredictionSetsDisplay:
+    def from_estimator(cls, estimator: Any, X: Any, y: ArrayLike, *, ax: Axes | None = None) -> PredictionSetsDisplay:
         """Plot the sets that a fitted :class:`~ordinal_objectives.OrdinalPredictionSets` has for (X, y).
 
         Parameters
@@ -222,7 +226,7 @@ class PredictionSetsDisplay:
         sets = estimator.predict_set(X)
         return cls(estimator.encode_labels(y), sets, estimator.ordered_classes_).plot(ax=ax)
 
-    def plot(self, ax: Any = None) -> PredictionSetsDisplay:
+    def plot(self, ax: Axes | None = None) -> PredictionSetsDisplay:
         """Draw the shares.
 
         Raises
@@ -276,15 +280,22 @@ class CumulativeReliabilityDisplay:
     3
     """
 
-    def __init__(self, reliability: CumulativeReliability, class_names: Any = None) -> None:
+    def __init__(self, reliability: CumulativeReliability, class_names: Collection[object] | None = None) -> None:
         self.reliability = reliability
         self.class_names = class_names_of(class_names, len(reliability.stated) + 1)
 
     @classmethod
     @documented
     def from_estimator(
-        cls, estimator: Any, X: Any, y: ArrayLike, *, labels: Any = None, ax: Any = None, **options: Any
-    ) -> Any:
+        cls,
+        estimator: Any,
+        X: Any,
+        y: ArrayLike,
+        *,
+        labels: ArrayLike | None = None,
+        ax: Axes | None = None,
+        **options: Any,
+    ) -> CumulativeReliabilityDisplay:
         """Plot how well the probabilities of a fitted classifier are calibrated on (X, y).
 
         Parameters
@@ -315,8 +326,14 @@ class CumulativeReliabilityDisplay:
     @classmethod
     @documented
     def from_predictions(
-        cls, y_true: ArrayLike, proba: ArrayLike, *, class_names: Any = None, ax: Any = None, **options: Any
-    ) -> Any:
+        cls,
+        y_true: ArrayLike,
+        proba: ArrayLike,
+        *,
+        class_names: Collection[object] | None = None,
+        ax: Axes | None = None,
+        **options: Any,
+    ) -> CumulativeReliabilityDisplay:
         """Plot how well probabilities are calibrated.
 
         Parameters
@@ -333,7 +350,7 @@ class CumulativeReliabilityDisplay:
         """
         return cls(cumulative_reliability(y_true, proba, **options), class_names).plot(ax=ax)
 
-    def plot(self, ax: Any = None) -> CumulativeReliabilityDisplay:
+    def plot(self, ax: Axes | None = None) -> CumulativeReliabilityDisplay:
         """Draw a curve with its band for each threshold, and the counts below.
 
         Raises
@@ -343,7 +360,7 @@ class CumulativeReliabilityDisplay:
         """
         found, ax = self.reliability, axes_or_new(ax, 6.5, 5.5)
         colors = class_colors(len(found.stated))
-        counts_ax = ax.inset_axes([0.0, -0.28, 1.0, 0.2], sharex=ax)
+        counts_ax = ax.inset_axes((0.0, -0.28, 1.0, 0.2), sharex=ax)
         ax.plot([0, 1], [0, 1], color="black", linewidth=0.8, linestyle="--", zorder=1)
         for k, color in enumerate(colors):
             filled = found.count[k] > 0
@@ -363,7 +380,7 @@ class CumulativeReliabilityDisplay:
         return self
 
 
-def _classes_in_order(estimator: Any, y: Any, labels: Any) -> OrderedLabels:
+def _classes_in_order(estimator: Any, y: ArrayLike, labels: ArrayLike | None) -> OrderedLabels:
     """Return the classes of any fitted classifier, lowest first.
 
     They are ``labels``, or else the classifier's ``ordered_classes_``, the categories of an ordered y, or numbers in
@@ -394,7 +411,7 @@ def _classes_in_order(estimator: Any, y: Any, labels: Any) -> OrderedLabels:
     return OrderedLabels(classes if own is None else own, name="labels")
 
 
-def _labels_of(y_true: Any, y_pred: Any, class_names: Any) -> Any:
+def _labels_of(y_true: ArrayLike, y_pred: ArrayLike, class_names: Collection[object] | None) -> Any:
     """Return the classes, lowest first, of labels whose order is not given."""
     orders = [found for found in map(ordered_categories, (y_true, y_pred)) if found is not None]
     if orders:
@@ -412,7 +429,7 @@ def _labels_of(y_true: Any, y_pred: Any, class_names: Any) -> Any:
     return list(class_names)
 
 
-def _draw_shares(ax: Any, shares: NDArray[np.float64], texts: list[list[str]], columns: list[str], label: str) -> None:
+def _draw_shares(ax: Axes, shares: NDArray[np.float64], texts: list[list[str]], columns: list[str], label: str) -> None:
     """Draw shares of classes as grey squares, true classes from the top down, with texts where there are few.
 
     Parameters

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,6 +27,11 @@ from ordinal_objectives.plotting.style import (
 )
 from ordinal_objectives.utils.shared_docs import documented
 from ordinal_objectives.utils.validation import check_choice, check_proba
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from ordinal_objectives.plotting.style import Pair
 
 
 @documented
@@ -64,7 +70,9 @@ class FeatureEffectDisplay:
     [1, 3]
     """
 
-    def __init__(self, effect: FeatureEffect | LocalEffects, feature_name: str, class_names: Any = None) -> None:
+    def __init__(
+        self, effect: FeatureEffect | LocalEffects, feature_name: str, class_names: Collection[object] | None = None
+    ) -> None:
         self.effect, self.feature_name = effect, feature_name
         self.threshold_names = threshold_names(class_names_of(class_names, effect.shifts.shape[1] + 1))
 
@@ -78,7 +86,7 @@ class FeatureEffectDisplay:
         *,
         kind: str = "partial",
         grid_resolution: int = 50,
-        axes: Any = None,
+        axes: Pair | None = None,
     ) -> FeatureEffectDisplay:
         """Plot the effect of a feature in a fitted ordinal classifier.
 
@@ -99,10 +107,10 @@ class FeatureEffectDisplay:
         """
         check_choice(kind, ("partial", "local"), name="kind")
         effect_of = accumulated_local_effects if kind == "local" else feature_effect
-        effect: Any = effect_of(estimator, X, feature, grid_resolution=grid_resolution)
+        effect = effect_of(estimator, X, feature, grid_resolution=grid_resolution)
         return cls(effect, name_of(estimator, X, feature), unwrapped(estimator)[0].ordered_classes_).plot(axes)
 
-    def plot(self, axes: Any = None) -> FeatureEffectDisplay:
+    def plot(self, axes: Pair | None = None) -> FeatureEffectDisplay:
         """Draw the score beside the shifts, a line for each threshold, coloured from the lowest to the highest.
 
         Of categories the score is drawn as bars and the shifts as points.
@@ -166,7 +174,9 @@ class ClassProbabilitiesDisplay:
     2
     """
 
-    def __init__(self, values: ArrayLike, proba: ArrayLike, name: str, class_names: Any = None) -> None:
+    def __init__(
+        self, values: ArrayLike, proba: ArrayLike, name: str, class_names: Collection[object] | None = None
+    ) -> None:
         self.values: NDArray[Any] = np.asarray(values)
         self.proba = check_proba(proba, len(self.values))
         self.name = name
@@ -175,7 +185,13 @@ class ClassProbabilitiesDisplay:
     @classmethod
     @documented
     def from_estimator(
-        cls, estimator: Any, X: Any, feature: int | str | None = None, *, grid_resolution: int = 50, ax: Any = None
+        cls,
+        estimator: Any,
+        X: Any,
+        feature: int | str | None = None,
+        *,
+        grid_resolution: int = 50,
+        ax: Axes | None = None,
     ) -> ClassProbabilitiesDisplay:
         """Plot the probabilities of a fitted ordinal classifier.
 
@@ -203,7 +219,7 @@ class ClassProbabilitiesDisplay:
         means = np.array([[scores[part].mean(), *of_rows[part].mean(axis=0)] for part in parts])
         return cls(means[:, 0], means[:, 1:], "score f(x)", names).plot(ax=ax)
 
-    def plot(self, ax: Any = None) -> ClassProbabilitiesDisplay:
+    def plot(self, ax: Axes | None = None) -> ClassProbabilitiesDisplay:
         """Draw an area for each class, or bars where the values are categories.
 
         Raises

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,6 +19,11 @@ from ordinal_objectives.plotting.style import (
 )
 from ordinal_objectives.utils.shared_docs import documented
 from ordinal_objectives.utils.validation import as_floats, check_codes, check_thresholds
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from ordinal_objectives.plotting.style import Pair
 
 # Lines of losses: the training, and the sets that are evaluated.
 _STYLES = ("-", "--", ":", "-.")
@@ -66,7 +71,7 @@ class ScoreDistributionDisplay:
         raw_prediction: ArrayLike,
         y: ArrayLike,
         thresholds: ArrayLike,
-        class_names: Any = None,
+        class_names: Collection[object] | None = None,
         predicted: ArrayLike | None = None,
     ) -> None:
         self.thresholds = check_thresholds(thresholds, ordered=False)
@@ -89,7 +94,9 @@ class ScoreDistributionDisplay:
 
     @classmethod
     @documented
-    def from_estimator(cls, estimator: Any, X: Any, y: ArrayLike, *, ax: Any = None) -> ScoreDistributionDisplay:
+    def from_estimator(
+        cls, estimator: Any, X: Any, y: ArrayLike, *, ax: Axes | None = None
+    ) -> ScoreDistributionDisplay:
         """Plot the scores that a fitted ordinal classifier gives to (X, y).
 
         Parameters
@@ -107,7 +114,7 @@ class ScoreDistributionDisplay:
         codes, predicted = model.encode_labels(y), model.encode_labels(model.predict(X))
         return cls(model.predict_raw(X), codes, model.thresholds_, model.ordered_classes_, predicted).plot(ax=ax)
 
-    def plot(self, ax: Any = None) -> ScoreDistributionDisplay:
+    def plot(self, ax: Axes | None = None) -> ScoreDistributionDisplay:
         """Draw one row of points and a bar of quartiles for each class, and a line for each threshold.
 
         Raises
@@ -183,7 +190,11 @@ class TrainingDisplay:
     """
 
     def __init__(
-        self, losses: Mapping[str, ArrayLike], thresholds: ArrayLike, class_names: Any = None, n_iter: int | None = None
+        self,
+        losses: Mapping[str, ArrayLike],
+        thresholds: ArrayLike,
+        class_names: Collection[object] | None = None,
+        n_iter: int | None = None,
     ) -> None:
         self.losses = {name: as_floats(values, name="losses") for name, values in losses.items()}
         self.thresholds = as_floats(thresholds, name="thresholds")
@@ -194,7 +205,7 @@ class TrainingDisplay:
 
     @classmethod
     @documented
-    def from_estimator(cls, estimator: Any, *, axes: Any = None) -> TrainingDisplay:
+    def from_estimator(cls, estimator: Any, *, axes: Pair | None = None) -> TrainingDisplay:
         """Plot the training of a fitted ordinal classifier.
 
         Parameters
@@ -211,7 +222,7 @@ class TrainingDisplay:
                 losses[watched] = [np.nan, *next(iter(found.values()))] if isinstance(found, dict) else found
         return cls(losses, model.threshold_history_, model.ordered_classes_, model.n_iter_).plot(axes)
 
-    def plot(self, axes: Any = None) -> TrainingDisplay:
+    def plot(self, axes: Pair | None = None) -> TrainingDisplay:
         """Draw the losses beside a line for each threshold.
 
         Raises

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ordinal_objectives.utils.extras import optional
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+
+    Pair = Sequence[Axes] | NDArray[np.object_]
 
 # More names than this are shown at even distances only.
 _MOST_NAMES = 10
@@ -24,7 +30,7 @@ def class_colors(n: int) -> NDArray[Any]:
     return colors
 
 
-def class_names_of(names: Sequence[Any] | None, n_classes: int) -> list[str]:
+def class_names_of(names: Collection[object] | None, n_classes: int) -> list[str]:
     """Return the names of classes as text; their codes where there are none."""
     found = [str(k) for k in range(n_classes)] if names is None else list(map(str, names))
     if len(found) != n_classes:
@@ -37,12 +43,12 @@ def threshold_names(class_names: list[str]) -> list[str]:
     return [f"{low} | {high}" for low, high in pairwise(class_names)]
 
 
-def axes_or_new(ax: Any, width: float, height: float) -> Any:
+def axes_or_new(ax: Axes | None, width: float, height: float) -> Axes:
     """Return the axes to draw into; None makes a new figure."""
     return pyplot().subplots(figsize=(width, height), layout="constrained")[1] if ax is None else ax
 
 
-def pair_or_new(axes: Any, what: str, *, sharey: bool = False) -> tuple[Any, Any]:
+def pair_or_new(axes: Pair | None, what: str, *, sharey: bool = False) -> tuple[Axes, Axes]:
     """Return two axes to draw into, for what the message says; None makes a new figure."""
     if axes is None:
         axes = pyplot().subplots(1, 2, figsize=(9.0, 4.0), sharex=True, sharey=sharey, layout="constrained")[1]
@@ -52,13 +58,13 @@ def pair_or_new(axes: Any, what: str, *, sharey: bool = False) -> tuple[Any, Any
     return found[0], found[1]
 
 
-def name_values(ax: Any, values: NDArray[Any]) -> None:
+def name_values(ax: Axes, values: NDArray[Any]) -> None:
     """Name categories along the horizontal axis."""
     rotation = 45 if len(values) > 6 else 0
     ax.set_xticks(np.arange(len(values)), [str(value) for value in values], rotation=rotation, parse_math=False)
 
 
-def name_ticks(axis: Any, names: list[str]) -> None:
+def name_ticks(axis: Axis, names: list[str]) -> None:
     """Name the classes along an axis; of many, those at even distances."""
     named = range(0, len(names), -(-len(names) // (2 * _MOST_NAMES)))
     axis.set_ticks(list(named), [names[k] for k in named])
@@ -66,7 +72,7 @@ def name_ticks(axis: Any, names: list[str]) -> None:
         label.set_parse_math(False)
 
 
-def colour_bar(ax: Any, colors: NDArray[Any], names: list[str], label: str) -> None:
+def colour_bar(ax: Axes, colors: NDArray[Any], names: list[str], label: str) -> None:
     """Add a bar that names each colour; of many, those at even distances."""
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import BoundaryNorm, ListedColormap

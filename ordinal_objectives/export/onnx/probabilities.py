@@ -127,7 +127,7 @@ def _normal_log_tail(graph: Graph, x: str) -> str:
     t = graph.op("Div", 2.0, graph.op("Add", z, 2.0))
     u = graph.op("Sub", graph.op("Add", t, t), 1.0)
     powers = _tail_polynomial()
-    total = powers[-1]
+    total: str | float = powers[-1]
     for power in powers[-2::-1]:
         total = graph.op("Add", graph.op("Mul", total, u), power)
     half = graph.op("Log", graph.op("Mul", t, 0.5))
