@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,6 +27,8 @@ from ordinal_objectives.utils.validation import as_floats, check_codes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from ordinal_objectives.plotting.style import Names
 
 # Squares are written into for up to so many classes.
 _MOST_WRITTEN = 12
@@ -60,7 +61,7 @@ class OrdinalConfusionDisplay:
     ['mean absolute error 0.25', '100% within one class']
     """
 
-    def __init__(self, matrix: ArrayLike, class_names: Collection[object] | None = None) -> None:
+    def __init__(self, matrix: ArrayLike, class_names: Names = None) -> None:
         self.matrix = as_floats(matrix, name="matrix")
         n = self.matrix.shape[0]
         if self.matrix.shape != (n, n) or n < 2 or (self.matrix < 0).any() or not self.matrix.sum() > 0:
@@ -109,7 +110,7 @@ class OrdinalConfusionDisplay:
         y_pred: ArrayLike,
         *,
         labels: ArrayLike | None = None,
-        class_names: Collection[object] | None = None,
+        class_names: Names = None,
         sample_weight: ArrayLike | None = None,
         ax: Axes | None = None,
     ) -> OrdinalConfusionDisplay:
@@ -194,7 +195,7 @@ class PredictionSetsDisplay:
     'coverage 100%; mean size 1.5'
     """
 
-    def __init__(self, y: ArrayLike, sets: ArrayLike, class_names: Collection[object] | None = None) -> None:
+    def __init__(self, y: ArrayLike, sets: ArrayLike, class_names: Names = None) -> None:
         self.sets: NDArray[np.bool_] = np.asarray(sets)
         if self.sets.ndim != 2 or self.sets.dtype != np.bool_:
             raise ValueError(
@@ -280,7 +281,7 @@ class CumulativeReliabilityDisplay:
     3
     """
 
-    def __init__(self, reliability: CumulativeReliability, class_names: Collection[object] | None = None) -> None:
+    def __init__(self, reliability: CumulativeReliability, class_names: Names = None) -> None:
         self.reliability = reliability
         self.class_names = class_names_of(class_names, len(reliability.stated) + 1)
 
@@ -326,13 +327,7 @@ class CumulativeReliabilityDisplay:
     @classmethod
     @documented
     def from_predictions(
-        cls,
-        y_true: ArrayLike,
-        proba: ArrayLike,
-        *,
-        class_names: Collection[object] | None = None,
-        ax: Axes | None = None,
-        **options: Any,
+        cls, y_true: ArrayLike, proba: ArrayLike, *, class_names: Names = None, ax: Axes | None = None, **options: Any
     ) -> CumulativeReliabilityDisplay:
         """Plot how well probabilities are calibrated.
 
@@ -411,7 +406,7 @@ def _classes_in_order(estimator: Any, y: ArrayLike, labels: ArrayLike | None) ->
     return OrderedLabels(classes if own is None else own, name="labels")
 
 
-def _labels_of(y_true: ArrayLike, y_pred: ArrayLike, class_names: Collection[object] | None) -> Any:
+def _labels_of(y_true: ArrayLike, y_pred: ArrayLike, class_names: Names) -> Any:
     """Return the classes, lowest first, of labels whose order is not given."""
     orders = [found for found in map(ordered_categories, (y_true, y_pred)) if found is not None]
     if orders:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,7 +30,7 @@ from ordinal_objectives.utils.validation import check_choice, check_proba
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from ordinal_objectives.plotting.style import Pair
+    from ordinal_objectives.plotting.style import Names, Pair
 
 
 @documented
@@ -70,9 +69,7 @@ class FeatureEffectDisplay:
     [1, 3]
     """
 
-    def __init__(
-        self, effect: FeatureEffect | LocalEffects, feature_name: str, class_names: Collection[object] | None = None
-    ) -> None:
+    def __init__(self, effect: FeatureEffect | LocalEffects, feature_name: str, class_names: Names = None) -> None:
         self.effect, self.feature_name = effect, feature_name
         self.threshold_names = threshold_names(class_names_of(class_names, effect.shifts.shape[1] + 1))
 
@@ -174,9 +171,7 @@ class ClassProbabilitiesDisplay:
     2
     """
 
-    def __init__(
-        self, values: ArrayLike, proba: ArrayLike, name: str, class_names: Collection[object] | None = None
-    ) -> None:
+    def __init__(self, values: ArrayLike, proba: ArrayLike, name: str, class_names: Names = None) -> None:
         self.values: NDArray[Any] = np.asarray(values)
         self.proba = check_proba(proba, len(self.values))
         self.name = name

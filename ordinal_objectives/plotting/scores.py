@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,7 +23,7 @@ from ordinal_objectives.utils.validation import as_floats, check_codes, check_th
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from ordinal_objectives.plotting.style import Pair
+    from ordinal_objectives.plotting.style import Names, Pair
 
 # Lines of losses: the training, and the sets that are evaluated.
 _STYLES = ("-", "--", ":", "-.")
@@ -71,7 +71,7 @@ class ScoreDistributionDisplay:
         raw_prediction: ArrayLike,
         y: ArrayLike,
         thresholds: ArrayLike,
-        class_names: Collection[object] | None = None,
+        class_names: Names = None,
         predicted: ArrayLike | None = None,
     ) -> None:
         self.thresholds = check_thresholds(thresholds, ordered=False)
@@ -193,7 +193,7 @@ class TrainingDisplay:
         self,
         losses: Mapping[str, ArrayLike],
         thresholds: ArrayLike,
-        class_names: Collection[object] | None = None,
+        class_names: Names = None,
         n_iter: int | None = None,
     ) -> None:
         self.losses = {name: as_floats(values, name="losses") for name, values in losses.items()}

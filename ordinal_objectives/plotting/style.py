@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
 
+    Names = Collection[object] | None
     Pair = Sequence[Axes] | NDArray[np.object_]
 
 # More names than this are shown at even distances only.
@@ -30,7 +31,7 @@ def class_colors(n: int) -> NDArray[Any]:
     return colors
 
 
-def class_names_of(names: Collection[object] | None, n_classes: int) -> list[str]:
+def class_names_of(names: Names, n_classes: int) -> list[str]:
     """Return the names of classes as text; their codes where there are none."""
     found = [str(k) for k in range(n_classes)] if names is None else list(map(str, names))
     if len(found) != n_classes:
