@@ -12,6 +12,7 @@ from sklearn.pipeline import Pipeline
 
 from ordinal_objectives.estimators.category_columns import CategoryColumns
 from ordinal_objectives.estimators.column_types import column_kinds, read_numbers
+from ordinal_objectives.estimators.held_out import take_rows
 from ordinal_objectives.export import lightgbm_model, xgboost_model
 from ordinal_objectives.export.model import Scorer, scoring_model
 from ordinal_objectives.inspection.rows import names_of_model, unwrapped
@@ -203,12 +204,8 @@ def _of_probabilities(
     shap = optional("shap", "shap")
     random = random_numbers(random_state)
     model.predict_proba_ordered(X)  # checks the rows
-    _check_kinds(X, X if background is None else background)
+    rows = _joined(X, background, random)
     n_samples, n_features = X.shape
-    if background is None:
-        chosen = random.permutation(n_samples)[:_BACKGROUND]
-        background = X.iloc[chosen] if hasattr(X, "iloc") else X[chosen]
-    rows = _joined(X, background)
 
     # A row is given by the places of its features, since columns may be of any types.
     def proba(places: NDArray[Any]) -> NDArray[np.float64]:
@@ -226,31 +223,33 @@ def _of_probabilities(
     return np.swapaxes(found.values, 1, 2), found.base_values[0]
 
 
-def _check_kinds(X: Any, background: Any) -> None:
-    """Raise TypeError unless two tables are both arrays or lists, or both pandas frames."""
-    arrays = np.ndarray, list, tuple
-    if all(isinstance(table, arrays) for table in (X, background)):
-        return
-    if not all(hasattr(table, "iloc") for table in (X, background)):
+def _joined(X: Any, background: Any, random: np.random.RandomState) -> Any:
+    """Return the rows of X, and those of the background or some of X, in one table.
+
+    Raises
+    ------
+    TypeError
+        Unless both are arrays, or both pandas frames.
+    ValueError
+        If their columns differ, or the background is empty.
+    """
+    other = X if background is None else background
+    are_arrays = isinstance(X, np.ndarray) and isinstance(other, np.ndarray | list | tuple)
+    if not are_arrays and not all(hasattr(table, "iloc") for table in (X, other)):
         raise TypeError(
             f"X and background must both be arrays or both be pandas frames with output='probability'; got "
-            f"{type(X).__name__} and {type(background).__name__}"
+            f"{type(X).__name__} and {type(other).__name__}"
         )
-
-
-def _joined(X: Any, background: Any) -> Any:
-    """Return the rows of two tables of one kind as one; raise ValueError if their columns differ."""
-    if isinstance(background, (list, tuple)):
-        background = np.asarray(background)
-    if background.ndim != 2 or background.shape[1] != X.shape[1] or not len(background):
-        raise ValueError(f"background must have shape (n, {X.shape[1]}), n at least 1; got {background.shape}")
-    if isinstance(X, np.ndarray):
-        return np.concatenate([X, background])
-    import pandas
-
-    if not X.dtypes.equals(background.dtypes):
+    other = np.asarray(other) if are_arrays else other
+    if other.ndim != 2 or other.shape[1] != X.shape[1] or not len(other):
+        raise ValueError(f"background must have shape (n, {X.shape[1]}), n at least 1; got {other.shape}")
+    if background is None:
+        other = take_rows(X, random.permutation(len(X))[:_BACKGROUND])
+    if are_arrays:
+        return np.concatenate([X, other])
+    if not X.dtypes.equals(other.dtypes):
         raise ValueError("background must have the columns of X, of the same types")
-    return pandas.concat([X, background], ignore_index=True)
+    return optional("pandas", "demo").concat([X, other], ignore_index=True)
 
 
 def _mixed(rows: Any, places: NDArray[np.intp]) -> Any:
