@@ -9,9 +9,6 @@ from pathlib import Path
 from ordinal_objectives.utils.extras import not_installed
 from ordinal_objectives.versions import show_versions
 
-# A target of numbers with more values than this is no list of classes.
-_MOST_CLASSES = 20
-
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m ordinal_objectives", description=__doc__)
@@ -45,15 +42,15 @@ def _compare(options: argparse.Namespace) -> None:
     import pandas as pd
 
     from ordinal_objectives.compare import compare_updates
-    from ordinal_objectives.demo import classes_of, read_table
+    from ordinal_objectives.demo import MOST_CLASSES, classes_of, read_table
 
     X, target = read_table(options.table, options.target, options.classes)
     n_values, target_is = target.nunique(), f"--target {options.target!r} of {options.table}"
     if n_values < 2:
         raise ValueError(f"{target_is} holds one class, {target.iloc[0]}; at least two are needed")
-    if options.classes is None and pd.api.types.is_numeric_dtype(target) and n_values > _MOST_CLASSES:
+    if options.classes is None and pd.api.types.is_numeric_dtype(target) and n_values > MOST_CLASSES:
         raise ValueError(
-            f"{target_is} looks continuous: it holds {n_values} different numbers. Cut it into at most {_MOST_CLASSES} "
+            f"{target_is} looks continuous: it holds {n_values} different numbers. Cut it into at most {MOST_CLASSES} "
             f"classes, or name all of them with --classes"
         )
     found = compare_updates(

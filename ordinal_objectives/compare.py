@@ -6,9 +6,8 @@ import time
 import warnings
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import chain, product
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,7 +22,7 @@ from ordinal_objectives.losses import HESSIANS, OrdinalLoss, get_loss
 from ordinal_objectives.plotting.style import pyplot
 from ordinal_objectives.rows import CPU
 from ordinal_objectives.utils.extras import data_frame
-from ordinal_objectives.utils.progress import round_bar
+from ordinal_objectives.utils.progress import Show, round_bar
 from ordinal_objectives.utils.public_names import public_names
 from ordinal_objectives.utils.shared_docs import documented
 from ordinal_objectives.utils.validation import check_choice, check_flag, check_integer, check_number, collected
@@ -41,7 +40,8 @@ _HELD_OUT = 0.3
 _MEASURED = ("training_loss", "held_out_loss", "mae", "rps", "seconds")
 
 
-class _Mode(NamedTuple):
+@dataclass(frozen=True)
+class _Mode:
     """A way to train: who grows the trees, how the thresholds move, and by which Hessian."""
 
     trainer: str
@@ -137,23 +137,20 @@ class UpdateComparison:
         counters of the whole training (``diagnostics_``); "status" and "note". A mode without a model has one row,
         whose note is the reason.
         """
-        columns: dict[str, list[Any]] = {}
-        of_fits = [self._columns(fit) for fit in self._fits]
-        names = dict.fromkeys(name for of_fit in of_fits for name in of_fit if name not in ("status", "note"))
-        for fit, of_fit in zip(self._fits, of_fits, strict=True):
-            for name in (*names, "status", "note"):
-                value = of_fit.get(name)
-                values = value if isinstance(value, np.ndarray) else [value] * max(1, len(fit.thresholds))
-                columns.setdefault(name, []).extend(values)
+        parts: list[dict[str, Any]] = []  # of a fit: arrays over its rounds, or one value for all
+        for fit in self._fits:
+            paths = zip(threshold_columns(self.classes), fit.thresholds.T, strict=False)  # none without a model
+            parts.append(vars(fit.mode) | {"fold": fit.fold} | fit.rounds | dict(paths) | fit.counters)
+        names = dict.fromkeys(name for part in parts for name in part)
+        columns: dict[str, list[Any]] = {name: [] for name in (*names, "status", "note")}
+        for fit, part in zip(self._fits, parts, strict=True):
+            part |= {"status": fit.status, "note": fit.note}
+            for name, column in columns.items():
+                value = part.get(name)
+                column.extend(value if isinstance(value, np.ndarray) else [value] * max(1, len(fit.thresholds)))
         counters = {name for fit in self._fits for name in fit.counters}
         kinds = dict.fromkeys(_MEASURED, float) | dict.fromkeys(("round", *counters), "Int64")
         return data_frame(columns).astype({name: kind for name, kind in kinds.items() if name in names})
-
-    def _columns(self, fit: _Fit) -> dict[str, Any]:
-        """Return the columns of one fit: an array over its rounds, or one value for all."""
-        paths = zip(threshold_columns(self.classes), fit.thresholds.T, strict=False)  # without a model there is none
-        keys: dict[str, Any] = _named(fit.mode) | {"fold": fit.fold, "status": fit.status, "note": fit.note}
-        return keys | fit.rounds | dict(paths) | fit.counters
 
     def summary(self) -> Any:
         """Return a pandas.DataFrame with a row for each mode, means over the folds.
@@ -164,8 +161,9 @@ class UpdateComparison:
         """
         lines = []
         for mode in dict.fromkeys(fit.mode for fit in self._fits):
-            fits, trained = [fit for fit in self._fits if fit.mode == mode], self._trained().get(mode, [])
-            line: dict[str, Any] = _named(mode) | {"folds": len(trained)}
+            fits = [fit for fit in self._fits if fit.mode == mode]
+            trained = [fit for fit in fits if fit.rounds]
+            line: dict[str, Any] = vars(mode) | {"folds": len(trained)}
             if trained:
                 path = {name: _mean_path(trained, name) for name in _MEASURED[1:]}
                 lowest = int(np.argmin(path["held_out_loss"]))
@@ -179,11 +177,10 @@ class UpdateComparison:
 
     def _trained(self) -> dict[_Mode, list[_Fit]]:
         """Return the fits that have a model, by their modes."""
-        found: dict[_Mode, list[_Fit]] = {}
-        for fit in self._fits:
-            if fit.rounds:
-                found.setdefault(fit.mode, []).append(fit)
-        return found
+        trained = [fit for fit in self._fits if fit.rounds]
+        return {
+            mode: [fit for fit in trained if fit.mode == mode] for mode in dict.fromkeys(fit.mode for fit in trained)
+        }
 
     def plot(self) -> Any:
         """Draw the held-out loss against rounds and against seconds, and the paths of the thresholds.
@@ -224,10 +221,6 @@ class UpdateComparison:
         for ax, label in zip(axes[-1], ("rounds", "seconds of training", "rounds"), strict=True):
             ax.set_xlabel(label)
         return figure
-
-
-def _named(mode: _Mode) -> dict[str, Any]:
-    return {"trainer": mode.trainer, "update": mode.update, "hessian": mode.hessian}
 
 
 def _mean_path(fits: list[_Fit], name: str) -> NDArray[np.float64]:
@@ -350,7 +343,7 @@ def compare_updates(
             for fold, rows in enumerate(folds):
                 parts = [(take_rows(X, part), codes[part]) for part in rows]
                 for mode in modes:
-                    tick = partial(_show_round, show, rounds * len(fits))
+                    tick = _ticks(show, rounds * len(fits))
                     fits.append(_Fit(mode, fold, "interrupted", "interrupted"))
                     fits[-1] = _train_and_measure(mode, fold, settings, labels, parts, tick)
                     tick(rounds)
@@ -359,9 +352,9 @@ def compare_updates(
     return UpdateComparison(labels.ordered_classes_, settings, fits, interrupted)
 
 
-def _show_round(show: Callable[[int, float], None] | None, before: int, done: int) -> None:
-    if show is not None:
-        show(before + done, float("nan"))
+def _ticks(show: Show | None, before: int) -> Callable[[int], None]:
+    """Return what is called after each round of a training; others have done so many rounds before."""
+    return (lambda done: None) if show is None else lambda done: show(before + done, float("nan"))
 
 
 def _chosen(name: str, given: Any, allowed: Collection[str]) -> list[str]:
@@ -424,10 +417,10 @@ def _first_line(error: Any) -> str:
 
 def _estimator(mode: _Mode, settings: _Settings, classes: NDArray[Any]) -> Any:
     """Return the classifier of a mode, not fitted."""
-    trainer, update, hessian = mode
+    trainer, update = mode.trainer, mode.update
     alike = ("learning_rate", "max_depth", "min_child_weight", "loss", "link", "n_jobs", "random_state")
     common: dict[str, Any] = {name: getattr(settings, name) for name in alike}
-    common |= {"hessian": hessian, "classes": classes, "subsample": 1.0}
+    common |= {"hessian": mode.hessian, "classes": classes, "subsample": 1.0}
     common |= {"threshold_update": update, "proportional": settings.proportional}
     rounds, bins, l2, n_leaves = settings.rounds, settings.max_bins, settings.l2, 2**settings.max_depth
     if trainer == "xgboost":

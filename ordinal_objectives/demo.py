@@ -26,7 +26,8 @@ from ordinal_objectives.estimators.ordinal_classifier import OrdinalClassifier
 
 # The same for every model: shallow trees, small steps, early stopping on rows held out of the training part.
 _DEPTH, _LEARNING_RATE, _PATIENCE = 3, 0.05, 50
-_MOST_CLASSES, _CUT_INTO = 20, 5
+# A target of numbers with more values than this is no list of classes.
+MOST_CLASSES, _CUT_INTO = 20, 5
 _FEWEST_ROWS = 5
 
 
@@ -70,7 +71,7 @@ def load(options: argparse.Namespace) -> Split:
         name, X, target = "diabetes progression (scikit-learn)", data.data, data.target
     else:
         name, (X, target) = options.data.name, read_table(options.data, options.target, options.classes)
-    if pd.api.types.is_numeric_dtype(target) and options.classes is None and target.nunique() > _MOST_CLASSES:
+    if pd.api.types.is_numeric_dtype(target) and options.classes is None and target.nunique() > MOST_CLASSES:
         edges = np.unique(np.quantile(target, np.linspace(0, 1, _CUT_INTO + 1)[1:-1]))
         print(f"The target has {target.nunique()} values; cut at {np.round(edges, 3).tolist()} into classes.")
         target = pd.Series(np.digitize(target, edges), index=target.index)
@@ -113,12 +114,22 @@ def read_table(path: Path, column: str | None, classes: list[str] | None) -> tup
         print(f"{missing.sum()} of {len(frame)} rows have no target and are left out.")
     frame = frame[~missing]
     X, target = frame.drop(columns=column), frame[column].infer_objects()  # truth values beside empty cells are objects
-    _check_rows(X, path)
-    X = X.set_axis(_names(X.columns), axis=1)
+    if len(X) < _FEWEST_ROWS:
+        raise ValueError(
+            f"{path} has {len(X)} rows with a target; to train, stop early and test, {_FEWEST_ROWS} are needed"
+        )
+    if not len(X.columns):
+        raise ValueError(f"{path} has no column beside the target")
+    infinite = [name for name, values in X.select_dtypes("number").items() if np.isinf(values).any()]
+    if infinite:
+        raise ValueError(f"{path} holds infinite numbers in {infinite}, which XGBoost refuses; leave such cells empty")
+    names = [re.sub(r"\W+", "_", str(name)) for name in X.columns]  # both libraries refuse brackets, quotes, spaces
+    if len(set(names)) < len(names):
+        names = [f"{name}_{i}" for i, name in enumerate(names)]
+    X = X.set_axis(names, axis=1)
     for text in X.columns[[not pd.api.types.is_numeric_dtype(kind) for kind in X.dtypes]]:
-        X[text] = (
-            X[text].map(str, na_action="ignore").astype("category")
-        )  # pandas reads True, with empty cells, as such
+        # pandas reads True, with empty cells, as such.
+        X[text] = X[text].map(str, na_action="ignore").astype("category")
     return X, target
 
 
@@ -143,22 +154,76 @@ def _separate(names: list[str]) -> list[str]:
     return [part.strip() for part in (names[0].split(",") if len(names) == 1 else names)]
 
 
-def _check_rows(X: pd.DataFrame, path: Path) -> None:
-    if len(X) < _FEWEST_ROWS:
-        raise ValueError(
-            f"{path} has {len(X)} rows with a target; to train, stop early and test, {_FEWEST_ROWS} are needed"
-        )
-    if not len(X.columns):
-        raise ValueError(f"{path} has no column beside the target")
-    infinite = [name for name, column in X.select_dtypes("number").items() if np.isinf(column).any()]
-    if infinite:
-        raise ValueError(f"{path} holds infinite numbers in {infinite}, which XGBoost refuses; leave such cells empty")
+def _models(split: Split, backend: str, rounds: int) -> dict[str, Any]:
+    """Return the models that are compared, not fitted, by name."""
+    n, models, is_whole = split.n_classes, dict[str, Any](), len(np.unique(split.y[0])) == split.n_classes
+    alike: dict[str, Any] = {"max_depth": _DEPTH, "learning_rate": _LEARNING_RATE, "subsample": 1.0}
+    classes: dict[str, Any] = {"classes": np.arange(n)}
+    if backend in ("xgboost", "all"):
+        import xgboost
+
+        from ordinal_objectives import XGBOrdinalClassifier
+
+        common = alike | {"n_estimators": rounds, "early_stopping_rounds": _PATIENCE, "enable_categorical": True}
+        # With num_class=2 XGBoost's predict returns a matrix.
+        nominal = {"objective": "multi:softprob", "num_class": n} if n > 2 else {}
+        models["XGBoost ordinal"] = XGBOrdinalClassifier(**classes, **common)
+        models["XGBoost multiclass"] = xgboost.XGBClassifier(**nominal, **common)
+        models["XGBoost regression, rounded"] = xgboost.XGBRegressor(**common)
+    if backend in ("lightgbm", "all"):
+        import lightgbm
+
+        from ordinal_objectives import LGBMOrdinalClassifier
+
+        common = alike | {"n_estimators": rounds, "num_leaves": 2**_DEPTH, "min_child_samples": 20, "verbose": -1}
+        models["LightGBM ordinal"] = LGBMOrdinalClassifier(**classes, **common)
+        models["LightGBM multiclass"] = lightgbm.LGBMClassifier(objective="multiclass", num_class=n, **common)
+        models["LightGBM regression, rounded"] = lightgbm.LGBMRegressor(**common)
+    if backend in ("native", "all"):
+        common = alike | classes | {"max_iter": rounds, "max_leaf_nodes": 2**_DEPTH, "random_state": 0}
+        common |= {"early_stopping": True, "n_iter_no_change": _PATIENCE}
+        joint: dict[str, Any] = {"proportional": True, "threshold_update": "joint"}
+        models["Native joint"] = HistGradientBoostingOrdinalClassifier(**joint, **common)
+        models["Native default"] = HistGradientBoostingOrdinalClassifier(**common)
+    if not is_whole and backend != "native":
+        print("The multiclass model is left out: it needs training rows of every class.\n")
+    return {name: model for name, model in models.items() if is_whole or not name.endswith("multiclass")}
 
 
-def _names(columns: pd.Index) -> list[str]:
-    """Return names that both libraries take, without brackets, commas, quotes or spaces, each one once."""
-    names = [re.sub(r"\W+", "_", str(name)) for name in columns]
-    return names if len(set(names)) == len(names) else [f"{name}_{i}" for i, name in enumerate(names)]
+def _fit(name: str, model: Any, split: Split, tick: Callable[[], object]) -> Result:
+    """Train a model, with a tick after each round, and let it predict the test rows."""
+    (X, X_held, X_test), (y, y_held, _) = split.X, split.y
+    held_out: dict[str, Any] = {"eval_set": [(X_held, y_held)]}
+    start = time.perf_counter()
+    if name.startswith("XGBoost"):
+        import xgboost
+
+        class Tick(xgboost.callback.TrainingCallback):  # type: ignore[misc]
+            def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
+                tick()
+                return False
+
+        model.set_params(callbacks=[Tick()]).fit(X, y, **held_out, verbose=False).set_params(callbacks=None)
+    elif name.startswith("LightGBM"):
+        import lightgbm
+
+        callbacks = [lightgbm.early_stopping(_PATIENCE, verbose=False), lambda _: tick()]
+        if not isinstance(model, OrdinalClassifier):
+            held_out = {"eval_X": X_held, "eval_y": y_held}
+        model.fit(X, y, callbacks=callbacks, **held_out)
+    else:
+        model.fit(X, y, callback=lambda *_: tick() and None, **held_out)
+    seconds, predicted = time.perf_counter() - start, model.predict(X_test)
+    if hasattr(model, "predict_proba"):
+        proba = model.predict_proba(X_test)
+    else:
+        predicted = np.clip(np.rint(predicted), 0, split.n_classes - 1).astype(int)
+        proba = np.eye(split.n_classes)[predicted]
+    if isinstance(model, OrdinalClassifier):
+        rounds = model.n_iter_
+    else:  # both libraries keep the best iteration; XGBoost counts it from 0
+        rounds = int(model.best_iteration + 1 if hasattr(model, "best_iteration") else model.best_iteration_)
+    return Result(name, proba, predicted, seconds, rounds, model)
 
 
 @contextmanager
@@ -173,142 +238,16 @@ def _progress(name: str, rounds: int) -> Iterator[Callable[[], object]]:
         yield lambda: bar.update(1)
 
 
-def _point_mass(codes: NDArray[Any], n_classes: int) -> NDArray[np.float64]:
-    proba: NDArray[np.float64] = np.eye(n_classes)[codes]
-    return proba
-
-
-def _lacks_a_class(split: Split) -> bool:
-    lacks = len(np.unique(split.y[0])) < split.n_classes
-    if lacks:
-        print("The multiclass model is left out: it needs training rows of every class.\n")
-    return lacks
-
-
-def _xgboost_models(split: Split, rounds: int) -> Iterator[Result]:
-    import xgboost
-
-    from ordinal_objectives import XGBOrdinalClassifier
-
-    class Tick(xgboost.callback.TrainingCallback):  # type: ignore[misc]
-        def __init__(self, tick: Callable[[], object]) -> None:
-            self._tick = tick
-
-        def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
-            self._tick()
-            return False
-
-    common: dict[str, Any] = {
-        "n_estimators": rounds,
-        "max_depth": _DEPTH,
-        "learning_rate": _LEARNING_RATE,
-        "early_stopping_rounds": _PATIENCE,
-        "enable_categorical": True,
-        "subsample": 1.0,
-    }
-    # With num_class=2 the host's predict returns a matrix.
-    nominal = {"objective": "multi:softprob", "num_class": split.n_classes} if split.n_classes > 2 else {}
-    kinds: list[tuple[str, Any]] = [
-        ("XGBoost ordinal", XGBOrdinalClassifier(classes=np.arange(split.n_classes), **common)),
-        ("XGBoost multiclass", xgboost.XGBClassifier(**nominal, **common)),
-        ("XGBoost regression, rounded", xgboost.XGBRegressor(**common)),
-    ]
-    if _lacks_a_class(split):
-        del kinds[1]
-    for name, model in kinds:
-        with _progress(name, rounds) as tick:
-            model.set_params(callbacks=[Tick(tick)])
-            yield _fit(name, model, split, {"eval_set": [(split.X[1], split.y[1])], "verbose": False})
-            model.set_params(callbacks=None)
-
-
-def _lightgbm_models(split: Split, rounds: int) -> Iterator[Result]:
-    import lightgbm
-
-    from ordinal_objectives import LGBMOrdinalClassifier
-
-    common: dict[str, Any] = {
-        "n_estimators": rounds,
-        "max_depth": _DEPTH,
-        "num_leaves": 2**_DEPTH,
-        "learning_rate": _LEARNING_RATE,
-        "min_child_samples": 20,
-        "subsample": 1.0,
-        "verbose": -1,
-    }
-    kinds: list[tuple[str, Any]] = [
-        ("LightGBM ordinal", LGBMOrdinalClassifier(classes=np.arange(split.n_classes), **common)),
-        (
-            "LightGBM multiclass",
-            lightgbm.LGBMClassifier(objective="multiclass", num_class=split.n_classes, **common),
-        ),
-        ("LightGBM regression, rounded", lightgbm.LGBMRegressor(**common)),
-    ]
-    if _lacks_a_class(split):
-        del kinds[1]
-    for name, model in kinds:
-        with _progress(name, rounds) as tick:
-            callbacks = [lightgbm.early_stopping(_PATIENCE, verbose=False), lambda env, tick=tick: tick()]
-            held_out = {"eval_X": split.X[1], "eval_y": split.y[1]}
-            if isinstance(model, LGBMOrdinalClassifier):
-                held_out = {"eval_set": [(split.X[1], split.y[1])]}
-            yield _fit(name, model, split, {"callbacks": callbacks, **held_out})
-
-
-def _native_models(split: Split, rounds: int) -> Iterator[Result]:
-    common: dict[str, Any] = {
-        "max_iter": rounds,
-        "max_depth": _DEPTH,
-        "max_leaf_nodes": 2**_DEPTH,
-        "learning_rate": _LEARNING_RATE,
-        "early_stopping": True,
-        "n_iter_no_change": _PATIENCE,
-        "subsample": 1.0,
-        "classes": np.arange(split.n_classes),
-    }
-    kinds = {
-        "Native joint": HistGradientBoostingOrdinalClassifier(
-            proportional=True, threshold_update="joint", random_state=0, **common
-        ),
-        "Native default": HistGradientBoostingOrdinalClassifier(random_state=0, **common),
-    }
-    for name, model in kinds.items():
-        with _progress(name, rounds) as tick:
-            options = {"eval_set": [(split.X[1], split.y[1])], "callback": lambda *_, tick=tick: tick() and None}
-            try:
-                yield _fit(name, model, split, options)
-            except ValueError as error:  # the engine takes at most 254 categories of a column
-                print(f"{name} is left out: {error}\n")
-
-
-def _fit(name: str, model: Any, split: Split, options: dict[str, Any]) -> Result:
-    (X, _, X_test), (y, _, _) = split.X, split.y
-    start = time.perf_counter()
-    model.fit(X, y, **options)
-    seconds = time.perf_counter() - start
-    if hasattr(model, "predict_proba"):
-        proba = model.predict_proba(X_test)
-        predicted = model.predict(X_test)
-    else:
-        predicted = np.clip(np.rint(model.predict(X_test)), 0, split.n_classes - 1).astype(int)
-        proba = _point_mass(predicted, split.n_classes)
-    # Both libraries keep the best iteration; XGBoost counts it from 0.
-    rounds = int(model.best_iteration + 1 if hasattr(model, "best_iteration") else model.best_iteration_)
-    if isinstance(model, OrdinalClassifier):
-        rounds = model.n_iter_
-    return Result(name, proba, predicted, seconds, rounds, model)
-
-
 def table(results: list[Result], y: NDArray[Any]) -> str:
     """Return the comparison as text."""
     codes = range(results[0].proba.shape[1])
     lines = [f"{'':<30}{'MAE':>8}{'zero-one':>10}{'QWK':>8}{'RPS':>8}{'seconds':>10}{'rounds':>8}"]
     for r in results:
-        lines.append(
-            f"{r.name:<30}{metrics.mean_absolute_error(y, r.predicted):>8.3f}"
-            f"{metrics.zero_one_error(y, r.predicted):>10.3f}{metrics.quadratic_weighted_kappa(y, r.predicted):>8.3f}"
-            f"{metrics.ranked_probability_score(y, r.proba, labels=codes):>8.3f}{r.seconds:>10.2f}{r.rounds:>8d}"
-        )
+        errors = metrics.mean_absolute_error(y, r.predicted), metrics.zero_one_error(y, r.predicted)
+        kappa = metrics.quadratic_weighted_kappa(y, r.predicted)
+        rps = metrics.ranked_probability_score(y, r.proba, labels=codes)
+        of_errors = f"{errors[0]:>8.3f}{errors[1]:>10.3f}"
+        lines.append(f"{r.name:<30}{of_errors}{kappa:>8.3f}{rps:>8.3f}{r.seconds:>10.2f}{r.rounds:>8d}")
     return "\n".join(lines)
 
 
@@ -325,10 +264,12 @@ def reading(results: list[Result], y: NDArray[Any]) -> str:
     """Return what the table says, and what it cannot say, as text."""
     lines = []
     for ordinal in (r for r in results if r.name.endswith("ordinal")):
-        library = ordinal.name.split()[0]
         for other in results:
-            if other.name.startswith(library) and other is not ordinal:
-                lines.append(_difference(ordinal, other, y))
+            if other.name.split()[0] == ordinal.name.split()[0] and other is not ordinal:
+                off = np.abs(other.predicted - y) - np.abs(ordinal.predicted - y)
+                spread = 2 * off.std(ddof=1) / math.sqrt(len(y)) if len(y) > 1 else math.inf
+                verdict = "within chance" if abs(off.mean()) <= spread else "beyond chance"
+                lines.append(f"  {other.name:<30}{off.mean():>+7.3f} ± {spread:.3f}, {verdict}")
     return "\n".join(
         [
             f"\nMAE beside the ordinal model's, with two standard errors, on {len(y)} test rows of one split:",
@@ -342,30 +283,21 @@ def reading(results: list[Result], y: NDArray[Any]) -> str:
     )
 
 
-def _difference(ordinal: Result, other: Result, y: NDArray[Any]) -> str:
-    off = np.abs(other.predicted - y) - np.abs(ordinal.predicted - y)
-    spread = 2 * off.std(ddof=1) / math.sqrt(len(y)) if len(y) > 1 else math.inf
-    verdict = "within chance" if abs(off.mean()) <= spread else "beyond chance"
-    return f"  {other.name:<30}{off.mean():>+7.3f} ± {spread:.3f}, {verdict}"
-
-
 def _save(results: list[Result], split: Split, folder: Path) -> list[Path]:
     from ordinal_objectives.plotting import ScoreDistributionDisplay
 
     folder.mkdir(parents=True, exist_ok=True)
-    written = []
     ordinal = [r for r in results if isinstance(r.model, OrdinalClassifier)]
-    names = [str(label) for label in split.labels.ordered_classes_]
     with mpl.rc_context({"font.size": 9}):
         figure = Figure(figsize=(8.0, (1.4 + 0.55 * split.n_classes) * len(ordinal)), layout="constrained")
         axes = figure.subplots(len(ordinal), 1, squeeze=False)[:, 0]
         for ax, result in zip(axes, ordinal, strict=True):
-            scores = result.model.predict_raw(split.X[2])
-            thresholds = result.model.thresholds_
+            model, names = result.model, split.labels.ordered_classes_
+            scores, thresholds = model.predict_raw(split.X[2]), model.thresholds_
             ScoreDistributionDisplay(scores, split.y[2], thresholds, names, result.predicted).plot(ax)
             ax.set_title(f"{result.name}, test rows of {split.name}")
         figure.savefig(folder / "scores.png", dpi=120)
-    written.append(folder / "scores.png")
+    written = [folder / "scores.png"]
     for result in ordinal:
         suffix = ".txt" if result.name.startswith("LightGBM") else ".json"
         written.append(folder / (result.name.lower().replace(" ", "_") + suffix))
@@ -380,12 +312,14 @@ def run(options: argparse.Namespace) -> list[Result]:
     print(f"{split.name}: {sizes[0]} rows to fit, {sizes[1]} to stop early, {sizes[2]} to test")
     print(f"classes, lowest first: {', '.join(map(str, split.labels.ordered_classes_))}\n")
     results: list[Result] = []
-    if options.backend in ("xgboost", "all"):
-        results += _xgboost_models(split, options.rounds)
-    if options.backend in ("lightgbm", "all"):
-        results += _lightgbm_models(split, options.rounds)
-    if options.backend in ("native", "all"):
-        results += _native_models(split, options.rounds)
+    for name, model in _models(split, options.backend, options.rounds).items():
+        with _progress(name, options.rounds) as tick:
+            try:
+                results.append(_fit(name, model, split, tick))
+            except ValueError as error:  # the native engine takes at most 254 categories of a column
+                if not name.startswith("Native"):
+                    raise
+                print(f"{name} is left out: {error}\n")
     if not results:
         raise ValueError("no model could be trained")
     print(table(results, split.y[2]), LEGEND, reading(results, split.y[2]), sep="\n")

@@ -12,7 +12,7 @@ from ordinal_objectives import (
     XGBOrdinalClassifier,
     predictions,
 )
-from ordinal_objectives.export.scoring_model import scoring_model
+from ordinal_objectives.export.model import Scorer, ScoringTree, scoring_model
 from ordinal_objectives.losses import get_loss
 
 CATEGORIES = 3  # the column of categories
@@ -67,6 +67,31 @@ def rows_on_cuts(model: Any, X: np.ndarray, rng: np.random.Generator) -> np.ndar
             given = rng.random(len(found)) < 0.9
             found[given, feature] = rng.choice(values, given.sum())
     return found
+
+
+def row_scores(scorer: Scorer, X: np.ndarray) -> np.ndarray:
+    """Return the sum of trees and offset, (n_samples, n_outputs), row by row; X has codes in the place of levels."""
+    X = X.astype(np.float32 if scorer.reads_float32 else np.float64).astype(np.float64)
+    X = np.where(scorer.missing == X, np.nan, X)
+    zeros = X[:, scorer.zero_is_missing]
+    X[:, scorer.zero_is_missing] = np.where(np.abs(zeros) <= 1e-35, np.nan, zeros)
+    whole, codes = np.floor if scorer.reads_float32 else np.trunc, sorted(scorer.by_category - set(scorer.levels))
+    X[:, codes] = whole(X[:, codes])
+    return np.array([scorer.offset + sum(tree.value[_leaf(tree, row)] for tree in scorer.trees) for row in X])
+
+
+def _leaf(tree: ScoringTree, row: np.ndarray) -> int:
+    node = 0
+    while tree.feature[node] >= 0:
+        value = row[tree.feature[node]]
+        if np.isnan(value):
+            goes_left = tree.missing_left[node]
+        elif node in tree.categories:
+            goes_left = value in tree.categories[node]
+        else:
+            goes_left = value <= tree.threshold[node]
+        node = int(tree.left[node] if goes_left else tree.right[node])
+    return node
 
 
 def proba(model: Any, scores: np.ndarray, iterations: int | None = None) -> np.ndarray:

@@ -13,8 +13,8 @@ from ordinal_objectives.utils.public_names import public_names
 
 if TYPE_CHECKING:
     from ordinal_objectives.export.lightgbm_model import to_lightgbm
-    from ordinal_objectives.export.onnx_model import to_onnx
-    from ordinal_objectives.export.skl2onnx_converters import register_converters
+    from ordinal_objectives.export.onnx.model import to_onnx
+    from ordinal_objectives.export.onnx.pipelines import register_converters
     from ordinal_objectives.export.treelite_model import to_treelite
     from ordinal_objectives.export.trusted_types import TRUSTED_TYPES
     from ordinal_objectives.export.xgboost_model import to_xgboost
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 # Where each name is, and the extra that it needs.
 _HOMES = {
     "TRUSTED_TYPES": ("trusted_types", ""),
-    "register_converters": ("skl2onnx_converters", "onnx"),
+    "register_converters": ("onnx.pipelines", "onnx"),
     "to_lightgbm": ("lightgbm_model", "lightgbm"),
-    "to_onnx": ("onnx_model", "onnx"),
+    "to_onnx": ("onnx.model", "onnx"),
     "to_treelite": ("treelite_model", "treelite"),
     "to_xgboost": ("xgboost_model", "xgboost"),
 }

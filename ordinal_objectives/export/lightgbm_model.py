@@ -8,11 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinal_objectives.export.carried_thresholds import threshold_record
-from ordinal_objectives.export.scoring_model import Scorer, ScoringTree
-from ordinal_objectives.export.trees_alone import model_of_trees, nodes_of
+from ordinal_objectives.export.model import Scorer, ScoringTree, model_of_trees
 from ordinal_objectives.threads import one_thread_after_fork
-from ordinal_objectives.utils.extras import not_installed
+from ordinal_objectives.utils.extras import optional
 
 _CATEGORICAL, _DEFAULT_LEFT, _ZERO_IS_MISSING, _NAN_IS_MISSING = 1, 2, 4, 8
 _WORD = 32
@@ -84,28 +82,26 @@ def to_lightgbm(model: Any, *, iterations: int | None = None) -> Any:
     """
     from ordinal_objectives.adapters.lgbm.record import store_record
 
-    found = model_of_trees(model, iterations, "LightGBM's text")
-    scorer = found.scorer
+    found = model_of_trees(model, iterations, "LightGBM's text", zeros=True)
     names = found.names or [f"Column_{place}" for place in range(model.n_features_in_)]
-    booster = booster_of(scorer, names)
-    if scorer.n_outputs == 1:
-        store_record(booster, threshold_record(found, iterations, booster.current_iteration()))
+    booster = booster_of(found.scorer, names)
+    if found.scorer.n_outputs == 1:
+        store_record(booster, found.record(booster.current_iteration()))
     return booster
 
 
 @one_thread_after_fork()
 def booster_of(scorer: Scorer, names: Sequence[str]) -> Any:
     """Return a LightGBM booster whose raw scores are a scorer's; one without trees gets one without a split."""
-    try:
-        import lightgbm
-    except ImportError as error:
-        raise not_installed(error, "lightgbm") from None
-    zero_is_missing = set(scorer.zero_is_missing.tolist())
+    lightgbm = optional("lightgbm", "lightgbm")
     texts: list[str] = []
     for number, tree in enumerate(scorer.trees or [_constant(scorer.n_outputs)]):
-        shape = _Shape(tree, scorer, zero_is_missing)
-        values = tree.value[shape.leaves] + (scorer.offset if number == 0 else 0.0)
-        texts += [f"Tree={len(texts) + k}\n{shape.text(of)}\n\n\n" for k, of in enumerate(values.T)]
+        nodes = np.array(tree.reachable_nodes())
+        leaves, inner = nodes[tree.feature[nodes] < 0], nodes[tree.feature[nodes] >= 0]
+        splits = _lines(_splits(tree, inner, leaves, scorer) if len(inner) else {"num_leaves": 1, "num_cat": 0})
+        for values in (tree.value[leaves] + (scorer.offset if number == 0 else 0.0)).T:
+            leaf_value = _joined(map(repr, values.tolist()))
+            texts.append(f"Tree={len(texts)}\n{splits}\nleaf_value={leaf_value}\nis_linear=0\nshrinkage=1\n\n\n")
     head = {
         "version": "v4",
         "num_class": scorer.n_outputs,
@@ -119,73 +115,46 @@ def booster_of(scorer: Scorer, names: Sequence[str]) -> Any:
     return lightgbm.Booster(model_str=f"tree\n{_lines(head)}\n\n{''.join(texts)}{_END}")
 
 
-class _Shape:
-    """The splits of a tree in LightGBM's order: inner nodes and leaves are counted apart."""
-
-    def __init__(self, tree: ScoringTree, scorer: Scorer, zero_is_missing: set[int]) -> None:
-        self._tree, self._scorer, self._zero_is_missing = tree, scorer, zero_is_missing
-        nodes = np.array(nodes_of(tree))
-        inner = tree.feature[nodes] >= 0
-        self.leaves, self._inner = nodes[~inner], nodes[inner]
-        self._number = {node: number for number, node in enumerate(self._inner.tolist())}
-        self._number |= {node: ~number for number, node in enumerate(self.leaves.tolist())}
-
-        self._fields = self._splits()
-
-    def text(self, leaf_value: NDArray[np.float64]) -> str:
-        """Return the tree with a value for each leaf."""
-        return f"{self._fields}\nleaf_value={_joined(map(repr, leaf_value.tolist()))}\nis_linear=0\nshrinkage=1"
-
-    def _splits(self) -> str:
-        """Return the tree without the values of its leaves."""
-        tree, inner = self._tree, self._inner
-        if not len(inner):
-            return _lines({"num_leaves": 1, "num_cat": 0})
-        rules, sets = self._rules()
-        decision, threshold, left, right = zip(*rules, strict=True)
-        count = _whole(tree.count)
-        fields = {
-            "num_leaves": len(self.leaves),
-            "num_cat": len(sets),
-            "split_feature": _joined(tree.feature[inner]),
-            "threshold": _joined(threshold),
-            "decision_type": _joined(decision),
-            "left_child": _joined(self._number[node] for node in left),
-            "right_child": _joined(self._number[node] for node in right),
-            "leaf_count": _joined(count[self.leaves]),
-            "internal_count": _joined(count[inner]),
-        }
-        if sets:
-            fields["cat_boundaries"] = _joined(np.cumsum([0, *map(len, sets)]))
-            fields["cat_threshold"] = _joined(np.concatenate(sets))
-        return _lines(fields)
-
-    def _rules(self) -> tuple[list[tuple[int, str, int, int]], list[NDArray[np.uint32]]]:
-        """Return type, threshold and children of each inner node, and the sets of categories."""
-        tree, rules, sets = self._tree, list[tuple[int, str, int, int]](), list[NDArray[np.uint32]]()
-        for node in self._inner.tolist():
-            left, right, missing_left = int(tree.left[node]), int(tree.right[node]), bool(tree.missing_left[node])
-            if node in tree.categories:  # LightGBM sends missing values to the right there
-                codes = self._others(node) if missing_left else tree.categories[node]
-                left, right = (right, left) if missing_left else (left, right)
-                rules.append((_CATEGORICAL | _NAN_IS_MISSING, str(len(sets)), left, right))
-                sets.append(_bits(codes))
-                continue
-            zero = int(tree.feature[node]) in self._zero_is_missing
-            decision = (_ZERO_IS_MISSING if zero else _NAN_IS_MISSING) | _DEFAULT_LEFT * missing_left
-            rules.append((decision, repr(float(tree.threshold[node])), left, right))
-        return rules, sets
-
-    def _others(self, node: int) -> NDArray[np.int64]:
-        """Return the codes that go right at a node of categories."""
-        feature = int(self._tree.feature[node])
-        levels = self._scorer.levels.get(feature)
-        if levels is None:
-            raise ValueError(
-                f"model must know the categories of feature {feature}, where it sends missing values to the left: "
-                f"LightGBM sends them to the right, with the categories that are not listed"
-            )
-        return np.setdiff1d(np.arange(max(1, len(levels))), self._tree.categories[node])
+def _splits(tree: ScoringTree, inner: NDArray[np.intp], leaves: NDArray[np.intp], scorer: Scorer) -> dict[str, Any]:
+    """Return the fields of a tree but for the values of its leaves; LightGBM numbers inner nodes and leaves apart."""
+    place = {node: number for number, node in enumerate(inner.tolist())}
+    place |= {node: ~number for number, node in enumerate(leaves.tolist())}
+    rows, sets = [], list[NDArray[np.uint32]]()
+    for node in inner.tolist():
+        feature, missing_left = int(tree.feature[node]), bool(tree.missing_left[node])
+        left, right = place[int(tree.left[node])], place[int(tree.right[node])]
+        if node not in tree.categories:
+            missing = _ZERO_IS_MISSING if feature in scorer.zero_is_missing else _NAN_IS_MISSING
+            rows.append((missing | _DEFAULT_LEFT * missing_left, repr(float(tree.threshold[node])), left, right))
+            continue
+        codes = tree.categories[node]
+        if missing_left:  # LightGBM sends missing values to the right there: the other codes take the left side
+            levels = scorer.levels.get(feature)
+            if levels is None:
+                raise ValueError(
+                    f"model must know the categories of feature {feature}, where it sends missing values to the left: "
+                    f"LightGBM sends them to the right, with the categories that are not listed"
+                )
+            codes, left, right = np.setdiff1d(np.arange(max(1, len(levels))), codes), right, left
+        rows.append((_CATEGORICAL | _NAN_IS_MISSING, str(len(sets)), left, right))
+        sets.append(_bits(codes))
+    decision, threshold, lefts, rights = zip(*rows, strict=True)
+    count = _whole(tree.count)
+    fields = {
+        "num_leaves": len(leaves),
+        "num_cat": len(sets),
+        "split_feature": _joined(tree.feature[inner]),
+        "threshold": _joined(threshold),
+        "decision_type": _joined(decision),
+        "left_child": _joined(lefts),
+        "right_child": _joined(rights),
+        "leaf_count": _joined(count[leaves]),
+        "internal_count": _joined(count[inner]),
+    }
+    if sets:
+        fields["cat_boundaries"] = _joined(np.cumsum([0, *map(len, sets)]))
+        fields["cat_threshold"] = _joined(np.concatenate(sets))
+    return fields
 
 
 def _constant(n_outputs: int) -> ScoringTree:

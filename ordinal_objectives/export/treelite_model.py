@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from ordinal_objectives.export.scoring_model import ScoringModel, ScoringTree
-from ordinal_objectives.export.trees_alone import model_of_trees, nodes_of
-from ordinal_objectives.utils.extras import not_installed
+from ordinal_objectives.export.model import ScoringTree, model_of_trees
+from ordinal_objectives.utils.extras import optional
 from ordinal_objectives.utils.files import labels_to_json
 
 
@@ -66,19 +62,11 @@ def to_treelite(model: Any, *, iterations: int | None = None) -> Any:
     >>> bool(np.abs(proba - model.predict_proba_ordered(X)).max() < 1e-12)
     True
     """
-    try:
-        from treelite import model_builder
-    except ImportError as error:
-        raise not_installed(error, "treelite") from None
+    model_builder = optional("treelite", "treelite").model_builder
     found = model_of_trees(model, iterations, "treelite")
     scorer = found.scorer
-    if len(scorer.zero_is_missing):
-        raise ValueError(
-            f"model must not take zeros for missing values, which treelite has no splits for; features "
-            f"{scorer.zero_is_missing.tolist()} do: train it without zero_as_missing"
-        )
     precision = "float32" if scorer.reads_float32 else "float64"
-    n_trees, n_outputs = len(scorer.trees), scorer.n_outputs
+    n_trees, n_outputs, loss = len(scorer.trees), scorer.n_outputs, found.model.trained_loss()
     builder = model_builder.ModelBuilder(
         threshold_type=precision,
         leaf_output_type=precision,
@@ -94,55 +82,40 @@ def to_treelite(model: Any, *, iterations: int | None = None) -> Any:
         tree_annotation=model_builder.TreeAnnotation(n_trees, [-1 if n_outputs > 1 else 0] * n_trees, [0] * n_trees),
         postprocessor=model_builder.PostProcessorFunc(name="identity"),
         base_scores=scorer.offset.tolist(),
-        attributes=_attributes(found),
+        attributes={
+            "thresholds": found.thresholds.tolist(),
+            "loss": loss.identity,
+            "link": loss.link.identity,
+            "classes": labels_to_json(found.model.ordered_classes_)[0],
+        },
     )
     for tree in scorer.trees:
         _add(builder, tree, counts_rows=not scorer.reads_float32)
     return builder.commit()
 
 
-def _attributes(found: ScoringModel) -> dict[str, Any]:
-    return {
-        "thresholds": found.thresholds.tolist(),
-        "loss": found.loss.identity,
-        "link": found.loss.link.identity,
-        "classes": labels_to_json(found.model.ordered_classes_)[0],
-    }
-
-
 def _add(builder: Any, tree: ScoringTree, *, counts_rows: bool) -> None:
     """Add a tree to those of a builder."""
     builder.start_tree()
-    for node in nodes_of(tree):
-        feature = int(tree.feature[node])
+    for node in tree.reachable_nodes():
+        split: dict[str, Any] = {
+            "feature_id": int(tree.feature[node]),
+            "default_left": bool(tree.missing_left[node]),
+            "left_child_key": int(tree.left[node]),
+            "right_child_key": int(tree.right[node]),
+        }
         builder.start_node(node)
-        if feature < 0:
-            builder.leaf(_leaf(tree.value[node]))
+        if tree.feature[node] < 0:
+            value = tree.value[node].tolist()
+            builder.leaf(value if len(value) > 1 else value[0])
         elif node in tree.categories:
-            builder.categorical_test(
-                feature_id=feature,
-                default_left=bool(tree.missing_left[node]),
-                category_list=tree.categories[node].tolist(),
-                category_list_right_child=False,
-                left_child_key=int(tree.left[node]),
-                right_child_key=int(tree.right[node]),
-            )
+            codes = tree.categories[node].tolist()
+            builder.categorical_test(category_list=codes, category_list_right_child=False, **split)
         else:
-            builder.numerical_test(
-                feature_id=feature,
-                threshold=float(tree.threshold[node]),
-                default_left=bool(tree.missing_left[node]),
-                opname="<=",
-                left_child_key=int(tree.left[node]),
-                right_child_key=int(tree.right[node]),
-            )
+            builder.numerical_test(threshold=float(tree.threshold[node]), opname="<=", **split)
         if counts_rows:
             builder.data_count(int(tree.count[node]))
         else:  # XGBoost keeps their Hessians instead
             builder.sum_hess(float(tree.count[node]))
         builder.end_node()
     builder.end_tree()
-
-
-def _leaf(value: NDArray[np.float64]) -> float | list[float]:
-    return value.tolist() if len(value) > 1 else float(value[0])

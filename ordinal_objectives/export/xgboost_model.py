@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinal_objectives.export.carried_thresholds import score_and_contrasts, shifts_of, threshold_record
-from ordinal_objectives.export.scoring_model import Scorer, ScoringTree
-from ordinal_objectives.export.trees_alone import model_of_trees, nodes_of
+from ordinal_objectives.export.model import Content, Scorer, ScoringTree, model_of_trees
+from ordinal_objectives.leaves.shifts import DEFAULT_SHIFT_L2, Shifts
+from ordinal_objectives.leaves.vector import contrasts
 from ordinal_objectives.threads import one_thread_after_fork
+from ordinal_objectives.threshold_solver.record import VectorOutputs
 
 # XGBoost has its own meaning for these in names of features.
 _NOT_IN_NAMES = "[]<"
@@ -71,45 +72,33 @@ def to_xgboost(model: Any, *, iterations: int | None = None) -> Any:
     >>> bool(np.abs(proba - model.predict_proba_ordered(X)).max() < 1e-6)
     True
     """
+    import xgboost
+
     from ordinal_objectives.adapters.xgb.outputs.settings import CATEGORICAL_SPLITS, is_at_least
-    from ordinal_objectives.adapters.xgb.record import store_record
+    from ordinal_objectives.adapters.xgb.record import store_record, threshold_record
 
     found = model_of_trees(model, iterations, "XGBoost's JSON")
-    scorer = found.scorer
-    if len(scorer.zero_is_missing):
-        raise ValueError(
-            f"model must not take zeros for missing values, which XGBoost has no splits for; features "
-            f"{scorer.zero_is_missing.tolist()} do: train it without zero_as_missing"
-        )
-    by_category = any(tree.categories for tree in scorer.trees)
-    if scorer.n_outputs > 1 and by_category and not is_at_least(CATEGORICAL_SPLITS):
+    scorer, n_rounds = found.scorer, found.n_iter
+    if scorer.n_outputs > 1 and scorer.by_category and not is_at_least(CATEGORICAL_SPLITS):
         raise ValueError(
             "model must not have both shifts and splits by categories: XGBoost's files hold both from version 3.3 on; "
             "an older one is installed"
         )
-    n_rounds = model.n_iter_ if iterations is None else iterations
-    record = replace(threshold_record(found, iterations, n_rounds), last_only=_has_last_score_alone(model))
-    if scorer.n_outputs > 1:
-        outputs = score_and_contrasts(scorer.n_outputs, n_rounds)
-        record = replace(record, shifts=shifts_of(found), outputs=outputs)
-        back = np.linalg.inv(outputs.mixing).T
-        trees = [replace(tree, value=tree.value @ back) for tree in scorer.trees]
-        scorer = replace(scorer, trees=trees, offset=scorer.offset @ back)
-    booster = booster_of(scorer, types_of(scorer, model.n_features_in_), found.names, n_rounds)
-    store_record(booster, record)
-    return booster
-
-
-def _has_last_score_alone(model: Any) -> bool:
-    """Tell whether fewer trees of a model have no thresholds: of dart, which rescales them, or of a random forest."""
-    import xgboost
-
-    from ordinal_objectives.adapters.xgb import record
-
+    # Fewer trees have no thresholds with dart, which rescales them, and in a random forest.
     booster = getattr(model, "booster_", None)
-    if isinstance(booster, xgboost.Booster):
-        return bool(record.threshold_record(booster).last_only)
-    return bool(model.boosting_type == "rf")
+    is_ours = isinstance(booster, xgboost.Booster)
+    last_only = bool(threshold_record(booster).last_only if is_ours else model.boosting_type == "rf")
+    record = replace(found.record(n_rounds), last_only=last_only)
+    if scorer.n_outputs > 1:  # the score, and orthonormal contrasts of the shifts
+        n = scorer.n_outputs
+        outputs = VectorOutputs(contrasts(n, 1.0, 1.0), [np.zeros(n - 1)] * (n_rounds + 1))
+        shifts = Shifts(model.shift_l2 or DEFAULT_SHIFT_L2, model.shift_penalty, model.max_shifts or 1)
+        record = replace(record, shifts=shifts, outputs=outputs)
+        back = np.linalg.inv(outputs.mixing).T
+        scorer = scorer.with_outputs(lambda values: values @ back)
+    written = booster_of(scorer, types_of(scorer, model.n_features_in_), found.names, n_rounds)
+    store_record(written, record)
+    return written
 
 
 def booster_of(scorer: Scorer, types: list[str], names: Sequence[str] | None, n_rounds: int) -> Any:
@@ -134,8 +123,10 @@ def booster_of(scorer: Scorer, types: list[str], names: Sequence[str] | None, n_
     model["trees"] = [_tree(tree, like, number) for number, tree in enumerate(scorer.trees)]
     model["tree_info"] = [0] * n_trees
     model["iteration_indptr"] = np.linspace(0, n_trees, n_rounds + 1).astype(int).tolist()
-    forest = {"num_trees": str(n_trees), "num_parallel_tree": str(n_trees // max(n_rounds, 1) or 1)}
-    model["gbtree_model_param"] |= forest
+    model["gbtree_model_param"] |= {
+        "num_trees": str(n_trees),
+        "num_parallel_tree": str(n_trees // max(n_rounds, 1) or 1),
+    }
     learner["learner_model_param"]["base_score"] = json.dumps(_numbers(scorer.offset))
     learner["feature_types"] = types if "c" in types else []
     if names is not None and not any(sign in name for name in names for sign in _NOT_IN_NAMES):
@@ -146,7 +137,7 @@ def booster_of(scorer: Scorer, types: list[str], names: Sequence[str] | None, n_
     return booster
 
 
-def _skeleton(n_features: int, n_outputs: int) -> dict[str, Any]:
+def _skeleton(n_features: int, n_outputs: int) -> Content:
     """Return the JSON of a booster of one tree without a split, as the XGBoost that is installed writes it."""
     import xgboost
 
@@ -154,17 +145,17 @@ def _skeleton(n_features: int, n_outputs: int) -> dict[str, Any]:
     if n_outputs > 1:
         params |= {"multi_strategy": "multi_output_tree", "num_target": n_outputs}
     data = xgboost.DMatrix(np.zeros((1, n_features)), np.zeros((1, n_outputs)))
-    content: dict[str, Any] = json.loads(bytes(xgboost.train(params, data, 1).save_raw("json")))
+    content: Content = json.loads(bytes(xgboost.train(params, data, 1).save_raw("json")))
     return content
 
 
 def types_of(scorer: Scorer, n_features: int) -> list[str]:
     """Return the types of features in XGBoost's words: "c" where trees part the rows by categories."""
-    by_category = {int(tree.feature[node]) for tree in scorer.trees for node in tree.categories} | set(scorer.levels)
+    by_category = scorer.by_category | set(scorer.levels)
     return ["c" if feature in by_category else "float" for feature in range(n_features)]
 
 
-def _tree(tree: ScoringTree, like: dict[str, Any], number: int) -> dict[str, Any]:
+def _tree(tree: ScoringTree, like: Content, number: int) -> Content:
     """Return a tree in XGBoost's JSON; ``like`` is one without a split."""
     by_category = np.isin(np.arange(len(tree.feature)), list(tree.categories))
     # XGBoost sends its sets to the right.
@@ -174,7 +165,7 @@ def _tree(tree: ScoringTree, like: dict[str, Any], number: int) -> dict[str, Any
         right=np.where(by_category, tree.left, tree.right),
         missing_left=tree.missing_left != by_category,
     )
-    nodes = np.array(nodes_of(tree))  # the children of one are next to each other, as XGBoost wants them
+    nodes = np.array(tree.reachable_nodes())  # the children of one are next to each other, as XGBoost wants them
     inner, width = tree.feature[nodes] >= 0, tree.value.shape[1]
     position = np.full(len(tree.feature), -1)
     position[nodes] = np.arange(len(nodes))

@@ -1,15 +1,18 @@
 """What a fitted model says: which feature moves what, along its values and by a step; proportional odds; a summary."""
 
 from ordinal_objectives.inspection.contributions import ShapValues, shap_values
+from ordinal_objectives.inspection.effects import (
+    FeatureEffect,
+    LocalEffects,
+    MarginalEffects,
+    accumulated_local_effects,
+    average_marginal_effects,
+    feature_effect,
+    partial_probabilities,
+)
 from ordinal_objectives.inspection.importances import ThresholdImportances, threshold_importances
-from ordinal_objectives.inspection.local_effects import LocalEffects, accumulated_local_effects
-from ordinal_objectives.inspection.marginal_effects import MarginalEffects, average_marginal_effects
 from ordinal_objectives.inspection.model_summary import ModelSummary, summary
-from ordinal_objectives.inspection.partial_dependence import FeatureEffect, feature_effect, partial_probabilities
 from ordinal_objectives.inspection.proportional_odds import ProportionalOddsTest, proportional_odds_test
-from ordinal_objectives.inspection.rows import column_of as column_of
-from ordinal_objectives.inspection.rows import feature_names as feature_names
-from ordinal_objectives.inspection.rows import unwrapped as unwrapped
 from ordinal_objectives.utils.public_names import public_names
 
 __all__ = [

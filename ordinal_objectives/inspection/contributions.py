@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.pipeline import Pipeline
 
-from ordinal_objectives.estimators.tables import CategoryColumns, read_numbers
+from ordinal_objectives.estimators.held_out import take_rows
+from ordinal_objectives.estimators.tables import CategoryColumns, column_kinds, read_numbers
 from ordinal_objectives.export import lightgbm_model, xgboost_model
-from ordinal_objectives.export.scoring_model import Scorer, ScoringModel, scoring_model
+from ordinal_objectives.export.model import Scorer, scoring_model
 from ordinal_objectives.inspection.rows import names_of_model, unwrapped
 from ordinal_objectives.threads import effective_n_threads, library_n_threads, one_thread_after_fork
-from ordinal_objectives.utils.extras import not_installed
+from ordinal_objectives.utils.extras import optional
 from ordinal_objectives.utils.seeds import drawn_seed, random_numbers
 from ordinal_objectives.utils.validation import check_choice, check_integer, collected
 
@@ -136,13 +137,14 @@ def shap_values(
     (300, 3, 3)
     """
     check_choice(output, _OUTPUTS, name="output")
-    whole, prepared = model, None
+    whole = model
     if isinstance(model, Pipeline) or hasattr(model, "best_estimator_"):
         model, prepared = unwrapped(model)
         X = prepared(X)
         background = None if background is None else prepared(background)
     names = names_of_model(whole, model) if hasattr(model, "n_features_in_") else []
-    found = scoring_model(model, X_example=X)
+    categories = [place for place, (_, _, kind) in enumerate(column_kinds(X)) if kind == "category"]
+    found = scoring_model(model, by_value=categories)
     X = collected(X)
     X = np.asarray(X) if isinstance(X, (list, tuple)) else X
     if output == "probability":
@@ -151,24 +153,20 @@ def shap_values(
     if background is not None:
         raise ValueError(f"background must be None with output={output!r}: the training rows take its place")
     expected = model.predict_linear_predictors(X)  # checks the rows
-    scorer = _mean_of_outputs(found.scorer) if output == "score" else found.scorer
-    of_trees, base = _of_trees(scorer, _codes(found, X), model)
-    of_features = of_trees + _of_linear_part(found, X)[:, np.newaxis]
+    codes, scorer = _codes(found.scorer, X), found.scorer
+    if output == "score":
+        scorer = scorer.with_outputs(lambda values: values.mean(axis=-1, keepdims=True))
+    of_trees = _of_trees(scorer, codes, library_n_threads(model.n_jobs) or effective_n_threads())
+    linear = np.zeros((1, model.n_features_in_)) if model.linear_ is None else model.linear_.contributions(X)
+    of_features, base = of_trees[:, :, :-1] + linear[:, np.newaxis], of_trees[0, :, -1]
     if output == "score":
         return ShapValues(of_features[:, 0], np.asarray(base[0]), names)
-    shape = (len(expected), found.n_classes - 1, model.n_features_in_)
+    shape = (len(expected), len(found.thresholds), model.n_features_in_)
     return ShapValues(-np.broadcast_to(of_features, shape), found.thresholds - base, names)
 
 
-def _mean_of_outputs(scorer: Scorer) -> Scorer:
-    """Return the trees of the score alone, the mean of those of the thresholds."""
-    trees = [replace(tree, value=tree.value.mean(axis=1, keepdims=True)) for tree in scorer.trees]
-    return replace(scorer, trees=trees, n_outputs=1, offset=scorer.offset.mean(keepdims=True))
-
-
-def _codes(found: ScoringModel, X: Any) -> NDArray[np.float64]:
+def _codes(scorer: Scorer, X: Any) -> NDArray[np.float64]:
     """Return checked rows as the trees read them, float64 (n_samples, n_features)."""
-    scorer = found.scorer
     if issparse(X):
         stored = X.tocoo()
         # What a sparse matrix does not hold is missing to XGBoost, and 0 to LightGBM.
@@ -179,61 +177,34 @@ def _codes(found: ScoringModel, X: Any) -> NDArray[np.float64]:
     return np.where(codes == scorer.missing, np.nan, codes)
 
 
-def _of_trees(
-    scorer: Scorer, codes: NDArray[np.float64], model: Any
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return TreeSHAP of rows, (n_samples, n_outputs, n_features), and the base values of the outputs."""
-    n_threads = library_n_threads(model.n_jobs) or effective_n_threads()
-    found = (_by_xgboost if scorer.reads_float32 else _by_lightgbm)(scorer, codes, n_threads)
-    return found[:, :, :-1], found[0, :, -1]
-
-
 @one_thread_after_fork()
-def _by_lightgbm(scorer: Scorer, codes: NDArray[np.float64], n_threads: int) -> NDArray[np.float64]:
-    booster = lightgbm_model.booster_of(scorer, [f"Column_{place}" for place in range(codes.shape[1])])
-    found = np.asarray(booster.predict(codes, pred_contrib=True, num_threads=n_threads), dtype=np.float64)
-    return found.reshape(len(codes), scorer.n_outputs, codes.shape[1] + 1)
-
-
-@one_thread_after_fork()
-def _by_xgboost(scorer: Scorer, codes: NDArray[np.float64], n_threads: int) -> NDArray[np.float64]:
-    """Explain each output alone, since XGBoost explains leaves of several values from version 3.3 on."""
+def _of_trees(scorer: Scorer, codes: NDArray[np.float64], n_threads: int) -> NDArray[np.float64]:
+    """Return TreeSHAP of rows, and last the base values, (n_samples, n_outputs, n_features + 1)."""
+    n_samples, n_features = codes.shape
+    if not scorer.reads_float32:
+        booster = lightgbm_model.booster_of(scorer, [f"Column_{place}" for place in range(n_features)])
+        found = np.asarray(booster.predict(codes, pred_contrib=True, num_threads=n_threads), dtype=np.float64)
+        return found.reshape(n_samples, scorer.n_outputs, n_features + 1)
     import xgboost
 
-    types = xgboost_model.types_of(scorer, codes.shape[1])
+    types = xgboost_model.types_of(scorer, n_features)
     data = xgboost.DMatrix(codes, feature_types=types, nthread=n_threads)
     each = []
-    for k in range(scorer.n_outputs):
-        trees = [replace(tree, value=tree.value[:, [k]]) for tree in scorer.trees]
-        alone = replace(scorer, trees=trees, n_outputs=1, offset=scorer.offset[[k]])
-        booster = xgboost_model.booster_of(alone, types, None, len(trees))
+    for k in range(scorer.n_outputs):  # XGBoost explains leaves of several values only from version 3.3 on
+        booster = xgboost_model.booster_of(scorer.with_outputs(itemgetter((..., [k]))), types, None, len(scorer.trees))
         booster.set_param({"nthread": n_threads})
         each.append(booster.predict(data, pred_contribs=True))
     return np.stack(each, axis=1).astype(np.float64)
 
 
-def _of_linear_part(found: ScoringModel, X: Any) -> NDArray[np.float64]:
-    """Return what features add to the linear part, (n_samples, n_features)."""
-    if found.linear is None:
-        return np.zeros((1, found.model.n_features_in_))
-    return found.linear.contributions(X)
-
-
 def _of_probabilities(
     model: Any, X: Any, background: Any, n_permutations: int, random_state: Any
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    try:
-        import shap
-    except ImportError as error:
-        raise not_installed(error, "shap") from None
+    shap = optional("shap", "shap")
     random = random_numbers(random_state)
     model.predict_proba_ordered(X)  # checks the rows
-    _check_kinds(X, X if background is None else background)
+    rows = _joined(X, background, random)
     n_samples, n_features = X.shape
-    if background is None:
-        chosen = random.permutation(n_samples)[:_BACKGROUND]
-        background = X.iloc[chosen] if hasattr(X, "iloc") else X[chosen]
-    rows = _joined(X, background)
 
     # A row is given by the places of its features, since columns may be of any types.
     def proba(places: NDArray[Any]) -> NDArray[np.float64]:
@@ -251,31 +222,33 @@ def _of_probabilities(
     return np.swapaxes(found.values, 1, 2), found.base_values[0]
 
 
-def _check_kinds(X: Any, background: Any) -> None:
-    """Raise TypeError unless two tables are both arrays or lists, or both pandas frames."""
-    arrays = np.ndarray, list, tuple
-    if all(isinstance(table, arrays) for table in (X, background)):
-        return
-    if not all(hasattr(table, "iloc") for table in (X, background)):
+def _joined(X: Any, background: Any, random: np.random.RandomState) -> Any:
+    """Return the rows of X, and those of the background or some of X, in one table.
+
+    Raises
+    ------
+    TypeError
+        Unless both are arrays, or both pandas frames.
+    ValueError
+        If their columns differ, or the background is empty.
+    """
+    other = X if background is None else background
+    are_arrays = isinstance(X, np.ndarray) and isinstance(other, np.ndarray | list | tuple)
+    if not are_arrays and not all(hasattr(table, "iloc") for table in (X, other)):
         raise TypeError(
             f"X and background must both be arrays or both be pandas frames with output='probability'; got "
-            f"{type(X).__name__} and {type(background).__name__}"
+            f"{type(X).__name__} and {type(other).__name__}"
         )
-
-
-def _joined(X: Any, background: Any) -> Any:
-    """Return the rows of two tables of one kind as one; raise ValueError if their columns differ."""
-    if isinstance(background, (list, tuple)):
-        background = np.asarray(background)
-    if background.ndim != 2 or background.shape[1] != X.shape[1] or not len(background):
-        raise ValueError(f"background must have shape (n, {X.shape[1]}), n at least 1; got {background.shape}")
-    if isinstance(X, np.ndarray):
-        return np.concatenate([X, background])
-    import pandas
-
-    if not X.dtypes.equals(background.dtypes):
+    other = np.asarray(other) if are_arrays else other
+    if other.ndim != 2 or other.shape[1] != X.shape[1] or not len(other):
+        raise ValueError(f"background must have shape (n, {X.shape[1]}), n at least 1; got {other.shape}")
+    if background is None:
+        other = take_rows(X, random.permutation(len(X))[:_BACKGROUND])
+    if are_arrays:
+        return np.concatenate([X, other])
+    if not X.dtypes.equals(other.dtypes):
         raise ValueError("background must have the columns of X, of the same types")
-    return pandas.concat([X, background], ignore_index=True)
+    return optional("pandas", "demo").concat([X, other], ignore_index=True)
 
 
 def _mixed(rows: Any, places: NDArray[np.intp]) -> Any:

@@ -12,8 +12,13 @@ from sklearn.pipeline import Pipeline
 
 from ordinal_objectives.estimators.held_out import take_rows
 from ordinal_objectives.inspection.importances import ThresholdImportances, threshold_columns, threshold_importances
-from ordinal_objectives.inspection.refits import row_weights, trained_again, untrained
-from ordinal_objectives.inspection.rows import as_rows, names_of_model, unwrapped
+from ordinal_objectives.inspection.rows import (
+    as_rows,
+    names_of_model,
+    row_weights,
+    trained_on_drawn_rows,
+    unwrapped,
+)
 from ordinal_objectives.utils.seeds import random_numbers
 from ordinal_objectives.utils.validation import check_integer
 
@@ -94,50 +99,47 @@ class ModelSummary:
             lines.append(f"share of the shifts in what features move: {overall:.1%}")
         return lines
 
-    def _tables(self) -> list[list[list[str]]]:
-        """Return the cells of each table, the first row its header."""
-        thresholds = [["threshold", "value"], *([name] for name in threshold_columns(self.classes))]
-        for row, value in zip(thresholds[1:], self.thresholds, strict=True):
-            row.append(f"{value:.4g}")
+    def _tables(self) -> list[dict[str, list[str]]]:
+        """Return the cells of each table by column."""
+        names = threshold_columns(self.classes)
+        thresholds = {"threshold": names, "value": [f"{value:.4g}" for value in self.thresholds]}
         if self.threshold_spread is not None:
-            thresholds[0].append("sd of refits")
-            for row, value in zip(thresholds[1:], self.threshold_spread, strict=True):
-                row.append(f"{value:.2g}")
+            thresholds["sd of refits"] = [f"{value:.2g}" for value in self.threshold_spread]
         columns: dict[str, FloatArray] = {}
+        order = self.feature_importances
         if self.feature_importances is not None:
             columns["importance"] = self.feature_importances
-        order = columns.get("importance")
         if self.threshold_importances is not None:
             importances, share = self.threshold_importances
-            columns |= dict(zip(threshold_columns(self.classes), importances.T, strict=True)) | {"shift_share": share}
+            columns |= dict(zip(names, importances.T, strict=True)) | {"shift_share": share}
             order = (importances**2).mean(axis=1)
         if order is None:
             return [thresholds]
-        features = [["feature", *columns]]
-        for i in np.argsort(-order, kind="stable")[:_MOST_FEATURES]:
-            features.append([self.feature_names[i], *(f"{column[i]:.3g}" for column in columns.values())])
+        listed = np.argsort(-order, kind="stable")[:_MOST_FEATURES]
+        features = {"feature": [self.feature_names[i] for i in listed]}
+        features |= {name: [f"{value:.3g}" for value in column[listed]] for name, column in columns.items()}
         if len(order) > _MOST_FEATURES:
-            features.append([f"and {len(order) - _MOST_FEATURES} more", *("" for _ in columns)])
+            for name, cells in features.items():
+                cells.append(f"and {len(order) - _MOST_FEATURES} more" if name == "feature" else "")
         return [thresholds, features]
 
     def __str__(self) -> str:
         parts = ["\n".join(self._lines())]
-        for rows in self._tables():
-            widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-            lines = (
-                "  ".join(
-                    [row[0].ljust(widths[0]), *(cell.rjust(w) for cell, w in zip(row[1:], widths[1:], strict=True))]
-                )
-                for row in rows
-            )
-            parts.append("\n".join(line.rstrip() for line in lines))
+        for table in self._tables():
+            columns = [[name, *cells] for name, cells in table.items()]
+            widths = [max(map(len, column)) for column in columns]
+            columns = [
+                [cell.rjust(width) if number else cell.ljust(width) for cell in column]
+                for number, (column, width) in enumerate(zip(columns, widths, strict=True))
+            ]
+            parts.append("\n".join("  ".join(row).rstrip() for row in zip(*columns, strict=True)))
         return "\n\n".join(parts)
 
     def _repr_html_(self) -> str:
         parts = [f"<p>{'<br>'.join(map(escape, self._lines()))}</p>"]
-        for head, *rows in self._tables():
-            lines = [f"<tr>{''.join(f'<th>{escape(cell)}</th>' for cell in head)}</tr>"]
-            lines += [f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows]
+        for table in self._tables():
+            rows = [("th", tuple(table)), *(("td", row) for row in zip(*table.values(), strict=True))]
+            lines = [f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag}>' for cell in row)}</tr>" for tag, row in rows]
             parts.append(f"<table>{''.join(lines)}</table>")
         return "".join(parts)
 
@@ -159,7 +161,7 @@ def summary(
         The features are those that a pipeline is given where X is there, else those of its classifier.
     X : array-like, sparse matrix, data frame or Arrow table, shape (n_samples, n_features), or None, default=None
         Rows by which :func:`threshold_importances` says what each feature moves, sorted by it; with ``n_refits`` those
-        of the training. None lists the classifier's own ``feature_importances_`` alone.
+        of the training. None lists the classifier's own ``feature_importances_`` only.
     y : array-like, shape (n_samples,), or None, default=None
         Labels of X, for ``n_refits``.
     n_refits : int, default=0
@@ -200,10 +202,10 @@ def summary(
         raise ValueError(f"n_refits must be 0, or at least 2 with X and y; got {n_refits}")
     found = None if X is None else threshold_importances(estimator, X, random_state=random)
     spread = _spread(estimator, as_rows(X), y, n_refits, sample_weight, random) if n_refits else None
-    own = getattr(model, "feature_importances_", None)
+    last = getattr(estimator, "best_estimator_", estimator)
+    transforms = isinstance(last, Pipeline) and len(last) > 1  # into other features than those of X
+    own = None if found is not None and transforms else getattr(model, "feature_importances_", None)
     names = names_of_model(estimator, model) if found is None else list(found.feature_names or [])
-    if found is not None and _transforms(estimator):
-        own = None
     loss, losses = model.trained_loss(), model.training_loss_
     return ModelSummary(
         classifier=type(model).__name__,
@@ -222,26 +224,14 @@ def summary(
     )
 
 
-def _transforms(estimator: Any) -> bool:
-    """Tell whether a pipeline makes other features before its classifier."""
-    estimator = getattr(estimator, "best_estimator_", estimator)
-    return isinstance(estimator, Pipeline) and len(estimator) > 1
-
-
 def _spread(
-    estimator: Any, X: Any, y: Any, n_refits: int, sample_weight: Any, random: np.random.RandomState
+    estimator: Any, X: Any, y: Any, n_refits: int, sample_weight: ArrayLike | None, random: np.random.RandomState
 ) -> FloatArray:
     """Return the standard deviations of the thresholds of copies, (n_classes - 1,)."""
-    found, (model, _) = untrained(estimator), unwrapped(estimator)
     n_samples = X.shape[0]
     if len(y) != n_samples:
         raise ValueError(f"X and y must have the same number of rows; got {n_samples} and {len(y)}")
     weight = None if sample_weight is None else row_weights(sample_weight, n_samples)
-    thresholds = []
-    for _ in range(n_refits):
-        rows = random.randint(n_samples, size=n_samples)
-        drawn = take_rows(X, rows), take_rows(y, rows), None if weight is None else weight[rows]
-        copy = trained_again(found, *drawn, random, classes=model.ordered_classes_)
-        thresholds.append(unwrapped(copy)[0].thresholds_)
-    spread: FloatArray = np.std(thresholds, axis=0, ddof=1)
+    copies = trained_on_drawn_rows(estimator, X, lambda rows: take_rows(y, rows), n_refits, weight, random)
+    spread: FloatArray = np.std([unwrapped(copy)[0].thresholds_ for copy, _ in copies], axis=0, ddof=1)
     return spread

@@ -9,12 +9,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize
 from scipy.special import ndtr
 from sklearn.model_selection import StratifiedShuffleSplit
-from sklearn.pipeline import Pipeline
 
 from ordinal_objectives.estimators.held_out import take_rows
 from ordinal_objectives.inspection.importances import threshold_columns
-from ordinal_objectives.inspection.refits import row_weights, trained_again, untrained
-from ordinal_objectives.inspection.rows import as_rows, unwrapped
+from ordinal_objectives.inspection.rows import as_rows, last_step, row_weights, trained_again, untrained, unwrapped
 from ordinal_objectives.links import Link
 from ordinal_objectives.losses import get_loss
 from ordinal_objectives.utils.extras import data_frame
@@ -200,9 +198,7 @@ def _codes(y: Any, n_samples: int) -> NDArray[np.intp]:
 
 def _check_loss(found: Any) -> None:
     """Raise ValueError if copies cannot be trained with ``proportional=False``, and say what to set."""
-    prefix, last = "", found
-    while isinstance(last, Pipeline):
-        prefix, last = f"{prefix}{last.steps[-1][0]}__", last[-1]
+    last, prefix = last_step(found)
     loss = get_loss(last.loss, last.link, last.training_cost)
     if not loss.takes_shifts:
         raise ValueError(

@@ -1,18 +1,28 @@
-"""What inspections read and change: the classifier in a pipeline, the columns of X, rows with other values in one."""
+"""What inspections share: the classifier in a pipeline, columns and their values, and copies that are trained again."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import hstack, issparse
-from sklearn.base import BaseEstimator
-from sklearn.pipeline import Pipeline
+from sklearn.base import BaseEstimator, clone
+from sklearn.compose import ColumnTransformer
+from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
-from ordinal_objectives.utils.validation import collected
+from ordinal_objectives.estimators.held_out import take_rows
+from ordinal_objectives.estimators.labels import is_missing
+from ordinal_objectives.estimators.tables import column_kinds
+from ordinal_objectives.estimators.wrappers import row_keywords
+from ordinal_objectives.utils.seeds import drawn_seed
+from ordinal_objectives.utils.validation import check_sample_weight, collected
+
+# So many values of a column are followed through a pipeline.
+_MOST_FOLLOWED = 50
 
 
 def unwrapped(estimator: Any) -> tuple[Any, Callable[[Any], Any]]:
@@ -38,6 +48,14 @@ def unwrapped(estimator: Any) -> tuple[Any, Callable[[Any], Any]]:
     if isinstance(estimator, BaseEstimator):  # whatever else has linear predictors will do
         check_is_fitted(estimator)
     return estimator, lambda X: X
+
+
+def last_step(estimator: Any) -> tuple[Any, str]:
+    """Return the estimator in which a pipeline ends, and the prefix of its parameters there."""
+    prefix = ""
+    while isinstance(estimator, Pipeline):
+        prefix, estimator = f"{prefix}{estimator.steps[-1][0]}__", estimator[-1]
+    return estimator, prefix
 
 
 def feature_names(estimator: Any, X: Any) -> list[str]:
@@ -84,36 +102,202 @@ def as_rows(X: Any) -> Any:
     return X.tocsr() if issparse(X) else X if hasattr(X, "columns") else np.asanyarray(X)
 
 
+def _column(X: Any, column: int) -> Any:
+    if hasattr(X, "iloc"):
+        return X.iloc[:, column]
+    if hasattr(X, "columns"):
+        return X.to_series(column) if hasattr(X, "to_series") else X.column(column)
+    return X[:, [column]].toarray().ravel() if issparse(X) else X[:, column]
+
+
 def with_column_of(X: Any, column: int, rows: NDArray[np.intp]) -> Any:
     """Return X with the values of one column taken from the given rows, in their order."""
-    if hasattr(X, "isetitem"):  # pandas
-        changed = X.copy(deep=False)
-        changed.isetitem(column, X.iloc[rows, column].array)
-        return changed
-    if hasattr(X, "with_columns"):  # polars
-        return X.with_columns(X.to_series(column).gather(rows))
-    if hasattr(X, "set_column"):  # Arrow
-        return X.set_column(column, X.schema.field(column), X.column(column).take(rows))
     if issparse(X):
-        return hstack([X[:, :column], X[rows][:, [column]], X[:, column + 1 :]], format="csr")
-    changed = X.copy()
-    changed[:, column] = X[rows, column]
-    return changed
+        return with_column(X, column, X[rows][:, [column]])
+    values = _column(X, column)
+    return with_column(X, column, values.gather(rows) if hasattr(values, "gather") else values.take(rows))
 
 
-def with_numbers(X: Any, column: int, values: NDArray[np.float64]) -> Any:
-    """Return X with the given numbers, (n_samples,), as one column."""
+def with_column(X: Any, column: int, values: Any) -> Any:
+    """Return X with other values of one column: numbers, (n_samples,), or what is taken from a table of its kind."""
     if hasattr(X, "isetitem"):  # pandas
         changed = X.copy(deep=False)
-        changed.isetitem(column, values)
+        changed.isetitem(column, getattr(values, "array", values))
         return changed
     if hasattr(X, "with_columns"):  # polars
-        name = X.columns[column]
-        return X.with_columns(type(X.to_series(column))(name, values))
+        return X.with_columns(type(X.to_series(column))(X.columns[column], values))
     if hasattr(X, "set_column"):  # Arrow
-        return X.set_column(column, X.column_names[column], type(X).from_pydict({"": values}).column(0))
+        is_array = isinstance(values, np.ndarray)
+        values = type(X).from_pydict({"": values}).column(0) if is_array else values
+        return X.set_column(column, X.column_names[column], values)
     if issparse(X):
-        return hstack([X[:, :column], values[:, np.newaxis], X[:, column + 1 :]], format="csr")
-    changed = X.astype(np.result_type(X.dtype, np.float64)) if X.dtype != object else X.copy()
+        values = values if issparse(values) else values[:, np.newaxis]
+        return hstack([X[:, :column], values, X[:, column + 1 :]], format="csr")
+    changed = X.astype(np.result_type(X.dtype, values.dtype))
     changed[:, column] = values
     return changed
+
+
+def along(estimator: Any, X: Any, feature: int | str, grid_resolution: int) -> tuple[NDArray[Any], Iterator[Any]]:
+    """Return values of a feature, and X with each of them in all rows."""
+    X = as_rows(X)
+    if not isinstance(grid_resolution, int | np.integer) or isinstance(grid_resolution, bool) or grid_resolution < 2:
+        raise ValueError(f"grid_resolution must be an integer of at least 2; got {grid_resolution!r}")
+    column = column_of(estimator, X, feature)
+    values, rows = (
+        categories(X, column, feature, grid_resolution)
+        if holds_categories(estimator, X, column)
+        else grid(numbers(X, column, feature), grid_resolution)
+    )
+    return values, (with_column_of(X, column, np.full(X.shape[0], row)) for row in rows)
+
+
+def holds_categories(estimator: Any, X: Any, column: int) -> bool:
+    """Tell whether a column holds categories or text, or numbers that are categories to a classifier or an encoder.
+
+    A classifier says so in ``is_categorical_``, an encoder by having ``categories_``. To follow a column through a
+    pipeline, its values are exchanged: where it goes, values differ.
+    """
+    kind = next((kind for i, (_, _, kind) in enumerate(column_kinds(X)) if i == column), "number")
+    if kind in ("category", "text"):
+        return True
+    rows = np.array(list(_first_rows(_column(X, column)).values())[:_MOST_FOLLOWED], dtype=np.intp)
+    before = take_rows(X, rows)
+    return _reads_categories(estimator, before, with_column_of(before, column, np.roll(np.arange(len(rows)), 1)))
+
+
+def _reads_categories(step: Any, before: Any, after: Any) -> bool:
+    """Tell whether what differs between two tables are categories to a fitted estimator, or to a part of it."""
+    step = getattr(step, "best_estimator_", step)
+    if isinstance(step, Pipeline):
+        for one in (one for _, one in step.steps if one not in (None, "passthrough")):
+            if _reads_categories(one, before, after):
+                return True
+            if hasattr(one, "transform"):
+                before, after = one.transform(before), one.transform(after)
+        return False
+    if isinstance(step, ColumnTransformer):
+        parts = [(one, of) for _, one, of in step.transformers_ if not isinstance(one, str) and not isinstance(of, str)]
+        return any(
+            _reads_categories(one, *(_safe_indexing(X, of, axis=1) for X in (before, after))) for one, of in parts
+        )
+    if isinstance(step, FeatureUnion):
+        return any(
+            _reads_categories(one, before, after) for _, one in step.transformer_list if not isinstance(one, str)
+        )
+    by_category = getattr(step, "is_categorical_", None)
+    if by_category is None and not hasattr(step, "categories_"):
+        return False
+    differs = [column for column in range(before.shape[1]) if _differ(_column(before, column), _column(after, column))]
+    return bool(differs) and (by_category is None or bool(np.any(by_category[differs])))
+
+
+def _differ(before: Any, after: Any) -> bool:
+    """Tell whether at least half of the values differ; fewer do where a missing one is filled in from others."""
+    pairs = zip(*(map(str, np.asarray(values, dtype=object)) for values in (before, after)), strict=True)
+    different = [one != another for one, another in pairs]
+    return bool(different) and 2 * sum(different) >= len(different)
+
+
+def _first_rows(values: Any) -> dict[Any, int]:
+    """Return the first row that has each value of a column, without missing ones."""
+    first: dict[Any, int] = {}
+    for row, value in enumerate(np.asarray(values, dtype=object).tolist()):
+        if not is_missing(value):
+            first.setdefault(value, row)
+    return first
+
+
+def numbers(X: Any, column: int, feature: int | str) -> NDArray[np.float64]:
+    """Return one column, (n_samples,)."""
+    values = _column(X, column)
+    try:
+        if getattr(getattr(values, "dtype", None), "kind", "f") in "mM":
+            raise TypeError
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        kind = getattr(values, "dtype", None) or getattr(values, "type", None)
+        raise ValueError(f"feature {feature!r} must hold numbers or categories; it is of type {kind}") from None
+
+
+def categories(X: Any, column: int, feature: int | str, most: int) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """Return the categories that occur in a column, in their own order or sorted, and a row that has each."""
+    values = _column(X, column)
+    order = getattr(getattr(values, "dtype", None), "categories", None)
+    first = _first_rows(values)
+    known = sorted(first) if order is None else [label for label in order if label in first]
+    if not 0 < len(known) <= most:
+        raise ValueError(
+            f"feature {feature!r} must have between 1 and grid_resolution={most} categories in X; it has {len(known)}"
+        )
+    return np.array([*known, None], dtype=object)[:-1], np.array([first[label] for label in known])
+
+
+def grid(column: NDArray[np.float64], resolution: int) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """Return values of a column, increasing, and a row that has each."""
+    values, rows = np.unique(column, return_index=True)
+    values, rows = values[np.isfinite(values)], rows[np.isfinite(values)]
+    if len(values) == 0:
+        raise ValueError("feature must hold a finite number in X; it holds none")
+    if len(values) > resolution:
+        low, high = np.quantile(column[np.isfinite(column)], [0.05, 0.95])
+        right = np.searchsorted(values, np.linspace(low, high, resolution)).clip(1, len(values) - 1)
+        wanted = np.linspace(low, high, resolution)
+        nearest = np.unique(np.where(wanted - values[right - 1] < values[right] - wanted, right - 1, right))
+        values, rows = values[nearest], rows[nearest]
+    return values, rows
+
+
+def untrained(estimator: Any) -> Any:
+    """Return what is copied and trained: the best one of a fitted search, else the estimator; not a copy itself.
+
+    Raises
+    ------
+    TypeError
+        If it is no classifier of this package, and no pipeline or fitted search that ends in one.
+    """
+    found = getattr(estimator, "best_estimator_", estimator)
+    last, _ = last_step(found)
+    if not all(hasattr(last, name) for name in ("fit", "get_params", "predict_cumulative_proba", "encode_labels")):
+        raise TypeError(
+            f"estimator must be a classifier of ordinal_objectives, a pipeline that ends in one, or a fitted search; "
+            f"got {type(last).__name__}"
+        )
+    return found
+
+
+def trained_again(
+    estimator: Any, X: Any, y: Any, weight: NDArray[np.float64] | None, random: np.random.RandomState, **params: Any
+) -> Any:
+    """Return a copy of an estimator, with a seed of its own and other parameters of its last step, fitted."""
+    copy, (_, path) = clone(estimator), last_step(estimator)
+    seed = drawn_seed(random)
+    seeds = {key: seed for key in copy.get_params() if ("__" + key).endswith("__random_state")}
+    copy.set_params(**seeds, **{path + key: value for key, value in params.items()})
+    return copy.fit(X, y, **row_keywords("estimator", copy, weight))
+
+
+def trained_on_drawn_rows(
+    estimator: Any,
+    X: Any,
+    labels_of: Callable[[NDArray[np.intp]], Any],
+    n_copies: int,
+    weight: NDArray[np.float64] | None,
+    random: np.random.RandomState,
+) -> Iterator[tuple[Any, NDArray[np.intp]]]:
+    """Yield copies of a fitted estimator, trained on rows drawn with replacement, and these rows.
+
+    ``labels_of`` returns their labels.
+    """
+    found, (model, _) = untrained(estimator), unwrapped(estimator)
+    for _ in range(n_copies):
+        rows = random.randint(X.shape[0], size=X.shape[0])
+        weights = None if weight is None else weight[rows]
+        labels = labels_of(rows)
+        yield trained_again(found, take_rows(X, rows), labels, weights, random, classes=model.ordered_classes_), rows
+
+
+def row_weights(sample_weight: ArrayLike | None, n_samples: int) -> NDArray[np.float64]:
+    """Return the checked weights of rows, ones where there are none, (n_samples,)."""
+    weight = check_sample_weight(sample_weight, n_samples)
+    return np.ones(n_samples) if weight is None else weight

@@ -17,8 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
-from ordinal_objectives.estimators.label_values import ordered_categories
-from ordinal_objectives.estimators.labels import OrderedLabels
+from ordinal_objectives.estimators.labels import OrderedLabels, ordered_categories
 from ordinal_objectives.utils.validation import as_floats, check_choice, check_codes, check_proba, check_sample_weight
 
 _Function = TypeVar("_Function", bound=Callable[..., float])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 
@@ -16,10 +17,14 @@ def not_installed(error: ImportError, *extras: str) -> ModuleNotFoundError:
     return ModuleNotFoundError(f"{error}: {how_to_install(*extras)}", name=error.name)
 
 
+def optional(module: str, *extras: str) -> Any:
+    """Return a module of an optional package; raise ModuleNotFoundError where it is not installed."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise not_installed(error, *extras) from None
+
+
 def data_frame(*args: Any, **kwargs: Any) -> Any:
     """Return a pandas.DataFrame of these arguments; raise ModuleNotFoundError where pandas is not installed."""
-    try:
-        import pandas as pd
-    except ImportError as error:
-        raise not_installed(error, "demo") from None
-    return pd.DataFrame(*args, **kwargs)
+    return optional("pandas", "demo").DataFrame(*args, **kwargs)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ordinal_objectives.utils.extras import not_installed
+from ordinal_objectives.utils.extras import optional
 from ordinal_objectives.utils.validation import check_flag
 
 # (rounds so far, newest loss)
@@ -41,11 +41,7 @@ def round_bar(progress: Any, n_rounds: int, what: str = "rounds") -> Iterator[Sh
     if not check_flag("progress", progress):
         yield None
         return
-    try:
-        from tqdm.auto import tqdm
-    except ImportError as error:
-        raise not_installed(error, "progress") from error
-    with tqdm(total=n_rounds, desc=what, unit="round") as bar:
+    with optional("tqdm.auto", "progress").tqdm(total=n_rounds, desc=what, unit="round") as bar:
 
         def show(done: int, loss: float) -> None:
             if math.isfinite(loss):

@@ -287,28 +287,25 @@ def _fill(thing: Any, sources: list[Any]) -> Any:
         own = ", ".join(name for name in inspect.signature(thing).parameters if name not in ("self", "cls"))
         text, *sections = re.split(r"\n\n(?=.+\n-{3,}\n)", doc)
         doc = "\n\n".join([text, f"Parameters\n----------\n<<{own}>>", *sections])
-    doc = re.sub(r"^<<([^>]+)>>", lambda found: _entries(found[1], known), doc, flags=re.M)
-    defaults = dict[str, Any]()
+
+    def filled_in(names: re.Match[str]) -> str:
+        return "\n".join(dict.fromkeys(known[name.strip().lstrip("*")] for name in names[1].split(",")))
+
+    doc = re.sub(r"^<<([^>]+)>>", filled_in, doc, flags=re.M)
+    defaults = dict[str, str]()  # as code, strings in double quotes
     for one in (*reversed(sources), thing):
-        defaults |= {p.name: p.default for p in inspect.signature(one).parameters.values() if is_told(p)}
+        for p in inspect.signature(one).parameters.values():
+            if has_written_default(p):
+                defaults[p.name] = json.dumps(p.default) if isinstance(p.default, str) else repr(p.default)
     for names, block in list(entries_of(doc, "Parameters")):
         header, newline, text = block.partition("\n")
-        of_each = {_written(defaults[name]) for name in names if name in defaults}
+        of_each = {defaults[name] for name in names if name in defaults}
         if " : " in header and "default=" not in header and len(of_each) == 1:
             doc = doc.replace(block, f"{header}, default={of_each.pop()}{newline}{text}", 1)
     thing.__doc__ = doc
     return thing
 
 
-def is_told(parameter: inspect.Parameter) -> bool:
+def has_written_default(parameter: inspect.Parameter) -> bool:
     """Tell whether a parameter has a default that can be written down: a dataclass makes some anew each time."""
     return parameter.default is not parameter.empty and repr(parameter.default) != "<factory>"
-
-
-def _entries(names: str, known: dict[str, str]) -> str:
-    return "\n".join(dict.fromkeys(known[name.strip().lstrip("*")] for name in names.split(",")))
-
-
-def _written(default: Any) -> str:
-    """Return a default as code, strings in double quotes."""
-    return json.dumps(default) if isinstance(default, str) else repr(default)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+import operator
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
@@ -18,6 +19,7 @@ _LEAST_TOTAL_WEIGHT, _MOST_TOTAL_WEIGHT = 1e-3, 1e15
 
 # The largest integer of the core. No count of leaves, levels or trees reaches it.
 _MOST_COUNT = 2**31 - 1
+_HOLDS = {"above": operator.gt, "at_least": operator.ge, "at_most": operator.le, "below": operator.lt}
 # A joint step solves for all thresholds at once, with a matrix of the square of their number.
 MOST_CLASSES = 2**15
 
@@ -113,25 +115,19 @@ def check_codes(
     allowed = f"0..{n_classes - 1}" if n_classes is not None else "0, 1, 2, ..."
     outside = codes < 0 if n_classes is None else (codes < 0) | (codes >= n_classes)
     if outside.any():
+        from_one = codes.min() >= 1 and codes.max() == n_classes
+        hint = f". Class codes start at 0: subtract 1 from labels 1..{n_classes}" if from_one else ""
         raise ValueError(
-            f"{name} holds labels outside the declared classes {allowed}; got {_some(codes[outside])}"
-            f"{_from_one(codes, n_classes)}"
+            f"{name} holds labels outside the declared classes {allowed}; got {_some(codes[outside])}{hint}"
         )
     return codes
 
 
-def _from_one(codes: NDArray[np.int32], n_classes: int | None) -> str:
-    """Say what to do if labels were counted from 1."""
-    if codes.min() < 1 or codes.max() != n_classes:
-        return ""
-    return f". Class codes start at 0: subtract 1 from labels 1..{n_classes}"
-
-
-def n_classes_of(y: ArrayLike, *, name: str = "the training labels") -> int:
-    """Return the number of classes of codes: the largest code plus one, at least 2."""
-    n_classes = max(2, int(check_codes(y, name=name).max()) + 1)
+def n_classes_of(y: ArrayLike) -> int:
+    """Return the number of classes of training labels that are codes: the largest code plus one, at least 2."""
+    n_classes = max(2, int(check_codes(y, name="the training labels").max()) + 1)
     if n_classes > MOST_CLASSES:
-        raise ValueError(f"{name} must hold class codes below {MOST_CLASSES}; got {n_classes - 1}")
+        raise ValueError(f"the training labels must hold class codes below {MOST_CLASSES}; got {n_classes - 1}")
     return n_classes
 
 
@@ -361,8 +357,7 @@ def check_number(name: str, value: Any, **bounds: float) -> float:
     TypeError, ValueError
         If it is no finite number, or out of bounds.
     """
-    words = {"above": "above", "at_least": "at least", "at_most": "at most", "below": "below"}
-    allowed = " and ".join(f"{words[kind]} {bound:g}" for kind, bound in bounds.items())
+    allowed = " and ".join(f"{kind.replace('_', ' ')} {bound:g}" for kind, bound in bounds.items())
     message = f"{name} must be a finite number {allowed}; got {value!r}"
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise TypeError(message)
@@ -370,13 +365,6 @@ def check_number(name: str, value: Any, **bounds: float) -> float:
         x = float(value)
     except OverflowError:
         x = np.inf
-    inside = (
-        np.isfinite(x)
-        and x > bounds.get("above", -np.inf)
-        and x >= bounds.get("at_least", -np.inf)
-        and x <= bounds.get("at_most", np.inf)
-        and x < bounds.get("below", np.inf)
-    )
-    if not inside:
+    if not np.isfinite(x) or not all(_HOLDS[kind](x, bound) for kind, bound in bounds.items()):
         raise ValueError(message)
     return x

@@ -12,7 +12,7 @@ from claims.interpretation.proportional_odds import CASES, DATA, LEVEL, THETA
 from lib import report
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier
 from ordinal_objectives.inspection import average_marginal_effects
-from ordinal_objectives.inspection.refits import trained_again
+from ordinal_objectives.inspection.rows import trained_again
 
 
 def rows_of(name):

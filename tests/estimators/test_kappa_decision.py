@@ -15,7 +15,7 @@ from makers import make_engine, make_lgb, make_xgb
 from ordinal_objectives import OrdinalEnsembleClassifier, OrdinalTunedClassifier, RowBlocks
 from ordinal_objectives.decision import KappaRule, decide
 from ordinal_objectives.estimators.held_out import Rows, UnseenRows, hold_out, split_seed
-from ordinal_objectives.export.onnx_model import to_onnx
+from ordinal_objectives.export.onnx.model import to_onnx
 from ordinal_objectives.metrics import METRICS
 
 RNG = np.random.default_rng(0)

@@ -21,7 +21,7 @@ from ordinal_objectives.inspection import (
     feature_effect,
     partial_probabilities,
 )
-from ordinal_objectives.inspection.values import holds_categories
+from ordinal_objectives.inspection.rows import holds_categories
 
 RNG = np.random.default_rng(0)
 N = 300

@@ -267,7 +267,7 @@ def test_zeros_that_are_missing():
     X[np.random.default_rng(0).random(X.shape) < 0.3] = 0.0
     model = train("lightgbm", X, y, categories=False, zero_as_missing=True, proportional=False)
     assert_same(proba(model, to_lightgbm(model).predict(X, raw_score=True)), model.predict_proba_ordered(X), 1e-12)
-    with pytest.raises(ValueError, match="zeros for missing values, which XGBoost has no splits for"):
+    with pytest.raises(ValueError, match="zeros for missing values, which XGBoost's JSON has no splits for"):
         to_xgboost(model)
 
 
@@ -278,7 +278,7 @@ def test_what_they_refuse(write):
         write(HistGradientBoostingOrdinalClassifier())
     with pytest.raises(TypeError, match=r"model must be one of .*; got int"):
         write(3)
-    with pytest.raises(ValueError, match=r"without a linear part, since .* trees alone; .*linear=True"):
+    with pytest.raises(ValueError, match=r"without a linear part, since .* only trees; .*linear=True"):
         write(train("engine", X, y, linear=True))
     with pytest.raises(ValueError, match="iterations must be"):
         write(train("engine", X, y), iterations=7)

@@ -19,7 +19,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from exported import CATEGORIES, mixed_rows, train
+from exported import CATEGORIES, mixed_rows, row_scores, train
 from ordinal_objectives import (
     HistGradientBoostingOrdinalClassifier,
     LGBMOrdinalClassifier,
@@ -29,9 +29,9 @@ from ordinal_objectives import (
 )
 from ordinal_objectives.adapters import xgb as oxgb
 from ordinal_objectives.export import to_onnx
-from ordinal_objectives.export.graph.builder import OPSETS, Graph
-from ordinal_objectives.export.graph.trees import rounded_down, tree_scores
-from ordinal_objectives.export.scoring_model import Scorer, ScoringTree, scoring_model
+from ordinal_objectives.export.model import Scorer, ScoringTree, scoring_model
+from ordinal_objectives.export.onnx.graph import OPSETS, Graph
+from ordinal_objectives.export.onnx.scores import rounded_down, tree_scores
 from own_losses import Rising
 from served import answers, far_from_ties
 
@@ -221,7 +221,7 @@ def random_scorer(rng, n_codes):
                 categories=categories,
             )
         )
-    return Scorer(trees, 1, np.zeros(1))
+    return Scorer(trees, np.zeros(1))
 
 
 @pytest.mark.parametrize("floats", TOLERANCE)
@@ -237,7 +237,7 @@ def test_sets_of_categories_and_missing_values(n_codes, floats):
     made = onnx.helper.make_model(body, opset_imports=[onnx.helper.make_opsetid(*one) for one in OPSETS.items()])
     made.ir_version = 8
     (found,) = onnxruntime.InferenceSession(made.SerializeToString()).run(None, {"X": X.astype(floats)})
-    assert_allclose(found, scorer.scores(X), atol=1e-5)
+    assert_allclose(found, row_scores(scorer, X), atol=1e-5)
 
 
 def test_first_iterations(array):
@@ -365,7 +365,7 @@ def test_codes_that_are_no_codes(trainer, floats):
             model.predict(X)
         return
     assert_allclose(found, model.predict_proba(X), atol=2e-6)
-    scores = scoring_model(model).scorer.scores(X)
+    scores = row_scores(scoring_model(model).scorer, X)
     assert_allclose(scores.mean(axis=1), model.predict_raw(X), atol=1e-5)
 
 

@@ -23,7 +23,7 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardSc
 from exported import CATEGORIES, mixed_rows, train
 from makers import MAKERS
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier
-from ordinal_objectives.export.scoring_model import ScoringTree, scoring_model
+from ordinal_objectives.export.model import ScoringTree, scoring_model
 from ordinal_objectives.inspection import shap_values
 
 TRAINERS = pytest.mark.parametrize("trainer", ["engine", "lightgbm", "xgboost"])

@@ -15,7 +15,7 @@ import sklearn.base
 from sklearn.linear_model import LogisticRegression
 
 from ordinal_objectives.spec import ENTRY_POINTS
-from ordinal_objectives.utils.shared_docs import documented, entries_of, is_told
+from ordinal_objectives.utils.shared_docs import documented, entries_of, has_written_default
 from sources import module_names
 
 TOP = "ordinal_objectives"
@@ -77,7 +77,7 @@ def faults(thing):
             found.append(f"{parameter.name} has no type")
         elif not text or (CHASE.match(text) and ". " not in text):
             found.append(f"{parameter.name} says nothing: {text!r}")
-        elif is_told(parameter) and sections == ("Parameters",):
+        elif has_written_default(parameter) and sections == ("Parameters",):
             told = kind.partition("default=")[2].replace('"', "'")
             if told != repr(parameter.default):
                 found.append(f"{parameter.name} has the default {parameter.default!r}; its entry says {told!r}")

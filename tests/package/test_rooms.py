@@ -47,11 +47,11 @@ def test_no_circle(graph):
 
 
 def test_frameworks_stay_apart(graph):
-    """Export is above all rooms: it reads every trainer's models, each in a file of its own; SHAP values need it."""
+    """Export is on top of the others: one file reads all models, a file writes one format; SHAP values need it."""
     for name, imported in graph.items():
         if name.startswith(f"{TOP}.export"):
             rooms = [room for room in (".adapters.xgb", ".adapters.lgbm", ".histogram_engine") if room in str(imported)]
-            assert len(rooms) <= 1, name
+            assert len(rooms) <= 1 or name == f"{TOP}.export.model", name
             continue
         assert name == f"{TOP}.inspection.contributions" or not [one for one in imported if f"{TOP}.export" in one], (
             name

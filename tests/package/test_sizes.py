@@ -20,7 +20,7 @@ LONG = {
 MANY = {
     "ordinal_objectives/compare.py: compare_updates": "a public door: what is compared, and what all modes share",
     "adapters/objective.py: OrdinalObjectiveBase.__init__": "a public door, which takes every trait by its name",
-    "ordinal_objectives/inspection/marginal_effects.py: average_marginal_effects": "a public door: what changes, "
+    "ordinal_objectives/inspection/effects.py: average_marginal_effects": "a public door: what changes, "
     "by how much, and how its interval is made",
 }
 

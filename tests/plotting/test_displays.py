@@ -18,7 +18,8 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from makers import ALL
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier, LGBMOrdinalClassifier, XGBOrdinalClassifier
-from ordinal_objectives.inspection import feature_effect, feature_names, threshold_importances
+from ordinal_objectives.inspection import feature_effect, threshold_importances
+from ordinal_objectives.inspection.rows import feature_names
 from ordinal_objectives.plotting import FeatureEffectDisplay, ScoreDistributionDisplay
 
 matplotlib.use("Agg")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
@@ -57,8 +59,8 @@ def test_reliability_curves_are_those_of_the_function(model):
         np.testing.assert_array_equal(curve.get_xdata(), stated[~np.isnan(happened)])
         np.testing.assert_array_equal(curve.get_ydata(), happened[~np.isnan(happened)])
         assert to_rgba(curve.get_color()) == tuple(color)
-    heights = [bar.get_height() for bar in display.counts_ax_.patches]
-    assert heights == found.count.sum(axis=0).tolist()
+    bars: Any = display.counts_ax_.patches
+    assert [bar.get_height() for bar in bars] == found.count.sum(axis=0).tolist()
     bar = display.figure_.axes[-1]
     assert texts(bar.get_yticklabels()) == ["low | middle", "middle | high"]
 
@@ -112,7 +114,8 @@ def test_probabilities_along_the_score_and_of_categories():
     assert display.values[0] == pytest.approx(scores[lowest].mean())
     bars = ClassProbabilitiesDisplay.from_estimator(fitted, frame, "site")
     assert texts(bars.ax_.get_xticklabels()) == ["east", "west"]
-    tops = [bar.get_y() + bar.get_height() for bar in bars.ax_.patches[-2:]]
+    last: Any = bars.ax_.patches[-2:]
+    tops = [bar.get_y() + bar.get_height() for bar in last]
     assert tops == pytest.approx([1.0, 1.0])
 
 

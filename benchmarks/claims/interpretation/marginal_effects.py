@@ -21,8 +21,9 @@ from numpy.typing import NDArray
 
 from lib import report
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier
-from ordinal_objectives.inspection import average_marginal_effects, marginal_effects
-from ordinal_objectives.inspection.refits import trained_again
+from ordinal_objectives.inspection import average_marginal_effects
+from ordinal_objectives.inspection import rows as inspection_rows
+from ordinal_objectives.inspection.rows import trained_again
 
 FloatArray = NDArray[np.float64]
 SETS, REFITS, POPULATION, N = 60, (10, 30), 100_000, 500
@@ -77,7 +78,7 @@ def measure(options: dict[str, Any], seed: int) -> list[tuple[NDArray[Any], ...]
     X, y = sample(N, seed)
     model = HistGradientBoostingOrdinalClassifier(**options, n_jobs=1, random_state=0).fit(X, y)
     found: list[tuple[NDArray[Any], ...]] = []
-    with patch.object(marginal_effects, "trained_again", remembered(trained_again)):
+    with patch.object(inspection_rows, "trained_again", remembered(trained_again)):
         for feature in range(3):
             each = [
                 average_marginal_effects(model, X, feature, step=1.0, n_refits=n_refits, random_state=seed)

@@ -13,13 +13,11 @@ from sklearn.utils.validation import check_is_fitted
 from ordinal_objectives.estimators.ordered_classifier import OrderedClassifier
 from ordinal_objectives.estimators.ordinal_classifier import OrdinalClassifier
 from ordinal_objectives.estimators.tables import column_names
-from ordinal_objectives.export.graph.answers import add_answers, answers_of, last_step
-from ordinal_objectives.export.graph.builder import OPSETS, Graph
-from ordinal_objectives.export.graph.decisions import as_tensor
-from ordinal_objectives.export.graph.inputs import Features, inputs_like
+from ordinal_objectives.export.onnx.answers import add_answers, answers_of, as_tensor, last_step
+from ordinal_objectives.export.onnx.graph import OPSETS, Features, Graph, inputs_like
 from ordinal_objectives.utils.validation import check_choice, first_few
 
-# Of the file: runtimes of the last years read it.
+# Version of the file format that recent runtimes read.
 _IR_VERSION = 8
 
 
@@ -94,26 +92,23 @@ def to_onnx(model: Any, X_example: Any, *, floats: str = "float32", iterations: 
     answers = answers_of(last, floats)
     names, taken = ([one.name for one in those] for those in (inputs, answers))
     _check_columns(model, X_example, names, taken, len(columns))
+    if iterations is not None and not isinstance(model, OrdinalClassifier):
+        what = "a pipeline" if is_pipeline else f"a {type(model).__name__}"
+        raise ValueError(f"iterations must be None for {what}; got {iterations!r}")
     if is_pipeline:
-        from ordinal_objectives.export.skl2onnx_converters import pipeline_to_onnx
+        from ordinal_objectives.export.onnx.pipelines import to_onnx_by_skl2onnx
 
-        _refuse_iterations(iterations, "a pipeline")
-        return _with_names_of_classes(pipeline_to_onnx(model, inputs), last)
-    if not isinstance(model, OrdinalClassifier):
-        _refuse_iterations(iterations, f"a {type(model).__name__}")
-    graph = Graph(floats, taken=[*names, *taken])
-    add_answers(graph, Features(columns), model, taken, _add_by_skl2onnx, X_example, iterations)
-    body = helper.make_graph(graph.nodes, type(model).__name__, inputs, answers, graph.constants)
-    opsets = [helper.make_opsetid(*one) for one in OPSETS.items()]
-    made = helper.make_model(body, opset_imports=opsets, ir_version=_IR_VERSION, producer_name="ordinal-objectives")
-    onnx.checker.check_model(made)
-    return _with_names_of_classes(made, last)
-
-
-def _with_names_of_classes(made: onnx.ModelProto, last: Any) -> onnx.ModelProto:
-    """Add the classes to a graph's metadata, by which a server names the columns of ``probabilities``."""
-    names = [name for name in ("classes_", "ordered_classes_") if hasattr(last, name)]
-    helper.set_model_props(made, {name: json.dumps(as_tensor(getattr(last, name)).tolist()) for name in names})
+        made = to_onnx_by_skl2onnx(model, inputs)
+    else:
+        graph = Graph(floats, taken=[*names, *taken])
+        add_answers(Features(graph, columns), model, taken, _add_by_skl2onnx, iterations)
+        body = helper.make_graph(graph.nodes, type(model).__name__, inputs, answers, graph.constants)
+        opsets = [helper.make_opsetid(*one) for one in OPSETS.items()]
+        made = helper.make_model(body, opset_imports=opsets, ir_version=_IR_VERSION, producer_name="ordinal-objectives")
+        onnx.checker.check_model(made)
+    # A server names the columns of ``probabilities`` by these.
+    classes = [name for name in ("classes_", "ordered_classes_") if hasattr(last, name)]
+    helper.set_model_props(made, {name: json.dumps(as_tensor(getattr(last, name)).tolist()) for name in classes})
     return made
 
 
@@ -134,12 +129,7 @@ def _check_columns(model: Any, X_example: Any, inputs: list[str], taken: list[st
         )
 
 
-def _refuse_iterations(iterations: int | None, what: str) -> None:
-    if iterations is not None:
-        raise ValueError(f"iterations must be None for {what}; got {iterations!r}")
+def _add_by_skl2onnx(features: Features, estimator: Any) -> str:
+    from ordinal_objectives.export.onnx.pipelines import add_estimator
 
-
-def _add_by_skl2onnx(graph: Graph, features: Features, estimator: Any) -> str:
-    from ordinal_objectives.export.skl2onnx_converters import add_estimator
-
-    return add_estimator(graph, features, estimator)
+    return add_estimator(features, estimator)

@@ -14,9 +14,8 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, PowerTransformer, StandardScaler, TargetEncoder
 
-from ordinal_objectives.export.graph.answers import add_answers, answers_of, last_step
-from ordinal_objectives.export.graph.builder import OPSETS, Graph
-from ordinal_objectives.export.graph.inputs import Column, Features
+from ordinal_objectives.export.onnx.answers import add_answers, answers_of, last_step
+from ordinal_objectives.export.onnx.graph import OPSETS, Column, Features, Graph
 from ordinal_objectives.utils.extras import not_installed
 from ordinal_objectives.utils.validation import first_few
 
@@ -89,21 +88,15 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
         kind = {"StringTensorType": "string", "Int64TensorType": "int64"}.get(type(one.type).__name__, "number")
         columns += [Column(one.full_name, place, kind) for place in range(one.type.shape[1])]
     outputs = [one.full_name for one in operator.outputs]
-    add_answers(graph, Features(columns), operator.raw_operator, outputs, add_estimator)
+    add_answers(Features(graph, columns), operator.raw_operator, outputs, add_estimator)
     container.initializers.extend(graph.constants)
-    for node in graph.nodes:
-        version = OPSETS[node.domain]
-        container.nodes.append(node)
-        container.node_domain_version_pair_sets.add((node.domain, version))
+    container.nodes.extend(graph.nodes)
+    container.node_domain_version_pair_sets.update((node.domain, OPSETS[node.domain]) for node in graph.nodes)
 
 
-def pipeline_to_onnx(pipeline: Pipeline, inputs: list[onnx.ValueInfoProto]) -> onnx.ModelProto:
-    """Return the graph of a fitted pipeline that ends in a classifier of this package; see :func:`to_onnx`."""
+def to_onnx_by_skl2onnx(estimator: Any, inputs: list[onnx.ValueInfoProto]) -> onnx.ModelProto:
+    """Return the graph of a fitted estimator of scikit-learn's, or of a pipeline; see :func:`to_onnx`."""
     register_converters()
-    return _by_skl2onnx(pipeline, inputs)
-
-
-def _by_skl2onnx(estimator: Any, inputs: list[onnx.ValueInfoProto]) -> onnx.ModelProto:
     types = []
     for one in inputs:
         tensor = one.type.tensor_type
@@ -243,24 +236,23 @@ def _name_inputs(graph: onnx.GraphProto, names: list[str]) -> None:
         node.input[:] = [changed.get(name, name) for name in node.input]
 
 
-def add_estimator(graph: Graph, features: Features, estimator: Any) -> str:
+def add_estimator(features: Features, estimator: Any) -> str:
     """Add scikit-learn's estimator to a graph and return its probabilities, columns as its ``classes_``."""
-    register_converters()
+    graph, n_features = features.graph, len(features.columns)
     if not isinstance(estimator, Pipeline) and all(column.kind != "string" for column in features.columns):
-        n_features = len(features.columns)  # skl2onnx gives estimators one input, which is all their columns
-        features = Features.of_matrix(features.numbers(graph, list(range(n_features))), n_features)
+        # skl2onnx gives estimators one input, which is all their columns.
+        features = Features.of_matrix(graph, features.numbers(list(range(n_features))), n_features)
     types = {"number": graph.element_type, "int64": onnx.TensorProto.INT64, "string": onnx.TensorProto.STRING}
-    given: dict[str, tuple[str, onnx.ValueInfoProto]] = {}
+    given: dict[str, onnx.ValueInfoProto] = {}
     for column in features.columns:
-        width = 1 if column.place is None else len(features.columns)
-        info = onnx.helper.make_tensor_value_info(column.tensor, types[column.kind], [None, width])
-        given[column.tensor] = (column.tensor, info)
-    made = _by_skl2onnx(estimator, [info for _, info in given.values()])
+        width = 1 if column.place is None else n_features
+        given[column.tensor] = onnx.helper.make_tensor_value_info(column.tensor, types[column.kind], [None, width])
+    made = to_onnx_by_skl2onnx(estimator, list(given.values()))
     prefix = graph.name(type(estimator).__name__) + "_"
     inside = compose.add_prefix_graph(made.graph, prefix)
-    of_input = {prefix + name: tensor for name, (tensor, _) in given.items()}
+    inputs = {prefix + tensor: tensor for tensor in given}
     graph.constants.extend(inside.initializer)
     for node in inside.node:
-        node.input[:] = [of_input.get(name, name) for name in node.input]
+        node.input[:] = [inputs.get(name, name) for name in node.input]
         graph.nodes.append(node)
     return str(inside.output[1].name)

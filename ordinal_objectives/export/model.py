@@ -1,0 +1,511 @@
+"""What a fitted classifier computes, read from each trainer's model: trees, and the thresholds that cut their sum."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from ordinal_objectives.estimators.ordinal_classifier import OrdinalClassifier
+from ordinal_objectives.histogram_engine.multi_output.base import MultiOutputModel
+from ordinal_objectives.histogram_engine.multi_output.losses import (
+    BinaryCrossEntropy,
+    SoftmaxCrossEntropy,
+    SquaredError,
+)
+from ordinal_objectives.histogram_engine.saving import EngineModel
+from ordinal_objectives.threads import one_thread_after_fork
+from ordinal_objectives.threshold_solver.record import ThresholdRecord
+from ordinal_objectives.trees import Tree, has_set
+from ordinal_objectives.utils.validation import check_integer
+
+if TYPE_CHECKING:
+    import lightgbm
+    import xgboost
+
+    from ordinal_objectives.adapters.lgbm.estimator import LGBMOrdinalClassifier
+    from ordinal_objectives.adapters.xgb.estimator import XGBOrdinalClassifier
+
+FloatArray = NDArray[np.float64]
+# A node, a tree or a model in the JSON of XGBoost or LightGBM.
+Content = dict[str, Any]
+_CLASSIFIERS = ("XGBOrdinalClassifier", "LGBMOrdinalClassifier", "HistGradientBoostingOrdinalClassifier")
+_XGBOOST_OBJECTIVES = ("multi:softprob", "binary:logistic")
+_LIGHTGBM_OBJECTIVES = ("multiclass", "binary")
+# What LightGBM's JSON has for infinity.
+_INFINITE = 1e300
+# The operator that turns raw predictions of several outputs into probabilities.
+_OPERATORS = {SquaredError: "", BinaryCrossEntropy: "Sigmoid", SoftmaxCrossEntropy: "Softmax"}
+
+
+@dataclass(frozen=True)
+class ScoringTree:
+    """A tree of any trainer.
+
+    Attributes
+    ----------
+    feature : ndarray of int32, shape (n_nodes,)
+        -1 in a leaf.
+    threshold : ndarray of float64, shape (n_nodes,)
+        Values up to it go left, infinity where all numbers do. 0 where categories part the rows, and in leaves.
+    left, right : ndarray of int32, shape (n_nodes,)
+        Children; -1 in a leaf. The root is node 0.
+    missing_left : ndarray of bool, shape (n_nodes,)
+        Whether missing values go left.
+    value : ndarray of float64, shape (n_nodes, n_outputs)
+        What a leaf adds; 0 elsewhere.
+    count : ndarray of float64, shape (n_nodes,)
+        Training rows of each node, or their Hessian where the trainer keeps that.
+    categories : mapping of int to ndarray of int64
+        Of each node that parts rows by categories: the codes that go left. All others go right.
+    """
+
+    feature: NDArray[np.int32]
+    threshold: FloatArray
+    left: NDArray[np.int32]
+    right: NDArray[np.int32]
+    missing_left: NDArray[np.bool_]
+    value: FloatArray
+    count: FloatArray
+    categories: Mapping[int, NDArray[np.int64]] = field(default_factory=dict)
+
+    def reachable_nodes(self) -> list[int]:
+        """Return the nodes that rows can reach, parents before their children."""
+        nodes = [0]
+        for node in nodes:
+            nodes += [int(self.left[node]), int(self.right[node])] if self.feature[node] >= 0 else []
+        return nodes
+
+
+@dataclass(frozen=True)
+class Scorer:
+    """The trees of a trainer, and how they read a row.
+
+    Attributes
+    ----------
+    trees : list of ScoringTree
+        In their order.
+    offset : ndarray of float64, shape (n_outputs,)
+        What is added to the sum of the trees: the score f, or f + v_k of each threshold.
+    reads_float32 : bool
+        Whether features are rounded to float32 before they are compared with a threshold, as in XGBoost.
+    missing : float
+        A number that stands for a missing value, beside NaN.
+    zero_is_missing : ndarray of int, shape (n,)
+        Features whose zeros are missing.
+    levels : dict of int to list
+        Levels of the columns that hold categories by value; the code of a level is its place. A level that is missing
+        or unknown is a missing value.
+    codes_everywhere : bool
+        Whether a linear part reads codes as well, in the place of the columns themselves.
+    """
+
+    trees: list[ScoringTree]
+    offset: FloatArray
+    reads_float32: bool = False
+    missing: float = np.nan
+    zero_is_missing: NDArray[np.intp] = field(default_factory=lambda: np.zeros(0, np.intp))
+    levels: Mapping[int, list[Any]] = field(default_factory=dict)
+    codes_everywhere: bool = False
+
+    @property
+    def n_outputs(self) -> int:
+        """1 if the trees add up to the score f, n_classes - 1 if they add up to f + v_k of each threshold."""
+        return len(self.offset)
+
+    @property
+    def by_category(self) -> set[int]:
+        """Features by whose categories a tree parts rows."""
+        return {int(tree.feature[node]) for tree in self.trees for node in tree.categories}
+
+    def with_outputs(self, change: Callable[[FloatArray], FloatArray]) -> Scorer:
+        """Return the scorer of other outputs, by a linear function of the last axis."""
+        trees = [replace(tree, value=change(tree.value)) for tree in self.trees]
+        return replace(self, trees=trees, offset=change(self.offset))
+
+
+@dataclass(frozen=True)
+class ScoringModel:
+    """What the first iterations of a fitted classifier compute.
+
+    Attributes
+    ----------
+    scorer : Scorer
+    thresholds : ndarray of float64, shape (n_classes - 1,)
+        Those that belong to the trees.
+    n_iter : int
+        Number of these iterations.
+    model : OrdinalClassifier
+        The fitted classifier: loss, linear part, labels and decision are its own.
+    """
+
+    scorer: Scorer
+    thresholds: FloatArray
+    n_iter: int
+    model: OrdinalClassifier
+
+    @property
+    def names(self) -> list[str] | None:
+        """Names of the features."""
+        names = getattr(self.model, "feature_names_in_", None)
+        return None if names is None else [str(name) for name in names]
+
+    def record(self, n_rounds: int) -> ThresholdRecord:
+        """Return the thresholds for a booster of so many rounds, by which our functions predict its probabilities.
+
+        Where an iteration has become several rounds, each of them has the iteration's thresholds.
+        """
+        model: Any = self.model
+        iterations = -(-np.arange(n_rounds + 1) * self.n_iter // max(n_rounds, 1))
+        thresholds = [model.threshold_history_[iteration] for iteration in iterations]
+        unknown = [float("nan")] * len(thresholds)
+        return ThresholdRecord.of(model.trained_loss(), model.hessian, model.threshold_update, thresholds, unknown, {})
+
+
+def scoring_model(model: Any, iterations: int | None = None, by_value: Sequence[int] = ()) -> ScoringModel:
+    """Return what a fitted classifier of this package computes.
+
+    Parameters
+    ----------
+    model : XGBOrdinalClassifier, LGBMOrdinalClassifier or HistGradientBoostingOrdinalClassifier
+    iterations : int or None, default=None
+        Number of its first iterations, with the thresholds that belong to them; None for all that it predicts with.
+    by_value : sequence of int, default=()
+        Columns of a category type of the rows to predict.
+
+    Raises
+    ------
+    TypeError
+        If it is another object.
+    NotFittedError
+        Before ``fit``.
+    ValueError
+        If it has no such iteration, or its booster has no trees that could be written down.
+    """
+    kind = next((one.__name__ for one in type(model).__mro__ if one.__name__ in _CLASSIFIERS), None)
+    if kind is None or not isinstance(model, OrdinalClassifier):
+        raise TypeError(f"model must be one of {', '.join(_CLASSIFIERS)}; got {type(model).__name__}")
+    check_is_fitted(model)
+    n_iter = model.n_iter_ if iterations is None else check_integer("iterations", iterations, 0, model.n_iter_)
+    readers: list[Callable[[Any, int, Sequence[int]], Scorer]] = [_of_xgboost, _of_lightgbm, _of_engine]
+    scorer = readers[_CLASSIFIERS.index(kind)](model, n_iter, by_value)
+    return ScoringModel(scorer, model.threshold_history_[n_iter], n_iter, model)
+
+
+def model_of_trees(model: Any, iterations: int | None, name: str, *, zeros: bool = False) -> ScoringModel:
+    """Return what a fitted classifier computes, for a format that holds only trees, with NaN as the missing value.
+
+    Parameters
+    ----------
+    model : XGBOrdinalClassifier, LGBMOrdinalClassifier or HistGradientBoostingOrdinalClassifier
+    iterations : int or None
+    name : str
+        What the format is called.
+    zeros : bool, default=False
+        Whether its splits can take zeros for missing values.
+
+    Raises
+    ------
+    ValueError
+        If the model has what the format does not hold, beside what :func:`scoring_model` raises.
+    """
+    found = scoring_model(model, iterations)
+    if found.model.linear_ is not None:
+        raise ValueError(
+            f"model must be without a linear part, since {name} holds only trees; got one that was trained with "
+            f"linear={model.linear!r}: train it with linear=False"
+        )
+    if not np.isnan(found.scorer.missing):
+        raise ValueError(
+            f"model must take NaN for missing values, as {name} does; it has missing={found.scorer.missing:g}: call "
+            f"set_params(missing=np.nan), and give NaN in the place of {found.scorer.missing:g}"
+        )
+    if len(found.scorer.zero_is_missing) and not zeros:
+        raise ValueError(
+            f"model must not take zeros for missing values, which {name} has no splits for; features "
+            f"{found.scorer.zero_is_missing.tolist()} do: train it without zero_as_missing"
+        )
+    return found
+
+
+def _of_engine(model: EngineModel, n_iter: int, by_value: Sequence[int]) -> Scorer:
+    """Read the native engine, which knows itself which columns are ``by_value``."""
+    if n_iter < model.n_iter_:
+        model.check_stages()
+    offset = np.zeros(1 if model.proportional_ else len(model.thresholds_))
+    return _engine_scorer(model.grown_trees().trees[:n_iter], offset, model.category_levels())
+
+
+def of_several_outputs(model: MultiOutputModel) -> tuple[Scorer, str]:
+    """Return the scorer of a fitted estimator of several outputs, and the operator that its predictions go through."""
+    loss, start, ensemble = model.trained_parts()
+    if type(loss) not in _OPERATORS:
+        raise ValueError(f"model must have a built-in loss; a graph cannot hold {type(loss).__name__}")
+    return _engine_scorer(ensemble.trees, start, model.category_levels()), _OPERATORS[type(loss)]
+
+
+def _engine_scorer(trees: list[Tree], offset: FloatArray, levels: dict[int, list[Any]]) -> Scorer:
+    sizes = {place: len(of_column) for place, of_column in levels.items()}
+    return Scorer([_engine_tree(tree, sizes) for tree in trees], offset, levels=levels, codes_everywhere=True)
+
+
+def _engine_tree(tree: Tree, sizes: dict[int, int]) -> ScoringTree:
+    """Return a tree of the engine, whose columns of categories have so many levels."""
+    inner = tree.feature >= 0
+    categories = {}
+    for node in np.flatnonzero(has_set(tree.categories, len(inner))).tolist():
+        assert tree.categories is not None
+        bits = np.unpackbits(tree.categories[node].astype("<u8").view(np.uint8), bitorder="little")
+        categories[node] = np.flatnonzero(bits[: sizes[int(tree.feature[node])]])
+    return ScoringTree(
+        feature=tree.feature,
+        threshold=tree.threshold,
+        left=tree.left,
+        right=np.where(inner, tree.left + 1, -1).astype(np.int32),
+        missing_left=tree.missing_left.astype(bool),
+        value=tree.value.reshape(len(inner), -1),
+        count=tree.count.astype(np.float64),
+        categories=categories,
+    )
+
+
+def of_member(estimator: Any, by_value: Sequence[int]) -> Scorer | None:
+    """Return the scorer of XGBoost's or LightGBM's own classifier, or None for any other estimator.
+
+    It has log-odds of the second of two classes, or else an output for each class, the inputs of a softmax.
+    """
+    readers = {"XGBClassifier": _of_xgboost_multiclass, "LGBMClassifier": _of_lightgbm_multiclass}
+    read: Callable[[Any, Sequence[int]], Scorer] | None = readers.get(type(estimator).__name__)
+    return None if read is None else read(estimator, by_value)
+
+
+@one_thread_after_fork()
+def _of_xgboost(model: XGBOrdinalClassifier, n_iter: int, by_value: Sequence[int]) -> Scorer:
+    """Read an XGBoost model, whose booster knows which columns are ``by_value``."""
+    from ordinal_objectives.adapters.xgb.record import check_all_rounds, threshold_record
+
+    booster, record = model.booster_, threshold_record(model.booster_)
+    check_all_rounds(booster, record, n_iter)
+    n_thresholds = record.n_classes - 1
+
+    def add(number: int, output: int, values: FloatArray) -> FloatArray:
+        if values.shape[1] > 1 or record.shifts is None or record.outputs is not None:
+            return values
+        vectors = record.leaf_vectors[number]
+        return vectors.astype(np.float64) if len(vectors) else np.repeat(values, n_thresholds, axis=1)
+
+    scorer = _xgboost_scorer(booster, n_iter, add)
+    scorer = replace(scorer, missing=np.nan if model.missing is None else model.missing)
+    if record.outputs is None:
+        return replace(scorer, offset=np.repeat(scorer.offset, 1 if record.shifts is None else n_thresholds))
+    mixing = record.outputs.mixing
+    scorer = replace(scorer, offset=np.broadcast_to(scorer.offset, len(mixing))).with_outputs(lambda of: of @ mixing.T)
+    return replace(scorer, offset=scorer.offset - (record.outputs.offset(n_iter) - record.outputs.offset(0)))
+
+
+@one_thread_after_fork()
+def _of_xgboost_multiclass(model: xgboost.XGBClassifier, by_value: Sequence[int]) -> Scorer:
+    if model.objective not in _XGBOOST_OBJECTIVES:
+        raise ValueError(f"objective of a member must be {' or '.join(_XGBOOST_OBJECTIVES)}; got {model.objective!r}")
+    booster = model.get_booster()
+    stops = model.early_stopping_rounds is not None
+    n_outputs = 1 if model.n_classes_ == 2 else int(model.n_classes_)
+
+    def add(number: int, output: int, values: FloatArray) -> FloatArray:
+        return np.where(np.arange(n_outputs) == output, values, 0.0) if values.shape[1] == 1 else values
+
+    n_iter = booster.best_iteration + 1 if stops else booster.num_boosted_rounds()
+    scorer = _xgboost_scorer(booster, n_iter, add)
+    offset = np.log(scorer.offset / (1.0 - scorer.offset)) if n_outputs == 1 else scorer.offset
+    offset = np.broadcast_to(offset, n_outputs).astype(np.float64)
+    return replace(scorer, offset=offset, missing=model.missing)
+
+
+def _xgboost_scorer(booster: xgboost.Booster, n_iter: int, add: Callable[[int, int, FloatArray], FloatArray]) -> Scorer:
+    """Return the scorer of a booster's first rounds, read from its JSON; its offset is ``base_score``.
+
+    Parameters
+    ----------
+    booster : xgboost.Booster
+    n_iter : int
+    add : callable
+        From the number of a tree, the output that it belongs to, and what its leaves hold, (n_leaves, n_values), to
+        what they add to the outputs, (n_leaves, n_outputs).
+    """
+    learner = json.loads(bytes(booster.save_raw("json")))["learner"]
+    boosting = learner["gradient_booster"]
+    if boosting["name"] == "gblinear":
+        raise ValueError("model must have trees; booster='gblinear' has none")
+    model = boosting.get("gbtree", boosting)["model"]
+    stop = model["iteration_indptr"][n_iter]
+    weights = boosting.get("weight_drop") or model.get("weight_drop") or [1.0] * stop
+    parts = zip(model["trees"][:stop], weights[:stop], model["tree_info"][:stop], strict=True)
+    trees = []
+    for number, (tree, weight, output) in enumerate(parts):
+        width = int(tree["tree_param"]["size_leaf_vector"])
+        if width > 1:
+            values = np.array(tree["leaf_weights"], dtype=np.float64).reshape(-1, width)
+        else:
+            leaves = np.array(tree["left_children"]) == -1
+            values = np.array(tree["split_conditions"], dtype=np.float64)[leaves, np.newaxis]
+        trees.append(_xgboost_tree(tree, add(number, output, values) * weight))
+    base = np.array(json.loads(learner["learner_model_param"]["base_score"]), dtype=np.float64).ravel()
+    columns = enumerate(model["cats"]["enc"])
+    levels = {place: _levels(one, place, learner["feature_names"]) for place, one in columns if one["values"]}
+    return Scorer(trees, base, reads_float32=True, levels=levels)
+
+
+def _xgboost_tree(tree: Content, leaf_values: FloatArray) -> ScoringTree:
+    left, right = (np.array(tree[f"{side}_children"], dtype=np.int32) for side in ("left", "right"))
+    inner, missing_left = left != -1, np.array(tree["default_left"], dtype=bool)
+    segments = zip(tree["categories_nodes"], tree["categories_segments"], tree["categories_sizes"], strict=True)
+    codes = np.array(tree["categories"], dtype=np.int64)
+    categories = {node: codes[start : start + size] for node, start, size in segments}
+    for node in categories:  # XGBoost's sets go right
+        left[node], right[node], missing_left[node] = right[node], left[node], not missing_left[node]
+    # XGBoost sends x < c to the left, in float32.
+    below = np.nextafter(np.array(tree["split_conditions"], dtype=np.float32), np.float32(-np.inf))
+    by_number = inner & ~np.isin(np.arange(len(left)), list(categories))
+    value = np.zeros((len(left), leaf_values.shape[1]))
+    value[~inner] = leaf_values
+    return ScoringTree(
+        feature=np.where(inner, tree["split_indices"], -1).astype(np.int32),
+        threshold=np.where(by_number, below, 0.0).astype(np.float64),
+        left=left,
+        right=np.where(inner, right, -1).astype(np.int32),
+        missing_left=missing_left & inner,
+        value=value,
+        count=np.array(tree["sum_hessian"], dtype=np.float64),
+        categories=categories,
+    )
+
+
+def _levels(column: Content, place: int, names: list[str]) -> list[Any]:
+    """Return the levels of a column of categories."""
+    if "type" in column:
+        return list(column["values"])
+    text = np.array(column["values"], dtype=np.int8).tobytes()
+    if not text.isascii():  # XGBoost cuts such names off, since it counts letters for bytes
+        name = repr(names[place]) if names else place
+        raise ValueError(f"column {name} must have categories in ASCII: XGBoost's file does not hold others whole")
+    return [text[start:stop].decode() for start, stop in pairwise(column["offsets"])]
+
+
+@one_thread_after_fork()
+def _of_lightgbm(model: LGBMOrdinalClassifier, n_iter: int, by_value: Sequence[int]) -> Scorer:
+    from ordinal_objectives.adapters.lgbm.record import check_all_rounds, threshold_record
+
+    booster, record = model.booster_, threshold_record(model.booster_)
+    check_all_rounds(booster, record, n_iter)
+    content = booster.dump_model(num_iteration=n_iter, start_iteration=0) if n_iter else {"tree_info": []}
+    n_outputs = 1 if record.shifts is None else record.n_classes - 1
+
+    def value_of(number: int, leaf: Content) -> FloatArray:
+        vectors = record.leaf_vectors[number] if record.shifts is not None else ()
+        if not len(vectors):
+            return np.full(n_outputs, leaf["leaf_value"])
+        return np.asarray(vectors[leaf.get("leaf_index", 0)], dtype=np.float64)
+
+    return _lightgbm_scorer(booster, content, n_outputs, value_of, by_value)
+
+
+@one_thread_after_fork()
+def _of_lightgbm_multiclass(model: lightgbm.LGBMClassifier, by_value: Sequence[int]) -> Scorer:
+    booster = model.booster_
+    content = booster.dump_model(num_iteration=model.best_iteration_ or None)
+    objective, *details = str(content.get("objective", "")).split()
+    if content["average_output"]:
+        raise ValueError("boosting_type of a member must be one whose trees add up; got 'rf', whose mean is taken")
+    if objective not in _LIGHTGBM_OBJECTIVES or details not in (["sigmoid:1"], [f"num_class:{model.n_classes_}"]):
+        allowed = " or ".join(_LIGHTGBM_OBJECTIVES)
+        raise ValueError(f"objective of a member must be {allowed}; got {content.get('objective')!r}")
+    n_outputs = int(content["num_tree_per_iteration"])
+
+    def value_of(number: int, leaf: Content) -> FloatArray:
+        return np.where(np.arange(n_outputs) == number % n_outputs, leaf["leaf_value"], 0.0)
+
+    return _lightgbm_scorer(booster, content, n_outputs, value_of, by_value)
+
+
+def _lightgbm_scorer(
+    booster: lightgbm.Booster,
+    content: Content,
+    n_outputs: int,
+    value_of: Callable[[int, Content], FloatArray],
+    by_value: Sequence[int],
+) -> Scorer:
+    """Return the scorer of trees in LightGBM's JSON.
+
+    Parameters
+    ----------
+    booster : lightgbm.Booster
+    content : dict
+        Of its model.
+    n_outputs : int
+    value_of : callable
+        What a leaf of a tree, given by its number, adds to each output.
+    by_value : sequence of int
+        Columns of a category type of the rows to predict.
+    """
+    levels = booster.pandas_categorical or []
+    if by_value and len(by_value) != len(levels):
+        raise ValueError(
+            f"X_example must have the {len(levels)} column(s) of a category type that the training had; it has "
+            f"{len(by_value)}"
+        )
+    zero_is_missing = set[int]()
+    trees = [
+        _lightgbm_tree(tree["tree_structure"], n_outputs, partial(value_of, number), zero_is_missing)
+        for number, tree in enumerate(content["tree_info"])
+    ]
+    return Scorer(
+        trees,
+        np.zeros(n_outputs),
+        zero_is_missing=np.array(sorted(zero_is_missing), dtype=np.intp),
+        levels=dict(zip(by_value, map(list, levels), strict=False)),
+    )
+
+
+def _lightgbm_tree(
+    root: Content, n_outputs: int, value_of: Callable[[Content], FloatArray], zero_is_missing: set[int]
+) -> ScoringTree:
+    """Return a tree of LightGBM's JSON; features whose zeros are missing in it are added to a set."""
+    nodes, children = [root], []
+    for node in nodes:
+        inner = "left_child" in node
+        children.append((len(nodes), len(nodes) + 1) if inner else (-1, -1))
+        nodes += [node["left_child"], node["right_child"]] if inner else []
+    left, right = np.array(children, dtype=np.int32).T
+    threshold, missing_left = np.zeros(len(nodes)), np.zeros(len(nodes), dtype=bool)
+    value, categories = np.zeros((len(nodes), n_outputs)), {}
+    for number, node in enumerate(nodes):
+        if "left_child" not in node:
+            if node.get("leaf_coeff"):
+                raise ValueError("model must have leaves of one value; with linear_tree=True they are linear models")
+            value[number] = value_of(node)
+        elif node["decision_type"] == "==":  # sets go left, all else goes right
+            categories[number] = np.array([int(code) for code in node["threshold"].split("||")], dtype=np.int64)
+        else:
+            threshold[number] = node["threshold"] if node["threshold"] < _INFINITE else np.inf  # all numbers go left
+            missing_left[number] = node["default_left"]
+            if node["missing_type"] == "None":  # where the training had none, one counts as 0
+                missing_left[number] = threshold[number] >= 0.0
+            elif node["missing_type"] == "Zero":
+                zero_is_missing.add(int(node["split_feature"]))
+    return ScoringTree(
+        feature=np.array([node.get("split_feature", -1) for node in nodes], dtype=np.int32),
+        threshold=threshold,
+        left=left,
+        right=right,
+        missing_left=missing_left,
+        value=value,
+        count=np.array([node.get("internal_count", node.get("leaf_count", 0)) for node in nodes], dtype=np.float64),
+        categories=categories,
+    )

@@ -1,0 +1,227 @@
+"""What a fitted estimator answers: labels and probabilities, or numbers; classifiers made of others call each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import reduce
+from typing import Any
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+from onnx import helper
+from sklearn.base import is_regressor
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
+
+from ordinal_objectives.decision import KappaRule
+from ordinal_objectives.decisions import OrdinalCalibratedClassifier, OrdinalPredictionSets
+from ordinal_objectives.decisions.tuned import CutPoints, OrdinalTunedClassifier
+from ordinal_objectives.estimators.ensemble import OrdinalEnsembleClassifier
+from ordinal_objectives.estimators.ordered_classifier import OrderedClassifier
+from ordinal_objectives.estimators.wrappers import FittedMember
+from ordinal_objectives.export.model import of_member, of_several_outputs, scoring_model
+from ordinal_objectives.export.onnx.graph import Features
+from ordinal_objectives.export.onnx.probabilities import cumulative, ordinal_probabilities, recalibrated
+from ordinal_objectives.export.onnx.scores import raw_predictions
+
+# As skl2onnx calls them.
+_LABEL, _PROBABILITIES, _NUMBERS = "label", "probabilities", "variable"
+# Adds an estimator that no reader here knows to a graph, and returns its probabilities.
+Others = Callable[[Features, Any], str]
+
+
+def last_step(estimator: Any) -> Any:
+    """Return the estimator in which a pipeline ends, also one that ends in another; any other as it is."""
+    while isinstance(estimator, Pipeline):
+        estimator = estimator[-1]
+    return estimator
+
+
+def answers_of(model: Any, floats: str) -> list[onnx.ValueInfoProto]:
+    """Return names, types and shapes of what a fitted estimator answers."""
+    number = int(helper.np_dtype_to_tensor_dtype(np.dtype(floats)))
+    if is_regressor(model):
+        return [helper.make_tensor_value_info(_NUMBERS, number, [None, model.n_outputs_])]
+    n_classes = len(model.classes_)
+    own_each = not isinstance(model, OrderedClassifier) and model.has_labels()
+    label = helper.np_dtype_to_tensor_dtype(as_tensor(model.classes_).dtype)
+    return [
+        helper.make_tensor_value_info(_LABEL, int(label), [None, n_classes] if own_each else [None]),
+        helper.make_tensor_value_info(_PROBABILITIES, number, [None, n_classes]),
+    ]
+
+
+def add_answers(
+    features: Features, model: Any, outputs: Sequence[str], others: Others, iterations: int | None = None
+) -> None:
+    """Add what a fitted estimator answers to a graph.
+
+    Parameters
+    ----------
+    features : Features
+        Of the graph.
+    model : fitted estimator
+    outputs : sequence of str
+        Names of the answers, as many as :func:`answers_of` has.
+    others : callable
+        Adds classifiers inside another that no reader here knows.
+    iterations : int or None
+        Number of the first iterations, of a classifier of ordered labels.
+    """
+    graph = features.graph
+    if isinstance(model, OrderedClassifier):
+        proba = _probabilities(features, model, iterations, others)
+        labels = graph.constant(as_tensor(model.ordered_classes_))
+        graph.op("Gather", labels, _class_codes(features, proba, model), axis=0, output=outputs[0])
+        graph.op("Gather", proba, graph.integers(_sorted_places(model)), axis=1, output=outputs[1])
+        return
+    scorer, operator = of_several_outputs(model)
+    raw = raw_predictions(features, scorer)
+    if len(outputs) == 1:
+        graph.op("Identity", raw, output=outputs[0])
+        return
+    if not operator:
+        raise ValueError("model must have probabilities; a classifier of loss='squared_error' has none")
+    proba = graph.op("Sigmoid", raw) if operator == "Sigmoid" else graph.op("Softmax", raw, axis=1)
+    if scorer.n_outputs == 1 and len(model.classes_) == 2:
+        proba = _of_two_classes(features, proba)
+    elif operator == "Sigmoid":  # a label is each output's own
+        graph.op("Identity", proba, output=outputs[1])
+        graph.cast(graph.op("Greater", proba, 0.5), np.int64, output=outputs[0])
+        return
+    graph.op("Identity", proba, output=outputs[1])
+    codes = graph.op("ArgMax", proba, axis=1, keepdims=0)
+    graph.op("Gather", graph.constant(as_tensor(model.classes_)), codes, axis=0, output=outputs[0])
+
+
+def as_tensor(labels: NDArray[Any]) -> NDArray[Any]:
+    """Return labels in a type that ONNX has, equal to what they were.
+
+    Raises
+    ------
+    TypeError
+        If they are neither text nor integers, floats or booleans.
+    ValueError
+        If an integer is beyond int64, or text is no Unicode.
+    """
+    values, kind = labels.tolist(), labels.dtype.kind
+    if all(isinstance(label, str) for label in values):
+        texts = [str.__str__(label) for label in values]  # of an enumeration that is text, the text itself
+        broken = [text for text in texts if text.encode(errors="ignore").decode() != text]
+        if broken:
+            raise ValueError(f"labels must be Unicode for a graph to hold them; got {broken[0]!r}")
+        return np.array(texts, dtype=object)
+    if kind in "iu":
+        if max(values) > np.iinfo(np.int64).max:
+            raise ValueError(f"labels must be integers below 2**63 for a graph to hold them; got {max(values)}")
+        return labels.astype(np.int64)
+    if kind not in "bf" or labels.dtype.itemsize > 8:
+        strange = next((label for label in values if type(label) not in (bool, int, float, str)), values[0])
+        raise TypeError(
+            f"labels must be text, integers, floats or booleans for a graph to hold them; got {strange!r}: train on "
+            f"their text, or on codes"
+        )
+    return labels
+
+
+def _sorted_places(model: OrderedClassifier) -> list[int]:
+    """Return the columns of probabilities, lowest class first, in the order of ``classes_``."""
+    ordered = model.ordered_classes_.tolist()
+    return [ordered.index(label) for label in model.classes_.tolist()]
+
+
+def _probabilities(features: Features, model: OrderedClassifier, iterations: int | None, others: Others) -> str:
+    """Return the probabilities of a classifier of this package, (n_samples, n_classes), lowest class first.
+
+    Raises
+    ------
+    TypeError
+        If it is of a kind that no graph is known for.
+    """
+    graph, n_classes = features.graph, model.n_classes_
+
+    def of(member: FittedMember) -> str:
+        """Return a member's probabilities of all classes: 0 for one without rows, each row divided by its sum."""
+        proba = _of_member(features, member.estimator, others)
+        columns = member.columns.tolist()
+        if columns != list(range(n_classes)):
+            placed = np.zeros((len(columns), n_classes))
+            placed[np.arange(len(columns)), columns] = 1.0
+            proba = graph.op("MatMul", proba, placed)
+        return graph.op("Div", proba, graph.op("ReduceSum", proba, graph.integers(1), keepdims=1))
+
+    if isinstance(model, OrdinalEnsembleClassifier):
+        parts = [graph.op("Mul", of(one), weight) for weight, one in model.weighted_copies()]
+        return reduce(lambda total, part: graph.op("Add", total, part), parts)
+    if isinstance(model, OrdinalTunedClassifier):
+        return of(model.fitted_member())
+    if isinstance(model, OrdinalCalibratedClassifier):
+        with graph.in_doubles():  # a curve makes differences of small probabilities larger
+            proba = recalibrated(graph, of(model.fitted_member()), model.fitted_curve(), n_classes)
+        return proba if graph.is_double else graph.floats(proba)
+    if isinstance(model, OrdinalPredictionSets):
+        raise TypeError(
+            "model must be one whose answers a graph holds, and it holds no sets; got OrdinalPredictionSets: write its "
+            "estimators_, trained on class codes"
+        )
+    return ordinal_probabilities(features, scoring_model(model, iterations, features.by_value))
+
+
+def _of_member(features: Features, estimator: Any, others: Others) -> str:
+    """Return the probabilities of a member, also of a frozen one or a search; columns as its ``classes_``."""
+    graph = features.graph
+    while isinstance(estimator, FrozenEstimator) or hasattr(estimator, "best_estimator_"):
+        estimator = estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator.best_estimator_
+    if isinstance(estimator, OrderedClassifier):
+        proba, places = _probabilities(features, estimator, None, others), _sorted_places(estimator)
+        return proba if places == sorted(places) else graph.columns(proba, places)
+    scorer = of_member(estimator, features.by_value)
+    if scorer is None:
+        with graph.in_doubles(False):
+            proba = others(features, estimator)
+        return graph.floats(proba)
+    raw = raw_predictions(features, scorer)
+    if scorer.n_outputs > 1:
+        return graph.op("Softmax", raw, axis=1)
+    return _of_two_classes(features, graph.op("Sigmoid", raw))
+
+
+def _of_two_classes(features: Features, second: str) -> str:
+    """Return the probabilities of two classes, given that of the second."""
+    graph = features.graph
+    return graph.op("Concat", graph.op("Sub", 1.0, second), second, axis=1)
+
+
+def _class_codes(features: Features, proba: str, model: OrderedClassifier) -> str:
+    """Return the code of each row's class, (n_samples,), by the decision of a fitted classifier."""
+    graph, n_classes = features.graph, model.n_classes_
+
+    def mean_class() -> str:
+        return graph.op("MatMul", proba, np.arange(n_classes)[:, np.newaxis])
+
+    def number_of(reached: str) -> str:
+        return graph.op("ReduceSum", graph.cast(reached, np.int64), graph.integers(1), keepdims=0)
+
+    rule = getattr(model, "decision_", None)  # of a tuned classifier
+    if isinstance(rule, CutPoints):
+        return number_of(graph.op("GreaterOrEqual", mean_class(), rule.cuts[np.newaxis]))
+    if rule is None:
+        model.check_fitted_decision()
+    kappa = getattr(model, "kappa_rule_", None) if model.decision_rule == "kappa" else rule
+    if isinstance(kappa, KappaRule) and kappa.kappa > 0.0:
+        by_chance = (1.0 - kappa.kappa) * (kappa.shares @ kappa.weights)
+        costs = graph.op("MatMul", proba, kappa.weights)
+        return graph.op("ArgMin", graph.op("Sub", costs, by_chance[np.newaxis]), axis=1, keepdims=0)
+    if model.cost_matrix is not None:
+        costs = graph.op("MatMul", proba, model.cost_matrix)
+        return graph.op("ArgMin", costs, axis=1, keepdims=0)
+    if model.decision_rule == "mode":
+        return graph.op("ArgMax", proba, axis=1, keepdims=0)
+    # Sums within rounding of a tie count as a tie.
+    rounding = 4 * float(np.finfo(graph.dtype).eps)
+    if model.decision_rule == "mean":
+        code = graph.op("Ceil", graph.op("Sub", mean_class(), 0.5 + rounding * n_classes))
+        code = graph.cast(graph.op("Max", code, 0.0), np.int64)
+        return graph.op("Squeeze", code, graph.integers(1))
+    return number_of(graph.op("Less", cumulative(graph, proba, n_classes), 0.5 - rounding))

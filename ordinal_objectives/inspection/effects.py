@@ -1,0 +1,532 @@
+"""What one feature does: partial dependence, accumulated local effects, and average marginal effects with intervals."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import stdtrit
+
+from ordinal_objectives.estimators.held_out import take_rows
+from ordinal_objectives.inspection.rows import (
+    along,
+    as_rows,
+    categories,
+    column_of,
+    holds_categories,
+    numbers,
+    row_weights,
+    trained_on_drawn_rows,
+    unwrapped,
+    with_column,
+    with_column_of,
+)
+from ordinal_objectives.utils.extras import data_frame
+from ordinal_objectives.utils.seeds import random_numbers
+from ordinal_objectives.utils.validation import check_integer, check_number
+
+FloatArray = NDArray[np.float64]
+# So many levels of a feature are compared.
+_MOST_LEVELS = 1000
+# Intervals are not stretched further than by this share of the effects.
+_LEAST_KEPT = 0.5
+
+
+class FeatureEffect(NamedTuple):
+    """The score and the shifts along one feature, averaged over rows; see :func:`feature_effect`.
+
+    Attributes
+    ----------
+    values : ndarray of float64 or object, shape (n_values,)
+        Of the feature, increasing; of categories in their own order, else sorted.
+    score : ndarray of float64, shape (n_values,)
+        Partial dependence of f.
+    shifts : ndarray of float64, shape (n_values, n_classes - 1)
+        Partial dependence of each v_k.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ordinal_objectives import HistGradientBoostingOrdinalClassifier
+    >>> from ordinal_objectives.inspection import feature_effect
+    >>> X = np.random.default_rng(0).normal(size=(300, 2))
+    >>> y = np.digitize(X[:, 0], [-1.0, 1.0])
+    >>> model = HistGradientBoostingOrdinalClassifier(max_iter=20, random_state=0).fit(X, y)
+    >>> found = feature_effect(model, X, feature=0)
+    >>> found.values.shape == found.score.shape
+    True
+    >>> bool(found.score[-1] > found.score[0])  # larger values, higher classes
+    True
+    """
+
+    values: NDArray[Any]
+    score: NDArray[np.float64]
+    shifts: NDArray[np.float64]
+
+
+def feature_effect(estimator: Any, X: Any, feature: int | str, *, grid_resolution: int = 50) -> FeatureEffect:
+    """Return the partial dependence of the score and of every shift on a feature of numbers or categories.
+
+    Parameters
+    ----------
+    estimator : fitted classifier of this package, or a pipeline or search that ends in one
+        The features are those that the pipeline is given.
+    X : array-like, sparse matrix, data frame or Arrow table, shape (n_samples, n_features)
+        Rows to average over. The cost is one prediction of them for each value.
+    feature : int or str
+        Column, or its name.
+    grid_resolution : int, default=50
+        At most so many values: those that occur in X nearest to equally spaced ones between the 5th and the 95th
+        percentile. Of a feature of categories, or of text, all that occur in X.
+
+    Returns
+    -------
+    FeatureEffect
+
+    Raises
+    ------
+    NotFittedError
+        Before ``fit``.
+    TypeError
+        If the estimator has no margins.
+    ValueError
+        If there is no such feature, it holds neither numbers nor categories, or more categories than
+        ``grid_resolution``, or that is not an integer of at least 2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ordinal_objectives import HistGradientBoostingOrdinalClassifier
+    >>> from ordinal_objectives.inspection import feature_effect
+    >>> X = np.random.default_rng(0).normal(size=(300, 3))
+    >>> y = np.digitize(X[:, 0], [-1.0, 0.0, 1.0])
+    >>> model = HistGradientBoostingOrdinalClassifier(max_iter=20).fit(X, y)
+    >>> effect = feature_effect(model, X, 0)
+    >>> bool(effect.score[-1] > effect.score[0]), effect.shifts.shape
+    (True, (50, 3))
+    """
+    model, prepared = unwrapped(estimator)
+    values, tables = along(estimator, X, feature, grid_resolution)
+    margins = [model.predict_linear_predictors(prepared(table)) for table in tables]
+    scores = np.array([(model.thresholds_ - of_value).mean(axis=0) for of_value in margins])
+    score = scores.mean(axis=1)
+    return FeatureEffect(values, score, scores - score[:, np.newaxis])
+
+
+def partial_probabilities(
+    estimator: Any, X: Any, feature: int | str, *, grid_resolution: int = 50
+) -> tuple[NDArray[Any], NDArray[np.float64]]:
+    """Return the partial dependence of the class probabilities on a feature of numbers or categories.
+
+    Parameters
+    ----------
+    estimator : fitted classifier of this package, or a pipeline or search that ends in one
+        The features are those that the pipeline is given.
+    X : array-like, sparse matrix, data frame or Arrow table, shape (n_samples, n_features)
+        Rows to average over.
+    feature : int or str
+        Column, or its name.
+    grid_resolution : int, default=50
+        At most so many values, as in :func:`feature_effect`, which also says what is raised.
+
+    Returns
+    -------
+    values : ndarray, shape (n_values,)
+        Of the feature.
+    proba : ndarray of float64, shape (n_values, n_classes)
+        Means over the rows, lowest class first.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ordinal_objectives import HistGradientBoostingOrdinalClassifier
+    >>> from ordinal_objectives.inspection import partial_probabilities
+    >>> X = np.random.default_rng(0).normal(size=(300, 3))
+    >>> y = np.digitize(X[:, 0], [-1.0, 0.0, 1.0])
+    >>> model = HistGradientBoostingOrdinalClassifier(max_iter=20).fit(X, y)
+    >>> values, proba = partial_probabilities(model, X, 0, grid_resolution=10)
+    >>> bool(proba[0, 0] > proba[-1, 0]), proba.shape
+    (True, (10, 4))
+    """
+    model, prepared = unwrapped(estimator)
+    values, tables = along(estimator, X, feature, grid_resolution)
+    return values, np.array([model.predict_proba_ordered(prepared(table)).mean(axis=0) for table in tables])
+
+
+class LocalEffects(NamedTuple):
+    """The score, the shifts and the probabilities along one feature; see :func:`accumulated_local_effects`.
+
+    Each has the mean zero over the rows.
+
+    Attributes
+    ----------
+    values : ndarray of float64, shape (n_values,)
+        Of the feature, increasing.
+    score : ndarray of float64, shape (n_values,)
+        Effect on f.
+    shifts : ndarray of float64, shape (n_values, n_classes - 1)
+        Effect on each v_k, lowest threshold first. They sum to zero over the thresholds.
+    proba : ndarray of float64, shape (n_values, n_classes)
+        Effect on the probability of each class, lowest class first. They sum to zero over the classes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ordinal_objectives import HistGradientBoostingOrdinalClassifier
+    >>> from ordinal_objectives.inspection import accumulated_local_effects
+    >>> X = np.random.default_rng(0).normal(size=(300, 2))
+    >>> y = np.digitize(X[:, 0], [-1.0, 1.0])
+    >>> model = HistGradientBoostingOrdinalClassifier(max_iter=20, random_state=0).fit(X, y)
+    >>> found = accumulated_local_effects(model, X, feature=0)
+    >>> len(found.values) == len(found.score) == len(found.proba)
+    True
+    >>> bool(found.score[-1] > found.score[0])  # larger values, higher classes
+    True
+    """
+
+    values: FloatArray
+    score: FloatArray
+    shifts: FloatArray
+    proba: FloatArray
+
+
+def accumulated_local_effects(estimator: Any, X: Any, feature: int | str, *, grid_resolution: int = 20) -> LocalEffects:
+    r"""Return the accumulated local effects of a feature of numbers on the score, the shifts and the probabilities.
+
+    Quantiles :math:`z_0 < z_1 < \ldots` of the feature cut the rows into intervals N(j). The effect g of a quantity h
+    at :math:`z_j` adds up the mean changes of the intervals below,
+
+    .. math:: g(z_j) = \sum_{l \le j} \frac{1}{|N(l)|} \sum_{i \in N(l)}
+              h(z_l, x_{i, -j}) - h(z_{l-1}, x_{i, -j}) - c ,
+
+    with c such that the mean over the rows is zero, g being the mean of both ends within an interval (Apley and Zhu
+    [1]_). A row is moved only within its own interval. So features that depend on each other are not combined in ways
+    that the data do not have, as in partial dependence (:func:`feature_effect`), and the effect of another feature that
+    goes along with this one is not in it. Where effects are added up, both are the same up to a constant.
+
+    Parameters
+    ----------
+    estimator : fitted classifier of this package, or a pipeline or search that ends in one
+        The features are those that the pipeline is given.
+    X : array-like, sparse matrix, data frame or Arrow table, shape (n_samples, n_features)
+        Rows to average over. The cost is two predictions of them.
+    feature : int or str
+        Column of numbers, or its name. Rows where it is missing or infinite do not count.
+    grid_resolution : int, default=20
+        Number of intervals, at most; equal quantiles are one.
+
+    Returns
+    -------
+    LocalEffects
+
+    Raises
+    ------
+    NotFittedError
+        Before ``fit``.
+    TypeError
+        If the estimator has no margins, or ``grid_resolution`` is no integer.
+    ValueError
+        If there is no such feature, it holds categories, which have no order to add up along, or fewer than two finite
+        values, or ``grid_resolution`` is not positive.
+
+    References
+    ----------
+    .. [1] Apley and Zhu, Visualizing the effects of predictor variables in black box supervised learning models, JRSS B
+       82, 2020.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ordinal_objectives import HistGradientBoostingOrdinalClassifier
+    >>> from ordinal_objectives.inspection import accumulated_local_effects
+    >>> X = np.random.default_rng(0).normal(size=(300, 3))
+    >>> y = np.digitize(X[:, 0], [-1.0, 0.0, 1.0])
+    >>> model = HistGradientBoostingOrdinalClassifier(max_iter=20).fit(X, y)
+    >>> found = accumulated_local_effects(model, X, 0)
+    >>> bool(found.score[-1] > found.score[0]), found.shifts.shape, found.proba.shape
+    (True, (21, 3), (21, 4))
+    """
+    (model, prepared), X = unwrapped(estimator), as_rows(X)
+    grid_resolution = check_integer("grid_resolution", grid_resolution, 1)
+    column = column_of(estimator, X, feature)
+    if holds_categories(estimator, X, column):
+        raise ValueError(
+            f"feature {feature!r} must hold numbers: effects are added up along their order; it holds categories, "
+            f"whose effects feature_effect returns"
+        )
+    values = numbers(X, column, feature)
+    known = np.flatnonzero(np.isfinite(values))
+    X, values = take_rows(X, known), values[known]
+    if len(np.unique(values)) < 2:
+        raise ValueError(f"feature {feature!r} must have at least two finite values in X; it has {len(set(values))}")
+    # Quantiles that occur in X, so that trees are asked where they were grown.
+    edges = np.unique(np.quantile(values, np.linspace(0.0, 1.0, grid_resolution + 1), method="inverted_cdf"))
+    interval = np.searchsorted(edges[1:], values)  # the lowest value is in the first
+
+    def at(ends: FloatArray) -> FloatArray:
+        rows = prepared(with_column(X, column, ends))
+        scores = model.thresholds_ - model.predict_linear_predictors(rows)
+        score = scores.mean(axis=1, keepdims=True)
+        return np.column_stack([score, scores - score, model.predict_proba_ordered(rows)])
+
+    changes = at(edges[interval + 1]) - at(edges[interval])
+    n_rows = np.bincount(interval, minlength=len(edges) - 1)[:, np.newaxis]
+    sums = np.zeros((len(n_rows), changes.shape[1]))
+    np.add.at(sums, interval, changes)
+    effects = np.vstack([np.zeros(sums.shape[1]), np.cumsum(sums / n_rows, axis=0)])
+    effects -= (n_rows * (effects[1:] + effects[:-1]) / 2).sum(axis=0) / len(values)
+    n_thresholds = len(model.thresholds_)
+    return LocalEffects(edges, effects[:, 0], effects[:, 1 : 1 + n_thresholds], effects[:, 1 + n_thresholds :])
+
+
+class MarginalEffects(NamedTuple):
+    """Mean changes of class probabilities, and intervals; see :func:`average_marginal_effects`.
+
+    Attributes
+    ----------
+    effects : ndarray of float64, shape (n_classes,) or (n_levels - 1, n_classes)
+        Mean change of each class's probability, lowest class first. Of categories a row for each level but the
+        reference. Effects sum to zero over the classes.
+    lower, upper : ndarray of float64, shaped as ``effects``, or None
+        Ends of the confidence intervals of the true effects; None without refits.
+    step : float or None
+        By how much the feature rises. None of levels.
+    levels : ndarray or None, shape (n_levels - 1,)
+        Levels that are compared with the reference. None of numbers.
+    reference : object
+        The reference level. None of numbers.
+    classes : ndarray, shape (n_classes,)
+        Class labels, lowest first.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ordinal_objectives import HistGradientBoostingOrdinalClassifier
+    >>> from ordinal_objectives.inspection import average_marginal_effects
+    >>> X = np.random.default_rng(0).normal(size=(300, 2))
+    >>> y = np.digitize(X[:, 0], [-1.0, 1.0])
+    >>> model = HistGradientBoostingOrdinalClassifier(max_iter=20, random_state=0).fit(X, y)
+    >>> found = average_marginal_effects(model, X, feature=0)
+    >>> found.classes, found.effects.round(2), found.lower is None
+    (array([0, 1, 2]), array([-0.24,  0.03,  0.21]), True)
+    >>> found = average_marginal_effects(model, X, feature=0, n_refits=5, random_state=0)
+    >>> bool(found.upper[0] < 0 < found.lower[2])
+    True
+    """
+
+    effects: FloatArray
+    lower: Any
+    upper: Any
+    step: float | None
+    levels: NDArray[Any] | None
+    reference: Any
+    classes: NDArray[Any]
+
+    def to_frame(self) -> Any:
+        """Return a pandas.DataFrame with the column "effect", and a row for each class.
+
+        With refits there are also the columns "lower" and "upper". Of categories there is a row for each pair (level,
+        class).
+
+        Raises
+        ------
+        ModuleNotFoundError
+            If pandas is not installed.
+        """
+        columns = {"effect": self.effects.ravel()}
+        if self.lower is not None:
+            columns |= {"lower": self.lower.ravel(), "upper": self.upper.ravel()}
+        if self.levels is None:
+            return data_frame({"class": self.classes, **columns}).set_index("class")
+        levels, classes = zip(*product(self.levels, self.classes), strict=True)
+        return data_frame({"level": levels, "class": classes, **columns}).set_index(["level", "class"])
+
+
+def average_marginal_effects(
+    estimator: Any,
+    X: Any,
+    feature: int | str,
+    *,
+    step: float | None = None,
+    reference: Any = None,
+    n_refits: int = 0,
+    confidence: float = 0.95,
+    sample_weight: ArrayLike | None = None,
+    random_state: Any = None,
+) -> MarginalEffects:
+    r"""Return the mean change of each class's probability where one feature changes.
+
+    A feature of numbers rises by a step s, around the value of each row:
+
+    .. math:: \Delta_k = \tfrac{1}{n} \sum_i P(y = k | x_j = x_{ij} + s/2, x_{i, -j})
+              - P(y = k | x_j = x_{ij} - s/2, x_{i, -j}) .
+
+    Trees are step functions, whose derivative says nothing, so the step is finite, and belongs to what is reported.
+    Outside the values of the training, trees go on as constants: a step that leaves them shows too little. Whole
+    numbers with a whole step stay whole, from x - floor(s/2). Rows where the feature is missing do not count. Of
+    categories, text, booleans, and numbers with only two values, all rows are given one level and then another. All
+    else of a row stays as it is, so combinations may occur that the data do not have.
+
+    There are no intervals without refits: a fixed model does not show how far it is from the truth. With ``n_refits``
+    the intervals are of the true effect in the population. Rows are drawn with replacement, their labels from the
+    probabilities of the model, and copies are trained on them (the parametric bootstrap [1]_). Boosting shrinks
+    effects: those of the copies, :math:`m_k` on average, are smaller than those of the model that drew their labels.
+    The intervals correct as much,
+
+    .. math:: 2 \Delta_k - m_k \pm t \cdot SE_k / r ,
+
+    with the quantile t of Student's distribution for ``n_refits - 1`` degrees of freedom, so that intervals of few
+    copies are wider, and the copies' standard deviations SE, which shrink as well: r, between 1/2 and 1, is the share
+    of the effects that copies keep, by least squares over the classes. So intervals need not lie around ``effects``,
+    which are the model's own. They hold as far as the model's probabilities are right; the user guide says how often
+    they held in simulations.
+
+    Parameters
+    ----------
+    estimator : fitted classifier of this package, or a pipeline or search that ends in one
+        The features are those that the pipeline is given.
+    X : array-like, sparse matrix, data frame or Arrow table, shape (n_samples, n_features)
+        Rows to average over; with ``n_refits`` those of the training.
+    feature : int or str
+        Column, or its name.
+    step : float or None, default=None
+        By how much a feature of numbers rises, positive. None for its standard deviation over the rows.
+    reference : object, default=None
+        Level that the others are compared with. None for the first: in their own order, or else sorted.
+    n_refits : int, default=0
+        Number of copies that are trained for the intervals: 0, or at least 2. Ten are enough for most uses.
+    confidence : float, default=0.95
+        With ``n_refits``: share of data sets on which each interval, by itself, is meant to hold the true effect, above
+        0 and below 1.
+    sample_weight : array-like of float, shape (n_samples,), or None, default=None
+        Weights of the rows, in the means and in the training of copies.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the copies. None takes NumPy's global state.
+
+    Returns
+    -------
+    MarginalEffects
+
+    Raises
+    ------
+    NotFittedError
+        Before ``fit``.
+    TypeError
+        If the estimator has no margins, or an argument is of a wrong type.
+    ValueError
+        If there is no such feature, it holds neither numbers nor categories, or fewer than two values, there is no such
+        reference level, step and reference do not suit the feature, or an argument is out of range.
+
+    References
+    ----------
+    .. [1] Davison and Hinkley, Bootstrap methods and their application, 1997, section 5.2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ordinal_objectives import HistGradientBoostingOrdinalClassifier
+    >>> from ordinal_objectives.inspection import average_marginal_effects
+    >>> X = np.random.default_rng(0).normal(size=(300, 3))
+    >>> y = np.digitize(X[:, 0], [-1.0, 0.0, 1.0])
+    >>> model = HistGradientBoostingOrdinalClassifier(max_iter=20).fit(X, y)
+    >>> found = average_marginal_effects(model, X, 0, step=0.5)
+    >>> found.effects.shape, bool(found.effects[0] < 0 < found.effects[-1]), bool(abs(found.effects.sum()) < 1e-12)
+    ((4,), True, True)
+    """
+    model, prepared = unwrapped(estimator)
+    X, random = as_rows(X), random_numbers(random_state)
+    n_refits = check_integer("n_refits", n_refits, 0)
+    if n_refits == 1:
+        raise ValueError("n_refits must be 0 or at least 2; got 1")
+    confidence = check_number("confidence", confidence, above=0, below=1)
+    weight = row_weights(sample_weight, X.shape[0])
+    change = _Change(estimator, X, feature, step, reference)
+    effects: Any = _means(change.of(model, prepared, X), weight)
+    lower: Any = None
+    upper: Any = None
+    if n_refits:
+        proba, drawn_effects = model.predict_proba_ordered(prepared(X)), []
+
+        def labels_of(rows: NDArray[np.intp]) -> NDArray[Any]:
+            reached = random.random_sample((len(rows), 1)) > np.cumsum(proba[rows], axis=1)[:, :-1]
+            labels: NDArray[Any] = np.asarray(model.ordered_classes_)[reached.sum(axis=1)]
+            return labels
+
+        weights = None if sample_weight is None else weight
+        for copy, rows in trained_on_drawn_rows(estimator, X, labels_of, n_refits, weights, random):
+            drawn_effects.append(_means(change.of(*unwrapped(copy), X)[:, rows], weight[rows]))
+        drawn = np.array(drawn_effects)
+        kept = _kept_shares(effects, drawn.mean(axis=0))
+        width = stdtrit(n_refits - 1, 0.5 + confidence / 2) * drawn.std(axis=0, ddof=1)
+        middle = 2.0 * effects - drawn.mean(axis=0)
+        lower, upper = middle - width / kept, middle + width / kept
+    others = None if change.levels is None else change.levels[1:]
+    if others is None:
+        effects, lower, upper = (None if of_step is None else of_step[0] for of_step in (effects, lower, upper))
+    return MarginalEffects(effects, lower, upper, change.step, others, change.reference, model.ordered_classes_)
+
+
+class _Change:
+    """How one feature is changed: by a step, or from the first of some levels to each other."""
+
+    step: float | None = None
+    levels: NDArray[Any] | None = None
+    reference: Any = None
+
+    def __init__(self, estimator: Any, X: Any, feature: int | str, step: Any, reference: Any) -> None:
+        column = column_of(estimator, X, feature)
+        self.column, self.feature = column, feature
+        values = None if holds_categories(estimator, X, column) else numbers(X, column, feature)
+        known = np.zeros(0) if values is None else np.unique(values[np.isfinite(values)])
+        if values is not None and len(known) < 2:
+            raise ValueError(f"feature {feature!r} must have at least two finite values in X; it has {len(known)}")
+        if values is not None and (len(known) > 2 or step is not None):
+            if reference is not None:
+                raise ValueError(f"reference is for categories, and feature {feature!r} holds numbers: give its step")
+            self.step = float(np.nanstd(np.where(np.isfinite(values), values, np.nan))) if step is None else step
+            self.step = check_number("step", self.step, above=0)
+            whole = self.step % 1 == 0 and bool((known % 1 == 0).all())
+            self.below = self.step // 2 if whole else self.step / 2
+            return
+        if step is not None:
+            raise ValueError(f"step is for numbers, and feature {feature!r} holds categories; got step={step!r}")
+        levels, rows = categories(X, column, feature, _MOST_LEVELS)
+        if len(levels) < 2:
+            raise ValueError(f"feature {feature!r} must have at least two categories in X; it has {len(levels)}")
+        names = levels.tolist()
+        if reference is not None and reference not in names:
+            raise ValueError(f"reference must be one of the levels {names} of feature {feature!r}; got {reference!r}")
+        first = 0 if reference is None else names.index(reference)
+        order = [first, *(i for i in range(len(levels)) if i != first)]
+        self.levels, self.reference, self.rows = levels[order], levels[first], rows[order]
+
+    def of(self, model: Any, prepared: Any, X: Any) -> FloatArray:
+        """Return the changes of each row, (n_changes, n_samples, n_classes), NaN where the feature is missing."""
+        if self.step is not None:
+            values = numbers(X, self.column, self.feature)
+            ends = (values - self.below, values - self.below + self.step)
+            low, high = (model.predict_proba_ordered(prepared(with_column(X, self.column, end))) for end in ends)
+            return np.where(np.isfinite(values)[:, np.newaxis], high - low, np.nan)[np.newaxis]
+        at = [
+            model.predict_proba_ordered(prepared(with_column_of(X, self.column, np.full(X.shape[0], row))))
+            for row in self.rows
+        ]
+        changes: FloatArray = np.array(at[1:]) - at[0]
+        return changes
+
+
+def _means(each: FloatArray, weight: FloatArray) -> FloatArray:
+    """Return weighted means over the rows without NaN, (n_changes, n_classes)."""
+    weight = np.where(np.isnan(each[0, :, 0]), 0.0, weight)
+    means: FloatArray = np.einsum("n,cnk->ck", weight, np.nan_to_num(each)) / weight.sum()
+    return means
+
+
+def _kept_shares(effects: FloatArray, of_copies: FloatArray) -> FloatArray:
+    """Return the share of the effects that copies keep, by least squares over the classes, (n_changes, 1)."""
+    length = (effects**2).sum(axis=1, keepdims=True)
+    share = np.divide((effects * of_copies).sum(axis=1, keepdims=True), length, np.ones_like(length), where=length > 0)
+    kept: FloatArray = np.clip(share, _LEAST_KEPT, 1.0)
+    return kept

@@ -1,0 +1,449 @@
+"""Predictions beside true classes: which are taken for which, how well P(y <= k) is calibrated, prediction sets."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.metrics import confusion_matrix
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from ordinal_objectives.decisions.reliability import CumulativeReliability, cumulative_reliability
+from ordinal_objectives.estimators.labels import OrderedLabels, as_labels, ordered_categories
+from ordinal_objectives.plotting.style import (
+    axes_or_new,
+    class_colors,
+    class_names_of,
+    colour_bar,
+    name_ticks,
+    pyplot,
+    threshold_names,
+)
+from ordinal_objectives.utils.shared_docs import documented
+from ordinal_objectives.utils.validation import as_floats, check_codes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from ordinal_objectives.plotting.style import Names
+
+# Squares are written into for up to so many classes.
+_MOST_WRITTEN = 12
+
+
+@documented
+class OrdinalConfusionDisplay:
+    """A confusion matrix whose rows and columns are the classes in their order, lowest first.
+
+    Colours are shares of each true class. The further a cell lies from the diagonal, the larger is the error; the title
+    says the mean absolute error and what share of rows is within one class of the truth.
+
+    Parameters
+    ----------
+    matrix : array-like of float, shape (n_classes, n_classes)
+        Rows, or their weights, by true class (row) and predicted class (column).
+    <<class_names>>
+
+    Attributes
+    ----------
+    <<ax_, figure_>>
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> from ordinal_objectives.plotting import OrdinalConfusionDisplay
+    >>> display = OrdinalConfusionDisplay.from_predictions([0, 1, 2, 2], [0, 1, 1, 2], class_names=["a", "b", "c"])
+    >>> display.ax_.get_title().splitlines()
+    ['mean absolute error 0.25', '100% within one class']
+    """
+
+    def __init__(self, matrix: ArrayLike, class_names: Names = None) -> None:
+        self.matrix = as_floats(matrix, name="matrix")
+        n = self.matrix.shape[0]
+        if self.matrix.shape != (n, n) or n < 2 or (self.matrix < 0).any() or not self.matrix.sum() > 0:
+            raise ValueError(
+                f"matrix must be a square of numbers of at least 0, not all of them 0; got shape {self.matrix.shape}"
+            )
+        self.class_names = class_names_of(class_names, n)
+
+    @classmethod
+    @documented
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: ArrayLike,
+        *,
+        labels: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        ax: Axes | None = None,
+    ) -> OrdinalConfusionDisplay:
+        """Plot what a fitted classifier predicts for (X, y).
+
+        Parameters
+        ----------
+        estimator : fitted classifier
+            Of this package or another, or a pipeline or search.
+        X : array-like, sparse matrix, data frame or Arrow table, shape (n_samples, n_features)
+            Rows to predict.
+        y : array-like, shape (n_samples,)
+            Labels.
+        labels : sequence or None, default=None
+            The classes, lowest first. None takes ``ordered_classes_``, the categories of an ordered y, or numbers in
+            their order; names without an order are refused.
+        sample_weight : array-like of float, shape (n_samples,), or None, default=None
+            Weights of the rows; None counts them.
+        <<ax>>
+        """
+        labels = _classes_in_order(estimator, y, labels).ordered_classes_
+        return cls.from_predictions(y, estimator.predict(X), labels=labels, sample_weight=sample_weight, ax=ax)
+
+    @classmethod
+    @documented
+    def from_predictions(
+        cls,
+        y_true: ArrayLike,
+        y_pred: ArrayLike,
+        *,
+        labels: ArrayLike | None = None,
+        class_names: Names = None,
+        sample_weight: ArrayLike | None = None,
+        ax: Axes | None = None,
+    ) -> OrdinalConfusionDisplay:
+        """Plot predictions beside labels.
+
+        Parameters
+        ----------
+        y_true, y_pred : array-like, shape (n_samples,)
+            Class codes, names of which ``labels`` or ``class_names`` says the order, or ordered categoricals.
+        labels : sequence or None, default=None
+            The classes, lowest first. None takes the categories of an ordered categorical; of names ``class_names``; of
+            codes those of ``class_names``, or those up to the largest.
+        class_names : sequence of str or None, default=None
+            None prints ``labels``.
+        sample_weight : array-like of float, shape (n_samples,), or None, default=None
+            Weights of the rows; None counts them.
+        <<ax>>
+
+        Raises
+        ------
+        ValueError
+            If a label is not among the classes, or nothing says the order of names.
+        """
+        known = OrderedLabels(_labels_of(y_true, y_pred, class_names) if labels is None else labels, name="labels")
+        codes = known.encode(y_true, name="y_true"), known.encode(y_pred, name="y_pred")
+        classes = range(len(known.ordered_classes_))
+        matrix = confusion_matrix(*codes, labels=list(classes), sample_weight=sample_weight)
+        return cls(matrix, known.ordered_classes_ if class_names is None else class_names).plot(ax=ax)
+
+    def plot(self, ax: Axes | None = None) -> OrdinalConfusionDisplay:
+        """Draw the matrix.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        """
+        n = len(self.class_names)
+        ax = axes_or_new(ax, 2.5 + 0.55 * min(n, 20), 2.0 + 0.5 * min(n, 20))
+        of_class = self.matrix.sum(axis=1, keepdims=True)
+        shares = np.divide(self.matrix, of_class, out=np.zeros_like(self.matrix), where=of_class > 0)
+        texts = [[f"{rows:.4g}" if rows > 0 else "" for rows in of_true] for of_true in self.matrix]
+        _draw_shares(ax, shares, texts, self.class_names, "share of the true class")
+        for k in range(n):
+            square = pyplot().Rectangle((k - 0.5, k - 0.5), 1, 1, fill=False, edgecolor="black", linewidth=1.2)
+            ax.add_patch(square)
+        name_ticks(ax.yaxis, self.class_names)
+        ax.set(xlabel="predicted class", ylabel="true class")
+        distance = np.abs(np.subtract.outer(np.arange(n), np.arange(n)))
+        share = self.matrix / self.matrix.sum()
+        error, near = (share * distance).sum(), share[distance <= 1].sum()
+        ax.set_title(f"mean absolute error {error:.3g}\n{near:.0%} within one class", fontsize="medium")
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+
+@documented
+class PredictionSetsDisplay:
+    """For each true class: how often its rows' sets hold each class, and how many classes they hold.
+
+    The squares on the diagonal are the coverage of each class.
+
+    Parameters
+    ----------
+    y : array-like of int, shape (n_samples,)
+        True class codes.
+    sets : array-like of bool, shape (n_samples, n_classes)
+        Whether each class is in the set of a row.
+    <<class_names>>
+
+    Attributes
+    ----------
+    <<ax_, figure_>>
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> from ordinal_objectives.plotting import PredictionSetsDisplay
+    >>> display = PredictionSetsDisplay([0, 1], [[True, False], [True, True]]).plot()
+    >>> display.ax_.get_title()
+    'coverage 100%; mean size 1.5'
+    """
+
+    def __init__(self, y: ArrayLike, sets: ArrayLike, class_names: Names = None) -> None:
+        self.sets: NDArray[np.bool_] = np.asarray(sets)
+        if self.sets.ndim != 2 or self.sets.dtype != np.bool_:
+            raise ValueError(
+                f"sets must be an array of True and False, (n_samples, n_classes); got shape {self.sets.shape} of type "
+                f"{self.sets.dtype}"
+            )
+        self.y = check_codes(y, self.sets.shape[1])
+        if len(self.y) != len(self.sets):
+            raise ValueError(f"y and sets must have the same number of rows; got {len(self.y)} and {len(self.sets)}")
+        self.class_names = class_names_of(class_names, self.sets.shape[1])
+
+    @classmethod
+    @documented
+    def from_estimator(cls, estimator: Any, X: Any, y: ArrayLike, *, ax: Axes | None = None) -> PredictionSetsDisplay:
+        """Plot the sets that a fitted :class:`~ordinal_objectives.OrdinalPredictionSets` has for (X, y).
+
+        Parameters
+        ----------
+        estimator : OrdinalPredictionSets
+            Fitted.
+        X : array-like, sparse matrix or data frame, shape (n_samples, n_features)
+            Rows, others than those of ``fit``.
+        y : array-like, shape (n_samples,)
+            Labels.
+        <<ax>>
+        """
+        if not hasattr(estimator, "predict_set"):
+            raise TypeError(f"estimator must be fitted OrdinalPredictionSets; got {type(estimator).__name__}")
+        sets = estimator.predict_set(X)
+        return cls(estimator.encode_labels(y), sets, estimator.ordered_classes_).plot(ax=ax)
+
+    def plot(self, ax: Axes | None = None) -> PredictionSetsDisplay:
+        """Draw the shares.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        """
+        n = self.sets.shape[1]
+        ax = axes_or_new(ax, 3.0 + 0.55 * min(n, 20), 2.0 + 0.5 * min(n, 20))
+        shares, sizes, names = np.zeros((n, n)), self.sets.sum(axis=1), []
+        for k, name in enumerate(self.class_names):
+            of_class = self.y == k
+            rows = int(of_class.sum())
+            shares[k] = self.sets[of_class].mean(axis=0) if rows else np.nan
+            names.append(f"{name} ({sizes[of_class].mean():.1f} classes)" if rows else f"{name} (no rows)")
+        texts = [[f"{share:.0%}" if share > 0.005 else "" for share in of_true] for of_true in shares]
+        _draw_shares(ax, shares, texts, self.class_names, "share of the rows' sets")
+        name_ticks(ax.yaxis, names)
+        ax.set(xlabel="class in the set", ylabel="true class (mean size of its sets)")
+        covered = self.sets[np.arange(len(self.y)), self.y].mean()
+        ax.set_title(f"coverage {covered:.0%}; mean size {sizes.mean():.3g}", fontsize="medium")
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+
+@documented
+class CumulativeReliabilityDisplay:
+    """Stated P(y <= k) beside the share of rows that it happened to, with a band and the counts.
+
+    A curve on the diagonal is calibrated. Bands are the confidence intervals of the share in each bin, by itself, those
+    of Clopper and Pearson; the bars below count the rows of all thresholds in each bin.
+
+    Parameters
+    ----------
+    reliability : CumulativeReliability
+        What :func:`ordinal_objectives.decisions.cumulative_reliability` returns.
+    <<class_names>>
+
+    Attributes
+    ----------
+    ax_, counts_ax_ : matplotlib.axes.Axes
+    <<figure_>>
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> from ordinal_objectives.plotting import CumulativeReliabilityDisplay
+    >>> display = CumulativeReliabilityDisplay.from_predictions([0, 1, 1, 2], [[0.2, 0.5, 0.3]] * 4, n_bins=2)
+    >>> len(display.ax_.lines)  # two thresholds and the diagonal
+    3
+    """
+
+    def __init__(self, reliability: CumulativeReliability, class_names: Names = None) -> None:
+        self.reliability = reliability
+        self.class_names = class_names_of(class_names, len(reliability.stated) + 1)
+
+    @classmethod
+    @documented
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: ArrayLike,
+        *,
+        labels: ArrayLike | None = None,
+        ax: Axes | None = None,
+        **options: Any,
+    ) -> CumulativeReliabilityDisplay:
+        """Plot how well the probabilities of a fitted classifier are calibrated on (X, y).
+
+        Parameters
+        ----------
+        estimator : fitted classifier
+            Of this package or another, or a pipeline or search, with ``predict_proba``.
+        X : array-like, sparse matrix, data frame or Arrow table, shape (n_samples, n_features)
+            Rows to predict, better others than those of the training.
+        y : array-like, shape (n_samples,)
+            Labels.
+        labels : sequence or None, default=None
+            The classes, lowest first. None takes ``ordered_classes_``, the categories of an ordered y, or numbers in
+            their order; names without an order are refused.
+        <<ax>>
+        **options
+            ``n_bins``, ``level`` and ``sample_weight`` of
+            :func:`ordinal_objectives.decisions.cumulative_reliability`.
+        """
+        known = _classes_in_order(estimator, y, labels)
+        if not hasattr(estimator, "predict_proba"):
+            raise TypeError(f"estimator must have predict_proba; got {type(estimator).__name__}")
+        columns = known.encode(estimator.classes_, name="classes_ of the estimator")
+        proba = np.zeros((len(codes := known.encode(y)), len(known.ordered_classes_)))
+        proba[:, columns] = estimator.predict_proba(X)
+        found = cumulative_reliability(codes, proba, labels=range(proba.shape[1]), **options)
+        return cls(found, known.ordered_classes_).plot(ax=ax)
+
+    @classmethod
+    @documented
+    def from_predictions(
+        cls, y_true: ArrayLike, proba: ArrayLike, *, class_names: Names = None, ax: Axes | None = None, **options: Any
+    ) -> CumulativeReliabilityDisplay:
+        """Plot how well probabilities are calibrated.
+
+        Parameters
+        ----------
+        y_true : array-like, shape (n_samples,)
+            Class codes, or labels in the order of ``labels``.
+        proba : array-like of float, shape (n_samples, n_classes)
+            Lowest class first.
+        <<class_names>>
+        <<ax>>
+        **options
+            ``labels``, ``n_bins``, ``level`` and ``sample_weight`` of
+            :func:`ordinal_objectives.decisions.cumulative_reliability`.
+        """
+        return cls(cumulative_reliability(y_true, proba, **options), class_names).plot(ax=ax)
+
+    def plot(self, ax: Axes | None = None) -> CumulativeReliabilityDisplay:
+        """Draw a curve with its band for each threshold, and the counts below.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        """
+        found, ax = self.reliability, axes_or_new(ax, 6.5, 5.5)
+        colors = class_colors(len(found.stated))
+        counts_ax = ax.inset_axes((0.0, -0.28, 1.0, 0.2), sharex=ax)
+        ax.plot([0, 1], [0, 1], color="black", linewidth=0.8, linestyle="--", zorder=1)
+        for k, color in enumerate(colors):
+            filled = found.count[k] > 0
+            stated, happened, low, high = (
+                of[k][filled] for of in (found.stated, found.happened, found.low, found.high)
+            )
+            ax.fill_between(stated, low, high, color=color, alpha=0.15, linewidth=0)
+            ax.plot(stated, happened, marker="o", markersize=4, color=color, linewidth=1.5)
+        n_bins = found.count.shape[1]
+        counts_ax.bar((np.arange(n_bins) + 0.5) / n_bins, found.count.sum(axis=0), width=0.9 / n_bins, color="0.5")
+        ax.set(xlim=(0, 1), ylim=(0, 1), ylabel="share of rows with y <= k")
+        ax.tick_params(labelbottom=False)
+        ax.grid(alpha=0.25)
+        counts_ax.set(xlabel="stated P(y <= k)", ylabel="rows")
+        colour_bar(ax, colors, threshold_names(self.class_names), "threshold between classes")
+        self.ax_, self.counts_ax_, self.figure_ = ax, counts_ax, ax.figure
+        return self
+
+
+def _classes_in_order(estimator: Any, y: ArrayLike, labels: ArrayLike | None) -> OrderedLabels:
+    """Return the classes of any fitted classifier, lowest first.
+
+    They are ``labels``, or else the classifier's ``ordered_classes_``, the categories of an ordered y, or numbers in
+    their order.
+
+    Raises
+    ------
+    TypeError
+        If the estimator is no classifier.
+    ValueError
+        If the classes are text of which nothing says the order.
+    """
+    check_is_fitted(estimator)
+    classes = getattr(estimator, "classes_", None)
+    if classes is None or not hasattr(estimator, "predict"):
+        raise TypeError(f"estimator must be a fitted classifier; got {type(estimator).__name__}")
+    last = estimator
+    while hasattr(last, "best_estimator_") or isinstance(last, Pipeline):
+        last = last[-1] if isinstance(last, Pipeline) else last.best_estimator_
+    own = next(
+        (of for of in (labels, getattr(last, "ordered_classes_", None), ordered_categories(y)) if of is not None), None
+    )
+    if own is None and np.asarray(classes).dtype.kind not in "biuf":
+        raise ValueError(
+            f"labels must hold the classes, lowest first: {type(last).__name__} does not say their order; got None for "
+            f"{np.asarray(classes).tolist()}"
+        )
+    return OrderedLabels(classes if own is None else own, name="labels")
+
+
+def _labels_of(y_true: ArrayLike, y_pred: ArrayLike, class_names: Names) -> Any:
+    """Return the classes, lowest first, of labels whose order is not given."""
+    orders = [found for found in map(ordered_categories, (y_true, y_pred)) if found is not None]
+    if orders:
+        if orders[0].tolist() != orders[-1].tolist():
+            raise ValueError(
+                f"y_true and y_pred must have the same categories; got {orders[0].tolist()} and {orders[-1].tolist()}. "
+                f"Pass labels=, the classes, lowest first"
+            )
+        return orders[0]
+    given = as_labels("y_true", y_true), as_labels("y_pred", y_pred)
+    if all(values.dtype.kind in "biuf" for values in given):
+        return range(max(2, int(max(map(np.max, given))) + 1) if class_names is None else len(class_names))
+    if class_names is None:
+        raise ValueError("labels must hold the classes, lowest first, where y_true and y_pred hold names; got None")
+    return list(class_names)
+
+
+def _draw_shares(ax: Axes, shares: NDArray[np.float64], texts: list[list[str]], columns: list[str], label: str) -> None:
+    """Draw shares of classes as grey squares, true classes from the top down, with texts where there are few.
+
+    Parameters
+    ----------
+    ax : matplotlib.axes.Axes
+    shares : ndarray of float64, shape (n_classes, n_classes)
+        From 0 to 1; NaN stays empty.
+    texts : list of list of str
+        What is written into each square.
+    columns : list of str
+        Names of the classes.
+    label : str
+        What the shares are.
+    """
+    image = ax.imshow(np.ma.masked_invalid(shares), cmap="Greys", vmin=0.0, vmax=1.0)
+    for i, j in np.ndindex(shares.shape) if len(shares) <= _MOST_WRITTEN else ():
+        color = "white" if shares[i, j] > 0.5 else "black"
+        if texts[i][j]:
+            ax.text(j, i, texts[i][j], ha="center", va="center", color=color, fontsize="small")
+    name_ticks(ax.xaxis, columns)
+    if max(map(len, columns)) > 4:
+        ax.tick_params(axis="x", labelrotation=45)
+    ax.figure.colorbar(image, ax=ax, label=label)

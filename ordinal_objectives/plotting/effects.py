@@ -1,0 +1,239 @@
+"""Along one feature, or the score: the score and the shifts, and class probabilities."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ordinal_objectives.inspection import (
+    FeatureEffect,
+    LocalEffects,
+    accumulated_local_effects,
+    feature_effect,
+    partial_probabilities,
+)
+from ordinal_objectives.inspection.rows import name_of, unwrapped
+from ordinal_objectives.plotting.style import (
+    axes_or_new,
+    class_colors,
+    class_names_of,
+    colour_bar,
+    name_values,
+    pair_or_new,
+    threshold_names,
+)
+from ordinal_objectives.utils.shared_docs import documented
+from ordinal_objectives.utils.validation import check_choice, check_proba
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from ordinal_objectives.plotting.style import Names, Pair
+
+
+@documented
+class FeatureEffectDisplay:
+    """The score and the shifts of single thresholds along one feature: partial dependence or accumulated local effects.
+
+    The score moves all thresholds alike; a shift moves one of them. Shifts are zero where odds are proportional.
+
+    Parameters
+    ----------
+    effect : FeatureEffect or LocalEffects
+        What :func:`ordinal_objectives.inspection.feature_effect` or
+        :func:`ordinal_objectives.inspection.accumulated_local_effects` returns. Categories are drawn as bars and
+        points.
+    feature_name : str
+        Name of the feature, for the axes.
+    <<class_names>>
+        A threshold is named by the classes on its sides.
+
+    Attributes
+    ----------
+    axes_ : ndarray of matplotlib.axes.Axes, shape (2,)
+        The score's, and the shifts', which share their scale.
+    <<figure_>>
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> import numpy as np
+    >>> from ordinal_objectives.inspection import FeatureEffect
+    >>> from ordinal_objectives.plotting import FeatureEffectDisplay
+    >>> effect = FeatureEffect(np.arange(3.0), np.arange(3.0), np.outer(np.arange(3.0), [1.0, -1.0]))
+    >>> display = FeatureEffectDisplay(effect, "age", ["low", "middle", "high"]).plot()
+    >>> [len(ax.lines) for ax in display.axes_]  # the last one is at zero
+    [1, 3]
+    """
+
+    def __init__(self, effect: FeatureEffect | LocalEffects, feature_name: str, class_names: Names = None) -> None:
+        self.effect, self.feature_name = effect, feature_name
+        self.threshold_names = threshold_names(class_names_of(class_names, effect.shifts.shape[1] + 1))
+
+    @classmethod
+    @documented
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        feature: int | str,
+        *,
+        kind: str = "partial",
+        grid_resolution: int = 50,
+        axes: Pair | None = None,
+    ) -> FeatureEffectDisplay:
+        """Plot the effect of a feature in a fitted ordinal classifier.
+
+        Parameters
+        ----------
+        estimator : fitted classifier of this package, or a pipeline or search that ends in one
+            The features are those that the pipeline is given.
+        X : array-like, sparse matrix, data frame or Arrow table, shape (n_samples, n_features)
+            Rows to average over.
+        feature : int or str
+            Column, or its name.
+        kind : {"partial", "local"}, default="partial"
+            "partial": partial dependence. "local": accumulated local effects, which do not combine features in ways
+            that the data do not have; only of a feature of numbers.
+        grid_resolution : int, default=50
+            At most so many values of the feature, or intervals.
+        <<axes>>
+        """
+        check_choice(kind, ("partial", "local"), name="kind")
+        effect_of = accumulated_local_effects if kind == "local" else feature_effect
+        effect = effect_of(estimator, X, feature, grid_resolution=grid_resolution)
+        return cls(effect, name_of(estimator, X, feature), unwrapped(estimator)[0].ordered_classes_).plot(axes)
+
+    def plot(self, axes: Pair | None = None) -> FeatureEffectDisplay:
+        """Draw the score beside the shifts, a line for each threshold, coloured from the lowest to the highest.
+
+        Of categories the score is drawn as bars and the shifts as points.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        """
+        left, right = pair_or_new(axes, "the score and the shifts", sharey=True)
+        colors = class_colors(len(self.threshold_names))
+        values: NDArray[Any] = self.effect.values
+        style: dict[str, Any] = {"linewidth": 2.0}
+        if values.dtype.kind == "O":
+            for ax in (left, right):
+                name_values(ax, values)
+            values, style = np.arange(len(values)), {"linestyle": "", "marker": "o"}
+            left.bar(values, self.effect.score, color="0.35")
+        else:
+            style |= {"marker": "o"} if len(values) < 10 else {}
+            left.plot(values, self.effect.score, color="black", **style)
+        for shift, color in zip(self.effect.shifts.T, colors, strict=True):
+            right.plot(values, shift, color=color, **style)
+        right.axhline(0.0, color="black", linewidth=0.8, linestyle="--", zorder=1)
+        for ax, title in ((left, "score f: moves all thresholds"), (right, "shifts $v_k$: move single thresholds")):
+            ax.set_title(title, fontsize="medium")
+            ax.set_xlabel(self.feature_name, parse_math=False)
+            ax.grid(alpha=0.25)
+        what = "accumulated local effect" if isinstance(self.effect, LocalEffects) else "partial dependence"
+        left.set_ylabel(f"{what}, scale of the thresholds")
+        colour_bar(right, colors, self.threshold_names, "threshold between classes")
+        self.axes_, self.figure_ = np.array([left, right]), left.figure
+        return self
+
+
+@documented
+class ClassProbabilitiesDisplay:
+    """Class probabilities stacked from the lowest class to the highest, along the score or one feature.
+
+    Parameters
+    ----------
+    values : array-like, shape (n_values,)
+        Where the probabilities belong: increasing numbers, or categories.
+    proba : array-like of float, shape (n_values, n_classes)
+        Lowest class first.
+    name : str
+        What the values are.
+    <<class_names>>
+
+    Attributes
+    ----------
+    <<ax_, figure_>>
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> from ordinal_objectives.plotting import ClassProbabilitiesDisplay
+    >>> display = ClassProbabilitiesDisplay([0.0, 1.0], [[0.7, 0.3], [0.2, 0.8]], "age").plot()
+    >>> len(display.ax_.collections)
+    2
+    """
+
+    def __init__(self, values: ArrayLike, proba: ArrayLike, name: str, class_names: Names = None) -> None:
+        self.values: NDArray[Any] = np.asarray(values)
+        self.proba = check_proba(proba, len(self.values))
+        self.name = name
+        self.class_names = class_names_of(class_names, self.proba.shape[1])
+
+    @classmethod
+    @documented
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        feature: int | str | None = None,
+        *,
+        grid_resolution: int = 50,
+        ax: Axes | None = None,
+    ) -> ClassProbabilitiesDisplay:
+        """Plot the probabilities of a fitted ordinal classifier.
+
+        Parameters
+        ----------
+        estimator : fitted classifier of this package, or a pipeline or search that ends in one
+            What is drawn; the features are those that the pipeline is given.
+        X : array-like, sparse matrix, data frame or Arrow table, shape (n_samples, n_features)
+            Rows to average over.
+        feature : int, str or None, default=None
+            Column, or its name: probabilities are averaged over the rows with each of its values (partial dependence).
+            None takes the score: rows are averaged with those of about the same score.
+        grid_resolution : int, default=50
+            At most so many values.
+        <<ax>>
+        """
+        model, prepared = unwrapped(estimator)
+        names = model.ordered_classes_
+        if feature is not None:
+            values, proba = partial_probabilities(estimator, X, feature, grid_resolution=grid_resolution)
+            return cls(values, proba, name_of(estimator, X, feature), names).plot(ax=ax)
+        rows = prepared(X)
+        scores, of_rows = model.predict_raw(rows), model.predict_proba_ordered(rows)
+        parts = np.array_split(np.argsort(scores, kind="stable"), min(grid_resolution, len(scores)))
+        means = np.array([[scores[part].mean(), *of_rows[part].mean(axis=0)] for part in parts])
+        return cls(means[:, 0], means[:, 1:], "score f(x)", names).plot(ax=ax)
+
+    def plot(self, ax: Axes | None = None) -> ClassProbabilitiesDisplay:
+        """Draw an area for each class, or bars where the values are categories.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        """
+        ax, colors = axes_or_new(ax, 7.0, 4.0), class_colors(self.proba.shape[1])
+        if self.values.dtype.kind in "OUS":
+            bottom = np.cumsum(self.proba, axis=1) - self.proba
+            for k, color in enumerate(colors):
+                ax.bar(np.arange(len(bottom)), self.proba[:, k], bottom=bottom[:, k], color=color, width=0.8)
+            name_values(ax, self.values)
+        else:
+            ax.stackplot(self.values, self.proba.T, colors=colors, linewidth=0)
+            ax.set_xlim(self.values[0], self.values[-1])
+        ax.set_ylim(0.0, 1.0)
+        ax.set_xlabel(self.name, parse_math=False)
+        ax.set_ylabel("probability of the class, stacked")
+        colour_bar(ax, colors, self.class_names, "class")
+        self.ax_, self.figure_ = ax, ax.figure
+        return self

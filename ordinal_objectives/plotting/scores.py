@@ -1,0 +1,248 @@
+"""Scores and the thresholds that cut them: of each class after a training, and round by round."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ordinal_objectives.inspection.rows import unwrapped
+from ordinal_objectives.plotting.style import (
+    axes_or_new,
+    class_colors,
+    class_names_of,
+    colour_bar,
+    pair_or_new,
+    threshold_names,
+)
+from ordinal_objectives.utils.shared_docs import documented
+from ordinal_objectives.utils.validation import as_floats, check_codes, check_thresholds
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from ordinal_objectives.plotting.style import Names, Pair
+
+# Lines of losses: the training, and the sets that are evaluated.
+_STYLES = ("-", "--", ":", "-.")
+
+
+@documented
+class ScoreDistributionDisplay:
+    """Distribution of the score in each true class, cut by the thresholds.
+
+    Where every row is predicted to be of the class between whose thresholds its score lies, as by the median of one
+    score, these regions are tinted. Where that does not hold for all rows, since thresholds move with x or another
+    rule decides, points have the colour of the class that is predicted, and the axis says for how many rows the two
+    differ: the dashed lines are then the thresholds of a row without shifts.
+
+    Parameters
+    ----------
+    raw_prediction : array-like of float, shape (n_samples,)
+        Scores f(x).
+    y : array-like of int, shape (n_samples,)
+        True class codes 0..n_classes - 1.
+    thresholds : array-like of float, shape (n_classes - 1,)
+        On the scale of the scores.
+    <<class_names>>
+    predicted : array-like of int, shape (n_samples,), or None, default=None
+        Class codes that the model predicts; None takes those of the regions.
+
+    Attributes
+    ----------
+    n_outside_ : int
+        Rows whose predicted class is not that of the region their score lies in.
+    <<ax_, figure_>>
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> from ordinal_objectives.plotting import ScoreDistributionDisplay
+    >>> display = ScoreDistributionDisplay([-1.2, -0.8, 0.9, 1.1], [0, 0, 1, 1], [0.0]).plot()
+    >>> len(display.ax_.get_yticks())
+    2
+    """
+
+    def __init__(
+        self,
+        raw_prediction: ArrayLike,
+        y: ArrayLike,
+        thresholds: ArrayLike,
+        class_names: Names = None,
+        predicted: ArrayLike | None = None,
+    ) -> None:
+        self.thresholds = check_thresholds(thresholds, ordered=False)
+        n_classes = self.thresholds.shape[0] + 1
+        self.y = check_codes(y, n_classes)
+        self.raw_prediction: NDArray[np.float64] = as_floats(raw_prediction, name="raw_prediction")
+        if self.raw_prediction.shape != self.y.shape:
+            raise ValueError(
+                f"raw_prediction must have shape {self.y.shape}, one score a label; got {self.raw_prediction.shape}"
+            )
+        if not np.isfinite(self.raw_prediction).all():
+            raise ValueError("raw_prediction must be finite; it holds NaN or infinity")
+        self.class_names = class_names_of(class_names, n_classes)
+        # A score at a threshold belongs to the lower class.
+        regions = np.searchsorted(np.sort(self.thresholds), self.raw_prediction)
+        self.predicted = regions if predicted is None else check_codes(predicted, n_classes, name="predicted")
+        if self.predicted.shape != self.y.shape:
+            raise ValueError(f"predicted must have shape {self.y.shape}, one class a label; got {self.predicted.shape}")
+        self.n_outside_ = int(np.count_nonzero(self.predicted != regions))
+
+    @classmethod
+    @documented
+    def from_estimator(
+        cls, estimator: Any, X: Any, y: ArrayLike, *, ax: Axes | None = None
+    ) -> ScoreDistributionDisplay:
+        """Plot the scores that a fitted ordinal classifier gives to (X, y).
+
+        Parameters
+        ----------
+        estimator : fitted classifier of this package, or a pipeline or search that ends in one
+            What is drawn.
+        X : array-like, sparse matrix, data frame or Arrow table, shape (n_samples, n_features)
+            Rows to predict.
+        y : array-like, shape (n_samples,)
+            Labels.
+        <<ax>>
+        """
+        model, prepared = unwrapped(estimator)
+        X = prepared(X)
+        codes, predicted = model.encode_labels(y), model.encode_labels(model.predict(X))
+        return cls(model.predict_raw(X), codes, model.thresholds_, model.ordered_classes_, predicted).plot(ax=ax)
+
+    def plot(self, ax: Axes | None = None) -> ScoreDistributionDisplay:
+        """Draw one row of points and a bar of quartiles for each class, and a line for each threshold.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        """
+        n_classes, thresholds, scores = len(self.class_names), np.sort(self.thresholds), self.raw_prediction
+        ax, colors = axes_or_new(ax, 8.0, 1.2 + 0.6 * n_classes), class_colors(n_classes)
+        low, high = min(scores.min(), thresholds[0]), max(scores.max(), thresholds[-1])
+        margin = 0.05 * (high - low) or 1.0
+        edges = np.concatenate([[low - margin], thresholds, [high + margin]])
+        ax.set_xlim(edges[0], edges[-1])
+        jitter, colored_by = np.random.default_rng(0), self.predicted if self.n_outside_ else self.y
+        for k in range(n_classes):
+            if not self.n_outside_:  # between two thresholds the class between them is predicted
+                ax.axvspan(edges[k], edges[k + 1], color=colors[k], alpha=0.08, linewidth=0)
+            rows = np.flatnonzero(self.y == k)
+            if len(rows) == 0:
+                continue
+            height, alpha = k + jitter.uniform(-0.28, 0.28, len(rows)), min(1.0, max(0.08, 60 / len(rows)))
+            for label in np.unique(colored_by[rows]):
+                points = colored_by[rows] == label
+                style = {"color": colors[label], "alpha": alpha, "markersize": 5}
+                ax.plot(scores[rows[points]], height[points], ".", **style)
+            first, median, third = np.quantile(scores[rows], [0.25, 0.5, 0.75])
+            ax.plot([first, third], [k, k], color="black", linewidth=3, solid_capstyle="butt")
+            ax.plot([median], [k], "o", color="white", markeredgecolor="black", markersize=6)
+        for threshold in self.thresholds:
+            ax.axvline(threshold, color="black", linewidth=1, linestyle="--")
+        ax.set_yticks(range(n_classes), self.class_names, parse_math=False)
+        ax.set(ylim=(-0.6, n_classes - 0.4), ylabel="true class")
+        of_row, colour = "", ""
+        if self.n_outside_:
+            colour_bar(ax, colors, self.class_names, "predicted class")
+            n, of = self.n_outside_, self.y.size
+            of_row = " of a row without shifts"
+            colour = f"\ncolour: predicted class; for {n} of {of} rows not the one between the dashed lines"
+        caption = f"score f(x); dashed: thresholds{of_row}; bar and dot: quartiles and median of each class{colour}"
+        ax.set_xlabel(caption, fontsize="small")
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+
+@documented
+class TrainingDisplay:
+    """Losses after 0, 1, ... rounds beside the thresholds that belong to them.
+
+    Parameters
+    ----------
+    losses : mapping of str to array-like of float, shape (n_rounds + 1,)
+        Of the training and of evaluation sets; NaN where a loss is not known.
+    thresholds : array-like of float, shape (n_rounds + 1, n_classes - 1)
+        After 0, 1, ... rounds.
+    <<class_names>>
+    n_iter : int or None, default=None
+        Rounds that predictions use, where others follow.
+
+    Attributes
+    ----------
+    axes_ : ndarray of matplotlib.axes.Axes, shape (2,)
+        The losses', and the thresholds'.
+    <<figure_>>
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> from ordinal_objectives.plotting import TrainingDisplay
+    >>> display = TrainingDisplay({"training": [1.0, 0.8]}, [[-1.0, 1.0], [-1.2, 1.1]]).plot()
+    >>> [len(ax.lines) for ax in display.axes_]
+    [1, 2]
+    """
+
+    def __init__(
+        self,
+        losses: Mapping[str, ArrayLike],
+        thresholds: ArrayLike,
+        class_names: Names = None,
+        n_iter: int | None = None,
+    ) -> None:
+        self.losses = {name: as_floats(values, name="losses") for name, values in losses.items()}
+        self.thresholds = as_floats(thresholds, name="thresholds")
+        if self.thresholds.ndim != 2:
+            raise ValueError(f"thresholds must have shape (n_rounds + 1, n_classes - 1); got {self.thresholds.shape}")
+        self.class_names = class_names_of(class_names, self.thresholds.shape[1] + 1)
+        self.n_iter = n_iter
+
+    @classmethod
+    @documented
+    def from_estimator(cls, estimator: Any, *, axes: Pair | None = None) -> TrainingDisplay:
+        """Plot the training of a fitted ordinal classifier.
+
+        Parameters
+        ----------
+        estimator : fitted classifier of this package, or a pipeline or search that ends in one
+            Losses of evaluation sets are those of ``evals_result_``, which no file keeps.
+        <<axes>>
+        """
+        model, _ = unwrapped(estimator)
+        losses: dict[str, ArrayLike] = {"training": model.training_loss_}
+        for watched, found in getattr(model, "evals_result_", {}).items():
+            # XGBoost and LightGBM measure after 1, 2, ... rounds, first the loss; the engine after 0, 1, ... rounds.
+            if watched != "training":
+                losses[watched] = [np.nan, *next(iter(found.values()))] if isinstance(found, dict) else found
+        return cls(losses, model.threshold_history_, model.ordered_classes_, model.n_iter_).plot(axes)
+
+    def plot(self, axes: Pair | None = None) -> TrainingDisplay:
+        """Draw the losses beside a line for each threshold.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        """
+        left, right = pair_or_new(axes, "the losses and the thresholds")
+        for i, (name, values) in enumerate(self.losses.items()):
+            left.plot(values, label=name, color="black" if i == 0 else "0.45", linestyle=_STYLES[i % len(_STYLES)])
+        colors = class_colors(self.thresholds.shape[1])
+        for path, color in zip(self.thresholds.T, colors, strict=True):
+            right.plot(path, color=color)
+        if self.n_iter is not None and self.n_iter < max(map(len, self.losses.values())) - 1:
+            left.axvline(self.n_iter, color="black", linewidth=0.8)
+            left.annotate(f" kept: {self.n_iter}", (self.n_iter, 1.0), xycoords=("data", "axes fraction"), va="top")
+        for ax, label in ((left, "mean loss"), (right, "thresholds")):
+            ax.set(xlabel="rounds", ylabel=label)
+            ax.grid(alpha=0.25)
+        left.legend(frameon=False)
+        colour_bar(right, colors, threshold_names(self.class_names), "threshold between classes")
+        self.axes_, self.figure_ = np.array([left, right]), left.figure
+        return self
