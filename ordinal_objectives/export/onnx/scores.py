@@ -67,7 +67,7 @@ def _as_read(graph: Graph, matrix: str, scorer: Scorer, n_features: int) -> str:
 
 def _linear_scores(features: Features, linear: LinearPart) -> str:
     """Return the linear part's score, (n_samples, 1)."""
-    graph, columns = features.graph, linear
+    graph = features.graph
     parts = [
         features.looked_up(place, levels, weights, 0.0)
         for (place, levels), weights in zip(linear.levels.items(), linear.level_weights, strict=True)
