@@ -1,4 +1,4 @@
-"""Cuts between the bins of each feature."""
+"""Features as the engine reads them: tables become numbers, numbers become bins."""
 
 from __future__ import annotations
 
@@ -7,14 +7,67 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
+from sklearn.utils.validation import validate_data
 
 from ordinal_objectives import _core
-from ordinal_objectives.row_blocks import RowBlocks, blocks_of
+from ordinal_objectives.estimators.category_columns import CategoryColumns, places_of
+from ordinal_objectives.estimators.column_types import check_table, read_numbers
+from ordinal_objectives.row_blocks import RowBlocks, blocks_of, header_of
+from ordinal_objectives.utils.validation import collected, refuse_masked
 
 # Rows that the cuts of a large table are computed from.
 SUBSAMPLE = 200_000
 # Where weights differ by more than this factor, a float32 sum loses the contribution of light rows beside heavy ones.
 _UNEVEN = 100.0
+
+
+def learn_categories(X: Any, asked: Any, max_bins: int) -> CategoryColumns:
+    """Return the columns of categories that ``categorical_features`` asks for, with the levels that occur in X."""
+    if isinstance(X, RowBlocks):
+        found = CategoryColumns.learn([X.header], asked, max_bins)
+        return CategoryColumns.learn(X.tables(), asked, max_bins) if found.levels else found
+    X = _as_table(X)
+    if len(X.shape) != 2 or issparse(X):  # refused where features are checked
+        return CategoryColumns()
+    return CategoryColumns.learn([X], asked, max_bins)
+
+
+def check_features(
+    estimator: Any, X: Any, categories: CategoryColumns, *, reset: bool, blocks: bool = False
+) -> NDArray[np.floating] | RowBlocks:
+    """Return features as float32 or float64, (n_samples, n_features); `reset` is for those of ``fit``.
+
+    Categories are numbers then. With ``blocks``, RowBlocks are returned as such.
+    """
+    features: NDArray[np.floating] | RowBlocks
+    if blocks and isinstance(X, RowBlocks):
+        if X.shape[0] < 1 + reset:
+            raise ValueError(f"Found RowBlocks with {X.shape[0]} sample(s) while a minimum of {1 + reset} is required")
+        read_numbers(categories.encode(X.header), ensure_min_samples=0)
+        features = X.encoded(categories)
+    else:
+        X = _as_table(X)
+        if categories.levels and not reset:  # which columns hold categories is known of these features alone
+            validate_data(estimator, X, reset=False, skip_check_array=True)
+        features = read_numbers(categories.encode(X), estimator=estimator, ensure_min_samples=1 + reset)
+    validate_data(estimator, header_of(X), reset=reset, skip_check_array=True)
+    return features
+
+
+def check_same_categories(X: Any, asked: Any, categories: CategoryColumns) -> None:
+    """Raise ValueError unless the columns that ``categorical_features`` asks for are those of the model."""
+    now, before = places_of(header_of(X), asked), sorted(categories.levels)
+    if now != before:
+        raise ValueError(f"warm_start continues a model of categories in the columns {before}; got {now}")
+
+
+def _as_table(X: Any) -> Any:
+    X = collected(X)
+    refuse_masked(X, name="X")
+    X = X if hasattr(X, "shape") else np.asarray(X)
+    check_table(X)
+    return X
 
 
 def find_cuts(
@@ -73,7 +126,7 @@ def find_cuts(
         sample_weight = sample_weight[rows]
     sizes = categories or {}
     return [
-        _cuts_between(sizes[f]) if f in sizes else _cuts_of(sample[:, f], max_bins, sample_weight)
+        np.arange(0.5, sizes[f] - 1) if f in sizes else _cuts_of(sample[:, f], max_bins, sample_weight)
         for f in range(X.shape[1])
     ]
 
@@ -101,24 +154,16 @@ def uneven(sample_weight: NDArray[np.float64] | None) -> bool:
     return bool(weight.max() > _UNEVEN * weight.min())
 
 
-def _cuts_between(n_categories: int) -> NDArray[np.float64]:
-    cuts: NDArray[np.float64] = np.arange(0.5, n_categories - 1)
-    return cuts
-
-
 def _cuts_of(
     column: NDArray[np.floating], max_bins: int, sample_weight: NDArray[np.float64] | None
 ) -> NDArray[np.float64]:
     known = ~np.isnan(column)
     values = column[known]
-    if sample_weight is None:
-        values = np.sort(values)
-        is_last = np.append(values[1:] != values[:-1], True) if len(values) else np.zeros(0, bool)
-        below = np.flatnonzero(is_last) + 1.0
-    else:
-        order = np.argsort(values, kind="stable")
-        values = values[order]
-        is_last = np.append(values[1:] != values[:-1], True) if len(values) else np.zeros(0, bool)
+    order = None if sample_weight is None else np.argsort(values, kind="stable")
+    values = np.sort(values) if order is None else values[order]
+    is_last = np.append(values[1:] != values[:-1], True) if len(values) else np.zeros(0, bool)
+    below = np.flatnonzero(is_last) + 1.0
+    if sample_weight is not None:
         below = np.cumsum(sample_weight[known][order])[is_last]
     distinct = values[is_last].astype(np.float64)
     if len(distinct) <= max_bins:

@@ -3,31 +3,58 @@
 from __future__ import annotations
 
 import copy
+import os
+from collections.abc import Iterator
+from dataclasses import fields, replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
 
+from ordinal_objectives.decision import KappaRule
+from ordinal_objectives.estimators.category_columns import CategoryColumns
 from ordinal_objectives.estimators.fit_keywords import explains_keywords
+from ordinal_objectives.estimators.host_parameters import HostParameters
+from ordinal_objectives.estimators.labels import OrderedLabels
 from ordinal_objectives.estimators.linear_choice import with_start
-from ordinal_objectives.histogram_engine.columns import check_features, learn_categories
-from ordinal_objectives.histogram_engine.fit_loop import Callback, EarlyStopping, after_tree, check_callback, fit_rows
-from ordinal_objectives.histogram_engine.other_names import DIALECT, REFUSED
-from ordinal_objectives.histogram_engine.plan import PlannedTraining
-from ordinal_objectives.histogram_engine.scoring import check_scoring
-from ordinal_objectives.histogram_engine.warm_start import check_continued, check_same_categories
+from ordinal_objectives.estimators.linear_part import LinearPart
+from ordinal_objectives.estimators.ordinal_classifier import OrdinalClassifier
+from ordinal_objectives.estimators.round_search import RoundSearch, is_auto, rounds_unsearched, smallest_leaf
+from ordinal_objectives.histogram_engine import model_file
+from ordinal_objectives.histogram_engine.binning import check_features, check_same_categories, learn_categories
+from ordinal_objectives.histogram_engine.constraints import Constraints
+from ordinal_objectives.histogram_engine.fit_loop import (
+    Callback,
+    EarlyStopping,
+    GrownModel,
+    Watching,
+    after_tree,
+    check_callback,
+    fit_rows,
+)
+from ordinal_objectives.histogram_engine.forest import OutOfBag
+from ordinal_objectives.histogram_engine.parameters import DIALECT, OF_MODEL, REFUSED, BoostingParameters
+from ordinal_objectives.histogram_engine.plan import TrainingPlan, check_continued
+from ordinal_objectives.histogram_engine.scoring import check_scoring, scored_by
+from ordinal_objectives.leaves.shifts import DEFAULT_SHIFT_L2, Shifts
 from ordinal_objectives.losses import OrdinalLoss
+from ordinal_objectives.threads import effective_n_threads
+from ordinal_objectives.threshold_solver import ThresholdRecord
+from ordinal_objectives.trees import TreeEnsemble
+from ordinal_objectives.utils.files import as_damaged_file, warn_of
 from ordinal_objectives.utils.progress import round_bar
 from ordinal_objectives.utils.seeds import drawn_seed
 from ordinal_objectives.utils.shared_docs import documented
-from ordinal_objectives.utils.validation import check_flag, check_integer
+from ordinal_objectives.utils.validation import check_choice, check_flag, check_integer, check_thresholds
 
-# Of rows, to check parameters before the rows are known.
-_ANY_NUMBER = 1000
+Model = TypeVar("Model", bound="HistGradientBoostingOrdinalClassifier")
+IMPORTANCES = ("gain", "split")
 
 
 @documented
-class HistGradientBoostingOrdinalClassifier(PlannedTraining):
+class HistGradientBoostingOrdinalClassifier(HostParameters, OrdinalClassifier):
     r"""Ordinal classifier grown by a native engine, which judges splits by what leaves and thresholds gain together.
 
     By default thresholds move with x: leaves shift single thresholds, splits are judged by what such leaves gain
@@ -144,18 +171,16 @@ class HistGradientBoostingOrdinalClassifier(PlannedTraining):
         Together with ``l2_regularization`` = (n_classes - 1) shift_l2 the thresholds' leaves are those of separate
         models.
     <<shift_penalty, max_shifts>>
-    split_gain : {"auto", "vector", "joint", "scalar", "quadratic"}, default="auto"
+    split_gain : {"auto", "vector", "joint", "scalar"}, default="auto"
         What splits are worth where leaves shift thresholds. "vector" ("auto"): what such leaves gain. Cheaper are
         "joint", what leaves of the score and thresholds gain together, and "scalar", what the score alone does.
-        "quadratic" goes with ``order`` 3 and 4: splits are judged by the model of order 2, which is cheaper, and leaves
-        take the longer steps; "auto" judges splits by the order of the leaves.
     <<linear, linear_l2, classes, decision_rule, cost_matrix, kappa_weights, kappa_rows, importance_type, n_jobs>>
     <<progress>>
     verbose : int or bool, default=0
         Print what has been measured after so many trees each.
     **other_params
-        There are none. A name of another library raises a TypeError that says what it is called here, an unknown one
-        raises it in ``fit``.
+        Unknown keywords raise a TypeError: a name of another library at once, with the name used here, any other in
+        ``fit``.
 
     Attributes
     ----------
@@ -193,6 +218,18 @@ class HistGradientBoostingOrdinalClassifier(PlannedTraining):
     _dialect: ClassVar = DIALECT
     _refused: ClassVar = REFUSED
     _known: ClassVar = frozenset()
+    best_iteration_: int
+    threshold_history_: NDArray[np.float64]
+    evals_result_: dict[str, list[float]]
+    round_search_: RoundSearch | None = None
+    _ensemble: TreeEnsemble
+    _cuts: list[NDArray[np.float64]]
+    _curvature: NDArray[np.float64] | None
+    _categories: CategoryColumns
+    _seed: int
+    _max_bins: int
+    _oob: OutOfBag | None
+    _fitted_as_forest: bool
 
     def __init__(
         self,
@@ -357,23 +394,18 @@ class HistGradientBoostingOrdinalClassifier(PlannedTraining):
         """
         with self._all_or_nothing():
             self._refuse_unknown()
-            parameters = self._parameters(_ANY_NUMBER)
-            stopping = EarlyStopping.from_parameters(
-                self.early_stopping, self.validation_fraction, self.n_iter_no_change, self.tol
-            )
+            parameters, stopping = self._parameters(), EarlyStopping.of(self)
             check_callback(callback)
-            check_scoring(self.scoring)
+            scorer = check_scoring(self.scoring)
             every = check_integer("verbose", int(self.verbose) if isinstance(self.verbose, bool) else self.verbose, 0)
             earlier = fitted = None
             if self._continues():
                 earlier, fitted = self._grown(), copy.copy(self)
-                check_continued(
-                    self, X, parameters, earlier, self._fitted_loss, self._max_bins, was_forest=self._fitted_as_forest
-                )
+                check_continued(self, X, parameters, len(earlier.ensemble))
                 check_same_categories(X, self.categorical_features, self._categories)
             rows = self._check_training(X, y, sample_weight, groups)
             metrics = self._metrics(self.eval_metric)
-            parameters = self._parameters(len(rows), self._constraints())
+            parameters = self._with_rows(parameters, len(rows))
             parameters.warn_unused()
             if fitted is not None:
                 self._check_same_classes(None, fitted, "the model that warm_start continues")
@@ -381,15 +413,17 @@ class HistGradientBoostingOrdinalClassifier(PlannedTraining):
                 self._seed = drawn_seed(self.random_state)
             sets = (eval_set, eval_sample_weight, "eval_sample_weight", X_val, y_val, sample_weight_val)
             watched = self._check_evaluation(*sets)
-            parameters, stops, unseen = self._plan(rows, watched, parameters, earlier, stopping)
-            rows, watched = unseen.rows, unseen.watched
+            plan = TrainingPlan(self, parameters, self._seed)
+            parameters, stops, unseen, self._linear, self.round_search_ = plan.decide(rows, watched, earlier, stopping)
+            rows, *watched = [with_start(self._linear, one) for one in (unseen.rows, *unseen.watched)]
+            scored = None if scorer is None else scored_by(scorer, self._labels, self._decide_in_round)
             self._max_bins, self.proportional_, self.kappa_rule_ = parameters.max_bins, parameters.shifts is None, None
             with self._under_way(), round_bar(self.progress, parameters.max_iter, "trees") as show:
                 trained, diagnostics = fit_rows(
                     parameters,
                     earlier,
-                    self._labelled(with_start(self._linear, rows)),
-                    self._watching([self._labelled(with_start(self._linear, one)) for one in watched], metrics),
+                    plan.labelled(rows),
+                    Watching([plan.labelled(one) for one in watched], metrics, scored),
                     stopping if stops else None,
                     after_tree(show, every, callback, partial(self._remember, parameters.spec.loss)),
                     seed=self._seed,
@@ -398,6 +432,166 @@ class HistGradientBoostingOrdinalClassifier(PlannedTraining):
             self._remember(parameters.spec.loss, trained, diagnostics)
             self._learn_kappa(unseen)
         self._warn_if_constant(len(rows), "min_samples_leaf", parameters.min_samples_leaf, stacklevel=4)
+        return self
+
+    def _parameters(self) -> BoostingParameters:
+        """Return the parameters of a training, but for what depends on its rows; see :meth:`_with_rows`."""
+        others = {field.name for field in fields(BoostingParameters)} - {"spec", "constraints"}
+        given = {name: getattr(self, name) for name in (*OF_MODEL, *others)}
+        if is_auto(self.min_samples_leaf):
+            del given["min_samples_leaf"]
+        given["max_iter"] = rounds_unsearched("max_iter", self.max_iter)
+        return BoostingParameters.of(self._ordinal_loss(), **given)
+
+    def _with_rows(self, parameters: BoostingParameters, n_rows: int) -> BoostingParameters:
+        """Return the parameters for a number of rows, with the constraints of the features."""
+        names, n_features = getattr(self, "feature_names_in_", None), self.n_features_in_
+        constraints = Constraints.of(self.monotonic_cst, self.interaction_cst, n_features, names)
+        parameters = parameters.changed(constraints=constraints.beside(self._categories.mask(n_features)))
+        if is_auto(self.min_samples_leaf):
+            parameters = parameters.changed(min_samples_leaf=smallest_leaf("auto", n_rows))
+        return parameters
+
+    def _remember(self, loss: OrdinalLoss, grown: GrownModel, diagnostics: dict[str, int]) -> None:
+        """Store the result of a training, also of one that is under way, or of a file."""
+        self.__dict__.pop("_is_under_way", None)
+        n_iter = self.best_iteration_ = len(grown.ensemble)
+        self._ensemble, self._cuts, self._curvature = grown.ensemble, grown.cuts, grown.curvature
+        self._oob, self._fitted_as_forest = grown.out_of_bag, self.boosting_type == "rf"
+        self.threshold_history_, self.evals_result_ = grown.thresholds, grown.evals
+        losses = grown.evals.get("training", [])[: len(grown.thresholds)]
+        record = ThresholdRecord.of(loss, self.hessian, self.threshold_update, grown.thresholds, losses, diagnostics)
+        if not self.proportional_:
+            l2 = DEFAULT_SHIFT_L2 if self.shift_l2 is None else self.shift_l2
+            record = replace(record, shifts=Shifts(l2, self.shift_penalty, self.max_shifts or 1))
+        self._keep(record, loss, n_iter)
+
+    def _grown(self) -> GrownModel:
+        return GrownModel(self._ensemble, self.threshold_history_, self.evals_result_, self._cuts, self._curvature)
+
+    def _check_decision(self) -> None:
+        super()._check_decision()
+        check_choice(self.importance_type, IMPORTANCES, name="importance_type")
+
+    def _splits(self) -> list[bool]:
+        return [len(tree.left) > 1 for tree in self._ensemble.trees]
+
+    def _prediction_data(self, X: Any) -> Any:
+        return X
+
+    def _score(self, data: Any, start: int, stop: int) -> NDArray[np.float64]:
+        scores = self._ensemble.zeros(data.shape[0])
+        self._ensemble.add_to(scores, data, start, stop, effective_n_threads(self.n_jobs))
+        return scores
+
+    @documented
+    def apply(self, X: Any) -> NDArray[np.int32]:
+        """Return the node that each row ends in, int32 ``(n_samples, n_iter_)``."""
+        check_is_fitted(self)
+        return self._ensemble.apply(self._check_features(X, reset=False), effective_n_threads(self.n_jobs))
+
+    @documented
+    def staged_scores(self, X: Any, **start: Any) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64]]]:
+        """Yield scores with their thresholds after 1, 2, ... iterations; a random forest has none."""
+        check_is_fitted(self)
+        self.check_stages()
+        yield from super().staged_scores(X, **start)
+
+    def check_stages(self) -> None:
+        """Raise ValueError if there is no model after fewer trees."""
+        if self._fitted_as_forest:
+            raise ValueError(
+                "a random forest has no stages: its trees are averaged, and its thresholds fitted at the end"
+            )
+
+    def grown_trees(self) -> TreeEnsemble:
+        """Return the trees, with what their leaves add to the score."""
+        check_is_fitted(self)
+        return self._ensemble
+
+    @property
+    def feature_importances_(self) -> NDArray[np.float64]:
+        """Importance of each feature by ``importance_type``, (n_features,)."""
+        return self.grown_trees().importances(self.importance_type)
+
+    @property
+    def is_categorical_(self) -> NDArray[np.bool_]:
+        """Which features are categories, (n_features,)."""
+        check_is_fitted(self)
+        return self._categories.mask(self.n_features_in_)
+
+    def category_levels(self) -> dict[int, list[Any]]:
+        """Return the levels of each feature of categories, in the order of their codes."""
+        check_is_fitted(self)
+        return {place: list(levels) for place, levels in self._categories.levels.items()}
+
+    @property
+    def oob_decision_function_(self) -> NDArray[np.float64]:
+        """Probabilities of the training rows by the trees that were not grown on them, (n_samples, n_classes)."""
+        return self._labels.sort_columns(self._out_of_bag().proba)
+
+    @property
+    def oob_loss_(self) -> float:
+        """Weighted mean loss of these."""
+        return self._out_of_bag().loss
+
+    def _out_of_bag(self) -> OutOfBag:
+        check_is_fitted(self)
+        if self._oob is None:
+            raise AttributeError("rows are out of bag after a fit with boosting_type='rf', and not in a model file")
+        return self._oob
+
+    @documented
+    def save_model(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model to a file; see ``ordinal_objectives.histogram_engine.model_file``.
+
+        In a callback of ``fit`` that is the model of the trees so far. Raises ValueError where there is none yet: of a
+        random forest, whose thresholds are fitted at the end, and of ``decision_rule="kappa"``.
+        """
+        self._check_not_under_way("a random forest has no stages")
+        self.check_fitted_decision()
+        check_choice(self.importance_type, IMPORTANCES, name="importance_type")
+        stored = model_file.StoredModel.of(
+            self,
+            # The loss of the fit, not parameters set afterwards: the thresholds belong to it.
+            self.get_params(deep=False) | self._fitted_loss.as_parameters(),
+            self._grown(),
+            classes=self.ordered_classes_,
+            proportional=self.proportional_,
+            linear=None if self._linear is None else self._linear.to_json(),
+            kappa_rule=None if self.kappa_rule_ is None else self.kappa_rule_.to_json(),
+        )
+        model_file.save(stored, path)
+
+    @documented
+    def load_model(self: Model, path: str | os.PathLike[str]) -> Model:
+        """Load the model that :meth:`save_model` wrote, its parameters included, into this object.
+
+        Raises ValueError if the file is damaged, or of another format; warns of parameters that it could not hold.
+        """
+        stored = model_file.load(path)
+        with as_damaged_file(path):
+            model = type(self)(**stored.params)
+            model._refuse_unknown()
+            effective_n_threads(model.n_jobs)
+            model._keep_labels(OrderedLabels(stored.classes))
+            model._check_decision()
+            stored.restore(model)
+            model.proportional_ = stored.proportional
+            if stored.linear is not None:
+                model._linear = LinearPart.from_json(stored.linear, stored.n_features)
+            if stored.kappa_rule is not None:
+                model.kappa_rule_ = KappaRule.from_json(stored.kappa_rule, model.n_classes_)
+            elif model._takes_kappa():
+                raise ValueError("decision_rule is 'kappa', and its rule is missing")
+            loss, grown = model._ordinal_loss(), stored.grown
+            if not stored.proportional:
+                loss.check_shifts()
+            for row in grown.thresholds:
+                check_thresholds(row, model.n_classes_, ordered=loss.ordered and stored.proportional)
+            model._remember(loss, grown, stored.diagnostics)
+        self.__dict__ = model.__dict__
+        warn_of(stored.left_out, stacklevel=2)
         return self
 
     def __sklearn_tags__(self) -> Any:

@@ -4,31 +4,34 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ordinal_objectives.estimators.held_out import Rows, check_fraction, hold_out
-from ordinal_objectives.histogram_engine.engine_run import EngineRun
+from ordinal_objectives import predictions
+from ordinal_objectives.estimators.held_out import Rows, check_fraction
+from ordinal_objectives.eval_metric import EvalMetric
 from ordinal_objectives.histogram_engine.forest import Forest, OutOfBag
-from ordinal_objectives.histogram_engine.labelled_rows import LabelledRows, RunStart
-from ordinal_objectives.histogram_engine.parameters import BoostingParameters
-from ordinal_objectives.histogram_engine.watched_rows import Measured, WatchedRows, Watching
-from ordinal_objectives.losses import OrdinalLoss
-from ordinal_objectives.row_blocks import RowBlocks
+from ordinal_objectives.histogram_engine.parameters import BoostingParameters, GrowthParameters
+from ordinal_objectives.histogram_engine.run import EngineRun, SumsOf
+from ordinal_objectives.histogram_engine.state import FloatArray, LabelledRows, LeafModel, RunStart
+from ordinal_objectives.rows import CPU
 from ordinal_objectives.threads import effective_n_threads
-from ordinal_objectives.threshold_solver import Diagnostics, ThresholdRecord
+from ordinal_objectives.threshold_solver import Diagnostics
 from ordinal_objectives.trees import Tree, TreeEnsemble
 from ordinal_objectives.utils.progress import Show
 from ordinal_objectives.utils.validation import check_integer, check_number
 
 # early_stopping="auto" holds rows out where there are more than this, as scikit-learn does.
 MANY_ROWS = 10_000
-Callback = Callable[[int, dict[str, list[float]]], object]
-# Takes what is known after a tree, and returns what a callback does.
-AfterTree = Callable[["SoFar"], object]
+Evals = dict[str, list[float]]
+Callback = Callable[[int, Evals], object]
+# Takes the number of trees, what has been measured, and a function that returns the model of these trees with the
+# counters, or None for a forest, which has no stages. Returns what a callback does.
+AfterTree = Callable[[int, Evals, "Callable[[], tuple[GrownModel, dict[str, int]]] | None"], object]
+# Higher is better: (rows, probabilities, score).
+Scored = Callable[[LabelledRows, FloatArray, FloatArray], float]
 
 
 def check_callback(callback: Any) -> None:
@@ -71,25 +74,19 @@ def after_tree(
     if callback is None and show is None and not every:
         return None
 
-    def called(so_far: SoFar) -> object:
-        iteration, evals = so_far.iteration, so_far.evals
+    def called(iteration: int, evals: Evals, model: Callable[[], tuple[GrownModel, dict[str, int]]] | None) -> object:
         if show is not None:
-            show(iteration, evals[_last_set(evals)][-1])
+            n_sets = 1 if "validation" in evals else sum(f"validation_{i}" in evals for i in range(len(evals)))
+            show(iteration, evals[set_names(n_sets)[-1] if n_sets else "training"][-1])
         if every and iteration % every == 0:
             print(f"{iteration} trees: " + ", ".join(f"{name} {values[-1]:.5f}" for name, values in evals.items()))
         if callback is None:
             return None
-        if remember is not None and so_far.model is not None:
-            remember(*so_far.model())
+        if remember is not None and model is not None:
+            remember(*model())
         return callback(iteration, evals)
 
     return called
-
-
-def _last_set(evals: dict[str, list[float]]) -> str:
-    """Return the name of the loss of the rows that were watched last."""
-    n_sets = 1 if "validation" in evals else sum(f"validation_{i}" in evals for i in range(len(evals)))
-    return set_names(n_sets)[-1] if n_sets else "training"
 
 
 @dataclass
@@ -113,18 +110,11 @@ class GrownModel:
     """
 
     ensemble: TreeEnsemble
-    thresholds: NDArray[np.float64]
-    evals: dict[str, list[float]]
-    cuts: list[NDArray[np.float64]]
-    curvature: NDArray[np.float64] | None = None
+    thresholds: FloatArray
+    evals: Evals
+    cuts: list[FloatArray]
+    curvature: FloatArray | None = None
     out_of_bag: OutOfBag | None = None
-
-    def record(
-        self, loss: OrdinalLoss, hessian: str, threshold_update: str, diagnostics: dict[str, int]
-    ) -> ThresholdRecord:
-        """Return the thresholds and training losses of the trees that were kept."""
-        losses = self.evals.get("training", [])[: len(self.thresholds)]
-        return ThresholdRecord.of(loss, hessian, threshold_update, self.thresholds, losses, diagnostics)
 
     def start(self, rows: LabelledRows, n_threads: int | None) -> RunStart:
         """Return where a run on these rows continues.
@@ -137,31 +127,12 @@ class GrownModel:
         return RunStart(score, self.thresholds[-1].copy(), len(self.ensemble), self.cuts, self.curvature)
 
 
-class SoFar(NamedTuple):
-    """What is known of a training after a tree.
-
-    Attributes
-    ----------
-    iteration : int
-        Number of trees.
-    evals : dict of str to list of float
-        What has been measured.
-    model : callable or None
-        Returns the model of these trees, and the counters; None of a forest, which has no stages.
-    """
-
-    iteration: int
-    evals: dict[str, list[float]]
-    model: Callable[[], tuple[GrownModel, dict[str, int]]] | None
-
-
-def divided(rows: Rows, fraction: float, seed: int, instead: str) -> tuple[Rows, list[Rows]]:
-    """Return rows to train on and rows to watch; blocks cannot be divided, and ``instead`` says what to pass."""
-    if isinstance(rows.X, RowBlocks):
-        name = instead.partition("=")[0]
-        raise ValueError(f"{name} holds rows out of arrays alone; for RowBlocks pass X_val and y_val, or {instead}")
-    fit, held = hold_out(rows, fraction, seed)
-    return fit, [held]
+def check_more_trees(max_iter: int, n_trees: int) -> None:
+    """Raise ValueError if a model that is continued has more trees than are asked for."""
+    if max_iter < n_trees:
+        raise ValueError(
+            f"max_iter must be at least {n_trees}, the trees of the model that warm_start continues; got {max_iter}"
+        )
 
 
 def set_names(n_sets: int) -> list[str]:
@@ -184,9 +155,7 @@ class EarlyStopping:
         self.tol = check_number("tol", self.tol, at_least=0.0)
 
     @classmethod
-    def from_parameters(
-        cls, early_stopping: Any, validation_fraction: Any, n_iter_no_change: Any, tol: Any
-    ) -> EarlyStopping:
+    def of(cls, estimator: Any) -> EarlyStopping:
         """Check an estimator's parameters of early stopping, whether it will stop or not.
 
         Raises
@@ -194,11 +163,11 @@ class EarlyStopping:
         TypeError, ValueError
             Naming the parameter, what came and what is allowed.
         """
-        is_word = isinstance(early_stopping, str) and early_stopping == "auto"
-        if not is_word and not isinstance(early_stopping, (bool, np.bool_)):
-            raise ValueError(f"early_stopping must be 'auto', True or False; got {early_stopping!r}")
-        check_fraction(validation_fraction)
-        return cls(n_iter_no_change, tol)
+        asked = estimator.early_stopping
+        if not (isinstance(asked, str) and asked == "auto") and not isinstance(asked, (bool, np.bool_)):
+            raise ValueError(f"early_stopping must be 'auto', True or False; got {asked!r}")
+        check_fraction(estimator.validation_fraction)
+        return cls(estimator.n_iter_no_change, estimator.tol)
 
     @staticmethod
     def applies(early_stopping: Any, n_rows: int, watched: Sequence[Rows]) -> bool:
@@ -217,20 +186,22 @@ class EarlyStopping:
 
 
 class Run(Protocol):
-    """What the loop advances."""
-
-    parameters: Any
+    """What the loop advances: a run of the ordinal engine, or one of several outputs."""
 
     @property
-    def cuts(self) -> list[NDArray[np.float64]]:
+    def parameters(self) -> GrowthParameters:
+        """Those of the trees."""
+
+    @property
+    def cuts(self) -> list[FloatArray]:
         """Cuts of the features that the newest tree was grown on."""
 
     @property
-    def curvature(self) -> NDArray[np.float64] | None:
+    def curvature(self) -> FloatArray | None:
         """What else a training that continues this one needs."""
 
     @property
-    def thresholds(self) -> NDArray[np.float64]:
+    def thresholds(self) -> FloatArray:
         """Those of the newest iteration."""
 
     @property
@@ -245,6 +216,21 @@ class Run(Protocol):
         """Grow one tree, take the step and return the tree."""
 
 
+class Measured(NamedTuple):
+    """Measurement of an iteration.
+
+    Attributes
+    ----------
+    values : dict of str to float
+        By their names in ``evals``.
+    judged : float
+        What early stopping looks at; lower is better.
+    """
+
+    values: dict[str, float]
+    judged: float
+
+
 class Watched(Protocol):
     """Rows whose loss the loop records."""
 
@@ -253,8 +239,86 @@ class Watched(Protocol):
     def add(self, trees: TreeEnsemble) -> None:
         """Add trees to the score."""
 
-    def measure(self, thresholds: NDArray[np.float64]) -> Measured:
+    def measure(self, thresholds: FloatArray) -> Measured:
         """Return the weighted mean loss, and what else is measured."""
+
+
+@dataclass(frozen=True)
+class Watching:
+    """Rows that are watched, and what is measured of them beside their loss.
+
+    Attributes
+    ----------
+    sets : list of LabelledRows
+    metrics : list of EvalMetric
+        Recorded.
+    scored : callable or None
+        What early stopping looks at; None for the loss.
+    """
+
+    sets: list[LabelledRows]
+    metrics: list[EvalMetric] = field(default_factory=list)
+    scored: Scored | None = None
+
+
+class WatchedRows:
+    """Rows that no tree is grown on; their score follows the trees.
+
+    Parameters
+    ----------
+    name : str
+        What ``evals`` calls them.
+    rows : LabelledRows
+    parameters : BoostingParameters
+    n_threads : int or None
+    watching : Watching or None
+        What is measured beside the loss.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        rows: LabelledRows,
+        parameters: BoostingParameters,
+        n_threads: int | None,
+        watching: Watching | None = None,
+    ) -> None:
+        self.name, self._rows, self._n_threads = name, rows, effective_n_threads(n_threads)
+        self._spec, self._watching = parameters.spec, watching or Watching([rows])
+        self._proportional = parameters.shifts is None
+        memory, n_rows = CPU(n_threads), len(rows.y)
+        kernel: Any = memory.row_pass if self._proportional else memory.margin_pass
+        self._pass: Any = kernel(parameters.spec.loss, rows.y, rows.n_classes, rows.sample_weight)
+        self._score = rows.started(np.zeros(n_rows if self._proportional else (n_rows, rows.n_classes - 1)))
+
+    def add(self, trees: TreeEnsemble) -> None:
+        """Add trees to the score."""
+        trees.add_to(self._score, self._rows.X, 0, len(trees), self._n_threads)
+
+    def measure(self, thresholds: FloatArray) -> Measured:
+        """Return the weighted mean loss of what is predicted for these rows, and what else is measured of it."""
+        spec, rows, watching = self._spec, self._rows, self._watching
+        if self._proportional:
+            of_all = self._pass(self._score, thresholds, spec.hessian).loss
+        else:
+            of_all = self._pass.loss_of_prediction(self._score, thresholds)
+        loss = float(of_all / self._pass.total_weight)
+        values = {self.name: loss}
+        if not watching.metrics and watching.scored is None:
+            return Measured(values, loss)
+        proba = predictions.proba(spec.loss, self._score, thresholds)
+        for metric in watching.metrics:
+            values |= {f"{self.name}_{name}": value for name, value, _ in metric(rows.y, proba, rows.sample_weight)}
+        if watching.scored is None:
+            return Measured(values, loss)
+        values[f"{self.name}_score"] = better = watching.scored(rows, proba, self._score)
+        return Measured(values, -better)
+
+    def sums(self, tree: Tree, thresholds: FloatArray, sums_of: SumsOf) -> LeafModel:
+        """Return the sums of the rows over the nodes of a new tree, at the score before it."""
+        leaves = TreeEnsemble([tree], self._rows.X.shape[1]).apply(self._rows.X, self._n_threads)[:, 0]
+        now = self._pass(self._score, thresholds, self._spec.hessian)
+        return sums_of(self._pass, now, leaves, len(tree.left))
 
 
 def fit_loop(
@@ -315,8 +379,7 @@ def fit_loop(
         for rows in watched:
             rows.add(TreeEnsemble(trees[-1:], n_features))
         ends = record()
-        said = None if callback is None else callback(SoFar(len(trees), evals, model))
-        ends = (isinstance(said, (bool, np.bool_)) and bool(said)) or ends
+        ends = _asks_to_end(callback, len(trees), evals, model) or ends
     kept = len(trees) if stopping is None else stopping.best_iteration
     return GrownModel(TreeEnsemble(trees[:kept], n_features), np.array(history[: kept + 1]), evals, *of_kept)
 
@@ -338,8 +401,7 @@ def _fit_forest(
     ends = False
     while not ends and len(forest.trees) < parameters.max_iter:
         forest.grow()
-        said = None if callback is None else callback(SoFar(len(forest.trees), evals, None))
-        ends = isinstance(said, (bool, np.bool_)) and bool(said)
+        ends = _asks_to_end(callback, len(forest.trees), evals, None)
     n_trees = len(forest.trees)
     for values in evals.values():
         values += [np.nan] * (n_trees - 1)
@@ -354,7 +416,13 @@ def _fit_forest(
     return GrownModel(ensemble, history, evals, run.cuts, out_of_bag=out_of_bag), run.diagnostics.as_dict()
 
 
-def _note(measured: Measured, evals: dict[str, list[float]]) -> float:
+def _asks_to_end(callback: AfterTree | None, *known: Any) -> bool:
+    """Call what follows a tree, and tell whether it returns True."""
+    answer = None if callback is None else callback(*known)
+    return isinstance(answer, (bool, np.bool_)) and bool(answer)
+
+
+def _note(measured: Measured, evals: Evals) -> float:
     """Record what was measured and return what early stopping looks at."""
     for name, value in measured.values.items():
         evals.setdefault(name, []).append(value)
@@ -383,7 +451,7 @@ def fit_rows(
         seed=seed,
         n_threads=n_threads,
         start=RunStart(rows.start) if earlier is None else earlier.start(rows, n_threads),
-        judge=sets[-1] if parameters.judged_by == "validation" else None,
+        judge=sets[-1].sums if parameters.judged_by == "validation" else None,
     )
     earlier = earlier or GrownModel(TreeEnsemble([], rows.X.shape[1]), np.zeros((0, 0)), {}, run.cuts)
     trained = fit_loop(run, earlier, sets, stopping, callback)

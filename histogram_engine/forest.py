@@ -1,32 +1,28 @@
 """A random forest: trees grown side by side on samples of the rows, and averaged.
 
-Every tree starts from the thresholds alone, and its leaves take one whole step. The mean of the trees is too flat
+Every tree starts from the thresholds only, and its leaves take one whole step. The mean of the trees is too flat
 or too steep to be a score, since each row was seen by most of them. So its scale and the thresholds are fitted to
 scores of rows by the trees that were not grown on them (out of bag).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
 from ordinal_objectives import predictions
-from ordinal_objectives.histogram_engine.engine_run import EngineRun
-from ordinal_objectives.histogram_engine.engine_state import step_thresholds
-from ordinal_objectives.histogram_engine.labelled_rows import LabelledRows
+from ordinal_objectives.histogram_engine.run import EngineRun
+from ordinal_objectives.histogram_engine.state import FloatArray, LabelledRows, settle_thresholds
 from ordinal_objectives.rows import RowStatistics
 from ordinal_objectives.threshold_solver import ThresholdLearner
 from ordinal_objectives.trees import Tree
 from ordinal_objectives.utils.validation import check_two_classes
 
-FloatArray = NDArray[np.float64]
-# Bounds of the scale, and how exactly its logarithm is found.
-_SCALES, _ENOUGH = (0.05, 20.0), 1e-2
+# Bounds of the scale's logarithm, and how exactly it is found.
+_SEARCH: dict[str, Any] = {"bounds": np.log((0.05, 20.0)), "method": "bounded", "options": {"xatol": 1e-2}}
 
 
 class OutOfBag(NamedTuple):
@@ -97,14 +93,14 @@ class Forest:
         def thresholds_at(score: FloatArray) -> FloatArray:
             learner = ThresholdLearner(spec.loss, of_rows.class_weights, run.thresholds, ordered=True)
             if spec.learns:
-                learner.settle(lambda: step_thresholds(learner, of_rows, score))
+                settle_thresholds(learner, of_rows, score)
             return learner.thresholds
 
         def loss_at(scale: float) -> float:
             score = start + scale * mean
             return float(of_rows(score, thresholds_at(score), spec.hessian).loss / of_rows.total_weight)
 
-        scale = _best_scale(loss_at)
+        scale = float(np.exp(minimize_scalar(lambda log: loss_at(np.exp(log)), **_SEARCH).x))
         score = start + scale * mean
         thresholds, proba = thresholds_at(score), np.full((len(known), rows.n_classes), np.nan)
         proba[known] = predictions.proba(spec.loss, score, thresholds)
@@ -114,10 +110,3 @@ class Forest:
     def score(self, scale: float) -> FloatArray:
         """Return the score of all rows by all trees."""
         return self._rows.started(scale * self._total / len(self.trees))
-
-
-def _best_scale(loss_at: Callable[[float], float]) -> float:
-    """Return the scale with the least loss."""
-    options: dict[str, Any] = {"xatol": _ENOUGH}
-    found = minimize_scalar(lambda log: loss_at(np.exp(log)), bounds=np.log(_SCALES), method="bounded", options=options)
-    return float(np.exp(found.x))

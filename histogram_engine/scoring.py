@@ -14,8 +14,8 @@ from sklearn.metrics import get_scorer
 from ordinal_objectives import predictions, scorers
 from ordinal_objectives.estimators.labels import OrderedLabels
 from ordinal_objectives.eval_metric import Decide, takes_weight
-from ordinal_objectives.histogram_engine.labelled_rows import LabelledRows
-from ordinal_objectives.histogram_engine.watched_rows import Scored
+from ordinal_objectives.histogram_engine.fit_loop import Scored
+from ordinal_objectives.histogram_engine.state import LabelledRows
 from ordinal_objectives.utils.read_only import call_read_only, read_only
 
 LOSS = "loss"

@@ -7,33 +7,70 @@ Newton step.
 
 Splits are judged by what such leaves gain, or by a cheaper gain: what leaves of the score and thresholds gain together,
 or what the score alone does.
+
+A row carries a gradient and a Hessian for each group of neighbouring thresholds, their sums, and splits are judged as
+if these thresholds were shifted by the same amount: the value of a leaf is at most the true one, and little less
+where the best shifts of neighbours are similar. Leaves are then fitted to all thresholds, by exact sums.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ordinal_objectives import _core
 from ordinal_objectives.histogram_engine.criteria.base import Criterion
-from ordinal_objectives.histogram_engine.criteria.threshold_groups import MOST, neighbours
-from ordinal_objectives.histogram_engine.engine_state import EngineState
-from ordinal_objectives.histogram_engine.leaf_step import LeafStep, Leaves
-from ordinal_objectives.histogram_engine.parameters import BoostingParameters
+from ordinal_objectives.histogram_engine.state import EngineState, FloatArray, LeafStep, Leaves
 from ordinal_objectives.leaves import vector
 from ordinal_objectives.leaves.shifts import Shifts
 from ordinal_objectives.losses import RoundStatistics
 from ordinal_objectives.rows.margins import MarginStatistics
 from ordinal_objectives.trees import Tree
 
-FloatArray = NDArray[np.float64]
 # What the rows carry through the histograms, by the gain that judges splits.
 _COLUMNS = {"vector": "thresholds", "joint": "cross", "scalar": "score"}
 # Groups of thresholds that the core takes.
 LIMITS = {"vector": _core.max_vector_classes - 1, "joint": _core.max_joint_classes - 1}
+# Groups that fill the eight columns of a row: two each and the count, or one each beside gradient, Hessian and count.
+MOST = {"vector": 3, "joint": 5}
+
+
+def neighbours(curvature: FloatArray, units: NDArray[np.int32], most: int) -> NDArray[np.int32]:
+    """Merge neighbouring units of thresholds, always the two with the least curvature together, until few are left.
+
+    Parameters
+    ----------
+    curvature : ndarray of float64, shape (n_thresholds,)
+        V, the sum over the rows of each threshold's second derivative: the possible gain of its shift grows with it.
+    units : ndarray of int32, shape (n_thresholds,)
+        Increasing from 0 in steps of at most 1; -1 for thresholds that are not to be grouped.
+    most : int
+
+    Returns
+    -------
+    ndarray of int32, shape (n_thresholds,)
+        The group of each threshold, in the form of ``units``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ordinal_objectives.histogram_engine.criteria.vector import neighbours
+    >>> neighbours(np.array([1.0, 1.0, 9.0, 2.0]), np.arange(4, dtype=np.int32), 3).tolist()
+    [0, 0, 1, 2]
+    """
+    grouped = units >= 0
+    mass = np.bincount(units[grouped], curvature[grouped]).tolist() if grouped.any() else []
+    group = np.arange(len(mass))
+    while len(mass) > max(most, 1):
+        i = int(np.argmin(np.add(mass[:-1], mass[1:])))
+        mass[i : i + 2] = [mass[i] + mass[i + 1]]
+        group[group > i] -= 1
+    found = np.full(len(units), -1, np.int32)
+    found[grouped] = group[units[grouped]]
+    return found
 
 
 class Vector(Criterion):
@@ -47,6 +84,9 @@ class Vector(Criterion):
         The group of each threshold whose sums judge splits, -1 for those that have none.
     """
 
+    proportional = False
+    threshold_updates = ("newton", "joint")  # which mean the same here
+    options: ClassVar = {"cross_terms": ("auto", "all"), "split_gain": ("auto", "vector", "joint", "scalar")}
     _state: EngineState[MarginStatistics]
     groups: NDArray[np.int32]
 
@@ -57,11 +97,6 @@ class Vector(Criterion):
         asked = state.parameters.split_gain
         self.gain = "scalar" if not state.learner.active.any() else "vector" if asked == "auto" else asked
         self._curvature = state.start.curvature
-
-    @classmethod
-    def suits(cls, parameters: BoostingParameters) -> bool:
-        """Tell whether leaves shift thresholds."""
-        return parameters.shifts is not None
 
     @property
     def curvature(self) -> FloatArray | None:
@@ -206,15 +241,15 @@ class VectorQuadratic:
                 G[node], H[node] = G[children].sum(axis=0), H[children].sum(axis=0)
         return VectorQuadratic(G, H)
 
-    def slope(self, leaves: NDArray[np.intp], weights: FloatArray, delta: FloatArray) -> float:
+    def slope(self, leaves: Leaves, weights: FloatArray, delta: FloatArray) -> float:
         """Return g'beta."""
         return float(np.sum(self.G[leaves] * weights))
 
-    def curvature(self, leaves: NDArray[np.intp], weights: FloatArray, delta: FloatArray) -> float:
+    def curvature(self, leaves: Leaves, weights: FloatArray, delta: FloatArray) -> float:
         """Return beta'H beta."""
         return float(np.sum(self.H[leaves] * weights**2))
 
-    def changes(self, leaves: NDArray[np.intp], weights: FloatArray, delta: FloatArray) -> FloatArray:
+    def changes(self, leaves: Leaves, weights: FloatArray, delta: FloatArray) -> FloatArray:
         """Return Q(beta) of several sets of leaves, (n_sets, n_leaves), with a step each: (n_sets,)."""
         of_leaves: FloatArray = (self.G[leaves] + 0.5 * self.H[leaves] * weights) * weights
         change: FloatArray = of_leaves.sum(axis=(1, 2))

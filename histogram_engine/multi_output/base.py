@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from abc import abstractmethod
 from collections.abc import Iterator
+from dataclasses import fields
 from functools import partial
 from typing import Any, ClassVar, TypeVar
 
@@ -13,44 +14,43 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from ordinal_objectives.estimators.category_columns import CategoryColumns
 from ordinal_objectives.estimators.evaluation_sets import either_spelling, evaluation_pairs, one_for_each
 from ordinal_objectives.estimators.fit_keywords import explains_keywords
 from ordinal_objectives.estimators.held_out import check_groups, hold_out
 from ordinal_objectives.histogram_engine import model_file
-from ordinal_objectives.histogram_engine.columns import WithCategories, check_features, learn_categories
+from ordinal_objectives.histogram_engine.binning import check_features, check_same_categories, learn_categories
 from ordinal_objectives.histogram_engine.fit_loop import (
-    AfterTree,
     Callback,
     EarlyStopping,
     GrownModel,
     after_tree,
     check_callback,
+    check_more_trees,
+    fit_loop,
+    set_names,
 )
-from ordinal_objectives.histogram_engine.multi_output.fit import OutputTraining
-from ordinal_objectives.histogram_engine.multi_output.losses import MultiOutputLoss
-from ordinal_objectives.histogram_engine.multi_output.parameters import MultiOutputParameters
-from ordinal_objectives.histogram_engine.multi_output.run import TargetRows
-from ordinal_objectives.histogram_engine.warm_start import check_same_categories
+from ordinal_objectives.histogram_engine.multi_output.losses import CheckedLoss, MultiOutputLoss
+from ordinal_objectives.histogram_engine.multi_output.run import (
+    MultiOutputParameters,
+    MultiOutputRun,
+    TargetRows,
+    WatchedTargets,
+)
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.trees import TreeEnsemble
 from ordinal_objectives.utils.files import as_damaged_file, warn_of
 from ordinal_objectives.utils.public_names import DocumentedEstimator
 from ordinal_objectives.utils.seeds import drawn_seed
 from ordinal_objectives.utils.shared_docs import documented
-from ordinal_objectives.utils.validation import (
-    check_choice,
-    check_flag,
-    check_integer,
-    check_sample_weight,
-    check_total_weight,
-)
+from ordinal_objectives.utils.validation import check_choice, check_flag, check_sample_weight, check_total_weight
 
 Model = TypeVar("Model", bound="MultiOutputModel")
 FloatArray = NDArray[np.float64]
 
 
 @documented
-class MultiOutputModel(WithCategories, DocumentedEstimator, BaseEstimator):  # type: ignore[misc]
+class MultiOutputModel(DocumentedEstimator, BaseEstimator):  # type: ignore[misc]
     """Base of the multi-output estimators; a subclass knows its targets, and says what ``loss`` and ``hessian`` are.
 
     Parameters
@@ -98,8 +98,7 @@ class MultiOutputModel(WithCategories, DocumentedEstimator, BaseEstimator):  # t
         Of each feature, by ``importance_type``.
     diagnostics_ : dict of str to int
         Steps that were halved or given up, leaves without curvature, under the names of
-        :class:`ordinal_objectives.threshold_solver.Diagnostics`. Of a warm start, those of the last ``fit``. Empty
-        after loading a file that was written before they were counted.
+        :class:`ordinal_objectives.threshold_solver.Diagnostics`. Of a warm start, those of the last ``fit``.
     """
 
     _ensemble: TreeEnsemble
@@ -107,6 +106,7 @@ class MultiOutputModel(WithCategories, DocumentedEstimator, BaseEstimator):  # t
     _loss_of_fit: Any  # the parameter, which may have been set anew since
     _start: FloatArray
     _cuts: list[FloatArray]
+    _categories: CategoryColumns
     n_features_in_: int
     n_iter_: int
     evals_result_: dict[str, list[float]]
@@ -234,9 +234,7 @@ class MultiOutputModel(WithCategories, DocumentedEstimator, BaseEstimator):  # t
         return self
 
     def _fit(self, training: tuple[Any, ...], sets: tuple[Any, ...], groups: Any, callback: Callback | None) -> None:
-        parameters = MultiOutputParameters.of(self)
-        asked = (self.early_stopping, self.validation_fraction, self.n_iter_no_change, self.tol)
-        stopping = EarlyStopping.from_parameters(*asked)
+        parameters, stopping = self._parameters(), EarlyStopping.of(self)
         check_callback(callback)
         check_choice(self.importance_type, ("gain", "split"), name="importance_type")
         X, y, weight = training
@@ -260,15 +258,21 @@ class MultiOutputModel(WithCategories, DocumentedEstimator, BaseEstimator):  # t
         if stops and not watched:
             rows, held = hold_out(rows, self.validation_fraction, self._seed)
             watched = [held]
-        of_outputs = OutputTraining(
-            parameters, self._fitted_loss, self._n_columns(), self._seed, self.n_jobs, self._categories.sizes
-        )
         self._max_bins = parameters.max_bins
+        loss = CheckedLoss(self._fitted_loss, self._n_columns())
+        options: dict[str, Any] = {"seed": self._seed, "n_threads": self.n_jobs, "categories": self._categories.sizes}
+        run = MultiOutputRun(parameters, loss, rows, earlier=earlier, **options)
+        followed = [
+            WatchedTargets(name, one, loss, parameters.hessian, run.start, self.n_jobs)
+            for name, one in zip(set_names(len(watched)), watched, strict=True)
+        ]
+        after = after_tree(None, callback=callback, remember=partial(self._remember, run.start))
+        nothing = GrownModel(TreeEnsemble([], rows.X.shape[1]), np.zeros((0, 0)), {}, run.cuts)
+        grown = fit_loop(run, nothing if earlier is None else earlier[1], followed, stopping if stops else None, after)
+        self._remember(run.start, grown, run.diagnostics.as_dict())
 
-        def after(start: FloatArray) -> AfterTree | None:
-            return after_tree(None, callback=callback, remember=partial(self._remember, start))
-
-        self._remember(*of_outputs.fit(rows, watched, earlier, stopping if stops else None, after))
+    def _parameters(self) -> MultiOutputParameters:
+        return MultiOutputParameters(**{one.name: getattr(self, one.name) for one in fields(MultiOutputParameters)})
 
     def _rows(self, X: Any, y: Any, weight: Any, name: str, weight_name: str, groups: Any = None) -> TargetRows:
         """Return checked rows: features come checked."""
@@ -291,12 +295,11 @@ class MultiOutputModel(WithCategories, DocumentedEstimator, BaseEstimator):  # t
             )
         if self.loss is not self._loss_of_fit and self.loss != self._loss_of_fit:
             raise ValueError(f"warm_start continues a model of loss={self._loss_of_fit!r}; got loss={self.loss!r}")
-        if parameters.max_iter < self.n_iter_:
-            raise ValueError(
-                f"max_iter must be at least {self.n_iter_}, the trees of the model that warm_start continues; "
-                f"got {parameters.max_iter}"
-            )
-        return self._start, GrownModel(self._ensemble, np.zeros((self.n_iter_ + 1, 0)), self.evals_result_, self._cuts)
+        check_more_trees(parameters.max_iter, self.n_iter_)
+        return self._start, self._grown()
+
+    def _grown(self) -> GrownModel:
+        return GrownModel(self._ensemble, np.zeros((self.n_iter_ + 1, 0)), self.evals_result_, self._cuts)
 
     def _remember(self, start: FloatArray, grown: GrownModel, diagnostics: dict[str, int]) -> None:
         """Store the result of a training, or of a file."""
@@ -313,20 +316,22 @@ class MultiOutputModel(WithCategories, DocumentedEstimator, BaseEstimator):  # t
     @documented
     def predict_raw(self, X: Any) -> FloatArray:
         """Return the raw prediction, float64 ``(n_samples, n_outputs_)``: what the loss is a function of."""
-        check_is_fitted(self)
-        X = check_features(self, X, self._categories, reset=False)
-        raw = np.tile(self._start, (X.shape[0], 1))
+        X, raw = self._before_trees(X)
         self._ensemble.add_to(raw, X, 0, self.n_iter_, effective_n_threads(self.n_jobs))
         return raw
 
     def _staged_raw(self, X: Any) -> Iterator[FloatArray]:
         """Yield what :meth:`predict_raw` returns after 1, 2, ... iterations; always the same array."""
-        check_is_fitted(self)
-        X = check_features(self, X, self._categories, reset=False)
-        raw = np.tile(self._start, (X.shape[0], 1))
+        X, raw = self._before_trees(X)
         for iteration in range(self.n_iter_):
             self._ensemble.add_to(raw, X, iteration, iteration + 1, effective_n_threads(self.n_jobs))
             yield raw
+
+    def _before_trees(self, X: Any) -> tuple[Any, FloatArray]:
+        """Return checked features, and their raw prediction without trees."""
+        check_is_fitted(self)
+        X = check_features(self, X, self._categories, reset=False)
+        return X, np.tile(self._start, (X.shape[0], 1))
 
     @documented
     def save_model(self, path: str | os.PathLike[str]) -> None:
@@ -344,19 +349,14 @@ class MultiOutputModel(WithCategories, DocumentedEstimator, BaseEstimator):  # t
         if not isinstance(loss, str):
             raise TypeError(f"a file holds no loss of your own; got loss={loss!r}. Pickle the model")
         classes, targets = self._describe_targets()
-        stored = model_file.StoredModel(
-            params=self.get_params(deep=False) | {"loss": loss},
+        stored = model_file.StoredModel.of(
+            self,
+            self.get_params(deep=False) | {"loss": loss},
+            self._grown(),
             classes=classes,
-            n_features=self.n_features_in_,
-            feature_names=getattr(self, "feature_names_in_", None),
-            seed=self._seed,
-            max_bins=self._max_bins,
-            grown=GrownModel(self._ensemble, np.zeros((self.n_iter_ + 1, 0)), self.evals_result_, self._cuts),
-            diagnostics=self.diagnostics_,
             proportional=False,
             targets={"estimator": type(self).__name__, **targets},
             start=self._start,
-            categories=self._categories,
         )
         model_file.save(stored, path)
 
@@ -364,7 +364,7 @@ class MultiOutputModel(WithCategories, DocumentedEstimator, BaseEstimator):  # t
     def load_model(self: Model, path: str | os.PathLike[str]) -> Model:
         """Load the model that :meth:`save_model` wrote, with its parameters.
 
-        Raises ValueError if the file is damaged, of a newer format or another estimator's; warns of parameters that
+        Raises ValueError if the file is damaged, of another format or another estimator's; warns of parameters that
         it could not hold.
         """
         stored = model_file.load(path, multi_output=True)
@@ -377,15 +377,11 @@ class MultiOutputModel(WithCategories, DocumentedEstimator, BaseEstimator):  # t
             raise ValueError(f"{path} holds a model of {written_by}; {type(self).__name__} cannot load it")
         with as_damaged_file(path):
             model = type(self)(**stored.params)
-            MultiOutputParameters.of(model)
+            model._parameters()
             effective_n_threads(model.n_jobs)
             model._fitted_loss = model._recall_targets(stored.classes, targets, len(start))
             model._loss_of_fit = model.loss
-            model._seed, model.n_features_in_ = stored.seed, stored.n_features
-            model._categories = stored.categories
-            model._max_bins = check_integer("max_bins", stored.max_bins, 2, 255)
-            if stored.feature_names is not None:
-                model.feature_names_in_ = stored.feature_names
+            stored.restore(model)
             model._remember(start, stored.grown, stored.diagnostics)
         self.__dict__ = model.__dict__
         warn_of(stored.left_out, stacklevel=2)
@@ -403,6 +399,17 @@ class MultiOutputModel(WithCategories, DocumentedEstimator, BaseEstimator):  # t
         """Importance of each feature by ``importance_type``, (n_features,)."""
         check_is_fitted(self)
         return self._ensemble.importances(self.importance_type)
+
+    @property
+    def is_categorical_(self) -> NDArray[np.bool_]:
+        """Which features are categories, (n_features,)."""
+        check_is_fitted(self)
+        return self._categories.mask(self.n_features_in_)
+
+    def category_levels(self) -> dict[int, list[Any]]:
+        """Return the levels of each feature of categories, in the order of their codes."""
+        check_is_fitted(self)
+        return {place: list(levels) for place, levels in self._categories.levels.items()}
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -14,12 +14,12 @@ from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d
 
 from ordinal_objectives.estimators.column_types import refuse_but_numbers
 from ordinal_objectives.histogram_engine.multi_output.base import MultiOutputModel
-from ordinal_objectives.histogram_engine.multi_output.checked_loss import predictions
 from ordinal_objectives.histogram_engine.multi_output.losses import (
     BinaryCrossEntropy,
     MultiOutputLoss,
     SoftmaxCrossEntropy,
     SquaredError,
+    predictions,
 )
 from ordinal_objectives.utils.shared_docs import documented
 from ordinal_objectives.utils.validation import (
@@ -119,8 +119,8 @@ class HistGradientBoostingMultiOutputRegressor(RegressorMixin, MultiOutputModel)
             yield self._shaped(raw.copy())
 
     def _shaped(self, raw: FloatArray) -> FloatArray:
-        said: FloatArray = predictions(self._fitted_loss, raw, *self._n_columns())
-        return said.reshape(len(raw), *self._target_shape)
+        predicted: FloatArray = predictions(self._fitted_loss, raw, *self._n_columns())
+        return predicted.reshape(len(raw), *self._target_shape)
 
 
 @documented

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinal_objectives.export.scoring_model import Scorer, ScoringTree
-from ordinal_objectives.histogram_engine.saving import EngineModel
+from ordinal_objectives.histogram_engine.estimator import EngineModel
 from ordinal_objectives.trees import Tree, has_set
 
 

@@ -14,12 +14,10 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from threadpoolctl import threadpool_limits
 
 from makers import make_engine
-from ordinal_objectives.histogram_engine.constraints import Constraints
-from ordinal_objectives.histogram_engine.engine_run import EngineRun
-from ordinal_objectives.histogram_engine.labelled_rows import LabelledRows
-from ordinal_objectives.histogram_engine.leaf_step import LeafStep
-from ordinal_objectives.histogram_engine.monotone_leaves import monotone_values
+from ordinal_objectives.histogram_engine.constraints import Constraints, monotone_values
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
+from ordinal_objectives.histogram_engine.run import EngineRun
+from ordinal_objectives.histogram_engine.state import LabelledRows, LeafStep
 from ordinal_objectives.trees import Tree
 
 CRITERIA = [
@@ -31,7 +29,7 @@ CRITERIA = [
     {"proportional": True, "threshold_update": "newton"},
     {"proportional": True, "threshold_update": "fixed", "hessian": "majorized"},
     {"proportional": True, "order": 3},
-    {"proportional": True, "order": 4, "split_gain": "quadratic"},
+    {"proportional": True, "order": 4},
     {"proportional": True, "pruning": True, "adaptive_step": True, "subsample": 0.7},
     {"pruning": True, "subsample": 0.7},
     {"loss": "immediate_threshold"},

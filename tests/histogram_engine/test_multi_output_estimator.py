@@ -19,7 +19,7 @@ from ordinal_objectives.histogram_engine.multi_output.losses import (
     SoftmaxCrossEntropy,
     SquaredError,
 )
-from ordinal_objectives.histogram_engine.sampling import Sampler
+from ordinal_objectives.histogram_engine.run import Sampler
 from ordinal_objectives.leaves import multi_output
 
 OPTIONS = {"max_iter": 6, "max_leaf_nodes": 6, "early_stopping": False, "random_state": 0, "n_jobs": 1}
