@@ -217,7 +217,7 @@ class EngineState(Generic[Pass]):
         score = np.zeros(len(rows.y)) if start.score is None else start.score.copy()
         self.row_pass = of_all = self._pass_of(rows.y, rows.sample_weight, score)
         check_two_classes(of_all.class_weights, name="the training labels")
-        self.score = of_all.spread(score) if isinstance(of_all, MarginStatistics) else score
+        self.score = score if proportional else of_all.spread(score)
         self._next_score = np.empty_like(self.score)  # swapped with the score when a step is taken
         loss = parameters.spec.loss
         self.learner = ThresholdLearner(loss, of_all.class_weights, start.thresholds, ordered=proportional)
@@ -313,21 +313,21 @@ class EngineState(Generic[Pass]):
         The loss is that of all rows, whichever of them the step was fitted on. The next tree needs the pass that
         computes it, so a step that is accepted at once costs nothing more. Returns the statistics of the new state.
         """
-        leaves, score = tree.leaves, self._next_score
-        now = self.now
+        leaves, score, now = tree.leaves, self._next_score, self.now
+        row_pass: Any = self.row_pass
 
         def loss_at(share: float, thresholds: FloatArray) -> float:
             nonlocal now
             tree.value[leaves] = share * scale * step.weights
-            if isinstance(self.row_pass, MarginStatistics):
-                self.row_pass.moved(self.score, self.leaf_of_row, tree.value, out=score)
-            else:
+            if self._proportional:
                 _core.add_leaf_values(self.score, self.leaf_of_row, tree.value, score, self.n_threads)
+            else:
+                row_pass.moved(self.score, self.leaf_of_row, tree.value, out=score)
             now = evaluate(score, thresholds)
             return float(now.loss)
 
         delta = scale * step.delta if step.delta.size else np.zeros_like(self.thresholds)
-        if self.learner.move(delta, loss_at, self.row_pass.highest_loss(self.now.loss)) == 0.0:
+        if self.learner.move(delta, loss_at, row_pass.highest_loss(self.now.loss)) == 0.0:
             loss_at(0.0, self.thresholds)
         self.score, self._next_score = score, self.score
         return now

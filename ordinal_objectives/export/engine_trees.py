@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinal_objectives.export.scoring_model import Scorer, ScoringTree
-from ordinal_objectives.histogram_engine.estimator import EngineModel
+from ordinal_objectives.histogram_engine.estimator import HistGradientBoostingOrdinalClassifier
 from ordinal_objectives.trees import Tree, has_set
 
 
-def read(model: EngineModel, n_iter: int, by_value: Sequence[int]) -> Scorer:
+def read(model: HistGradientBoostingOrdinalClassifier, n_iter: int, by_value: Sequence[int]) -> Scorer:
     """Return the scorer of a fitted classifier's first iterations; it knows itself which columns are ``by_value``."""
     if n_iter < model.n_iter_:
         model.check_stages()
