@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.decision import KappaRule
-from ordinal_objectives.estimators.category_columns import CategoryColumns
 from ordinal_objectives.estimators.fit_keywords import explains_keywords
 from ordinal_objectives.estimators.host_parameters import HostParameters
 from ordinal_objectives.estimators.labels import OrderedLabels
@@ -23,38 +22,35 @@ from ordinal_objectives.estimators.linear_part import LinearPart
 from ordinal_objectives.estimators.ordinal_classifier import OrdinalClassifier
 from ordinal_objectives.estimators.round_search import RoundSearch, is_auto, rounds_unsearched, smallest_leaf
 from ordinal_objectives.histogram_engine import model_file
-from ordinal_objectives.histogram_engine.binning import check_features, check_same_categories, learn_categories
+from ordinal_objectives.histogram_engine.binning import check_same_categories
 from ordinal_objectives.histogram_engine.constraints import Constraints
 from ordinal_objectives.histogram_engine.fit_loop import (
     Callback,
     EarlyStopping,
     GrownModel,
+    OutOfBag,
     Watching,
     after_tree,
     check_callback,
-    fit_rows,
 )
-from ordinal_objectives.histogram_engine.forest import OutOfBag
 from ordinal_objectives.histogram_engine.parameters import DIALECT, OF_MODEL, REFUSED, BoostingParameters
-from ordinal_objectives.histogram_engine.plan import TrainingPlan, check_continued
+from ordinal_objectives.histogram_engine.plan import TrainingPlan, check_continued, fit_rows
 from ordinal_objectives.histogram_engine.scoring import check_scoring, scored_by
 from ordinal_objectives.leaves.shifts import DEFAULT_SHIFT_L2, Shifts
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.threshold_solver import ThresholdRecord
-from ordinal_objectives.trees import TreeEnsemble
 from ordinal_objectives.utils.files import as_damaged_file, warn_of
 from ordinal_objectives.utils.progress import round_bar
 from ordinal_objectives.utils.seeds import drawn_seed
 from ordinal_objectives.utils.shared_docs import documented
-from ordinal_objectives.utils.validation import check_choice, check_flag, check_integer, check_thresholds
+from ordinal_objectives.utils.validation import check_choice, check_integer, check_thresholds
 
 Model = TypeVar("Model", bound="HistGradientBoostingOrdinalClassifier")
-IMPORTANCES = ("gain", "split")
 
 
 @documented
-class HistGradientBoostingOrdinalClassifier(HostParameters, OrdinalClassifier):
+class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, HostParameters, OrdinalClassifier):
     r"""Ordinal classifier grown by a native engine, which judges splits by what leaves and thresholds gain together.
 
     By default thresholds move with x: leaves shift single thresholds, splits are judged by what such leaves gain
@@ -218,18 +214,8 @@ class HistGradientBoostingOrdinalClassifier(HostParameters, OrdinalClassifier):
     _dialect: ClassVar = DIALECT
     _refused: ClassVar = REFUSED
     _known: ClassVar = frozenset()
-    best_iteration_: int
-    threshold_history_: NDArray[np.float64]
-    evals_result_: dict[str, list[float]]
+    _takes_blocks: ClassVar = True
     round_search_: RoundSearch | None = None
-    _ensemble: TreeEnsemble
-    _cuts: list[NDArray[np.float64]]
-    _curvature: NDArray[np.float64] | None
-    _categories: CategoryColumns
-    _seed: int
-    _max_bins: int
-    _oob: OutOfBag | None
-    _fitted_as_forest: bool
 
     def __init__(
         self,
@@ -350,14 +336,6 @@ class HistGradientBoostingOrdinalClassifier(HostParameters, OrdinalClassifier):
         self.verbose = verbose
         self._keep_host_params(other_params)
 
-    def _check_features(self, X: Any, *, reset: bool) -> Any:
-        if reset and not self._continues():
-            self._categories = learn_categories(X, self.categorical_features, self.max_bins)
-        return check_features(self, X, self._categories, reset=reset, blocks=True)
-
-    def _continues(self) -> bool:
-        return check_flag("warm_start", self.warm_start) and hasattr(self, "_ensemble")
-
     @documented
     @explains_keywords
     def fit(
@@ -471,7 +449,7 @@ class HistGradientBoostingOrdinalClassifier(HostParameters, OrdinalClassifier):
 
     def _check_decision(self) -> None:
         super()._check_decision()
-        check_choice(self.importance_type, IMPORTANCES, name="importance_type")
+        check_choice(self.importance_type, model_file.IMPORTANCES, name="importance_type")
 
     def _splits(self) -> list[bool]:
         return [len(tree.left) > 1 for tree in self._ensemble.trees]
@@ -483,12 +461,6 @@ class HistGradientBoostingOrdinalClassifier(HostParameters, OrdinalClassifier):
         scores = self._ensemble.zeros(data.shape[0])
         self._ensemble.add_to(scores, data, start, stop, effective_n_threads(self.n_jobs))
         return scores
-
-    @documented
-    def apply(self, X: Any) -> NDArray[np.int32]:
-        """Return the node that each row ends in, int32 ``(n_samples, n_iter_)``."""
-        check_is_fitted(self)
-        return self._ensemble.apply(self._check_features(X, reset=False), effective_n_threads(self.n_jobs))
 
     @documented
     def staged_scores(self, X: Any, **start: Any) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64]]]:
@@ -503,27 +475,6 @@ class HistGradientBoostingOrdinalClassifier(HostParameters, OrdinalClassifier):
             raise ValueError(
                 "a random forest has no stages: its trees are averaged, and its thresholds fitted at the end"
             )
-
-    def grown_trees(self) -> TreeEnsemble:
-        """Return the trees, with what their leaves add to the score."""
-        check_is_fitted(self)
-        return self._ensemble
-
-    @property
-    def feature_importances_(self) -> NDArray[np.float64]:
-        """Importance of each feature by ``importance_type``, (n_features,)."""
-        return self.grown_trees().importances(self.importance_type)
-
-    @property
-    def is_categorical_(self) -> NDArray[np.bool_]:
-        """Which features are categories, (n_features,)."""
-        check_is_fitted(self)
-        return self._categories.mask(self.n_features_in_)
-
-    def category_levels(self) -> dict[int, list[Any]]:
-        """Return the levels of each feature of categories, in the order of their codes."""
-        check_is_fitted(self)
-        return {place: list(levels) for place, levels in self._categories.levels.items()}
 
     @property
     def oob_decision_function_(self) -> NDArray[np.float64]:
@@ -550,9 +501,8 @@ class HistGradientBoostingOrdinalClassifier(HostParameters, OrdinalClassifier):
         """
         self._check_not_under_way("a random forest has no stages")
         self.check_fitted_decision()
-        check_choice(self.importance_type, IMPORTANCES, name="importance_type")
-        stored = model_file.StoredModel.of(
-            self,
+        check_choice(self.importance_type, model_file.IMPORTANCES, name="importance_type")
+        stored = self._stored(
             # The loss of the fit, not parameters set afterwards: the thresholds belong to it.
             self.get_params(deep=False) | self._fitted_loss.as_parameters(),
             self._grown(),
@@ -576,7 +526,7 @@ class HistGradientBoostingOrdinalClassifier(HostParameters, OrdinalClassifier):
             effective_n_threads(model.n_jobs)
             model._keep_labels(OrderedLabels(stored.classes))
             model._check_decision()
-            stored.restore(model)
+            model._restore(stored)
             model.proportional_ = stored.proportional
             if stored.linear is not None:
                 model._linear = LinearPart.from_json(stored.linear, stored.n_features)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
@@ -12,9 +13,8 @@ import numpy as np
 from ordinal_objectives import predictions
 from ordinal_objectives.estimators.held_out import Rows, check_fraction
 from ordinal_objectives.eval_metric import EvalMetric
-from ordinal_objectives.histogram_engine.forest import Forest, OutOfBag
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters, GrowthParameters
-from ordinal_objectives.histogram_engine.run import EngineRun, SumsOf
+from ordinal_objectives.histogram_engine.run import SumsOf
 from ordinal_objectives.histogram_engine.state import FloatArray, LabelledRows, LeafModel, RunStart
 from ordinal_objectives.rows import CPU
 from ordinal_objectives.threads import effective_n_threads
@@ -87,6 +87,25 @@ def after_tree(
         return callback(iteration, evals)
 
     return called
+
+
+class OutOfBag(NamedTuple):
+    """Rows by the trees that were not grown on them, and what is fitted to them.
+
+    Attributes
+    ----------
+    scale : float
+    thresholds : ndarray of float64, shape (n_classes - 1,)
+    proba : ndarray of float64, shape (n_samples, n_classes)
+        Class probabilities, lowest class first; NaN of rows that all trees knew.
+    loss : float
+        Weighted mean.
+    """
+
+    scale: float
+    thresholds: FloatArray
+    proba: FloatArray
+    loss: float
 
 
 @dataclass
@@ -231,14 +250,27 @@ class Measured(NamedTuple):
     judged: float
 
 
-class Watched(Protocol):
-    """Rows whose loss the loop records."""
+class Watched(ABC):
+    """Rows that no tree is grown on; their score follows the trees, and what is measured of them may end the training.
 
-    name: str
+    Parameters
+    ----------
+    name : str
+        What ``evals`` calls them.
+    X : ndarray or RowBlocks, shape (n_samples, n_features)
+    score : ndarray of float64, shape (n_samples,) or (n_samples, n_values)
+        Before the first tree; changed in place.
+    n_threads : int or None
+    """
+
+    def __init__(self, name: str, X: Any, score: FloatArray, n_threads: int | None) -> None:
+        self.name, self._X, self._score, self._n_threads = name, X, score, effective_n_threads(n_threads)
 
     def add(self, trees: TreeEnsemble) -> None:
         """Add trees to the score."""
+        trees.add_to(self._score, self._X, 0, len(trees), self._n_threads)
 
+    @abstractmethod
     def measure(self, thresholds: FloatArray) -> Measured:
         """Return the weighted mean loss, and what else is measured."""
 
@@ -261,13 +293,12 @@ class Watching:
     scored: Scored | None = None
 
 
-class WatchedRows:
-    """Rows that no tree is grown on; their score follows the trees.
+class WatchedRows(Watched):
+    """Rows of an ordinal training.
 
     Parameters
     ----------
     name : str
-        What ``evals`` calls them.
     rows : LabelledRows
     parameters : BoostingParameters
     n_threads : int or None
@@ -283,17 +314,13 @@ class WatchedRows:
         n_threads: int | None,
         watching: Watching | None = None,
     ) -> None:
-        self.name, self._rows, self._n_threads = name, rows, effective_n_threads(n_threads)
-        self._spec, self._watching = parameters.spec, watching or Watching([rows])
         self._proportional = parameters.shifts is None
-        memory, n_rows = CPU(n_threads), len(rows.y)
+        shape = len(rows.y) if self._proportional else (len(rows.y), rows.n_classes - 1)
+        super().__init__(name, rows.X, rows.started(np.zeros(shape)), n_threads)
+        self._rows, self._spec, self._watching = rows, parameters.spec, watching or Watching([rows])
+        memory = CPU(n_threads)
         kernel: Any = memory.row_pass if self._proportional else memory.margin_pass
         self._pass: Any = kernel(parameters.spec.loss, rows.y, rows.n_classes, rows.sample_weight)
-        self._score = rows.started(np.zeros(n_rows if self._proportional else (n_rows, rows.n_classes - 1)))
-
-    def add(self, trees: TreeEnsemble) -> None:
-        """Add trees to the score."""
-        trees.add_to(self._score, self._rows.X, 0, len(trees), self._n_threads)
 
     def measure(self, thresholds: FloatArray) -> Measured:
         """Return the weighted mean loss of what is predicted for these rows, and what else is measured of it."""
@@ -316,7 +343,7 @@ class WatchedRows:
 
     def sums(self, tree: Tree, thresholds: FloatArray, sums_of: SumsOf) -> LeafModel:
         """Return the sums of the rows over the nodes of a new tree, at the score before it."""
-        leaves = TreeEnsemble([tree], self._rows.X.shape[1]).apply(self._rows.X, self._n_threads)[:, 0]
+        leaves = TreeEnsemble([tree], self._X.shape[1]).apply(self._X, self._n_threads)[:, 0]
         now = self._pass(self._score, thresholds, self._spec.hessian)
         return sums_of(self._pass, now, leaves, len(tree.left))
 
@@ -352,7 +379,7 @@ def fit_loop(
     evals = {"training": earlier.evals.get("training", [])[: len(trees)]}
     for rows in watched:  # the earlier training watched none, or may have watched others
         for tree, thresholds in zip(trees, history, strict=True):
-            _note(rows.measure(thresholds), evals)
+            note(rows.measure(thresholds), evals)
             rows.add(TreeEnsemble([tree], n_features))
 
     of_kept = run.cuts, run.curvature
@@ -361,7 +388,7 @@ def fit_loop(
         nonlocal of_kept
         history.append(run.thresholds.copy())
         evals["training"].append(run.training_loss)
-        judged = [_note(rows.measure(run.thresholds), evals) for rows in watched]
+        judged = [note(rows.measure(run.thresholds), evals) for rows in watched]
         ends = stopping is not None and stopping.should_stop(judged[-1], len(trees))
         if stopping is None or stopping.best_iteration == len(trees):
             of_kept = run.cuts, run.curvature
@@ -379,80 +406,19 @@ def fit_loop(
         for rows in watched:
             rows.add(TreeEnsemble(trees[-1:], n_features))
         ends = record()
-        ends = _asks_to_end(callback, len(trees), evals, model) or ends
+        ends = asks_to_end(callback, len(trees), evals, model) or ends
     kept = len(trees) if stopping is None else stopping.best_iteration
     return GrownModel(TreeEnsemble(trees[:kept], n_features), np.array(history[: kept + 1]), evals, *of_kept)
 
 
-def _fit_forest(
-    parameters: BoostingParameters,
-    rows: LabelledRows,
-    watched: Sequence[WatchedRows],
-    callback: AfterTree | None,
-    *,
-    seed: int,
-    n_threads: int | None,
-) -> tuple[GrownModel, dict[str, int]]:
-    """Train a random forest. It has no stages: what is measured is known before the first tree and after the last."""
-    run = EngineRun(parameters, rows, seed=seed, n_threads=n_threads)
-    forest, evals = Forest(run, rows), {"training": [run.training_loss]}
-    for one in watched:
-        _note(one.measure(run.thresholds), evals)
-    ends = False
-    while not ends and len(forest.trees) < parameters.max_iter:
-        forest.grow()
-        ends = _asks_to_end(callback, len(forest.trees), evals, None)
-    n_trees = len(forest.trees)
-    for values in evals.values():
-        values += [np.nan] * (n_trees - 1)
-    out_of_bag = forest.finish()
-    ensemble, thresholds = TreeEnsemble(forest.trees, rows.X.shape[1]), out_of_bag.thresholds
-    of_all = run.state.row_pass(forest.score(out_of_bag.scale), thresholds, parameters.spec.hessian)
-    evals["training"].append(float(of_all.loss / run.state.row_pass.total_weight))
-    for one in watched:
-        one.add(ensemble)
-        _note(one.measure(thresholds), evals)
-    history = np.vstack([np.tile(run.thresholds, (n_trees, 1)), thresholds])
-    return GrownModel(ensemble, history, evals, run.cuts, out_of_bag=out_of_bag), run.diagnostics.as_dict()
-
-
-def _asks_to_end(callback: AfterTree | None, *known: Any) -> bool:
+def asks_to_end(callback: AfterTree | None, *known: Any) -> bool:
     """Call what follows a tree, and tell whether it returns True."""
     answer = None if callback is None else callback(*known)
     return isinstance(answer, (bool, np.bool_)) and bool(answer)
 
 
-def _note(measured: Measured, evals: Evals) -> float:
+def note(measured: Measured, evals: Evals) -> float:
     """Record what was measured and return what early stopping looks at."""
     for name, value in measured.values.items():
         evals.setdefault(name, []).append(value)
     return measured.judged
-
-
-def fit_rows(
-    parameters: BoostingParameters,
-    earlier: GrownModel | None,
-    rows: LabelledRows,
-    watching: Watching,
-    stopping: EarlyStopping | None,
-    callback: AfterTree | None,
-    *,
-    seed: int,
-    n_threads: int | None,
-) -> tuple[GrownModel, dict[str, int]]:
-    """Train on some rows, from the start or from where `earlier` ended; return the training and its counters."""
-    watched = zip(set_names(len(watching.sets)), watching.sets, strict=True)
-    sets = [WatchedRows(name, one, parameters, n_threads, watching) for name, one in watched]
-    if parameters.is_forest:
-        return _fit_forest(parameters, rows, sets, callback, seed=seed, n_threads=n_threads)
-    run = EngineRun(
-        parameters,
-        rows,
-        seed=seed,
-        n_threads=n_threads,
-        start=RunStart(rows.start) if earlier is None else earlier.start(rows, n_threads),
-        judge=sets[-1].sums if parameters.judged_by == "validation" else None,
-    )
-    earlier = earlier or GrownModel(TreeEnsemble([], rows.X.shape[1]), np.zeros((0, 0)), {}, run.cuts)
-    trained = fit_loop(run, earlier, sets, stopping, callback)
-    return trained, run.diagnostics.as_dict()

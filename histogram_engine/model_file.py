@@ -2,7 +2,8 @@
 
 Layout, all numbers little-endian:
 
-1. the ASCII line ``ordinal_objectives histogram model 1`` and a line feed;
+1. the ASCII line ``ordinal_objectives histogram model 1``, or ``ordinal_objectives multi-output model 1`` of a model of
+   several outputs, and a line feed;
 2. the header's length in bytes, uint64;
 3. the header, UTF-8 JSON: ``params``, ``classes`` (lowest first), ``classes_dtype``, ``n_features``,
    ``feature_names``, ``seed``, ``max_bins`` (of the cuts), ``evals``, ``diagnostics``, ``categories`` (the list of
@@ -26,34 +27,26 @@ import os
 import struct
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.estimators.category_columns import CategoryColumns
+from ordinal_objectives.histogram_engine.binning import check_features, learn_categories
 from ordinal_objectives.histogram_engine.fit_loop import GrownModel
+from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.trees import NODE_ARRAYS, SET_WORDS, Tree, TreeEnsemble, has_set
-from ordinal_objectives.utils.files import (
-    as_damaged_file,
-    check_kind,
-    check_path,
-    counts_from_json,
-    labels_from_json,
-    labels_to_json,
-    losses_from_json,
-    losses_to_json,
-    names_from_json,
-    numbers_from_json,
-    parameters_to_json,
-    value_from_json,
-)
+from ordinal_objectives.utils import files
+from ordinal_objectives.utils.shared_docs import documented
 from ordinal_objectives.utils.validation import check_flag, check_integer
 
 # Left out of files: they belong to the machine.
 _OF_MACHINE = ("progress", "verbose")
 _VERSION = 1
-_MAGIC = "ordinal_objectives histogram model "
+# Beginning of the first line, by whether there are several outputs.
+_KINDS = {False: "ordinal_objectives histogram model ", True: "ordinal_objectives multi-output model "}
 _ARRAYS = {
     "thresholds": "<f8",
     "n_cuts": "<i4",
@@ -63,8 +56,8 @@ _ARRAYS = {
     "by_category": "|u1",
     "categories": "<u8",
 }
-
 _MOST_CUTS = 254
+IMPORTANCES = ("gain", "split")
 
 
 @dataclass
@@ -114,32 +107,83 @@ class StoredModel:
     kappa_rule: dict[str, Any] | None = None
     categories: CategoryColumns = field(default_factory=CategoryColumns)
 
-    @classmethod
-    def of(cls, model: Any, params: dict[str, Any], grown: GrownModel, **others: Any) -> StoredModel:
-        """Return what a file holds of a fitted estimator, whose parameters, trees and other parts are given."""
-        return cls(
+
+class EngineModel:
+    """Base of the estimators: what both kinds know of their features and trees, and how these get into files."""
+
+    warm_start: bool
+    categorical_features: Any
+    max_bins: int
+    importance_type: str
+    n_jobs: int | None
+    n_features_in_: int
+    diagnostics_: dict[str, int]
+    _categories: CategoryColumns
+    _ensemble: TreeEnsemble
+    _seed: int
+    _max_bins: int
+    _takes_blocks: ClassVar[bool] = False
+
+    def _continues(self) -> bool:
+        return check_flag("warm_start", self.warm_start) and hasattr(self, "_ensemble")
+
+    def _check_features(self, X: Any, *, reset: bool) -> Any:
+        if reset and not self._continues():
+            self._categories = learn_categories(X, self.categorical_features, self.max_bins)
+        return check_features(self, X, self._categories, reset=reset, blocks=self._takes_blocks)
+
+    def _stored(self, params: dict[str, Any], grown: GrownModel, **others: Any) -> StoredModel:
+        """Return what a file holds of a fitted model, whose parameters, trees and other parts are given."""
+        return StoredModel(
             params=params,
-            n_features=model.n_features_in_,
-            feature_names=getattr(model, "feature_names_in_", None),
-            seed=model._seed,
-            max_bins=model._max_bins,
+            n_features=self.n_features_in_,
+            feature_names=getattr(self, "feature_names_in_", None),
+            seed=self._seed,
+            max_bins=self._max_bins,
             grown=grown,
-            diagnostics=model.diagnostics_,
-            categories=model._categories,
+            diagnostics=self.diagnostics_,
+            categories=self._categories,
             **others,
         )
 
-    def restore(self, model: Any) -> None:
-        """Set the attributes of an estimator that :meth:`of` has read."""
-        model.n_features_in_, model._seed, model._max_bins = self.n_features, self.seed, self.max_bins
-        model._categories = self.categories
-        if self.feature_names is not None:
-            model.feature_names_in_ = self.feature_names
+    def _restore(self, stored: StoredModel) -> None:
+        """Set what a file says of features, bins and seed."""
+        self.n_features_in_, self._seed, self._max_bins = stored.n_features, stored.seed, stored.max_bins
+        self._categories = stored.categories
+        if stored.feature_names is not None:
+            self.feature_names_in_ = stored.feature_names
+
+    def grown_trees(self) -> TreeEnsemble:
+        """Return the trees, with what their leaves add to the score."""
+        check_is_fitted(self)
+        return self._ensemble
+
+    @documented
+    def apply(self, X: Any) -> NDArray[np.int32]:
+        """Return the node that each row ends in, int32 ``(n_samples, n_iter_)``."""
+        trees = self.grown_trees()
+        return trees.apply(self._check_features(X, reset=False), effective_n_threads(self.n_jobs))
+
+    @property
+    def feature_importances_(self) -> NDArray[np.float64]:
+        """Importance of each feature by ``importance_type``, (n_features,)."""
+        return self.grown_trees().importances(self.importance_type)
+
+    @property
+    def is_categorical_(self) -> NDArray[np.bool_]:
+        """Which features are categories, (n_features,)."""
+        check_is_fitted(self)
+        return self._categories.mask(self.n_features_in_)
+
+    def category_levels(self) -> dict[int, list[Any]]:
+        """Return the levels of each feature of categories, in the order of their codes."""
+        check_is_fitted(self)
+        return {place: list(levels) for place, levels in self._categories.levels.items()}
 
 
 def save(model: StoredModel, path: str | os.PathLike[str]) -> None:
     """Write a model."""
-    check_path(path)
+    files.check_path(path)
     trees, cuts = model.grown.ensemble.trees, model.grown.cuts
     arrays: dict[str, Any] = {
         "thresholds": model.grown.thresholds.ravel(),
@@ -157,7 +201,7 @@ def save(model: StoredModel, path: str | os.PathLike[str]) -> None:
     arrays["by_category"] = np.concatenate([np.zeros(0), *by_category])
     arrays["categories"] = np.concatenate([np.zeros((0, SET_WORDS), np.uint64), *sets]).ravel()
     stored = {name: np.asarray(arrays[name]).astype(dtype) for name, dtype in _ARRAYS.items()}
-    labels, labels_dtype = labels_to_json(model.classes)
+    labels, labels_dtype = files.labels_to_json(model.classes)
     params, left_out = _plain(model.params, labels)
     header = {
         "params": params,
@@ -167,7 +211,7 @@ def save(model: StoredModel, path: str | os.PathLike[str]) -> None:
         "feature_names": None if model.feature_names is None else [str(name) for name in model.feature_names],
         "seed": model.seed,
         "max_bins": model.max_bins,
-        "evals": {name: losses_to_json(values) for name, values in model.grown.evals.items()},
+        "evals": {name: files.losses_to_json(values) for name, values in model.grown.evals.items()},
         "diagnostics": model.diagnostics,
         "categories": model.categories.to_json(),
         "arrays": [[name, _ARRAYS[name], len(array)] for name, array in stored.items()],
@@ -181,7 +225,7 @@ def save(model: StoredModel, path: str | os.PathLike[str]) -> None:
     }
     text = json.dumps(header, allow_nan=False).encode()
     with Path(path).open("wb") as file:
-        file.write(f"{_MAGIC}{_VERSION}\n".encode())
+        file.write(f"{_KINDS[model.start is not None]}{_VERSION}\n".encode())
         file.write(struct.pack("<Q", len(text)))
         file.write(text)
         for array in stored.values():
@@ -196,7 +240,7 @@ def _plain(params: dict[str, Any], labels: list[Any]) -> tuple[dict[str, Any], l
         params["classes"] = labels
     if params.get("cost_matrix") is not None:
         params["cost_matrix"] = np.asarray(params["cost_matrix"], dtype=np.float64).tolist()
-    return parameters_to_json(params)
+    return files.parameters_to_json(params)
 
 
 def load(path: str | os.PathLike[str], *, multi_output: bool = False) -> StoredModel:
@@ -207,24 +251,22 @@ def load(path: str | os.PathLike[str], *, multi_output: bool = False) -> StoredM
     ValueError
         If the file is no such model, is damaged, or was written by a newer version of the format.
     """
-    check_kind(path, "the native engine")
+    kind = _KINDS[multi_output]
+    files.check_kind(path, "several outputs" if multi_output else "the native engine")
     content = Path(path).read_bytes()
-    first = content[: len(_MAGIC) + 16].split(b"\n")[0]
-    if not first.startswith(_MAGIC.encode()) or not first[len(_MAGIC) :].isdigit():
+    first = content[:80].split(b"\n")[0].decode(errors="replace")
+    version = first.removeprefix(kind)
+    if not version.isdigit():
         raise ValueError(f"{path} is damaged: its first line names no format")
-    version = int(first[len(_MAGIC) :])
-    if version != _VERSION:
+    if int(version) != _VERSION:
         raise ValueError(
             f"{path} has format version {version}; this version of ordinal_objectives reads version {_VERSION}"
         )
-    with as_damaged_file(path):
-        header, arrays = _read(content[len(first) + 1 :])
-        is_multi_output = header["start"] is not None
-    if multi_output != is_multi_output:
-        kinds = ("an ordinal model, which HistGradientBoostingOrdinalClassifier loads", "a multi-output model")
-        raise ValueError(f"{path} holds {kinds[is_multi_output]}")
-    with as_damaged_file(path):
-        return _model(header, arrays)
+    with files.as_damaged_file(path):
+        model = _model(*_read(content[len(first) + 1 :]))
+        if multi_output != (model.start is not None):
+            raise ValueError("its first line does not name what it holds")
+    return model
 
 
 def _check_splits(ensemble: TreeEnsemble, categories: CategoryColumns) -> None:
@@ -256,11 +298,11 @@ def _read(body: bytes) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
 
 def _model(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> StoredModel:
     proportional = check_flag("proportional", header["proportional"])
-    start = None if header["start"] is None else numbers_from_json(header["start"], "the start of its outputs")
+    start = None if header["start"] is None else files.numbers_from_json(header["start"], "the start of its outputs")
     n_features = check_integer("n_features", header["n_features"], 0)
     if n_features != len(arrays["n_cuts"]):
         raise ValueError(f"it has cuts of {len(arrays['n_cuts'])} features, and {n_features} features")
-    classes = labels_from_json(header["classes"], header["classes_dtype"])
+    classes = files.labels_from_json(header["classes"], header["classes_dtype"])
     n_thresholds = len(classes) - 1 if start is None else 0
     if start is not None and start.size == 0:
         raise ValueError("the start of its outputs must not be empty")
@@ -277,20 +319,20 @@ def _model(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> StoredMod
     for of_feature in cuts:
         if len(of_feature) > _MOST_CUTS or np.isnan(of_feature).any() or not (np.diff(of_feature) > 0).all():
             raise ValueError(f"the cuts of a feature must increase, and be at most {_MOST_CUTS}; got {len(of_feature)}")
-    evals = {str(name): losses_from_json(values, "evals") for name, values in header["evals"].items()}
+    evals = {str(name): files.losses_from_json(values, "evals") for name, values in header["evals"].items()}
     json.dumps(header["params"], allow_nan=False)  # as save writes them; the reader takes NaN and infinite numbers
-    curvature = None if header["curvature"] is None else numbers_from_json(header["curvature"], "curvature")
+    curvature = None if header["curvature"] is None else files.numbers_from_json(header["curvature"], "curvature")
     if curvature is not None and (proportional or curvature.shape != (n_thresholds,) or (curvature < 0.0).any()):
         raise ValueError(f"the curvature must hold {n_thresholds} numbers of at least 0, where thresholds move with x")
     return StoredModel(
-        params={str(name): value_from_json(value) for name, value in header["params"].items()},
+        params={str(name): files.value_from_json(value) for name, value in header["params"].items()},
         classes=classes,
         n_features=n_features,
-        feature_names=names_from_json(header["feature_names"], n_features),
+        feature_names=files.names_from_json(header["feature_names"], n_features),
         seed=check_integer("seed", header["seed"], 0, 2**31 - 1),
         max_bins=check_integer("max_bins", header["max_bins"], 2, 255),
         grown=GrownModel(ensemble, thresholds, evals, cuts, curvature),
-        diagnostics=counts_from_json(header["diagnostics"], "diagnostics"),
+        diagnostics=files.counts_from_json(header["diagnostics"], "diagnostics"),
         proportional=proportional,
         targets=None if start is None else dict(header["targets"]),
         start=start,

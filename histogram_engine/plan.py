@@ -1,10 +1,11 @@
-"""What is decided before the first tree: number of trees, linear part, rows held out, and what early stopping reads."""
+"""What is decided before the first tree: number of trees, linear part, rows held out; and a training on given rows."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import numpy as np
 from sklearn.utils.validation import validate_data
 
 from ordinal_objectives import predictions
@@ -14,18 +15,24 @@ from ordinal_objectives.estimators.kappa_decision import Unseen
 from ordinal_objectives.estimators.linear_part import LinearPart
 from ordinal_objectives.estimators.round_search import Found, RoundSearch, Trial, is_auto, smallest_leaf
 from ordinal_objectives.histogram_engine.fit_loop import (
+    AfterTree,
     EarlyStopping,
     GrownModel,
+    WatchedRows,
     Watching,
     after_tree,
     check_more_trees,
-    fit_rows,
+    fit_loop,
+    set_names,
 )
+from ordinal_objectives.histogram_engine.forest import fit_forest
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
+from ordinal_objectives.histogram_engine.run import EngineRun
 from ordinal_objectives.histogram_engine.scoring import check_scoring
-from ordinal_objectives.histogram_engine.state import FloatArray, LabelledRows
+from ordinal_objectives.histogram_engine.state import FloatArray, LabelledRows, RunStart
 from ordinal_objectives.row_blocks import RowBlocks, header_of
 from ordinal_objectives.threads import effective_n_threads
+from ordinal_objectives.trees import TreeEnsemble
 from ordinal_objectives.utils.progress import round_bar
 
 
@@ -189,3 +196,36 @@ def check_continued(model: Any, X: Any, parameters: BoostingParameters, n_trees:
         validate_data(model, header_of(X), reset=False, skip_check_array=True)
     except ValueError as error:
         raise ValueError(f"warm_start continues a model of other features: {error}") from None
+
+
+def fit_rows(
+    parameters: BoostingParameters,
+    earlier: GrownModel | None,
+    rows: LabelledRows,
+    watching: Watching,
+    stopping: EarlyStopping | None,
+    callback: AfterTree | None,
+    *,
+    seed: int,
+    n_threads: int | None,
+) -> tuple[GrownModel, dict[str, int]]:
+    """Train on some rows, from the start or from where `earlier` ended; return the training and its counters."""
+    watched = zip(set_names(len(watching.sets)), watching.sets, strict=True)
+    sets = [WatchedRows(name, one, parameters, n_threads, watching) for name, one in watched]
+    if earlier is not None:
+        start = earlier.start(rows, n_threads)
+    else:  # the trees of a forest start from the thresholds only
+        start = RunStart(None if parameters.is_forest else rows.start)
+    run = EngineRun(
+        parameters,
+        rows,
+        seed=seed,
+        n_threads=n_threads,
+        start=start,
+        judge=sets[-1].sums if parameters.judged_by == "validation" else None,
+    )
+    if parameters.is_forest:
+        return fit_forest(run, rows, sets, callback), run.diagnostics.as_dict()
+    earlier = earlier or GrownModel(TreeEnsemble([], rows.X.shape[1]), np.zeros((0, 0)), {}, run.cuts)
+    trained = fit_loop(run, earlier, sets, stopping, callback)
+    return trained, run.diagnostics.as_dict()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -22,31 +23,27 @@ LOSS = "loss"
 Scorer = Callable[..., float]
 
 
+@dataclass(eq=False, repr=False)
 class PredictedRows(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Stands for a classifier in the middle of its training, with its predictions for the rows that are watched.
 
-    Parameters
+    Attributes
     ----------
     labels : OrderedLabels
     decide : callable
         From probabilities to class codes.
     proba : ndarray of float64, shape (n_samples, n_classes)
         Lowest class first.
-    score : ndarray of float64, shape (n_samples,) or (n_samples, n_classes - 1)
+    score_of_rows : ndarray of float64, shape (n_samples,) or (n_samples, n_classes - 1)
     """
 
-    def __init__(
-        self,
-        labels: OrderedLabels,
-        decide: Callable[[NDArray[np.float64]], NDArray[Any]],
-        proba: NDArray[np.float64],
-        score: NDArray[np.float64],
-    ) -> None:
-        self.labels = labels
-        self.decide = decide
-        self.proba = proba
-        self.score_of_rows = score
-        self.classes_, self.ordered_classes_ = labels.classes_, labels.ordered_classes_
+    labels: OrderedLabels
+    decide: Callable[[NDArray[np.float64]], NDArray[Any]]
+    proba: NDArray[np.float64]
+    score_of_rows: NDArray[np.float64]
+
+    def __post_init__(self) -> None:
+        self.classes_, self.ordered_classes_ = self.labels.classes_, self.labels.ordered_classes_
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return labels of the rows that are watched."""

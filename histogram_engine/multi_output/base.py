@@ -14,12 +14,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from ordinal_objectives.estimators.category_columns import CategoryColumns
 from ordinal_objectives.estimators.evaluation_sets import either_spelling, evaluation_pairs, one_for_each
 from ordinal_objectives.estimators.fit_keywords import explains_keywords
 from ordinal_objectives.estimators.held_out import check_groups, hold_out
+from ordinal_objectives.estimators.ordered_classifier import OrderedClassifier
 from ordinal_objectives.histogram_engine import model_file
-from ordinal_objectives.histogram_engine.binning import check_features, check_same_categories, learn_categories
+from ordinal_objectives.histogram_engine.binning import check_same_categories
 from ordinal_objectives.histogram_engine.fit_loop import (
     Callback,
     EarlyStopping,
@@ -43,14 +43,14 @@ from ordinal_objectives.utils.files import as_damaged_file, warn_of
 from ordinal_objectives.utils.public_names import DocumentedEstimator
 from ordinal_objectives.utils.seeds import drawn_seed
 from ordinal_objectives.utils.shared_docs import documented
-from ordinal_objectives.utils.validation import check_choice, check_flag, check_sample_weight, check_total_weight
+from ordinal_objectives.utils.validation import check_choice, check_sample_weight, check_total_weight
 
 Model = TypeVar("Model", bound="MultiOutputModel")
 FloatArray = NDArray[np.float64]
 
 
 @documented
-class MultiOutputModel(DocumentedEstimator, BaseEstimator):  # type: ignore[misc]
+class MultiOutputModel(model_file.EngineModel, DocumentedEstimator, BaseEstimator):  # type: ignore[misc]
     """Base of the multi-output estimators; a subclass knows its targets, and says what ``loss`` and ``hessian`` are.
 
     Parameters
@@ -101,16 +101,9 @@ class MultiOutputModel(DocumentedEstimator, BaseEstimator):  # type: ignore[misc
         :class:`ordinal_objectives.threshold_solver.Diagnostics`. Of a warm start, those of the last ``fit``.
     """
 
-    _ensemble: TreeEnsemble
     _fitted_loss: MultiOutputLoss
     _loss_of_fit: Any  # the parameter, which may have been set anew since
-    _start: FloatArray
-    _cuts: list[FloatArray]
-    _categories: CategoryColumns
-    n_features_in_: int
     n_iter_: int
-    evals_result_: dict[str, list[float]]
-    diagnostics_: dict[str, int]
     _fit_hints: ClassVar = {"verbose": "pass callback= to fit"}
 
     def __init__(
@@ -220,30 +213,22 @@ class MultiOutputModel(DocumentedEstimator, BaseEstimator):  # type: ignore[misc
             If features, targets, weights or parameters are not what the docs allow; the message names the argument.
             The model stays as it was.
         """
-        before = self.__dict__.copy()
-        try:
-            self._fit(
-                (X, y, sample_weight),
-                (eval_set, eval_sample_weight, "eval_sample_weight", X_val, y_val, sample_weight_val),
-                groups,
-                callback,
-            )
-        except BaseException:
-            self.__dict__ = before
-            raise
+        with OrderedClassifier._all_or_nothing(self):
+            sets = (eval_set, eval_sample_weight, "eval_sample_weight", X_val, y_val, sample_weight_val)
+            self._fit(X, y, sample_weight, sets, groups, callback)
         return self
 
-    def _fit(self, training: tuple[Any, ...], sets: tuple[Any, ...], groups: Any, callback: Callback | None) -> None:
+    def _fit(self, X: Any, y: Any, weight: Any, sets: tuple[Any, ...], groups: Any, callback: Callback | None) -> None:
         parameters, stopping = self._parameters(), EarlyStopping.of(self)
         check_callback(callback)
-        check_choice(self.importance_type, ("gain", "split"), name="importance_type")
-        X, y, weight = training
+        check_choice(self.importance_type, model_file.IMPORTANCES, name="importance_type")
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
-        earlier = self._continued(X, y, parameters) if check_flag("warm_start", self.warm_start) else None
-        if earlier is None:
-            self._categories = learn_categories(X, self.categorical_features, self.max_bins)
-        X = check_features(self, X, self._categories, reset=True)
+        earlier = None
+        if self._continues():
+            self._check_continued(X, parameters)
+            earlier = self._grown()
+        X = self._check_features(X, reset=True)
         if earlier is None:
             self._fitted_loss, self._loss_of_fit = self._learn_targets(y), self.loss
             self._seed = drawn_seed(self.random_state)
@@ -252,7 +237,7 @@ class MultiOutputModel(DocumentedEstimator, BaseEstimator):  # type: ignore[misc
         pairs = evaluation_pairs(eval_set)
         watched = []
         for (X_eval, y_eval), w in zip(pairs, one_for_each(weights, pairs, sets[2]), strict=True):
-            X_eval = check_features(self, X_eval, self._categories, reset=False)
+            X_eval = self._check_features(X_eval, reset=False)
             watched.append(self._rows(X_eval, y_eval, w, "y of an evaluation set", sets[2]))
         stops = stopping.applies(self.early_stopping, len(rows), watched)
         if stops and not watched:
@@ -261,14 +246,16 @@ class MultiOutputModel(DocumentedEstimator, BaseEstimator):  # type: ignore[misc
         self._max_bins = parameters.max_bins
         loss = CheckedLoss(self._fitted_loss, self._n_columns())
         options: dict[str, Any] = {"seed": self._seed, "n_threads": self.n_jobs, "categories": self._categories.sizes}
-        run = MultiOutputRun(parameters, loss, rows, earlier=earlier, **options)
+        run = MultiOutputRun(
+            parameters, loss, rows, earlier=None if earlier is None else (self._start, earlier), **options
+        )
         followed = [
             WatchedTargets(name, one, loss, parameters.hessian, run.start, self.n_jobs)
             for name, one in zip(set_names(len(watched)), watched, strict=True)
         ]
         after = after_tree(None, callback=callback, remember=partial(self._remember, run.start))
         nothing = GrownModel(TreeEnsemble([], rows.X.shape[1]), np.zeros((0, 0)), {}, run.cuts)
-        grown = fit_loop(run, nothing if earlier is None else earlier[1], followed, stopping if stops else None, after)
+        grown = fit_loop(run, earlier or nothing, followed, stopping if stops else None, after)
         self._remember(run.start, grown, run.diagnostics.as_dict())
 
     def _parameters(self) -> MultiOutputParameters:
@@ -283,11 +270,9 @@ class MultiOutputModel(DocumentedEstimator, BaseEstimator):  # type: ignore[misc
         weight = check_total_weight(checked, name=weight_name)
         return TargetRows(X, codes, weight, groups=check_groups(groups, len(codes)), targets=targets)
 
-    def _continued(self, X: Any, y: Any, parameters: MultiOutputParameters) -> tuple[FloatArray, GrownModel] | None:
-        """Return the model that warm_start continues, with its loss and targets, or None."""
-        if not hasattr(self, "_ensemble"):
-            return None
-        check_features(self, X, self._categories, reset=False)
+    def _check_continued(self, X: Any, parameters: MultiOutputParameters) -> None:
+        """Raise ValueError, naming what differs, unless a fit can continue the fitted model."""
+        self._check_features(X, reset=False)
         check_same_categories(X, self.categorical_features, self._categories)
         if parameters.max_bins != self._max_bins:
             raise ValueError(
@@ -296,7 +281,6 @@ class MultiOutputModel(DocumentedEstimator, BaseEstimator):  # type: ignore[misc
         if self.loss is not self._loss_of_fit and self.loss != self._loss_of_fit:
             raise ValueError(f"warm_start continues a model of loss={self._loss_of_fit!r}; got loss={self.loss!r}")
         check_more_trees(parameters.max_iter, self.n_iter_)
-        return self._start, self._grown()
 
     def _grown(self) -> GrownModel:
         return GrownModel(self._ensemble, np.zeros((self.n_iter_ + 1, 0)), self.evals_result_, self._cuts)
@@ -330,7 +314,7 @@ class MultiOutputModel(DocumentedEstimator, BaseEstimator):  # type: ignore[misc
     def _before_trees(self, X: Any) -> tuple[Any, FloatArray]:
         """Return checked features, and their raw prediction without trees."""
         check_is_fitted(self)
-        X = check_features(self, X, self._categories, reset=False)
+        X = self._check_features(X, reset=False)
         return X, np.tile(self._start, (X.shape[0], 1))
 
     @documented
@@ -349,8 +333,7 @@ class MultiOutputModel(DocumentedEstimator, BaseEstimator):  # type: ignore[misc
         if not isinstance(loss, str):
             raise TypeError(f"a file holds no loss of your own; got loss={loss!r}. Pickle the model")
         classes, targets = self._describe_targets()
-        stored = model_file.StoredModel.of(
-            self,
+        stored = self._stored(
             self.get_params(deep=False) | {"loss": loss},
             self._grown(),
             classes=classes,
@@ -381,35 +364,11 @@ class MultiOutputModel(DocumentedEstimator, BaseEstimator):  # type: ignore[misc
             effective_n_threads(model.n_jobs)
             model._fitted_loss = model._recall_targets(stored.classes, targets, len(start))
             model._loss_of_fit = model.loss
-            stored.restore(model)
+            model._restore(stored)
             model._remember(start, stored.grown, stored.diagnostics)
         self.__dict__ = model.__dict__
         warn_of(stored.left_out, stacklevel=2)
         return self
-
-    @documented
-    def apply(self, X: Any) -> NDArray[np.int32]:
-        """Return the node that each row ends in, int32 ``(n_samples, n_iter_)``."""
-        check_is_fitted(self)
-        features = check_features(self, X, self._categories, reset=False)
-        return self._ensemble.apply(features, effective_n_threads(self.n_jobs))
-
-    @property
-    def feature_importances_(self) -> FloatArray:
-        """Importance of each feature by ``importance_type``, (n_features,)."""
-        check_is_fitted(self)
-        return self._ensemble.importances(self.importance_type)
-
-    @property
-    def is_categorical_(self) -> NDArray[np.bool_]:
-        """Which features are categories, (n_features,)."""
-        check_is_fitted(self)
-        return self._categories.mask(self.n_features_in_)
-
-    def category_levels(self) -> dict[int, list[Any]]:
-        """Return the levels of each feature of categories, in the order of their codes."""
-        check_is_fitted(self)
-        return {place: list(levels) for place, levels in self._categories.levels.items()}
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

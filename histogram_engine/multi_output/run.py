@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ordinal_objectives import _core
 from ordinal_objectives.estimators.held_out import Rows
 from ordinal_objectives.histogram_engine.binning import bin_rows, find_cuts, uneven
-from ordinal_objectives.histogram_engine.fit_loop import GrownModel, Measured
+from ordinal_objectives.histogram_engine.fit_loop import GrownModel, Measured, Watched
 from ordinal_objectives.histogram_engine.multi_output.losses import HESSIANS, CheckedLoss
 from ordinal_objectives.histogram_engine.parameters import GrowthParameters, choice, integer, number
 from ordinal_objectives.histogram_engine.run import NOISE_ROWS, Sampler
@@ -20,7 +20,7 @@ from ordinal_objectives.leaves import multi_output
 from ordinal_objectives.rows.checked_rows import IN_FLOAT32, IN_FLOAT64, highest_loss
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.threshold_solver import Diagnostics, longest_step
-from ordinal_objectives.trees import Tree, TreeEnsemble
+from ordinal_objectives.trees import Tree
 
 FloatArray = NDArray[np.float64]
 # Numbers of a block of rows: its scores, derivatives and columns stay in the cache.
@@ -140,13 +140,12 @@ class OutputColumns:
         return sums[:, :d], H
 
 
-class WatchedTargets:
+class WatchedTargets(Watched):
     """Rows that no tree is grown on; their raw prediction follows the trees.
 
     Parameters
     ----------
     name : str
-        What ``evals`` calls them.
     rows : TargetRows
     loss : CheckedLoss
     hessian : str
@@ -155,28 +154,16 @@ class WatchedTargets:
     """
 
     def __init__(
-        self,
-        name: str,
-        rows: TargetRows,
-        loss: CheckedLoss,
-        hessian: str,
-        start: NDArray[np.float64],
-        n_threads: int | None,
+        self, name: str, rows: TargetRows, loss: CheckedLoss, hessian: str, start: FloatArray, n_threads: int | None
     ) -> None:
+        super().__init__(name, rows.X, np.tile(start, (len(rows.targets), 1)), n_threads)
         # A full Hessian is not used.
-        self.name, self._loss, self._hessian = name, loss, "diagonal" if hessian == "full" else hessian
-        self._X, self._weight, self._y = rows.X, rows.weight, rows.targets
-        self._n_threads = effective_n_threads(n_threads)
-        self._raw = np.tile(start, (len(self._y), 1))
-
-    def add(self, trees: TreeEnsemble) -> None:
-        """Add trees to the raw prediction."""
-        trees.add_to(self._raw, self._X, 0, len(trees), self._n_threads)
+        self._rows, self._loss, self._hessian = rows, loss, "diagonal" if hessian == "full" else hessian
 
     def measure(self, thresholds: NDArray[np.float64]) -> Measured:
         """Return the weighted mean loss; there are no thresholds."""
-        of_rows, *_ = self._loss.derivatives(self._y, self._raw, self._hessian)
-        loss = float(np.average(of_rows, weights=self._weight))
+        of_rows, *_ = self._loss.derivatives(self._rows.targets, self._score, self._hessian)
+        loss = float(np.average(of_rows, weights=self._rows.weight))
         return Measured({self.name: loss}, loss)
 
 
