@@ -100,11 +100,6 @@ def find_cuts(
     list of ndarray of float64
         Increasing, at most ``max_bins - 1`` each.
 
-    Raises
-    ------
-    ValueError
-        If ``max_bins`` is out of range.
-
     Examples
     --------
     >>> import numpy as np
@@ -112,8 +107,6 @@ def find_cuts(
     >>> find_cuts(np.array([[1.0], [3.0], [3.0], [np.nan]]))[0].tolist()
     [2.0]
     """
-    if not 2 <= max_bins <= 255:
-        raise ValueError(f"max_bins must be between 2 and 255; got {max_bins}")
     rows = None if sample_weight is None else np.flatnonzero(sample_weight > 0)
     n_rows = X.shape[0] if rows is None else len(rows)
     if n_rows > SUBSAMPLE:
@@ -133,14 +126,14 @@ def find_cuts(
 
 def bin_rows(
     X: NDArray[np.floating] | RowBlocks, cuts: list[NDArray[np.float64]], n_threads: int, **options: Any
-) -> Any:
+) -> _core.Engine:
     """Return an engine that holds the rows as bins; options as :class:`_core.Engine` takes them."""
     engine = _core.Engine(X.shape[0], [c.tolist() for c in cuts], n_threads, **options)
     fill(engine, X)
     return engine
 
 
-def fill(engine: Any, X: NDArray[np.floating] | RowBlocks) -> None:
+def fill(engine: _core.Engine, X: NDArray[np.floating] | RowBlocks) -> None:
     """Bin all rows of an engine by its cuts."""
     for first, block in blocks_of(X):
         engine.bin(first, block)

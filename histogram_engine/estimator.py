@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import os
 from collections.abc import Iterator
 from dataclasses import fields, replace
 from functools import partial
@@ -21,18 +20,9 @@ from ordinal_objectives.estimators.linear_choice import with_start
 from ordinal_objectives.estimators.linear_part import LinearPart
 from ordinal_objectives.estimators.ordinal_classifier import OrdinalClassifier
 from ordinal_objectives.estimators.round_search import RoundSearch, is_auto, rounds_unsearched, smallest_leaf
-from ordinal_objectives.histogram_engine import model_file
+from ordinal_objectives.histogram_engine import fit_loop, model_file
 from ordinal_objectives.histogram_engine.binning import check_same_categories
 from ordinal_objectives.histogram_engine.constraints import Constraints
-from ordinal_objectives.histogram_engine.fit_loop import (
-    Callback,
-    EarlyStopping,
-    GrownModel,
-    OutOfBag,
-    Watching,
-    after_tree,
-    check_callback,
-)
 from ordinal_objectives.histogram_engine.parameters import DIALECT, OF_MODEL, REFUSED, BoostingParameters
 from ordinal_objectives.histogram_engine.plan import TrainingPlan, check_continued, fit_rows
 from ordinal_objectives.histogram_engine.scoring import check_scoring, scored_by
@@ -40,7 +30,6 @@ from ordinal_objectives.leaves.shifts import DEFAULT_SHIFT_L2, Shifts
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.threshold_solver import ThresholdRecord
-from ordinal_objectives.utils.files import as_damaged_file, warn_of
 from ordinal_objectives.utils.progress import round_bar
 from ordinal_objectives.utils.seeds import drawn_seed
 from ordinal_objectives.utils.shared_docs import documented
@@ -214,7 +203,6 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, HostParamete
     _dialect: ClassVar = DIALECT
     _refused: ClassVar = REFUSED
     _known: ClassVar = frozenset()
-    _takes_blocks: ClassVar = True
     round_search_: RoundSearch | None = None
 
     def __init__(
@@ -350,7 +338,7 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, HostParamete
         y_val: Any = None,
         sample_weight_val: ArrayLike | None = None,
         groups: ArrayLike | None = None,
-        callback: Callback | None = None,
+        callback: fit_loop.Callback | None = None,
     ) -> HistGradientBoostingOrdinalClassifier:
         """Fit the model.
 
@@ -372,8 +360,8 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, HostParamete
         """
         with self._all_or_nothing():
             self._refuse_unknown()
-            parameters, stopping = self._parameters(), EarlyStopping.of(self)
-            check_callback(callback)
+            parameters, stopping = self._parameters(), fit_loop.EarlyStopping.of(self)
+            fit_loop.check_callback(callback)
             scorer = check_scoring(self.scoring)
             every = check_integer("verbose", int(self.verbose) if isinstance(self.verbose, bool) else self.verbose, 0)
             earlier = fitted = None
@@ -401,9 +389,9 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, HostParamete
                     parameters,
                     earlier,
                     plan.labelled(rows),
-                    Watching([plan.labelled(one) for one in watched], metrics, scored),
+                    fit_loop.Watching([plan.labelled(one) for one in watched], metrics, scored),
                     stopping if stops else None,
-                    after_tree(show, every, callback, partial(self._remember, parameters.spec.loss)),
+                    fit_loop.after_tree(show, every, callback, partial(self._remember, parameters.spec.loss)),
                     seed=self._seed,
                     n_threads=self.n_jobs,
                 )
@@ -430,7 +418,7 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, HostParamete
             parameters = parameters.changed(min_samples_leaf=smallest_leaf("auto", n_rows))
         return parameters
 
-    def _remember(self, loss: OrdinalLoss, grown: GrownModel, diagnostics: dict[str, int]) -> None:
+    def _remember(self, loss: OrdinalLoss, grown: fit_loop.GrownModel, diagnostics: dict[str, int]) -> None:
         """Store the result of a training, also of one that is under way, or of a file."""
         self.__dict__.pop("_is_under_way", None)
         n_iter = self.best_iteration_ = len(grown.ensemble)
@@ -444,8 +432,10 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, HostParamete
             record = replace(record, shifts=Shifts(l2, self.shift_penalty, self.max_shifts or 1))
         self._keep(record, loss, n_iter)
 
-    def _grown(self) -> GrownModel:
-        return GrownModel(self._ensemble, self.threshold_history_, self.evals_result_, self._cuts, self._curvature)
+    def _grown(self) -> fit_loop.GrownModel:
+        return fit_loop.GrownModel(
+            self._ensemble, self.threshold_history_, self.evals_result_, self._cuts, self._curvature
+        )
 
     def _check_decision(self) -> None:
         super()._check_decision()
@@ -486,23 +476,17 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, HostParamete
         """Weighted mean loss of these."""
         return self._out_of_bag().loss
 
-    def _out_of_bag(self) -> OutOfBag:
+    def _out_of_bag(self) -> fit_loop.OutOfBag:
         check_is_fitted(self)
         if self._oob is None:
             raise AttributeError("rows are out of bag after a fit with boosting_type='rf', and not in a model file")
         return self._oob
 
-    @documented
-    def save_model(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model to a file; see ``ordinal_objectives.histogram_engine.model_file``.
-
-        In a callback of ``fit`` that is the model of the trees so far. Raises ValueError where there is none yet: of a
-        random forest, whose thresholds are fitted at the end, and of ``decision_rule="kappa"``.
-        """
+    def _stored(self) -> model_file.StoredModel:
         self._check_not_under_way("a random forest has no stages")
         self.check_fitted_decision()
         check_choice(self.importance_type, model_file.IMPORTANCES, name="importance_type")
-        stored = self._stored(
+        return self._as_stored(
             # The loss of the fit, not parameters set afterwards: the thresholds belong to it.
             self.get_params(deep=False) | self._fitted_loss.as_parameters(),
             self._grown(),
@@ -511,38 +495,24 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, HostParamete
             linear=None if self._linear is None else self._linear.to_json(),
             kappa_rule=None if self.kappa_rule_ is None else self.kappa_rule_.to_json(),
         )
-        model_file.save(stored, path)
 
-    @documented
-    def load_model(self: Model, path: str | os.PathLike[str]) -> Model:
-        """Load the model that :meth:`save_model` wrote, its parameters included, into this object.
-
-        Raises ValueError if the file is damaged, or of another format; warns of parameters that it could not hold.
-        """
-        stored = model_file.load(path)
-        with as_damaged_file(path):
-            model = type(self)(**stored.params)
-            model._refuse_unknown()
-            effective_n_threads(model.n_jobs)
-            model._keep_labels(OrderedLabels(stored.classes))
-            model._check_decision()
-            model._restore(stored)
-            model.proportional_ = stored.proportional
-            if stored.linear is not None:
-                model._linear = LinearPart.from_json(stored.linear, stored.n_features)
-            if stored.kappa_rule is not None:
-                model.kappa_rule_ = KappaRule.from_json(stored.kappa_rule, model.n_classes_)
-            elif model._takes_kappa():
-                raise ValueError("decision_rule is 'kappa', and its rule is missing")
-            loss, grown = model._ordinal_loss(), stored.grown
-            if not stored.proportional:
-                loss.check_shifts()
-            for row in grown.thresholds:
-                check_thresholds(row, model.n_classes_, ordered=loss.ordered and stored.proportional)
-            model._remember(loss, grown, stored.diagnostics)
-        self.__dict__ = model.__dict__
-        warn_of(stored.left_out, stacklevel=2)
-        return self
+    def _recall(self, stored: model_file.StoredModel) -> None:
+        self._refuse_unknown()
+        self._keep_labels(OrderedLabels(stored.classes))
+        self._check_decision()
+        self.proportional_ = stored.proportional
+        if stored.linear is not None:
+            self._linear = LinearPart.from_json(stored.linear, stored.n_features)
+        if stored.kappa_rule is not None:
+            self.kappa_rule_ = KappaRule.from_json(stored.kappa_rule, self.n_classes_)
+        elif self._takes_kappa():
+            raise ValueError("decision_rule is 'kappa', and its rule is missing")
+        loss, grown = self._ordinal_loss(), stored.grown
+        if not stored.proportional:
+            loss.check_shifts()
+        for row in grown.thresholds:
+            check_thresholds(row, self.n_classes_, ordered=loss.ordered and stored.proportional)
+        self._remember(loss, grown, stored.diagnostics)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -350,7 +350,7 @@ class WatchedRows(Watched):
 
 def fit_loop(
     run: Run,
-    earlier: GrownModel,
+    earlier: GrownModel | None,
     watched: Sequence[Watched],
     stopping: EarlyStopping | None,
     callback: AfterTree | None,
@@ -361,7 +361,7 @@ def fit_loop(
     ----------
     run : Run
         Stands where `earlier` ended.
-    earlier : GrownModel
+    earlier : GrownModel or None
         Its trees are continued; it is left as it is.
     watched : sequence of Watched
         Rows whose loss is recorded; `stopping` looks at the last.
@@ -373,10 +373,12 @@ def fit_loop(
     -------
     GrownModel
     """
-    trees = list(earlier.ensemble.trees)
-    n_features = earlier.ensemble.n_features
-    history = list(earlier.thresholds[: len(trees)])
-    evals = {"training": earlier.evals.get("training", [])[: len(trees)]}
+    trees, history, n_features = [], [], len(run.cuts)
+    evals: Evals = {"training": []}
+    if earlier is not None:
+        trees = list(earlier.ensemble.trees)
+        history = list(earlier.thresholds[: len(trees)])
+        evals["training"] = earlier.evals.get("training", [])[: len(trees)]
     for rows in watched:  # the earlier training watched none, or may have watched others
         for tree, thresholds in zip(trees, history, strict=True):
             note(rows.measure(thresholds), evals)

@@ -25,9 +25,10 @@ from __future__ import annotations
 import json
 import os
 import struct
+from abc import abstractmethod
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,8 +57,13 @@ _ARRAYS = {
     "by_category": "|u1",
     "categories": "<u8",
 }
+# Parts of a model that are of JSON's types.
+_IN_JSON = ("n_features", "seed", "max_bins", "diagnostics", "proportional", "linear", "kappa_rule", "targets")
 _MOST_CUTS = 254
 IMPORTANCES = ("gain", "split")
+
+
+Model = TypeVar("Model", bound="EngineModel")
 
 
 @dataclass
@@ -117,12 +123,13 @@ class EngineModel:
     importance_type: str
     n_jobs: int | None
     n_features_in_: int
+    feature_names_in_: NDArray[Any]
     diagnostics_: dict[str, int]
     _categories: CategoryColumns
     _ensemble: TreeEnsemble
     _seed: int
     _max_bins: int
-    _takes_blocks: ClassVar[bool] = False
+    _is_multi_output: ClassVar[bool] = False
 
     def _continues(self) -> bool:
         return check_flag("warm_start", self.warm_start) and hasattr(self, "_ensemble")
@@ -130,10 +137,56 @@ class EngineModel:
     def _check_features(self, X: Any, *, reset: bool) -> Any:
         if reset and not self._continues():
             self._categories = learn_categories(X, self.categorical_features, self.max_bins)
-        return check_features(self, X, self._categories, reset=reset, blocks=self._takes_blocks)
+        return check_features(self, X, self._categories, reset=reset, blocks=not self._is_multi_output)
 
-    def _stored(self, params: dict[str, Any], grown: GrownModel, **others: Any) -> StoredModel:
-        """Return what a file holds of a fitted model, whose parameters, trees and other parts are given."""
+    @documented
+    def save_model(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model to a file; see ``ordinal_objectives.histogram_engine.model_file``.
+
+        In a callback of ``fit`` that is the model of the trees so far.
+
+        Raises
+        ------
+        ValueError
+            Where there is none yet: of a random forest, whose thresholds are fitted at the end, and of
+            ``decision_rule="kappa"``.
+        TypeError
+            Of several outputs, if the loss is an object of your own, which a file does not hold: pickle the model.
+        """
+        save(self._stored(), path)
+
+    @documented
+    def load_model(self: Model, path: str | os.PathLike[str]) -> Model:
+        """Load the model that :meth:`save_model` wrote, its parameters included, into this object.
+
+        Raises ValueError if the file is damaged, of another format or another estimator's; warns of parameters that
+        it could not hold.
+        """
+        stored, name = load(path, multi_output=self._is_multi_output), type(self).__name__
+        written_by = name if stored.targets is None else stored.targets.get("estimator")
+        if written_by != name:
+            raise ValueError(f"{path} holds a model of {written_by}; {name} cannot load it")
+        with files.as_damaged_file(path):
+            model = type(self)(**stored.params)
+            effective_n_threads(model.n_jobs)
+            model.n_features_in_, model._seed, model._max_bins = stored.n_features, stored.seed, stored.max_bins
+            model._categories = stored.categories
+            if stored.feature_names is not None:
+                model.feature_names_in_ = stored.feature_names
+            model._recall(stored)
+        self.__dict__ = model.__dict__
+        files.warn_of(stored.left_out, stacklevel=2)
+        return self
+
+    @abstractmethod
+    def _stored(self) -> StoredModel:
+        """Return what a file holds of the fitted model."""
+
+    @abstractmethod
+    def _recall(self, stored: StoredModel) -> None:
+        """Set what a file says of labels or targets, of the loss, and of the training."""
+
+    def _as_stored(self, params: dict[str, Any], grown: GrownModel, **others: Any) -> StoredModel:
         return StoredModel(
             params=params,
             n_features=self.n_features_in_,
@@ -145,13 +198,6 @@ class EngineModel:
             categories=self._categories,
             **others,
         )
-
-    def _restore(self, stored: StoredModel) -> None:
-        """Set what a file says of features, bins and seed."""
-        self.n_features_in_, self._seed, self._max_bins = stored.n_features, stored.seed, stored.max_bins
-        self._categories = stored.categories
-        if stored.feature_names is not None:
-            self.feature_names_in_ = stored.feature_names
 
     def grown_trees(self) -> TreeEnsemble:
         """Return the trees, with what their leaves add to the score."""
@@ -202,26 +248,25 @@ def save(model: StoredModel, path: str | os.PathLike[str]) -> None:
     arrays["categories"] = np.concatenate([np.zeros((0, SET_WORDS), np.uint64), *sets]).ravel()
     stored = {name: np.asarray(arrays[name]).astype(dtype) for name, dtype in _ARRAYS.items()}
     labels, labels_dtype = files.labels_to_json(model.classes)
-    params, left_out = _plain(model.params, labels)
+    params = {name: value for name, value in model.params.items() if name not in _OF_MACHINE}
+    # The classes of the fit, whatever has been set since: the thresholds belong to them.
+    if params.get("classes") is not None:
+        params["classes"] = labels
+    if params.get("cost_matrix") is not None:
+        params["cost_matrix"] = np.asarray(params["cost_matrix"], dtype=np.float64).tolist()
+    params, left_out = files.parameters_to_json(params)
     header = {
         "params": params,
         "classes": labels,
         "classes_dtype": labels_dtype,
-        "n_features": model.n_features,
         "feature_names": None if model.feature_names is None else [str(name) for name in model.feature_names],
-        "seed": model.seed,
-        "max_bins": model.max_bins,
         "evals": {name: files.losses_to_json(values) for name, values in model.grown.evals.items()},
-        "diagnostics": model.diagnostics,
         "categories": model.categories.to_json(),
         "arrays": [[name, _ARRAYS[name], len(array)] for name, array in stored.items()],
         "left_out": left_out,
-        "proportional": model.proportional,
         "curvature": None if model.grown.curvature is None else model.grown.curvature.tolist(),
-        "linear": model.linear,
-        "kappa_rule": model.kappa_rule,
         "start": None if model.start is None else model.start.tolist(),
-        "targets": model.targets,
+        **{name: getattr(model, name) for name in _IN_JSON},
     }
     text = json.dumps(header, allow_nan=False).encode()
     with Path(path).open("wb") as file:
@@ -230,17 +275,6 @@ def save(model: StoredModel, path: str | os.PathLike[str]) -> None:
         file.write(text)
         for array in stored.values():
             file.write(array.tobytes())
-
-
-def _plain(params: dict[str, Any], labels: list[Any]) -> tuple[dict[str, Any], list[str]]:
-    """Return the parameters that the file holds, and the names of those that it cannot hold."""
-    params = {name: value for name, value in params.items() if name not in _OF_MACHINE}
-    # The classes of the fit, whatever has been set since: the thresholds belong to them.
-    if params.get("classes") is not None:
-        params["classes"] = labels
-    if params.get("cost_matrix") is not None:
-        params["cost_matrix"] = np.asarray(params["cost_matrix"], dtype=np.float64).tolist()
-    return files.parameters_to_json(params)
 
 
 def load(path: str | os.PathLike[str], *, multi_output: bool = False) -> StoredModel:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import numpy as np
 from sklearn.utils.validation import validate_data
 
 from ordinal_objectives import predictions
@@ -14,17 +13,7 @@ from ordinal_objectives.estimators.held_out import Rows, hold_out
 from ordinal_objectives.estimators.kappa_decision import Unseen
 from ordinal_objectives.estimators.linear_part import LinearPart
 from ordinal_objectives.estimators.round_search import Found, RoundSearch, Trial, is_auto, smallest_leaf
-from ordinal_objectives.histogram_engine.fit_loop import (
-    AfterTree,
-    EarlyStopping,
-    GrownModel,
-    WatchedRows,
-    Watching,
-    after_tree,
-    check_more_trees,
-    fit_loop,
-    set_names,
-)
+from ordinal_objectives.histogram_engine import fit_loop
 from ordinal_objectives.histogram_engine.forest import fit_forest
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.histogram_engine.run import EngineRun
@@ -32,7 +21,6 @@ from ordinal_objectives.histogram_engine.scoring import check_scoring
 from ordinal_objectives.histogram_engine.state import FloatArray, LabelledRows, RunStart
 from ordinal_objectives.row_blocks import RowBlocks, header_of
 from ordinal_objectives.threads import effective_n_threads
-from ordinal_objectives.trees import TreeEnsemble
 from ordinal_objectives.utils.progress import round_bar
 
 
@@ -63,7 +51,9 @@ class TrainingPlan:
     parameters: BoostingParameters
     seed: int
 
-    def decide(self, rows: Rows, watched: list[Rows], earlier: GrownModel | None, stopping: EarlyStopping) -> Decided:
+    def decide(
+        self, rows: Rows, watched: list[Rows], earlier: fit_loop.GrownModel | None, stopping: fit_loop.EarlyStopping
+    ) -> Decided:
         """Find the number of trees and the linear part, and hold rows out."""
         model, parameters = self.model, self.parameters
         always = linear_choice.check_linear(model.linear, model.linear_l2)
@@ -100,7 +90,7 @@ class TrainingPlan:
                     f"got {given[name]!r}"
                 )
 
-    def _searches(self, rows: Rows, watched: list[Rows], earlier: GrownModel | None) -> bool:
+    def _searches(self, rows: Rows, watched: list[Rows], earlier: fit_loop.GrownModel | None) -> bool:
         """Tell whether rows held out decide the number of trees; blocks are not divided."""
         decided = watched or earlier is not None or self.parameters.judged_by == "validation"
         is_asked = is_auto(self.model.max_iter) and is_auto(self.model.early_stopping)
@@ -115,7 +105,7 @@ class TrainingPlan:
             )
         return linear_choice.search(model.linear, self.fit_linear, self.trial, rows, model.learning_rate, self.seed)
 
-    def _divided(self, rows: Rows, stopping: EarlyStopping) -> tuple[Rows, list[Rows]]:
+    def _divided(self, rows: Rows, stopping: fit_loop.EarlyStopping) -> tuple[Rows, list[Rows]]:
         """Return rows to train on and rows held out, where they judge or stop the training."""
         judged = self.parameters.judged_by == "validation"
         if not judged and not stopping.applies(self.model.early_stopping, len(rows), []):
@@ -154,13 +144,13 @@ class TrainingPlan:
             parameters = parameters.changed(min_samples_leaf=smallest_leaf("auto", len(fit)))
         rows, others = self.labelled(fit), self.labelled(held)
 
-        def grow(n_trees: int, stopping: EarlyStopping | None) -> GrownModel:
+        def grow(n_trees: int, stopping: fit_loop.EarlyStopping | None) -> fit_loop.GrownModel:
             with round_bar(model.progress, n_trees, "search") as show:
-                wanted, watching = parameters.changed(max_iter=n_trees), Watching([others])
+                wanted, watching = parameters.changed(max_iter=n_trees), fit_loop.Watching([others])
                 options: dict[str, Any] = {"seed": self.seed, "n_threads": model.n_jobs}
-                return fit_rows(wanted, None, rows, watching, stopping, after_tree(show), **options)[0]
+                return fit_rows(wanted, None, rows, watching, stopping, fit_loop.after_tree(show), **options)[0]
 
-        trained = grow(most, None if patience is None else EarlyStopping(patience, model.tol))
+        trained = grow(most, None if patience is None else fit_loop.EarlyStopping(patience, model.tol))
 
         def proba(n: int) -> FloatArray:
             # An early stop keeps the trees up to the lowest loss: none of them where no tree lowers it.
@@ -191,7 +181,7 @@ def check_continued(model: Any, X: Any, parameters: BoostingParameters, n_trees:
     for name, (before, now) in shared.items():
         if before != now:
             raise ValueError(f"warm_start continues a model of {name}={before!r}; got {name}={now!r}")
-    check_more_trees(parameters.max_iter, n_trees)
+    fit_loop.check_more_trees(parameters.max_iter, n_trees)
     try:
         validate_data(model, header_of(X), reset=False, skip_check_array=True)
     except ValueError as error:
@@ -200,18 +190,18 @@ def check_continued(model: Any, X: Any, parameters: BoostingParameters, n_trees:
 
 def fit_rows(
     parameters: BoostingParameters,
-    earlier: GrownModel | None,
+    earlier: fit_loop.GrownModel | None,
     rows: LabelledRows,
-    watching: Watching,
-    stopping: EarlyStopping | None,
-    callback: AfterTree | None,
+    watching: fit_loop.Watching,
+    stopping: fit_loop.EarlyStopping | None,
+    callback: fit_loop.AfterTree | None,
     *,
     seed: int,
     n_threads: int | None,
-) -> tuple[GrownModel, dict[str, int]]:
+) -> tuple[fit_loop.GrownModel, dict[str, int]]:
     """Train on some rows, from the start or from where `earlier` ended; return the training and its counters."""
-    watched = zip(set_names(len(watching.sets)), watching.sets, strict=True)
-    sets = [WatchedRows(name, one, parameters, n_threads, watching) for name, one in watched]
+    watched = zip(fit_loop.set_names(len(watching.sets)), watching.sets, strict=True)
+    sets = [fit_loop.WatchedRows(name, one, parameters, n_threads, watching) for name, one in watched]
     if earlier is not None:
         start = earlier.start(rows, n_threads)
     else:  # the trees of a forest start from the thresholds only
@@ -226,6 +216,5 @@ def fit_rows(
     )
     if parameters.is_forest:
         return fit_forest(run, rows, sets, callback), run.diagnostics.as_dict()
-    earlier = earlier or GrownModel(TreeEnsemble([], rows.X.shape[1]), np.zeros((0, 0)), {}, run.cuts)
-    trained = fit_loop(run, earlier, sets, stopping, callback)
+    trained = fit_loop.fit_loop(run, earlier, sets, stopping, callback)
     return trained, run.diagnostics.as_dict()

@@ -21,6 +21,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ordinal_objectives import _core
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.histogram_engine.state import EngineState, FloatArray, LeafModel, LeafStep, Leaves
 from ordinal_objectives.losses import RoundStatistics
@@ -94,7 +95,7 @@ class Criterion(ABC):
         """Fill the columns that the rows carry at a score and thresholds; return the statistics of that pass."""
 
     @abstractmethod
-    def grow(self, growth: Any, in_bag: NDArray[np.uint32] | None) -> dict[str, Any]:
+    def grow(self, growth: _core.Growth, in_bag: NDArray[np.uint32] | None) -> dict[str, Any]:
         """Grow a tree on some rows, None for all, whose columns were filled last, and return its nodes.
 
         Parameters

@@ -9,15 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinal_objectives import _core
+from ordinal_objectives.histogram_engine.criteria import cross_terms
 from ordinal_objectives.histogram_engine.criteria.base import Criterion
-from ordinal_objectives.histogram_engine.criteria.cross_terms import (
-    FEWEST_CLASSES,
-    FEWEST_ROWS_BY_CLASSES,
-    CrossTerms,
-    all_cross_terms,
-    few_cross_terms,
-    score_mass,
-)
+from ordinal_objectives.histogram_engine.criteria.cross_terms import CrossTerms
 from ordinal_objectives.histogram_engine.state import EngineState, FloatArray, LeafStep, Leaves
 from ordinal_objectives.leaves import high_order
 from ordinal_objectives.links import Logit
@@ -68,10 +62,9 @@ class Scalar(Criterion):
         )
         return state.count(now)
 
-    def grow(self, growth: Any, in_bag: NDArray[np.uint32] | None) -> dict[str, Any]:
+    def grow(self, growth: _core.Growth, in_bag: NDArray[np.uint32] | None) -> dict[str, Any]:
         """Grow a tree by the score only."""
-        grown: dict[str, Any] = self._state.engine.grow_scalar(growth)
-        return grown
+        return self._state.engine.grow_scalar(growth)
 
     def sums(self, n_nodes: int, rows: NDArray[np.uint32] | None, of_nodes: FloatArray | None = None) -> JointQuadratic:
         """Add up gradient and Hessian; ``of_nodes`` are the sums of the columns, if they are known."""
@@ -128,13 +121,13 @@ class Joint(Scalar):
         loss = parameters.spec.loss
         follows = parameters.spec.hessian == "exact" and loss.link.curvature_floor == 0.0
         weights = state.row_pass.class_weights
-        self._all = self.cross_terms = all_cross_terms(weights, one_follows=follows, n_behind=n_behind)
+        self._all = self.cross_terms = cross_terms.all_cross_terms(weights, one_follows=follows, n_behind=n_behind)
         # The cross terms do not depend on the label. Rows that stand for others would need them at their own sums.
         self._few_may_do = (
             parameters.cross_terms == "auto"
             and parameters.data_sample_strategy == "bagging"
-            and n_classes >= FEWEST_CLASSES
-            and n_classes * len(state.rows.y) >= FEWEST_ROWS_BY_CLASSES
+            and n_classes >= cross_terms.FEWEST_CLASSES
+            and n_classes * len(state.rows.y) >= cross_terms.FEWEST_ROWS_BY_CLASSES
             and type(loss) is AllThreshold
             and type(loss.link) is Logit
         )
@@ -162,8 +155,8 @@ class Joint(Scalar):
     ) -> CrossTerms | None:
         """Return a few cross terms that determine the others at these rows, or None."""
         state = self._state
-        return few_cross_terms(
-            score_mass(score, sample_weight, thresholds, state.n_threads),
+        return cross_terms.few_cross_terms(
+            cross_terms.score_mass(score, sample_weight, thresholds, state.n_threads),
             thresholds,
             state.parameters.spec.hessian,
             weighted=sample_weight is not None,
@@ -172,10 +165,9 @@ class Joint(Scalar):
             n_behind=self._n_behind,
         )
 
-    def grow(self, growth: Any, in_bag: NDArray[np.uint32] | None) -> dict[str, Any]:
+    def grow(self, growth: _core.Growth, in_bag: NDArray[np.uint32] | None) -> dict[str, Any]:
         """Grow a tree by the joint step."""
-        grown: dict[str, Any] = self._state.engine.grow_joint(growth, *self.threshold_terms(in_bag))
-        return grown
+        return self._state.engine.grow_joint(growth, *self.threshold_terms(in_bag))
 
     def threshold_terms(self, in_bag: NDArray[np.uint32] | None) -> tuple[Any, ...]:
         """Return the arguments of the native criterion about the thresholds, for a tree on some rows, None for all."""
@@ -282,12 +274,11 @@ class HighOrder(Criterion):
         """Fill the columns of the quadratic criterion, and the higher derivatives."""
         return self.quadratic.columns(score, thresholds)
 
-    def grow(self, growth: Any, in_bag: NDArray[np.uint32] | None) -> dict[str, Any]:
+    def grow(self, growth: _core.Growth, in_bag: NDArray[np.uint32] | None) -> dict[str, Any]:
         """Grow a tree by the steps of its leaves."""
         terms = self.quadratic.threshold_terms(in_bag) if isinstance(self.quadratic, Joint) else _NO_THRESHOLDS
         engine, order = self._state.engine, self._state.parameters.order
-        grown: dict[str, Any] = engine.grow_high_order(growth, order, self._first_behind, *terms)
-        return grown
+        return engine.grow_high_order(growth, order, self._first_behind, *terms)
 
     @property
     def _first_behind(self) -> int:

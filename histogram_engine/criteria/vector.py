@@ -145,17 +145,14 @@ class Vector(Criterion):
         groups[~active] = groups.max() + 1
         return groups
 
-    def grow(self, growth: Any, in_bag: NDArray[np.uint32] | None) -> dict[str, Any]:
+    def grow(self, growth: _core.Growth, in_bag: NDArray[np.uint32] | None) -> dict[str, Any]:
         """Grow a tree by the gain that judges splits."""
         engine = self._state.engine
-        grown: dict[str, Any]
         if self.gain == "scalar":
-            grown = engine.grow_scalar(growth)
-        elif self.gain == "vector":
-            grown = engine.grow_vector(growth, *self._vector_terms())
-        else:
-            grown = engine.grow_joint(growth, *self._joint_terms(in_bag))
-        return grown
+            return engine.grow_scalar(growth)
+        if self.gain == "vector":
+            return engine.grow_vector(growth, *self._vector_terms())
+        return engine.grow_joint(growth, *self._joint_terms(in_bag))
 
     def _vector_terms(self) -> tuple[Any, ...]:
         """Return the arguments of the native vector criterion about the groups."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import fields
@@ -18,28 +17,12 @@ from ordinal_objectives.estimators.evaluation_sets import either_spelling, evalu
 from ordinal_objectives.estimators.fit_keywords import explains_keywords
 from ordinal_objectives.estimators.held_out import check_groups, hold_out
 from ordinal_objectives.estimators.ordered_classifier import OrderedClassifier
-from ordinal_objectives.histogram_engine import model_file
+from ordinal_objectives.histogram_engine import fit_loop, model_file
 from ordinal_objectives.histogram_engine.binning import check_same_categories
-from ordinal_objectives.histogram_engine.fit_loop import (
-    Callback,
-    EarlyStopping,
-    GrownModel,
-    after_tree,
-    check_callback,
-    check_more_trees,
-    fit_loop,
-    set_names,
-)
+from ordinal_objectives.histogram_engine.multi_output import run
 from ordinal_objectives.histogram_engine.multi_output.losses import CheckedLoss, MultiOutputLoss
-from ordinal_objectives.histogram_engine.multi_output.run import (
-    MultiOutputParameters,
-    MultiOutputRun,
-    TargetRows,
-    WatchedTargets,
-)
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.trees import TreeEnsemble
-from ordinal_objectives.utils.files import as_damaged_file, warn_of
 from ordinal_objectives.utils.public_names import DocumentedEstimator
 from ordinal_objectives.utils.seeds import drawn_seed
 from ordinal_objectives.utils.shared_docs import documented
@@ -104,6 +87,7 @@ class MultiOutputModel(model_file.EngineModel, DocumentedEstimator, BaseEstimato
     _fitted_loss: MultiOutputLoss
     _loss_of_fit: Any  # the parameter, which may have been set anew since
     n_iter_: int
+    _is_multi_output = True
     _fit_hints: ClassVar = {"verbose": "pass callback= to fit"}
 
     def __init__(
@@ -195,7 +179,7 @@ class MultiOutputModel(model_file.EngineModel, DocumentedEstimator, BaseEstimato
         y_val: Any = None,
         sample_weight_val: ArrayLike | None = None,
         groups: ArrayLike | None = None,
-        callback: Callback | None = None,
+        callback: fit_loop.Callback | None = None,
     ) -> Model:
         """Fit the model.
 
@@ -218,9 +202,11 @@ class MultiOutputModel(model_file.EngineModel, DocumentedEstimator, BaseEstimato
             self._fit(X, y, sample_weight, sets, groups, callback)
         return self
 
-    def _fit(self, X: Any, y: Any, weight: Any, sets: tuple[Any, ...], groups: Any, callback: Callback | None) -> None:
-        parameters, stopping = self._parameters(), EarlyStopping.of(self)
-        check_callback(callback)
+    def _fit(
+        self, X: Any, y: Any, weight: Any, sets: tuple[Any, ...], groups: Any, callback: fit_loop.Callback | None
+    ) -> None:
+        parameters, stopping = self._parameters(), fit_loop.EarlyStopping.of(self)
+        fit_loop.check_callback(callback)
         check_choice(self.importance_type, model_file.IMPORTANCES, name="importance_type")
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
@@ -246,31 +232,31 @@ class MultiOutputModel(model_file.EngineModel, DocumentedEstimator, BaseEstimato
         self._max_bins = parameters.max_bins
         loss = CheckedLoss(self._fitted_loss, self._n_columns())
         options: dict[str, Any] = {"seed": self._seed, "n_threads": self.n_jobs, "categories": self._categories.sizes}
-        run = MultiOutputRun(
-            parameters, loss, rows, earlier=None if earlier is None else (self._start, earlier), **options
-        )
+        continued = None if earlier is None else (self._start, earlier)
+        training = run.MultiOutputRun(parameters, loss, rows, earlier=continued, **options)
         followed = [
-            WatchedTargets(name, one, loss, parameters.hessian, run.start, self.n_jobs)
-            for name, one in zip(set_names(len(watched)), watched, strict=True)
+            run.WatchedTargets(name, one, loss, parameters.hessian, training.start, self.n_jobs)
+            for name, one in zip(fit_loop.set_names(len(watched)), watched, strict=True)
         ]
-        after = after_tree(None, callback=callback, remember=partial(self._remember, run.start))
-        nothing = GrownModel(TreeEnsemble([], rows.X.shape[1]), np.zeros((0, 0)), {}, run.cuts)
-        grown = fit_loop(run, earlier or nothing, followed, stopping if stops else None, after)
-        self._remember(run.start, grown, run.diagnostics.as_dict())
+        after = fit_loop.after_tree(None, callback=callback, remember=partial(self._remember, training.start))
+        grown = fit_loop.fit_loop(training, earlier, followed, stopping if stops else None, after)
+        self._remember(training.start, grown, training.diagnostics.as_dict())
 
-    def _parameters(self) -> MultiOutputParameters:
-        return MultiOutputParameters(**{one.name: getattr(self, one.name) for one in fields(MultiOutputParameters)})
+    def _parameters(self) -> run.MultiOutputParameters:
+        return run.MultiOutputParameters(
+            **{one.name: getattr(self, one.name) for one in fields(run.MultiOutputParameters)}
+        )
 
-    def _rows(self, X: Any, y: Any, weight: Any, name: str, weight_name: str, groups: Any = None) -> TargetRows:
+    def _rows(self, X: Any, y: Any, weight: Any, name: str, weight_name: str, groups: Any = None) -> run.TargetRows:
         """Return checked rows: features come checked."""
         codes, targets = self._encode(y, name)
         if X.shape[0] != len(targets):
             raise ValueError(f"X and {name} must have the same number of rows; got {X.shape[0]} and {len(targets)}")
         checked = check_sample_weight(weight, len(targets), name=weight_name)
         weight = check_total_weight(checked, name=weight_name)
-        return TargetRows(X, codes, weight, groups=check_groups(groups, len(codes)), targets=targets)
+        return run.TargetRows(X, codes, weight, groups=check_groups(groups, len(codes)), targets=targets)
 
-    def _check_continued(self, X: Any, parameters: MultiOutputParameters) -> None:
+    def _check_continued(self, X: Any, parameters: run.MultiOutputParameters) -> None:
         """Raise ValueError, naming what differs, unless a fit can continue the fitted model."""
         self._check_features(X, reset=False)
         check_same_categories(X, self.categorical_features, self._categories)
@@ -280,12 +266,12 @@ class MultiOutputModel(model_file.EngineModel, DocumentedEstimator, BaseEstimato
             )
         if self.loss is not self._loss_of_fit and self.loss != self._loss_of_fit:
             raise ValueError(f"warm_start continues a model of loss={self._loss_of_fit!r}; got loss={self.loss!r}")
-        check_more_trees(parameters.max_iter, self.n_iter_)
+        fit_loop.check_more_trees(parameters.max_iter, self.n_iter_)
 
-    def _grown(self) -> GrownModel:
-        return GrownModel(self._ensemble, np.zeros((self.n_iter_ + 1, 0)), self.evals_result_, self._cuts)
+    def _grown(self) -> fit_loop.GrownModel:
+        return fit_loop.GrownModel(self._ensemble, np.zeros((self.n_iter_ + 1, 0)), self.evals_result_, self._cuts)
 
-    def _remember(self, start: FloatArray, grown: GrownModel, diagnostics: dict[str, int]) -> None:
+    def _remember(self, start: FloatArray, grown: fit_loop.GrownModel, diagnostics: dict[str, int]) -> None:
         """Store the result of a training, or of a file."""
         self.diagnostics_ = diagnostics
         self._start, self._ensemble, self._cuts = start, grown.ensemble, grown.cuts
@@ -317,23 +303,13 @@ class MultiOutputModel(model_file.EngineModel, DocumentedEstimator, BaseEstimato
         X = self._check_features(X, reset=False)
         return X, np.tile(self._start, (X.shape[0], 1))
 
-    @documented
-    def save_model(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model to a file; see ``ordinal_objectives.histogram_engine.model_file``.
-
-        Raises
-        ------
-        NotFittedError
-            Before ``fit``.
-        TypeError
-            If the loss is an object of your own, which a file does not hold: pickle the model.
-        """
+    def _stored(self) -> model_file.StoredModel:
         check_is_fitted(self)
         loss = self._loss_of_fit
         if not isinstance(loss, str):
             raise TypeError(f"a file holds no loss of your own; got loss={loss!r}. Pickle the model")
         classes, targets = self._describe_targets()
-        stored = self._stored(
+        return self._as_stored(
             self.get_params(deep=False) | {"loss": loss},
             self._grown(),
             classes=classes,
@@ -341,34 +317,14 @@ class MultiOutputModel(model_file.EngineModel, DocumentedEstimator, BaseEstimato
             targets={"estimator": type(self).__name__, **targets},
             start=self._start,
         )
-        model_file.save(stored, path)
 
-    @documented
-    def load_model(self: Model, path: str | os.PathLike[str]) -> Model:
-        """Load the model that :meth:`save_model` wrote, with its parameters.
-
-        Raises ValueError if the file is damaged, of another format or another estimator's; warns of parameters that
-        it could not hold.
-        """
-        stored = model_file.load(path, multi_output=True)
-        with as_damaged_file(path):
-            targets, start = stored.targets, stored.start
-            assert targets is not None
-            assert start is not None
-            written_by = targets["estimator"]
-        if written_by != type(self).__name__:
-            raise ValueError(f"{path} holds a model of {written_by}; {type(self).__name__} cannot load it")
-        with as_damaged_file(path):
-            model = type(self)(**stored.params)
-            model._parameters()
-            effective_n_threads(model.n_jobs)
-            model._fitted_loss = model._recall_targets(stored.classes, targets, len(start))
-            model._loss_of_fit = model.loss
-            model._restore(stored)
-            model._remember(start, stored.grown, stored.diagnostics)
-        self.__dict__ = model.__dict__
-        warn_of(stored.left_out, stacklevel=2)
-        return self
+    def _recall(self, stored: model_file.StoredModel) -> None:
+        assert stored.targets is not None
+        assert stored.start is not None
+        self._parameters()
+        self._fitted_loss = self._recall_targets(stored.classes, stored.targets, len(stored.start))
+        self._loss_of_fit = self.loss
+        self._remember(stored.start, stored.grown, stored.diagnostics)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

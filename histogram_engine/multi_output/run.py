@@ -282,7 +282,7 @@ class MultiOutputRun:
         in_bag, features = self._sampler.draw(self.iteration)
         noise = self._category_noise() if self._by_category else 0.0
         growth = parameters.growth(features, in_bag, self._leaf_of_row, category_noise=noise)
-        grown: dict[str, Any] = self._engine.grow_multi_output(
+        return self._engine.grow_multi_output(
             growth,
             columns.n_outputs,
             columns.kind,
@@ -290,7 +290,6 @@ class MultiOutputRun:
             self._most,
             parameters.search == "restricted",
         )
-        return grown
 
     def _category_noise(self) -> float:
         """Return the squared gradients over the Hessians, of the outputs on average: what categories gain by chance."""
