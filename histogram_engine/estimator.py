@@ -10,7 +10,7 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ordinal_objectives.decision import KappaRule
 from ordinal_objectives.estimators.fit_keywords import explains_keywords
@@ -24,10 +24,11 @@ from ordinal_objectives.histogram_engine import fit_loop, model_file
 from ordinal_objectives.histogram_engine.binning import check_same_categories
 from ordinal_objectives.histogram_engine.constraints import Constraints
 from ordinal_objectives.histogram_engine.parameters import DIALECT, OF_MODEL, REFUSED, BoostingParameters
-from ordinal_objectives.histogram_engine.plan import TrainingPlan, check_continued, fit_rows
+from ordinal_objectives.histogram_engine.plan import TrainingPlan, fit_rows
 from ordinal_objectives.histogram_engine.scoring import check_scoring, scored_by
 from ordinal_objectives.leaves.shifts import DEFAULT_SHIFT_L2, Shifts
 from ordinal_objectives.losses import OrdinalLoss
+from ordinal_objectives.row_blocks import RowBlocks, header_of
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.threshold_solver import ThresholdRecord
 from ordinal_objectives.utils.progress import round_bar
@@ -366,9 +367,8 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, HostParamete
             every = check_integer("verbose", int(self.verbose) if isinstance(self.verbose, bool) else self.verbose, 0)
             earlier = fitted = None
             if self._continues():
-                earlier, fitted = self._grown(), copy.copy(self)
-                check_continued(self, X, parameters, len(earlier.ensemble))
-                check_same_categories(X, self.categorical_features, self._categories)
+                earlier, fitted = self._grown, copy.copy(self)
+                self._check_continued(X, parameters)
             rows = self._check_training(X, y, sample_weight, groups)
             metrics = self._metrics(self.eval_metric)
             parameters = self._with_rows(parameters, len(rows))
@@ -379,13 +379,18 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, HostParamete
                 self._seed = drawn_seed(self.random_state)
             sets = (eval_set, eval_sample_weight, "eval_sample_weight", X_val, y_val, sample_weight_val)
             watched = self._check_evaluation(*sets)
-            plan = TrainingPlan(self, parameters, self._seed)
-            parameters, stops, unseen, self._linear, self.round_search_ = plan.decide(rows, watched, earlier, stopping)
+            plan = TrainingPlan(self, parameters, self._categories, self._seed)
+            parameters, stops, unseen, self._linear, self.round_search_ = plan.decide(
+                rows, watched, earlier, None if earlier is None else self._linear, stopping
+            )
+            is_divided = isinstance(rows.X, RowBlocks) and not unseen.watched and self.kappa_rows != "training"
+            if self._takes_kappa() and is_divided:
+                raise ValueError("decision_rule='kappa' divides arrays alone; for RowBlocks pass X_val and y_val")
             rows, *watched = [with_start(self._linear, one) for one in (unseen.rows, *unseen.watched)]
             scored = None if scorer is None else scored_by(scorer, self._labels, self._decide_in_round)
             self._max_bins, self.proportional_, self.kappa_rule_ = parameters.max_bins, parameters.shifts is None, None
             with self._under_way(), round_bar(self.progress, parameters.max_iter, "trees") as show:
-                trained, diagnostics = fit_rows(
+                grown = fit_rows(
                     parameters,
                     earlier,
                     plan.labelled(rows),
@@ -395,7 +400,7 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, HostParamete
                     seed=self._seed,
                     n_threads=self.n_jobs,
                 )
-            self._remember(parameters.spec.loss, trained, diagnostics)
+            self._remember(parameters.spec.loss, grown)
             self._learn_kappa(unseen)
         self._warn_if_constant(len(rows), "min_samples_leaf", parameters.min_samples_leaf, stacklevel=4)
         return self
@@ -418,24 +423,46 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, HostParamete
             parameters = parameters.changed(min_samples_leaf=smallest_leaf("auto", n_rows))
         return parameters
 
-    def _remember(self, loss: OrdinalLoss, grown: fit_loop.GrownModel, diagnostics: dict[str, int]) -> None:
+    def _check_continued(self, X: Any, parameters: BoostingParameters) -> None:
+        """Raise ValueError, naming what differs, unless a fit can continue the fitted model.
+
+        Parameters and features must be those of the classifier, and loss and bins those of its fit. Rows, weights and
+        parameters of growth may be others: trees and thresholds mean the same with them. The classes are known, and
+        compared, later.
+        """
+        if parameters.is_forest or self._fitted_as_forest:
+            raise ValueError("warm_start continues trees that follow each other; boosting_type='rf' has none")
+        fitted, loss = self._fitted_loss, parameters.spec.loss
+        shared = {
+            "loss": (fitted.identity, loss.identity),
+            "link": (fitted.link.name, loss.link.name),
+            "max_bins": (self._max_bins, parameters.max_bins),
+            "proportional": (self.proportional_, parameters.shifts is None),
+        }
+        for name, (before, now) in shared.items():
+            if before != now:
+                raise ValueError(f"warm_start continues a model of {name}={before!r}; got {name}={now!r}")
+        fit_loop.check_more_trees(parameters.max_iter, self.n_iter_)
+        try:
+            validate_data(self, header_of(X), reset=False, skip_check_array=True)
+        except ValueError as error:
+            raise ValueError(f"warm_start continues a model of other features: {error}") from None
+        check_same_categories(X, self.categorical_features, self._categories)
+
+    def _remember(self, loss: OrdinalLoss, grown: fit_loop.GrownModel) -> None:
         """Store the result of a training, also of one that is under way, or of a file."""
         self.__dict__.pop("_is_under_way", None)
         n_iter = self.best_iteration_ = len(grown.ensemble)
-        self._ensemble, self._cuts, self._curvature = grown.ensemble, grown.cuts, grown.curvature
-        self._oob, self._fitted_as_forest = grown.out_of_bag, self.boosting_type == "rf"
+        self._grown, self._fitted_as_forest = grown, self.boosting_type == "rf"
         self.threshold_history_, self.evals_result_ = grown.thresholds, grown.evals
         losses = grown.evals.get("training", [])[: len(grown.thresholds)]
-        record = ThresholdRecord.of(loss, self.hessian, self.threshold_update, grown.thresholds, losses, diagnostics)
+        record = ThresholdRecord.of(
+            loss, self.hessian, self.threshold_update, grown.thresholds, losses, grown.diagnostics
+        )
         if not self.proportional_:
             l2 = DEFAULT_SHIFT_L2 if self.shift_l2 is None else self.shift_l2
             record = replace(record, shifts=Shifts(l2, self.shift_penalty, self.max_shifts or 1))
         self._keep(record, loss, n_iter)
-
-    def _grown(self) -> fit_loop.GrownModel:
-        return fit_loop.GrownModel(
-            self._ensemble, self.threshold_history_, self.evals_result_, self._cuts, self._curvature
-        )
 
     def _check_decision(self) -> None:
         super()._check_decision()
@@ -478,9 +505,9 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, HostParamete
 
     def _out_of_bag(self) -> fit_loop.OutOfBag:
         check_is_fitted(self)
-        if self._oob is None:
+        if self._grown.out_of_bag is None:
             raise AttributeError("rows are out of bag after a fit with boosting_type='rf', and not in a model file")
-        return self._oob
+        return self._grown.out_of_bag
 
     def _stored(self) -> model_file.StoredModel:
         self._check_not_under_way("a random forest has no stages")
@@ -489,7 +516,6 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, HostParamete
         return self._as_stored(
             # The loss of the fit, not parameters set afterwards: the thresholds belong to it.
             self.get_params(deep=False) | self._fitted_loss.as_parameters(),
-            self._grown(),
             classes=self.ordered_classes_,
             proportional=self.proportional_,
             linear=None if self._linear is None else self._linear.to_json(),
@@ -512,7 +538,7 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, HostParamete
             loss.check_shifts()
         for row in grown.thresholds:
             check_thresholds(row, self.n_classes_, ordered=loss.ordered and stored.proportional)
-        self._remember(loss, grown, stored.diagnostics)
+        self._remember(loss, grown)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

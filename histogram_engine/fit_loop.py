@@ -15,7 +15,7 @@ from ordinal_objectives.estimators.held_out import Rows, check_fraction
 from ordinal_objectives.eval_metric import EvalMetric
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters, GrowthParameters
 from ordinal_objectives.histogram_engine.run import SumsOf
-from ordinal_objectives.histogram_engine.state import FloatArray, LabelledRows, LeafModel, RunStart
+from ordinal_objectives.histogram_engine.state import FloatArray, LabelledRows, LeafModel
 from ordinal_objectives.rows import CPU
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.threshold_solver import Diagnostics
@@ -27,9 +27,9 @@ from ordinal_objectives.utils.validation import check_integer, check_number
 MANY_ROWS = 10_000
 Evals = dict[str, list[float]]
 Callback = Callable[[int, Evals], object]
-# Takes the number of trees, what has been measured, and a function that returns the model of these trees with the
-# counters, or None for a forest, which has no stages. Returns what a callback does.
-AfterTree = Callable[[int, Evals, "Callable[[], tuple[GrownModel, dict[str, int]]] | None"], object]
+# Takes the number of trees, what has been measured, and a function that returns the model of these trees, or None for a
+# forest, which has no stages. Returns what a callback does.
+AfterTree = Callable[[int, Evals, "Callable[[], GrownModel] | None"], object]
 # Higher is better: (rows, probabilities, score).
 Scored = Callable[[LabelledRows, FloatArray, FloatArray], float]
 
@@ -56,7 +56,7 @@ def after_tree(
     show: Show | None,
     every: int = 0,
     callback: Callback | None = None,
-    remember: Callable[[GrownModel, dict[str, int]], None] | None = None,
+    remember: Callable[[GrownModel], None] | None = None,
 ) -> AfterTree | None:
     """Return what is done after each tree, or None.
 
@@ -69,12 +69,12 @@ def after_tree(
     callback : callable or None, default=None
         The user's.
     remember : callable or None, default=None
-        Gets the model of the trees so far, and the counters, before the callback is called, which may predict and save.
+        Gets the model of the trees so far before the callback is called, which may predict and save.
     """
     if callback is None and show is None and not every:
         return None
 
-    def called(iteration: int, evals: Evals, model: Callable[[], tuple[GrownModel, dict[str, int]]] | None) -> object:
+    def called(iteration: int, evals: Evals, model: Callable[[], GrownModel] | None) -> object:
         if show is not None:
             n_sets = 1 if "validation" in evals else sum(f"validation_{i}" in evals for i in range(len(evals)))
             show(iteration, evals[set_names(n_sets)[-1] if n_sets else "training"][-1])
@@ -83,7 +83,7 @@ def after_tree(
         if callback is None:
             return None
         if remember is not None and model is not None:
-            remember(*model())
+            remember(model())
         return callback(iteration, evals)
 
     return called
@@ -124,8 +124,12 @@ class GrownModel:
         Cuts of the features that the last tree was grown on.
     curvature : ndarray of float64, shape (n_classes - 1,), or None
         What the thresholds are grouped by for the next tree, where they are.
+    diagnostics : dict of str to int
+        Counters of the training.
     out_of_bag : OutOfBag or None
         Of a random forest, once it is trained.
+    start : ndarray of float64, shape (n_outputs,), or None
+        Of several outputs: those before the first tree.
     """
 
     ensemble: TreeEnsemble
@@ -133,17 +137,9 @@ class GrownModel:
     evals: Evals
     cuts: list[FloatArray]
     curvature: FloatArray | None = None
+    diagnostics: dict[str, int] = field(default_factory=dict)
     out_of_bag: OutOfBag | None = None
-
-    def start(self, rows: LabelledRows, n_threads: int | None) -> RunStart:
-        """Return where a run on these rows continues.
-
-        Leaves of several values give one score for each threshold.
-        """
-        score = self.ensemble.zeros(rows.X.shape[0])
-        self.ensemble.add_to(score, rows.X, 0, len(self.ensemble), effective_n_threads(n_threads))
-        score = rows.started(score)
-        return RunStart(score, self.thresholds[-1].copy(), len(self.ensemble), self.cuts, self.curvature)
+    start: FloatArray | None = None
 
 
 def check_more_trees(max_iter: int, n_trees: int) -> None:
@@ -218,6 +214,10 @@ class Run(Protocol):
     @property
     def curvature(self) -> FloatArray | None:
         """What else a training that continues this one needs."""
+
+    @property
+    def start(self) -> FloatArray | None:
+        """Several outputs before the first tree."""
 
     @property
     def thresholds(self) -> FloatArray:
@@ -396,10 +396,12 @@ def fit_loop(
             of_kept = run.cuts, run.curvature
         return ends
 
-    def model() -> tuple[GrownModel, dict[str, int]]:
+    def model(n_trees: int | None = None) -> GrownModel:
+        kept = trees[:n_trees]
         measured = {name: list(values) for name, values in evals.items()}
-        ensemble = TreeEnsemble(list(trees), n_features)
-        return GrownModel(ensemble, np.array(history), measured, run.cuts, run.curvature), run.diagnostics.as_dict()
+        parts = (run.cuts, run.curvature) if n_trees is None else of_kept
+        ensemble, counters = TreeEnsemble(kept, n_features), run.diagnostics.as_dict()
+        return GrownModel(ensemble, np.array(history[: len(kept) + 1]), measured, *parts, counters, start=run.start)
 
     record()
     ends = False
@@ -409,8 +411,7 @@ def fit_loop(
             rows.add(TreeEnsemble(trees[-1:], n_features))
         ends = record()
         ends = asks_to_end(callback, len(trees), evals, model) or ends
-    kept = len(trees) if stopping is None else stopping.best_iteration
-    return GrownModel(TreeEnsemble(trees[:kept], n_features), np.array(history[: kept + 1]), evals, *of_kept)
+    return model(len(trees) if stopping is None else stopping.best_iteration)
 
 
 def asks_to_end(callback: AfterTree | None, *known: Any) -> bool:

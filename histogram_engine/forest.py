@@ -68,7 +68,7 @@ def fit_forest(
         one.add(ensemble)
         note(one.measure(found.thresholds), evals)
     history = np.vstack([np.tile(run.thresholds, (len(trees), 1)), found.thresholds])
-    return GrownModel(ensemble, history, evals, run.cuts, out_of_bag=found)
+    return GrownModel(ensemble, history, evals, run.cuts, diagnostics=run.diagnostics.as_dict(), out_of_bag=found)
 
 
 def _fit_scale(run: EngineRun, rows: LabelledRows, known: Any, mean: FloatArray) -> OutOfBag:

@@ -58,7 +58,7 @@ _ARRAYS = {
     "categories": "<u8",
 }
 # Parts of a model that are of JSON's types.
-_IN_JSON = ("n_features", "seed", "max_bins", "diagnostics", "proportional", "linear", "kappa_rule", "targets")
+_IN_JSON = ("n_features", "seed", "max_bins", "proportional", "linear", "kappa_rule", "targets")
 _MOST_CUTS = 254
 IMPORTANCES = ("gain", "split")
 
@@ -83,13 +83,10 @@ class StoredModel:
     max_bins : int
         Of the cuts.
     grown : GrownModel
-    diagnostics : dict of str to int
     proportional : bool
         Whether leaves have one value; otherwise one for each threshold.
     targets : dict or None
         Of a multi-output model, in JSON's types; of an ordinal one None.
-    start : ndarray of float64, shape (n_outputs,), or None
-        The outputs of a multi-output model before the first tree.
     left_out : list of str
         Names of parameters that were left out of the file.
     linear, kappa_rule : dict or None
@@ -104,10 +101,8 @@ class StoredModel:
     seed: int
     max_bins: int
     grown: GrownModel
-    diagnostics: dict[str, int]
     proportional: bool = True
     targets: dict[str, Any] | None = None
-    start: NDArray[np.float64] | None = None
     left_out: list[str] = field(default_factory=list)
     linear: dict[str, Any] | None = None
     kappa_rule: dict[str, Any] | None = None
@@ -124,15 +119,14 @@ class EngineModel:
     n_jobs: int | None
     n_features_in_: int
     feature_names_in_: NDArray[Any]
-    diagnostics_: dict[str, int]
     _categories: CategoryColumns
-    _ensemble: TreeEnsemble
+    _grown: GrownModel
     _seed: int
     _max_bins: int
     _is_multi_output: ClassVar[bool] = False
 
     def _continues(self) -> bool:
-        return check_flag("warm_start", self.warm_start) and hasattr(self, "_ensemble")
+        return check_flag("warm_start", self.warm_start) and hasattr(self, "_grown")
 
     def _check_features(self, X: Any, *, reset: bool) -> Any:
         if reset and not self._continues():
@@ -186,18 +180,21 @@ class EngineModel:
     def _recall(self, stored: StoredModel) -> None:
         """Set what a file says of labels or targets, of the loss, and of the training."""
 
-    def _as_stored(self, params: dict[str, Any], grown: GrownModel, **others: Any) -> StoredModel:
+    def _as_stored(self, params: dict[str, Any], **others: Any) -> StoredModel:
         return StoredModel(
             params=params,
             n_features=self.n_features_in_,
             feature_names=getattr(self, "feature_names_in_", None),
             seed=self._seed,
             max_bins=self._max_bins,
-            grown=grown,
-            diagnostics=self.diagnostics_,
+            grown=self._grown,
             categories=self._categories,
             **others,
         )
+
+    @property
+    def _ensemble(self) -> TreeEnsemble:
+        return self._grown.ensemble
 
     def grown_trees(self) -> TreeEnsemble:
         """Return the trees, with what their leaves add to the score."""
@@ -265,12 +262,13 @@ def save(model: StoredModel, path: str | os.PathLike[str]) -> None:
         "arrays": [[name, _ARRAYS[name], len(array)] for name, array in stored.items()],
         "left_out": left_out,
         "curvature": None if model.grown.curvature is None else model.grown.curvature.tolist(),
-        "start": None if model.start is None else model.start.tolist(),
+        "diagnostics": model.grown.diagnostics,
+        "start": None if model.grown.start is None else model.grown.start.tolist(),
         **{name: getattr(model, name) for name in _IN_JSON},
     }
     text = json.dumps(header, allow_nan=False).encode()
     with Path(path).open("wb") as file:
-        file.write(f"{_KINDS[model.start is not None]}{_VERSION}\n".encode())
+        file.write(f"{_KINDS[model.grown.start is not None]}{_VERSION}\n".encode())
         file.write(struct.pack("<Q", len(text)))
         file.write(text)
         for array in stored.values():
@@ -298,7 +296,7 @@ def load(path: str | os.PathLike[str], *, multi_output: bool = False) -> StoredM
         )
     with files.as_damaged_file(path):
         model = _model(*_read(content[len(first) + 1 :]))
-        if multi_output != (model.start is not None):
+        if multi_output != (model.grown.start is not None):
             raise ValueError("its first line does not name what it holds")
     return model
 
@@ -358,6 +356,7 @@ def _model(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> StoredMod
     curvature = None if header["curvature"] is None else files.numbers_from_json(header["curvature"], "curvature")
     if curvature is not None and (proportional or curvature.shape != (n_thresholds,) or (curvature < 0.0).any()):
         raise ValueError(f"the curvature must hold {n_thresholds} numbers of at least 0, where thresholds move with x")
+    diagnostics = files.counts_from_json(header["diagnostics"], "diagnostics")
     return StoredModel(
         params={str(name): files.value_from_json(value) for name, value in header["params"].items()},
         classes=classes,
@@ -365,11 +364,9 @@ def _model(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> StoredMod
         feature_names=files.names_from_json(header["feature_names"], n_features),
         seed=check_integer("seed", header["seed"], 0, 2**31 - 1),
         max_bins=check_integer("max_bins", header["max_bins"], 2, 255),
-        grown=GrownModel(ensemble, thresholds, evals, cuts, curvature),
-        diagnostics=files.counts_from_json(header["diagnostics"], "diagnostics"),
+        grown=GrownModel(ensemble, thresholds, evals, cuts, curvature, diagnostics, start=start),
         proportional=proportional,
         targets=None if start is None else dict(header["targets"]),
-        start=start,
         left_out=[str(name) for name in header["left_out"]],
         linear=None if header["linear"] is None else dict(header["linear"]),
         kappa_rule=header["kappa_rule"],

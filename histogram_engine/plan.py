@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from sklearn.utils.validation import validate_data
-
 from ordinal_objectives import predictions
 from ordinal_objectives.estimators import linear_choice
+from ordinal_objectives.estimators.category_columns import CategoryColumns
 from ordinal_objectives.estimators.held_out import Rows, hold_out
 from ordinal_objectives.estimators.kappa_decision import Unseen
 from ordinal_objectives.estimators.linear_part import LinearPart
@@ -19,7 +18,7 @@ from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.histogram_engine.run import EngineRun
 from ordinal_objectives.histogram_engine.scoring import check_scoring
 from ordinal_objectives.histogram_engine.state import FloatArray, LabelledRows, RunStart
-from ordinal_objectives.row_blocks import RowBlocks, header_of
+from ordinal_objectives.row_blocks import RowBlocks
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.utils.progress import round_bar
 
@@ -41,23 +40,28 @@ class TrainingPlan:
     Attributes
     ----------
     model : HistGradientBoostingOrdinalClassifier
-        Knows features and classes of the rows.
     parameters : BoostingParameters
         Before a search for the number of trees.
+    categories : CategoryColumns
     seed : int
     """
 
     model: Any
     parameters: BoostingParameters
+    categories: CategoryColumns
     seed: int
 
     def decide(
-        self, rows: Rows, watched: list[Rows], earlier: fit_loop.GrownModel | None, stopping: fit_loop.EarlyStopping
+        self,
+        rows: Rows,
+        watched: list[Rows],
+        earlier: fit_loop.GrownModel | None,
+        linear: LinearPart | None,
+        stopping: fit_loop.EarlyStopping,
     ) -> Decided:
-        """Find the number of trees and the linear part, and hold rows out."""
+        """Find the number of trees and the linear part, and hold rows out; a model that is continued has `linear`."""
         model, parameters = self.model, self.parameters
         always = linear_choice.check_linear(model.linear, model.linear_l2)
-        linear = None if earlier is None else model._linear
         linear_choice.check_monotone(model.linear, linear is not None, "monotonic_cst", parameters.constraints.signs)
         if earlier is not None:
             linear_choice.check_continued(always, linear is not None)
@@ -74,8 +78,6 @@ class TrainingPlan:
             stops = stopping.applies(model.early_stopping, len(rows), watched)
         if earlier is None and linear is None and always:
             linear = self.fit_linear(rows)
-        if model._takes_kappa() and isinstance(rows.X, RowBlocks) and not watched and model.kappa_rows != "training":
-            raise ValueError("decision_rule='kappa' divides arrays alone; for RowBlocks pass X_val and y_val")
         trials = self.trial if linear is None else linear_choice.with_linear(self.fit_linear, self.trial)
         unseen = Unseen(rows, list(watched), found, trials if earlier is None else None, self.seed)
         return Decided(parameters, stops, unseen, linear, None if found is None else found.search)
@@ -122,7 +124,7 @@ class TrainingPlan:
     def labelled(self, rows: Rows) -> LabelledRows:
         """Return checked rows as a run takes them."""
         model = self.model
-        return LabelledRows(rows.X, rows.codes, model.n_classes_, rows.weight, rows.start, model._categories.sizes)
+        return LabelledRows(rows.X, rows.codes, model.n_classes_, rows.weight, rows.start, self.categories.sizes)
 
     def fit_linear(self, rows: Rows) -> LinearPart:
         """Return the linear part of some rows."""
@@ -133,7 +135,7 @@ class TrainingPlan:
             spec.loss,
             model.linear_l2,
             hessian=spec.hessian,
-            categories=model._categories.levels,
+            categories=self.categories.levels,
             n_threads=model.n_jobs,
         )
 
@@ -148,7 +150,7 @@ class TrainingPlan:
             with round_bar(model.progress, n_trees, "search") as show:
                 wanted, watching = parameters.changed(max_iter=n_trees), fit_loop.Watching([others])
                 options: dict[str, Any] = {"seed": self.seed, "n_threads": model.n_jobs}
-                return fit_rows(wanted, None, rows, watching, stopping, fit_loop.after_tree(show), **options)[0]
+                return fit_rows(wanted, None, rows, watching, stopping, fit_loop.after_tree(show), **options)
 
         trained = grow(most, None if patience is None else fit_loop.EarlyStopping(patience, model.tol))
 
@@ -162,32 +164,6 @@ class TrainingPlan:
         return Trial(trained.evals["validation"], proba)
 
 
-def check_continued(model: Any, X: Any, parameters: BoostingParameters, n_trees: int) -> None:
-    """Raise ValueError, naming what differs, unless a fit can continue a fitted classifier of so many trees.
-
-    Parameters and features must be those of the classifier, and loss and bins those of its fit. Rows, weights and
-    parameters of growth may be others: trees and thresholds mean the same with them. The classes are known, and
-    compared, later.
-    """
-    if parameters.is_forest or model._fitted_as_forest:
-        raise ValueError("warm_start continues trees that follow each other; boosting_type='rf' has none")
-    fitted, loss = model._fitted_loss, parameters.spec.loss
-    shared = {
-        "loss": (fitted.identity, loss.identity),
-        "link": (fitted.link.name, loss.link.name),
-        "max_bins": (model._max_bins, parameters.max_bins),
-        "proportional": (model.proportional_, parameters.shifts is None),
-    }
-    for name, (before, now) in shared.items():
-        if before != now:
-            raise ValueError(f"warm_start continues a model of {name}={before!r}; got {name}={now!r}")
-    fit_loop.check_more_trees(parameters.max_iter, n_trees)
-    try:
-        validate_data(model, header_of(X), reset=False, skip_check_array=True)
-    except ValueError as error:
-        raise ValueError(f"warm_start continues a model of other features: {error}") from None
-
-
 def fit_rows(
     parameters: BoostingParameters,
     earlier: fit_loop.GrownModel | None,
@@ -198,14 +174,17 @@ def fit_rows(
     *,
     seed: int,
     n_threads: int | None,
-) -> tuple[fit_loop.GrownModel, dict[str, int]]:
-    """Train on some rows, from the start or from where `earlier` ended; return the training and its counters."""
+) -> fit_loop.GrownModel:
+    """Train on some rows, from the start or from where `earlier` ended."""
     watched = zip(fit_loop.set_names(len(watching.sets)), watching.sets, strict=True)
     sets = [fit_loop.WatchedRows(name, one, parameters, n_threads, watching) for name, one in watched]
-    if earlier is not None:
-        start = earlier.start(rows, n_threads)
-    else:  # the trees of a forest start from the thresholds only
+    if earlier is None:  # the trees of a forest start from the thresholds only
         start = RunStart(None if parameters.is_forest else rows.start)
+    else:
+        score = earlier.ensemble.zeros(rows.X.shape[0])
+        earlier.ensemble.add_to(score, rows.X, 0, len(earlier.ensemble), effective_n_threads(n_threads))
+        n_trees, last = len(earlier.ensemble), earlier.thresholds[-1].copy()
+        start = RunStart(rows.started(score), last, n_trees, earlier.cuts, earlier.curvature)
     run = EngineRun(
         parameters,
         rows,
@@ -215,6 +194,5 @@ def fit_rows(
         judge=sets[-1].sums if parameters.judged_by == "validation" else None,
     )
     if parameters.is_forest:
-        return fit_forest(run, rows, sets, callback), run.diagnostics.as_dict()
-    trained = fit_loop.fit_loop(run, earlier, sets, stopping, callback)
-    return trained, run.diagnostics.as_dict()
+        return fit_forest(run, rows, sets, callback)
+    return fit_loop.fit_loop(run, earlier, sets, stopping, callback)

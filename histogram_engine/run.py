@@ -178,6 +178,8 @@ class EngineRun:
         self.criterion = criterion(self.state)
         self.state.now = self.criterion.columns(self.state.score, self.state.thresholds)
 
+    start: FloatArray | None = None  # scores start from 0, or where another training ended
+
     @property
     def cuts(self) -> list[FloatArray]:
         """Cuts of the features that the newest tree was grown on."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import fields
-from functools import partial
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -20,7 +19,7 @@ from ordinal_objectives.estimators.ordered_classifier import OrderedClassifier
 from ordinal_objectives.histogram_engine import fit_loop, model_file
 from ordinal_objectives.histogram_engine.binning import check_same_categories
 from ordinal_objectives.histogram_engine.multi_output import run
-from ordinal_objectives.histogram_engine.multi_output.losses import CheckedLoss, MultiOutputLoss
+from ordinal_objectives.histogram_engine.multi_output.losses import MultiOutputLoss
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.trees import TreeEnsemble
 from ordinal_objectives.utils.public_names import DocumentedEstimator
@@ -88,6 +87,7 @@ class MultiOutputModel(model_file.EngineModel, DocumentedEstimator, BaseEstimato
     _loss_of_fit: Any  # the parameter, which may have been set anew since
     n_iter_: int
     _is_multi_output = True
+    _all_or_nothing: Any = OrderedClassifier._all_or_nothing  # a failed fit leaves the model as it was
     _fit_hints: ClassVar = {"verbose": "pass callback= to fit"}
 
     def __init__(
@@ -197,7 +197,7 @@ class MultiOutputModel(model_file.EngineModel, DocumentedEstimator, BaseEstimato
             If features, targets, weights or parameters are not what the docs allow; the message names the argument.
             The model stays as it was.
         """
-        with OrderedClassifier._all_or_nothing(self):
+        with self._all_or_nothing():
             sets = (eval_set, eval_sample_weight, "eval_sample_weight", X_val, y_val, sample_weight_val)
             self._fit(X, y, sample_weight, sets, groups, callback)
         return self
@@ -213,7 +213,7 @@ class MultiOutputModel(model_file.EngineModel, DocumentedEstimator, BaseEstimato
         earlier = None
         if self._continues():
             self._check_continued(X, parameters)
-            earlier = self._grown()
+            earlier = self._grown
         X = self._check_features(X, reset=True)
         if earlier is None:
             self._fitted_loss, self._loss_of_fit = self._learn_targets(y), self.loss
@@ -230,17 +230,15 @@ class MultiOutputModel(model_file.EngineModel, DocumentedEstimator, BaseEstimato
             rows, held = hold_out(rows, self.validation_fraction, self._seed)
             watched = [held]
         self._max_bins = parameters.max_bins
-        loss = CheckedLoss(self._fitted_loss, self._n_columns())
+        loss = run.CheckedLoss(self._fitted_loss, self._n_columns())
         options: dict[str, Any] = {"seed": self._seed, "n_threads": self.n_jobs, "categories": self._categories.sizes}
-        continued = None if earlier is None else (self._start, earlier)
-        training = run.MultiOutputRun(parameters, loss, rows, earlier=continued, **options)
+        training = run.MultiOutputRun(parameters, loss, rows, earlier=earlier, **options)
         followed = [
             run.WatchedTargets(name, one, loss, parameters.hessian, training.start, self.n_jobs)
             for name, one in zip(fit_loop.set_names(len(watched)), watched, strict=True)
         ]
-        after = fit_loop.after_tree(None, callback=callback, remember=partial(self._remember, training.start))
-        grown = fit_loop.fit_loop(training, earlier, followed, stopping if stops else None, after)
-        self._remember(training.start, grown, training.diagnostics.as_dict())
+        after = fit_loop.after_tree(None, callback=callback, remember=self._remember)
+        self._remember(fit_loop.fit_loop(training, earlier, followed, stopping if stops else None, after))
 
     def _parameters(self) -> run.MultiOutputParameters:
         return run.MultiOutputParameters(
@@ -268,15 +266,16 @@ class MultiOutputModel(model_file.EngineModel, DocumentedEstimator, BaseEstimato
             raise ValueError(f"warm_start continues a model of loss={self._loss_of_fit!r}; got loss={self.loss!r}")
         fit_loop.check_more_trees(parameters.max_iter, self.n_iter_)
 
-    def _grown(self) -> fit_loop.GrownModel:
-        return fit_loop.GrownModel(self._ensemble, np.zeros((self.n_iter_ + 1, 0)), self.evals_result_, self._cuts)
-
-    def _remember(self, start: FloatArray, grown: fit_loop.GrownModel, diagnostics: dict[str, int]) -> None:
+    def _remember(self, grown: fit_loop.GrownModel) -> None:
         """Store the result of a training, or of a file."""
-        self.diagnostics_ = diagnostics
-        self._start, self._ensemble, self._cuts = start, grown.ensemble, grown.cuts
-        self.evals_result_, self.n_outputs_ = grown.evals, len(start)
-        self.n_iter_ = self.best_iteration_ = len(grown.ensemble)
+        self._grown, self.evals_result_, self.diagnostics_ = grown, grown.evals, grown.diagnostics
+        self.n_outputs_, self.n_iter_ = len(self._start), len(grown.ensemble)
+        self.best_iteration_ = self.n_iter_
+
+    @property
+    def _start(self) -> FloatArray:
+        start: FloatArray = self._grown.start  # type: ignore[assignment]  # there with several outputs
+        return start
 
     def trained_parts(self) -> tuple[MultiOutputLoss, FloatArray, TreeEnsemble]:
         """Return the loss, the raw prediction without trees, ``(n_outputs_,)``, and the trees."""
@@ -311,20 +310,18 @@ class MultiOutputModel(model_file.EngineModel, DocumentedEstimator, BaseEstimato
         classes, targets = self._describe_targets()
         return self._as_stored(
             self.get_params(deep=False) | {"loss": loss},
-            self._grown(),
             classes=classes,
             proportional=False,
             targets={"estimator": type(self).__name__, **targets},
-            start=self._start,
         )
 
     def _recall(self, stored: model_file.StoredModel) -> None:
         assert stored.targets is not None
-        assert stored.start is not None
+        assert stored.grown.start is not None
         self._parameters()
-        self._fitted_loss = self._recall_targets(stored.classes, stored.targets, len(stored.start))
+        self._fitted_loss = self._recall_targets(stored.classes, stored.targets, len(stored.grown.start))
         self._loss_of_fit = self.loss
-        self._remember(stored.start, stored.grown, stored.diagnostics)
+        self._remember(stored.grown)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

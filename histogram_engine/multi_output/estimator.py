@@ -19,8 +19,8 @@ from ordinal_objectives.histogram_engine.multi_output.losses import (
     MultiOutputLoss,
     SoftmaxCrossEntropy,
     SquaredError,
-    predictions,
 )
+from ordinal_objectives.histogram_engine.multi_output.run import predictions
 from ordinal_objectives.utils.shared_docs import documented
 from ordinal_objectives.utils.validation import (
     check_choice,
